@@ -53,13 +53,14 @@ let package = Package(
         .systemLibrary(name: "CRunLoop"),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .target(name: "WireText", dependencies: ["ByteKernels", "COpenSSL"], swiftSettings: unsafeCode),
         .target(name: "ByteKernels", swiftSettings: unsafeCode),
         .target(name: "Deflate", dependencies: ["CZlib"], swiftSettings: unsafeCode),
         .target(name: "TLSEngine", dependencies: ["COpenSSL"], swiftSettings: unsafeCode),
-        .target(name: "WebSocketProtocol", dependencies: ["ByteKernels", "Deflate"], swiftSettings: house),
+        .target(name: "WebSocketProtocol", dependencies: ["WireText", "ByteKernels", "Deflate"], swiftSettings: house),
         .target(
             name: "HTTPSemantics",
-            dependencies: [.product(name: "HTTPTypes", package: "swift-http-types")],
+            dependencies: ["WireText", .product(name: "HTTPTypes", package: "swift-http-types")],
             swiftSettings: house),
         .target(
             name: "StreamTransport",
@@ -78,6 +79,7 @@ let package = Package(
         .target(
             name: "HTTPTransport",
             dependencies: [
+                "WireText",
                 "StreamTransport", "TLSEngine", "ByteKernels",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -95,11 +97,14 @@ let package = Package(
             swiftSettings: house),
         .target(
             name: "GatewayConfiguration",
-            dependencies: ["WebSocketProtocol", .product(name: "Yams", package: "Yams", condition: gateway)],
+            dependencies: [
+                "WireText", "WebSocketProtocol", .product(name: "Yams", package: "Yams", condition: gateway),
+            ],
             swiftSettings: house),
         .target(
             name: "GatewayCore",
             dependencies: [
+                "WireText",
                 "GatewayConfiguration", "SessionTasks", "StreamTransport", "WebSocketProtocol", "TLSEngine",
                 "ByteKernels",
                 .product(name: "DequeModule", package: "swift-collections"),
@@ -112,6 +117,7 @@ let package = Package(
         .target(
             name: "ControlPlane",
             dependencies: [
+                "WireText",
                 "CLinux", "ControlAPI", "GatewayConfiguration", "GatewayCore", "HTTPSemantics", "HTTPTransport",
                 "SessionTasks",
                 "StreamTransport", "TLSEngine", "URLLoading", "WebSocketProtocol", "ByteKernels",
@@ -132,6 +138,7 @@ let package = Package(
         .target(
             name: "Commands",
             dependencies: [
+                "WireText",
                 "CommandLineText", "ControlAPI", "ControlClient", "ControlPlane", "GatewayConfiguration",
                 "GatewayCore", "HTTPSemantics", "SessionTasks", "StreamTransport", "TLSEngine", "URLLoading",
                 "WebSocketProtocol",
@@ -193,8 +200,10 @@ let package = Package(
                 .product(name: "HeapModule", package: "swift-collections"),
             ], swiftSettings: house),
         .target(
-            name: "TestSupport", dependencies: ["ByteKernels", "COpenSSL", "SimulatedNetwork", "StreamTransport"],
+            name: "TestSupport",
+            dependencies: ["ByteKernels", "COpenSSL", "GatewayConfiguration", "SimulatedNetwork", "StreamTransport"],
             swiftSettings: house),
+        .testTarget(name: "WireTextTests", dependencies: ["WireText", "TestSupport"], swiftSettings: house),
         .testTarget(name: "ByteKernelsTests", dependencies: ["ByteKernels", "TestSupport"], swiftSettings: house),
         .testTarget(name: "DeflateTests", dependencies: ["Deflate", "TestSupport"], swiftSettings: house),
         .testTarget(name: "TLSEngineTests", dependencies: ["TLSEngine", "TestSupport"], swiftSettings: house),
@@ -237,6 +246,10 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
             ],
+            swiftSettings: house),
+        .testTarget(
+            name: "GatewayConfigurationTests",
+            dependencies: ["GatewayConfiguration", "GatewayCore", "StreamTransport", "TestSupport"],
             swiftSettings: house),
         .testTarget(
             name: "GatewayCoreTests",

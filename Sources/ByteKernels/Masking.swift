@@ -43,9 +43,7 @@ private func rotated(_ key: UInt32, phase: Int) -> UInt32 {
 
 /// `source` and `target` must be equal or must not overlap: each block is read completely before it is written.
 @inline(__always)
-private func exclusiveOr(
-    from source: UnsafeRawPointer, to target: UnsafeMutableRawPointer, count: Int, key: UInt32
-) {
+private func exclusiveOr(from source: UnsafeRawPointer, to target: UnsafeMutableRawPointer, count: Int, key: UInt32) {
     let key = key.littleEndian
     let word = UInt64(key) &<< 32 | UInt64(key)
     var offset = 0

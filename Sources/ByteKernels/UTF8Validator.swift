@@ -70,9 +70,7 @@ package struct UTF8Validator: Equatable, Sendable {
         self.lowest = lowest
         self.highest = highest
     }
-}
 
-extension UTF8Validator {
     /// Skips complete valid characters: ASCII 128 bytes at a time, others one by one.
     ///
     /// - Returns: the offset of the start of a character, with the end or an error within the next few bytes.

@@ -11,37 +11,37 @@ package struct Sluice: AsyncParsableCommand {
         commandName: "sluice",
         abstract: "A gateway between TCP, TLS, Unix socket and WebSocket peers.",
         discussion: """
-            Join two kinds of peers with one command:
+            Relay between two addresses with one command:
 
               sluice bridge ws://127.0.0.1:6080/vnc tcp://127.0.0.1:5900
               sluice bridge tcp://127.0.0.1:1883 wss://broker.example/mqtt \\
                 --subprotocol mqtt
 
-            Or run a service with many listeners, routes and upstreams:
+            Run a service with many listeners, routes and upstreams:
 
               sluice serve --config /etc/sluice/sluice.yaml
 
-            Or talk to a server yourself, from a terminal or a pipe:
+            Connect to a server from a terminal or a pipe:
 
               sluice connect wss://echo.example/
 
-            Or look at a gateway that runs, and steer it:
+            Inspect and control a running gateway:
 
               sluice ls
               sluice open wss://echo.example/
               sluice get https://example.org/
 
-            Shells complete commands and options with the script that this prints; the last word is bash, zsh or fish:
+            Print a completion script for bash, zsh or fish:
 
               sluice --generate-completion-script bash
 
-            EXIT CODES of serve, check and bridge; each other command tells its own
-              0   ended as asked
-              64  wrong usage of the command line
+            EXIT CODES of serve, check and bridge; see --help of other commands
+              0   success
+              64  invalid command line
               69  --require-target was given and the target cannot be reached
-              70  a fault of sluice itself
-              71  the system refused something at start, like an address in use
-              78  a problem in the configuration or the files it names
+              70  internal error
+              71  system error at start, like an address in use
+              78  invalid configuration, or a file that it names is invalid
             """,
         version: Version.text,
         groupedSubcommands: [
@@ -66,8 +66,8 @@ package struct Sluice: AsyncParsableCommand {
 }
 
 extension Sluice {
-    /// Parses the process's arguments and runs the command. Wrong usage, like every other error, is one line on standard
-    /// error with the next thing to try.
+    /// Parses the process's arguments and runs the command. An invalid command line, like every other error, is reported
+    /// as one line on standard error.
     package static func main() {
         do {
             var command = try self.parseAsRoot()
@@ -78,7 +78,7 @@ extension Sluice {
         }
     }
 
-    /// Runs the command beside this thread, which is left to the main executor.
+    /// Runs the command in a task, while this thread serves the main executor.
     private static func start(_ command: sending any AsyncParsableCommand) -> Never {
         let isGateway = command is any GatewayCommand
         Task(executorPreference: isGateway ? MainThread.shared : nil) { await self.run(command) }
@@ -100,7 +100,7 @@ extension Sluice {
         ProcessOutput.flush()
         guard !(error is ExitCode), self.exitCode(for: error) == .validationFailure else { self.exit(withError: error) }
         let said = self.unknownCommand(CommandLine.arguments.dropFirst()) ?? self.message(for: error)
-        Ending.say(UsageLine.text(message: said, whole: self.fullMessage(for: error)))
+        ErrorReporter.print(UsageLine.text(message: said, whole: self.fullMessage(for: error)))
         self.exit(withError: ExitStatus.usage)
     }
 
@@ -109,6 +109,6 @@ extension Sluice {
         let commands = self.configuration.subcommands.map { $0._commandName } + ["help"]
         guard let word = arguments.first, !word.hasPrefix("-"), !commands.contains(word) else { return nil }
         let meant = Spelling.nearest(to: word, among: commands).map { " (did you mean '\($0)'?)" } ?? ""
-        return "there is no command '\(TerminalText.line(word, limit: 60))'\(meant)"
+        return "there is no command '\(TerminalText.singleLine(word, limit: 60))'\(meant)"
     }
 }

@@ -1,14 +1,14 @@
-/// A bearer token as text (RFC 6750): the secret that a client shows, and the hash that the configuration keeps.
+/// The text of a bearer token (RFC 6750): the secret that a client sends, and the hash stored in the configuration.
 package enum BearerToken {
-    /// So that a secret is known for one wherever it is found.
+    /// Identifies the text as a secret, also for secret scanners.
     package static let prefix = "slc_"
-    /// Random bytes of a secret: too many to guess, so that a fast hash does.
+    /// Random bytes of a secret. 256 bits cannot be guessed, so a fast hash is enough.
     package static let randomByteCount = 32
     package static let hashPrefix = "sha256:"
 
     private static let letters = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
-    /// The secret of these random bytes: the prefix, and base64url without padding (RFC 4648 §5).
+    /// The prefix, and the random bytes in base64url without padding (RFC 4648 §5).
     package static func secret(_ random: [UInt8]) -> String {
         var text = Array(self.prefix.utf8)
         var bits = 0
@@ -25,7 +25,7 @@ package enum BearerToken {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// As the configuration has it.
+    /// The hash as written in the configuration.
     /// - Parameter digest: SHA-256 of the whole secret's UTF-8.
     package static func hash(digest: [UInt8]) -> String {
         let digits = Array("0123456789abcdef".utf8)

@@ -1,6 +1,6 @@
-/// Where a listener can be reached.
+/// Status of a listener.
 package struct ListenerStatus: Codable, Sendable, Equatable {
-    /// With the port that the system picked, where it did.
+    /// The bound address; for a configured port 0, with the port that the kernel assigned.
     package var address: String
 
     package init(address: String) {
@@ -10,7 +10,7 @@ package struct ListenerStatus: Codable, Sendable, Equatable {
 
 /// Status of an upstream.
 package struct UpstreamStatus: Codable, Sendable, Equatable {
-    /// In their order; none while no route leads to it.
+    /// In the order of the configuration; empty while no route uses the upstream.
     package var endpoints: [EndpointStatus]
 
     package init(endpoints: [EndpointStatus]) {
@@ -21,9 +21,9 @@ package struct UpstreamStatus: Codable, Sendable, Equatable {
 /// Status of one endpoint of an upstream.
 package struct EndpointStatus: Codable, Sendable, Equatable {
     package var url: String
-    /// Under way and open.
+    /// Connections being opened, and open ones.
     package var connections: Int
-    /// Left out for a while, since it kept failing.
+    /// Whether it is left out for a while after repeated failures.
     package var ejected: Bool
 
     package init(url: String, connections: Int, ejected: Bool) {
@@ -35,7 +35,7 @@ package struct EndpointStatus: Codable, Sendable, Equatable {
 
 /// GET /v1/listeners, /v1/routes or /v1/upstreams: the entries of one list, in the order of the configuration.
 ///
-/// An entry has the keys of the configuration's file, and a read-only member `status`: `ListenerStatus` or
+/// An entry has the keys of the configuration file, and a read-only member `status`: `ListenerStatus` or
 /// `UpstreamStatus`.
 package struct ConfigurationEntries: Codable, Sendable, Equatable {
     package var items: [JSONValue]
@@ -47,7 +47,7 @@ package struct ConfigurationEntries: Codable, Sendable, Equatable {
 
 /// Changes made to a configuration; with `?dryRun=true`, changes that would be made.
 package struct ConfigurationDifference: Codable, Sendable, Equatable {
-    /// Whether it was carried out.
+    /// Whether the changes were applied.
     package var applied: Bool
     package var changes: [ConfigurationDifferenceItem]
 
@@ -57,7 +57,7 @@ package struct ConfigurationDifference: Codable, Sendable, Equatable {
     }
 }
 
-/// One part of the configuration that is other than it was.
+/// One listener, route or upstream that differs, or the settings outside the lists.
 package struct ConfigurationDifferenceItem: Codable, Sendable, Equatable {
     /// Path of the entry: `/v1/listeners/web`; `/v1/configuration` for settings outside the lists.
     package var resource: String
@@ -72,14 +72,14 @@ package struct ConfigurationDifferenceItem: Codable, Sendable, Equatable {
     }
 }
 
-/// One value that is other than it was. Values of credentials are hidden.
+/// One value that differs. Values of credentials are hidden.
 package struct ConfigurationDifferenceMember: Codable, Sendable, Equatable {
-    /// From the resource on (RFC 6901); empty for the whole of it.
+    /// JSON Pointer relative to the resource (RFC 6901); empty for the whole resource.
     package var pointer: String
-    /// Missing where nothing was written.
+    /// Missing if the value was not set.
     package var from: JSONValue?
     package var to: JSONValue?
-    /// It has no effect before the next start.
+    /// Whether the change takes effect only at the next start.
     package var needsRestart: Bool?
 
     package init(pointer: String, from: JSONValue? = nil, to: JSONValue? = nil, needsRestart: Bool? = nil) {

@@ -1,7 +1,7 @@
 /// A stream or WebSocket task. Timestamps are RFC 3339 in UTC, durations milliseconds, sizes bytes of payload; a member
 /// that does not apply, or was not selected by `fields`, is missing.
 package struct Connection: Codable, Sendable, Equatable {
-    /// Names it: `17`, or `17u` for what the gateway opened to the upstream on behalf of `17`.
+    /// `17`, or `17u` for the connection that the gateway opened to the upstream for `17`.
     package var id: String?
     /// `stream` or `webSocket`.
     package var kind: String?
@@ -9,7 +9,7 @@ package struct Connection: Codable, Sendable, Equatable {
     package var direction: String?
     /// `opening`, `open`, `closing` or `closed`.
     package var state: String?
-    /// The task's own: `suspended`, `running`, `canceling` or `completed`.
+    /// State of the task: `suspended`, `running`, `canceling` or `completed`.
     package var taskState: String?
     package var description: String?
     /// 0 to 1; a hint.
@@ -18,11 +18,11 @@ package struct Connection: Codable, Sendable, Equatable {
     package var url: String?
     package var listener: String?
     package var route: String?
-    /// The upstream's name; its URL where the route names that itself.
+    /// The upstream's name; the URL if the route's target is a URL.
     package var upstream: String?
-    /// The URL of the upstream's endpoint that was chosen.
+    /// URL of the chosen endpoint.
     package var endpoint: String?
-    /// The id of the connection that this one is joined with.
+    /// The id of the connection on the tunnel's other side.
     package var tunnelPartner: String?
     package var peerAddress: String?
     /// Source address of a trusted PROXY header.
@@ -41,20 +41,20 @@ package struct Connection: Codable, Sendable, Equatable {
     /// Frames of every kind.
     package var receivedFrames: UInt64?
     package var sentFrames: UInt64?
-    /// Written, and not yet taken by the kernel.
+    /// Bytes to be sent that the kernel has not accepted yet.
     package var queuedSendBytes: Int?
     /// Bytes received but not delivered.
     package var queuedReceiveBytes: Int?
     package var unreadMessages: Int?
-    /// How long the peer was not read because its data had nowhere to go.
+    /// How long reading from the peer was paused because its data could not be delivered.
     package var receiveStalledMs: Double?
-    /// How long data for this peer waited because the peer did not take it; of a tunnel, how long the other side was
-    /// not read for that.
+    /// How long data for this peer waited because the peer did not read it; in a tunnel, how long reading from the
+    /// other side was paused for that.
     package var sendStalledMs: Double?
     /// Whether it is stalled now.
     package var stalled: Bool?
     package var suspended: Bool?
-    /// Its data is passed on: to its tunnel partner, to an echo, to a chat room.
+    /// Whether its data is forwarded to a tunnel partner, an echo or a chat room.
     package var relayed: Bool?
     package var inputClosed: Bool?
     package var outputClosed: Bool?
@@ -62,10 +62,10 @@ package struct Connection: Codable, Sendable, Equatable {
     package var compression: Compression?
     package var tls: TLSDetails?
     package var handshake: Handshake?
-    /// Of the first Close frame, ours or the peer's; 1005 for one without a code.
+    /// Code of the first Close frame, ours or the peer's; 1005 if it has none.
     package var closeCode: Int?
     package var closeReason: String?
-    /// Party, phase and cause of the end: `upstream/relaying/clean`.
+    /// Party, phase and cause: `upstream/relaying/clean`.
     package var terminationReason: String?
     package var terminationDetail: String?
     package var closedAt: String?
@@ -76,38 +76,32 @@ package struct Connection: Codable, Sendable, Equatable {
     }
 }
 
-/// A page of connections. The `Link` header has the next one too (RFC 8288).
+/// A page of connections. The `Link` header has the next page too (RFC 8288).
 package struct ConnectionPage: Codable, Sendable, Equatable {
     package var items: [Connection]
-    /// The next page's path and query; missing on the last.
+    /// Path and query of the next page; missing on the last one.
     package var next: String?
 
-    package init(
-        items: [Connection], next: String? = nil
-    ) {
+    package init(items: [Connection], next: String? = nil) {
         self.items = items
         self.next = next
     }
 }
 
-/// PATCH: missing members are not changed.
-package struct ConnectionPatch: Codable, Sendable, Equatable, StrictlyRead {
+/// PATCH of a connection: missing members are not changed.
+package struct ConnectionPatch: Codable, Sendable, Equatable, StrictDecodable {
     package var description: String?
     package var priority: Double?
-    /// All of them anew.
+    /// Replaces all labels.
     package var labels: [String: String]?
 
-    package init(
-        description: String? = nil, priority: Double? = nil, labels: [String: String]? = nil
-    ) {
+    package init(description: String? = nil, priority: Double? = nil, labels: [String: String]? = nil) {
         self.description = description
         self.priority = priority
         self.labels = labels
     }
 
-    package static let members = [
-        "description", "priority", "labels",
-    ]
+    package static let members = ["description", "priority", "labels"]
 }
 
 /// The opening handshake of a WebSocket; values of credentials are hidden.
@@ -115,9 +109,7 @@ package struct Handshake: Codable, Sendable, Equatable {
     package var request: HandshakeHead
     package var response: HandshakeHead
 
-    package init(
-        request: HandshakeHead, response: HandshakeHead
-    ) {
+    package init(request: HandshakeHead, response: HandshakeHead) {
         self.request = request
         self.response = response
     }
@@ -125,14 +117,12 @@ package struct Handshake: Codable, Sendable, Equatable {
 
 /// A request or a response without its body.
 package struct HandshakeHead: Codable, Sendable, Equatable {
-    /// The first line, as `GET /chat HTTP/1.1`.
+    /// The first line: `GET /chat HTTP/1.1`.
     package var line: String
-    /// In the order of the wire.
+    /// In the order on the wire.
     package var headers: [Header]
 
-    package init(
-        line: String, headers: [Header]
-    ) {
+    package init(line: String, headers: [Header]) {
         self.line = line
         self.headers = headers
     }
@@ -143,9 +133,7 @@ package struct Header: Codable, Sendable, Equatable {
     package var name: String
     package var value: String
 
-    package init(
-        name: String, value: String
-    ) {
+    package init(name: String, value: String) {
         self.name = name
         self.value = value
     }
@@ -153,27 +141,23 @@ package struct Header: Codable, Sendable, Equatable {
 
 /// permessage-deflate on one connection.
 package struct Compression: Codable, Sendable, Equatable {
-    /// Payload bytes for each byte on the wire, frame headers included; `nil` while nothing was sent.
+    /// Payload bytes per byte on the wire, frame headers included; missing while nothing was sent.
     package var sentRatio: Double?
 
-    package init(
-        sentRatio: Double? = nil
-    ) {
+    package init(sentRatio: Double? = nil) {
         self.sentRatio = sentRatio
     }
 }
 
-/// How long the last pings took to be answered; p50 and p99 are of the last 16.
+/// Round-trip times of pings; p50 and p99 are of the last 16.
 package struct RoundTripTimes: Codable, Sendable, Equatable {
     package var lastMs: Double
     package var p50Ms: Double
     package var p99Ms: Double
-    /// Pings answered in all.
+    /// Total number of answered pings.
     package var count: UInt64
 
-    package init(
-        lastMs: Double, p50Ms: Double, p99Ms: Double, count: UInt64
-    ) {
+    package init(lastMs: Double, p50Ms: Double, p99Ms: Double, count: UInt64) {
         self.lastMs = lastMs
         self.p50Ms = p50Ms
         self.p99Ms = p99Ms
@@ -183,16 +167,16 @@ package struct RoundTripTimes: Codable, Sendable, Equatable {
 
 /// Negotiated parameters of TLS.
 package struct TLSDetails: Codable, Sendable, Equatable {
-    /// As `TLS 1.3`.
+    /// `TLS 1.3`, for example.
     package var version: String
-    /// The IANA name.
+    /// IANA name of the cipher suite.
     package var cipher: String
-    /// By ALPN.
+    /// Negotiated by ALPN.
     package var applicationProtocol: String?
     /// Server name sent by the client.
     package var serverName: String?
     package var resumed: Bool
-    /// Of the peer's certificates in DER, its own first.
+    /// Sizes of the peer's certificates in DER, the leaf first.
     package var peerCertificateSizesBytes: [Int]
 
     package init(

@@ -1,26 +1,26 @@
-/// POST /v1/connections: what to open.
-package struct OpenRequest: Codable, Sendable, Equatable, StrictlyRead {
+/// POST /v1/connections: opens a connection.
+package struct OpenRequest: Codable, Sendable, Equatable, StrictDecodable {
     /// `ws://`, `wss://`, `tcp://`, `tls://` or `unix://`.
     package var url: String
-    /// Added to the opening handshake of a WebSocket.
+    /// Fields added to the opening handshake of a WebSocket.
     package var headers: [String: String]?
-    /// Offered, the most wanted first.
+    /// Offered subprotocols, in order of preference.
     package var subprotocols: [String]?
-    /// Offers permessage-deflate. Default: no.
+    /// Whether to offer permessage-deflate. Default: false.
     package var compress: Bool?
     package var tls: TLSRequest?
     package var keepAlive: KeepAliveRequest?
     /// A longer message fails the connection with 1009. Default: 1 MiB; 1 byte to 256 MiB.
     package var maximumMessageSizeBytes: Int?
-    /// The same, by the name that the task's property has.
+    /// Alias of `maximumMessageSizeBytes`, named like the task's property.
     package var maximumMessageSize: Int?
-    /// Between keep-alive pings; 0, the default, sends none.
+    /// Interval of keep-alive pings; 0, the default, sends none.
     package var pingIntervalMs: Double?
     /// Default: 20 s.
     package var pongTimeoutMs: Double?
     /// For name resolution and connecting. Default: 10 s.
     package var connectTimeoutMs: Double?
-    /// For TLS, and again for the opening handshake. Default: 10 s.
+    /// For the TLS handshake, and separately for the opening handshake. Default: 10 s.
     package var handshakeTimeoutMs: Double?
     /// At most 1024 bytes.
     package var description: String?
@@ -52,7 +52,7 @@ package struct OpenRequest: Codable, Sendable, Equatable, StrictlyRead {
         self.labels = labels
     }
 
-    package static let nested: [String: any StrictlyRead.Type] = [
+    package static let nested: [String: any StrictDecodable.Type] = [
         "tls": TLSRequest.self, "keepAlive": KeepAliveRequest.self,
     ]
     package static let members = [
@@ -62,53 +62,45 @@ package struct OpenRequest: Codable, Sendable, Equatable, StrictlyRead {
     ]
 }
 
-/// POST /v1/connections: two connections to open, and to join to a tunnel.
-package struct TunnelRequest: Codable, Sendable, Equatable, StrictlyRead {
+/// POST /v1/connections: opens two connections and joins them to a tunnel.
+package struct TunnelRequest: Codable, Sendable, Equatable, StrictDecodable {
     package var downstream: OpenRequest
     package var upstream: OpenRequest
     /// Conversion between a byte stream on one side and messages on the other: `binary`, the default, `text`, `lines`,
     /// `length-prefixed` or `base64`.
     package var framing: String?
-    /// Effect of the end of one direction: `hold`, `close`, the default, or `signal`.
+    /// What the end of one direction does: `hold`, `close`, the default, or `signal`.
     package var halfClose: String?
-    /// A tunnel that carried nothing for this long ends; 0 never. Default: a day; 1 s to 365 days.
+    /// A tunnel that carries no data for this long is closed; 0 means never. Default: 1 day; 1 s to 365 days.
     package var idleTimeoutMs: Double?
-    /// A tunnel this old ends; 0 never. Default: 30 days; 1 s to 365 days.
+    /// A tunnel of this age is closed; 0 means never. Default: 30 days; 1 s to 365 days.
     package var maximumAgeMs: Double?
 
-    package init(
-        downstream: OpenRequest, upstream: OpenRequest, framing: String? = nil, halfClose: String? = nil,
-        idleTimeoutMs: Double? = nil, maximumAgeMs: Double? = nil
-    ) {
+    package init(downstream: OpenRequest, upstream: OpenRequest, framing: String? = nil) {
         self.downstream = downstream
         self.upstream = upstream
         self.framing = framing
-        self.halfClose = halfClose
-        self.idleTimeoutMs = idleTimeoutMs
-        self.maximumAgeMs = maximumAgeMs
     }
 
-    package static let nested: [String: any StrictlyRead.Type] = [
+    package static let nested: [String: any StrictDecodable.Type] = [
         "downstream": OpenRequest.self, "upstream": OpenRequest.self,
     ]
-    package static let members = [
-        "downstream", "upstream", "framing", "halfClose", "idleTimeoutMs", "maximumAgeMs",
-    ]
+    package static let members = ["downstream", "upstream", "framing", "halfClose", "idleTimeoutMs", "maximumAgeMs"]
 }
 
-/// How a connection is to be secured; the system's roots and the URL's host are verified unless it says otherwise.
-package struct TLSRequest: Codable, Sendable, Equatable, StrictlyRead {
-    /// Asked for and verified in place of the URL's host.
+/// TLS settings of a connection. By default the chain is verified with the system's roots, and the name is the URL's host.
+package struct TLSRequest: Codable, Sendable, Equatable, StrictDecodable {
+    /// Sent as SNI and verified instead of the URL's host.
     package var serverName: String?
-    /// Takes any certificate. Only for tests.
+    /// Accepts any certificate. Only for tests.
     package var insecure: Bool?
-    /// PEM: trusted in place of the system's roots.
+    /// Certificates in PEM that are trusted instead of the system's roots.
     package var authorities: String?
-    /// For ALPN, the most wanted first.
+    /// Offered by ALPN, in order of preference.
     package var applicationProtocols: [String]?
     /// `1.2` (default) or `1.3`.
     package var minimumVersion: String?
-    /// For the handshake. Default: 10 s.
+    /// Timeout of the handshake. Default: 10 s.
     package var timeoutMs: Double?
 
     package init(
@@ -129,63 +121,53 @@ package struct TLSRequest: Codable, Sendable, Equatable, StrictlyRead {
 }
 
 /// TCP keep-alive.
-package struct KeepAliveRequest: Codable, Sendable, Equatable, StrictlyRead {
-    /// Before the first probe.
+package struct KeepAliveRequest: Codable, Sendable, Equatable, StrictDecodable {
+    /// Idle time before the first probe.
     package var idleMs: Double?
     package var intervalMs: Double?
     package var probes: Int?
-    /// How long sent data may go unacknowledged.
+    /// How long sent data may stay unacknowledged (`TCP_USER_TIMEOUT`).
     package var userTimeoutMs: Double?
 
-    package init(
-        idleMs: Double? = nil, intervalMs: Double? = nil, probes: Int? = nil, userTimeoutMs: Double? = nil
-    ) {
+    package init(idleMs: Double? = nil, intervalMs: Double? = nil, probes: Int? = nil, userTimeoutMs: Double? = nil) {
         self.idleMs = idleMs
         self.intervalMs = intervalMs
         self.probes = probes
         self.userTimeoutMs = userTimeoutMs
     }
 
-    package static let members = [
-        "idleMs", "intervalMs", "probes", "userTimeoutMs",
-    ]
+    package static let members = ["idleMs", "intervalMs", "probes", "userTimeoutMs"]
 }
 
-/// POST …:send: one message of a WebSocket, or bytes of a stream. Exactly one of the two.
-package struct SendRequest: Codable, Sendable, Equatable, StrictlyRead {
+/// POST …:send: one message of a WebSocket, or bytes of a stream. Exactly one of `text` and `data`.
+package struct SendRequest: Codable, Sendable, Equatable, StrictDecodable {
     package var text: String?
     /// Base64.
     package var data: String?
     /// Default: 10 s.
     package var timeoutMs: Double?
 
-    package init(
-        text: String? = nil, data: String? = nil, timeoutMs: Double? = nil
-    ) {
+    package init(text: String? = nil, data: String? = nil, timeoutMs: Double? = nil) {
         self.text = text
         self.data = data
         self.timeoutMs = timeoutMs
     }
 
-    package static let members = [
-        "text", "data", "timeoutMs",
-    ]
+    package static let members = ["text", "data", "timeoutMs"]
 }
 
 /// Result of sending.
 package struct SendAnswer: Codable, Sendable, Equatable {
-    /// `sent`: the kernel took every byte. `queued`: not all in time; it stays in the queue.
+    /// `sent`: the kernel accepted every byte. `queued`: the timeout passed first; the rest stays in the queue.
     package var state: String
-    /// Of the message.
+    /// Size of the message.
     package var sizeBytes: Int
     /// Bytes still queued on the connection.
     package var queuedSendBytes: Int
-    /// The connection is suspended: queued messages are sent when it is resumed.
+    /// Whether the connection is suspended; queued messages are sent when it is resumed.
     package var suspended: Bool
 
-    package init(
-        state: String, sizeBytes: Int, queuedSendBytes: Int, suspended: Bool
-    ) {
+    package init(state: String, sizeBytes: Int, queuedSendBytes: Int, suspended: Bool) {
         self.state = state
         self.sizeBytes = sizeBytes
         self.queuedSendBytes = queuedSendBytes
@@ -193,26 +175,22 @@ package struct SendAnswer: Codable, Sendable, Equatable {
     }
 }
 
-/// POST …:receive: the next message, or bytes of a stream.
-package struct ReceiveRequest: Codable, Sendable, Equatable, StrictlyRead {
-    /// Stream: waits until so many are there, or the end. Default: 1.
+/// POST …:receive: receives the next message, or bytes of a stream.
+package struct ReceiveRequest: Codable, Sendable, Equatable, StrictDecodable {
+    /// Stream: waits for this many bytes, or the end. Default: 1.
     package var minimumBytes: Int?
-    /// Stream: 1 to 1 MiB. Default: 64 KiB.
+    /// Stream: returns at most this many bytes, 1 to 1 MiB. Default: 64 KiB.
     package var maximumBytes: Int?
     /// How long to wait, 0 to 10 min. Default: 30 s.
     package var timeoutMs: Double?
 
-    package init(
-        minimumBytes: Int? = nil, maximumBytes: Int? = nil, timeoutMs: Double? = nil
-    ) {
+    package init(minimumBytes: Int? = nil, maximumBytes: Int? = nil, timeoutMs: Double? = nil) {
         self.minimumBytes = minimumBytes
         self.maximumBytes = maximumBytes
         self.timeoutMs = timeoutMs
     }
 
-    package static let members = [
-        "minimumBytes", "maximumBytes", "timeoutMs",
-    ]
+    package static let members = ["minimumBytes", "maximumBytes", "timeoutMs"]
 }
 
 /// A received message or chunk.
@@ -223,12 +201,10 @@ package struct Received: Codable, Sendable, Equatable {
     /// Base64.
     package var data: String?
     package var sizeBytes: Int
-    /// Stream: the peer has finished sending, and nothing is left.
+    /// Stream: the peer has closed its side, and all its data is read.
     package var isAtEnd: Bool?
 
-    package init(
-        type: String, text: String? = nil, data: String? = nil, sizeBytes: Int, isAtEnd: Bool? = nil
-    ) {
+    package init(type: String, text: String? = nil, data: String? = nil, sizeBytes: Int, isAtEnd: Bool? = nil) {
         self.type = type
         self.text = text
         self.data = data
@@ -237,36 +213,33 @@ package struct Received: Codable, Sendable, Equatable {
     }
 }
 
-/// A ping was answered.
+/// Round-trip time of a ping.
 package struct PingAnswer: Codable, Sendable, Equatable {
     package var rttMs: Double
 
-    package init(
-        rttMs: Double
-    ) {
+    package init(rttMs: Double) {
         self.rttMs = rttMs
     }
 }
 
-/// One piece of what a connection carries, as `/tap` gives it. The last event, `end`, or the last message of a
-/// WebSocket, has `skipped` alone.
+/// One message or chunk seen by `/tap`. The last event, `end`, or the last message of a WebSocket, has `skipped` only.
 package struct TapRecord: Codable, Sendable, Equatable {
-    /// From 1 up, in the order received; missing numbers were skipped. The `id` of the event.
+    /// Counts from 1; numbers that are missing were skipped. Also the `id` of the event.
     package var number: UInt64?
-    /// When it passed.
+    /// Time at which the gateway forwarded it.
     package var at: String?
     /// `received` or `sent`.
     package var way: String?
-    /// `stream`, `text`, `binary`, or `frames` for forwarded frames, of which only the size is known.
+    /// `stream`, `text`, `binary`, or `frames` for forwarded frames, whose size alone is known.
     package var content: String?
-    /// Of the whole piece, on the wire for `frames`.
+    /// Size of the whole piece; of `frames`, on the wire.
     package var sizeBytes: Int?
     package var startsMessage: Bool?
     package var endsMessage: Bool?
     package var text: String?
     /// Base64; cut to `maxBytes`.
     package var data: String?
-    /// Messages and pieces left out since the one before: not sampled, or no room as the reader is too slow.
+    /// Records skipped since the previous one: not sampled, or dropped because the reader is too slow.
     package var skipped: Int
 
     package init(

@@ -1,24 +1,24 @@
-/// A drain: connections are asked to close, one after the other.
+/// A drain: connections are asked to close, one after another.
 package struct Drain: Codable, Sendable, Equatable {
     package var id: String
     /// `running`, `paused`, `cancelled` or `ended`.
     package var state: String
-    /// Connections meant when it began.
+    /// Connections selected at the start.
     package var total: Int
-    /// Connections notified, or closed before.
+    /// Connections that were notified, or closed before that.
     package var told: Int
-    /// Still there, of all that were meant.
+    /// Selected connections that are still open.
     package var remaining: Int
-    /// Reset at the deadline.
+    /// Connections reset at the deadline.
     package var cut: Int
     package var startedAt: String
     /// Expected time of the last notification; every pause delays it.
     package var lastToldAt: String?
-    /// Connections still open then are reset.
+    /// Connections still open at this time are reset.
     package var deadlineAt: String?
-    /// Connections whose notification would be due only at the deadline or later: they are reset without notice.
+    /// Connections whose notification is due at the deadline or later: they are reset without notice.
     package var untold: Int
-    /// That there are such ones, in words, and what to do.
+    /// Says that some connections are reset without notice, and what to do about it.
     package var warning: String?
     package var endedAt: String?
 
@@ -34,19 +34,19 @@ package struct Drain: Codable, Sendable, Equatable {
     }
 }
 
-/// Which connections are meant, and how they are to end.
-package struct BulkRequest: Codable, Sendable, Equatable, StrictlyRead {
-    /// The filters of the list, as `{"route": "echo", "label": "team:blue", "minAgeMs": 60000}`; of several values of
-    /// one, a list, or a text with commas.
+/// Selects connections, and says how to close them.
+package struct BulkRequest: Codable, Sendable, Equatable, StrictDecodable {
+    /// The filters of the list: `{"route": "echo", "label": "team:blue", "minAgeMs": 60000}`. Several values of one
+    /// filter are a list, or a text with commas.
     package var selector: [String: JSONValue]?
-    /// Needed for an empty selector: every connection.
+    /// Must be true if the selector is empty, which selects every connection.
     package var all: Bool?
-    /// Only counts.
+    /// Counts the selected connections without closing them.
     package var preview: Bool?
-    /// Of the Close to WebSockets. Default: 1000; of a drain 1001.
+    /// Close code sent to WebSockets. Default: 1000; of a drain, 1001.
     package var code: Int?
     package var reason: String?
-    /// Ends with a reset.
+    /// Resets the connections.
     package var abort: Bool?
     /// Of a drain: connections notified per second, 0.001 to 100 000. Default: 100.
     package var ratePerSecond: Double?
@@ -64,13 +64,13 @@ package struct BulkRequest: Codable, Sendable, Equatable, StrictlyRead {
 
 /// Result of a bulk operation.
 package struct BulkAnswer: Codable, Sendable, Equatable {
-    /// Connections that are meant.
+    /// Selected connections.
     package var matched: Int
-    /// Of them, notified; 0 in a preview.
+    /// Notified connections; 0 in a preview.
     package var told: Int
     /// In a preview of a drain: from its start to the last notification, in milliseconds.
     package var takesMs: Int?
-    /// Of a drain that is only counted: that its deadline comes too soon, in words, and what to do.
+    /// In a preview of a drain: says that the deadline is too early, and what to do about it.
     package var warning: String?
 
     package init(matched: Int, told: Int) {

@@ -1,6 +1,6 @@
-/// An event, as a Server-Sent Event's data or a text message. `gap` means missed events.
+/// An event, sent as the data of a Server-Sent Event or as a text message. `gap` means missed events.
 package struct Event: Codable, Sendable, Equatable {
-    /// From 1 up, without gaps; the `id` of the Server-Sent Event.
+    /// Counts from 1 without gaps; also the `id` of the Server-Sent Event.
     package var number: UInt64
     /// `opened`, `closed`, `upgraded`, `limitHit`, `upstreamDown`, `upstreamUp`, `reloaded`, `reloadFailed`,
     /// `drainStarted`, `drainProgressed`, `drainEnded`, `transferStarted`, `transferEnded`, `transferFailed` or `gap`.
@@ -12,16 +12,16 @@ package struct Event: Codable, Sendable, Equatable {
     package var route: String?
     /// The upstream's name.
     package var upstream: String?
-    /// The URL of its endpoint.
+    /// URL of the endpoint.
     package var endpoint: String?
     package var url: String?
     package var peerAddress: String?
     package var reason: String?
     package var detail: String?
-    /// Of a connection that closed: the code of the first Close frame, ours or the peer's; 1005 for one without a code.
+    /// Of a closed connection: code of the first Close frame, ours or the peer's; 1005 if it has none.
     package var closeCode: Int?
     package var closeReason: String?
-    /// Of a connection that closed: its payload.
+    /// Of a closed connection: payload bytes.
     package var receivedBytes: UInt64?
     package var sentBytes: UInt64?
     package var labels: [String: String]?

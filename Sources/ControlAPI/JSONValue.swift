@@ -1,4 +1,4 @@
-/// Any JSON value: entries of the configuration have the form of its file, whose reader validates them.
+/// Any JSON value. Configuration entries are passed on in this form; the configuration reader validates them.
 package enum JSONValue: Codable, Sendable, Hashable {
     case null
     case boolean(Bool)
@@ -51,14 +51,14 @@ package enum JSONValue: Codable, Sendable, Hashable {
     }
 }
 
-/// A request body: unknown members are rejected, so that a misspelt one is not silently ignored.
-package protocol StrictlyRead: Decodable, Sendable {
-    /// Every member's name.
+/// A request body whose unknown members are rejected, so that a misspelt member is not silently ignored.
+package protocol StrictDecodable: Decodable, Sendable {
+    /// Names of all members.
     static var members: [String] { get }
-    /// Members that are such objects themselves.
-    static var nested: [String: any StrictlyRead.Type] { get }
+    /// Members that are strictly decoded objects themselves.
+    static var nested: [String: any StrictDecodable.Type] { get }
 }
 
-extension StrictlyRead {
-    package static var nested: [String: any StrictlyRead.Type] { [:] }
+extension StrictDecodable {
+    package static var nested: [String: any StrictDecodable.Type] { [:] }
 }

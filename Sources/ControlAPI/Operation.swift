@@ -1,7 +1,7 @@
 /// A request executed in the background.
 package struct OperationRecord: Codable, Sendable, Equatable {
     package var id: String
-    /// The requested operation: an `operationId` of the document.
+    /// `operationId` of the requested operation in the OpenAPI document.
     package var operation: String
     /// `running`, `succeeded`, `failed` or `cancelled`.
     package var state: String
@@ -9,9 +9,9 @@ package struct OperationRecord: Codable, Sendable, Equatable {
     package var caller: String
     package var startedAt: String
     package var endedAt: String?
-    /// The id of the connection that it is about, as soon as that has one.
+    /// The id of the connection concerned, once it has one.
     package var connection: String?
-    /// Of the answer, once there is one.
+    /// Status code of the response, once there is one.
     package var status: Int?
     /// Location of the created resource.
     package var location: String?
@@ -27,9 +27,9 @@ package struct OperationRecord: Codable, Sendable, Equatable {
     }
 }
 
-/// The operations that are under way or are remembered.
+/// Running operations, and finished ones that are still stored.
 package struct OperationList: Codable, Sendable, Equatable {
-    /// In the order in which they began.
+    /// In the order of their start.
     package var items: [OperationRecord]
 
     package init(items: [OperationRecord]) {

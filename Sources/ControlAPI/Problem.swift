@@ -1,18 +1,18 @@
-/// Why something was not done (RFC 9457), as `application/problem+json`.
+/// Why a request failed (RFC 9457), sent as `application/problem+json`.
 package struct Problem: Codable, Sendable, Equatable {
-    /// `about:blank`: the code says it.
+    /// Always `about:blank`; `code` identifies the problem.
     package var type: String
     package var title: String
     package var status: Int
-    /// Stable; for programs.
+    /// Stable, for programs.
     package var code: String
     /// What is wrong and what to do about it.
     package var detail: String
     /// Whether the same request may succeed later.
     package var retryable: Bool
-    /// Where in the request.
+    /// Members and parameters of the request that are wrong.
     package var errors: [ProblemField]?
-    /// The closing record of a connection that is over.
+    /// Final state of the connection, if it is closed.
     package var connection: Connection?
 
     package init(
@@ -30,17 +30,15 @@ package struct Problem: Codable, Sendable, Equatable {
     }
 }
 
-/// One thing that is wrong with a request.
+/// One member or parameter of a request that is wrong.
 package struct ProblemField: Codable, Sendable, Equatable {
-    /// Where in the body (RFC 6901).
+    /// JSON Pointer into the body (RFC 6901).
     package var pointer: String?
-    /// Which parameter of the query.
+    /// Name of the query parameter.
     package var parameter: String?
     package var detail: String
 
-    package init(
-        pointer: String? = nil, parameter: String? = nil, detail: String
-    ) {
+    package init(pointer: String? = nil, parameter: String? = nil, detail: String) {
         self.pointer = pointer
         self.parameter = parameter
         self.detail = detail

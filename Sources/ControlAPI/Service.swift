@@ -1,13 +1,11 @@
 /// GET /livez, /readyz and /startupz.
 package struct ServiceHealth: Codable, Sendable, Equatable {
-    /// `ok`, or the missing part.
+    /// `ok`, or the part that is not ready.
     package var status: String
     /// `starting`, `ready` or `draining`.
     package var phase: String
 
-    package init(
-        status: String, phase: String
-    ) {
+    package init(status: String, phase: String) {
         self.status = status
         self.phase = phase
     }
@@ -17,12 +15,10 @@ package struct ServiceHealth: Codable, Sendable, Equatable {
 package struct ServiceVersion: Codable, Sendable, Equatable {
     package var name: String
     package var version: String
-    /// The prefix of its paths.
+    /// Prefix of the paths of this API version.
     package var api: String
 
-    package init(
-        name: String, version: String, api: String
-    ) {
+    package init(name: String, version: String, api: String) {
         self.name = name
         self.version = version
         self.api = api

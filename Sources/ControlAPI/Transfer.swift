@@ -1,5 +1,5 @@
-/// One HTTP transfer, as it is shown. Timestamps are RFC 3339 in UTC, durations milliseconds, sizes bytes; a member that does
-/// not apply is missing.
+/// One HTTP transfer. Timestamps are RFC 3339 in UTC, durations milliseconds, sizes bytes; a member that does not apply
+/// is missing.
 package struct Transfer: Codable, Sendable, Equatable {
     package var id: String
     /// `data`, `upload` or `download`.
@@ -8,9 +8,9 @@ package struct Transfer: Codable, Sendable, Equatable {
     package var state: String
     package var method: String
     package var url: String
-    /// Where redirects led.
+    /// URL after redirects, if it differs.
     package var currentUrl: String?
-    /// The file that is sent.
+    /// Path of the uploaded file.
     package var file: String?
     package var destination: String?
     package var credential: String?
@@ -19,68 +19,57 @@ package struct Transfer: Codable, Sendable, Equatable {
     package var priority: Double
     package var labels: [String: String]?
     package var createdAt: String
-    /// When it was last begun or restarted.
+    /// Time of the last start or restart.
     package var startedAt: String?
     package var endedAt: String?
-    /// From 1; :restart makes another one.
+    /// Counts from 1; :restart begins another attempt.
     package var attempt: Int
-    /// Of the body, in this attempt.
+    /// Body bytes sent in this attempt.
     package var sentBytes: Int64
-    /// Missing where it is not known.
+    /// Missing if unknown.
     package var expectedSendBytes: Int64?
     /// Content bytes received on the wire, in this attempt.
     package var receivedBytes: Int64
     package var expectedReceiveBytes: Int64?
-    /// Of the destination, earlier attempts included.
+    /// Size of the destination, with the bytes of earlier attempts.
     package var writtenBytes: Int64?
     package var expectedWriteBytes: Int64?
-    /// Bytes of an earlier attempt that this one went on from.
+    /// Offset at which this attempt resumed an earlier one.
     package var resumedAtBytes: Int64?
     /// 0 to 1.
     package var progress: Double?
-    /// Bytes that …/content gives; missing before the end.
+    /// Size of …/content; missing before the end.
     package var contentBytes: Int64?
-    /// Whether there is resume data for :restart.
+    /// Whether :restart can continue from resume data.
     package var canResume: Bool
     package var response: TransferResponse?
     package var error: TransferError?
     package var metrics: TransferMetrics?
 
     package init(
-        id: String, kind: String, state: String, method: String, url: String, currentUrl: String? = nil,
-        file: String? = nil, destination: String? = nil, credential: String? = nil, description: String? = nil,
-        priority: Double, labels: [String: String]? = nil, createdAt: String, startedAt: String? = nil,
-        endedAt: String? = nil, attempt: Int, sentBytes: Int64, expectedSendBytes: Int64? = nil,
-        receivedBytes: Int64, expectedReceiveBytes: Int64? = nil, writtenBytes: Int64? = nil,
-        expectedWriteBytes: Int64? = nil, resumedAtBytes: Int64? = nil, progress: Double? = nil,
-        contentBytes: Int64? = nil, canResume: Bool, response: TransferResponse? = nil, error: TransferError? = nil,
-        metrics: TransferMetrics? = nil
+        id: String, kind: String, state: String, method: String, url: String, destination: String? = nil,
+        priority: Double, createdAt: String, startedAt: String? = nil, endedAt: String? = nil, attempt: Int,
+        sentBytes: Int64, receivedBytes: Int64, expectedReceiveBytes: Int64? = nil, writtenBytes: Int64? = nil,
+        expectedWriteBytes: Int64? = nil, progress: Double? = nil, canResume: Bool,
+        response: TransferResponse? = nil, error: TransferError? = nil, metrics: TransferMetrics? = nil
     ) {
         self.id = id
         self.kind = kind
         self.state = state
         self.method = method
         self.url = url
-        self.currentUrl = currentUrl
-        self.file = file
         self.destination = destination
-        self.credential = credential
-        self.description = description
         self.priority = priority
-        self.labels = labels
         self.createdAt = createdAt
         self.startedAt = startedAt
         self.endedAt = endedAt
         self.attempt = attempt
         self.sentBytes = sentBytes
-        self.expectedSendBytes = expectedSendBytes
         self.receivedBytes = receivedBytes
         self.expectedReceiveBytes = expectedReceiveBytes
         self.writtenBytes = writtenBytes
         self.expectedWriteBytes = expectedWriteBytes
-        self.resumedAtBytes = resumedAtBytes
         self.progress = progress
-        self.contentBytes = contentBytes
         self.canResume = canResume
         self.response = response
         self.error = error
@@ -88,15 +77,13 @@ package struct Transfer: Codable, Sendable, Equatable {
     }
 }
 
-/// A page of transfers. The `Link` header has the next one too (RFC 8288).
+/// A page of transfers. The `Link` header has the next page too (RFC 8288).
 package struct TransferPage: Codable, Sendable, Equatable {
     package var items: [Transfer]
-    /// The next page's path and query; missing on the last.
+    /// Path and query of the next page; missing on the last one.
     package var next: String?
 
-    package init(
-        items: [Transfer], next: String? = nil
-    ) {
+    package init(items: [Transfer], next: String? = nil) {
         self.items = items
         self.next = next
     }
@@ -107,29 +94,25 @@ package struct TransferResponse: Codable, Sendable, Equatable {
     package var status: Int
     /// Values of Set-Cookie are hidden.
     package var headers: [Header]
-    /// As Content-Type says it.
+    /// Media type from Content-Type, without parameters.
     package var mediaType: String?
 
-    package init(
-        status: Int, headers: [Header], mediaType: String? = nil
-    ) {
+    package init(status: Int, headers: [Header], mediaType: String? = nil) {
         self.status = status
         self.headers = headers
         self.mediaType = mediaType
     }
 }
 
-/// Why a transfer failed. A response of the server, even 404, is no error.
+/// Why a transfer failed. A response of the server is no error, not even 404.
 package struct TransferError: Codable, Sendable, Equatable {
-    /// Stable; for programs.
+    /// Stable, for programs.
     package var code: String
     package var detail: String
-    /// Whether another attempt may go better.
+    /// Whether another attempt may succeed.
     package var retryable: Bool
 
-    package init(
-        code: String, detail: String, retryable: Bool
-    ) {
+    package init(code: String, detail: String, retryable: Bool) {
         self.code = code
         self.detail = detail
         self.retryable = retryable
@@ -139,14 +122,12 @@ package struct TransferError: Codable, Sendable, Equatable {
 /// Metrics of an attempt.
 package struct TransferMetrics: Codable, Sendable, Equatable {
     package var durationMs: Double
-    /// Redirects that were followed.
+    /// Number of followed redirects.
     package var redirects: Int
-    /// One for each request that was made, in their order.
+    /// One for each request, in order.
     package var transactions: [TransferTransaction]
 
-    package init(
-        durationMs: Double, redirects: Int, transactions: [TransferTransaction]
-    ) {
+    package init(durationMs: Double, redirects: Int, transactions: [TransferTransaction]) {
         self.durationMs = durationMs
         self.redirects = redirects
         self.transactions = transactions
@@ -158,26 +139,27 @@ package struct TransferTransaction: Codable, Sendable, Equatable {
     package var method: String
     package var url: String
     package var status: Int?
-    /// By its ALPN name.
+    /// ALPN name of the protocol.
     package var `protocol`: String?
-    /// Whether the connection served a request before.
+    /// Whether the connection served an earlier request.
     package var reusedConnection: Bool
     package var localAddress: String?
     package var remoteAddress: String?
-    /// As `TLS 1.3`.
+    /// `TLS 1.3`, for example.
     package var tlsVersion: String?
-    /// Looking up the name.
+    /// Name resolution.
     package var lookupMs: Double?
-    /// Connecting, TLS included.
+    /// Connecting, with the TLS handshake.
     package var connectMs: Double?
+    /// The TLS handshake.
     package var secureMs: Double?
-    /// Sending.
+    /// Sending the request.
     package var requestMs: Double?
-    /// From the first byte sent to the head of the response.
+    /// From the first byte sent to the response head.
     package var responseAfterMs: Double?
-    /// From the head to the last byte.
+    /// From the response head to the last byte.
     package var responseMs: Double?
-    /// Head and body, with framing.
+    /// Bytes of head and body, with framing.
     package var sentBytes: Int64
     package var receivedBytes: Int64
 
@@ -207,33 +189,25 @@ package struct TransferTransaction: Codable, Sendable, Equatable {
 }
 
 /// POST …:cancel.
-package struct TransferCancel: Codable, Sendable, Equatable, StrictlyRead {
-    /// Whether what a download received is kept for :restart. Default: yes.
+package struct TransferCancel: Codable, Sendable, Equatable, StrictDecodable {
+    /// Whether received data of a download is kept for :restart. Default: true.
     package var keepResumeData: Bool?
 
-    package init(
-        keepResumeData: Bool? = nil
-    ) {
+    package init(keepResumeData: Bool? = nil) {
         self.keepResumeData = keepResumeData
     }
 
-    package static let members = [
-        "keepResumeData"
-    ]
+    package static let members = ["keepResumeData"]
 }
 
-/// POST …:restart: continues from resume data.
-package struct TransferRestart: Codable, Sendable, Equatable, StrictlyRead {
-    /// Starts from the beginning and discards received data. Required without resume data. Default: false.
+/// POST …:restart: restarts a transfer, from its resume data if there is any.
+package struct TransferRestart: Codable, Sendable, Equatable, StrictDecodable {
+    /// Discards received data and starts from the beginning. Must be true without resume data. Default: false.
     package var fromBeginning: Bool?
 
-    package init(
-        fromBeginning: Bool? = nil
-    ) {
+    package init(fromBeginning: Bool? = nil) {
         self.fromBeginning = fromBeginning
     }
 
-    package static let members = [
-        "fromBeginning"
-    ]
+    package static let members = ["fromBeginning"]
 }

@@ -235,9 +235,7 @@ package final class TestCertificateKey: @unchecked Sendable {
 
 /// Collects the output of OpenSSL's write functions.
 private enum TestCertificateText {
-    static func bytes(
-        _ body: (OpaquePointer) -> Int32
-    ) throws(TestCertificateFailure) -> [UInt8] {
+    static func bytes(_ body: (OpaquePointer) -> Int32) throws(TestCertificateFailure) -> [UInt8] {
         guard let bio = BIO_new(BIO_s_mem()) else { throw TestCertificateFailure(description: "no memory") }
         defer { BIO_free(bio) }
         guard body(bio) == 1 else { throw TestCertificateFailure(description: "cannot be written") }

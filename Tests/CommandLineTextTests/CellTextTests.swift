@@ -8,15 +8,15 @@ struct CellTextTests {
         ("", 2, ""),
     ])
     func cutsBehindWholeCharacters(_ text: String, _ cells: Int, _ shown: String) {
-        #expect(CellText.cut(text, cells: cells) == shown)
-        #expect(CellWidth.of(CellText.cut(text, cells: cells)) <= cells)
+        #expect(CellText.truncate(text, cells: cells) == shown)
+        #expect(CellWidth.of(CellText.truncate(text, cells: cells)) <= cells)
     }
 
     @Test func fillsUpOnTheOtherSide() {
         #expect(CellText.fit("ab", cells: 4) == "ab  ")
-        #expect(CellText.fit("ab", cells: 4, trailing: true) == "  ab")
+        #expect(CellText.fit("ab", cells: 4, rightAligned: true) == "  ab")
         #expect(CellText.fit("漢字", cells: 3) == "漢…")
-        #expect(CellText.fit("漢字", cells: 2, trailing: true) == " …")
+        #expect(CellText.fit("漢字", cells: 2, rightAligned: true) == " …")
     }
 
     @Test(
@@ -26,6 +26,6 @@ struct CellTextTests {
             ("/run/a:b.sock", 8, "/run/a:…"), ("a:", 1, "…"),
         ] as [(String, Int, String)])
     func anAddressIsCutBeforeItsPort(_ text: String, _ cells: Int, _ cut: String) {
-        #expect(CellText.cut(address: text, cells: cells) == cut)
+        #expect(CellText.truncate(address: text, cells: cells) == cut)
     }
 }

@@ -3,124 +3,124 @@ import Testing
 
 @Suite("Course of a connection")
 struct ConversationTests {
-    private func terms(
-        messages: Bool, one: Bool = false, patience: Duration? = nil, endsWithPeer: Bool = false
-    ) -> Conversation.Terms {
-        var terms = Conversation.Terms(carriesMessages: messages)
-        terms.wantsOneAnswer = one
-        terms.patience = patience
-        terms.endsWithPeer = endsWithPeer
-        return terms
+    private func settings(
+        messages: Bool, one: Bool = false, idleTimeout: Duration? = nil, endsWithPeer: Bool = false
+    ) -> Conversation.Settings {
+        var settings = Conversation.Settings(carriesMessages: messages)
+        settings.expectsSingleReply = one
+        settings.idleTimeout = idleTimeout
+        settings.endsWithPeer = endsWithPeer
+        return settings
     }
 
-    private func orders(_ terms: Conversation.Terms, _ events: Conversation.Event...) -> [[Conversation.Order]] {
-        var conversation = Conversation(terms)
-        return events.map { conversation.happened($0) }
+    private func orders(_ settings: Conversation.Settings, _ events: Conversation.Event...) -> [[Conversation.Action]] {
+        var conversation = Conversation(settings)
+        return events.map { conversation.handle($0) }
     }
 
     @Test func messagesEndWhenNothingComesAnyMore() {
         let orders = self.orders(
-            self.terms(messages: true, patience: .seconds(1)), .opened, .inputEnded, .silent, .outputEnded, .closed)
-        #expect(orders == [[.begin], [.awaitSilence(.seconds(1))], [.end, .awaitClosing], [], [.finish]])
+            self.settings(messages: true, idleTimeout: .seconds(1)), .opened, .inputEnded, .idle, .outputEnded, .closed)
+        #expect(orders == [[.begin], [.awaitIdle(.seconds(1))], [.closeOutput, .startCloseTimer], [], [.finish]])
     }
 
     @Test func messagesEndAtOnceWithoutPatience() {
-        let orders = self.orders(self.terms(messages: true, patience: .zero), .opened, .inputEnded)
-        #expect(orders == [[.begin], [.end, .awaitClosing]])
+        let orders = self.orders(self.settings(messages: true, idleTimeout: .zero), .opened, .inputEnded)
+        #expect(orders == [[.begin], [.closeOutput, .startCloseTimer]])
     }
 
     @Test func whoWaitsForThePeerDoesNothingAtTheEndOfTheInput() {
-        let orders = self.orders(self.terms(messages: true), .opened, .inputEnded, .closed, .outputEnded)
+        let orders = self.orders(self.settings(messages: true), .opened, .inputEnded, .closed, .outputEnded)
         #expect(orders == [[.begin], [], [], [.finish]])
     }
 
     @Test func whatCameIsWrittenOutBeforeTheEnd() {
-        let orders = self.orders(self.terms(messages: true), .opened, .closed, .inputEnded, .outputEnded)
+        let orders = self.orders(self.settings(messages: true), .opened, .closed, .inputEnded, .outputEnded)
         #expect(orders == [[.begin], [], [], [.finish]])
     }
 
     @Test func aStreamEndsInOneDirectionAfterTheOther() {
-        let stream = self.terms(messages: false)
+        let stream = self.settings(messages: false)
         #expect(
             self.orders(stream, .opened, .inputEnded, .outputEnded, .closed)
-                == [[.begin], [.end], [.end, .leave, .awaitClosing], [.finish]])
+                == [[.begin], [.closeOutput], [.closeOutput, .stopReading, .startCloseTimer], [.finish]])
         #expect(
             self.orders(stream, .opened, .outputEnded, .inputEnded, .closed)
-                == [[.begin], [], [.end, .leave, .awaitClosing], [.finish]])
+                == [[.begin], [], [.closeOutput, .stopReading, .startCloseTimer], [.finish]])
     }
 
     @Test func whoLeavesAStreamOfSomebodyElseEndsNothing() {
-        var stream = self.terms(messages: false)
-        stream.staysWithoutUs = true
+        var stream = self.settings(messages: false)
+        stream.outlivesClient = true
         #expect(
             self.orders(stream, .opened, .interrupted, .outputEnded, .closed)
-                == [[.begin], [.leave, .awaitClosing], [], [.finish]])
+                == [[.begin], [.stopReading, .startCloseTimer], [], [.finish]])
         #expect(
-            self.orders(stream, .opened, .inputEnded, .closed, .outputEnded) == [[.begin], [.end], [], [.finish]])
+            self.orders(stream, .opened, .inputEnded, .closed, .outputEnded) == [[.begin], [.closeOutput], [], [.finish]])
     }
 
     @Test func aPersonIsNotKeptBehindThePeersEnd() {
-        let orders = self.orders(self.terms(messages: false, endsWithPeer: true), .opened, .outputEnded)
-        #expect(orders == [[.begin], [.end, .leave, .awaitClosing]])
+        let orders = self.orders(self.settings(messages: false, endsWithPeer: true), .opened, .outputEnded)
+        #expect(orders == [[.begin], [.closeOutput, .stopReading, .startCloseTimer]])
     }
 
     @Test(arguments: [true, false])
     func oneAnswerIsEnough(_ messages: Bool) {
-        var conversation = Conversation(self.terms(messages: messages, one: true))
-        #expect(conversation.happened(.opened) == [.begin])
-        #expect(conversation.happened(.inputEnded) == [])
-        #expect(conversation.lacksAnswer)
-        #expect(conversation.happened(.answered).first == .end)
-        #expect(!conversation.lacksAnswer)
-        #expect(conversation.happened(.outputEnded) == [])
-        #expect(conversation.happened(.closed) == [.finish])
+        var conversation = Conversation(self.settings(messages: messages, one: true))
+        #expect(conversation.handle(.opened) == [.begin])
+        #expect(conversation.handle(.inputEnded) == [])
+        #expect(conversation.isMissingReply)
+        #expect(conversation.handle(.replied).first == .closeOutput)
+        #expect(!conversation.isMissingReply)
+        #expect(conversation.handle(.outputEnded) == [])
+        #expect(conversation.handle(.closed) == [.finish])
     }
 
     @Test(arguments: [true, false])
     func anAnswerIsMissedWhenThePatienceIsOver(_ messages: Bool) {
-        var conversation = Conversation(self.terms(messages: messages, one: true, patience: .seconds(2)))
-        _ = conversation.happened(.opened)
-        #expect(conversation.happened(.inputEnded) == [.awaitSilence(.seconds(2))])
-        #expect(conversation.happened(.silent).first == .end)
-        #expect(conversation.lacksAnswer)
+        var conversation = Conversation(self.settings(messages: messages, one: true, idleTimeout: .seconds(2)))
+        _ = conversation.handle(.opened)
+        #expect(conversation.handle(.inputEnded) == [.awaitIdle(.seconds(2))])
+        #expect(conversation.handle(.idle).first == .closeOutput)
+        #expect(conversation.isMissingReply)
     }
 
     @Test(arguments: [true, false])
     func aSecondInterruptionIsNotPatient(_ messages: Bool) {
-        var conversation = Conversation(self.terms(messages: messages))
-        _ = conversation.happened(.opened)
-        #expect(conversation.happened(.interrupted).contains(.awaitClosing))
+        var conversation = Conversation(self.settings(messages: messages))
+        _ = conversation.handle(.opened)
+        #expect(conversation.handle(.interrupted).contains(.startCloseTimer))
         #expect(conversation.wasInterrupted && !conversation.wasAborted)
-        #expect(conversation.happened(.interrupted) == [.abort, .finish])
+        #expect(conversation.handle(.interrupted) == [.abort, .finish])
         #expect(conversation.wasAborted)
     }
 
     @Test func theDeadlineBoundsTheEnd() {
-        let orders = self.orders(self.terms(messages: true), .opened, .deadlinePassed, .interrupted, .deadlinePassed)
-        #expect(orders == [[.begin], [], [.end, .awaitClosing], [.abort, .finish]])
+        let orders = self.orders(self.settings(messages: true), .opened, .deadlinePassed, .interrupted, .deadlinePassed)
+        #expect(orders == [[.begin], [], [.closeOutput, .startCloseTimer], [.abort, .finish]])
     }
 
     @Test func theDeadlineIsNotForWhoReadsWhatCame() {
         let orders = self.orders(
-            self.terms(messages: true, patience: .zero), .opened, .inputEnded, .closed, .deadlinePassed, .outputEnded)
-        #expect(orders == [[.begin], [.end, .awaitClosing], [], [], [.finish]])
+            self.settings(messages: true, idleTimeout: .zero), .opened, .inputEnded, .closed, .deadlinePassed, .outputEnded)
+        #expect(orders == [[.begin], [.closeOutput, .startCloseTimer], [], [], [.finish]])
     }
 
     @Test func whatNeverOpenedEndsAtOnce() {
-        #expect(self.orders(self.terms(messages: true), .closed) == [[.finish]])
-        #expect(self.orders(self.terms(messages: false), .interrupted) == [[.abort, .finish]])
+        #expect(self.orders(self.settings(messages: true), .closed) == [[.finish]])
+        #expect(self.orders(self.settings(messages: false), .interrupted) == [[.abort, .finish]])
     }
 
     /// Every sequence of five events: it finishes at most once, sends its end only when open, and nothing behind that.
     @Test(arguments: [true, false], [true, false])
     func everyEventIsAnsweredInEveryState(_ messages: Bool, _ one: Bool) {
-        let terms = self.terms(messages: messages, one: one, patience: .seconds(1))
-        var courses: [(Conversation, [Conversation.Order])] = [(Conversation(terms), [])]
+        let settings = self.settings(messages: messages, one: one, idleTimeout: .seconds(1))
+        var courses: [(Conversation, [Conversation.Action])] = [(Conversation(settings), [])]
         for _ in 0..<5 {
             courses = courses.flatMap { conversation, orders in
                 Conversation.Event.allCases.map { event in
                     var next = conversation
-                    let more = next.happened(event)
+                    let more = next.handle(event)
                     return (next, orders + more)
                 }
             }
@@ -129,7 +129,7 @@ struct ConversationTests {
             #expect(orders.count { $0 == .finish } <= 1)
             #expect(orders.firstIndex(of: .finish).map { $0 == orders.count - 1 } ?? true)
             #expect(orders.count { $0 == .begin } <= 1)
-            if let end = orders.firstIndex(of: .end) { #expect(orders.firstIndex(of: .begin).map { $0 < end } == true) }
+            if let end = orders.firstIndex(of: .closeOutput) { #expect(orders.firstIndex(of: .begin).map { $0 < end } == true) }
         }
     }
 }

@@ -6,8 +6,8 @@ struct EditorRowTests {
     @Test func aShortLineIsShownWhole() {
         let row = EditorRow(Array("hello"), cursor: 2, cells: 20)
         #expect(row.text == "hello" && row.cursorCells == 2)
-        #expect(row.drawn(prompt: "> ", promptCells: 2) == "\r\u{1B}[K> hello\r\u{1B}[4C")
-        #expect(EditorRow([], cursor: 0, cells: 20).drawn(prompt: "", promptCells: 0) == "\r\u{1B}[K\r")
+        #expect(row.rendered(prompt: "> ", promptCells: 2) == "\r\u{1B}[K> hello\r\u{1B}[4C")
+        #expect(EditorRow([], cursor: 0, cells: 20).rendered(prompt: "", promptCells: 0) == "\r\u{1B}[K\r")
     }
 
     @Test(arguments: [2, 3, 7, 10, 40])

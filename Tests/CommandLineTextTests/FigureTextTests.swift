@@ -19,6 +19,6 @@ struct FigureTextTests {
             (446_400_000, "5d04h"), (-1, "0 ms"), (.nan, "0 ms"), (.infinity, "0 ms"), (1e300, "11574074074d01h"),
         ] as [(Double, String)])
     func spans(_ milliseconds: Double, _ text: String) {
-        #expect(QuantityText.span(milliseconds: milliseconds) == text)
+        #expect(QuantityText.duration(milliseconds: milliseconds) == text)
     }
 }

@@ -34,21 +34,21 @@ struct KeyDecoderTests {
     @Test(arguments: vectors)
     func decodesWholeAndInPieces(_ vector: Vector) {
         var whole = KeyDecoder()
-        #expect(whole.keys(Array((vector.bytes + "x").utf8)) == vector.keys + [.character("x")])
+        #expect(whole.decode(Array((vector.bytes + "x").utf8)) == vector.keys + [.character("x")])
         var pieces = KeyDecoder()
-        #expect(vector.bytes.utf8.flatMap { pieces.keys([$0]) } == vector.keys)
+        #expect(vector.bytes.utf8.flatMap { pieces.decode([$0]) } == vector.keys)
     }
 
     @Test(arguments: [[0xFF], [0xC3, 0x41], [0xE2, 0x82, 0x41], [0x80]] as [[UInt8]])
     func bytesThatAreNoTextBecomeTheReplacementCharacter(_ bytes: [UInt8]) {
         var decoder = KeyDecoder()
-        #expect(decoder.keys(bytes).first == .character("\u{FFFD}"))
-        #expect(decoder.keys(Array("ok".utf8)) == [.character("o"), .character("k")])
+        #expect(decoder.decode(bytes).first == .character("\u{FFFD}"))
+        #expect(decoder.decode(Array("ok".utf8)) == [.character("o"), .character("k")])
     }
 
     @Test func aSequenceWithoutEndIsDropped() {
         var decoder = KeyDecoder()
-        _ = decoder.keys(Array("\u{1B}[".utf8) + Array(repeating: UInt8(ascii: "1"), count: 100))
-        #expect(decoder.keys(Array("\rz".utf8)).suffix(2) == [.enter, .character("z")])
+        _ = decoder.decode(Array("\u{1B}[".utf8) + Array(repeating: UInt8(ascii: "1"), count: 100))
+        #expect(decoder.decode(Array("\rz".utf8)).suffix(2) == [.enter, .character("z")])
     }
 }

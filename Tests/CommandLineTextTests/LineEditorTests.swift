@@ -6,7 +6,7 @@ struct LineEditorTests {
     private func edited(_ keys: String) -> LineEditor {
         var editor = LineEditor()
         var decoder = KeyDecoder()
-        for key in decoder.keys(Array(keys.utf8)) { _ = editor.pressed(key) }
+        for key in decoder.keys(Array(keys.utf8)) { _ = editor.handle(key) }
         return editor
     }
 
@@ -37,33 +37,33 @@ struct LineEditorTests {
 
     @Test func enterGivesTheLineAndBeginsANewOne() {
         var editor = self.edited("hello")
-        #expect(editor.pressed(.enter) == .submitted("hello"))
+        #expect(editor.handle(.enter) == .submitted("hello"))
         #expect(editor.text.isEmpty && editor.cursor == 0)
-        #expect(editor.pressed(.enter) == .submitted(""))
+        #expect(editor.handle(.enter) == .submitted(""))
     }
 
     @Test func controlCAndControlDMeanTheEndOnlyOfAnEmptyLine() {
         var editor = self.edited("x")
-        #expect(editor.pressed(.control("c")) == .changed)
-        #expect(editor.pressed(.control("c")) == .interrupted)
-        #expect(editor.pressed(.control("d")) == .endOfInput)
-        #expect(editor.pressed(.control("z")) == .suspended)
-        #expect(editor.pressed(.control("l")) == .cleared)
+        #expect(editor.handle(.control("c")) == .changed)
+        #expect(editor.handle(.control("c")) == .interrupted)
+        #expect(editor.handle(.control("d")) == .endOfInput)
+        #expect(editor.handle(.control("z")) == .suspended)
+        #expect(editor.handle(.control("l")) == .cleared)
     }
 
     @Test func theHistoryIsGoneThroughAndTheDraftKept() {
         var editor = self.edited("one\rtwo\rtwo\rdraft")
         let up = [Key.up, .up, .up].map { key in
-            _ = editor.pressed(key)
+            _ = editor.handle(key)
             return editor.text
         }
         #expect(up == ["two", "one", "one"])
         let down = [Key.down, .down, .down].map { key in
-            _ = editor.pressed(key)
+            _ = editor.handle(key)
             return editor.text
         }
         #expect(down == ["two", "draft", "draft"])
-        #expect(editor.pressed(.down) == .refused)
+        #expect(editor.handle(.down) == .refused)
     }
 
     @Test func theHistoryForgetsTheOldest() {
@@ -76,8 +76,8 @@ struct LineEditorTests {
 
     @Test func aLineHasALimit() {
         var editor = LineEditor()
-        for _ in 0..<LineEditor.limit { _ = editor.pressed(.character("x")) }
-        #expect(editor.pressed(.character("x")) == .refused)
+        for _ in 0..<LineEditor.limit { _ = editor.handle(.character("x")) }
+        #expect(editor.handle(.character("x")) == .refused)
         #expect(editor.characters.count == LineEditor.limit)
     }
 
@@ -90,7 +90,7 @@ struct LineEditorTests {
         for first in keys {
             for second in keys {
                 var editor = self.edited("one two\rthree fou\u{1B}[D\u{1B}[D")
-                for key in [first, second, first] { _ = editor.pressed(key) }
+                for key in [first, second, first] { _ = editor.handle(key) }
                 #expect((0...editor.characters.count).contains(editor.cursor), "\(first) \(second)")
             }
         }

@@ -36,18 +36,18 @@ struct LinesTests {
         ("\r\n", "\\u{D}\n"),
     ])
     func textCannotSteerTheTerminal(_ text: String, _ shown: String) {
-        #expect(TerminalText.safe(text) == shown)
+        #expect(TerminalText.sanitized(text) == shown)
     }
 
     @Test func aLineOfSomethingLongIsShort() {
-        #expect(TerminalText.line("<html>\r\n  <body>\u{1B}[31m") == "<html> <body>\\u{1B}[31m")
-        #expect(TerminalText.line(String(repeating: "x", count: 300)).count == 201)
+        #expect(TerminalText.singleLine("<html>\r\n  <body>\u{1B}[31m") == "<html> <body>\\u{1B}[31m")
+        #expect(TerminalText.singleLine(String(repeating: "x", count: 300)).count == 201)
     }
 
     @Test(arguments: ["plain", "é漢🙂e\u{301}", "", "a🙂"])
     func charactersSurviveEveryCut(_ text: String) {
         for size in 1...4 {
-            var streamed = StreamedText()
+            var streamed = UTF8StreamDecoder()
             let bytes = Array(text.utf8)
             let pieces = stride(from: 0, to: bytes.count, by: size).map {
                 streamed.text(Array(bytes[$0..<min($0 + size, bytes.count)]))
@@ -57,7 +57,7 @@ struct LinesTests {
     }
 
     @Test func bytesThatAreNoTextAreNotWaitedFor() {
-        var streamed = StreamedText()
+        var streamed = UTF8StreamDecoder()
         #expect(streamed.text([0x80, 0x80, 0x80, 0x80, 0x80]).count == 5)
         #expect(streamed.text([0xFF]) == "\u{FFFD}")
         #expect(streamed.text([0xF0, 0x9F]).isEmpty)

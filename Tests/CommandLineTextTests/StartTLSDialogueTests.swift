@@ -5,13 +5,13 @@ import Testing
 struct StartTLSDialogueTests {
     /// Carries the dialogue on with what a server says, in one piece after each request or byte by byte.
     private func course(_ mode: String, _ said: [String], byteByByte: Bool) throws -> (
-        sent: [String], StartTLSDialogue.Order
+        sent: [String], StartTLSDialogue.Action
     ) {
         var dialogue = StartTLSDialogue(try #require(StartTLSMode(mode)))
         var sent: [String] = []
         var said = said.map { Array($0.utf8) }
         while true {
-            let order = dialogue.nextOrder()
+            let order = dialogue.nextAction()
             switch order {
             case .send(let bytes): sent.append(String(decoding: bytes, as: UTF8.self))
             case .read:
@@ -19,7 +19,7 @@ struct StartTLSDialogueTests {
                 let piece = byteByByte ? [said[0].removeFirst()] : said[0]
                 if !byteByByte || said[0].isEmpty { said.removeFirst() }
                 dialogue.received(piece)
-            case .secure, .refused, .broken: return (sent, order)
+            case .secure, .refused, .invalid: return (sent, order)
             }
         }
     }
@@ -28,7 +28,7 @@ struct StartTLSDialogueTests {
         let mode: String
         let said: [String]
         let sent: [String]
-        var order = StartTLSDialogue.Order.secure
+        var order = StartTLSDialogue.Action.secure
 
         var testDescription: String { "\(self.mode) \(self.said)" }
     }
@@ -87,7 +87,7 @@ struct StartTLSDialogueTests {
         ("imap", ["* OK x\r\n", "s1 OK go\r\n* x"]), ("smtp", ["SSH-2.0-x\r\n"]),
     ])
     func whatIsNoAnswerOrStandsBehindTheConsentBreaksIt(_ mode: String, _ said: [String]) throws {
-        guard case .broken = try self.course(mode, said, byteByByte: false).1 else {
+        guard case .invalid = try self.course(mode, said, byteByByte: false).1 else {
             Issue.record("it went on")
             return
         }
@@ -97,8 +97,8 @@ struct StartTLSDialogueTests {
     func endlessTalkIsCutOff(_ piece: String) throws {
         var dialogue = StartTLSDialogue(piece.hasPrefix("*") ? .imap : .smtp)
         let pieces = Array(String(repeating: piece, count: 500).utf8)
-        for _ in 0..<1000 where dialogue.nextOrder() == .read { dialogue.received(pieces) }
-        guard case .broken = dialogue.nextOrder() else {
+        for _ in 0..<1000 where dialogue.nextAction() == .read { dialogue.received(pieces) }
+        guard case .invalid = dialogue.nextAction() else {
             Issue.record("it went on")
             return
         }

@@ -5,8 +5,8 @@ import Testing
 struct TextTableTests {
     private static func table() -> TextTable {
         var table = TextTable([
-            TextTable.Column("ID", trailing: true), TextTable.Column("PEER", least: 6, rank: 2),
-            TextTable.Column("NAME", least: 6, rank: 1),
+            TextTable.Column("ID", rightAligned: true), TextTable.Column("PEER", minimumWidth: 6, dropOrder: 2),
+            TextTable.Column("NAME", minimumWidth: 6, dropOrder: 1),
         ])
         table.add(["7", "127.0.0.1:50000", "blue"])
         table.add(["1234", "10.0.0.1:1", "a name that goes on"])

@@ -4,7 +4,7 @@ enum ImportRules {
     /// Modules that only these paths under `Sources` may import: the toolchain's own, which every target can see, and C
     /// libraries that one folder of a target owns.
     static let owners: [String: [String]] = [
-        "COpenSSL": ["TLSEngine/OpenSSL/", "TestSupport/"],
+        "COpenSSL": ["WireText/", "TLSEngine/OpenSSL/", "TestSupport/"],
         "CLinux": [
             "StreamTransport/System/",
             // File status calls, which Foundation hides.
@@ -13,7 +13,9 @@ enum ImportRules {
         "CRunLoop": ["URLLoading/Streams/"],
         "Glibc": ["StreamTransport/System/"],
         "Dispatch": ["URLLoading/"],
-        "Foundation": ["URLLoading/", "ControlClient/", "ControlPlane/", "Commands/"],
+        "Foundation": [
+            "URLLoading/", "ControlClient/", "ControlPlane/", "Commands/", "TestSupport/ConfigurationSamples.swift",
+        ],
         "FoundationEssentials": ["ControlPlane/"],
         // URLLoading takes its place; only side-by-side tests and benchmarks link it.
         "FoundationNetworking": [],

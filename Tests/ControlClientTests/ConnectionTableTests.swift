@@ -59,7 +59,7 @@ struct ConnectionTableTests {
         one.handshake = Handshake(
             request: HandshakeHead(line: "GET / HTTP/1.1", headers: [Header(name: "Host", value: "h")]),
             response: HandshakeHead(line: "HTTP/1.1 101 Switching Protocols", headers: []))
-        let lines = ConnectionSheet(one).lines
+        let lines = ConnectionDetails(one).lines
         #expect(lines.first == "id            17")
         #expect(lines.contains("round trip    last 0.4 ms, p50 0.4 ms, p99 1 ms of 3"))
         #expect(lines.contains("close reason  bye\\u{1B}[2J"))
@@ -77,7 +77,7 @@ struct ConnectionTableTests {
         var one = Self.one
         one.closeCode = code
         one.terminationReason = reason
-        #expect(one.endedInOrder == isInOrder)
+        #expect(one.endedCleanly == isInOrder)
     }
 
     @Test func eventsAreLines() {

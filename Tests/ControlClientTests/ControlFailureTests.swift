@@ -18,23 +18,23 @@ struct ControlFailureTests {
         ]
         let failure = ControlFailure(Self.problem(422, errors: fields))
         #expect(failure.line == "Title: It is so (at /url, at limit: too large)")
-        #expect(failure.kind == .wrongRequest)
+        #expect(failure.kind == .invalidRequest)
     }
 
     @Test(
         arguments: [
-            (400, .wrongRequest), (401, .notAllowed), (403, .notAllowed), (404, .unknown), (405, .wrongRequest),
-            (409, .conflict), (410, .unknown), (412, .conflict), (413, .unsendableInput), (415, .unsendableInput),
+            (400, .invalidRequest), (401, .notAllowed), (403, .notAllowed), (404, .notFound), (405, .invalidRequest),
+            (409, .conflict), (410, .notFound), (412, .conflict), (413, .unsendableInput), (415, .unsendableInput),
             (421, .notAllowed),
-            (422, .wrongRequest), (428, .conflict), (429, .later), (500, .fault), (502, .peer), (503, .later),
-            (504, .later), (599, .fault),
+            (422, .invalidRequest), (428, .conflict), (429, .unavailable), (500, .internalError), (502, .peer), (503, .unavailable),
+            (504, .unavailable), (599, .internalError),
         ] as [(Int, ControlFailure.Kind)])
     func everyStatusHasAKind(_ status: Int, _ kind: ControlFailure.Kind) {
         #expect(ControlFailure(Self.problem(status)).kind == kind)
     }
 
     @Test func aConfigurationThatIsNotRightIsAKindOfItsOwn() {
-        #expect(ControlFailure(Self.problem(422, "invalid-configuration")).kind == .wrongConfiguration)
+        #expect(ControlFailure(Self.problem(422, "invalid-configuration")).kind == .invalidConfiguration)
     }
 
     @Test func theNextThingToTryIsTold() {
@@ -45,6 +45,6 @@ struct ControlFailureTests {
         #expect(ControlFailure(Self.problem(502, retryable: true)).remedy.contains("again"))
         var closed = Self.problem(410)
         closed.connection = Connection(id: "17")
-        #expect(ControlFailure(closed).remedy == "'sluice show 17' tells how it ended")
+        #expect(ControlFailure(closed).remedy == "'sluice show 17' shows the reason")
     }
 }

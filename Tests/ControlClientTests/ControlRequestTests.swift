@@ -6,10 +6,10 @@ import Testing
 @Suite("Requests to a control plane")
 struct ControlRequestTests {
     @Test func namesAreEncodedWhereTheyStandInAPath() {
-        #expect(ConnectionPath.one("17u") == "/v1/connections/17u")
-        #expect(ConnectionPath.verb("send", "1/../2 ü") == "/v1/connections/1%2F..%2F2%20%C3%BC:send")
-        #expect(ConnectionPath.one("..") == "/v1/connections/%2E%2E")
-        #expect(ConnectionPath.one("a?b#c%d:e") == "/v1/connections/a%3Fb%23c%25d%3Ae")
+        #expect(ConnectionPath.connection("17u") == "/v1/connections/17u")
+        #expect(ConnectionPath.action("send", "1/../2 ü") == "/v1/connections/1%2F..%2F2%20%C3%BC:send")
+        #expect(ConnectionPath.connection("..") == "/v1/connections/%2E%2E")
+        #expect(ConnectionPath.connection("a?b#c%d:e") == "/v1/connections/a%3Fb%23c%25d%3Ae")
     }
 
     @Test func parametersAreEncodedAndMayFollowOthers() {
@@ -64,7 +64,7 @@ struct ControlRequestTests {
 
     @Test func labelsAreNamesWithValues() throws {
         #expect(try LabelText.labels(["a=1", "b=", "c=x=y", "a=2"]).get() == ["a": "2", "b": "", "c": "x=y"])
-        #expect(throws: LabelText.Fault(text: "=x")) { try LabelText.labels(["a=1", "=x"]).get() }
-        #expect(throws: LabelText.Fault(text: "name")) { try LabelText.labels(["name"]).get() }
+        #expect(throws: LabelText.InvalidLabel(text: "=x")) { try LabelText.labels(["a=1", "=x"]).get() }
+        #expect(throws: LabelText.InvalidLabel(text: "name")) { try LabelText.labels(["name"]).get() }
     }
 }

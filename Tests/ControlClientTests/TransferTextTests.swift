@@ -46,7 +46,7 @@ struct TransferTextTests {
     @Test(
         arguments: [
             ("finished", 200, nil), ("finished", 399, nil), ("finished", 404, .peer), ("cancelled", nil, .cancelled),
-            ("failed", nil, .peer), ("running", nil, .later),
+            ("failed", nil, .peer), ("running", nil, .unavailable),
         ] as [(String, Int?, ControlFailure.Kind?)])
     func everyEndHasAKind(_ state: String, _ status: Int?, _ kind: ControlFailure.Kind?) {
         let failure = TransferText.failure(Self.transfer("data", state, status: status), remedy: "try that")

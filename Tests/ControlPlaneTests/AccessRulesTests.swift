@@ -1,5 +1,6 @@
 import ControlPlane
 import GatewayConfiguration
+import struct GatewayConfiguration.PublicKeyPin
 import GatewayCore
 import TLSEngine
 import Testing
@@ -61,21 +62,21 @@ struct AccessRulesTests {
         let pin = try #require(made)
         let shown = CertificateNames(subject: "CN=a,O=Example", alternativeNames: ["a.example"], pin: pin)
         let peer = ConnectionPeer(address: "192.0.2.1:1", certificate: shown)
-        let ownMade = GatewayConfiguration.PublicKeyPin(digest: Self.abc)
+        let ownMade = PublicKeyPin(digest: Self.abc)
         let ownPin = try #require(ownMade)
-        let marks: [ControlClient.Mark] = [
+        let marks: [ControlClient.Identity] = [
             .subject("CN=a,O=Example"), .alternativeName("a.example"), .pin(ownPin),
         ]
         for mark in marks {
-            let rules = try self.rules(clients: [ControlClient(name: "a", mark: mark, scopes: [.read])])
+            let rules = try self.rules(clients: [ControlClient(name: "a", identity: mark, scopes: [.read])])
             #expect(
                 try rules.authenticate(authorization: nil, peer: peer, now: 0)
                     == Caller(name: "client:a", scopes: [.read]))
             // A token that is shown is what counts, even where a certificate is.
             #expect(try rules.authenticate(authorization: "Bearer abc", peer: peer, now: 0).name == "token:ops")
         }
-        for mark in [ControlClient.Mark.subject("CN=a"), .alternativeName("b.example")] {
-            let rules = try self.rules(clients: [ControlClient(name: "a", mark: mark, scopes: [.read])])
+        for mark in [ControlClient.Identity.subject("CN=a"), .alternativeName("b.example")] {
+            let rules = try self.rules(clients: [ControlClient(name: "a", identity: mark, scopes: [.read])])
             #expect(try rules.authenticate(authorization: nil, peer: peer, now: 0) == .anonymous)
         }
     }

@@ -180,7 +180,7 @@ def test_who_lets_go_is_not_told_that_it_closed(control, client, echo):
     name = control.open(echo)
     terminal = Terminal(program=[str(BINARY), "attach", name, "--control", control.url])
     terminal.wait_for("connected").type("\x03")
-    terminal.wait_for(f"detached from {name}, which goes on")
+    terminal.wait_for(f"detached from {name}, which stays open")
     assert terminal.process.wait(timeout=seconds(10)) == 0 and "closed" not in terminal.text
     assert control.show(name)["state"] == "open"
 
@@ -209,7 +209,7 @@ def test_who_cannot_attach_is_told_why_and_what_to_do(control, client, attach, e
     assert "--crlf" in client.run("attach", name, "--crlf").failed(64)
     first = attach(name, "--wait", "0s").say("mine\n").hear("mine")
     line = client.run("attach", name).failed(81)
-    assert "somebody else" in line and f"sluice tap {name}" in line
+    assert "another client" in line and f"sluice tap {name}" in line
     first.finish().ends(0)
     control.close(name)
     control.closed(name)

@@ -173,7 +173,7 @@ def test_where_no_control_plane_is(client, listener, serve):
     closed = Client("127.0.0.1:1").run("ls")
     assert "sluice serve" in closed.failed(69)
     web = re.match(r"ws://([^/]+)/", client.echo).group(1)
-    assert "is no control plane" in Client(web).run("ls").failed(76)
+    assert "is not a control plane" in Client(web).run("ls").failed(76)
     assert "unix:///nowhere/x.sock" in Client("unix:///nowhere/x.sock").run("ls").failed(69)
     assert Client("nonsense://x").run("ls").code == 64
 
@@ -190,7 +190,7 @@ def test_the_address_may_be_in_the_environment_and_a_unix_socket(serve, tmp_path
 
 
 def test_nothing_in_time_is_a_code_of_its_own(client):
-    assert "nothing came" in client.run("receive", opened(client), "--timeout", "50ms").failed(75)
+    assert "nothing received" in client.run("receive", opened(client), "--timeout", "50ms").failed(75)
 
 
 def test_events_are_told_as_they_happen_and_again(client):

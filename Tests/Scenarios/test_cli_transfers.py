@@ -163,7 +163,7 @@ def test_ctrl_c_keeps_what_came_and_the_same_command_goes_on(client, held, folde
     one = client.control.get(f"/v1/transfers/{name}").expect(200)
     assert (one["state"], one["canResume"]) == ("cancelled", True) and not there.exists()
     again = client.run(*words)
-    assert again.code == 0 and f"goes on with transfer {name}" in again.errors and "status 206" in again.text
+    assert again.code == 0 and f"resuming transfer {name}" in again.errors and "status 206" in again.text
     assert there.read_bytes() == held.CONTENT
     done = client.control.get(f"/v1/transfers/{name}").expect(200)
     assert done["attempt"] == 2 and 0 < done["resumedAtBytes"] and len(transfers(client)) == 1
@@ -223,7 +223,7 @@ def test_transfers_are_among_the_events(client, nginx, tmp_path):
 def test_what_cannot_be_gone_on_with_is_told(client, folder):
     held = Held(resumable=False)
     try:
-        for words, hint in ((("--to", folder / "there"), "same command begins anew"), ((), "--to")):
+        for words, hint in ((("--to", folder / "there"), "run the same command again"), ((), "--to")):
             process = client.start("get", held.url, *words)
             reaches(client, lambda one: one["state"] == "running" and one["receivedBytes"], "something came")
             assert hint in interrupted(process)
@@ -278,7 +278,7 @@ def test_what_memory_does_not_hold_is_told_with_the_way_out(serve, nginx):
     (["get", "http://h/", "--json", "-o", "-"], "--output"),
     (["get", "http://h/", "--background", "-o", "x"], "--output"),
     (["get", "http://h/", "--timeout", "soon"], "--timeout"),
-    (["put", "only-a-file"], "FILE URL"),
+    (["put", "only-a-file"], "FILE and URL"),
     (["put", "/etc/hostname", "http://h/", "--background"], "--background"),
 ])
 def test_what_is_typed_wrong_is_told_before_anything_is_asked(words, option):

@@ -304,7 +304,7 @@ def test_servers_are_talked_into_tls(client, listener, authority, server_certifi
 
 
 @pytest.mark.parametrize("last, words", [
-    (b"454 not now\r\n", "454 not now"), (b"220 go\r\n250 injected\r\n", "bytes in the clear"), (b"", "before TLS")])
+    (b"454 not now\r\n", "454 not now"), (b"220 go\r\n250 injected\r\n", "bytes of plaintext"), (b"", "before TLS")])
 def test_without_consent_nothing_is_sent_in_the_clear(client, listener, last, words):
     one = client(listener.url("tcp"), "--starttls", "smtp", "-k", "--quiet")
     one.send("password\n")

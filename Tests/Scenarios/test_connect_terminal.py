@@ -92,7 +92,7 @@ def test_commands(terminal):
     peer.expect_binary(b"\x00\xff")
     one.type("//slash\r")
     peer.expect_text("/slash")
-    one.type("/nonsense\r").wait_for("there is no /nonsense; known: /ping")
+    one.type("/nonsense\r").wait_for("unknown command /nonsense; known: /ping")
     one.type("/help\r").wait_for(r"/close \[CODE \[REASON\]\]")
     one.type("/status\r").wait_for("bytes received, 8 sent")
     one.type("/close 4001 see you\r")
@@ -189,7 +189,7 @@ def test_a_stream_by_hand(terminal):
     assert "\\u{D}" not in one.text
     one.type("NOOP\r")
     assert peer.receive(6) == b"NOOP\r\n"
-    one.type("/ping\r").wait_for("no pong: there are no Pings on a stream")
+    one.type("/ping\r").wait_for("no pong: Ping is only available on a WebSocket")
     peer.close()
     assert one.wait() == 0 and one.restored()
 

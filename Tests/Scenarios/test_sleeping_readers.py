@@ -162,7 +162,7 @@ def test_a_service_manager_that_reads_nothing_holds_up_nothing(sluice, tmp_path)
     with service_manager(tmp_path / "notify.sock"):
         gateway = sluice("serve", "--config", file, environment={
             "NOTIFY_SOCKET": str(tmp_path / "notify.sock"), "WATCHDOG_USEC": "20000"})
-        gateway.wait_log("service manager does not take notifications")
+        gateway.wait_log("cannot notify the service manager")
         gateway.signal(signal.SIGHUP)
         gateway.wait_log("reloaded")
         with Wire.connect(gateway.address()) as wire:
@@ -181,7 +181,7 @@ def test_a_service_manager_hears_the_last_state_as_soon_as_it_reads(sluice, tmp_
     where = tmp_path / "notify.sock"
     with service_manager(where) as notify:
         gateway = sluice("serve", "--config", file, environment={"NOTIFY_SOCKET": str(where), **environment})
-        gateway.wait_log("service manager does not take notifications")
+        gateway.wait_log("cannot notify the service manager")
         heard = b"FILLED=1"
         while heard == b"FILLED=1":
             heard = notify.recv(4096)

@@ -1,18 +1,17 @@
-/// The course of one `connect`: what happens in, what to do out. Knows no socket, terminal or clock.
+/// State machine of one `connect`: takes events, returns actions. Has no socket, terminal or clock.
 package struct Conversation: Sendable {
     /// Settings of one conversation.
-    package struct Terms: Sendable, Equatable {
-        /// Messages end with a closing handshake, a stream with one end in each direction.
+    package struct Settings: Sendable, Equatable {
+        /// WebSocket: closed by one closing handshake. A stream is closed in each direction.
         package var carriesMessages: Bool
-        /// The first answer is the last one.
-        package var wantsOneAnswer = false
-        /// After the end of our input: how long nothing may come before we end it. `nil`: the peer ends it.
-        package var patience: Duration?
-        /// The peer's end of a stream is the end, whether or not there is more to send.
+        /// Closes after the first reply.
+        package var expectsSingleReply = false
+        /// Time without incoming data, after the end of input, until we close. `nil` waits for the peer to close.
+        package var idleTimeout: Duration?
+        /// Closes a stream when the peer half-closes it, even if input remains.
         package var endsWithPeer = false
-        /// Detaching leaves the connection open: it belongs to another owner. The end of our input still ends our
-        /// direction.
-        package var staysWithoutUs = false
+        /// The connection belongs to a gateway: closing only detaches from it. The end of input still half-closes a stream.
+        package var outlivesClient = false
 
         package init(carriesMessages: Bool) {
             self.carriesMessages = carriesMessages
@@ -20,37 +19,37 @@ package struct Conversation: Sendable {
     }
 
     package enum Event: Sendable, Hashable, CaseIterable {
-        /// The connection is ready for what we have to say.
+        /// The connection is open.
         case opened
-        /// All of our input has been sent, or nothing of it can be sent any more.
+        /// All input has been sent, or no more can be sent.
         case inputEnded
-        /// All received data is written; there will be no more.
+        /// All received data is written, and no more will arrive.
         case outputEnded
-        /// One whole answer was written out.
-        case answered
-        /// Nothing came for as long as `awaitSilence` said.
-        case silent
-        /// The user ends it: a signal, Ctrl-C, or output without a reader.
+        /// One complete reply was written.
+        case replied
+        /// No data arrived for the duration of `awaitIdle`.
+        case idle
+        /// The user closes: a signal, Ctrl-C, or a closed output.
         case interrupted
-        /// The connection is over.
+        /// The connection is closed.
         case closed
-        /// The time that `awaitClosing` gave is over.
+        /// The deadline of `startCloseTimer` has passed.
         case deadlinePassed
     }
 
-    package enum Order: Sendable, Equatable {
-        /// Start to read and to write.
+    package enum Action: Sendable, Equatable {
+        /// Start reading and writing.
         case begin
-        case awaitSilence(Duration)
-        /// Ends our direction after everything sent: a Close frame, or the end of our stream.
-        case end
-        /// Reading is done with, too: on a stream its end is not waited for.
-        case leave
-        /// Bound the time that the end may take.
-        case awaitClosing
-        /// End the connection at once.
+        case awaitIdle(Duration)
+        /// Send a Close frame, or half-close the stream, after all data sent before.
+        case closeOutput
+        /// Stop reading: a stream is closed without waiting for the peer's end.
+        case stopReading
+        /// Start the deadline for closing.
+        case startCloseTimer
+        /// Close the connection at once.
         case abort
-        /// It is over.
+        /// The session is finished.
         case finish
     }
 
@@ -58,96 +57,96 @@ package struct Conversation: Sendable {
         case opening, open, ending, finished
     }
 
-    /// Ended by a timeout or by the user, for the exit code.
+    /// Closed by the user; `wasAborted`: without waiting for the peer. They decide the exit code.
     package private(set) var wasInterrupted = false
     package private(set) var wasAborted = false
-    /// `wantsOneAnswer`, and none came.
-    package private(set) var lacksAnswer = false
-    private let terms: Terms
+    /// A reply is expected and was not received.
+    package private(set) var isMissingReply = false
+    private let settings: Settings
     private var phase = Phase.opening
-    private var inputIsOver = false
-    private var outputIsOver = false
-    private var connectionIsOver = false
+    private var isInputOver = false
+    private var isOutputOver = false
+    private var isConnectionClosed = false
 
-    package init(_ terms: Terms) {
-        self.terms = terms
-        self.lacksAnswer = terms.wantsOneAnswer
+    package init(_ settings: Settings) {
+        self.settings = settings
+        self.isMissingReply = settings.expectsSingleReply
     }
 
-    package mutating func happened(_ event: Event) -> [Order] {
+    package mutating func handle(_ event: Event) -> [Action] {
         guard self.phase != .finished else { return [] }
         switch event {
         case .opened: return self.opened()
         case .inputEnded: return self.inputEnded()
         case .outputEnded: return self.outputEnded()
-        case .answered:
-            guard self.terms.wantsOneAnswer, self.phase == .open else { return [] }
-            self.lacksAnswer = false
-            return self.depart()
-        case .silent: return self.phase == .open ? self.depart() : []
+        case .replied:
+            guard self.settings.expectsSingleReply, self.phase == .open else { return [] }
+            self.isMissingReply = false
+            return self.beginClosing()
+        case .idle: return self.phase == .open ? self.beginClosing() : []
         case .interrupted: return self.interrupted()
         case .closed:
-            self.connectionIsOver = true
-            return self.phase == .opening || self.outputIsOver ? self.finish() : []
+            self.isConnectionClosed = true
+            return self.phase == .opening || self.isOutputOver ? self.finish() : []
         case .deadlinePassed:
-            // The deadline is the peer's: what it said before its end is written out however slowly that goes.
-            let isOurs = self.connectionIsOver && !self.wasInterrupted
+            // The deadline bounds the peer only: data received before its end is written, however slow the output is.
+            let isOurs = self.isConnectionClosed && !self.wasInterrupted
             return self.phase == .ending && !isOurs ? self.abort() : []
         }
     }
 
-    private mutating func opened() -> [Order] {
+    private mutating func opened() -> [Action] {
         guard self.phase == .opening else { return [] }
         self.phase = .open
         return [.begin]
     }
 
-    private mutating func inputEnded() -> [Order] {
-        guard self.phase == .open, !self.inputIsOver else { return [] }
-        self.inputIsOver = true
-        guard self.terms.carriesMessages else {
-            if self.outputIsOver { return self.depart() }
-            let wait = self.terms.patience.map { [Order.awaitSilence($0)] } ?? []
-            // The peer learns that no more comes, and may still answer. A single question keeps the connection open
-            // until it is answered: many servers treat our end as the end of the session.
-            return self.terms.wantsOneAnswer ? wait : [.end] + wait
+    private mutating func inputEnded() -> [Action] {
+        guard self.phase == .open, !self.isInputOver else { return [] }
+        self.isInputOver = true
+        guard self.settings.carriesMessages else {
+            if self.isOutputOver { return self.beginClosing() }
+            let wait = self.settings.idleTimeout.map { [Action.awaitIdle($0)] } ?? []
+            // A half-close lets the peer still reply. With a single request the stream stays open until the reply: many
+            // servers treat a half-close as the end of the session.
+            return self.settings.expectsSingleReply ? wait : [.closeOutput] + wait
         }
-        guard let patience = self.terms.patience else { return [] }
-        return patience > .zero ? [.awaitSilence(patience)] : self.depart()
+        guard let idleTimeout = self.settings.idleTimeout else { return [] }
+        return idleTimeout > .zero ? [.awaitIdle(idleTimeout)] : self.beginClosing()
     }
 
-    private mutating func outputEnded() -> [Order] {
-        guard !self.outputIsOver, self.phase != .opening else { return [] }
-        self.outputIsOver = true
-        if self.connectionIsOver { return self.finish() }
-        guard !self.terms.carriesMessages, self.phase == .open else { return [] }
-        // The peer's end of a stream: what we still have to say is said first.
-        return self.inputIsOver || self.terms.endsWithPeer ? self.depart() : []
+    private mutating func outputEnded() -> [Action] {
+        guard !self.isOutputOver, self.phase != .opening else { return [] }
+        self.isOutputOver = true
+        if self.isConnectionClosed { return self.finish() }
+        guard !self.settings.carriesMessages, self.phase == .open else { return [] }
+        // The peer half-closed a stream: remaining input is sent first.
+        return self.isInputOver || self.settings.endsWithPeer ? self.beginClosing() : []
     }
 
-    /// We end it.
-    private mutating func depart() -> [Order] {
+    /// Starts closing from our side.
+    private mutating func beginClosing() -> [Action] {
         self.phase = .ending
-        if self.terms.carriesMessages { return [.end, .awaitClosing] }
-        return self.terms.staysWithoutUs ? [.leave, .awaitClosing] : [.end, .leave, .awaitClosing]
+        if self.settings.carriesMessages { return [.closeOutput, .startCloseTimer] }
+        return self.settings.outlivesClient ? [.stopReading, .startCloseTimer] : [.closeOutput, .stopReading, .startCloseTimer]
     }
 
-    private mutating func interrupted() -> [Order] {
+    private mutating func interrupted() -> [Action] {
         self.wasInterrupted = true
         switch self.phase {
         case .opening, .ending: return self.abort()
-        case .open: return self.depart()
+        case .open: return self.beginClosing()
         case .finished: return []
         }
     }
 
-    private mutating func abort() -> [Order] {
+    private mutating func abort() -> [Action] {
         self.wasAborted = true
         self.phase = .finished
         return [.abort, .finish]
     }
 
-    private mutating func finish() -> [Order] {
+    private mutating func finish() -> [Action] {
         self.phase = .finished
         return [.finish]
     }

@@ -1,39 +1,39 @@
-/// A command to the client instead of its peer: a line that begins with `/`.
+/// A command to the client, typed as a line that begins with `/`.
 package enum SlashCommand: Sendable, Equatable {
-    /// Sends a Ping with this payload, at most 125 bytes of UTF-8; empty lets the client choose one.
+    /// Sends a Ping with this payload, at most 125 bytes of UTF-8.
     case ping(String)
-    /// A message of these bytes; on a stream just the bytes.
+    /// Sends a binary message; on a stream, the bytes.
     case binary([UInt8])
-    /// Begins the closing handshake; on a stream ends our direction.
+    /// Starts the closing handshake; half-closes a stream.
     case close(code: UInt16?, reason: String)
     case status
     case help
 
-    /// How each is written and what it does, for `/help`.
+    /// Forms and effects of the commands, for `/help`.
     package static let summary: [(form: String, effect: String)] = [
-        ("/ping [TEXT]", "send a Ping, and tell when its Pong is there"),
-        ("/binary HEX", "send bytes, written like 00 ff 7f"),
-        ("/close [CODE [REASON]]", "close with 1000, or with another code and a reason"),
-        ("/status", "tell what is known of the connection"),
-        ("/help", "tell this"),
-        ("//TEXT", "send a text that begins with /"),
+        ("/ping [TEXT]", "send a Ping and print its round-trip time"),
+        ("/binary HEX", "send bytes in hexadecimal, like 00 ff 7f"),
+        ("/close [CODE [REASON]]", "close with 1000, or with another code and reason"),
+        ("/status", "show the properties of the connection"),
+        ("/help", "show this help"),
+        ("//TEXT", "send text that begins with /"),
     ]
 
     private static let words = ["ping", "binary", "close", "status", "help"]
 }
 
 extension SlashCommand {
-    /// Parses the text behind the slash.
+    /// Parses the text after the slash.
     init(_ text: Substring) throws(CommandError) {
         let word = text.prefix { $0 != " " }
         let rest = text.dropFirst(word.count).drop { $0 == " " }
         switch word {
         case "ping":
-            guard rest.utf8.count <= 125 else { throw CommandError("a Ping has at most 125 bytes") }
+            guard rest.utf8.count <= 125 else { throw CommandError("a Ping payload has at most 125 bytes") }
             self = .ping(String(rest))
         case "binary":
             guard let bytes = HexText.bytes(rest), !bytes.isEmpty else {
-                throw CommandError("/binary needs pairs of hexadecimal digits, like /binary 00 ff 7f")
+                throw CommandError("/binary expects pairs of hexadecimal digits, like /binary 00 ff 7f")
             }
             self = .binary(bytes)
         case "close", "quit": self = try Self.close(rest)
@@ -41,7 +41,7 @@ extension SlashCommand {
         case "help", "?": self = .help
         default:
             let known = Self.words.map { "/\($0)" }.joined(separator: ", ")
-            throw CommandError("there is no /\(word); known: \(known). To send it as a text, write //\(word)")
+            throw CommandError("unknown command /\(word); known: \(known). To send it as text, type //\(word)")
         }
     }
 
@@ -65,7 +65,7 @@ extension SlashCommand {
     }
 }
 
-/// Why a line is no command, and what to write instead.
+/// Why a slash command is invalid, and what to type instead.
 package struct CommandError: Error, Equatable, CustomStringConvertible {
     package let description: String
 
@@ -74,12 +74,12 @@ package struct CommandError: Error, Equatable, CustomStringConvertible {
     }
 }
 
-/// A line that was entered on a terminal.
+/// A line typed on a terminal.
 package enum TypedLine: Sendable, Equatable {
     case message(String)
     case command(SlashCommand)
 
-    /// A line that begins with `/` is a command, and with `//` a message that begins with `/`.
+    /// A line that begins with `/` is a command; one that begins with `//` is a message with the first `/` removed.
     package init(_ line: String) throws(CommandError) {
         guard line.hasPrefix("/") else {
             self = .message(line)

@@ -1,31 +1,31 @@
-/// Turns what a terminal sends into keys: UTF-8, control characters, and the escape sequences of ECMA-48 that terminals
-/// send for the keys beside the letters. Fed in any pieces.
+/// Decodes terminal input into keys: UTF-8, control characters, and the ECMA-48 escape sequences of cursor and editing
+/// keys. Input may be split anywhere.
 package struct KeyDecoder: Sendable {
     private enum State {
         case plain
-        /// Bytes of one character so far, and how many it has.
+        /// First bytes of a UTF-8 sequence of `count` bytes.
         case character([UInt8], count: Int)
         case escape
-        /// Behind ESC [ or ESC O; the bytes between that and the last one.
+        /// After ESC [ or ESC O; the bytes before the final byte.
         case sequence([UInt8])
     }
 
-    /// A longer sequence is no key of any terminal; it is dropped.
+    /// Maximum length of an escape sequence; longer ones are dropped.
     private static let sequenceLimit = 32
 
     private var state = State.plain
 
     package init() {}
 
-    package mutating func keys(_ bytes: [UInt8]) -> [Key] {
-        bytes.flatMap { self.keys($0) }
+    package mutating func decode(_ bytes: [UInt8]) -> [Key] {
+        bytes.flatMap { self.decode($0) }
     }
 
-    private mutating func keys(_ byte: UInt8) -> [Key] {
+    private mutating func decode(_ byte: UInt8) -> [Key] {
         switch self.state {
         case .plain: return self.plain(byte)
-        case .character(let bytes, let count): return self.continued(bytes, count: count, byte)
-        case .escape: return self.escaped(byte)
+        case .character(let bytes, let count): return self.continueCharacter(bytes, count: count, byte)
+        case .escape: return self.decodeEscaped(byte)
         case .sequence(let bytes): return self.sequence(bytes, byte)
         }
     }
@@ -49,7 +49,7 @@ package struct KeyDecoder: Sendable {
         return []
     }
 
-    private mutating func continued(_ bytes: [UInt8], count: Int, _ byte: UInt8) -> [Key] {
+    private mutating func continueCharacter(_ bytes: [UInt8], count: Int, _ byte: UInt8) -> [Key] {
         guard byte & 0xC0 == 0x80 else {
             // Incomplete sequence: the new byte begins another.
             self.state = .plain
@@ -62,12 +62,12 @@ package struct KeyDecoder: Sendable {
         }
         self.state = .plain
         return String(decoding: all, as: UTF8.self).unicodeScalars.map { scalar in
-            // C1 control characters have no place in a line.
+            // C1 control characters are not text.
             scalar.properties.generalCategory == .control ? .unknown : .character(scalar)
         }
     }
 
-    private mutating func escaped(_ byte: UInt8) -> [Key] {
+    private mutating func decodeEscaped(_ byte: UInt8) -> [Key] {
         self.state = .plain
         switch byte {
         case UInt8(ascii: "["), UInt8(ascii: "O"):
@@ -78,9 +78,9 @@ package struct KeyDecoder: Sendable {
             return []
         case UInt8(ascii: "b"): return [.wordLeft]
         case UInt8(ascii: "f"): return [.wordRight]
-        // As many shells have it: Alt with Backspace takes a word.
+        // Alt-Backspace deletes a word, as in readline.
         case 0x7F: return [.control("w")]
-        // Escape alone, and then a key of its own.
+        // Escape alone, followed by another key.
         case 0x00...0x1F: return self.plain(byte)
         default: return [.unknown]
         }
@@ -121,11 +121,11 @@ package struct KeyDecoder: Sendable {
     }
 }
 
-/// One stroke on a terminal's keyboard.
+/// A key of a terminal's keyboard.
 package enum Key: Sendable, Hashable {
-    /// A Unicode scalar that is no control character.
+    /// A Unicode scalar that is not a control character.
     case character(Unicode.Scalar)
-    /// Control with a letter, in lower case, without those that have a name of their own here.
+    /// Control with a letter in lower case, except those with a case of their own, like `enter` and `tab`.
     case control(Character)
     case enter, tab, backspace, delete
     case left, right, wordLeft, wordRight, home, end

@@ -1,12 +1,12 @@
-/// A line that is being written on a terminal: keys in, events out. Draws nothing; see `EditorRow`.
+/// State machine of a line editor: takes keys, returns events. Drawn by `EditorRow`.
 package struct LineEditor: Sendable {
     package enum Event: Sendable, Equatable {
-        /// Text or cursor changed: draw the row anew.
+        /// Text or cursor changed: redraw the row.
         case changed
         case submitted(String)
-        /// Ctrl-C with nothing written; with something written it only clears the line.
+        /// Ctrl-C on an empty line; otherwise Ctrl-C clears the line.
         case interrupted
-        /// Ctrl-D with nothing written.
+        /// Ctrl-D on an empty line.
         case endOfInput
         /// Ctrl-Z.
         case suspended
@@ -16,15 +16,15 @@ package struct LineEditor: Sendable {
         case refused
     }
 
-    /// Longest line, in characters; more are refused.
+    /// Maximum length of a line in characters; more are rejected.
     package static let limit = 16384
 
     package private(set) var characters: [Character] = []
     /// Characters before the cursor.
     package private(set) var cursor = 0
     private var history: InputHistory
-    /// Text removed last by Ctrl-K, Ctrl-U or Ctrl-W, for Ctrl-Y.
-    private var taken: [Character] = []
+    /// Text removed last by Ctrl-K, Ctrl-U or Ctrl-W; Ctrl-Y inserts it.
+    private var killBuffer: [Character] = []
 
     package init(history: InputHistory = InputHistory()) {
         self.history = history
@@ -32,7 +32,7 @@ package struct LineEditor: Sendable {
 
     package var text: String { String(self.characters) }
 
-    package mutating func pressed(_ key: Key) -> Event {
+    package mutating func handle(_ key: Key) -> Event {
         switch key {
         case .character(let scalar): self.insert(scalar)
         case .enter: self.submit()
@@ -59,13 +59,13 @@ package struct LineEditor: Sendable {
         case "d": self.characters.isEmpty ? .endOfInput : self.remove(from: self.cursor, to: self.cursor + 1)
         case "e": self.move(to: self.characters.count)
         case "f": self.move(to: self.cursor + 1)
-        case "k": self.take(from: self.cursor, to: self.characters.count)
+        case "k": self.kill(from: self.cursor, to: self.characters.count)
         case "l": .cleared
         case "n": self.replace(by: self.history.newer())
         case "p": self.replace(by: self.history.older(than: self.text))
-        case "u": self.take(from: 0, to: self.cursor)
-        case "w": self.take(from: self.wordStart, to: self.cursor)
-        case "y": self.insert(self.taken)
+        case "u": self.kill(from: 0, to: self.cursor)
+        case "w": self.kill(from: self.wordStart, to: self.cursor)
+        case "y": self.insert(self.killBuffer)
         case "z": .suspended
         default: .refused
         }
@@ -87,11 +87,11 @@ package struct LineEditor: Sendable {
     }
 
     private mutating func insert(_ scalar: Unicode.Scalar) -> Event {
-        // An accent or the like joins the character before the cursor.
+        // A combining mark joins the character before the cursor.
         if self.cursor > 0 {
             var joined = String(self.characters[self.cursor - 1])
             joined.unicodeScalars.append(scalar)
-            // No end to the marks on one character otherwise.
+            // Bounds the combining marks of one character.
             if joined.count == 1, joined.unicodeScalars.count <= 32 {
                 self.characters[self.cursor - 1] = Character(joined)
                 return .changed
@@ -107,9 +107,9 @@ package struct LineEditor: Sendable {
         return .changed
     }
 
-    private mutating func move(to place: Int) -> Event {
-        guard (0...self.characters.count).contains(place) else { return .refused }
-        self.cursor = place
+    private mutating func move(to index: Int) -> Event {
+        guard (0...self.characters.count).contains(index) else { return .refused }
+        self.cursor = index
         return .changed
     }
 
@@ -120,9 +120,9 @@ package struct LineEditor: Sendable {
         return .changed
     }
 
-    private mutating func take(from start: Int, to end: Int) -> Event {
+    private mutating func kill(from start: Int, to end: Int) -> Event {
         guard start < end else { return .refused }
-        self.taken = Array(self.characters[start..<end])
+        self.killBuffer = Array(self.characters[start..<end])
         return self.remove(from: start, to: end)
     }
 
@@ -136,36 +136,35 @@ package struct LineEditor: Sendable {
     // MARK: Words
 
     private var wordStart: Int {
-        var place = self.cursor
-        while place > 0, self.characters[place - 1] == " " { place -= 1 }
-        while place > 0, self.characters[place - 1] != " " { place -= 1 }
-        return place
+        var index = self.cursor
+        while index > 0, self.characters[index - 1] == " " { index -= 1 }
+        while index > 0, self.characters[index - 1] != " " { index -= 1 }
+        return index
     }
 
     private var wordEnd: Int {
-        var place = self.cursor
-        while place < self.characters.count, self.characters[place] == " " { place += 1 }
-        while place < self.characters.count, self.characters[place] != " " { place += 1 }
-        return place
+        var index = self.cursor
+        while index < self.characters.count, self.characters[index] == " " { index += 1 }
+        while index < self.characters.count, self.characters[index] != " " { index += 1 }
+        return index
     }
 }
 
-/// The one row of a terminal that shows a line being written. A line that is longer is shown in part: the part with the
-/// cursor.
+/// The terminal row that shows the line editor. If the line is too long, shows the part around the cursor.
 package struct EditorRow: Sendable, Equatable {
-    /// Text behind the prompt, safe to print.
+    /// Sanitized text after the prompt.
     package let text: String
     /// Cells between the end of the prompt and the cursor.
     package let cursorCells: Int
 
-    /// - Parameter cells: room behind the prompt; at least 2 are taken.
+    /// - Parameter cells: width available after the prompt; at least 2 are used.
     package init(_ characters: [Character], cursor: Int, cells: Int) {
         let room = max(2, cells)
-        let shown = characters.map(TerminalText.shown)
+        let shown = characters.map(TerminalText.sanitizedCharacter)
         let widths = shown.map(CellWidth.of)
         var first = min(cursor, characters.count)
         var used = 0
-        // The cursor itself needs a cell. Half of the row is kept for the text behind it, if there is any.
+        // The cursor needs a cell. Up to half of the row shows the text after the cursor.
         let behind = widths[first...].prefix(room).reduce(0, +)
         let before = max(room / 2, room - 1 - behind)
         while first > 0, used + widths[first - 1] <= before {
@@ -181,57 +180,57 @@ package struct EditorRow: Sendable, Equatable {
         self.text = shown[first..<last].joined()
     }
 
-    /// Draws the row over the terminal's current one, and places the cursor.
+    /// Escape sequences and text that redraw the current row and index the cursor.
     /// - Parameters:
     ///   - prompt: printed unchanged.
-    ///   - promptCells: its width in cells.
-    package func drawn(prompt: String, promptCells: Int) -> String {
+    ///   - promptCells: width of the prompt in cells.
+    package func rendered(prompt: String, promptCells: Int) -> String {
         let column = promptCells + self.cursorCells
         return "\r\u{1B}[K\(prompt)\(self.text)\r" + (column > 0 ? "\u{1B}[\(column)C" : "")
     }
 }
 
-/// Lines entered so far. Kept in memory only: input may be secret.
+/// History of submitted lines. Kept in memory only: input may be secret.
 package struct InputHistory: Sendable, Equatable {
-    /// When more are added, the oldest go.
+    /// Maximum number of lines; the oldest are dropped.
     package let limit: Int
     private var lines: [String] = []
-    /// Index into `lines`; their count means the line being edited.
-    private var place = 0
+    /// Index into `lines`; `lines.count` means the line being edited.
+    private var index = 0
     private var draft = ""
 
     package init(limit: Int = 500) {
         self.limit = max(1, limit)
     }
 
-    /// Empty lines and repetitions of the last one are not kept.
+    /// Ignores empty lines and repetitions of the last line.
     package mutating func add(_ line: String) {
         if !line.isEmpty, self.lines.last != line { self.lines.append(line) }
         if self.lines.count > self.limit { self.lines.removeFirst(self.lines.count - self.limit) }
-        self.place = self.lines.count
+        self.index = self.lines.count
         self.draft = ""
     }
 
-    /// - Parameter current: text of the editor; kept if it is the line being edited.
+    /// - Parameter current: text of the editor, saved if it is the line being edited.
     /// - Returns: `nil` at the oldest line.
     package mutating func older(than current: String) -> String? {
-        guard self.place > 0 else { return nil }
-        if self.place == self.lines.count { self.draft = current }
-        self.place -= 1
-        return self.lines[self.place]
+        guard self.index > 0 else { return nil }
+        if self.index == self.lines.count { self.draft = current }
+        self.index -= 1
+        return self.lines[self.index]
     }
 
-    /// - Returns: the line that was being written behind the newest one, and `nil` behind that.
+    /// - Returns: the next newer line, then the saved line; `nil` after that.
     package mutating func newer() -> String? {
-        guard self.place < self.lines.count else { return nil }
-        self.place += 1
-        return self.place == self.lines.count ? self.draft : self.lines[self.place]
+        guard self.index < self.lines.count else { return nil }
+        self.index += 1
+        return self.index == self.lines.count ? self.draft : self.lines[self.index]
     }
 }
 
-/// How many cells of a terminal a character takes.
+/// Width of characters in terminal cells.
 package enum CellWidth {
-    /// Ranges of wide scalars: the East Asian scripts, their full-width forms, and pictographs (UAX #11, in large).
+    /// Approximate ranges of wide scalars (UAX #11): East Asian scripts, full-width forms and pictographs.
     private static let wide: [ClosedRange<UInt32>] = [
         0x1100...0x115F, 0x2E80...0x303E, 0x3041...0x33FF, 0x3400...0x4DBF, 0x4E00...0x9FFF, 0xA000...0xA4CF,
         0xA960...0xA97F, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F, 0xFF00...0xFF60, 0xFFE0...0xFFE6,

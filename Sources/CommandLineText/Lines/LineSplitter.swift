@@ -1,9 +1,9 @@
-/// Cuts a stream of bytes into its lines. Holds at most one unfinished line.
+/// Splits a byte stream into lines. Buffers at most one incomplete line.
 package struct LineSplitter: Sendable {
     /// A line is longer than the limit.
     package struct Overflow: Error, Equatable {}
 
-    /// Longest line in bytes, without its end.
+    /// Maximum length of a line in bytes, without its terminator.
     package let limit: Int
     private var rest: [UInt8] = []
 
@@ -11,7 +11,7 @@ package struct LineSplitter: Sendable {
         self.limit = limit
     }
 
-    /// - Returns: the lines that `bytes` complete, without LF or CRLF.
+    /// - Returns: the lines completed by `bytes`, without LF or CRLF.
     package mutating func lines(_ bytes: [UInt8]) throws(Overflow) -> [[UInt8]] {
         var lines: [[UInt8]] = []
         var start = 0
@@ -21,12 +21,12 @@ package struct LineSplitter: Sendable {
             start = end + 1
         }
         self.rest += bytes[start...]
-        // A CR in front of the line's end does not count.
+        // One more byte than the limit: a CR before LF does not count.
         guard self.rest.count <= self.limit + 1 else { throw Overflow() }
         return lines
     }
 
-    /// The bytes behind the last line end; `nil` if there are none.
+    /// - Returns: the bytes after the last line terminator; `nil` if there are none.
     package mutating func finish() throws(Overflow) -> [UInt8]? {
         guard !self.rest.isEmpty else { return nil }
         let line = self.rest

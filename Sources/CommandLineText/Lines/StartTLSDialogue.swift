@@ -1,62 +1,62 @@
-/// The plaintext dialogue before TLS, as a machine: takes bytes, returns actions.
+/// State machine of the plaintext dialogue before STARTTLS: takes bytes, returns actions.
 ///
-/// Nothing that a server sends in plaintext is trusted but its consent: bytes behind it are an error, because they
-/// would be taken for data under TLS (RFC 3207 §6).
+/// Plaintext after the server's consent is an error, because it would be taken for data received over TLS
+/// (RFC 3207 §6).
 package struct StartTLSDialogue: Sendable {
-    package enum Order: Sendable, Equatable {
+    package enum Action: Sendable, Equatable {
         case send([UInt8])
         case read
         case secure
-        /// The server does not agree; the text says how.
+        /// The server refused; with its response.
         case refused(String)
-        /// The bytes are no answer of this protocol.
-        case broken(String)
+        /// The response violates the protocol; with a description.
+        case invalid(String)
     }
 
-    /// Bytes of lines read over and of a line without an end.
+    /// Maximum number of bytes skipped and buffered.
     private static let limit = 64 << 10
 
-    private var turns: [StartTLSTurn]
+    private var steps: [StartTLSStep]
     private var unread: [UInt8] = []
-    private var readOver = 0
+    private var skippedBytes = 0
     private var sawKeyword = false
 
     package init(_ mode: StartTLSMode) {
-        self.turns = mode.turns
+        self.steps = mode.steps
     }
 
     package mutating func received(_ bytes: [UInt8]) {
         self.unread += bytes
     }
 
-    package mutating func nextOrder() -> Order {
-        while let turn = self.turns.first {
-            switch turn {
+    package mutating func nextAction() -> Action {
+        while let step = self.steps.first {
+            switch step {
             case .send(let line):
-                self.turns.removeFirst()
+                self.steps.removeFirst()
                 return .send(Array("\(line)\r\n".utf8))
             case .sendBytes(let bytes):
-                self.turns.removeFirst()
+                self.steps.removeFirst()
                 return .send(bytes)
             case .nextByte(let byte):
                 guard let first = self.unread.first else { return .read }
                 self.unread.removeFirst()
                 guard first == byte else { return .refused("the server does not offer TLS") }
-                self.turns.removeFirst()
+                self.steps.removeFirst()
             case .reply, .replyOffering, .line, .lineOffering, .nextLine:
                 switch self.nextLine() {
-                case .some(let line): if let order = self.heard(line, turn) { return order }
-                case .none: return self.isOverLimit ? .broken("it says too much before TLS") : .read
+                case .some(let line): if let action = self.handle(line, step) { return action }
+                case .none: return self.isOverLimit ? .invalid("the server sent too much data before TLS") : .read
                 }
             }
         }
         guard self.unread.isEmpty else {
-            return .broken("\(self.unread.count) bytes in the clear stand behind the server's consent to TLS")
+            return .invalid("the server sent \(self.unread.count) bytes of plaintext after accepting TLS")
         }
         return .secure
     }
 
-    private var isOverLimit: Bool { self.unread.count + self.readOver > Self.limit }
+    private var isOverLimit: Bool { self.unread.count + self.skippedBytes > Self.limit }
 
     private mutating func nextLine() -> String? {
         guard !self.isOverLimit, let end = self.unread.firstIndex(of: 0x0A) else { return nil }
@@ -64,68 +64,68 @@ package struct StartTLSDialogue: Sendable {
         if line.last == 0x0D { line.removeLast() }
         let text = String(decoding: line, as: UTF8.self)
         self.unread.removeSubrange(...end)
-        self.readOver += end + 1
+        self.skippedBytes += end + 1
         return text
     }
 
-    /// - Returns: the action if the dialogue is over; `nil` to continue.
-    private mutating func heard(_ line: String, _ turn: StartTLSTurn) -> Order? {
-        switch turn {
-        case .reply(let code): return self.heardReply(line, code: code, keyword: nil)
-        case .replyOffering(let code, let keyword): return self.heardReply(line, code: code, keyword: keyword)
-        case .line(let good, let bad): return self.heardLine(line, good: good, bad: bad, word: nil)
-        case .lineOffering(let word, let good, let bad): return self.heardLine(line, good: good, bad: bad, word: word)
+    /// - Returns: the final action; `nil` to continue.
+    private mutating func handle(_ line: String, _ step: StartTLSStep) -> Action? {
+        switch step {
+        case .reply(let code): return self.handleReply(line, code: code, keyword: nil)
+        case .replyOffering(let code, let keyword): return self.handleReply(line, code: code, keyword: keyword)
+        case .line(let good, let bad): return self.handleLine(line, good: good, bad: bad, word: nil)
+        case .lineOffering(let word, let good, let bad): return self.handleLine(line, good: good, bad: bad, word: word)
         case .nextLine(let start):
             guard line.hasPrefix(start) else { return .refused(line) }
-            self.passed()
+            self.advance()
             return nil
         case .send, .sendBytes, .nextByte: return nil
         }
     }
 
-    private mutating func heardReply(_ line: String, code: String, keyword: String?) -> Order? {
+    private mutating func handleReply(_ line: String, code: String, keyword: String?) -> Action? {
         let digits = line.prefix(3)
         guard digits.utf8.count == 3, digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
-            // FTP lets the lines in the middle of a reply be without their number (RFC 959 §4.2).
-            return self.readOverInReply ? nil : .broken("this is no reply: \(line)")
+            // FTP allows lines without a code within a multiline reply (RFC 959 §4.2).
+            return self.isInMultilineReply ? nil : .invalid("invalid reply: \(line)")
         }
         guard digits == code else { return .refused(line) }
         let text = line.dropFirst(4)
         if let keyword, text.split(separator: " ").first?.uppercased() == keyword { self.sawKeyword = true }
         guard line.dropFirst(3).first != "-" else {
-            self.readOverInReply = true
+            self.isInMultilineReply = true
             return nil
         }
         guard keyword == nil || self.sawKeyword else { return .refused("the server does not offer STARTTLS") }
-        self.passed()
+        self.advance()
         return nil
     }
 
-    private mutating func heardLine(_ line: String, good: [String], bad: [String], word: String?) -> Order? {
+    private mutating func handleLine(_ line: String, good: [String], bad: [String], word: String?) -> Action? {
         if bad.contains(where: { Self.begins(line, with: $0) }) { return .refused(line) }
         if let word, line.uppercased().contains(word) { self.sawKeyword = true }
         guard good.contains(where: { Self.begins(line, with: $0) }) else { return nil }
         guard word == nil || self.sawKeyword else { return .refused("the server does not offer STARTTLS") }
-        self.passed()
+        self.advance()
         return nil
     }
 
-    /// Commands and answers of these protocols have no case.
+    /// Case-insensitive, as commands and replies of these protocols are.
     private static func begins(_ line: String, with start: String) -> Bool {
         line.uppercased().hasPrefix(start.uppercased())
     }
 
-    /// Within a reply of several lines.
-    private var readOverInReply = false
+    /// Within a multiline reply.
+    private var isInMultilineReply = false
 
-    private mutating func passed() {
-        self.turns.removeFirst()
-        self.readOverInReply = false
+    private mutating func advance() {
+        self.steps.removeFirst()
+        self.isInMultilineReply = false
         self.sawKeyword = false
     }
 }
 
-/// The protocol in which a server is asked to go over to TLS.
+/// The protocol used to request STARTTLS.
 package enum StartTLSMode: Sendable, Equatable {
     /// RFC 3207.
     case smtp
@@ -141,14 +141,14 @@ package enum StartTLSMode: Sendable, Equatable {
     case sieve
     /// The SSLRequest of PostgreSQL's frontend protocol.
     case postgres
-    /// Any protocol of lines.
+    /// Any line-based protocol.
     /// - Parameters:
-    ///   - greeting: how the line begins that the server says first; `nil` if it says nothing.
-    ///   - request: the line that asks for TLS, without its end.
-    ///   - consent: how the answer begins if the server agrees.
+    ///   - greeting: prefix of the line that the server sends first; `nil` if it sends none.
+    ///   - request: line that requests TLS, without terminator.
+    ///   - consent: prefix of the response that accepts TLS.
     case line(greeting: String?, request: String, consent: String)
 
-    /// Names for a help text.
+    /// Accepted forms, for help texts.
     package static let forms = "smtp, imap, pop3, ftp, nntp, sieve, postgres or line:[GREETING:]REQUEST:CONSENT"
 
     /// - Returns: `nil` for any other text.
@@ -173,25 +173,25 @@ package enum StartTLSMode: Sendable, Equatable {
     }
 }
 
-/// One step of the talk before TLS.
-enum StartTLSTurn: Sendable, Equatable {
+/// One step of the dialogue before TLS.
+enum StartTLSStep: Sendable, Equatable {
     case send(String)
     case sendBytes([UInt8])
-    /// A reply of lines with this number, the last one with a space behind it (RFC 5321 §4.2.1).
+    /// Expect a reply with this code; a space after the code marks the last line (RFC 5321 §4.2.1).
     case reply(String)
-    /// As `reply`, and one of the lines is this keyword.
+    /// Like `reply`, and one line must be this keyword.
     case replyOffering(String, keyword: String)
-    /// Lines are read over until one begins with one of `good`; one that begins with one of `bad` is a refusal.
+    /// Skip lines until one has a prefix of `good`; a prefix of `bad` is a refusal.
     case line(good: [String], bad: [String])
-    /// As `line`, and one of the lines read over holds this word.
+    /// Like `line`, and a skipped line must contain this word.
     case lineOffering(String, good: [String], bad: [String])
-    /// The very next line begins with this.
+    /// The next line must have this prefix.
     case nextLine(String)
     case nextByte(UInt8)
 }
 
 extension StartTLSMode {
-    var turns: [StartTLSTurn] {
+    var steps: [StartTLSStep] {
         switch self {
         case .smtp:
             [
@@ -199,7 +199,7 @@ extension StartTLSMode {
                 .send("STARTTLS"), .reply("220"),
             ]
         case .imap:
-            // A server that greets with PREAUTH cannot be asked any more (RFC 9051 §6.2.1).
+            // STARTTLS is not allowed after PREAUTH (RFC 9051 §6.2.1).
             [
                 .line(good: ["* OK"], bad: ["* PREAUTH", "* BYE"]), .send("s1 STARTTLS"),
                 .line(good: ["s1 OK"], bad: ["s1 NO", "s1 BAD", "* BYE"]),

@@ -1,47 +1,47 @@
-/// Text from elsewhere as it may be printed on a terminal: nothing in it can move the cursor, change colours, turn the
-/// direction of writing, or answer in the user's name.
+/// Sanitizes untrusted text for a terminal: it cannot move the cursor, change colours or text direction, or make the
+/// terminal send input.
 package enum TerminalText {
-    /// Control characters become `\u{1B}`; tabs and ends of lines stay.
-    package static func safe(_ text: String) -> String {
+    /// Control characters become escapes like `\u{1B}`; tabs and newlines stay.
+    package static func sanitized(_ text: String) -> String {
         var shown = ""
         shown.reserveCapacity(text.utf8.count)
         for scalar in text.unicodeScalars {
-            if scalar == "\n" || scalar == "\t" || !self.isHarmful(scalar) {
+            if scalar == "\n" || scalar == "\t" || !self.needsEscaping(scalar) {
                 shown.unicodeScalars.append(scalar)
             } else {
-                shown += self.spelled(scalar)
+                shown += self.escape(scalar)
             }
         }
         return shown
     }
 
-    /// In one line, at most `limit` characters of it, ends of lines as spaces.
-    package static func line(_ text: String, limit: Int = 200) -> String {
+    /// Sanitized text in one line of at most `limit` characters; whitespace is collapsed to single spaces.
+    package static func singleLine(_ text: String, limit: Int = 200) -> String {
         let words = text.split(whereSeparator: \.isWhitespace)
-        let line = self.safe(words.joined(separator: " "))
+        let line = self.sanitized(words.joined(separator: " "))
         return line.count > limit ? line.prefix(limit) + "…" : line
     }
 
-    /// One character of a line that is being written.
-    package static func shown(_ character: Character) -> String {
-        guard character.unicodeScalars.contains(where: self.isHarmful) else { return String(character) }
-        return character.unicodeScalars.map(self.spelled).joined()
+    /// One sanitized character, for a line editor.
+    package static func sanitizedCharacter(_ character: Character) -> String {
+        guard character.unicodeScalars.contains(where: self.needsEscaping) else { return String(character) }
+        return character.unicodeScalars.map(self.escape).joined()
     }
 
-    private static func spelled(_ scalar: Unicode.Scalar) -> String {
+    private static func escape(_ scalar: Unicode.Scalar) -> String {
         "\\u{\(String(scalar.value, radix: 16, uppercase: true))}"
     }
 
-    private static func isHarmful(_ scalar: Unicode.Scalar) -> Bool {
+    private static func needsEscaping(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
-        // Marks and overrides of the direction of writing, and the separators that some terminals obey.
+        // Bidirectional controls, and line and paragraph separators.
         case 0x200E, 0x200F, 0x2028...0x202E, 0x2066...0x2069: true
         default: scalar.properties.generalCategory == .control
         }
     }
 }
 
-/// Bytes as hexadecimal digits.
+/// Converts between bytes and hexadecimal text.
 package enum HexText {
     /// Pairs of hexadecimal digits in either case, optionally separated by spaces and colons.
     /// - Returns: `nil` for anything else.
@@ -64,7 +64,7 @@ package enum HexText {
         return high == nil ? bytes : nil
     }
 
-    /// Pairs of digits with spaces between them.
+    /// Pairs of digits separated by spaces.
     package static func text(_ bytes: some Sequence<UInt8>) -> String {
         bytes.map { byte in
             let digits = String(byte, radix: 16)
@@ -73,15 +73,15 @@ package enum HexText {
     }
 }
 
-/// Text that comes in pieces cut anywhere: a character that is cut waits for its rest.
-package struct StreamedText: Sendable {
-    /// At most three bytes: the beginning of one character.
+/// Incremental UTF-8 decoder: an incomplete character at the end waits for its remaining bytes.
+package struct UTF8StreamDecoder: Sendable {
+    /// Incomplete character, at most three bytes.
     private var rest: [UInt8] = []
 
     package init() {}
 
-    /// Text of the complete characters so far; invalid UTF-8 becomes U+FFFD.
-    package mutating func text(_ bytes: [UInt8]) -> String {
+    /// - Returns: the complete characters; invalid UTF-8 becomes U+FFFD.
+    package mutating func decode(_ bytes: [UInt8]) -> String {
         var all = self.rest + bytes
         let cut = Self.unfinished(all)
         self.rest = Array(all.suffix(cut))
@@ -89,7 +89,7 @@ package struct StreamedText: Sendable {
         return String(decoding: all, as: UTF8.self)
     }
 
-    /// Bytes at the end that begin a character and do not finish it.
+    /// - Returns: the number of bytes at the end that are an incomplete character.
     private static func unfinished(_ bytes: [UInt8]) -> Int {
         for (behind, byte) in bytes.reversed().prefix(4).enumerated() where byte & 0xC0 != 0x80 {
             let length =
@@ -105,14 +105,14 @@ package struct StreamedText: Sendable {
     }
 }
 
-/// A usage error in one line.
+/// Formats a usage error of ArgumentParser as one line.
 package enum UsageLine {
     private static let begin = "See '"
     private static let standard = "sluice --help"
 
     /// - Parameters:
-    ///   - message: the error, in one line or several.
-    ///   - whole: the error with the command's usage, ending with `See 'sluice COMMAND --help' for more …`.
+    ///   - message: the error message, which may have several lines.
+    ///   - whole: the message with the command's usage, ending with `See 'sluice COMMAND --help' for more …`.
     package static func text(message: String, whole: String) -> String {
         let lines = message.split(whereSeparator: \.isNewline).map { line in
             String(line.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())

@@ -1,45 +1,45 @@
-/// A table for people: each column as wide as its widest cell, no row wider than the terminal.
+/// A text table that fits the terminal's width. Cells are sanitized.
 ///
-/// If a table is too wide, columns are dropped by importance as long as even their minimum widths do not fit; then the
-/// widest columns are cut. Cells are made safe to print.
+/// A column is as wide as its widest cell. If the table is too wide, the least important columns are dropped until the
+/// minimum widths fit; then the widest columns are truncated.
 package struct TextTable: Sendable {
     package struct Column: Sendable, Equatable {
         package let title: String
         /// Right-aligned, for numbers.
-        package let isTrailing: Bool
-        /// The column may be cut down to so many cells; `nil`: it is never cut.
-        package let least: Int?
-        /// 0 is never left out; the greatest number goes first.
-        package let rank: Int
-        /// For addresses: cutting removes the middle, not the port behind the last colon.
+        package let isRightAligned: Bool
+        /// Minimum width when truncated; `nil` if the column is never truncated.
+        package let minimumWidth: Int?
+        /// Order in which columns are dropped, highest first; 0 is never dropped.
+        package let dropOrder: Int
+        /// For addresses: truncation keeps the port after the last colon.
         package let keepsPort: Bool
 
         package init(
-            _ title: String, trailing: Bool = false, least: Int? = nil, rank: Int = 0, keepsPort: Bool = false
+            _ title: String, rightAligned: Bool = false, minimumWidth: Int? = nil, dropOrder: Int = 0, keepsPort: Bool = false
         ) {
             self.title = title
             self.keepsPort = keepsPort
-            self.isTrailing = trailing
-            self.least = least
-            self.rank = rank
+            self.isRightAligned = rightAligned
+            self.minimumWidth = minimumWidth
+            self.dropOrder = dropOrder
         }
     }
 
     package struct Cell: Sendable, Equatable, ExpressibleByStringLiteral {
         package let text: String
-        package let ink: Ink
+        package let style: TextStyle
 
-        package init(_ text: String?, _ ink: Ink = .plain) {
+        package init(_ text: String?, _ style: TextStyle = .plain) {
             // Distinguishes a missing value from an empty one.
-            self.text = text.map { TerminalText.line($0, limit: Self.limit) } ?? "-"
-            self.ink = text == nil ? .faint : ink
+            self.text = text.map { TerminalText.singleLine($0, limit: Self.limit) } ?? "-"
+            self.style = text == nil ? .faint : style
         }
 
         package init(stringLiteral text: String) {
             self.init(text)
         }
 
-        /// Characters of a cell at most, whatever the terminal's width.
+        /// Maximum length of a cell in characters, independent of the terminal's width.
         private static let limit = 400
     }
 
@@ -57,7 +57,7 @@ package struct TextTable: Sendable {
         self.columns = columns
     }
 
-    /// - Parameter cells: one for each column; missing ones are shown as missing, superfluous ones dropped.
+    /// - Parameter cells: one per column; missing ones are shown as missing, superfluous ones dropped.
     package mutating func add(_ cells: [Cell]) {
         let missing = Array(repeating: Cell(nil), count: max(0, self.columns.count - cells.count))
         self.rows.append(cells.prefix(self.columns.count) + missing)
@@ -66,8 +66,8 @@ package struct TextTable: Sendable {
     // MARK: Drawing
 
     /// - Parameters:
-    ///   - cells: of the terminal's row; `nil`: as wide as it is.
-    ///   - colors: whether inks are drawn.
+    ///   - cells: width of the terminal; `nil` does not limit the width.
+    ///   - colors: whether cells are coloured.
     package func lines(cells: Int? = nil, colors: Bool = false) -> [String] {
         let layout = self.layout(cells: cells)
         return [self.title(layout, colors: colors)] + self.lines(layout, colors: colors)
@@ -77,7 +77,7 @@ package struct TextTable: Sendable {
         self.line(self.columns.map { Cell($0.title, .bold) }, layout, colors: colors)
     }
 
-    /// Without the titles.
+    /// Rows without the titles.
     package func lines(_ layout: Layout, colors: Bool = false) -> [String] {
         self.rows.map { self.line($0, layout, colors: colors) }
     }
@@ -87,15 +87,15 @@ package struct TextTable: Sendable {
         var line = ""
         for (index, (column, (cell, width))) in shown.enumerated() {
             if index > 0 { line += String(repeating: " ", count: Self.gap) }
-            // The last column is not padded: copied text has no trailing spaces.
-            let isLast = index == shown.count - 1 && !column.isTrailing
-            let content = column.keepsPort ? CellText.cut(address: cell.text, cells: width) : cell.text
+            // The last column is not padded: copied text has no rightAligned spaces.
+            let isLast = index == shown.count - 1 && !column.isRightAligned
+            let content = column.keepsPort ? CellText.truncate(address: cell.text, cells: width) : cell.text
             let text =
                 isLast
-                ? CellText.cut(content, cells: width)
-                : CellText.fit(content, cells: width, trailing: column.isTrailing)
+                ? CellText.truncate(content, cells: width)
+                : CellText.fit(content, cells: width, rightAligned: column.isRightAligned)
             if text.isEmpty { continue }
-            line += colors ? cell.ink.drawn(text) : text
+            line += colors ? cell.style.applied(to: text) : text
         }
         while line.last == " " { line.removeLast() }
         return line
@@ -108,14 +108,14 @@ package struct TextTable: Sendable {
             self.rows.reduce(CellWidth.of(self.columns[index].title)) { max($0, CellWidth.of($1[index].text)) }
         }
         guard let cells else { return Layout(widths: widths) }
-        self.leaveOut(&widths, cells: cells)
-        self.cut(&widths, cells: cells)
+        self.dropColumns(&widths, cells: cells)
+        self.truncate(&widths, cells: cells)
         return Layout(widths: widths)
     }
 
-    private func least(_ index: Int, _ width: Int) -> Int {
-        guard let least = self.columns[index].least else { return width }
-        return min(width, max(least, CellWidth.of(self.columns[index].title)))
+    private func minimumWidth(_ index: Int, _ width: Int) -> Int {
+        guard let minimum = self.columns[index].minimumWidth else { return width }
+        return min(width, max(minimum, CellWidth.of(self.columns[index].title)))
     }
 
     private static func total(_ widths: [Int]) -> Int {
@@ -123,29 +123,29 @@ package struct TextTable: Sendable {
         return shown.reduce(0, +) + max(0, shown.count - 1) * self.gap
     }
 
-    private func leaveOut(_ widths: inout [Int], cells: Int) {
-        let order = self.columns.indices.filter { self.columns[$0].rank > 0 }
-            .sorted { self.columns[$0].rank > self.columns[$1].rank }
+    private func dropColumns(_ widths: inout [Int], cells: Int) {
+        let order = self.columns.indices.filter { self.columns[$0].dropOrder > 0 }
+            .sorted { self.columns[$0].dropOrder > self.columns[$1].dropOrder }
         for index in order {
-            let leasts = widths.indices.map { widths[$0] == 0 ? 0 : self.least($0, widths[$0]) }
-            guard Self.total(leasts) > cells else { return }
+            let minimums = widths.indices.map { widths[$0] == 0 ? 0 : self.minimumWidth($0, widths[$0]) }
+            guard Self.total(minimums) > cells else { return }
             widths[index] = 0
         }
     }
 
-    private func cut(_ widths: inout [Int], cells: Int) {
+    private func truncate(_ widths: inout [Int], cells: Int) {
         while Self.total(widths) > cells {
-            let slack = widths.indices.filter { widths[$0] > self.least($0, widths[$0]) }
+            let slack = widths.indices.filter { widths[$0] > self.minimumWidth($0, widths[$0]) }
             guard let widest = slack.max(by: { widths[$0] < widths[$1] }) else { return }
             widths[widest] -= 1
         }
     }
 }
 
-/// Text in a given number of cells of a terminal.
+/// Truncates and pads text to a number of terminal cells.
 package enum CellText {
-    /// At most `cells` cells of `text`; where something is left out, `…` ends it. A wide character is never halved.
-    package static func cut(_ text: String, cells: Int) -> String {
+    /// Truncates text to `cells` cells, ending with `…`. A wide character is never split.
+    package static func truncate(_ text: String, cells: Int) -> String {
         guard CellWidth.of(text) > cells else { return text }
         guard cells > 0 else { return "" }
         var shown = ""
@@ -159,27 +159,27 @@ package enum CellText {
         return shown + "…"
     }
 
-    /// The same for an address, whose port stays: `[2001:db8:0:1…:54321`. Other text is cut at its end.
-    package static func cut(address text: String, cells: Int) -> String {
+    /// Truncates an address but keeps its port: `[2001:db8:0:1…:54321`. Other text is truncated at the end.
+    package static func truncate(address text: String, cells: Int) -> String {
         guard CellWidth.of(text) > cells else { return text }
-        guard let mark = text.lastIndex(of: ":") else { return self.cut(text, cells: cells) }
+        guard let mark = text.lastIndex(of: ":") else { return self.truncate(text, cells: cells) }
         let port = text[mark...]
         guard port.count > 1, port.count <= 6, port.count < cells, port.dropFirst().allSatisfy(\.isNumber) else {
-            return self.cut(text, cells: cells)
+            return self.truncate(text, cells: cells)
         }
-        return self.cut(String(text[..<mark]), cells: cells - port.count) + port
+        return self.truncate(String(text[..<mark]), cells: cells - port.count) + port
     }
 
-    /// Exactly `cells` cells: cut, or with spaces on the other side.
-    package static func fit(_ text: String, cells: Int, trailing: Bool = false) -> String {
-        let cut = self.cut(text, cells: cells)
+    /// Truncates or pads text to exactly `cells` cells.
+    package static func fit(_ text: String, cells: Int, rightAligned: Bool = false) -> String {
+        let cut = self.truncate(text, cells: cells)
         let spaces = String(repeating: " ", count: max(0, cells - CellWidth.of(cut)))
-        return trailing ? spaces + cut : cut + spaces
+        return rightAligned ? spaces + cut : cut + spaces
     }
 }
 
-/// A colour of text on a terminal, as its SGR parameters (ECMA-48 §8.3.117).
-package enum Ink: String, Sendable {
+/// Text style on a terminal, as SGR parameter (ECMA-48 §8.3.117).
+package enum TextStyle: String, Sendable {
     case plain = ""
     case bold = "1"
     case faint = "2"
@@ -188,7 +188,7 @@ package enum Ink: String, Sendable {
     case yellow = "33"
     case cyan = "36"
 
-    package func drawn(_ text: String) -> String {
+    package func applied(to text: String) -> String {
         self == .plain || text.isEmpty ? text : "\u{1B}[\(self.rawValue)m\(text)\u{1B}[0m"
     }
 }

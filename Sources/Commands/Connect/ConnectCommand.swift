@@ -4,7 +4,7 @@ import GatewayConfiguration
 import GatewayCore
 import StreamTransport
 
-/// `sluice connect`: a client for one connection, for people and for pipes. Needs no gateway.
+/// `sluice connect`: a client for one connection, for terminals and pipes. Needs no gateway.
 struct ConnectCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "connect",
@@ -13,60 +13,60 @@ struct ConnectCommand: AsyncParsableCommand {
             URL is ws://HOST[:PORT][/PATH], wss://HOST[:PORT][/PATH], tcp://HOST:PORT, tls://HOST:PORT or unix:///SOCKET; tls, ws and \
             wss over a Unix socket are tls+unix:///SOCKET, ws+unix:///SOCKET[:/PATH] and wss+unix:///SOCKET[:/PATH].
 
-            IN A PIPE, each line of standard input is sent as a text message, and each message that comes is written with an end of \
-            line behind it. --binary sends what is read, at most 64 KiB at once, in binary messages, and writes what comes as it is; \
-            --binary --lines sends each line as a binary message. On tcp, tls and unix, bytes go through as they are, both ways.
+            IN A PIPE, each line of standard input is sent as a text message, and each received message is written followed by a \
+            newline. --binary sends each read of up to 64 KiB as a binary message and writes received data unchanged; \
+            --binary --lines sends each line as a binary message. On tcp, tls and unix, bytes are copied unchanged in both directions.
 
-            At the end of standard input a WebSocket is closed with 1000 (--close-code) once nothing has come for 1s: a peer that \
-            takes longer to answer needs a longer --wait, and --wait none leaves the end to the peer. On a stream the end goes out \
-            as a half-close, and what the peer still sends is written until its own end; --wait bounds how long it may be silent. \
-            When the peer of a stream ends first, what is left of standard input is still sent.
+            At the end of standard input, a WebSocket is closed with 1000 (or --close-code) after 1s without incoming data. Use a \
+            longer --wait for a slow peer, or --wait none to let the peer close. A stream is half-closed, and incoming data is \
+            written until the peer closes; --wait limits the time without incoming data. If the peer of a stream half-closes \
+            first, the rest of standard input is still sent.
 
-            Standard output that is not read stops the reading from the peer; a peer that does not read stops the reading of standard \
-            input.
+            Backpressure applies in both directions: reading from the peer pauses while standard output blocks, and reading \
+            standard input pauses while the peer does not read.
 
-            ON A TERMINAL, lines are edited with the cursor keys, Ctrl-A, E, B, F, D, H, K, U, W and Y; Up and Down go through the \
-            lines entered, which are kept in memory only. A line that begins with / is a command: /help lists them. Ctrl-D ends \
-            the input; Ctrl-C closes. Colours are left out where NO_COLOR is set.
+            ON A TERMINAL, lines are edited with the cursor keys, Ctrl-A, E, B, F, D, H, K, U, W and Y; Up and Down recall \
+            previous lines, which are kept in memory only. A line that begins with / is a command: /help lists them. Ctrl-D ends \
+            the input; Ctrl-C closes the connection. Set NO_COLOR to disable colours.
 
-            SIGINT, SIGTERM and SIGHUP send a Close frame (on a stream the half-close) and wait 6s at most; a second one ends at once, \
-            also while nobody reads standard output.
+            SIGINT, SIGTERM and SIGHUP send a Close frame (on a stream, a half-close) and wait up to 6s for the peer; a second \
+            signal exits at once, even if standard output blocks.
 
             EXAMPLES
-              A conversation by hand:
+              Interactive session:
                 sluice connect wss://echo.example/
 
-              One question, one answer:
+              One request, one reply:
                 echo '{"op":"ping"}' | sluice connect --one ws://127.0.0.1:8080/echo
 
-              A mail server, behind STARTTLS:
+              Mail server with STARTTLS:
                 sluice connect --starttls smtp --crlf tcp://mail.example:587
 
-              Events for a program:
+              JSON events for a program:
                 sluice connect --json --wait none wss://feed.example/ < /dev/null
 
             EXIT CODES
-              0    ended in order: closed by us, or by the peer with 1000, 1001 or no code
-              64   wrong usage
-              65   standard input cannot be sent: no UTF-8, or too long a line
-              69   no connection: name, refusal, network, or not open within --timeout
-              70   a fault of sluice itself
-              71   the system refused a thread or a descriptor
-              74   standard input or output failed
-              75   --one, and no answer came
-              76   ended out of order: reset, cut, silent, or against the protocol
-              77   the server refused the opening handshake, or STARTTLS
-              78   a certificate, key or other file cannot be used
+              0    clean close: by us, or by the peer with 1000, 1001 or no code
+              64   invalid command line
+              65   standard input cannot be sent: invalid UTF-8, or a line too long
+              69   cannot connect: name lookup, refused, network, or --timeout
+              70   internal error
+              71   the system refused a thread or a file descriptor
+              74   error on standard input or output
+              75   --one, and no reply was received
+              76   connection lost: reset, truncated, timed out, or protocol error
+              77   the server refused the opening handshake or STARTTLS
+              78   a certificate, key or other file is missing or invalid
               79   TLS failed
-              80   the peer closed with another code, which is shown
+              80   the peer closed with another close code, which is printed
               130  interrupted twice, or before the connection was open
             """)
 
-    @Argument(help: ArgumentHelp("Where to connect to, like ws://127.0.0.1:8080/echo.", valueName: "URL"))
+    @Argument(help: ArgumentHelp("URL to connect to, like ws://127.0.0.1:8080/echo.", valueName: "URL"))
     var url: String
 
     @OptionGroup(title: "Input and output")
-    var carriage: ConnectTransportOptions
+    var transport: ConnectTransportOptions
 
     @OptionGroup(title: "WebSocket")
     var webSocket: ConnectWebSocketOptions
@@ -75,25 +75,14 @@ struct ConnectCommand: AsyncParsableCommand {
     var security: ConnectTLSOptions
 
     func run() async throws {
-        let plan = try await Ending.reporting(problemsAs: ExitStatus.usage) { try self.plan() }
-        try await Ending.reporting {
-            let group: LoopGroup
-            do throws(SystemError) {
-                group = try LoopGroup(count: 1)
-            } catch {
-                throw StartFailure.refusedBySystem("\(error)")
-            }
-            let code = try await ConnectRun(plan: plan, loop: group.loops[0]).untilEnd()
-            group.stop()
-            throw code
-        }
+        try await ErrorReporter.reporting { throw try await ConnectRun.run(try self.plan()) }
     }
 
     private func plan() throws -> ConnectPlan {
         var reader = OptionReader()
         let plan = try ConnectPlan(
-            self.url, self.carriage, self.webSocket, self.security, reading: &reader)
-        guard let plan, reader.problems.isEmpty else { throw ConfigurationProblems(reader.problems) }
+            self.url, self.transport, self.webSocket, self.security, reading: &reader)
+        guard let plan, reader.problems.isEmpty else { throw UsageProblems(problems: reader.problems) }
         return plan
     }
 }
@@ -104,8 +93,8 @@ struct ConnectWebSocketOptions: ParsableArguments {
         name: [.customShort("H"), .long], parsing: .unconditionalSingleValue,
         help: ArgumentHelp(
             """
-            Header field for the opening handshake. Repeat for several. @FILE takes the lines of a file, so that no secret is seen \
-            in the list of processes.
+            Header field for the opening handshake. Repeatable. @FILE reads header fields from a file, one per line, which \
+            keeps secrets out of the process list.
             """,
             valueName: "Name: value"))
     var header: [String] = []
@@ -115,61 +104,61 @@ struct ConnectWebSocketOptions: ParsableArguments {
 
     @Option(
         parsing: .singleValue,
-        help: ArgumentHelp("Subprotocol to offer. Repeat for several, best first.", valueName: "name"))
+        help: ArgumentHelp("Subprotocol to offer. Repeatable, in order of preference.", valueName: "name"))
     var subprotocol: [String] = []
 
     @Flag(help: "Offer permessage-deflate.")
     var compress = false
 
-    @Option(help: ArgumentHelp("Between pings of ours, 1s to 1d, or none. (default: none)", valueName: "duration"))
+    @Option(help: ArgumentHelp("Interval between pings sent, 1s to 1d, or none. (default: none)", valueName: "duration"))
     var pingInterval: String?
 
     @Option(
         help: ArgumentHelp(
-            "A server that answers a ping of ours with nothing for this long counts as dead, 1s to 1h. (default: 20s)",
+            "Time without any data after a ping until the server counts as dead, 1s to 1h. (default: 20s)",
             valueName: "duration"))
     var pongTimeout: String?
 
     @Option(
         help: ArgumentHelp(
-            "Largest message either way (on a stream, with --lines, the longest line), 1B to 1GiB. (default: 16MiB)",
+            "Largest message in either direction, or longest line with --lines, 1B to 1GiB. (default: 16MiB)",
             valueName: "size"))
     var maxMessageSize: String?
 
     @Option(
         help: ArgumentHelp(
-            "Code of our Close frame, 1000 to 1003, 1007 to 1014 or 3000 to 4999. (default: 1000)", valueName: "code"))
+            "Close code to send, 1000 to 1003, 1007 to 1014 or 3000 to 4999. (default: 1000)", valueName: "code"))
     var closeCode: String?
 
-    @Option(help: ArgumentHelp("Reason in our Close frame, at most 123 bytes. (default: none)", valueName: "text"))
+    @Option(help: ArgumentHelp("Close reason to send, at most 123 bytes. (default: none)", valueName: "text"))
     var closeReason: String?
 }
 
 /// Options of `connect` for input and output.
 struct ConnectTransportOptions: ParsableArguments {
-    @Flag(help: "Send text messages, one for each line. The default on a WebSocket.")
+    @Flag(help: "Send each line as a text message. The default on a WebSocket.")
     var text = false
 
-    @Flag(help: "Send binary messages, and write what comes without an end of line.")
+    @Flag(help: "Send binary messages; write received messages without a newline.")
     var binary = false
 
-    @Flag(help: "With --binary, a message for each line. On a stream, whole lines both ways, each with LF at its end.")
+    @Flag(help: "With --binary, send each line as a message. On a stream, send and write whole lines ending with LF.")
     var lines = false
 
-    @Flag(help: "On a stream, send lines with CRLF at their end.")
+    @Flag(help: "On a stream, send lines ending with CRLF.")
     var crlf = false
 
     @Flag(
         help: """
-            Send all of standard input (a WebSocket: as one message), write one answer (a message, or the first line of a stream), \
-            and close.
+            Send all of standard input (on a WebSocket, as one message), write one reply (a message, or the first line of a \
+            stream), and close.
             """)
     var one = false
 
     @Option(
         help: ArgumentHelp(
             """
-            After the end of standard input, how long nothing may come before we close, 0s to 1d, or none. (default: 1s on a \
+            After the end of standard input, close after this long without incoming data, 0s to 1d, or none. (default: 1s on a \
             WebSocket, else none)
             """,
             valueName: "duration"))
@@ -177,49 +166,48 @@ struct ConnectTransportOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "For name, connection, TLS and opening handshake together, 10ms to 10m. (default: 10s)",
+            "Timeout for name lookup, connecting, TLS and opening handshake together, 10ms to 10m. (default: 10s)",
             valueName: "duration"))
     var timeout: String?
 
-    @Flag(help: "Write one JSON object for each event: opened, text, data, bytes, line, pong, ended, closed, failed.")
+    @Flag(help: "Write one JSON object per event: opened, text, data, bytes, line, pong, ended, closed, failed.")
     var json = false
 
-    @Flag(help: "On standard error, errors only.")
+    @Flag(help: "Print only errors on standard error.")
     var quiet = false
 
     @Flag(
-        name: [.short, .long], help: "On standard error, tell of addresses, TLS, the opening handshake and close codes."
-    )
+        name: [.short, .long], help: "Print addresses, TLS, opening handshake and close codes on standard error.")
     var verbose = false
 }
 
 /// Options of `connect` about TLS.
 struct ConnectTLSOptions: ParsableArguments {
     @Flag(
-        name: [.customShort("k"), .long], help: "Take any certificate. Only for tests: anybody may be the server then.")
+        name: [.customShort("k"), .long], help: "Do not verify the server's certificate. For tests only: insecure.")
     var insecure = false
 
     @Option(
-        help: ArgumentHelp("Trust these authorities, PEM, instead of the system's.", valueName: "file"),
+        help: ArgumentHelp("CA certificates to trust instead of the system's, PEM.", valueName: "file"),
         completion: .file())
     var ca: String?
 
     @Option(
-        help: ArgumentHelp("Certificate to show when asked, PEM or PKCS#12.", valueName: "file"), completion: .file())
+        help: ArgumentHelp("Client certificate, PEM or PKCS#12.", valueName: "file"), completion: .file())
     var certificate: String?
 
-    @Option(help: ArgumentHelp("That certificate's private key, PEM.", valueName: "file"), completion: .file())
+    @Option(help: ArgumentHelp("Private key of the client certificate, PEM.", valueName: "file"), completion: .file())
     var key: String?
 
-    @Option(help: ArgumentHelp("Name to ask for and verify. (default: the host of URL)", valueName: "name"))
+    @Option(help: ArgumentHelp("Server name for SNI and verification. (default: the host of URL)", valueName: "name"))
     var serverName: String?
 
     @Option(
         help: ArgumentHelp(
             """
-            On tcp and unix: first talk the server into TLS, in this protocol: \(StartTLSMode.forms). With line, GREETING is how a \
-            line begins that the server says first, REQUEST the line that asks for TLS, and CONSENT how the next line begins if the \
-            server agrees. What the server said before TLS is not shown, and has to be asked for again.
+            On tcp and unix: upgrade to TLS first, using this protocol: \(StartTLSMode.forms). With line, GREETING is the prefix \
+            of the line that the server sends first, REQUEST the line that requests TLS, and CONSENT the prefix of the line that \
+            accepts it. Nothing that the server sends before TLS is written.
             """,
             valueName: "mode"))
     var starttls: String?
@@ -227,22 +215,29 @@ struct ConnectTLSOptions: ParsableArguments {
 
 /// Parses the values of options and collects their problems.
 struct OptionReader {
-    private(set) var problems: [ConfigurationProblem] = []
+    /// One line each: `--option: reason; remedy`.
+    private(set) var problems: [String] = []
 
     mutating func value<Value>(_ option: String, _ text: String?, _ syntax: ValueSyntax<Value>) -> Value? {
         guard let text else { return nil }
         do throws(ValueSyntaxError) {
             return try syntax.parse(text)
         } catch {
-            self.note(option, expected: error.expected, found: QuotedText.quoted(text), remedy: error.remedy)
+            self.reject(option, "expected \(error.expected), found \(QuotedText.quoted(text))", remedy: error.remedy)
             return nil
         }
     }
 
-    mutating func note(_ option: String, expected: String, found: String, remedy: String = "") {
-        self.problems.append(
-            ConfigurationProblem(
-                origin: .option(option), keyPath: .root, expected: expected, found: found,
-                remedy: remedy))
+    /// - Parameter remedy: what to do instead, without a full stop; may be empty.
+    mutating func reject(_ option: String, _ reason: String, remedy: String = "") {
+        self.problems.append("\(option): \(reason)" + (remedy.isEmpty ? "" : "; \(remedy)"))
     }
+}
+
+/// Everything wrong with the options of one command line.
+struct UsageProblems: Error, CustomStringConvertible {
+    /// One line each.
+    let problems: [String]
+
+    var description: String { self.problems.joined(separator: "\n") }
 }

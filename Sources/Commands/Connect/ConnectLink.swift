@@ -6,46 +6,46 @@ import StreamTransport
 import Synchronization
 import WebSocketProtocol
 
-/// One connection of `connect`, whatever is spoken on it.
+/// The connection of `connect`: a stream, a WebSocket, or a connection of a gateway.
 protocol ConnectLink: Sendable {
-    /// Begins to open it. Both are called at most once, `closed` always.
+    /// Starts opening the connection. Each closure is called at most once; `closed` always is.
     func open(opened: @escaping @Sendable () -> Void, closed: @escaping @Sendable () -> Void) async
 
     /// Returns what has arrived; waits for the first item. Never empty, and `.end` is the last item.
-    func receive() async -> [Received]
+    func receive() async -> [ReceivedItem]
 
-    /// Returns when the system has taken all of it, or throws when it will not.
-    func send(_ outgoing: [Outgoing]) async throws(TaskFailure)
+    /// Returns when the system has accepted all data.
+    func send(_ outgoing: [OutgoingItem]) async throws(TaskFailure)
 
-    /// Time until the Pong.
+    /// - Returns: the round-trip time.
     func ping(_ payload: String) async throws(TaskFailure) -> Duration
 
-    /// Sends a Close frame, or ends our direction, after everything sent before. Only the first call has an effect.
-    func end(code: UInt16, reason: String)
+    /// Sends a Close frame, or half-closes a stream, after all data sent before. Only the first call has an effect.
+    func closeOutput(code: UInt16, reason: String)
 
-    /// Nothing more is read.
-    func leave()
+    /// Stops reading.
+    func stopReading()
 
-    /// Ends at once.
+    /// Closes the connection at once.
     func abort()
 
-    var facts: ConnectionMetadata { get }
+    var metadata: ConnectionMetadata { get }
 
     /// The failure after the end; `nil` for a clean end.
     func failure(wasOpen: Bool) -> ConnectFailure?
 
-    /// How it ended, once it is closed.
-    func closingFacts(by party: ClosingMetadata.Party) -> ClosingMetadata
+    /// How the connection was closed. Valid after the end.
+    func closingMetadata(by party: ClosingMetadata.Party) -> ClosingMetadata
 }
 
-/// Stream of `connect`, beginning with STARTTLS if requested.
+/// A byte stream: TCP, TLS or a Unix socket, upgraded by STARTTLS if requested.
 final class StreamLink: ConnectLink {
     private struct Outcome {
         var taskFailure: TaskFailure?
         /// Failure that preceded the task's own.
         var failure: ConnectFailure?
         var reading: Task<StreamTask.Chunk?, Never>?
-        var isLeft = false
+        var isReadingStopped = false
     }
 
     private let plan: ConnectPlan
@@ -81,20 +81,20 @@ final class StreamLink: ConnectLink {
         }
     }
 
-    func receive() async -> [Received] {
+    func receive() async -> [ReceivedItem] {
         let task = self.task
-        // A task of its own, so that `leave` can take the read back.
-        let reading = Task { try? await task.read(maximum: StandardStreams.pieceSize) }
-        let isLeft = self.outcome.withLock {
+        // In a separate task, so that `stopReading` can cancel the read.
+        let reading = Task { try? await task.read(maximum: StandardStreams.readSize) }
+        let isReadingStopped = self.outcome.withLock {
             $0.reading = reading
-            return $0.isLeft
+            return $0.isReadingStopped
         }
-        if isLeft { reading.cancel() }
+        if isReadingStopped { reading.cancel() }
         guard let chunk = await reading.value, !(chunk.isAtEnd && chunk.bytes.isEmpty) else { return [.end] }
         return chunk.isAtEnd ? [.bytes(chunk.bytes), .end] : [.bytes(chunk.bytes)]
     }
 
-    func send(_ outgoing: [Outgoing]) async throws(TaskFailure) {
+    func send(_ outgoing: [OutgoingItem]) async throws(TaskFailure) {
         for one in outgoing {
             switch one {
             case .text(let text): try await self.task.write(Array(text.utf8))
@@ -104,16 +104,16 @@ final class StreamLink: ConnectLink {
     }
 
     func ping(_ payload: String) async throws(TaskFailure) -> Duration {
-        throw .usageError("there are no Pings on a stream")
+        throw .usageError("Ping is only available on a WebSocket")
     }
 
-    func end(code: UInt16, reason: String) {
+    func closeOutput(code: UInt16, reason: String) {
         self.task.closeWrite()
     }
 
-    func leave() {
+    func stopReading() {
         let reading = self.outcome.withLock {
-            $0.isLeft = true
+            $0.isReadingStopped = true
             return $0.reading
         }
         reading?.cancel()
@@ -124,9 +124,9 @@ final class StreamLink: ConnectLink {
         self.task.cancel()
     }
 
-    // MARK: What is known of it
+    // MARK: Metadata
 
-    var facts: ConnectionMetadata { self.task.record.facts(url: "\(self.plan.url)") }
+    var metadata: ConnectionMetadata { self.task.record.metadata(url: "\(self.plan.url)") }
 
     func failure(wasOpen: Bool) -> ConnectFailure? {
         let (own, failure) = self.outcome.withLock { ($0.failure, $0.taskFailure) }
@@ -135,14 +135,14 @@ final class StreamLink: ConnectLink {
         return wasOpen ? ConnectFailure(failure) : ConnectFailure(opening: failure, of: self.plan.url)
     }
 
-    func closingFacts(by party: ClosingMetadata.Party) -> ClosingMetadata {
+    func closingMetadata(by party: ClosingMetadata.Party) -> ClosingMetadata {
         ClosingMetadata(
             by: party, bytesReceived: self.task.record.bytesReceived, bytesSent: self.task.record.bytesSent)
     }
 }
 
-/// A WebSocket of `connect`.
-final class MessageLink: ConnectLink {
+/// A WebSocket connection.
+final class WebSocketLink: ConnectLink {
     private let url: String
     private let endpoint: ConnectPlan
     private let task: WebSocketTask
@@ -170,15 +170,15 @@ final class MessageLink: ConnectLink {
         }
     }
 
-    func receive() async -> [Received] {
+    func receive() async -> [ReceivedItem] {
         let task = self.task
         return await withCheckedContinuation { continuation in
             task.loop.execute { MessageBatch(task).fill { continuation.resume(returning: $0) } }
         }
     }
 
-    /// All at once: only the last one is waited for, since they go out in their order.
-    func send(_ outgoing: [Outgoing]) async throws(TaskFailure) {
+    /// Queues all messages and waits for the last, since they are sent in order.
+    func send(_ outgoing: [OutgoingItem]) async throws(TaskFailure) {
         guard let last = outgoing.last else { return }
         let task = self.task
         let result: Result<Void, TaskFailure> = await withCheckedContinuation { continuation in
@@ -200,28 +200,28 @@ final class MessageLink: ConnectLink {
         return ContinuousClock.now - began
     }
 
-    func end(code: UInt16, reason: String) {
+    func closeOutput(code: UInt16, reason: String) {
         self.task.cancel(with: CloseCode(rawValue: code), reason: Array(reason.utf8))
     }
 
-    func leave() {}
+    func stopReading() {}
 
     func abort() {
         let task = self.task
         task.loop.execute { task.reset() }
     }
 
-    private static func message(_ outgoing: Outgoing) -> WebSocketTask.Message {
+    private static func message(_ outgoing: OutgoingItem) -> WebSocketTask.Message {
         switch outgoing {
         case .text(let text): .string(text)
         case .data(let bytes): .data(bytes)
         }
     }
 
-    // MARK: What is known of it
+    // MARK: Metadata
 
-    var facts: ConnectionMetadata {
-        var facts = self.task.record.facts(url: self.url)
+    var metadata: ConnectionMetadata {
+        var facts = self.task.record.metadata(url: self.url)
         facts.response = self.task.response
         facts.subprotocol = self.task.subprotocol
         return facts
@@ -236,7 +236,7 @@ final class MessageLink: ConnectLink {
         return wasOpen ? ConnectFailure(failure) : ConnectFailure(opening: failure, of: self.endpoint.url)
     }
 
-    func closingFacts(by party: ClosingMetadata.Party) -> ClosingMetadata {
+    func closingMetadata(by party: ClosingMetadata.Party) -> ClosingMetadata {
         ClosingMetadata(
             by: party, code: self.task.closeCode?.rawValue,
             reason: self.task.closeReason.map { String(decoding: $0, as: UTF8.self) } ?? "",
@@ -244,38 +244,38 @@ final class MessageLink: ConnectLink {
     }
 }
 
-/// Takes all messages that a WebSocket task has received. On its loop.
+/// Takes all messages that a WebSocket task has buffered. Runs on the task's loop.
 ///
-/// A hop to the loop and back costs more than a small message, so messages that are available come along with the
-/// first. The task limits what it keeps without a receiver, which limits this too.
+/// A hop to the loop and back costs more than a small message, so all available messages are taken with the first. The
+/// task bounds its buffer, which bounds the batch too.
 final class MessageBatch {
-    /// Most messages of one batch.
+    /// Maximum number of messages in a batch.
     private static let limit = 256
 
     private let task: WebSocketTask
-    private var taken: [Received] = []
-    private var completion: (([Received]) -> Void)?
-    /// Whether a message arrives during the request for it.
-    private var isAsking = false
-    private var isWithdrawing = false
+    private var taken: [ReceivedItem] = []
+    private var completion: (([ReceivedItem]) -> Void)?
+    /// `receive` is on the stack: its completion may run synchronously.
+    private var isReceiving = false
+    private var isWithdrawn = false
 
     init(_ task: WebSocketTask) {
         self.task = task
     }
 
-    /// - Parameter completion: called once; at once if a message is there.
-    func fill(_ completion: @escaping ([Received]) -> Void) {
+    /// - Parameter completion: called once; synchronously if a message is available.
+    func fill(_ completion: @escaping ([ReceivedItem]) -> Void) {
         self.completion = completion
         while self.taken.count < Self.limit {
             let before = self.taken.count
-            self.isAsking = true
+            self.isReceiving = true
             let number = self.task.receive { self.answered($0) }
-            self.isAsking = false
+            self.isReceiving = false
             if case .end? = self.taken.last { return self.deliver() }
             guard self.taken.count == before else { continue }
-            // Nothing more is there: the question is taken back, unless it is the one to wait with.
+            // No more messages: withdraw the request, unless the batch is empty and has to wait for its first message.
             guard before > 0 else { return }
-            self.isWithdrawing = true
+            self.isWithdrawn = true
             self.task.withdrawReceive(number)
             return self.deliver()
         }
@@ -283,13 +283,13 @@ final class MessageBatch {
     }
 
     private func answered(_ result: Result<WebSocketTask.Message, TaskFailure>) {
-        guard !self.isWithdrawing else { return }
+        guard !self.isWithdrawn else { return }
         switch result {
         case .success(.string(let text)): self.taken.append(.text(text))
         case .success(.data(let bytes)): self.taken.append(.data(bytes))
         case .failure: self.taken.append(.end)
         }
-        if !self.isAsking { self.deliver() }
+        if !self.isReceiving { self.deliver() }
     }
 
     private func deliver() {
@@ -300,10 +300,10 @@ final class MessageBatch {
 }
 
 /// Splits standard input into messages or writes.
-struct OutgoingPieces {
+struct InputSplitter {
     private let plan: ConnectPlan
     private var splitter: LineSplitter
-    /// All of the input, where it is one message.
+    /// The whole input, if it is one message.
     private var whole: [UInt8] = []
 
     init(plan: ConnectPlan) {
@@ -311,17 +311,17 @@ struct OutgoingPieces {
         self.splitter = LineSplitter(limit: plan.messageLimit)
     }
 
-    private var isOneMessage: Bool { self.plan.speaksWebSocket && self.plan.terms.wantsOneAnswer }
+    private var isOneMessage: Bool { self.plan.speaksWebSocket && self.plan.settings.expectsSingleReply }
 
-    mutating func pieces(_ bytes: [UInt8]) throws(ConnectFailure) -> [Outgoing] {
+    mutating func pieces(_ bytes: [UInt8]) throws(ConnectFailure) -> [OutgoingItem] {
         guard !self.isOneMessage else {
             self.whole += bytes
-            // An end of line at the very end does not count.
+            // A trailing CRLF does not count.
             guard self.whole.count <= self.plan.messageLimit + 2 else { throw self.overflow("standard input") }
             return []
         }
-        guard self.plan.carriage != .bytes else { return [.data(bytes)] }
-        var pieces: [Outgoing] = []
+        guard self.plan.framing != .bytes else { return [.data(bytes)] }
+        var pieces: [OutgoingItem] = []
         for line in try self.cut({ splitter throws(LineSplitter.Overflow) in try splitter.lines(bytes) }) {
             pieces.append(try self.piece(line))
         }
@@ -329,10 +329,10 @@ struct OutgoingPieces {
     }
 
     /// At the end of the input.
-    mutating func lastPieces() throws(ConnectFailure) -> [Outgoing] {
+    mutating func lastPieces() throws(ConnectFailure) -> [OutgoingItem] {
         if self.isOneMessage {
             var bytes = self.whole
-            if self.plan.carriage != .bytes, bytes.last == 0x0A {
+            if self.plan.framing != .bytes, bytes.last == 0x0A {
                 bytes.removeLast()
                 if bytes.last == 0x0D { bytes.removeLast() }
             }
@@ -342,7 +342,7 @@ struct OutgoingPieces {
         let rest = try self.cut { splitter throws(LineSplitter.Overflow) in try splitter.finish() }
         guard let rest else { return [] }
         // A last line without an end is sent without one.
-        if case .streamLines = self.plan.carriage { return [.data(rest)] }
+        if case .streamLines = self.plan.framing { return [.data(rest)] }
         return [try self.piece(rest)]
     }
 
@@ -356,13 +356,13 @@ struct OutgoingPieces {
         }
     }
 
-    private func piece(_ line: [UInt8]) throws(ConnectFailure) -> Outgoing {
-        switch self.plan.carriage {
+    private func piece(_ line: [UInt8]) throws(ConnectFailure) -> OutgoingItem {
+        switch self.plan.framing {
         case .textLines:
             guard let text = String(validating: line, as: UTF8.self) else {
                 throw ConnectFailure(
-                    .unsendableInput, "standard input is not UTF-8, as a text message has to be",
-                    remedy: "send it with --binary")
+                    .unsendableInput, "standard input is not valid UTF-8, which a text message requires",
+                    remedy: "use --binary")
             }
             return .text(text)
         case .binaryLines, .bytes: return .data(line)
@@ -373,11 +373,11 @@ struct OutgoingPieces {
     private func overflow(_ what: String) -> ConnectFailure {
         ConnectFailure(
             .unsendableInput, "\(what) is longer than \(self.plan.messageLimit) bytes",
-            remedy: "raise --max-message-size, or send pieces with --binary")
+            remedy: "raise --max-message-size, or use --binary")
     }
 }
 
-/// Carries a `StartTLSDialogue` out on a stream, and the upgrade at its end.
+/// Runs a `StartTLSDialogue` on a stream and then upgrades it to TLS.
 struct StartTLSExchange {
     let task: StreamTask
     let url: EndpointURL
@@ -385,16 +385,16 @@ struct StartTLSExchange {
     func upgrade(_ startTLS: ConnectPlan.StartTLS) async throws(ConnectFailure) {
         var dialogue = StartTLSDialogue(startTLS.mode)
         while true {
-            switch dialogue.nextOrder() {
+            switch dialogue.nextAction() {
             case .send(let bytes):
                 try await self.perform { task throws(TaskFailure) in try await task.write(bytes) }
             case .read:
-                // Bytes behind the consent arrive here and are noticed, or stay for TLS, which rejects them.
+                // Plaintext after the server's consent is rejected here, or by TLS if it arrives later.
                 let chunk = try await self.perform { task throws(TaskFailure) in try await task.read(maximum: 4096) }
                 guard !chunk.bytes.isEmpty else {
                     throw ConnectFailure(
-                        .refused, "\(self.url): the server ended the connection before TLS",
-                        remedy: "check that this port speaks what --starttls says")
+                        .refused, "\(self.url): the server closed the connection before TLS",
+                        remedy: "check that the server speaks the protocol given with --starttls")
                 }
                 dialogue.received(chunk.bytes)
             case .secure:
@@ -403,12 +403,12 @@ struct StartTLSExchange {
                 }
             case .refused(let answer):
                 throw ConnectFailure(
-                    .refused, "\(self.url): no TLS by --starttls: \(answer)",
-                    remedy: "nothing was sent in the clear but the question")
-            case .broken(let fault):
+                    .refused, "\(self.url): STARTTLS refused: \(answer)",
+                    remedy: "nothing but the STARTTLS request was sent in plaintext")
+            case .invalid(let reason):
                 throw ConnectFailure(
-                    .refused, "\(self.url): no TLS by --starttls: \(fault)",
-                    remedy: "check that this port speaks what --starttls says")
+                    .refused, "\(self.url): STARTTLS failed: \(reason)",
+                    remedy: "check that the server speaks the protocol given with --starttls")
             }
         }
     }

@@ -1,10 +1,10 @@
 import CommandLineText
 
-/// How `connect` shows what happens.
+/// Output of `connect`: received data and events of the connection.
 protocol ConnectOutput: Sendable {
-    /// Returns when the events are written, so that a slow reader slows the peer.
+    /// Returns when the events are written, so that a slow reader applies backpressure to the peer.
     func tell(_ events: [ConnectEvent]) async throws(ConnectFailure)
-    /// A line that is no event: an answer to a command, a warning. Safe to print.
+    /// Prints a line that is not an event: the response to a command, or a warning. Must be sanitized.
     func note(_ text: String) async
 }
 
@@ -14,10 +14,10 @@ extension ConnectOutput {
     }
 }
 
-/// For a person at a terminal: received data behind `<`, events of the connection behind `*`.
+/// Output to an interactive terminal: received data after `<`, events of the connection after `*`.
 struct TerminalOutput: ConnectOutput {
     let screen: Screen
-    let voice: ConnectPlan.Voice
+    let verbosity: ConnectPlan.Verbosity
 
     func tell(_ events: [ConnectEvent]) async throws(ConnectFailure) {
         for event in events { await self.show(event) }
@@ -29,21 +29,21 @@ struct TerminalOutput: ConnectOutput {
         case .data(let bytes):
             let more = bytes.count > 256 ? " …" : ""
             await self.received("(\(bytes.count) bytes) \(HexText.text(bytes.prefix(256)))\(more)")
-        case .bytes(let bytes): await self.screen.print(stream: bytes, mark: "< ", .received)
+        case .bytes(let bytes): await self.screen.print(stream: bytes, mark: "< ", .green)
         case .line(let line): await self.received(String(decoding: line, as: UTF8.self))
-        case .failed(let failure): await self.screen.print("sluice: \(failure.line)", mark: "", .fault)
+        case .failed(let failure): await self.screen.print("sluice: \(failure.line)", mark: "", .red)
         case .opened(let facts):
-            if self.voice == .verbose { return await self.notes(event) }
-            guard self.voice == .normal else { return }
-            let subprotocol = facts.subprotocol.map { ", subprotocol \(TerminalText.line($0))" } ?? ""
+            if self.verbosity == .verbose { return await self.notes(event) }
+            guard self.verbosity == .normal else { return }
+            let subprotocol = facts.subprotocol.map { ", subprotocol \(TerminalText.singleLine($0))" } ?? ""
             await self.note("connected to \(facts.peerAddress ?? facts.url)\(subprotocol); /help lists the commands")
-        case .connecting: if self.voice == .verbose { await self.notes(event) }
-        case .pong, .ended, .closed: if self.voice != .quiet { await self.notes(event) }
+        case .connecting: if self.verbosity == .verbose { await self.notes(event) }
+        case .pong, .ended, .closed: if self.verbosity != .quiet { await self.notes(event) }
         }
     }
 
     func note(_ text: String) async {
-        await self.screen.print(text, mark: "* ", .note)
+        await self.screen.print(text, mark: "* ", .faint)
     }
 
     private func notes(_ event: ConnectEvent) async {
@@ -51,19 +51,19 @@ struct TerminalOutput: ConnectOutput {
     }
 
     private func received(_ text: String) async {
-        await self.screen.print(TerminalText.safe(text), mark: "< ", .received)
+        await self.screen.print(TerminalText.sanitized(text), mark: "< ", .green)
     }
 }
 
-/// Messages and bytes on standard output, everything else on standard error.
+/// Output to a pipe: messages and bytes on standard output, everything else on standard error.
 struct PipeOutput: ConnectOutput {
     let streams: StandardStreams
-    /// Whether a line end follows each message.
+    /// Whether a newline is written after each message.
     let endsMessages: Bool
-    /// The end of a line of a stream.
+    /// Line terminator written after each line of a stream.
     let lineEnd: [UInt8]
-    let voice: ConnectPlan.Voice
-    /// Standard output is a terminal, which must not be steered by the peer.
+    let verbosity: ConnectPlan.Verbosity
+    /// Standard output is a terminal: escape sequences from the peer must not reach it.
     let guardsTerminal: Bool
 
     func tell(_ events: [ConnectEvent]) async throws(ConnectFailure) {
@@ -74,45 +74,45 @@ struct PipeOutput: ConnectOutput {
             case .data(let bytes): output += self.safe(bytes) + (self.endsMessages ? [0x0A] : [])
             case .bytes(let bytes): output += self.safe(bytes)
             case .line(let line): output += self.safe(line) + self.lineEnd
-            case .failed(let failure): Ending.say("sluice: \(failure.line)")
+            case .failed(let failure): ErrorReporter.print("sluice: \(failure.line)")
             case .connecting, .opened, .pong, .ended, .closed:
-                guard self.voice == .verbose else { continue }
-                for line in EventText.notes(event) { Ending.say("* \(line)") }
+                guard self.verbosity == .verbose else { continue }
+                for line in EventText.notes(event) { ErrorReporter.print("* \(line)") }
             }
         }
         if !output.isEmpty { try await self.streams.write(output) }
     }
 
     func note(_ text: String) async {
-        if self.voice != .quiet { Ending.say("sluice: \(text)") }
+        if self.verbosity != .quiet { ErrorReporter.print("sluice: \(text)") }
     }
 
     private func safe(_ bytes: [UInt8]) -> [UInt8] {
         guard self.guardsTerminal else { return bytes }
-        return Array(TerminalText.safe(String(decoding: bytes, as: UTF8.self)).utf8)
+        return Array(TerminalText.sanitized(String(decoding: bytes, as: UTF8.self)).utf8)
     }
 }
 
-/// Every event as a line of JSON on standard output; failures on standard error too.
+/// Writes each event as a line of JSON on standard output, and failures on standard error too.
 struct JSONOutput: ConnectOutput {
     let streams: StandardStreams
-    let voice: ConnectPlan.Voice
+    let verbosity: ConnectPlan.Verbosity
 
     func tell(_ events: [ConnectEvent]) async throws(ConnectFailure) {
         var lines: [UInt8] = []
         for event in events {
-            if case .failed(let failure) = event { Ending.say("sluice: \(failure.line)") }
+            if case .failed(let failure) = event { ErrorReporter.print("sluice: \(failure.line)") }
             if case .connecting = event { continue }
             do {
                 lines += try EventRecord(event).encoded()
             } catch {
-                throw ConnectFailure(.inputOrOutput, "an event has no JSON: \(error)")
+                throw ConnectFailure(.inputOrOutput, "cannot encode an event as JSON: \(error)")
             }
         }
         try await self.streams.write(lines)
     }
 
     func note(_ text: String) async {
-        if self.voice != .quiet { Ending.say("sluice: \(text)") }
+        if self.verbosity != .quiet { ErrorReporter.print("sluice: \(text)") }
     }
 }

@@ -10,22 +10,22 @@ import WebSocketProtocol
 
 /// Validated arguments of `connect`.
 struct ConnectPlan: Sendable {
-    /// How standard input becomes messages or bytes, and received data becomes standard output.
-    enum Carriage: Sendable, Equatable {
-        /// A text message for each line.
+    /// How standard input is split into messages or writes, and how received data is written.
+    enum Framing: Sendable, Equatable {
+        /// Each line is a text message.
         case textLines
-        /// A binary message for each line.
+        /// Each line is a binary message.
         case binaryLines
-        /// Binary messages on a WebSocket, just the bytes on a stream.
+        /// Binary messages on a WebSocket, unchanged bytes on a stream.
         case bytes
-        /// Lines of a stream, sent with this at their end.
+        /// Lines on a stream, sent with this line terminator.
         case streamLines(end: String)
     }
 
     enum Opening: Sendable {
-        case messages(ClientOpening, WebSocketOptions)
+        case webSocket(ClientOpening, WebSocketOptions)
         case stream(OpeningTarget, StartTLS?)
-        /// A connection that a gateway keeps.
+        /// An open connection of a gateway.
         case attachment(Attachment)
     }
 
@@ -33,38 +33,38 @@ struct ConnectPlan: Sendable {
         let session: ControlSession
         let id: String
         let connection: Connection
-        /// The end of our input ends our direction of the stream.
-        let endsDirection: Bool
+        /// Whether the end of standard input half-closes the stream.
+        let halfCloses: Bool
 
         var isStream: Bool { self.connection.kind == "stream" }
     }
 
-    /// TLS in the middle of a stream.
+    /// A STARTTLS upgrade.
     struct StartTLS: Sendable {
         let mode: StartTLSMode
         let settings: SecureSettings
     }
 
-    enum Voice: Sendable, Equatable {
+    enum Verbosity: Sendable, Equatable {
         case quiet, normal, verbose
     }
 
     let url: EndpointURL
     let opening: Opening
-    let carriage: Carriage
-    let terms: Conversation.Terms
+    let framing: Framing
+    let settings: Conversation.Settings
     let timeout: Duration
     /// Longest message or line, in bytes.
     let messageLimit: Int
     let closeCode: CloseCode
     let closeReason: String
     let printsJSON: Bool
-    let voice: Voice
-    /// `-k`, and there is TLS.
-    let trustsAnyone: Bool
+    let verbosity: Verbosity
+    /// TLS without verification (`-k`).
+    let skipsVerification: Bool
 
     var speaksWebSocket: Bool {
-        if case .attachment(let place) = self.opening { return !place.isStream }
+        if case .attachment(let attachment) = self.opening { return !attachment.isStream }
         return self.url.scheme.speaksWebSocket
     }
 }
@@ -72,7 +72,7 @@ struct ConnectPlan: Sendable {
 extension ConnectPlan {
     /// Whether received data is written in lines.
     var writesLines: Bool {
-        switch self.carriage {
+        switch self.framing {
         case .textLines, .binaryLines, .streamLines: true
         case .bytes: false
         }
@@ -82,17 +82,17 @@ extension ConnectPlan {
 extension ConnectPlan {
     /// Reads the options.
     /// - Returns: `nil` if `reader` has problems that prevent continuing.
-    /// - Throws: `UnreadableFiles` for certificates, keys and files of headers.
+    /// - Throws: `UnusableFiles` for certificates, keys and files of headers.
     init?(
-        _ text: String, _ carriage: ConnectTransportOptions, _ webSocket: ConnectWebSocketOptions,
+        _ text: String, _ transport: ConnectTransportOptions, _ webSocket: ConnectWebSocketOptions,
         _ security: ConnectTLSOptions, reading reader: inout OptionReader
     ) throws {
         guard let url = reader.value("URL", text, .endpointURL) else { return nil }
-        ConnectConflicts(url: url).note(carriage, webSocket, security, in: &reader)
+        ConnectConflicts(url: url).note(transport, webSocket, security, in: &reader)
         let timeout =
-            reader.value("--timeout", carriage.timeout, .duration(.milliseconds(10) ... .seconds(600))) ?? .seconds(10)
+            reader.value("--timeout", transport.timeout, .duration(.milliseconds(10) ... .seconds(600))) ?? .seconds(10)
         let wait = reader.value(
-            "--wait", carriage.wait, ValueSyntax<Duration>.duration(.zero ... .seconds(86400)).orNone)
+            "--wait", transport.wait, ValueSyntax<Duration>.duration(.zero ... .seconds(86400)).orNone)
         let limit = reader.value("--max-message-size", webSocket.maxMessageSize, .size(1...1 << 30)) ?? 16 << 20
         let code = reader.value("--close-code", webSocket.closeCode, .closeCode) ?? .normalClosure
         let reason = reader.value("--close-reason", webSocket.closeReason, .closeReason) ?? ""
@@ -101,18 +101,18 @@ extension ConnectPlan {
         target.connectTimeout = timeout
         let opening =
             url.scheme.speaksWebSocket
-            ? try Self.messages(target, secure, url, webSocket, limit: limit, timeout: timeout, reading: &reader)
-            : Self.stream(target, secure, startTLS: security.starttls, reading: &reader)
+            ? try Self.webSocketOpening(target, secure, url, webSocket, limit: limit, timeout: timeout, reading: &reader)
+            : Self.streamOpening(target, secure, startTLS: security.starttls, reading: &reader)
         guard let opening, reader.problems.isEmpty else { return nil }
         self.init(
-            url: url, opening: opening, carriage: Self.carriage(url, carriage),
-            terms: Self.terms(url, carriage, wait: wait), timeout: timeout, messageLimit: limit, closeCode: code,
-            closeReason: reason, printsJSON: carriage.json,
-            voice: carriage.quiet ? .quiet : carriage.verbose ? .verbose : .normal,
-            trustsAnyone: secure != nil && security.insecure)
+            url: url, opening: opening, framing: Self.framing(url, transport),
+            settings: Self.conversationSettings(url, transport, wait: wait), timeout: timeout, messageLimit: limit, closeCode: code,
+            closeReason: reason, printsJSON: transport.json,
+            verbosity: transport.quiet ? .quiet : transport.verbose ? .verbose : .normal,
+            skipsVerification: secure != nil && security.insecure)
     }
 
-    private static func messages(
+    private static func webSocketOpening(
         _ target: OpeningTarget, _ secure: SecureSettings?, _ url: EndpointURL, _ webSocket: ConnectWebSocketOptions,
         limit: Int, timeout: Duration, reading reader: inout OptionReader
     ) throws -> Opening? {
@@ -121,16 +121,16 @@ extension ConnectPlan {
         var options = WebSocketOptions()
         options.maximumMessageSize = limit
         options.handshakeTimeout = timeout
-        let spans = ValueSyntax<Duration>.duration(.seconds(1) ... .seconds(86400))
-        options.pingInterval = reader.value("--ping-interval", webSocket.pingInterval, spans.orNone) ?? nil
-        let patience = ValueSyntax<Duration>.duration(.seconds(1) ... .seconds(3600))
-        options.pongTimeout = reader.value("--pong-timeout", webSocket.pongTimeout, patience) ?? options.pongTimeout
+        let pingSyntax = ValueSyntax<Duration>.duration(.seconds(1) ... .seconds(86400))
+        options.pingInterval = reader.value("--ping-interval", webSocket.pingInterval, pingSyntax.orNone) ?? nil
+        let pongSyntax = ValueSyntax<Duration>.duration(.seconds(1) ... .seconds(3600))
+        options.pongTimeout = reader.value("--pong-timeout", webSocket.pongTimeout, pongSyntax) ?? options.pongTimeout
         guard let handshake = try Self.handshake(url, webSocket, reading: &reader) else { return nil }
         let deflate = webSocket.compress ? DeflatePolicy() : nil
-        return .messages(ClientOpening(target: target, handshake: handshake, deflate: deflate), options)
+        return .webSocket(ClientOpening(target: target, handshake: handshake, deflate: deflate), options)
     }
 
-    private static func stream(
+    private static func streamOpening(
         _ target: OpeningTarget, _ secure: SecureSettings?, startTLS: String?, reading reader: inout OptionReader
     ) -> Opening? {
         var target = target
@@ -142,7 +142,7 @@ extension ConnectPlan {
         return .stream(target, StartTLS(mode: mode, settings: secure))
     }
 
-    private static func carriage(_ url: EndpointURL, _ options: ConnectTransportOptions) -> Carriage {
+    private static func framing(_ url: EndpointURL, _ options: ConnectTransportOptions) -> Framing {
         guard url.scheme.speaksWebSocket else {
             if options.crlf { return .streamLines(end: "\r\n") }
             return options.lines ? .streamLines(end: "\n") : .bytes
@@ -151,21 +151,21 @@ extension ConnectPlan {
         return options.lines ? .binaryLines : .bytes
     }
 
-    private static func terms(_ url: EndpointURL, _ options: ConnectTransportOptions, wait: Duration??)
-        -> Conversation.Terms
+    private static func conversationSettings(_ url: EndpointURL, _ options: ConnectTransportOptions, wait: Duration??)
+        -> Conversation.Settings
     {
-        var terms = Conversation.Terms(carriesMessages: url.scheme.speaksWebSocket)
-        terms.wantsOneAnswer = options.one
-        terms.patience = wait ?? (url.scheme.speaksWebSocket && !options.one ? .seconds(1) : nil)
-        return terms
+        var settings = Conversation.Settings(carriesMessages: url.scheme.speaksWebSocket)
+        settings.expectsSingleReply = options.one
+        settings.idleTimeout = wait ?? (url.scheme.speaksWebSocket && !options.one ? .seconds(1) : nil)
+        return settings
     }
 
     private static func mode(_ text: String, reading reader: inout OptionReader) -> StartTLSMode? {
         let mode = StartTLSMode(text)
         if mode == nil {
-            reader.note(
-                "--starttls", expected: StartTLSMode.forms, found: QuotedText.quoted(text),
-                remedy: "for another protocol write it like line:STARTTLS:OK")
+            reader.reject(
+                "--starttls", "expected \(StartTLSMode.forms), found \(QuotedText.quoted(text))",
+                remedy: "for other protocols, use a form like line:STARTTLS:OK")
         }
         return mode
     }
@@ -183,9 +183,8 @@ extension ConnectPlan {
         settings.verifies = !options.insecure
         let verified = name ?? url.hostName
         if verified == nil, settings.verifies {
-            reader.note(
-                "--server-name", expected: "the name to verify on a Unix socket", found: "none",
-                remedy: "write it like --server-name localhost")
+            reader.reject(
+                "--server-name", "required to verify TLS on a Unix socket", remedy: "for example --server-name localhost")
             return nil
         }
         do throws(GatewayPlanError) {
@@ -194,7 +193,7 @@ extension ConnectPlan {
             secure.timeout = timeout
             return secure
         } catch {
-            throw UnreadableFiles("sluice: \(error)")
+            throw UnusableFiles("sluice: \(error)")
         }
     }
 
@@ -210,9 +209,9 @@ extension ConnectPlan {
         if let origin = options.origin { fields.append(HTTPField("Origin", origin)) }
         let subprotocols = options.subprotocol.compactMap { reader.value("--subprotocol", $0, .subprotocol) }
         guard url.resource.parameters.isEmpty else {
-            reader.note(
-                "URL", expected: "a path without { and }", found: QuotedText.quoted("\(url.resource)"),
-                remedy: "percent-encode them: %7B and %7D")
+            reader.reject(
+                "URL", "expected a path without { and }, found \(QuotedText.quoted("\(url.resource)"))",
+                remedy: "percent-encode them as %7B and %7D")
             return nil
         }
         let handshake = ClientHandshake(
@@ -236,52 +235,50 @@ extension ConnectPlan {
                 let bytes = try SystemFile.read(path, limit: 64 << 10)
                 return String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline).map(String.init)
             } catch {
-                throw UnreadableFiles("sluice: --header: \(path): \(error)")
+                throw UnusableFiles("sluice: --header: \(path): \(error)")
             }
         }
     }
 }
 
-/// Options that mean nothing for a URL, or contradict one another.
+/// Rejects options that do not apply to a URL's scheme or exclude one another.
 struct ConnectConflicts {
     let url: EndpointURL
 
     func note(
-        _ carriage: ConnectTransportOptions, _ webSocket: ConnectWebSocketOptions, _ security: ConnectTLSOptions,
+        _ transport: ConnectTransportOptions, _ webSocket: ConnectWebSocketOptions, _ security: ConnectTLSOptions,
         in reader: inout OptionReader
     ) {
         let scheme = self.url.scheme
         if !scheme.speaksWebSocket {
-            self.refuse(Self.typed(webSocket) + (carriage.text ? ["--text"] : []), unless: "ws or wss", in: &reader)
+            self.refuse(Self.givenOptions(webSocket) + (transport.text ? ["--text"] : []), unless: "ws or wss", in: &reader)
         } else {
-            self.refuse(carriage.crlf ? ["--crlf"] : [], unless: "tcp, tls or unix", in: &reader)
+            self.refuse(transport.crlf ? ["--crlf"] : [], unless: "tcp, tls or unix", in: &reader)
         }
         if scheme != .tcp, scheme != .unix {
             self.refuse(security.starttls == nil ? [] : ["--starttls"], unless: "tcp or unix", in: &reader)
         } else if security.starttls == nil {
-            self.refuse(Self.typed(security), unless: "tls or wss, or --starttls", in: &reader)
+            self.refuse(Self.givenOptions(security), unless: "tls or wss, or with --starttls", in: &reader)
         }
-        if scheme == .ws { self.refuse(Self.typed(security), unless: "tls or wss", in: &reader) }
-        if carriage.text, carriage.binary {
-            reader.note("--text", expected: "one of --text and --binary", found: "both")
+        if scheme == .ws { self.refuse(Self.givenOptions(security), unless: "tls or wss", in: &reader) }
+        if transport.text, transport.binary {
+            reader.reject("--text", "cannot be combined with --binary")
         }
-        if carriage.quiet, carriage.verbose {
-            reader.note("--quiet", expected: "one of --quiet and --verbose", found: "both")
+        if transport.quiet, transport.verbose {
+            reader.reject("--quiet", "cannot be combined with --verbose")
         }
         if security.key != nil, security.certificate == nil {
-            reader.note("--key", expected: "--certificate beside it", found: "none")
+            reader.reject("--key", "requires --certificate")
         }
     }
 
     private func refuse(_ options: [String], unless need: String, in reader: inout OptionReader) {
         for option in options {
-            reader.note(
-                option, expected: "a URL of \(need)", found: QuotedText.quoted("\(self.url)"),
-                remedy: "leave \(option) out")
+            reader.reject(option, "only valid for \(need), not for \(QuotedText.quoted("\(self.url)"))")
         }
     }
 
-    private static func typed(_ options: ConnectWebSocketOptions) -> [String] {
+    private static func givenOptions(_ options: ConnectWebSocketOptions) -> [String] {
         [
             ("--header", !options.header.isEmpty), ("--origin", options.origin != nil),
             ("--subprotocol", !options.subprotocol.isEmpty), ("--compress", options.compress),
@@ -291,7 +288,7 @@ struct ConnectConflicts {
         ].filter(\.1).map(\.0)
     }
 
-    private static func typed(_ options: ConnectTLSOptions) -> [String] {
+    private static func givenOptions(_ options: ConnectTLSOptions) -> [String] {
         [
             ("--insecure", options.insecure), ("--ca", options.ca != nil),
             ("--certificate", options.certificate != nil), ("--server-name", options.serverName != nil),
@@ -300,12 +297,12 @@ struct ConnectConflicts {
 }
 
 extension ValueSyntax<HTTPField> {
-    /// `Name: value`; an empty value is a value.
+    /// `Name: value`; the value may be empty.
     static var headerField: ValueSyntax {
         ValueSyntax { text throws(ValueSyntaxError) in
             guard let colon = text.firstIndex(of: ":"), colon > text.startIndex else {
                 throw ValueSyntaxError(
-                    expected: "a header as Name: value", remedy: "write it like 'Authorization: Bearer …'")
+                    expected: "a header field as Name: value", remedy: "for example 'Authorization: Bearer …'")
             }
             let isSpace = { (character: Character) in character == " " || character == "\t" }
             let padded = text[text.index(after: colon)...].drop(while: isSpace)
@@ -313,7 +310,7 @@ extension ValueSyntax<HTTPField> {
             let field = HTTPField(String(text[..<colon]), value)
             guard field.isWellFormed else {
                 throw ValueSyntaxError(
-                    expected: "a header whose name is letters, digits and !#$%&'*+-.^_`|~, without control characters")
+                    expected: "a header field name of letters, digits and !#$%&'*+-.^_`|~, and no control characters")
             }
             return field
         }
@@ -321,13 +318,13 @@ extension ValueSyntax<HTTPField> {
 }
 
 extension ValueSyntax<CloseCode> {
-    /// A code that a Close frame may carry.
+    /// A close code that is allowed in a Close frame.
     static var closeCode: ValueSyntax {
         ValueSyntax { text throws(ValueSyntaxError) in
             guard let number = UInt16(text), CloseCode(rawValue: number).isAllowedOnWire else {
                 throw ValueSyntaxError(
                     expected: "a close code: 1000 to 1003, 1007 to 1014 or 3000 to 4999",
-                    remedy: "programs of one's own use 4000 to 4999")
+                    remedy: "4000 to 4999 are for private use")
             }
             return CloseCode(rawValue: number)
         }

@@ -5,100 +5,100 @@ import StreamTransport
 import Synchronization
 import WebSocketProtocol
 
-/// A connection and its output, driven by a `Conversation`.
+/// One connection with its input and output, driven by a `Conversation`.
 final class ConnectSession: Sendable {
     let plan: ConnectPlan
     let link: any ConnectLink
-    let face: any ConnectOutput
-    let outcome = ConnectOutcome()
-    private let pulse = Pulse()
+    let output: any ConnectOutput
+    let outcome = FirstFailure()
+    private let idleMonitor = IdleMonitor()
     private let events: AsyncStream<Conversation.Event>
-    private let reports: AsyncStream<Conversation.Event>.Continuation
-    private let closing = Mutex<(code: UInt16, reason: String)?>(nil)
+    private let continuation: AsyncStream<Conversation.Event>.Continuation
+    private let requestedClose = Mutex<(code: UInt16, reason: String)?>(nil)
 
-    init(plan: ConnectPlan, link: any ConnectLink, face: any ConnectOutput) {
+    init(plan: ConnectPlan, link: any ConnectLink, output: any ConnectOutput) {
         self.plan = plan
         self.link = link
-        self.face = face
-        // Each event occurs once except signals, so the sender of signals limits it.
-        (self.events, self.reports) = AsyncStream.makeStream()
+        self.output = output
+        // Bounded: each event occurs once, except signals, which `ProcessSignals` limits.
+        (self.events, self.continuation) = AsyncStream.makeStream()
     }
 
-    func happened(_ event: Conversation.Event) {
-        self.reports.yield(event)
+    func post(_ event: Conversation.Event) {
+        self.continuation.yield(event)
     }
 
-    /// Handles a local failure: ends the connection in order, and sets the exit code.
+    /// Records a local failure, which decides the exit code, and closes the connection.
     func fail(_ failure: ConnectFailure) {
         self.outcome.note(failure)
-        self.happened(.interrupted)
+        self.post(.interrupted)
     }
 
-    /// Begins the end with this code in place of the plan's.
+    /// Closes the connection with this close code instead of the plan's.
     func close(code: UInt16?, reason: String) {
-        self.closing.withLock { $0 = (code ?? self.plan.closeCode.rawValue, reason) }
-        self.happened(.interrupted)
+        self.requestedClose.withLock { $0 = (code ?? self.plan.closeCode.rawValue, reason) }
+        self.post(.interrupted)
     }
 
-    // MARK: Life
+    // MARK: Running
 
-    /// - Returns: the failure, already reported; `nil` for a clean end.
-    func live(_ conversation: Conversation, input: any ConnectInput) async -> ConnectFailure? {
+    /// - Returns: the failure, already reported; `nil` after a clean close.
+    func run(_ conversation: Conversation, input: any ConnectInput) async -> ConnectFailure? {
         var conversation = conversation
-        try? await self.face.tell(.connecting("\(self.plan.url)"))
-        await self.link.open(opened: { self.happened(.opened) }, closed: { self.happened(.closed) })
+        try? await self.output.tell(.connecting("\(self.plan.url)"))
+        await self.link.open(opened: { self.post(.opened) }, closed: { self.post(.closed) })
         let limit = self.after(self.plan.timeout) {
             self.outcome.note(ConnectFailure(opening: .timedOut, of: self.plan.url))
             self.link.abort()
         }
-        var waiting: [Task<Void, Never>] = [limit]
+        var timers: [Task<Void, Never>] = [limit]
         var progress = Progress()
         for await event in self.events {
             if event == .opened {
                 limit.cancel()
                 progress.wasOpen = true
             }
-            let orders = conversation.happened(event)
-            for order in orders { await self.perform(order, input: input, &progress, &waiting) }
-            if orders.contains(.finish) { break }
+            let actions = conversation.handle(event)
+            for action in actions { await self.perform(action, input: input, &progress, &timers) }
+            if actions.contains(.finish) { break }
         }
-        for task in waiting { task.cancel() }
-        return await self.conclude(conversation, progress)
+        for task in timers { task.cancel() }
+        return await self.reportEnd(conversation, progress)
     }
 
     private struct Progress {
         var wasOpen = false
-        /// We said our end before the peer's was known.
+        /// We closed before the peer did.
         var endedFirst = false
     }
 
     private func perform(
-        _ order: Conversation.Order, input: any ConnectInput, _ progress: inout Progress,
-        _ waiting: inout [Task<Void, Never>]
+        _ action: Conversation.Action, input: any ConnectInput, _ progress: inout Progress,
+        _ timers: inout [Task<Void, Never>]
     ) async {
-        switch order {
+        switch action {
         case .begin:
             do {
-                try await self.face.tell(.opened(self.link.facts))
+                try await self.output.tell(.opened(self.link.metadata))
             } catch {
                 self.fail(error)
             }
-            Task { await self.carryOut() }
+            Task { await self.copyOutput() }
             Task { await input.feed() }
-        case .awaitSilence(let duration):
-            waiting.append(
+        case .awaitIdle(let duration):
+            timers.append(
                 Task {
-                    await self.pulse.silence(of: duration)
-                    if !Task.isCancelled { self.happened(.silent) }
+                    await self.idleMonitor.untilIdle(for: duration)
+                    if !Task.isCancelled { self.post(.idle) }
                 })
-        case .end:
+        case .closeOutput:
             progress.endedFirst = true
-            let (code, reason) = self.closing.withLock { $0 } ?? (self.plan.closeCode.rawValue, self.plan.closeReason)
-            self.link.end(code: code, reason: reason)
-        case .leave:
+            let (code, reason) = self.requestedClose.withLock { $0 } ?? (self.plan.closeCode.rawValue, self.plan.closeReason)
+            self.link.closeOutput(code: code, reason: reason)
+        case .stopReading:
             progress.endedFirst = true
-            self.link.leave()
-        case .awaitClosing: waiting.append(self.after(ConnectRun.closingTimeout) { self.happened(.deadlinePassed) })
+            self.link.stopReading()
+        case .startCloseTimer: timers.append(self.after(ConnectRun.closingTimeout) { self.post(.deadlinePassed) })
         case .abort: self.link.abort()
         case .finish: break
         }
@@ -113,47 +113,46 @@ final class ConnectSession: Sendable {
         }
     }
 
-    // MARK: What comes
+    // MARK: Receiving
 
-    /// Moves data from the connection to the output, one item after the other: nothing is read before the last item is
-    /// shown.
-    private func carryOut() async {
+    /// Copies data from the connection to the output. The next read starts after the last item is written.
+    private func copyOutput() async {
         do throws(ConnectFailure) {
-            try await self.carryAll()
+            try await self.copyUntilEnd()
         } catch {
             self.fail(error)
         }
-        self.happened(.outputEnded)
+        self.post(.outputEnded)
     }
 
-    private func carryAll() async throws(ConnectFailure) {
-        var lines = ReceivedLines(plan: self.plan)
+    private func copyUntilEnd() async throws(ConnectFailure) {
+        var formatter = ReceivedFormatter(plan: self.plan)
         var isOver = false
         while !isOver {
-            self.pulse.rest()
+            self.idleMonitor.receiveStarted()
             let received = await self.link.receive()
-            self.pulse.work()
+            self.idleMonitor.receiveEnded()
             var events: [ConnectEvent] = []
-            for one in received { events += try lines.events(one) }
-            if self.plan.terms.wantsOneAnswer, let answer = events.firstIndex(where: lines.isAnswer) {
-                try await self.face.tell(Array(events[...answer]))
-                return self.happened(.answered)
+            for one in received { events += try formatter.events(one) }
+            if self.plan.settings.expectsSingleReply, let answer = events.firstIndex(where: formatter.isReply) {
+                try await self.output.tell(Array(events[...answer]))
+                return self.post(.replied)
             }
-            try await self.face.tell(events)
+            try await self.output.tell(events)
             if case .end? = received.last { isOver = true }
         }
-        if !self.plan.speaksWebSocket { try await self.face.tell(.ended) }
+        if !self.plan.speaksWebSocket { try await self.output.tell(.ended) }
     }
 
-    // MARK: The end
+    // MARK: Closing
 
-    private func conclude(_ conversation: Conversation, _ progress: Progress) async -> ConnectFailure? {
+    private func reportEnd(_ conversation: Conversation, _ progress: Progress) async -> ConnectFailure? {
         let failure = self.failure(conversation, progress)
         let isClosed = failure == nil || failure?.kind == .closedWithCode || failure?.kind == .noAnswer
         if progress.wasOpen, isClosed {
-            try? await self.face.tell(.closed(self.link.closingFacts(by: progress.endedFirst ? .us : .peer)))
+            try? await self.output.tell(.closed(self.link.closingMetadata(by: progress.endedFirst ? .us : .peer)))
         }
-        if let failure { try? await self.face.tell(.failed(failure)) }
+        if let failure { try? await self.output.tell(.failed(failure)) }
         return failure
     }
 
@@ -161,109 +160,123 @@ final class ConnectSession: Sendable {
         if let own = self.outcome.failure { return own }
         if conversation.wasAborted {
             guard conversation.wasInterrupted else {
-                return ConnectFailure(.outOfOrder, "the peer did not answer our end of the connection in time")
+                return ConnectFailure(.outOfOrder, "the peer did not close the connection in time")
             }
             return ConnectFailure(.interrupted, "interrupted")
         }
         if let failure = self.link.failure(wasOpen: progress.wasOpen) { return failure }
-        if conversation.lacksAnswer, !conversation.wasInterrupted {
-            return ConnectFailure(.noAnswer, "no answer came", remedy: "a longer --wait waits for longer")
+        if conversation.isMissingReply, !conversation.wasInterrupted {
+            return ConnectFailure(.noAnswer, "no answer was received", remedy: "try a longer --wait")
         }
         guard !progress.endedFirst, self.plan.speaksWebSocket else { return nil }
-        let facts = self.link.closingFacts(by: .peer)
+        let facts = self.link.closingMetadata(by: .peer)
         guard let code = facts.code, ![1000, 1001, 1005].contains(code) else { return nil }
         let reason = facts.reason.isEmpty ? "" : " \"\(facts.reason)\""
         return ConnectFailure(.closedWithCode, "the peer closed with \(code)\(reason)")
     }
 }
 
-/// One `connect` from its beginning to its exit code.
+/// Runs `connect` and `attach` with validated arguments.
 struct ConnectRun {
-    /// How long our end may take to be answered.
+    /// Timeout for the peer's Close frame, or its end of the stream, after ours.
     static let closingTimeout: Duration = .seconds(6)
 
-    /// From a signal to the end at the latest, even if a reader sleeps: our end, its answer, and the output sent last.
+    /// Time from a signal until the process exits at the latest, even if standard output blocks: the closing handshake,
+    /// and writing the last output.
     private static let signalPatience = Self.closingTimeout + .seconds(3)
 
-    let plan: ConnectPlan
-    let loop: Loop
+    private let plan: ConnectPlan
+    private let loop: Loop
 
-    func untilEnd() async throws -> ExitCode {
+    /// Runs `plan` on a loop of its own.
+    static func run(_ plan: ConnectPlan) async throws -> ExitCode {
+        let group: LoopGroup
+        do throws(SystemError) {
+            group = try LoopGroup(count: 1)
+        } catch {
+            throw StartFailure.system("\(error)")
+        }
+        let code = try await ConnectRun(plan: plan, loop: group.loops[0]).run()
+        group.stop()
+        return code
+    }
+
+    private func run() async throws -> ExitCode {
         let signals = try ProcessSignals(patience: Self.signalPatience)
         let streams = StandardStreams()
-        let isInteractive = Terminal.isInteractive && !self.plan.printsJSON && !self.plan.terms.wantsOneAnswer
+        let isInteractive = Terminal.isInteractive && !self.plan.printsJSON && !self.plan.settings.expectsSingleReply
         let screen = isInteractive ? Screen(streams: streams, colors: Terminal.wantsColors) : nil
-        let face = self.face(streams, screen)
-        if self.plan.trustsAnyone {
-            await face.note("warning: -k: the server's certificate is not verified; anybody may be the server")
+        let output = self.output(streams, screen)
+        if self.plan.skipsVerification {
+            await output.note("warning: -k: the server's certificate is not verified")
         }
-        var terms = self.plan.terms
-        terms.endsWithPeer = isInteractive
+        var settings = self.plan.settings
+        settings.endsWithPeer = isInteractive
         let link = await self.link()
-        let session = ConnectSession(plan: self.plan, link: link, face: face)
-        let source: any ConnectInput =
-            if let screen { TypedInput(session: session, streams: streams, screen: screen) } else {
-                PipedInput(session: session, streams: streams)
+        let session = ConnectSession(plan: self.plan, link: link, output: output)
+        let input: any ConnectInput =
+            if let screen { TerminalInput(session: session, streams: streams, screen: screen) } else {
+                PipeInput(session: session, streams: streams)
             }
-        let watch = Task {
-            for await _ in signals.wishes { session.happened(.interrupted) }
+        let signalTask = Task {
+            for await _ in signals.events { session.post(.interrupted) }
         }
-        let failure = await session.live(Conversation(terms), input: source)
-        watch.cancel()
-        await self.awaitDeparture()
-        await screen?.end()
-        Terminal.giveBack()
+        let failure = await session.run(Conversation(settings), input: input)
+        signalTask.cancel()
+        await self.awaitClosedSockets()
+        await screen?.hide()
+        Terminal.restore()
         return failure?.exitCode ?? .success
     }
 
     private func link() async -> any ConnectLink {
         switch self.plan.opening {
-        case .messages(let opening, let options):
-            await MessageLink(opening, options, plan: self.plan, on: self.loop)
+        case .webSocket(let opening, let options):
+            await WebSocketLink(opening, options, plan: self.plan, on: self.loop)
         case .stream(let target, let startTLS):
             StreamLink(target, startTLS, plan: self.plan, on: self.loop)
-        case .attachment(let place): AttachedLink(place)
+        case .attachment(let attachment): AttachedLink(attachment)
         }
     }
 
-    private func face(_ streams: StandardStreams, _ screen: Screen?) -> any ConnectOutput {
-        if let screen { return TerminalOutput(screen: screen, voice: self.plan.voice) }
-        if self.plan.printsJSON { return JSONOutput(streams: streams, voice: self.plan.voice) }
+    private func output(_ streams: StandardStreams, _ screen: Screen?) -> any ConnectOutput {
+        if let screen { return TerminalOutput(screen: screen, verbosity: self.plan.verbosity) }
+        if self.plan.printsJSON { return JSONOutput(streams: streams, verbosity: self.plan.verbosity) }
         return PipeOutput(
             streams: streams, endsMessages: self.plan.speaksWebSocket && self.plan.writesLines, lineEnd: [0x0A],
-            voice: self.plan.voice, guardsTerminal: Terminal.showsOutput)
+            verbosity: self.plan.verbosity, guardsTerminal: Terminal.isOutputTerminal)
     }
 
-    /// If the process ended earlier, the kernel would answer further input with a reset, which destroys the output sent
-    /// last. At most 1 s.
-    private func awaitDeparture() async {
+    /// Waits up to 1 s until the loop has closed its sockets. If the process exited earlier, the kernel would answer
+    /// further input with a reset, and the peer could lose the data sent last.
+    private func awaitClosedSockets() async {
         let loop = self.loop
         let deadline = ContinuousClock.now.advanced(by: .seconds(1))
         while ContinuousClock.now < deadline {
-            let isLeft = await withCheckedContinuation { continuation in
+            let isOpen = await withCheckedContinuation { continuation in
                 loop.execute { continuation.resume(returning: loop.watchedCount > 0) }
             }
-            guard isLeft else { return }
+            guard isOpen else { return }
             try? await Task.sleep(for: .milliseconds(2))
         }
     }
 }
 
-/// Something that happened, as standard output or standard error may tell it.
+/// An event that `connect` continuation on standard output or standard error.
 enum ConnectEvent: Sendable {
-    /// Before anything else.
+    /// The first event.
     case connecting(String)
     case opened(ConnectionMetadata)
-    /// A text message, or with `--binary` unset nothing else to say of it.
+    /// A text message.
     case text(String)
     /// A binary message.
     case data([UInt8])
     /// Bytes from a stream.
     case bytes([UInt8])
-    /// A line of a stream, without its end.
+    /// A line of a stream, without its terminator.
     case line([UInt8])
     case pong(payload: String, roundTrip: Duration)
-    /// The peer has finished sending on a stream.
+    /// The peer has half-closed a stream.
     case ended
     case closed(ClosingMetadata)
     case failed(ConnectFailure)
@@ -271,12 +284,12 @@ enum ConnectEvent: Sendable {
 
 /// Source of the data to send.
 protocol ConnectInput: Sendable {
-    /// Sends until the input ends or nothing more can be sent; then notifies the session.
+    /// Sends until the input ends or the connection accepts no more data; then notifies the session.
     func feed() async
 }
 
-/// The first failure, from whatever part noticed it.
-final class ConnectOutcome: Sendable {
+/// Keeps the first failure of a session.
+final class FirstFailure: Sendable {
     private let first = Mutex<ConnectFailure?>(nil)
 
     var failure: ConnectFailure? { self.first.withLock { $0 } }
@@ -286,8 +299,8 @@ final class ConnectOutcome: Sendable {
     }
 }
 
-/// One thing to send: a message, or bytes of a stream.
-enum Outgoing: Sendable, Equatable {
+/// Data to send: a message, or bytes of a stream.
+enum OutgoingItem: Sendable, Equatable {
     case text(String)
     case data([UInt8])
 
@@ -300,29 +313,29 @@ enum Outgoing: Sendable, Equatable {
 }
 
 /// An item received from a connection.
-enum Received: Sendable {
+enum ReceivedItem: Sendable {
     case text(String)
     case data([UInt8])
-    /// Of a stream.
+    /// Bytes of a stream.
     case bytes([UInt8])
-    /// No more items; the connection's end says why.
+    /// No more items follow. The connection has the reason.
     case end
 }
 
-/// Measures how long nothing was received; time spent writing output does not count.
-final class Pulse: Sendable {
+/// Measures the time without incoming data. Time spent writing output does not count.
+final class IdleMonitor: Sendable {
     private let idleSince = Mutex<ContinuousClock.Instant?>(nil)
 
-    func rest() {
+    func receiveStarted() {
         self.idleSince.withLock { $0 = .now }
     }
 
-    func work() {
+    func receiveEnded() {
         self.idleSince.withLock { $0 = nil }
     }
 
-    /// Returns when nothing has come for `duration` from now on.
-    func silence(of duration: Duration) async {
+    /// Returns after `duration` without incoming data, counted from this call.
+    func untilIdle(for duration: Duration) async {
         let began = ContinuousClock.now
         while !Task.isCancelled {
             let now = ContinuousClock.now

@@ -32,7 +32,7 @@ struct EventRecord: Encodable {
     var reason: String?
     var receivedBytes: UInt64?
     var sentBytes: UInt64?
-    /// The kind of a failure, its text, and what to try.
+    /// Kind, description and remedy of a failure.
     var kind: String?
     var detail: String?
     var remedy: String?
@@ -97,7 +97,7 @@ struct EventRecord: Encodable {
         self.extensions = facts.extensions
     }
 
-    /// As text if it is that.
+    /// As text if the line is valid UTF-8.
     private init(line: [UInt8]) {
         guard let text = String(validating: line, as: UTF8.self) else {
             self.init(event: "line", data: Data(line))
@@ -106,7 +106,7 @@ struct EventRecord: Encodable {
         self.init(event: "line", text: text)
     }
 
-    /// With the end of the line.
+    /// JSON with a trailing newline.
     func encoded() throws -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -120,9 +120,9 @@ struct EventRecord: Encodable {
     }
 }
 
-/// Events in words, for people.
+/// Human-readable descriptions of events.
 enum EventText {
-    /// Lines about the connection itself; none for what it carries. All of them are safe to print.
+    /// Sanitized lines about the connection; empty for received data.
     static func notes(_ event: ConnectEvent) -> [String] {
         let lines: [String] =
             switch event {
@@ -130,15 +130,15 @@ enum EventText {
             case .opened(let facts): facts.lines
             case .pong(let payload, let time):
                 ["pong\(payload.isEmpty ? "" : " \"\(payload)\"") after \(self.milliseconds(time)) ms"]
-            case .ended: ["the peer has finished sending"]
+            case .ended: ["the peer closed its sending side"]
             case .closed(let facts): [facts.line]
             case .failed(let failure): [failure.line]
             case .text, .data, .bytes, .line: []
             }
-        return lines.map { TerminalText.line($0, limit: 1000) }
+        return lines.map { TerminalText.singleLine($0, limit: 1000) }
     }
 
-    /// To a tenth.
+    /// Milliseconds with one decimal.
     static func milliseconds(_ duration: Duration) -> Double {
         let (seconds, attoseconds) = duration.components
         let tenths = seconds * 10_000 + attoseconds / 100_000_000_000_000
@@ -146,27 +146,26 @@ enum EventText {
     }
 }
 
-/// How a connection ended in order, and what went over it.
+/// How a connection was closed, and its byte counts.
 struct ClosingMetadata: Sendable {
     enum Party: String, Sendable {
         case us, peer
     }
 
-    /// The party that ended it first.
+    /// The party that closed first.
     var by: Party
-    /// Key of the gateway's connection that was detached and stays open; `nil`: the connection is closed.
+    /// ID of the gateway's connection that was detached and stays open; `nil` if the connection is closed.
     var detachedFrom: String?
-    /// Of the first Close frame; `nil` on a stream, and for a Close frame without one.
+    /// Close code of the first Close frame; `nil` on a stream and for a Close frame without a code.
     var code: UInt16?
     var reason = ""
     var bytesReceived: UInt64 = 0
     var bytesSent: UInt64 = 0
 
-    /// In one line.
+    /// One-line summary.
     var line: String {
         if let detachedFrom {
-            return
-                "detached from \(detachedFrom), which goes on; \(self.bytesReceived) bytes received, \(self.bytesSent) sent"
+            return "detached from \(detachedFrom), which stays open; \(self.traffic)"
         }
         let code = self.code.map { " with \($0)" } ?? ""
         let who = self.by == .us ? "us" : "the peer"
@@ -209,7 +208,7 @@ struct ConnectionMetadata: Sendable {
 
 extension TaskRecord {
     /// Properties of an open connection, from its record.
-    func facts(url: String) -> ConnectionMetadata {
+    func metadata(url: String) -> ConnectionMetadata {
         self.read { details in
             ConnectionMetadata(
                 url: url, localAddress: details.localAddress?.description,

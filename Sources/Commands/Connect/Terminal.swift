@@ -3,26 +3,26 @@ import Foundation
 import StreamTransport
 import Synchronization
 
-/// The terminal that standard input and output are, if they are one.
+/// The controlling terminal on standard input and output, if any.
 enum Terminal {
-    /// The settings that were there before ours; given back at the end, whatever ends the process in order.
-    private static let former = Mutex<termios?>(nil)
+    /// Terminal settings before raw mode; restored at exit.
+    private static let savedSettings = Mutex<termios?>(nil)
     /// Registers once, on first use.
-    private static let isGivenBackAtExit = atexit { Terminal.giveBack() } == 0
+    private static let isRestoredAtExit = atexit { Terminal.restore() } == 0
 
     static var isInteractive: Bool {
         isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1 && self.environment("TERM") != "dumb"
     }
 
-    static var showsOutput: Bool { isatty(STDOUT_FILENO) == 1 }
-    static var showsErrors: Bool { isatty(STDERR_FILENO) == 1 && self.environment("TERM") != "dumb" }
+    static var isOutputTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
+    static var isErrorTerminal: Bool { isatty(STDERR_FILENO) == 1 && self.environment("TERM") != "dumb" }
 
-    /// See no-color.org: any text but the empty one says no.
+    /// NO_COLOR with any non-empty value disables colours (no-color.org).
     static var wantsColors: Bool {
-        self.showsOutput && (self.environment("NO_COLOR") ?? "").isEmpty && self.environment("TERM") != "dumb"
+        self.isOutputTerminal && (self.environment("NO_COLOR") ?? "").isEmpty && self.environment("TERM") != "dumb"
     }
 
-    /// Cells in a row.
+    /// Width in cells.
     static var columns: Int {
         for descriptor in [STDOUT_FILENO, STDERR_FILENO] {
             var size = winsize()
@@ -37,9 +37,9 @@ enum Terminal {
         return Int(size.ws_row)
     }
 
-    /// From here on keys come one by one, unprinted, Ctrl-C and the like among them.
-    static func takeKeys() {
-        self.former.withLock { former in
+    /// Enters raw mode: keys are read one by one without echo, Ctrl-C and Ctrl-Z included.
+    static func enterRawMode() {
+        self.savedSettings.withLock { former in
             var settings = termios()
             guard former == nil, tcgetattr(STDIN_FILENO, &settings) == 0 else { return }
             former = settings
@@ -49,13 +49,13 @@ enum Terminal {
             settings.c_oflag |= tcflag_t(OPOST | ONLCR)
             tcsetattr(STDIN_FILENO, TCSADRAIN, &settings)
         }
-        _ = self.isGivenBackAtExit
+        _ = self.isRestoredAtExit
     }
 
-    static func giveBack() {
-        self.former.withLock { former in
+    static func restore() {
+        self.savedSettings.withLock { former in
             guard var settings = former else { return }
-            // Not once all is shown: a terminal that is stopped shows nothing, and would hold up the end.
+            // Not TCSADRAIN: a terminal stopped by Ctrl-S never drains, and would block the exit.
             tcsetattr(STDIN_FILENO, TCSANOW, &settings)
             SignalWatch.keepTerminal(false)
             former = nil
@@ -64,9 +64,9 @@ enum Terminal {
 
     /// Ctrl-Z: restores the terminal and stops until continued.
     static func suspend() {
-        self.giveBack()
-        // Sent to this thread, which may block it: sent to the process, another thread could take it, and this one
-        // would continue for a while.
+        self.restore()
+        // Sent to this thread, which may block the signal: sent to the process, another thread could take it while this
+        // one continues for a while.
         var stop = sigset_t()
         var former = sigset_t()
         sigemptyset(&stop)
@@ -74,7 +74,7 @@ enum Terminal {
         pthread_sigmask(SIG_UNBLOCK, &stop, &former)
         raise(SIGTSTP)
         pthread_sigmask(SIG_SETMASK, &former, nil)
-        self.takeKeys()
+        self.enterRawMode()
     }
 
     private static func environment(_ name: String) -> String? {
@@ -84,21 +84,13 @@ enum Terminal {
 
 /// A terminal with an input line at its bottom and output above it.
 actor Screen {
-    enum Ink: String {
-        case plain = ""
-        case sent = "36"
-        case received = "32"
-        case note = "2"
-        case fault = "31"
-    }
-
     private static let prompt = "> "
     private let streams: StandardStreams
     private let colors: Bool
     private var editor = LineEditor()
     private var decoder = KeyDecoder()
-    private var streamed = StreamedText()
-    /// Whether the row of the editor is shown.
+    private var streamed = UTF8StreamDecoder()
+    /// Whether the input line is shown.
     private var isShown = false
 
     init(streams: StandardStreams, colors: Bool) {
@@ -106,98 +98,98 @@ actor Screen {
         self.colors = colors
     }
 
-    /// Shows the line being written.
-    func begin() async {
+    /// Shows the input line.
+    func show() async {
         self.isShown = true
         await self.write(self.row)
     }
 
-    /// Takes the line being written away.
-    func end() async {
+    /// Erases the input line.
+    func hide() async {
         guard self.isShown else { return }
         self.isShown = false
         await self.write("\r\u{1B}[K")
     }
 
     /// Prints text above the input line; `mark` precedes its first row.
-    /// - Parameter text: safe to print.
-    func print(_ text: String, mark: String, _ ink: Ink) async {
+    /// - Parameter text: must be sanitized.
+    func print(_ text: String, mark: String, _ style: TextStyle) async {
         let rows = text.split(separator: "\n", omittingEmptySubsequences: false)
         let lines = rows.enumerated().map { index, row in
-            self.colored(index == 0 ? mark : String(repeating: " ", count: mark.count), ink) + row + "\n"
+            self.colored(index == 0 ? mark : String(repeating: " ", count: mark.count), style) + row + "\n"
         }
         await self.write((self.isShown ? "\r\u{1B}[K" : "") + lines.joined() + (self.isShown ? self.row : ""))
     }
 
-    /// Prints what a stream gave, as far as its characters are whole.
-    func print(stream bytes: [UInt8], mark: String, _ ink: Ink) async {
-        let text = self.streamed.text(bytes)
+    /// Prints bytes of a stream; an incomplete character at the end waits for its remaining bytes.
+    func print(stream bytes: [UInt8], mark: String, _ style: TextStyle) async {
+        let text = self.streamed.decode(bytes)
         guard !text.isEmpty else { return }
-        // A CR is half of a line end, or overwrites a line: neither is shown. Other control characters are escaped.
-        let lines = TerminalText.safe(String(text.unicodeScalars.filter { $0 != "\r" }))
-        await self.print(lines.hasSuffix("\n") ? String(lines.dropLast()) : lines, mark: mark, ink)
+        // CR is dropped: it is part of CRLF, or would overwrite the line. Other control characters are escaped.
+        let lines = TerminalText.sanitized(String(text.unicodeScalars.filter { $0 != "\r" }))
+        await self.print(lines.hasSuffix("\n") ? String(lines.dropLast()) : lines, mark: mark, style)
     }
 
-    /// - Returns: what the keys among these bytes came to, drawn already.
-    func typed(_ bytes: [UInt8]) async -> [LineEditor.Event] {
+    /// Edits the input line and redraws it.
+    /// - Returns: the events that the caller has to handle.
+    func handleInput(_ bytes: [UInt8]) async -> [LineEditor.Event] {
         var events: [LineEditor.Event] = []
-        var drawn = ""
-        var isStale = false
-        for key in self.decoder.keys(bytes) {
-            let event = self.editor.pressed(key)
+        var output = ""
+        var needsRedraw = false
+        for key in self.decoder.decode(bytes) {
+            let event = self.editor.handle(key)
             switch event {
             case .submitted(let line):
-                drawn += "\r\u{1B}[K" + self.colored(Self.prompt, .sent) + TerminalText.safe(line) + "\n"
-                isStale = true
-            case .refused: drawn += "\u{07}"
+                output += "\r\u{1B}[K" + self.colored(Self.prompt, .cyan) + TerminalText.sanitized(line) + "\n"
+                needsRedraw = true
+            case .refused: output += "\u{07}"
             case .cleared:
-                drawn += "\u{1B}[H\u{1B}[2J"
-                isStale = true
-            case .changed: isStale = true
+                output += "\u{1B}[H\u{1B}[2J"
+                needsRedraw = true
+            case .changed: needsRedraw = true
             case .interrupted, .endOfInput, .suspended: break
             }
             if event != .refused, event != .changed { events.append(event) }
         }
-        // Once for all keys of a paste.
-        await self.write(drawn + (isStale ? self.row : ""))
+        // One write for all keys of a paste.
+        await self.write(output + (needsRedraw ? self.row : ""))
         return events
     }
 
     private var row: String {
         let row = EditorRow(
             self.editor.characters, cursor: self.editor.cursor, cells: Terminal.columns - Self.prompt.count)
-        return row.drawn(prompt: self.colored(Self.prompt, .sent), promptCells: Self.prompt.count)
+        return row.rendered(prompt: self.colored(Self.prompt, .cyan), promptCells: Self.prompt.count)
     }
 
-    private func colored(_ text: String, _ ink: Ink) -> String {
-        self.colors && ink != .plain ? "\u{1B}[\(ink.rawValue)m\(text)\u{1B}[0m" : text
+    private func colored(_ text: String, _ style: TextStyle) -> String {
+        self.colors ? style.applied(to: text) : text
     }
 
-    /// A closed terminal is noticed by its input.
+    /// Errors are ignored: a closed terminal is detected on input.
     private func write(_ text: String) async {
         try? await self.streams.write(Array(text.utf8))
     }
 }
 
-/// Standard input and output of the process, without blocking a thread of Swift's pool.
+/// Standard input and output of the process, without blocking a thread of Swift's cooperative pool.
 ///
-/// Nothing is read before it is requested, and a write returns when it is done: a caller that awaits both limits what
-/// is in memory.
+/// Reads only on request, and `write` returns when all bytes are written: a caller that awaits both bounds its memory.
 final class StandardStreams: Sendable {
-    enum Piece: Sendable {
+    enum ReadResult: Sendable {
         case bytes([UInt8])
         case end
         case failed(String)
     }
 
-    static let pieceSize = 64 << 10
+    static let readSize = 64 << 10
 
-    // A queue each, since each may wait for long.
+    // Separate queues, since each may block.
     private let reading = DispatchQueue(label: "standard input")
     private let writing = DispatchQueue(label: "standard output")
 
-    /// Returns the available bytes, at most `pieceSize`; waits for the first.
-    func read() async -> Piece {
+    /// Returns the available bytes, at most `readSize`; waits for the first.
+    func read() async -> ReadResult {
         await withCheckedContinuation { continuation in
             self.reading.async { continuation.resume(returning: Self.readNow()) }
         }
@@ -211,8 +203,8 @@ final class StandardStreams: Sendable {
         if let failure { throw failure }
     }
 
-    private static func readNow() -> Piece {
-        var buffer = [UInt8](repeating: 0, count: self.pieceSize)
+    private static func readNow() -> ReadResult {
+        var buffer = [UInt8](repeating: 0, count: self.readSize)
         while true {
             let count = Foundation.read(STDIN_FILENO, &buffer, buffer.count)
             if count > 0 { return .bytes(Array(buffer[..<count])) }
@@ -220,7 +212,7 @@ final class StandardStreams: Sendable {
             switch errno {
             case EINTR: continue
             case EAGAIN: self.wait(for: STDIN_FILENO, POLLIN)
-            // A terminal whose other side is gone.
+            // The terminal was closed.
             case EIO: return .end
             default: return .failed(String(cString: strerror(errno)))
             }
@@ -239,7 +231,7 @@ final class StandardStreams: Sendable {
             switch errno {
             case EINTR: continue
             case EAGAIN: self.wait(for: STDOUT_FILENO, POLLOUT)
-            case EPIPE: return ConnectFailure(.inputOrOutput, "nobody reads standard output any more")
+            case EPIPE: return ConnectFailure(.inputOrOutput, "standard output was closed by its reader")
             default:
                 return ConnectFailure(.inputOrOutput, "standard output: \(String(cString: strerror(errno)))")
             }
@@ -247,7 +239,7 @@ final class StandardStreams: Sendable {
         return nil
     }
 
-    /// The descriptor was inherited in non-blocking mode.
+    /// Waits for a descriptor that was inherited in non-blocking mode.
     private static func wait(for descriptor: Int32, _ event: Int32) {
         var poll = pollfd(fd: descriptor, events: Int16(event), revents: 0)
         _ = Foundation.poll(&poll, 1, -1)

@@ -1,39 +1,39 @@
 import CommandLineText
 import SessionTasks
 
-/// Lines from a keyboard.
-struct TypedInput: ConnectInput {
-    /// Input entries in order.
+/// Input from an interactive terminal: messages and slash commands.
+struct TerminalInput: ConnectInput {
+    /// A queued action. Closing waits for the messages before it.
     private enum Entry: Sendable {
-        case send(Outgoing)
+        case send(OutgoingItem)
         case close(code: UInt16?, reason: String)
     }
 
-    /// Lines that wait because the peer does not read; more are refused.
-    private static let waitingLimit = 64
+    /// Maximum number of lines queued while the peer does not read; more are rejected.
+    private static let queueLimit = 64
 
     let session: ConnectSession
     let streams: StandardStreams
     let screen: Screen
 
     func feed() async {
-        Terminal.takeKeys()
-        await self.screen.begin()
+        Terminal.enterRawMode()
+        await self.screen.show()
         let (lines, sender) = AsyncStream.makeStream(
-            of: Entry.self, bufferingPolicy: .bufferingOldest(Self.waitingLimit))
+            of: Entry.self, bufferingPolicy: .bufferingOldest(Self.queueLimit))
         Task { await self.send(lines) }
         while case .bytes(let bytes) = await self.streams.read() {
-            for event in await self.screen.typed(bytes) {
+            for event in await self.screen.handleInput(bytes) {
                 switch event {
-                case .submitted(let line): await self.entered(line, sender)
-                case .interrupted: self.session.happened(.interrupted)
+                case .submitted(let line): await self.submit(line, sender)
+                case .interrupted: self.session.post(.interrupted)
                 case .endOfInput:
-                    // Pending input is sent first; keys are still read, for Ctrl-C.
+                    // Queued input is sent first; keys are still read, for Ctrl-C.
                     sender.finish()
                 case .suspended:
-                    await self.screen.end()
+                    await self.screen.hide()
                     Terminal.suspend()
-                    await self.screen.begin()
+                    await self.screen.show()
                 case .changed, .cleared, .refused: break
                 }
             }
@@ -41,7 +41,7 @@ struct TypedInput: ConnectInput {
         sender.finish()
     }
 
-    /// Apart from the keys, which have to be heard while a peer does not read.
+    /// Runs concurrently with reading keys, which must work while the peer does not read.
     private func send(_ entries: AsyncStream<Entry>) async {
         do throws(TaskFailure) {
             for await entry in entries {
@@ -51,10 +51,10 @@ struct TypedInput: ConnectInput {
                 }
             }
         } catch {}
-        self.session.happened(.inputEnded)
+        self.session.post(.inputEnded)
     }
 
-    private func entered(_ line: String, _ sender: AsyncStream<Entry>.Continuation) async {
+    private func submit(_ line: String, _ sender: AsyncStream<Entry>.Continuation) async {
         do throws(CommandError) {
             switch try TypedLine(line) {
             case .message(let text): await self.queue(.send(self.outgoing(text)), sender)
@@ -64,17 +64,17 @@ struct TypedInput: ConnectInput {
             case .command(.status): await self.status()
             case .command(.help):
                 for (form, effect) in SlashCommand.summary {
-                    await self.session.face.note(
+                    await self.session.output.note(
                         form + String(repeating: " ", count: max(1, 24 - form.count)) + effect)
                 }
             }
         } catch {
-            await self.session.face.note(TerminalText.line(error.description))
+            await self.session.output.note(TerminalText.singleLine(error.description))
         }
     }
 
-    private func outgoing(_ text: String) -> Outgoing {
-        switch self.session.plan.carriage {
+    private func outgoing(_ text: String) -> OutgoingItem {
+        switch self.session.plan.framing {
         case .textLines: .text(text)
         case .binaryLines: .data(Array(text.utf8))
         case .bytes: .data(Array((self.session.plan.speaksWebSocket ? text : text + "\n").utf8))
@@ -85,8 +85,8 @@ struct TypedInput: ConnectInput {
     private func queue(_ entry: Entry, _ sender: AsyncStream<Entry>.Continuation) async {
         switch sender.yield(entry) {
         case .dropped:
-            await self.session.face.note("not sent: \(Self.waitingLimit) lines wait already, the peer does not read")
-        case .terminated: await self.session.face.note("not sent: the input was ended with Ctrl-D")
+            await self.session.output.note("not sent: \(Self.queueLimit) lines are queued already because the peer does not read")
+        case .terminated: await self.session.output.note("not sent: the input was ended with Ctrl-D")
         case .enqueued: break
         @unknown default: break
         }
@@ -96,34 +96,34 @@ struct TypedInput: ConnectInput {
         Task {
             do throws(TaskFailure) {
                 let time = try await self.session.link.ping(payload)
-                try? await self.session.face.tell(.pong(payload: payload, roundTrip: time))
+                try? await self.session.output.tell(.pong(payload: payload, roundTrip: time))
             } catch {
-                await self.session.face.note("no pong: \(error)")
+                await self.session.output.note("no pong: \(error)")
             }
         }
     }
 
     private func status() async {
-        for line in self.session.link.facts.lines { await self.session.face.note(TerminalText.line(line)) }
-        let counted = self.session.link.closingFacts(by: .us)
-        await self.session.face.note("\(counted.bytesReceived) bytes received, \(counted.bytesSent) sent")
+        for line in self.session.link.metadata.lines { await self.session.output.note(TerminalText.singleLine(line)) }
+        let counted = self.session.link.closingMetadata(by: .us)
+        await self.session.output.note("\(counted.bytesReceived) bytes received, \(counted.bytesSent) sent")
     }
 }
 
 /// Standard input that is not a terminal. Each piece is sent before the next is read.
-struct PipedInput: ConnectInput {
+struct PipeInput: ConnectInput {
     let session: ConnectSession
     let streams: StandardStreams
 
     func feed() async {
-        var pieces = OutgoingPieces(plan: self.session.plan)
+        var pieces = InputSplitter(plan: self.session.plan)
         do {
             while true {
                 switch await self.streams.read() {
                 case .bytes(let bytes): try await self.session.link.send(try pieces.pieces(bytes))
                 case .end:
                     try await self.session.link.send(try pieces.lastPieces())
-                    return self.session.happened(.inputEnded)
+                    return self.session.post(.inputEnded)
                 case .failed(let reason):
                     throw ConnectFailure(.inputOrOutput, "standard input: \(reason)")
                 }
@@ -131,25 +131,25 @@ struct PipedInput: ConnectInput {
         } catch let failure as ConnectFailure {
             self.session.fail(failure)
         } catch {
-            // The connection accepts no more input; its own end says why.
-            self.session.happened(.inputEnded)
+            // The connection accepts no more input and reports the reason itself.
+            self.session.post(.inputEnded)
         }
     }
 }
 
-/// Formats received data: a stream in lines if requested.
-struct ReceivedLines {
+/// Turns received data into events, splitting a stream into lines if requested.
+struct ReceivedFormatter {
     private let wantsLines: Bool
     private let limit: Int
     private var splitter: LineSplitter
 
     init(plan: ConnectPlan) {
-        self.wantsLines = !plan.speaksWebSocket && (plan.writesLines || plan.terms.wantsOneAnswer)
+        self.wantsLines = !plan.speaksWebSocket && (plan.writesLines || plan.settings.expectsSingleReply)
         self.limit = plan.messageLimit
         self.splitter = LineSplitter(limit: plan.messageLimit)
     }
 
-    mutating func events(_ received: Received) throws(ConnectFailure) -> [ConnectEvent] {
+    mutating func events(_ received: ReceivedItem) throws(ConnectFailure) -> [ConnectEvent] {
         do throws(LineSplitter.Overflow) {
             switch received {
             case .text(let text): return [.text(text)]
@@ -160,12 +160,12 @@ struct ReceivedLines {
             }
         } catch {
             throw ConnectFailure(
-                .outOfOrder, "a line of the peer is longer than \(self.limit) bytes",
-                remedy: "leave --lines out to take its bytes as they come")
+                .outOfOrder, "the peer sent a line longer than \(self.limit) bytes",
+                remedy: "remove --lines to write bytes as they arrive")
         }
     }
 
-    func isAnswer(_ event: ConnectEvent) -> Bool {
+    func isReply(_ event: ConnectEvent) -> Bool {
         switch event {
         case .text, .data, .line: true
         default: false

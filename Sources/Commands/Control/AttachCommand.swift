@@ -11,21 +11,22 @@ import Synchronization
 import URLLoading
 import WebSocketProtocol
 
-/// `sluice attach`: a terminal or a pipe becomes the other end of a connection of the gateway.
+/// `sluice attach`: connects standard input and output to an open connection of the gateway.
 struct AttachCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "attach",
-        abstract: "Talk on a connection that a running gateway keeps.",
+        abstract: "Use an open connection of a running gateway from a terminal or a pipe.",
         discussion: """
-            As 'sluice connect', on a connection that is open already: what it receives is written to standard output, and what is \
-            read from standard input is sent. Of a WebSocket each line is a message; bytes of a stream go through as they are. On a \
-            terminal lines are edited, and /help lists commands.
+            Works like 'sluice connect' on a connection that is already open: received data is written to standard output, and \
+            standard input is sent. On a WebSocket each line is a message; bytes of a stream are copied unchanged. On a \
+            terminal, lines are edited, and /help lists commands.
 
-            At the end of standard input a stream is closed for writing (--keep leaves it open), and what the peer still sends is \
-            written until its own end; a WebSocket is let go once nothing has come for 1s. --wait is another time for either. What \
-            was let go goes on in the gateway: 'sluice close' ends it. Ctrl-C lets go, too.
+            At the end of standard input a stream is half-closed (unless --keep), and incoming data is written until the peer \
+            closes; a WebSocket is detached after 1s without incoming data. --wait changes the time for either. A detached \
+            connection stays open in the gateway; 'sluice close' closes it. Ctrl-C detaches, too.
 
-            One at a time can be attached; others take a copy with 'sluice tap'. A token needs the scopes read and operate.
+            Only one client can be attached to a connection; use 'sluice tap' for a copy of its data. The token needs the scopes \
+            read and operate.
 
             EXAMPLES
               id=$(sluice open tcp://mail.example:25)
@@ -35,130 +36,121 @@ struct AttachCommand: AsyncParsableCommand {
               tar c files | sluice attach 18 > answer
 
             EXIT CODES
-              0    ended in order, or let go
-              64   wrong usage
-              65   standard input cannot be sent: no UTF-8, or a line beyond 16MiB
-              66   there is no such connection, or it is over
-              69   no control plane answers there
-              70   a fault of sluice or of the gateway
-              74   standard input or output failed
-              75   not now: try again
-              76   ended out of order; or what answers is no control plane
-              77   not allowed: no token, or one without the scope
-              78   a certificate, token or other file cannot be used
+              0    clean close, or detached
+              64   invalid command line
+              65   standard input cannot be sent: invalid UTF-8, or a line over 16MiB
+              66   no such connection, or it is closed
+              69   cannot connect to the control plane
+              70   internal error of sluice or the gateway
+              74   error on standard input or output
+              75   temporarily unavailable: try again
+              76   connection lost, or the server is not a control plane
+              77   not authorized: no token, or a token without the scope
+              78   a certificate, token or other file is missing or invalid
               79   TLS with the control plane failed
-              80   the peer closed with another code than 1000 and 1001, which is shown
-              81   its data is passed on, or somebody else is attached
+              80   the peer closed with a code other than 1000 or 1001, which is printed
+              81   the connection is relayed, or another client is attached
               130  interrupted twice
             """)
 
-    @Argument(help: ArgumentHelp("The connection.", valueName: "ID"))
+    @Argument(help: ArgumentHelp("ID of the connection, from 'sluice ls'.", valueName: "ID"))
     var id: String
 
-    @Flag(help: "On a WebSocket, send binary messages, and write what comes without an end of line.")
+    @Flag(help: "On a WebSocket, send binary messages; write received messages without a newline.")
     var binary = false
 
-    @Flag(help: "On a stream, send lines with CRLF at their end.")
+    @Flag(help: "On a stream, send lines ending with CRLF.")
     var crlf = false
 
     @Option(
         help: ArgumentHelp(
-            "After the end of standard input, how long nothing may come, or none. (default: 1s; none for a stream)",
+            "After the end of standard input, detach after this long without incoming data, or none. (default: 1s; none for a stream)",
             valueName: "duration"))
     var wait: String?
 
-    @Flag(help: "At the end of standard input, leave a stream open for writing, and let go as of a WebSocket.")
+    @Flag(help: "At the end of standard input, do not half-close a stream; detach as from a WebSocket.")
     var keep = false
 
     @OptionGroup(title: "Gateway and output")
     var control: ControlOptions
 
-    private struct Wishes {
-        /// The inner one: `none`; the outer one: nothing was said.
-        var patience: Duration??
+    private struct Options {
+        /// `.some(nil)` is `--wait none`; `nil` is no `--wait`.
+        var idleTimeout: Duration??
     }
 
     func run() async throws {
-        try await self.control.run(reading: self.wishes) { desk, wishes in
-            let one = try await desk.session.send(
-                ControlRequest(.get, ConnectionPath.one(self.id)), for: Connection.self)
+        try await self.control.run(reading: self.options) { context, options in
+            let one = try await context.session.send(
+                ControlRequest(.get, ConnectionPath.connection(self.id)), for: Connection.self)
             try self.check(one)
-            let place = ConnectPlan.Attachment(
-                session: desk.session, id: self.id, connection: one, endsDirection: !self.keep)
-            let plan = try self.plan(place, wishes, desk)
-            let group: LoopGroup
-            do throws(SystemError) {
-                group = try LoopGroup(count: 1)
-            } catch {
-                throw StartFailure.refusedBySystem("\(error)")
-            }
-            let code = try await ConnectRun(plan: plan, loop: group.loops[0]).untilEnd()
-            group.stop()
-            throw code
+            let attachment = ConnectPlan.Attachment(
+                session: context.session, id: self.id, connection: one, halfCloses: !self.keep)
+            let plan = try self.plan(attachment, options, context)
+            throw try await ConnectRun.run(plan)
         }
     }
 
-    private func wishes(_ reader: inout OptionReader) -> Wishes? {
+    private func options(_ reader: inout OptionReader) -> Options? {
         let span = ValueSyntax<Duration>.duration(.zero ... .seconds(86400)).orNone
-        return Wishes(patience: reader.value("--wait", self.wait, span))
+        return Options(idleTimeout: reader.value("--wait", self.wait, span))
     }
 
     private func check(_ one: Connection) throws(ControlFailure) {
         guard one.relayed != true else {
             throw ControlFailure(
-                .conflict, "the data of \(self.id) is passed on, nobody can attach to it",
-                remedy: "'sluice tap \(self.id)' gives a copy")
+                .conflict, "connection \(self.id) is relayed and cannot be attached",
+                remedy: "use 'sluice tap \(self.id)' for a copy of its data")
         }
         guard one.kind == "stream" || !self.crlf && !self.keep else {
             throw ControlFailure(
-                .wrongRequest, "\(self.id) is a WebSocket: \(self.crlf ? "--crlf" : "--keep") is for streams",
-                remedy: "leave it out")
+                .invalidRequest, "\(self.crlf ? "--crlf" : "--keep") is only valid for streams: connection \(self.id) is a WebSocket")
         }
     }
 
     private func plan(
-        _ place: ConnectPlan.Attachment, _ wishes: Wishes, _ desk: CommandContext
+        _ attachment: ConnectPlan.Attachment, _ options: Options, _ context: CommandContext
     ) throws(ControlFailure) -> ConnectPlan {
-        let standIn = place.isStream ? "tcp://gateway.invalid:1" : "ws://gateway.invalid/"
-        guard let url = try? EndpointURL(place.connection.url ?? standIn) else {
-            throw ControlFailure(.nonsense, "the connection \(self.id) has no URL: \(place.connection.url ?? "")")
+        let placeholder = attachment.isStream ? "tcp://gateway.invalid:1" : "ws://gateway.invalid/"
+        guard let url = try? EndpointURL(attachment.connection.url ?? placeholder) else {
+            throw ControlFailure(.invalidResponse, "connection \(self.id) has an invalid URL: \(attachment.connection.url ?? "")")
         }
-        var terms = Conversation.Terms(carriesMessages: !place.isStream || self.keep)
-        terms.staysWithoutUs = true
-        terms.patience = wishes.patience ?? (terms.carriesMessages ? .seconds(1) : nil)
-        let carriage: ConnectPlan.Carriage =
-            place.isStream
+        var settings = Conversation.Settings(carriesMessages: !attachment.isStream || self.keep)
+        settings.outlivesClient = true
+        settings.idleTimeout = options.idleTimeout ?? (settings.carriesMessages ? .seconds(1) : nil)
+        let framing: ConnectPlan.Framing =
+            attachment.isStream
             ? (self.crlf ? .streamLines(end: "\r\n") : .bytes) : (self.binary ? .bytes : .textLines)
         return ConnectPlan(
-            url: url, opening: .attachment(place), carriage: carriage, terms: terms, timeout: .seconds(20),
-            messageLimit: 16 << 20, closeCode: .normalClosure, closeReason: "", printsJSON: desk.printsJSON,
-            voice: .normal, trustsAnyone: false)
+            url: url, opening: .attachment(attachment), framing: framing, settings: settings, timeout: .seconds(20),
+            messageLimit: 16 << 20, closeCode: .normalClosure, closeReason: "", printsJSON: context.printsJSON,
+            verbosity: .normal, skipsVerification: false)
     }
 }
 
-/// A connection that the gateway keeps, as a link of `connect`: its traffic is that of a WebSocket to the control plane.
+/// An open connection of the gateway. Its data is carried by a WebSocket to the control plane.
 final class AttachedLink: ConnectLink {
     private struct Outcome {
         var error: (any Error)?
-        /// No more data, and the connection was not detached.
+        /// The connection ended before it was detached.
         var isOver = false
         var isDetached = false
-        /// Our direction was ended.
+        /// We have half-closed the stream.
         var isEnded = false
     }
 
-    /// Longest message that is taken, in bytes: what the gateway takes at most.
+    /// Maximum message size in bytes: the largest that the gateway accepts.
     private static let messageLimit = 256 << 20
 
-    let place: ConnectPlan.Attachment
+    let attachment: ConnectPlan.Attachment
     private let task: Result<URLSessionWebSocketTask, ControlFailure>
     private let counts = Mutex((received: UInt64(0), sent: UInt64(0)))
     private let outcome = Mutex(Outcome())
 
-    init(_ place: ConnectPlan.Attachment) {
-        self.place = place
+    init(_ attachment: ConnectPlan.Attachment) {
+        self.attachment = attachment
         self.task = Result { () throws(ControlFailure) in
-            let task = try place.session.webSocketTask(ConnectionPath.one(place.id) + "/stream")
+            let task = try attachment.session.webSocketTask(ConnectionPath.connection(attachment.id) + "/stream")
             task.maximumMessageSize = Self.messageLimit
             return task
         }
@@ -173,7 +165,7 @@ final class AttachedLink: ConnectLink {
         task.resume()
     }
 
-    func receive() async -> [Received] {
+    func receive() async -> [ReceivedItem] {
         guard case .success(let task) = self.task, let message = try? await task.receive() else {
             self.outcome.withLock { $0.isOver = !$0.isDetached }
             return [.end]
@@ -184,16 +176,16 @@ final class AttachedLink: ConnectLink {
             return [.text(text)]
         case .data(let data):
             self.counts.withLock { $0.received += UInt64(data.count) }
-            return self.place.isStream ? [.bytes([UInt8](data))] : [.data([UInt8](data))]
+            return self.attachment.isStream ? [.bytes([UInt8](data))] : [.data([UInt8](data))]
         @unknown default: return [.end]
         }
     }
 
-    func send(_ outgoing: [Outgoing]) async throws(TaskFailure) {
+    func send(_ outgoing: [OutgoingItem]) async throws(TaskFailure) {
         guard case .success(let task) = self.task else { throw .closed }
         for one in outgoing {
-            // Empty, it would end our direction of a stream.
-            if self.place.isStream, one.count == 0 { continue }
+            // An empty message half-closes a stream.
+            if self.attachment.isStream, one.count == 0 { continue }
             do {
                 switch one {
                 case .text(let text): try await task.send(.string(text))
@@ -206,20 +198,20 @@ final class AttachedLink: ConnectLink {
         }
     }
 
-    /// Of the connection itself, not of the way to the gateway.
+    /// Measures the round trip on the gateway's connection, not to the gateway.
     func ping(_ payload: String) async throws(TaskFailure) -> Duration {
         do throws(ControlFailure) {
-            let request = ControlRequest(.post, ConnectionPath.verb("ping", self.place.id))
-            let answer = try await self.place.session.send(request, for: PingAnswer.self)
+            let request = ControlRequest(.post, ConnectionPath.action("ping", self.attachment.id))
+            let answer = try await self.attachment.session.send(request, for: PingAnswer.self)
             return .milliseconds(answer.rttMs)
         } catch {
             throw .usageError(error.text)
         }
     }
 
-    /// Ends our direction of a stream after everything sent before; detaches a WebSocket.
-    func end(code: UInt16, reason: String) {
-        guard self.place.isStream, self.place.endsDirection else { return self.leave() }
+    /// Half-closes a stream after all data sent before; detaches a WebSocket.
+    func closeOutput(code: UInt16, reason: String) {
+        guard self.attachment.isStream, self.attachment.halfCloses else { return self.stopReading() }
         let isFirst = self.outcome.withLock { outcome in
             defer { outcome.isEnded = true }
             return !outcome.isEnded && !outcome.isDetached
@@ -229,7 +221,7 @@ final class AttachedLink: ConnectLink {
     }
 
     /// Detaches from the connection, which stays open.
-    func leave() {
+    func stopReading() {
         self.outcome.withLock { $0.isDetached = !$0.isOver }
         if case .success(let task) = self.task { task.cancel(with: .normalClosure, reason: nil) }
     }
@@ -238,10 +230,10 @@ final class AttachedLink: ConnectLink {
         if case .success(let task) = self.task { task.cancel() }
     }
 
-    // MARK: What is known of it
+    // MARK: Metadata
 
-    var facts: ConnectionMetadata {
-        let one = self.place.connection
+    var metadata: ConnectionMetadata {
+        let one = self.attachment.connection
         return ConnectionMetadata(
             url: one.url ?? "", localAddress: one.localAddress, peerAddress: one.peerAddress,
             subprotocol: one.subprotocol)
@@ -257,50 +249,51 @@ final class AttachedLink: ConnectLink {
         guard !isDetached else { return nil }
         let status = (task.response as? HTTPURLResponse)?.statusCode
         if !wasOpen, let status, status != 101 { return self.refusal(status) }
-        if task.closeCode == .internalServerError, self.place.isStream || task.closeReason?.isEmpty != false {
+        if task.closeCode == .internalServerError, self.attachment.isStream || task.closeReason?.isEmpty != false {
             return ConnectFailure(
-                .outOfOrder, "the connection \(self.place.id) ended out of order",
-                remedy: "'sluice show \(self.place.id)' tells how")
+                .outOfOrder, "connection \(self.attachment.id) was lost",
+                remedy: "'sluice show \(self.attachment.id)' shows the reason")
         }
         guard task.closeCode == .invalid else { return nil }
-        let text = error.map { "the way to the gateway ended: \($0.localizedDescription)" } ?? "the gateway went away"
-        return ConnectFailure(wasOpen ? .outOfOrder : .noConnection, text, remedy: "see whether the gateway still runs")
+        let text = error.map { "lost the connection to the gateway: \($0.localizedDescription)" }
+            ?? "the gateway closed the connection"
+        return ConnectFailure(wasOpen ? .outOfOrder : .noConnection, text, remedy: "check that the gateway is running")
     }
 
     private func refusal(_ status: Int) -> ConnectFailure {
-        let id = self.place.id
+        let id = self.attachment.id
         switch status {
         case 401, 403:
             return ConnectFailure(
-                .refused, "attaching to \(id) is not allowed", remedy: "use a token with the scope operate",
+                .refused, "not authorized to attach to \(id)", remedy: "use a token with the scope operate",
                 status: status)
         case 409:
             return ConnectFailure(
-                .conflict, "somebody else is attached to \(id)", remedy: "'sluice tap \(id)' gives a copy",
+                .conflict, "another client is attached to \(id)", remedy: "use 'sluice tap \(id)' for a copy of its data",
                 status: status)
         default:
             return ConnectFailure(
                 .refused, "the gateway refused to attach to \(id): status \(status)",
-                remedy: "'sluice show \(id)' tells its state", status: status)
+                remedy: "'sluice show \(id)' shows its state", status: status)
         }
     }
 
-    func closingFacts(by party: ClosingMetadata.Party) -> ClosingMetadata {
+    func closingMetadata(by party: ClosingMetadata.Party) -> ClosingMetadata {
         let counts = self.counts.withLock { $0 }
         var facts = ClosingMetadata(by: party, bytesReceived: counts.received, bytesSent: counts.sent)
         if self.outcome.withLock({ $0.isDetached }) {
-            facts.detachedFrom = self.place.id
+            facts.detachedFrom = self.attachment.id
             return facts
         }
-        // A stream has no codes: those are of the way to the gateway.
-        guard case .success(let task) = self.task, party == .peer, !self.place.isStream else { return facts }
+        // A stream has no close codes: the task's code is that of the WebSocket to the gateway.
+        guard case .success(let task) = self.task, party == .peer, !self.attachment.isStream else { return facts }
         facts.code = task.closeCode == .invalid ? nil : UInt16(exactly: task.closeCode.rawValue)
         facts.reason = task.closeReason.map { String(decoding: $0, as: UTF8.self) } ?? ""
         return facts
     }
 }
 
-/// Hears of the beginning and the end of an attachment.
+/// Notifies about the beginning and the end of an attachment.
 final class AttachmentDelegate: NSObject, URLSessionWebSocketDelegate {
     private let opened: @Sendable () -> Void
     private let ended: @Sendable ((any Error)?) -> Void

@@ -7,14 +7,14 @@ import GatewayCore
 import StreamTransport
 import WebSocketProtocol
 
-/// `sluice close`: ends connections, or one direction of a stream.
+/// `sluice close`: closes connections, or one direction of a stream.
 struct CloseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "close",
-        abstract: "End a connection in order, at once, or in one direction.",
+        abstract: "Close connections, cleanly or with a reset, or one direction of a stream.",
         discussion: """
-            A WebSocket is closed with 1000, or the code that --code says; a stream sends what waits, and its end. What has not ended \
-            after 5s is told as closing. Of several connections each is tried; the exit code is that of the first that failed.
+            A WebSocket is closed with 1000 or --code; a stream is closed after its queued data is sent. A connection that is not \
+            closed after 5s is reported as closing. With several IDs, all are tried; the exit code is that of the first failure.
 
             EXAMPLES
               sluice close 17 --code 4001 --reason 'maintenance'
@@ -24,7 +24,7 @@ struct CloseCommand: AsyncParsableCommand {
             \(ControlHelp.exitCodes)
             """)
 
-    @Argument(help: ArgumentHelp("The connections.", valueName: "ID"))
+    @Argument(help: ArgumentHelp("IDs of the connections, from 'sluice ls'.", valueName: "ID"))
     var ids: [String]
 
     @Option(
@@ -35,26 +35,26 @@ struct CloseCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Close reason, at most 123 bytes.", valueName: "text"))
     var reason: String?
 
-    @Flag(help: "At once, with a reset; what waits is lost.")
+    @Flag(help: "Close at once with a reset; queued data is lost.")
     var abort = false
 
-    @Flag(help: "Of a stream: nothing more is read.")
+    @Flag(help: "Close only the receiving side of a stream.")
     var read = false
 
-    @Flag(help: "Of a stream: our end is sent behind what waits, and nothing more.")
+    @Flag(help: "Close only the sending side of a stream, after its queued data.")
     var write = false
 
     @OptionGroup(title: "Gateway and output")
     var control: ControlOptions
 
     func run() async throws {
-        try await self.control.run(reading: self.parameters) { desk, parameters in
+        try await self.control.run(reading: self.parameters) { context, parameters in
             var first: ControlFailure?
             for id in self.ids {
                 do {
-                    try await self.close(id, parameters, desk)
+                    try await self.close(id, parameters, context)
                 } catch let failure as ControlFailure where self.ids.count > 1 && failure.kind != .noConnection {
-                    try await desk.tell(failure)
+                    try await context.report(failure)
                     first = first ?? failure
                 }
             }
@@ -68,11 +68,11 @@ struct CloseCommand: AsyncParsableCommand {
         let reason = reader.value("--reason", self.reason, ValueSyntax<String>.closeReason)
         let says = self.code != nil || self.reason != nil
         if says && (self.abort || !isWhole) {
-            reader.note(
-                self.code == nil ? "--reason" : "--code", expected: "the end of a whole connection, in order",
-                found: self.abort ? "--abort" : "--read or --write")
+            reader.reject(
+                self.code == nil ? "--reason" : "--code",
+                "cannot be combined with \(self.abort ? "--abort" : "--read or --write")")
         }
-        if self.abort, !isWhole { reader.note("--abort", expected: "no --read and no --write", found: "one") }
+        if self.abort, !isWhole { reader.reject("--abort", "cannot be combined with --read or --write") }
         return [
             code.map { ControlRequest.Parameter("code", "\($0.rawValue)") },
             reason.map { ControlRequest.Parameter("reason", $0) },
@@ -80,30 +80,30 @@ struct CloseCommand: AsyncParsableCommand {
         ].compactMap(\.self)
     }
 
-    private func close(_ id: String, _ parameters: [ControlRequest.Parameter], _ desk: CommandContext) async throws {
+    private func close(_ id: String, _ parameters: [ControlRequest.Parameter], _ context: CommandContext) async throws {
         guard self.read || self.write else {
-            let answer = try await desk.session.send(ControlRequest(.delete, ConnectionPath.one(id), parameters))
-            return try await desk.show(answer, as: Connection.self) { one in
-                [TerminalText.line("\(one.id ?? id) \(one.ending)", limit: 400)]
+            let answer = try await context.session.send(ControlRequest(.delete, ConnectionPath.connection(id), parameters))
+            return try await context.show(answer, as: Connection.self) { one in
+                [TerminalText.singleLine("\(one.id ?? id) \(one.closeDescription)", limit: 400)]
             }
         }
         for (verb, isWanted, word) in [("closeRead", self.read, "reading"), ("closeWrite", self.write, "writing")]
         where isWanted {
-            let answer = try await desk.session.send(ControlRequest(.post, ConnectionPath.verb(verb, id)))
-            try await desk.show(answer, as: Connection.self) { one in
-                [TerminalText.line("\(one.id ?? id) closed for \(word)")]
+            let answer = try await context.session.send(ControlRequest(.post, ConnectionPath.action(verb, id)))
+            try await context.show(answer, as: Connection.self) { one in
+                [TerminalText.singleLine("\(one.id ?? id) closed for \(word)")]
             }
         }
     }
 }
 
-/// `sluice ping`: the round trip of a WebSocket.
+/// `sluice ping`: measures the round-trip time of a WebSocket.
 struct PingCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ping",
-        abstract: "Send a Ping on a WebSocket, and tell how long its Pong took.",
+        abstract: "Send a Ping on a WebSocket and print its round-trip time.",
         discussion: """
-            The Ping goes between two messages of what else flows on the connection.
+            The Ping is sent between messages, even if the connection is relayed.
 
             EXAMPLES
               sluice ping 17
@@ -112,13 +112,13 @@ struct PingCommand: AsyncParsableCommand {
             \(ControlHelp.exitCodes)
             """)
 
-    @Argument(help: ArgumentHelp("The connection.", valueName: "ID"))
+    @Argument(help: ArgumentHelp("ID of the connection, from 'sluice ls'.", valueName: "ID"))
     var id: String
 
-    @Option(name: .shortAndLong, help: ArgumentHelp("How many, 1 to 1000000. (default: 1)", valueName: "number"))
+    @Option(name: .shortAndLong, help: ArgumentHelp("Number of pings, 1 to 1000000. (default: 1)", valueName: "number"))
     var count: String?
 
-    @Option(help: ArgumentHelp("Between two of them, 0s to 1h. (default: 1s)", valueName: "duration"))
+    @Option(help: ArgumentHelp("Interval between pings, 0s to 1h. (default: 1s)", valueName: "duration"))
     var interval: String?
 
     @OptionGroup(title: "Gateway and output")
@@ -130,14 +130,14 @@ struct PingCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await self.control.run(reading: self.plan) { desk, plan in
-            let request = ControlRequest(.post, ConnectionPath.verb("ping", self.id))
+        try await self.control.run(reading: self.plan) { context, plan in
+            let request = ControlRequest(.post, ConnectionPath.action("ping", self.id))
             for turn in 0..<plan.count {
                 if turn > 0 { try await Task.sleep(for: plan.interval) }
-                let answer = try await desk.session.send(request)
-                try await desk.show(answer, as: PingAnswer.self) { answer in
-                    let time = QuantityText.span(milliseconds: answer.rttMs)
-                    return ["\(TerminalText.line(self.id)): pong after \(time)"]
+                let answer = try await context.session.send(request)
+                try await context.show(answer, as: PingAnswer.self) { answer in
+                    let time = QuantityText.duration(milliseconds: answer.rttMs)
+                    return ["\(TerminalText.singleLine(self.id)): pong after \(time)"]
                 }
             }
         }
@@ -150,13 +150,13 @@ struct PingCommand: AsyncParsableCommand {
     }
 }
 
-/// `sluice set`: changes what people keep with a connection.
+/// `sluice set`: changes description, priority and labels of a connection.
 struct SetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "set",
-        abstract: "Change description, priority and labels of a connection.",
+        abstract: "Change the description, priority and labels of a connection.",
         discussion: """
-            What is not named stays. Labels are set all anew: those that are not named go.
+            Only the given properties change. --label replaces all labels of the connection.
 
             EXAMPLES
               sluice set 17 --description 'a customer' --label team=blue --label tier=1
@@ -165,45 +165,45 @@ struct SetCommand: AsyncParsableCommand {
             \(ControlHelp.exitCodes)
             """)
 
-    @Argument(help: ArgumentHelp("The connection.", valueName: "ID"))
+    @Argument(help: ArgumentHelp("ID of the connection, from 'sluice ls'.", valueName: "ID"))
     var id: String
 
-    @OptionGroup(title: "What")
-    var notes: NoteOptions
+    @OptionGroup(title: "Properties")
+    var annotations: AnnotationOptions
 
-    @Flag(help: "Take all labels away.")
+    @Flag(help: "Remove all labels.")
     var noLabels = false
 
     @OptionGroup(title: "Gateway and output")
     var control: ControlOptions
 
     func run() async throws {
-        try await self.control.run(reading: self.request) { desk, request in
-            let answer = try await desk.session.send(request)
-            try await desk.show(answer, as: Connection.self) { ConnectionSheet($0).lines }
+        try await self.control.run(reading: self.request) { context, request in
+            let answer = try await context.session.send(request)
+            try await context.show(answer, as: Connection.self) { ConnectionDetails($0).lines }
         }
     }
 
     private func request(_ reader: inout OptionReader) throws -> ControlRequest? {
-        var patch = self.notes.patch(&reader)
+        var patch = self.annotations.patch(&reader)
         if self.noLabels {
-            if patch.labels != nil { reader.note("--no-labels", expected: "no --label", found: "one") }
+            if patch.labels != nil { reader.reject("--no-labels", "cannot be combined with --label") }
             patch.labels = [:]
         }
         if patch == ConnectionPatch(), reader.problems.isEmpty {
-            reader.note("sluice set", expected: "--description, --priority, --label or --no-labels", found: "none")
+            reader.reject("sluice set", "expected --description, --priority, --label or --no-labels")
         }
-        return try ControlRequest(.patch, ConnectionPath.one(self.id), json: patch)
+        return try ControlRequest(.patch, ConnectionPath.connection(self.id), json: patch)
     }
 }
 
-/// `sluice secure`: goes over to TLS in the middle of a stream.
+/// `sluice secure`: upgrades a stream to TLS.
 struct SecureCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "secure",
-        abstract: "Go over to TLS on a stream, as STARTTLS wants it.",
+        abstract: "Upgrade a stream to TLS, as after STARTTLS.",
         discussion: """
-            What was sent before goes out in the clear first. The peer must know that TLS begins: its protocol says how.
+            Queued data is sent in plaintext first. The peer must expect the TLS handshake, as its protocol defines.
 
             EXAMPLES
               sluice send 18 --crlf STARTTLS && sluice receive 18 && sluice secure 18
@@ -211,10 +211,10 @@ struct SecureCommand: AsyncParsableCommand {
             \(ControlHelp.exitCodes)
             """)
 
-    @Argument(help: ArgumentHelp("The connection.", valueName: "ID"))
+    @Argument(help: ArgumentHelp("ID of the connection, from 'sluice ls'.", valueName: "ID"))
     var id: String
 
-    @Option(help: ArgumentHelp("For the handshake, 1ms to 10m. (default: 10s)", valueName: "duration"))
+    @Option(help: ArgumentHelp("Timeout for the TLS handshake, 1ms to 10m. (default: 10s)", valueName: "duration"))
     var timeout: String?
 
     @OptionGroup(title: "TLS")
@@ -224,11 +224,11 @@ struct SecureCommand: AsyncParsableCommand {
     var control: ControlOptions
 
     func run() async throws {
-        try await self.control.run(reading: self.request) { desk, request in
-            let answer = try await desk.session.send(request)
-            try await desk.show(answer, as: Connection.self) { one in
+        try await self.control.run(reading: self.request) { context, request in
+            let answer = try await context.session.send(request)
+            try await context.show(answer, as: Connection.self) { one in
                 let facts = [one.tls?.version, one.tls?.cipher].compactMap(\.self).joined(separator: ", ")
-                return [TerminalText.line("\(one.id ?? self.id) secured with \(facts)")]
+                return [TerminalText.singleLine("\(one.id ?? self.id) secured with \(facts)")]
             }
         }
     }
@@ -237,34 +237,34 @@ struct SecureCommand: AsyncParsableCommand {
         let timeout = reader.value("--timeout", self.timeout, .duration(.milliseconds(1) ... .seconds(600)))
         var body = try self.security.request() ?? TLSRequest()
         body.timeoutMs = timeout.map { $0 / .milliseconds(1) }
-        var request = try ControlRequest(.post, ConnectionPath.verb("startSecureConnection", self.id), json: body)
-        request.patience = (timeout ?? .seconds(10)) + .seconds(30)
+        var request = try ControlRequest(.post, ConnectionPath.action("startSecureConnection", self.id), json: body)
+        request.idleTimeout = (timeout ?? .seconds(10)) + .seconds(30)
         return request
     }
 }
 
-/// Options about the TLS of a connection that the gateway opens.
+/// TLS options of a connection that the gateway opens.
 struct SecurityOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("Name to ask for and verify. (default: the host of URL)", valueName: "name"))
+    @Option(help: ArgumentHelp("Server name for SNI and verification. (default: the host of URL)", valueName: "name"))
     var serverName: String?
 
-    @Flag(name: [.customShort("k"), .long], help: "Take any certificate of the peer. Only for tests.")
+    @Flag(name: [.customShort("k"), .long], help: "Do not verify the peer's certificate. For tests only: insecure.")
     var insecure = false
 
     @Option(
-        help: ArgumentHelp("Trust these authorities, PEM, instead of the gateway's system's.", valueName: "file"),
+        help: ArgumentHelp("CA certificates to trust instead of those of the gateway's system, PEM.", valueName: "file"),
         completion: .file())
     var ca: String?
 
     @Option(
         parsing: .singleValue,
-        help: ArgumentHelp("Protocol to offer by ALPN. Repeat for several, best first.", valueName: "name"))
+        help: ArgumentHelp("Protocol to offer with ALPN. Repeatable, in order of preference.", valueName: "name"))
     var alpn: [String] = []
 
-    @Option(help: ArgumentHelp("Oldest version to take, 1.2 or 1.3. (default: 1.2)", valueName: "version"))
+    @Option(help: ArgumentHelp("Minimum TLS version, 1.2 or 1.3. (default: 1.2)", valueName: "version"))
     var minTLS: String?
 
-    /// `nil` where nothing was said.
+    /// `nil` if no option was given.
     func request() throws -> TLSRequest? {
         var request = TLSRequest()
         request.serverName = self.serverName
@@ -275,22 +275,22 @@ struct SecurityOptions: ParsableArguments {
             do throws(SystemError) {
                 request.authorities = String(decoding: try SystemFile.read(ca, limit: 512 << 10), as: UTF8.self)
             } catch {
-                throw UnreadableFiles("sluice: --ca: \(ca): \(error)")
+                throw UnusableFiles("sluice: --ca: \(ca): \(error)")
             }
         }
         return request == TLSRequest() ? nil : request
     }
 }
 
-/// `sluice suspend`: stops reading from a connection, and holds messages sent on it through the control plane.
+/// `sluice suspend`: pauses reading from a connection, and holds data sent on it through the control plane.
 struct SuspendCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "suspend",
-        abstract: "Read no more from a connection, and hold what is sent on it.",
+        abstract: "Pause reading from a connection, and hold data sent on it.",
         discussion: """
-            Until 'sluice resume' nothing more is read from it: its peer has to wait, once the buffers on the way are full. \
-            What 'sluice send' gives it waits in a queue of at most 4 MiB, and no Ping is sent. What a tunnel, an echo or a \
-            chat room passes on to it is still sent, and its idle timeout and maximum age go on.
+            Until 'sluice resume' the gateway does not read from the connection, so its peer blocks once all buffers are full. \
+            Data from 'sluice send' is queued, at most 4 MiB, and no Ping is sent. Data relayed by a tunnel, an echo or a \
+            chat room is still sent, and idle timeout and maximum age still apply.
 
             EXAMPLES
               sluice suspend 17
@@ -299,16 +299,16 @@ struct SuspendCommand: AsyncParsableCommand {
             \(ControlHelp.exitCodes)
             """)
 
-    @Argument(help: ArgumentHelp("The connection.", valueName: "ID"))
+    @Argument(help: ArgumentHelp("ID of the connection, from 'sluice ls'.", valueName: "ID"))
     var id: String
 
     @OptionGroup(title: "Gateway and output")
     var control: ControlOptions
 
     func run() async throws {
-        try await self.control.run { desk in
-            let answer = try await desk.session.send(ControlRequest(.post, ConnectionPath.verb("suspend", self.id)))
-            try await desk.show(answer, as: Connection.self) { [TerminalText.line("\($0.id ?? self.id) suspended")] }
+        try await self.control.run { context in
+            let answer = try await context.session.send(ControlRequest(.post, ConnectionPath.action("suspend", self.id)))
+            try await context.show(answer, as: Connection.self) { [TerminalText.singleLine("\($0.id ?? self.id) suspended")] }
         }
     }
 }
@@ -317,9 +317,9 @@ struct SuspendCommand: AsyncParsableCommand {
 struct ResumeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "resume",
-        abstract: "Go on with a connection that is suspended.",
+        abstract: "Resume a suspended connection.",
         discussion: """
-            What the peer sent meanwhile is read, and what waited is sent.
+            Data that the peer sent meanwhile is read, and queued data is sent.
 
             EXAMPLES
               sluice resume 17
@@ -327,31 +327,31 @@ struct ResumeCommand: AsyncParsableCommand {
             \(ControlHelp.exitCodes)
             """)
 
-    @Argument(help: ArgumentHelp("The connection.", valueName: "ID"))
+    @Argument(help: ArgumentHelp("ID of the connection, from 'sluice ls'.", valueName: "ID"))
     var id: String
 
     @OptionGroup(title: "Gateway and output")
     var control: ControlOptions
 
     func run() async throws {
-        try await self.control.run { desk in
-            let answer = try await desk.session.send(ControlRequest(.post, ConnectionPath.verb("resume", self.id)))
-            try await desk.show(answer, as: Connection.self) { [TerminalText.line("\($0.id ?? self.id) resumed")] }
+        try await self.control.run { context in
+            let answer = try await context.session.send(ControlRequest(.post, ConnectionPath.action("resume", self.id)))
+            try await context.show(answer, as: Connection.self) { [TerminalText.singleLine("\($0.id ?? self.id) resumed")] }
         }
     }
 }
 
-/// Labels and description of a connection.
-struct NoteOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("What it is for, at most 1024 bytes.", valueName: "text"))
+/// Description, priority and labels of a connection or transfer.
+struct AnnotationOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("Description, at most 1024 bytes.", valueName: "text"))
     var description: String?
 
-    @Option(help: ArgumentHelp("A hint, 0 to 1. (default: 0.5)", valueName: "number"))
+    @Option(help: ArgumentHelp("Priority hint, 0 to 1. (default: 0.5)", valueName: "number"))
     var priority: String?
 
     @Option(
         parsing: .singleValue,
-        help: ArgumentHelp("A label. Repeat for several.", valueName: "name=value"))
+        help: ArgumentHelp("Label. Repeatable.", valueName: "name=value"))
     var label: [String] = []
 
     func patch(_ reader: inout OptionReader) -> ConnectionPatch {
@@ -359,15 +359,15 @@ struct NoteOptions: ParsableArguments {
         if let text = self.priority {
             patch.priority = Double(text)
             if patch.priority == nil {
-                reader.note("--priority", expected: "a number from 0 to 1", found: QuotedText.quoted(text))
+                reader.reject("--priority", "expected a number from 0 to 1, found \(QuotedText.quoted(text))")
             }
         }
         switch LabelText.labels(self.label) {
         case .success(let labels): patch.labels = labels.isEmpty ? nil : labels
         case .failure(let fault):
-            reader.note(
-                "--label", expected: "a name and a value", found: QuotedText.quoted(fault.text),
-                remedy: "write it like --label team=blue")
+            reader.reject(
+                "--label", "expected NAME=VALUE, found \(QuotedText.quoted(fault.text))",
+                remedy: "for example --label team=blue")
         }
         return patch
     }

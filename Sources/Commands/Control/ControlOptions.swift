@@ -12,15 +12,15 @@ struct ControlOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             """
-            Where the gateway's control plane is: \(ControlAddress.forms). (default: $SLUICE_CONTROL, else \
-            \(ControlAddress.standard))
+            Address of the gateway's control plane: \(ControlAddress.forms). (default: $SLUICE_CONTROL, else \
+            \(ControlAddress.defaultAddress))
             """,
             valueName: "address"))
     var control: String?
 
     @Option(
         help: ArgumentHelp(
-            "Bearer token; others on this machine can read it in the list of processes. (default: $SLUICE_TOKEN)",
+            "Bearer token. Visible to other users in the process list. (default: $SLUICE_TOKEN)",
             valueName: "token"))
     var token: String?
 
@@ -30,52 +30,52 @@ struct ControlOptions: ParsableArguments {
     private var tokenFile: String?
 
     @Option(
-        help: ArgumentHelp("Authorities of the control plane's certificate, PEM, not the system's.", valueName: "file"),
+        help: ArgumentHelp("CA certificates for the control plane instead of the system's, PEM.", valueName: "file"),
         completion: .file())
     private var controlCA: String?
 
     @Option(
-        help: ArgumentHelp("Certificate to show to the control plane, PEM with its chain.", valueName: "file"),
+        help: ArgumentHelp("Client certificate for the control plane, PEM with its chain.", valueName: "file"),
         completion: .file())
     private var controlCertificate: String?
 
-    @Option(help: ArgumentHelp("That certificate's private key, PEM.", valueName: "file"), completion: .file())
+    @Option(help: ArgumentHelp("Private key of the client certificate, PEM.", valueName: "file"), completion: .file())
     var controlKey: String?
 
-    @Flag(help: "Take any certificate of the control plane. Only for tests: anybody may read the token then.")
+    @Flag(help: "Do not verify the control plane's certificate. For tests only: insecure.")
     var controlInsecure = false
 
-    @Flag(help: "Write what the gateway answers: its JSON as it is.")
+    @Flag(help: "Write the gateway's JSON responses unchanged.")
     var json = false
 
-    @Flag(help: "No colours. They are left out in a pipe, and where NO_COLOR is set, anyway.")
+    @Flag(help: "Disable colours, as in a pipe or with NO_COLOR.")
     var noColor = false
 }
 
 extension ControlOptions {
-    /// Runs a command: reads its options, reports all problems at once, then performs it; failures become a line and an
-    /// exit code.
+    /// Runs a command: parses its options, reports all problems at once, then performs it. A failure becomes one line on
+    /// standard error and an exit code.
     func run<Plan>(
         reading read: (inout OptionReader) throws -> Plan?, _ body: (CommandContext, Plan) async throws -> Void
     ) async throws {
-        try await Ending.reporting(problemsAs: ExitStatus.usage) {
+        try await ErrorReporter.reporting {
             var reader = OptionReader()
             let address = self.address(&reader)
             let access = try self.access(&reader)
             let plan = try read(&reader)
             guard let address, let access, let plan, reader.problems.isEmpty else {
-                throw ConfigurationProblems(reader.problems)
+                throw UsageProblems(problems: reader.problems)
             }
-            let desk = CommandContext(
+            let context = CommandContext(
                 session: ControlSession(address, access, agent: "sluice/\(Version.text)"), printsJSON: self.json,
                 colors: Terminal.wantsColors && !self.noColor)
-            try await desk.reporting { try await body(desk, plan) }
+            try await context.reporting { try await body(context, plan) }
         }
     }
 
-    /// For a command without options of its own that need reading.
+    /// Runs a command without options that need parsing.
     func run(_ body: (CommandContext) async throws -> Void) async throws {
-        try await self.run(reading: { _ in () }, { desk, _ in try await body(desk) })
+        try await self.run(reading: { _ in () }, { context, _ in try await body(context) })
     }
 
     // MARK: Reading
@@ -87,12 +87,12 @@ extension ControlOptions {
     private func address(_ reader: inout OptionReader) -> ControlAddress? {
         let (option, text) =
             self.control.map { ("--control", $0) } ?? Self.environment("SLUICE_CONTROL").map { ("SLUICE_CONTROL", $0) }
-            ?? ("--control", ControlAddress.standard)
+            ?? ("--control", ControlAddress.defaultAddress)
         let address = ControlAddress(text)
         if address == nil {
-            reader.note(
-                option, expected: ControlAddress.forms, found: QuotedText.quoted(text),
-                remedy: "take what 'sluice serve' prints behind 'control on'")
+            reader.reject(
+                option, "expected \(ControlAddress.forms), found \(QuotedText.quoted(text))",
+                remedy: "use the address that 'sluice serve' prints after 'control on'")
         }
         return address
     }
@@ -104,9 +104,9 @@ extension ControlOptions {
         guard let token = try self.readToken(&reader) else { return nil }
         access.token = token
         guard (self.controlCertificate == nil) == (self.controlKey == nil) else {
-            reader.note(
+            reader.reject(
                 self.controlKey == nil ? "--control-certificate" : "--control-key",
-                expected: "--control-certificate and --control-key together", found: "one of them")
+                "requires \(self.controlKey == nil ? "--control-key" : "--control-certificate")")
             return nil
         }
         if let certificate = self.controlCertificate, let key = self.controlKey {
@@ -115,16 +115,16 @@ extension ControlOptions {
             do {
                 access.identity = try ClientIdentity(certificates: Data(chain), key: Data(secret))
             } catch {
-                throw UnreadableFiles("sluice: --control-certificate: \(certificate): \(error)")
+                throw UnusableFiles("sluice: --control-certificate: \(certificate): \(error)")
             }
         }
         return access
     }
 
-    /// `nil` if the token is invalid; the inner value is `nil` if there is none.
+    /// - Returns: `nil` if the token is invalid, `.some(nil)` if none is given.
     private func readToken(_ reader: inout OptionReader) throws -> String?? {
         if self.token != nil, self.tokenFile != nil {
-            reader.note("--token", expected: "one of --token and --token-file", found: "both")
+            reader.reject("--token", "cannot be combined with --token-file")
             return .none
         }
         let file = self.tokenFile ?? (self.token == nil ? Self.environment("SLUICE_TOKEN_FILE") : nil)
@@ -138,10 +138,9 @@ extension ControlOptions {
         guard let text else { return .some(nil) }
         let token = text.trimmingCharacters(in: .whitespacesAndNewlines)
         guard ControlAccess.isToken(token) else {
-            // Not shown: it may be another secret.
-            reader.note(
-                origin, expected: "a token of letters, digits and -._~+/=", found: "something else",
-                remedy: "'sluice token' makes one")
+            // Not printed: it may be another secret.
+            reader.reject(
+                origin, "expected a token of letters, digits and -._~+/=", remedy: "'sluice token' creates one")
             return .none
         }
         return .some(token)
@@ -151,20 +150,20 @@ extension ControlOptions {
         do throws(SystemError) {
             return try SystemFile.read(path, limit: 1 << 20)
         } catch {
-            throw UnreadableFiles("sluice: \(option): \(path): \(error)")
+            throw UnusableFiles("sluice: \(option): \(path): \(error)")
         }
     }
 }
 
-/// Gateway and standard output of a command.
+/// The gateway and the output settings of a command.
 struct CommandContext: Sendable {
     let session: ControlSession
     let printsJSON: Bool
     let colors: Bool
     let streams = StandardStreams()
 
-    /// Columns of the terminal; `nil` if output is not a terminal.
-    var cells: Int? { Terminal.showsOutput ? Terminal.columns : nil }
+    /// Width of the terminal; `nil` if standard output is not a terminal.
+    var columns: Int? { Terminal.isOutputTerminal ? Terminal.columns : nil }
 
     // MARK: Writing
 
@@ -172,7 +171,7 @@ struct CommandContext: Sendable {
         try await self.streams.write(bytes)
     }
 
-    /// Each with an end of line. Safe to print already.
+    /// Prints sanitized lines.
     func print(_ lines: [String]) async throws {
         guard !lines.isEmpty else { return }
         try await self.write(Array((lines.joined(separator: "\n") + "\n").utf8))
@@ -182,13 +181,13 @@ struct CommandContext: Sendable {
         try await self.print([line])
     }
 
-    /// Prints the gateway's response unchanged, with a line end that separates it from the next.
+    /// Prints the gateway's response unchanged, followed by a newline if it has none.
     func print(json body: Data) async throws {
         guard !body.isEmpty else { return }
         try await self.write(Array(body) + (body.last == 0x0A ? [] : [0x0A]))
     }
 
-    /// The answer as JSON if that is wanted, else in lines for people.
+    /// Prints the response as JSON with `--json`, else as text.
     func show<Model: Decodable>(
         _ answer: ControlResponse, as type: Model.Type, _ lines: (Model) -> [String]
     ) async throws {
@@ -196,9 +195,9 @@ struct CommandContext: Sendable {
         try await self.print(lines(try answer.decoded(type)))
     }
 
-    /// Beside the output: for people alone.
+    /// Prints a note on standard error.
     func note(_ text: String) {
-        Ending.say("sluice: \(TerminalText.line(text, limit: 600))")
+        ErrorReporter.print("sluice: \(TerminalText.singleLine(text, limit: 600))")
     }
 
     // MARK: Failing
@@ -207,34 +206,34 @@ struct CommandContext: Sendable {
         do {
             try await body()
         } catch let failure as ControlFailure {
-            try await self.tell(failure)
+            try await self.report(failure)
             throw failure.exitCode
         } catch let failure as ConnectFailure {
-            Ending.say("sluice: \(failure.line)")
+            ErrorReporter.print("sluice: \(failure.line)")
             throw failure.exitCode
         }
     }
 
-    /// One line on standard error; the problem document as it came on standard output, where JSON is wanted.
-    func tell(_ failure: ControlFailure) async throws {
+    /// Prints one line on standard error, and with `--json` the unchanged problem document on standard output.
+    func report(_ failure: ControlFailure) async throws {
         if self.printsJSON, let document = failure.document { try? await self.print(json: document) }
-        Ending.say("sluice: \(TerminalText.line(failure.line, limit: 1000))")
+        ErrorReporter.print("sluice: \(TerminalText.singleLine(failure.line, limit: 1000))")
     }
 }
 
 extension ControlFailure {
     var exitCode: ExitCode {
         switch self.kind {
-        case .wrongRequest: ExitStatus.usage
-        case .wrongConfiguration: ExitStatus.configuration
+        case .invalidRequest: ExitStatus.usage
+        case .invalidConfiguration: ExitStatus.configuration
         case .unsendableInput: ExitCode(65)
-        case .unknown: ExitCode(66)
+        case .notFound: ExitCode(66)
         case .noConnection: ExitStatus.unavailable
-        case .fault: ExitStatus.internalFault
-        case .later, .nothingCame: ExitCode(75)
-        case .nonsense: ExitCode(76)
+        case .internalError: ExitStatus.internalError
+        case .unavailable, .receiveTimedOut: ExitCode(75)
+        case .invalidResponse: ExitCode(76)
         case .notAllowed: ExitCode(77)
-        case .secure: ExitCode(79)
+        case .tls: ExitCode(79)
         case .peer: ExitCode(80)
         case .conflict: ExitCode(81)
         case .cancelled: ExitCode(130)
@@ -242,24 +241,24 @@ extension ControlFailure {
     }
 }
 
-/// Parts common to the help texts of these commands.
+/// Help text shared by these commands.
 enum ControlHelp {
     static let exitCodes = """
         EXIT CODES
-          0    done
-          64   wrong usage, found here or by the gateway
-          65   what was to be sent is too long, or of a type that is not taken
-          66   there is no such thing, or it is over
-          69   no control plane answers there
-          70   a fault of sluice or of the gateway
-          74   standard input or output failed
-          75   not now: try again; or nothing came in time
-          76   what answers is no control plane of this version
-          77   not allowed: no token, or one without the scope
-          78   a configuration is not right, or a file cannot be used
+          0    success
+          64   invalid command line, or a value that the gateway rejected
+          65   input too large, or of an unsupported type
+          66   not found, or already closed
+          69   cannot connect to the control plane
+          70   internal error of sluice or the gateway
+          74   error on standard input or output
+          75   temporarily unavailable, or timed out: try again
+          76   the server is not a control plane of this version
+          77   not authorized: no token, or a token without the scope
+          78   invalid configuration, or a file is missing or invalid
           79   TLS with the control plane failed
-          80   what the gateway was to reach refused or failed
-          81   not in this state, or changed by somebody else
+          80   the remote server refused or failed the request
+          81   conflict with the current state, or with another change
           130  interrupted
         """
 }

@@ -6,15 +6,15 @@ import GatewayConfiguration
 import GatewayCore
 import WebSocketProtocol
 
-/// `sluice drain`: closes connections one after the other.
+/// `sluice drain`: closes connections gradually.
 struct DrainCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "drain",
-        abstract: "Tell connections to end, one after the other, and watch it.",
+        abstract: "Close connections gradually, and follow the progress.",
         discussion: """
-            Which ones must be said, or --all. The i-th is told i / rate seconds after the beginning, and by chance up to --jitter later. \
-            The gateway answers when the last one will be told, and warns if the deadline comes before that. Ctrl-C cancels what is left of it; with --background the drain goes on in the gateway, \
-            and its id is printed.
+            Select connections, or use --all. Connections are told to close at --rate, each with a random delay of up to --jitter. \
+            The gateway reports when the last one will be told, and warns if the deadline is earlier. Ctrl-C cancels the rest of \
+            the drain; with --background it continues in the gateway, and its ID is printed.
 
             EXAMPLES
               sluice drain --route chat --preview
@@ -24,13 +24,13 @@ struct DrainCommand: AsyncParsableCommand {
             \(ControlHelp.exitCodes)
             """)
 
-    @OptionGroup(title: "Which")
+    @OptionGroup(title: "Selection")
     var which: SelectionOptions
 
-    @Flag(help: "Every connection.")
+    @Flag(help: "Drain all connections.")
     var all = false
 
-    @Flag(help: "Only count them.")
+    @Flag(help: "Only count the connections.")
     var preview = false
 
     @Option(help: ArgumentHelp("Close code. (default: 1001)", valueName: "code"))
@@ -39,37 +39,37 @@ struct DrainCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Close reason, at most 123 bytes.", valueName: "text"))
     var reason: String?
 
-    @Flag(help: "End them with a reset.")
+    @Flag(help: "Close with a reset.")
     var abort = false
 
-    @Option(help: ArgumentHelp("Connections in a second, 1 to 100000. (default: 100)", valueName: "number"))
+    @Option(help: ArgumentHelp("Connections per second, 1 to 100000. (default: 100)", valueName: "number"))
     var rate: String?
 
-    @Option(help: ArgumentHelp("Each is told up to so much later, by chance. (default: 0s)", valueName: "duration"))
+    @Option(help: ArgumentHelp("Maximum random delay of each connection. (default: 0s)", valueName: "duration"))
     var jitter: String?
 
-    @Option(help: ArgumentHelp("What is still there then is reset. (default: none)", valueName: "duration"))
+    @Option(help: ArgumentHelp("Reset the remaining connections after this time. (default: none)", valueName: "duration"))
     var deadline: String?
 
-    @Flag(help: "Begin it, print its id, and leave it to itself.")
+    @Flag(help: "Start the drain, print its ID and exit.")
     var background = false
 
     @OptionGroup(title: "Gateway and output")
     var control: ControlOptions
 
     func run() async throws {
-        try await self.control.run(reading: self.request) { desk, body in
+        try await self.control.run(reading: self.request) { context, body in
             let interruption = self.preview || self.background ? nil : try Interruption()
-            let answer = try await desk.session.send(try ControlRequest(.post, "/v1/drains", json: body))
+            let answer = try await context.session.send(try ControlRequest(.post, "/v1/drains", json: body))
             if self.preview {
-                if let warning = try answer.decoded(BulkAnswer.self).warning { desk.note(warning) }
-                return try await desk.show(answer, as: BulkAnswer.self) { [Self.text($0)] }
+                if let warning = try answer.decoded(BulkAnswer.self).warning { context.note(warning) }
+                return try await context.show(answer, as: BulkAnswer.self) { [Self.text($0)] }
             }
             let drain = try answer.decoded(Drain.self)
-            if let warning = drain.warning { desk.note(warning) }
-            guard let interruption else { return try await desk.show(answer, as: Drain.self) { [$0.id] } }
-            if !desk.printsJSON { try await desk.print(DrainWatch.plan(drain)) }
-            try await DrainWatch(desk: desk, id: drain.id).untilEnd(interruption)
+            if let warning = drain.warning { context.note(warning) }
+            guard let interruption else { return try await context.show(answer, as: Drain.self) { [$0.id] } }
+            if !context.printsJSON { try await context.print(DrainWatch.plan(drain)) }
+            try await DrainWatch(context: context, id: drain.id).run(interruption)
         }
     }
 
@@ -85,9 +85,9 @@ struct DrainCommand: AsyncParsableCommand {
             JSONValue.array(values.map { .string($0.value) })
         }
         if selector.isEmpty, !self.all {
-            reader.note(
-                "sluice drain", expected: "which connections are meant, or --all", found: "neither",
-                remedy: "try --preview first: it only counts")
+            reader.reject(
+                "sluice drain", "expected a selection of connections, or --all",
+                remedy: "--preview only counts the connections")
         }
         body.selector = selector.isEmpty ? nil : selector
         body.all = self.all ? true : nil
@@ -102,34 +102,34 @@ struct DrainCommand: AsyncParsableCommand {
     }
 }
 
-/// Follows a drain to its end; a signal cancels it.
+/// Follows a drain until it ends. A signal cancels it.
 struct DrainWatch {
     private static let interval = Duration.milliseconds(200)
 
-    let desk: CommandContext
+    let context: CommandContext
     let id: String
 
     private var path: String { "/v1/drains/\(ControlRequest.segment(self.id))" }
 
-    func untilEnd(_ interruption: Interruption) async throws {
-        try await interruption.guarding {
+    func run(_ interruption: Interruption) async throws {
+        try await interruption.run {
             try await self.follow()
         } cancelled: {
-            _ = try await self.desk.session.send(ControlRequest(.delete, self.path))
-            throw ControlFailure(.cancelled, "the drain \(self.id) is cancelled; what was told to end, ends")
+            _ = try await self.context.session.send(ControlRequest(.delete, self.path))
+            throw ControlFailure(.cancelled, "drain \(self.id) is cancelled; connections already told to close still do")
         }
     }
 
     private func follow() async throws {
         while true {
-            let answer = try await self.desk.session.send(ControlRequest(.get, self.path))
+            let answer = try await self.context.session.send(ControlRequest(.get, self.path))
             let drain = try answer.decoded(Drain.self)
             let isOver = drain.endedAt != nil
-            if isOver || self.desk.printsJSON {
+            if isOver || self.context.printsJSON {
                 try await self.finish(drain, answer, isOver: isOver)
-            } else if Terminal.showsOutput {
-                let line = CellText.cut(Self.text(drain), cells: Terminal.columns)
-                try await self.desk.write(Array("\r\(line)\u{1B}[K".utf8))
+            } else if Terminal.isOutputTerminal {
+                let line = CellText.truncate(Self.text(drain), cells: Terminal.columns)
+                try await self.context.write(Array("\r\(line)\u{1B}[K".utf8))
             }
             if isOver { return }
             try await Task.sleep(for: Self.interval)
@@ -137,19 +137,19 @@ struct DrainWatch {
     }
 
     private func finish(_ drain: Drain, _ answer: ControlResponse, isOver: Bool) async throws {
-        if self.desk.printsJSON { return try await self.desk.print(json: answer.body) }
-        try await self.desk.print((Terminal.showsOutput ? "\r\u{1B}[K" : "") + Self.text(drain))
+        if self.context.printsJSON { return try await self.context.print(json: answer.body) }
+        try await self.context.print((Terminal.isOutputTerminal ? "\r\u{1B}[K" : "") + Self.text(drain))
     }
 
-    /// Describes a drain before it starts.
+    /// Describes a drain that has just been started.
     static func plan(_ drain: Drain) -> String {
         let end = drain.lastToldAt.map { ", the last is told at \($0)" } ?? ""
         let deadline = drain.deadlineAt.map { ", what is left is reset at \($0)" } ?? ""
-        return TerminalText.line("drain \(drain.id): \(drain.total) connections\(end)\(deadline)")
+        return TerminalText.singleLine("drain \(drain.id): \(drain.total) connections\(end)\(deadline)")
     }
 
     private static func text(_ drain: Drain) -> String {
-        TerminalText.line(
+        TerminalText.singleLine(
             "drain \(drain.id) \(drain.state): \(drain.told) of \(drain.total) told, \(drain.remaining) remain, \(drain.cut) reset"
         )
     }

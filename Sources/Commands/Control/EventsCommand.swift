@@ -6,15 +6,15 @@ import Foundation
 import GatewayConfiguration
 import GatewayCore
 
-/// `sluice events`: what happens in a gateway, as it happens.
+/// `sluice events`: follows the events of a running gateway.
 struct EventsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "events",
-        abstract: "Tell what happens in a running gateway, as it happens.",
+        abstract: "Follow the events of a running gateway.",
         discussion: """
-            A line for each event, until Ctrl-C. When the connection to the gateway is lost it is opened again, and goes on behind \
-            the last event; what was missed is told as a gap. --after tells what happened since that event first, as far as it is \
-            kept.
+            Prints one line per event until Ctrl-C. If the connection to the gateway is lost, sluice reconnects and continues after \
+            the last event; missed events are reported as a gap. --after starts with the events since that number that the \
+            gateway still keeps.
 
             Types: \(Self.types.joined(separator: ", ")).
 
@@ -32,26 +32,26 @@ struct EventsCommand: AsyncParsableCommand {
     ]
 
     @Option(
-        parsing: .singleValue, help: ArgumentHelp("Only this type. Repeat for several.", valueName: "type"),
+        parsing: .singleValue, help: ArgumentHelp("Only events of this type. Repeatable.", valueName: "type"),
         completion: .list(Self.types))
     var type: [String] = []
 
-    @Option(parsing: .singleValue, help: ArgumentHelp("Only of this connection.", valueName: "ID"))
+    @Option(parsing: .singleValue, help: ArgumentHelp("Only events of this connection.", valueName: "ID"))
     var connection: [String] = []
 
-    @Option(parsing: .singleValue, help: ArgumentHelp("Only of this listener.", valueName: "name"))
+    @Option(parsing: .singleValue, help: ArgumentHelp("Only events of this listener.", valueName: "name"))
     var listener: [String] = []
 
-    @Option(parsing: .singleValue, help: ArgumentHelp("Only of this route.", valueName: "name"))
+    @Option(parsing: .singleValue, help: ArgumentHelp("Only events of this route.", valueName: "name"))
     var route: [String] = []
 
-    @Option(parsing: .singleValue, help: ArgumentHelp("Only of this upstream.", valueName: "name"))
+    @Option(parsing: .singleValue, help: ArgumentHelp("Only events of this upstream.", valueName: "name"))
     var upstream: [String] = []
 
-    @Option(help: ArgumentHelp("Begin behind the event of this number; 0: with the oldest.", valueName: "number"))
+    @Option(help: ArgumentHelp("Start after the event with this number; 0 starts with the oldest.", valueName: "number"))
     var after: String?
 
-    @Option(name: .shortAndLong, help: ArgumentHelp("End after so many.", valueName: "number"))
+    @Option(name: .shortAndLong, help: ArgumentHelp("Exit after this many events.", valueName: "number"))
     var count: String?
 
     @OptionGroup(title: "Gateway and output")
@@ -63,17 +63,17 @@ struct EventsCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await self.control.run(reading: self.plan) { desk, plan in
-            var follower = EventFollower(desk.session, plan.request)
+        try await self.control.run(reading: self.plan) { context, plan in
+            var follower = EventFollower(context.session, plan.request)
             var rest = plan.count
             while rest > 0 {
                 switch try await follower.next() {
                 case .event(let event):
-                    try await self.show(event, desk)
+                    try await self.show(event, context)
                     rest -= 1
-                case .lost(let failure, let pause):
-                    desk.note("\(failure.text); trying again")
-                    try await Task.sleep(for: pause)
+                case .disconnected(let failure, let delay):
+                    context.note("\(failure.text); reconnecting")
+                    try await Task.sleep(for: delay)
                 }
             }
         }
@@ -89,15 +89,15 @@ struct EventsCommand: AsyncParsableCommand {
         let parameters = lists.flatMap { name, values in values.map { ControlRequest.Parameter(name, $0) } }
         var request = ControlRequest(.get, "/v1/events", parameters)
         // Three heartbeats.
-        request.patience = .seconds(45)
+        request.idleTimeout = .seconds(45)
         return Plan(request: request, count: count ?? .max)
     }
 
-    private func show(_ event: ServerSentEvent, _ desk: CommandContext) async throws {
-        if desk.printsJSON { return try await desk.print(json: Data(event.data)) }
+    private func show(_ event: ServerSentEvent, _ context: CommandContext) async throws {
+        if context.printsJSON { return try await context.print(json: Data(event.data)) }
         guard let known = try? JSONDecoder().decode(Event.self, from: Data(event.data)) else {
-            throw ControlFailure(.nonsense, "this is no event: \(String(decoding: event.data, as: UTF8.self))")
+            throw ControlFailure(.invalidResponse, "the gateway sent an invalid event: \(String(decoding: event.data, as: UTF8.self))")
         }
-        try await desk.print(EventLine.line(known, colors: desk.colors))
+        try await context.print(EventLine.line(known, colors: context.colors))
     }
 }

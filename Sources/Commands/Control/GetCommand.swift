@@ -8,21 +8,21 @@ import GatewayCore
 import StreamTransport
 import WebSocketProtocol
 
-/// `sluice get`: the gateway loads a URL.
+/// `sluice get`: lets the gateway download a URL.
 struct GetCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "get",
-        abstract: "Let a running gateway load a URL, and watch it.",
+        abstract: "Let a running gateway download a URL, and follow the progress.",
         discussion: """
-            The gateway loads it, from where it is. With --to it writes a file of its own machine, below a directory of \
-            control.transfers.directories. Else it keeps the content in memory, as much as control.transfers.max-body allows, and \
-            the content is written here: to --output, or to standard output.
+            The gateway sends the request from its own machine. With --to it writes the content to a file there, below a directory \
+            of control.transfers.directories. Otherwise it keeps the content in memory, up to control.transfers.max-body, and \
+            the content is written here, to --output or standard output.
 
-            A progress bar is on standard error, where that is a terminal. Ctrl-C cancels the transfer. With --to, what came is kept \
-            if the server lets it be gone on with: the same command again, or --resume with the id that it told, does that. --resume \
-            also watches a transfer that still runs, and fetches what one that is finished received.
+            If standard error is a terminal, it shows a progress bar. Ctrl-C cancels the transfer. With --to, a partial download is \
+            kept if the server supports resuming: run the same command again, or use --resume with the printed ID. --resume \
+            also follows a running transfer, and fetches the content of a finished one.
 
-            A status of 400 and above is a failure, with exit code 80; redirects are followed.
+            Redirects are followed. A status of 400 or above is a failure with exit code 80.
 
             EXAMPLES
               sluice get https://example.org/ > page.html
@@ -33,24 +33,24 @@ struct GetCommand: AsyncParsableCommand {
             \(ControlHelp.exitCodes)
             """)
 
-    @Argument(help: ArgumentHelp("What to load, http:// or https://.", valueName: "URL"))
+    @Argument(help: ArgumentHelp("URL to download, http:// or https://.", valueName: "URL"))
     var url: String?
 
-    @Option(help: ArgumentHelp("File on the gateway's machine, its whole path.", valueName: "path"))
+    @Option(help: ArgumentHelp("File on the gateway's machine, as an absolute path.", valueName: "path"))
     var to: String?
 
-    @Flag(help: "Replace the file that is there; with --to.")
+    @Flag(help: "With --to: overwrite an existing file.")
     var overwrite = false
 
     @Option(
-        name: .shortAndLong, help: ArgumentHelp("File here, for the content; - is standard output.", valueName: "file"),
+        name: .shortAndLong, help: ArgumentHelp("Local file for the content; - is standard output.", valueName: "file"),
         completion: .file())
     var output: String?
 
-    @Option(help: ArgumentHelp("Go on with this transfer.", valueName: "ID"))
+    @Option(help: ArgumentHelp("Resume or follow this transfer.", valueName: "ID"))
     var resume: String?
 
-    @Flag(help: "Begin anew, even where an earlier transfer could be gone on with.")
+    @Flag(help: "Start from the beginning, even if an earlier transfer can be resumed.")
     var fresh = false
 
     @OptionGroup(title: "Transfer")
@@ -60,40 +60,40 @@ struct GetCommand: AsyncParsableCommand {
     var control: ControlOptions
 
     func run() async throws {
-        try await self.control.run(reading: self.plan) { desk, plan in
+        try await self.control.run(reading: self.plan) { context, plan in
             let interruption = self.transfer.background ? nil : try Interruption()
-            let answer = try await TransferStart(desk: desk, isFresh: self.fresh).begin(plan)
+            let answer = try await TransferStart(context: context, isFresh: self.fresh).begin(plan)
             let begun = try answer.decoded(Transfer.self)
-            guard let interruption else { return try await desk.show(answer, as: Transfer.self) { [$0.id] } }
-            let isShown = begun.destination == nil && !desk.printsJSON
+            guard let interruption else { return try await context.show(answer, as: Transfer.self) { [$0.id] } }
+            let isShown = begun.destination == nil && !context.printsJSON
             let run = TransferRun(
-                desk: desk, watch: TransferWatch(desk: desk, id: begun.id, upload: nil),
+                context: context, watch: TransferWatch(context: context, id: begun.id, upload: nil),
                 output: self.output ?? (isShown ? TransferRun.standardOutput : nil))
-            try await run.untilEnd(interruption)
+            try await run.run(interruption)
         }
     }
 
     private func plan(_ reader: inout OptionReader) throws -> TransferStart.Plan? {
         if self.control.json, self.output == TransferRun.standardOutput {
-            reader.note("--output", expected: "a file where there is --json", found: "standard output")
+            reader.reject("--output", "cannot be standard output with --json")
         }
         if self.transfer.background, self.output != nil {
-            reader.note(
-                "--output", expected: "none with --background", found: "one",
-                remedy: "'sluice get --resume ID -o FILE' fetches it later")
+            reader.reject(
+                "--output", "cannot be combined with --background",
+                remedy: "fetch the content later with 'sluice get --resume ID -o FILE'")
         }
         if let resume {
             if self.url != nil || self.to != nil {
-                reader.note("--resume", expected: "neither URL nor --to beside it", found: "one of them")
+                reader.reject("--resume", "cannot be combined with URL or --to")
             }
-            return .goOn(resume)
+            return .resume(resume)
         }
         guard let url else {
-            reader.note("URL", expected: "what to load, or --resume", found: "none")
+            reader.reject("sluice get", "expected URL, or --resume ID")
             return nil
         }
         if self.overwrite, self.to == nil {
-            reader.note("--overwrite", expected: "--to beside it", found: "none")
+            reader.reject("--overwrite", "requires --to")
         }
         var body = TransferRequest(url: url)
         body.destination = self.to
@@ -103,20 +103,20 @@ struct GetCommand: AsyncParsableCommand {
     }
 }
 
-/// `sluice put`: the gateway sends a file to a URL.
+/// `sluice put`: lets the gateway upload a file to a URL.
 struct PutCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "put",
-        abstract: "Let a running gateway send a file to a URL, and watch it.",
+        abstract: "Let a running gateway upload a file to a URL, and follow the progress.",
         discussion: """
-            FILE is on this machine, and goes through the gateway as fast as the server takes it; with --remote it is one of the \
-            gateway's own machine, below a directory of control.transfers.directories. --output takes what the server answers.
+            FILE is a local file, streamed through the gateway as fast as the server reads it. With --remote it is a file on the \
+            gateway's machine, below a directory of control.transfers.directories. --output writes the server's response.
 
-            A progress bar is on standard error, where that is a terminal. Ctrl-C cancels the transfer: HTTP sends a file from its \
-            beginning again, which the same command does, and --resume for a --remote file. --resume also watches one that still \
-            runs.
+            If standard error is a terminal, it shows a progress bar. Ctrl-C cancels the transfer. An upload always restarts from \
+            the beginning: run the same command again, or use --resume for a --remote file. --resume also follows a running \
+            transfer.
 
-            A status of 400 and above is a failure, with exit code 80.
+            A status of 400 or above is a failure with exit code 80.
 
             EXAMPLES
               sluice put picture.png https://example.org/upload/picture.png
@@ -127,27 +127,27 @@ struct PutCommand: AsyncParsableCommand {
             \(ControlHelp.exitCodes)
             """)
 
-    @Argument(help: ArgumentHelp("The file.", valueName: "FILE"), completion: .file())
+    @Argument(help: ArgumentHelp("File to upload.", valueName: "FILE"), completion: .file())
     var file: String?
 
-    @Argument(help: ArgumentHelp("Where to send it, http:// or https://.", valueName: "URL"))
+    @Argument(help: ArgumentHelp("URL to upload to, http:// or https://.", valueName: "URL"))
     var url: String?
 
-    @Flag(help: "FILE is on the gateway's machine, its whole path.")
+    @Flag(help: "FILE is an absolute path on the gateway's machine.")
     var remote = false
 
     @Option(
         name: [.customShort("X"), .long],
-        help: ArgumentHelp("Method of the request. (default: PUT)", valueName: "method"))
+        help: ArgumentHelp("Request method. (default: PUT)", valueName: "method"))
     var method: String?
 
     @Option(
         name: .shortAndLong,
-        help: ArgumentHelp("File here, for what the server answers; - is standard output.", valueName: "file"),
+        help: ArgumentHelp("Local file for the server's response; - is standard output.", valueName: "file"),
         completion: .file())
     var output: String?
 
-    @Option(help: ArgumentHelp("Send the --remote file of this transfer again, or watch it.", valueName: "ID"))
+    @Option(help: ArgumentHelp("Restart this transfer of a --remote file, or follow it.", valueName: "ID"))
     var resume: String?
 
     @OptionGroup(title: "Transfer")
@@ -157,32 +157,32 @@ struct PutCommand: AsyncParsableCommand {
     var control: ControlOptions
 
     func run() async throws {
-        try await self.control.run(reading: self.plan) { desk, plan in
+        try await self.control.run(reading: self.plan) { context, plan in
             let interruption = self.transfer.background ? nil : try Interruption()
-            let answer = try await TransferStart(desk: desk, isFresh: false).begin(plan)
+            let answer = try await TransferStart(context: context, isFresh: false).begin(plan)
             let begun = try answer.decoded(Transfer.self)
-            guard let interruption else { return try await desk.show(answer, as: Transfer.self) { [$0.id] } }
+            guard let interruption else { return try await context.show(answer, as: Transfer.self) { [$0.id] } }
             let isFromHere = self.resume == nil && !self.remote
-            let upload = isFromHere ? BodyUpload(self.file ?? "", to: begun.id, desk.session) : nil
-            let watch = TransferWatch(desk: desk, id: begun.id, upload: upload)
-            try await TransferRun(desk: desk, watch: watch, output: self.output).untilEnd(interruption)
+            let upload = isFromHere ? BodyUpload(self.file ?? "", to: begun.id, context.session) : nil
+            let watch = TransferWatch(context: context, id: begun.id, upload: upload)
+            try await TransferRun(context: context, watch: watch, output: self.output).run(interruption)
         }
     }
 
     private func plan(_ reader: inout OptionReader) throws -> TransferStart.Plan? {
         if self.control.json, self.output == TransferRun.standardOutput {
-            reader.note("--output", expected: "a file where there is --json", found: "standard output")
+            reader.reject("--output", "cannot be standard output with --json")
         }
         if let resume {
-            if self.file != nil { reader.note("--resume", expected: "no FILE beside it", found: "one") }
-            return .goOn(resume)
+            if self.file != nil { reader.reject("--resume", "cannot be combined with FILE") }
+            return .resume(resume)
         }
         guard let file, let url else {
-            reader.note("FILE URL", expected: "what to send and where, or --resume", found: "less")
+            reader.reject("sluice put", "expected FILE and URL, or --resume ID")
             return nil
         }
         if self.transfer.background, !self.remote {
-            reader.note("--background", expected: "--remote beside it", found: "a file that is sent from here")
+            reader.reject("--background", "requires --remote")
         }
         if !self.remote { try Self.check(file) }
         var body = TransferRequest(url: url, method: self.method)
@@ -191,16 +191,15 @@ struct PutCommand: AsyncParsableCommand {
         return .begin(body)
     }
 
-    private static func check(_ file: String) throws(UnreadableFiles) {
+    private static func check(_ file: String) throws(UnusableFiles) {
         var isDirectory: ObjCBool = false
         let exists = FileManager.default.fileExists(atPath: file, isDirectory: &isDirectory)
         let reason =
             !exists
-            ? "there is no such file"
+            ? "no such file"
             : isDirectory.boolValue
-                ? "it is a directory"
-                : !FileManager.default.isReadableFile(atPath: file) ? "it may not be read" : nil
-        if let reason { throw UnreadableFiles("sluice: \(file): \(reason)") }
+                ? "is a directory" : !FileManager.default.isReadableFile(atPath: file) ? "permission denied" : nil
+        if let reason { throw UnusableFiles("sluice: \(file): \(reason)") }
     }
 }
 
@@ -208,33 +207,33 @@ struct PutCommand: AsyncParsableCommand {
 struct TransferOptions: ParsableArguments {
     @Option(
         name: [.customShort("H"), .long], parsing: .unconditionalSingleValue,
-        help: ArgumentHelp("Header field of the request. Repeat for several.", valueName: "Name: value"))
+        help: ArgumentHelp("Request header field. Repeatable.", valueName: "Name: value"))
     var header: [String] = []
 
-    @Option(help: ArgumentHelp("Entry of control.transfers.credentials to sign in with.", valueName: "name"))
+    @Option(help: ArgumentHelp("Name of an entry of control.transfers.credentials to authenticate with.", valueName: "name"))
     var credential: String?
 
-    @Flag(name: [.customShort("k"), .long], help: "Take any certificate of the server. Only for tests.")
+    @Flag(name: [.customShort("k"), .long], help: "Do not verify the server's certificate. For tests only: insecure.")
     var insecure = false
 
     @Option(
-        help: ArgumentHelp("Trust these authorities, PEM, instead of the gateway's system's.", valueName: "file"),
+        help: ArgumentHelp("CA certificates to trust instead of those of the gateway's system, PEM.", valueName: "file"),
         completion: .file())
     var ca: String?
 
-    @Option(help: ArgumentHelp("For something to arrive or leave. (default: 60s)", valueName: "duration"))
+    @Option(help: ArgumentHelp("Timeout without any data sent or received. (default: 60s)", valueName: "duration"))
     var idleTimeout: String?
 
-    @Option(help: ArgumentHelp("For the whole. (default: 7d)", valueName: "duration"))
+    @Option(help: ArgumentHelp("Timeout for the whole transfer. (default: 7d)", valueName: "duration"))
     var timeout: String?
 
     @OptionGroup
-    var notes: NoteOptions
+    var annotations: AnnotationOptions
 
-    @Flag(help: "Begin it, print its id, and leave it to itself.")
+    @Flag(help: "Start the transfer, print its ID and exit.")
     var background = false
 
-    func apply(to request: inout TransferRequest, _ reader: inout OptionReader) throws(UnreadableFiles) {
+    func apply(to request: inout TransferRequest, _ reader: inout OptionReader) throws(UnusableFiles) {
         var headers: [String: String] = [:]
         for text in self.header {
             guard let field = reader.value("--header", text, ValueSyntax<HTTPField>.headerField) else { continue }
@@ -247,52 +246,52 @@ struct TransferOptions: ParsableArguments {
         let span = ValueSyntax<Duration>.duration(.milliseconds(1) ... .seconds(366 * 86_400))
         request.idleTimeoutMs = reader.value("--idle-timeout", self.idleTimeout, span).map { $0 / .milliseconds(1) }
         request.timeoutMs = reader.value("--timeout", self.timeout, span).map { $0 / .milliseconds(1) }
-        let notes = self.notes.patch(&reader)
-        request.description = notes.description
-        request.priority = notes.priority
-        request.labels = notes.labels
+        let annotations = self.annotations.patch(&reader)
+        request.description = annotations.description
+        request.priority = annotations.priority
+        request.labels = annotations.labels
         guard let ca else { return }
         do throws(SystemError) {
             request.authorities = String(decoding: try SystemFile.read(ca, limit: 512 << 10), as: UTF8.self)
         } catch {
-            throw UnreadableFiles("sluice: --ca: \(ca): \(error)")
+            throw UnusableFiles("sluice: --ca: \(ca): \(error)")
         }
     }
 }
 
-/// How `get` and `put` begin: with a transfer of their own, or with one that was begun before.
+/// Starts a transfer for `get` and `put`, or resumes an earlier one.
 struct TransferStart {
     enum Plan {
         case begin(TransferRequest)
-        /// By its id.
-        case goOn(String)
+        /// With the transfer's ID.
+        case resume(String)
     }
 
-    let desk: CommandContext
-    /// Nothing of earlier attempts is to be used.
+    let context: CommandContext
+    /// Does not resume an earlier transfer (`--fresh`).
     let isFresh: Bool
 
     func begin(_ plan: Plan) async throws(ControlFailure) -> ControlResponse {
         switch plan {
-        case .goOn(let id): return try await self.goOn(id)
+        case .resume(let id): return try await self.resume(id)
         case .begin(let request):
-            if let one = try await self.earlier(request) {
-                self.desk.note("goes on with transfer \(one.id); --fresh would begin anew")
+            if let one = try await self.findResumable(request) {
+                self.context.note("resuming transfer \(one.id); use --fresh to start from the beginning")
                 return try await self.restart(one.id, fromBeginning: false)
             }
-            return try await self.desk.session.send(try ControlRequest(.post, TransferText.all, json: request))
+            return try await self.context.session.send(try ControlRequest(.post, TransferText.all, json: request))
         }
     }
 
-    /// The last one that did the same and can be gone on with.
-    private func earlier(_ request: TransferRequest) async throws(ControlFailure) -> Transfer? {
+    /// - Returns: the latest resumable transfer of the same URL to the same file.
+    private func findResumable(_ request: TransferRequest) async throws(ControlFailure) -> Transfer? {
         guard let destination = request.destination, !self.isFresh else { return nil }
         var found: Transfer?
         var next: ControlRequest? = ControlRequest(
             .get, TransferText.all,
             [.init("kind", "download"), .init("state", "cancelled"), .init("state", "failed"), .init("limit", "1000")])
-        while let asked = next {
-            let page = try await self.desk.session.send(asked, for: TransferPage.self)
+        while let pageRequest = next {
+            let page = try await self.context.session.send(pageRequest, for: TransferPage.self)
             for one in page.items
             where one.canResume && one.url == request.url && one.destination == destination && one.method == "GET" {
                 found = one
@@ -302,23 +301,23 @@ struct TransferStart {
         return found
     }
 
-    private func goOn(_ id: String) async throws(ControlFailure) -> ControlResponse {
-        let answer = try await self.desk.session.send(ControlRequest(.get, TransferText.path(id)))
+    private func resume(_ id: String) async throws(ControlFailure) -> ControlResponse {
+        let answer = try await self.context.session.send(ControlRequest(.get, TransferText.path(id)))
         let one = try answer.decoded(Transfer.self)
         switch one.state {
         case "waiting":
             throw ControlFailure(
-                .conflict, "transfer \(id) waits for its body, which another command brings",
-                remedy: "send the file with 'sluice put FILE URL'")
+                .conflict, "transfer \(id) is waiting for its body from another 'sluice put'",
+                remedy: "upload the file with 'sluice put FILE URL'")
         case "suspended":
-            return try await self.desk.session.send(ControlRequest(.post, TransferText.path(id) + ":resume"))
+            return try await self.context.session.send(ControlRequest(.post, TransferText.path(id) + ":resume"))
         case "cancelled", "failed":
-            // A body is sent from its beginning.
+            // An upload always restarts from the beginning.
             let isUpload = one.kind == "upload"
             guard one.canResume || self.isFresh || isUpload else {
                 throw ControlFailure(
-                    .conflict, "nothing of transfer \(id) was kept that could be gone on with",
-                    remedy: "--fresh beside --resume begins it anew")
+                    .conflict, "transfer \(id) cannot be resumed",
+                    remedy: "use --resume with --fresh to restart it from the beginning")
             }
             return try await self.restart(id, fromBeginning: self.isFresh || isUpload)
         case "finished" where self.isFresh: return try await self.restart(id, fromBeginning: true)
@@ -328,34 +327,34 @@ struct TransferStart {
 
     private func restart(_ id: String, fromBeginning: Bool) async throws(ControlFailure) -> ControlResponse {
         let body = TransferRestart(fromBeginning: fromBeginning ? true : nil)
-        return try await self.desk.session.send(
+        return try await self.context.session.send(
             try ControlRequest(.post, TransferText.path(id) + ":restart", json: body))
     }
 }
 
-/// A local file for data from the gateway. A regular file appears once it is complete; a device, a pipe or a link is
-/// written to directly.
+/// A local file for content from the gateway. A regular file is written to `PATH.part` and renamed once it is complete;
+/// a device, a pipe or a symbolic link is written directly.
 struct OutputFile {
     private let path: String
-    /// Where it is written; `nil`: into `path` itself.
-    private let draft: String?
+    /// Temporary file that is renamed at the end; `nil` if `path` is written directly.
+    private let temporaryPath: String?
     private let handle: FileHandle
 
     init(_ path: String) throws(ConnectFailure) {
         self.path = path
         let kind = (try? FileManager.default.attributesOfItem(atPath: path))?[.type] as? FileAttributeType
-        guard kind != .typeDirectory else { throw Self.failure(path, "it is a directory") }
-        self.draft = kind == nil || kind == .typeRegular ? path + ".part" : nil
-        if let draft, !FileManager.default.createFile(atPath: draft, contents: nil) {
-            throw Self.failure(draft, String(cString: strerror(errno)))
+        guard kind != .typeDirectory else { throw Self.failure(path, "is a directory") }
+        self.temporaryPath = kind == nil || kind == .typeRegular ? path + ".part" : nil
+        if let temporaryPath, !FileManager.default.createFile(atPath: temporaryPath, contents: nil) {
+            throw Self.failure(temporaryPath, String(cString: strerror(errno)))
         }
         do {
-            self.handle = try FileHandle(forWritingTo: URL(fileURLWithPath: self.draft ?? path))
+            self.handle = try FileHandle(forWritingTo: URL(fileURLWithPath: self.temporaryPath ?? path))
         } catch {
             throw Self.failure(path, error.localizedDescription)
         }
-        // A file that cannot be truncated, like a pipe, is empty.
-        if self.draft == nil { try? self.handle.truncate(atOffset: 0) }
+        // Fails for a pipe, which needs no truncation.
+        if self.temporaryPath == nil { try? self.handle.truncate(atOffset: 0) }
     }
 
     func write(_ bytes: [UInt8]) throws(ConnectFailure) {
@@ -366,25 +365,25 @@ struct OutputFile {
         }
     }
 
-    /// It is whole.
+    /// Renames the complete file into place.
     func finish() throws(ConnectFailure) {
         do {
             try self.handle.close()
         } catch {
             throw Self.failure(self.path, error.localizedDescription)
         }
-        guard let draft, rename(draft, self.path) != 0 else { return }
+        guard let temporaryPath, rename(temporaryPath, self.path) != 0 else { return }
         throw Self.failure(self.path, String(cString: strerror(errno)))
     }
 
-    /// There will be no more of it.
+    /// Removes the incomplete file.
     func discard() {
         try? self.handle.close()
-        if let draft { try? FileManager.default.removeItem(atPath: draft) }
+        if let temporaryPath { try? FileManager.default.removeItem(atPath: temporaryPath) }
     }
 
     private static func failure(_ path: String, _ reason: String) -> ConnectFailure {
         ConnectFailure(
-            .inputOrOutput, "\(path) cannot be written: \(reason)", remedy: "name another file with --output")
+            .inputOrOutput, "cannot write \(path): \(reason)", remedy: "choose another file with --output")
     }
 }

@@ -7,17 +7,17 @@ import GatewayConfiguration
 import GatewayCore
 import Synchronization
 
-/// `sluice ls`: the connections of a running gateway.
+/// `sluice ls`: lists the connections of a running gateway.
 struct ListCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ls",
         abstract: "List the connections of a running gateway.",
         discussion: """
-            A row for each: what it is and does, bytes received from and sent to its peer, bytes that wait either way, round trip of \
-            the last ping, time without data, age, and how it ended, its description and labels. Where a row is wider than the \
-            terminal, the least important columns are left out.
+            Prints a table: kind, state, peer, bytes received from and sent to the peer, queued bytes, round trip of the last ping, \
+            idle time, age, and a note with termination reason, description and labels. If the table is wider than the \
+            terminal, the least important columns are omitted.
 
-            With --json, each page of at most 1000 is a line, as the gateway answers it.
+            With --json, prints each page of up to 1000 connections as one line.
 
             EXAMPLES
               sluice ls
@@ -28,27 +28,27 @@ struct ListCommand: AsyncParsableCommand {
             \(ControlHelp.exitCodes)
             """)
 
-    @OptionGroup(title: "Which")
+    @OptionGroup(title: "Selection")
     var which: SelectionOptions
 
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "id, bytes, receivedBytes, sentBytes, queuedBytes, rtt, idle or age; -bytes is the largest first.",
+            "Sort by id, bytes, receivedBytes, sentBytes, queuedBytes, rtt, idle or age; a leading - sorts descending.",
             valueName: "key"))
     var sort: String?
 
-    @Option(help: ArgumentHelp("At most so many. (default: all)", valueName: "number"))
+    @Option(help: ArgumentHelp("Maximum number of connections. (default: all)", valueName: "number"))
     var limit: String?
 
     @Option(
-        help: ArgumentHelp("With --json: only these members, separated by commas.", valueName: "names"))
+        help: ArgumentHelp("With --json: comma-separated names of members to include.", valueName: "names"))
     var fields: String?
 
-    @Flag(name: .shortAndLong, help: "Show the list again and again, until Ctrl-C.")
+    @Flag(name: .shortAndLong, help: "Refresh the list until Ctrl-C.")
     var watch = false
 
-    @Option(help: ArgumentHelp("Between two of them, 100ms to 1h. (default: 2s)", valueName: "duration"))
+    @Option(help: ArgumentHelp("Interval of --watch, 100ms to 1h. (default: 2s)", valueName: "duration"))
     var interval: String?
 
     @OptionGroup(title: "Gateway and output")
@@ -60,9 +60,9 @@ struct ListCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await self.control.run(reading: self.plan) { desk, plan in
-            guard self.watch else { return try await Self.list(plan.listing, desk) }
-            try await ConnectionWatch(desk: desk, listing: plan.listing, interval: plan.interval).untilInterrupted()
+        try await self.control.run(reading: self.plan) { context, plan in
+            guard self.watch else { return try await Self.list(plan.listing, context) }
+            try await ConnectionWatch(context: context, listing: plan.listing, interval: plan.interval).untilInterrupted()
         }
     }
 
@@ -71,8 +71,7 @@ struct ListCommand: AsyncParsableCommand {
         let limit = reader.value("--limit", self.limit, .integer(1...100_000_000))
         let interval = reader.value("--interval", self.interval, .duration(.milliseconds(100) ... .seconds(3600)))
         if self.fields != nil, !self.control.json {
-            reader.note(
-                "--fields", expected: "--json beside it", found: "none", remedy: "the table has its own columns")
+            reader.reject("--fields", "requires --json")
         }
         let fields = self.control.json ? self.fields : ConnectionTable.fields.joined(separator: ",")
         return Plan(
@@ -80,31 +79,31 @@ struct ListCommand: AsyncParsableCommand {
             interval: interval ?? .seconds(2))
     }
 
-    private static func list(_ listing: ConnectionListing, _ desk: CommandContext) async throws {
-        var pages = listing.pages(of: desk.session)
+    private static func list(_ listing: ConnectionListing, _ context: CommandContext) async throws {
+        var pages = listing.pages(of: context.session)
         var layout: TextTable.Layout?
         while let (answer, page) = try await pages.next() {
-            if desk.printsJSON {
-                try await desk.print(json: answer.body)
+            if context.printsJSON {
+                try await context.print(json: answer.body)
                 continue
             }
             let table = ConnectionTable(page.items).table
-            let shown = layout ?? table.layout(cells: desk.cells)
-            let titles = layout == nil ? [table.title(shown, colors: desk.colors)] : []
+            let shown = layout ?? table.layout(cells: context.columns)
+            let titles = layout == nil ? [table.title(shown, colors: context.colors)] : []
             layout = shown
-            try await desk.print(titles + table.lines(shown, colors: desk.colors))
+            try await context.print(titles + table.lines(shown, colors: context.colors))
         }
     }
 }
 
-/// `sluice show`: everything about one connection.
+/// `sluice show`: shows all properties of a connection.
 struct ShowCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "show",
-        abstract: "Show everything that is known of a connection.",
+        abstract: "Show all properties of a connection.",
         discussion: """
-            A line for each fact: state, peer, bytes, messages and frames each way, what waits, round trips, TLS, the opening \
-            handshake. Of a connection that is over, what is remembered of it, with exit code 66.
+            Prints one property per line: state, peer, bytes, messages and frames in each direction, queued data, round trips, \
+            TLS, the opening handshake. For a closed connection, prints what the gateway still keeps, with exit code 66.
 
             EXAMPLES
               sluice show 17
@@ -113,27 +112,27 @@ struct ShowCommand: AsyncParsableCommand {
             \(ControlHelp.exitCodes)
             """)
 
-    @Argument(help: ArgumentHelp("Its id, as 'sluice ls' shows it.", valueName: "ID"))
+    @Argument(help: ArgumentHelp("ID of the connection, from 'sluice ls'.", valueName: "ID"))
     var id: String
 
-    @Option(help: ArgumentHelp("With --json: only these members, separated by commas.", valueName: "names"))
+    @Option(help: ArgumentHelp("With --json: comma-separated names of members to include.", valueName: "names"))
     var fields: String?
 
     @OptionGroup(title: "Gateway and output")
     var control: ControlOptions
 
     func run() async throws {
-        try await self.control.run(reading: self.parameters) { desk, parameters in
+        try await self.control.run(reading: self.parameters) { context, parameters in
             do {
-                let answer = try await desk.session.send(
-                    ControlRequest(.get, ConnectionPath.one(self.id), parameters))
-                try await desk.show(answer, as: Connection.self) { ConnectionSheet($0).lines }
+                let answer = try await context.session.send(
+                    ControlRequest(.get, ConnectionPath.connection(self.id), parameters))
+                try await context.show(answer, as: Connection.self) { ConnectionDetails($0).lines }
             } catch let failure as ControlFailure {
                 guard let record = failure.problem?.connection else { throw failure }
-                if !desk.printsJSON { try await desk.print(ConnectionSheet(record).lines) }
-                // Where to look for how it ended is here.
+                if !context.printsJSON { try await context.print(ConnectionDetails(record).lines) }
+                // The properties are printed above, so the remedy to show them would mislead.
                 var told = ControlFailure(
-                    failure.kind, failure.text, remedy: "'sluice ls --state closed' lists what is over")
+                    failure.kind, failure.text, remedy: "'sluice ls --state closed' lists closed connections")
                 (told.document, told.problem) = (failure.document, failure.problem)
                 throw told
             }
@@ -142,62 +141,62 @@ struct ShowCommand: AsyncParsableCommand {
 
     private func parameters(_ reader: inout OptionReader) -> [ControlRequest.Parameter]? {
         if self.fields != nil, !self.control.json {
-            reader.note("--fields", expected: "--json beside it", found: "none")
+            reader.reject("--fields", "requires --json")
         }
         return self.fields.map { [ControlRequest.Parameter("fields", $0)] } ?? []
     }
 }
 
-/// Options that say which connections are meant. Of several values of one, any; of several options, all must hold.
+/// Options that select connections: they match any value of a repeated option, and all options that are given.
 struct SelectionOptions: ParsableArguments {
     @Option(
         parsing: .singleValue,
-        help: ArgumentHelp("stream or ws, as in the table; ws is also webSocket.", valueName: "kind"),
+        help: ArgumentHelp("Kind: stream or ws (also webSocket). Repeatable.", valueName: "kind"),
         completion: .list(["stream", "ws"]))
     var kind: [String] = []
 
     @Option(
         parsing: .singleValue,
         help: ArgumentHelp(
-            "opening, open, closing, closed, or any. (default: all but closed)", valueName: "state"),
+            "State: opening, open, closing, closed or any. Repeatable. (default: all but closed)", valueName: "state"),
         completion: .list(["opening", "open", "closing", "closed", "any"]))
     var state: [String] = []
 
     @Option(
-        help: ArgumentHelp("accepted by a listener, or opened by the gateway.", valueName: "accepted|opened"),
+        help: ArgumentHelp("Direction: accepted by a listener, or opened by the gateway.", valueName: "accepted|opened"),
         completion: .list(["accepted", "opened"]))
     var direction: String?
 
-    @Option(parsing: .singleValue, help: ArgumentHelp("Name of the listener.", valueName: "name"))
+    @Option(parsing: .singleValue, help: ArgumentHelp("Name of the listener. Repeatable.", valueName: "name"))
     var listener: [String] = []
 
-    @Option(parsing: .singleValue, help: ArgumentHelp("Name of the route.", valueName: "name"))
+    @Option(parsing: .singleValue, help: ArgumentHelp("Name of the route. Repeatable.", valueName: "name"))
     var route: [String] = []
 
-    @Option(parsing: .singleValue, help: ArgumentHelp("Name of the upstream.", valueName: "name"))
+    @Option(parsing: .singleValue, help: ArgumentHelp("Name of the upstream. Repeatable.", valueName: "name"))
     var upstream: [String] = []
 
     @Option(
         parsing: .singleValue,
-        help: ArgumentHelp("Address of the peer, with its port or without.", valueName: "address"))
+        help: ArgumentHelp("Address of the peer, with or without port. Repeatable.", valueName: "address"))
     var peer: [String] = []
 
     @Option(
         parsing: .singleValue,
         help: ArgumentHelp(
-            "A label that it must have. Repeat: all of them.", valueName: "name[=value]"))
+            "Label that must be set. Repeatable: all must be set.", valueName: "name[=value]"))
     var label: [String] = []
 
-    @Option(help: ArgumentHelp("Open for at least this long, like 5m.", valueName: "duration"))
+    @Option(help: ArgumentHelp("Minimum age, like 5m.", valueName: "duration"))
     var minAge: String?
 
-    @Option(help: ArgumentHelp("Open for at most this long.", valueName: "duration"))
+    @Option(help: ArgumentHelp("Maximum age.", valueName: "duration"))
     var maxAge: String?
 
-    @Option(help: ArgumentHelp("Without data for at least this long.", valueName: "duration"))
+    @Option(help: ArgumentHelp("Minimum idle time.", valueName: "duration"))
     var minIdle: String?
 
-    @Flag(help: "Only those whose data has nowhere to go just now.")
+    @Flag(help: "Only connections stalled by backpressure.")
     var stalled = false
 
     func selection(_ reader: inout OptionReader) -> ConnectionSelection {
@@ -219,33 +218,33 @@ struct SelectionOptions: ParsableArguments {
     }
 }
 
-/// `sluice ls --watch`: the list, drawn anew again and again.
+/// `sluice ls --watch`: refreshes the list periodically.
 struct ConnectionWatch {
-    let desk: CommandContext
+    let context: CommandContext
     let listing: ConnectionListing
     let interval: Duration
 
     private static let enter = "\u{1B}[?1049h\u{1B}[?25l"
     private static let leave = "\u{1B}[?25h\u{1B}[?1049l"
 
-    /// On a terminal in place; elsewhere one list below the other.
-    private var drawsInPlace: Bool { Terminal.showsOutput && !self.desk.printsJSON }
+    /// Redraws in place on a terminal; elsewhere prints one list after the other.
+    private var drawsInPlace: Bool { Terminal.isOutputTerminal && !self.context.printsJSON }
 
     func untilInterrupted() async throws {
-        // Time for the terminal to accept the remaining output.
+        // Bounds the time that writing to a blocked terminal may delay the exit.
         let signals = try ProcessSignals(patience: .seconds(3))
         let watching = Task { try await self.watch() }
         let listening = Task {
-            for await _ in signals.wishes { watching.cancel() }
+            for await _ in signals.events { watching.cancel() }
         }
-        if self.drawsInPlace { try await self.desk.write(Array(Self.enter.utf8)) }
+        if self.drawsInPlace { try await self.context.write(Array(Self.enter.utf8)) }
         let result = await watching.result
         listening.cancel()
-        if self.drawsInPlace { try? await self.desk.write(Array(Self.leave.utf8)) }
+        if self.drawsInPlace { try? await self.context.write(Array(Self.leave.utf8)) }
         do {
             try result.get()
         } catch is CancellationError {
-            // The requested end.
+            // Ctrl-C ends the command successfully.
         } catch let failure as ControlFailure where failure.kind == .cancelled {
         }
     }
@@ -255,10 +254,10 @@ struct ConnectionWatch {
         var isFirst = true
         while true {
             do throws(ControlFailure) {
-                lines = try await self.round()
+                lines = try await self.fetchLines()
             } catch {
-                // Once it was there, it may come back.
-                guard !isFirst, self.drawsInPlace, [.noConnection, .later].contains(error.kind) else { throw error }
+                // After the first success, an unreachable gateway may come back.
+                guard !isFirst, self.drawsInPlace, [.noConnection, .unavailable].contains(error.kind) else { throw error }
                 try await self.draw(lines, status: error.text)
                 try await Task.sleep(for: self.interval)
                 continue
@@ -267,32 +266,32 @@ struct ConnectionWatch {
             if self.drawsInPlace {
                 try await self.draw(lines, status: nil)
             } else if !lines.isEmpty {
-                try await self.desk.print(lines + [""])
+                try await self.context.print(lines + [""])
             }
             try await Task.sleep(for: self.interval)
         }
     }
 
-    /// - Returns: the lines of one list; none where it was written as JSON.
-    private func round() async throws(ControlFailure) -> [String] {
+    /// - Returns: the lines of one list; empty if it was printed as JSON.
+    private func fetchLines() async throws(ControlFailure) -> [String] {
         var listing = self.listing
         if self.drawsInPlace {
             let rows = max(1, Terminal.rows - 3)
             listing.limit = min(listing.limit ?? rows, rows)
         }
-        var pages = listing.pages(of: self.desk.session)
+        var pages = listing.pages(of: self.context.session)
         var lines: [String] = []
         while let (answer, page) = try await pages.next() {
-            guard !self.desk.printsJSON else {
+            guard !self.context.printsJSON else {
                 do {
-                    try await self.desk.print(json: answer.body)
+                    try await self.context.print(json: answer.body)
                 } catch {
                     throw ControlFailure(.cancelled, "\(error)")
                 }
                 continue
             }
             let table = ConnectionTable(page.items).table
-            let all = table.lines(cells: self.desk.cells, colors: self.desk.colors)
+            let all = table.lines(cells: self.context.columns, colors: self.context.colors)
             lines += lines.isEmpty ? all : Array(all.dropFirst())
         }
         return lines
@@ -301,52 +300,52 @@ struct ConnectionWatch {
     private func draw(_ lines: [String], status: String?) async throws {
         let cells = Terminal.columns
         let time = Date().formatted(.iso8601.time(includingFractionalSeconds: false).timeZone(separator: .omitted))
-        let head = status ?? "\(self.desk.session.address), \(max(0, lines.count - 1)) shown at \(time), Ctrl-C ends"
-        let shown = CellText.cut(TerminalText.line(head, limit: 400), cells: cells)
-        let ink: Ink = status == nil ? .faint : .red
-        let rows = [self.desk.colors ? ink.drawn(shown) : shown, ""] + lines
+        let head = status ?? "\(self.context.session.address), \(max(0, lines.count - 1)) shown at \(time), Ctrl-C exits"
+        let shown = CellText.truncate(TerminalText.singleLine(head, limit: 400), cells: cells)
+        let style: TextStyle = status == nil ? .faint : .red
+        let rows = [self.context.colors ? style.applied(to: shown) : shown, ""] + lines
         let text = rows.prefix(Terminal.rows).map { $0 + "\u{1B}[K" }.joined(separator: "\n")
-        try await self.desk.write(Array(("\u{1B}[H" + text + "\u{1B}[J").utf8))
+        try await self.context.write(Array(("\u{1B}[H" + text + "\u{1B}[J").utf8))
     }
 }
 
-/// Signals as a wish to end work in order; a second one ends the process at once.
+/// Cancels work at the first signal; a second signal exits the process at once.
 final class Interruption: Sendable {
     private struct State {
-        var isAsked = false
+        var isRequested = false
         var cancel: (@Sendable () -> Void)?
     }
 
-    /// From a signal to the end at the latest: work is ended in order, and the gateway is asked how it ended.
+    /// Time from a signal until the process exits at the latest: work is cancelled, and its final state is fetched.
     private static let patience = Duration.seconds(30)
 
     private let state = Mutex(State())
 
-    /// From here on signals are heard, before there is any work too.
+    /// Starts handling signals, also those that arrive before the work starts.
     init() throws {
         let signals = try ProcessSignals(patience: Self.patience)
         Task {
-            for await _ in signals.wishes { self.happened() }
+            for await _ in signals.events { self.handleSignal() }
         }
     }
 
-    private func happened() {
+    private func handleSignal() {
         let (isSecond, cancel) = self.state.withLock { state in
-            defer { state.isAsked = true }
-            return (state.isAsked, state.cancel)
+            defer { state.isRequested = true }
+            return (state.isRequested, state.cancel)
         }
         if isSecond { exit(130) }
         cancel?()
     }
 
-    /// - Parameter cancelled: runs after a signal, instead of returning the result of `work`.
-    func guarding<Value: Sendable>(
+    /// - Parameter cancelled: runs after a signal, and replaces the result of `work`.
+    func run<Value: Sendable>(
         _ work: @escaping @Sendable () async throws -> Value, cancelled: () async throws -> Value
     ) async throws -> Value {
         let working = Task { try await work() }
         let isLate = self.state.withLock { state in
             state.cancel = { working.cancel() }
-            return state.isAsked
+            return state.isRequested
         }
         if isLate { working.cancel() }
         do {

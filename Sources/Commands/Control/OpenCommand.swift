@@ -5,39 +5,39 @@ import GatewayConfiguration
 import GatewayCore
 import WebSocketProtocol
 
-/// `sluice open`: the gateway opens a connection.
+/// `sluice open`: lets the gateway open a connection.
 struct OpenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "open",
-        abstract: "Let a running gateway open a connection, and keep it.",
+        abstract: "Let a running gateway open a connection and keep it.",
         discussion: """
-            URL is ws://, wss://, tcp://, tls:// or unix://. Prints the id of the connection once it is open; send, receive, ping, \
-            attach and close take it from there. It stays when this command ends.
+            URL is ws://, wss://, tcp://, tls:// or unix://. Prints the ID of the connection once it is open, for use with send, \
+            receive, ping, attach and close. The connection stays open when this command exits.
 
             EXAMPLES
               id=$(sluice open wss://echo.example/ --label team=blue)
               sluice send "$id" hello && sluice receive "$id" && sluice close "$id"
 
-              Two that speak to each other through the gateway:
+              A tunnel between two servers:
                 sluice open tcp://127.0.0.1:5900 --to wss://viewer.example/join
 
-              A mail server, and TLS later on:
+              A mail server, upgraded to TLS later:
                 id=$(sluice open tcp://mail.example:587)
                 sluice secure "$id"
 
             \(ControlHelp.exitCodes)
             """)
 
-    @Argument(help: ArgumentHelp("What to open, like ws://127.0.0.1:8080/echo.", valueName: "URL"))
+    @Argument(help: ArgumentHelp("URL to open, like ws://127.0.0.1:8080/echo.", valueName: "URL"))
     var url: String
 
     @Option(
         help: ArgumentHelp(
-            "Open this too, and join the two to a tunnel: what one side sends, the other gets. The options are for the first.",
+            "Open this URL too, and relay data between the two connections. The other options apply to the first.",
             valueName: "URL"))
     var to: String?
 
-    @Flag(help: "Do not wait until it is open.")
+    @Flag(help: "Do not wait until the connection is open.")
     var noWait = false
 
     @OptionGroup(title: "Connection")
@@ -50,7 +50,7 @@ struct OpenCommand: AsyncParsableCommand {
     var control: ControlOptions
 
     func run() async throws {
-        try await self.control.run(reading: self.request) { desk, body in
+        try await self.control.run(reading: self.request) { context, body in
             var request =
                 if let upstream = self.to {
                     try ControlRequest(
@@ -59,15 +59,15 @@ struct OpenCommand: AsyncParsableCommand {
                 } else {
                     try ControlRequest(.post, ConnectionPath.all, json: body)
                 }
-            // Name, connection, TLS and opening handshake, one after the other.
-            request.patience = .milliseconds(
+            // Connecting, TLS and opening handshake have one timeout each; 15 s are for the gateway's response.
+            request.idleTimeout = .milliseconds(
                 (body.connectTimeoutMs ?? 10_000) + 2 * (body.handshakeTimeoutMs ?? 10_000) + 15_000)
             if self.noWait { request.headers["Prefer"] = "respond-async" }
-            let answer = try await desk.session.send(request)
+            let answer = try await context.session.send(request)
             if self.noWait {
-                return try await desk.show(answer, as: OperationRecord.self) { [$0.connection ?? $0.id] }
+                return try await context.show(answer, as: OperationRecord.self) { [$0.connection ?? $0.id] }
             }
-            try await desk.show(answer, as: Connection.self) { [$0.id ?? ""] }
+            try await context.show(answer, as: Connection.self) { [$0.id ?? ""] }
         }
     }
 
@@ -79,16 +79,16 @@ struct OpenCommand: AsyncParsableCommand {
     }
 }
 
-/// Options of `open` about the connection.
+/// Connection options of `open`.
 struct OpenOptions: ParsableArguments {
     @Option(
         name: [.customShort("H"), .long], parsing: .unconditionalSingleValue,
-        help: ArgumentHelp("Header field for the opening handshake. Repeat for several.", valueName: "Name: value"))
+        help: ArgumentHelp("Header field for the opening handshake. Repeatable.", valueName: "Name: value"))
     var header: [String] = []
 
     @Option(
         parsing: .singleValue,
-        help: ArgumentHelp("Subprotocol to offer. Repeat for several, best first.", valueName: "name"))
+        help: ArgumentHelp("Subprotocol to offer. Repeatable, in order of preference.", valueName: "name"))
     var subprotocol: [String] = []
 
     @Flag(help: "Offer permessage-deflate.")
@@ -96,36 +96,36 @@ struct OpenOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "A longer message fails the connection with 1009, 1B to 256MiB. (default: 1MiB)", valueName: "size"))
+            "Maximum message size, 1B to 256MiB; larger messages are refused with 1009. (default: 1MiB)", valueName: "size"))
     var maxMessageSize: String?
 
-    @Option(help: ArgumentHelp("Between keep-alive pings, or none. (default: none)", valueName: "duration"))
+    @Option(help: ArgumentHelp("Interval between keep-alive pings, or none. (default: none)", valueName: "duration"))
     var pingInterval: String?
 
-    @Option(help: ArgumentHelp("How long a Pong may take. (default: 20s)", valueName: "duration"))
+    @Option(help: ArgumentHelp("Timeout for a Pong. (default: 20s)", valueName: "duration"))
     var pongTimeout: String?
 
-    @Option(help: ArgumentHelp("For name resolution and connecting. (default: 10s)", valueName: "duration"))
+    @Option(help: ArgumentHelp("Timeout for name lookup and connecting. (default: 10s)", valueName: "duration"))
     var connectTimeout: String?
 
-    @Option(help: ArgumentHelp("For TLS, and again for the opening handshake. (default: 10s)", valueName: "duration"))
+    @Option(help: ArgumentHelp("Timeout for TLS, and again for the opening handshake. (default: 10s)", valueName: "duration"))
     var handshakeTimeout: String?
 
-    @Option(help: ArgumentHelp("TCP keep-alive: before the first probe.", valueName: "duration"))
+    @Option(help: ArgumentHelp("TCP keep-alive: idle time before the first probe.", valueName: "duration"))
     var keepAliveIdle: String?
 
-    @Option(help: ArgumentHelp("TCP keep-alive: between probes.", valueName: "duration"))
+    @Option(help: ArgumentHelp("TCP keep-alive: interval between probes.", valueName: "duration"))
     var keepAliveInterval: String?
 
-    @Option(help: ArgumentHelp("TCP keep-alive: probes without an answer.", valueName: "number"))
+    @Option(help: ArgumentHelp("TCP keep-alive: unanswered probes until the connection fails.", valueName: "number"))
     var keepAliveProbes: String?
 
     @Option(
-        help: ArgumentHelp("How long sent data may go unacknowledged.", valueName: "duration"))
+        help: ArgumentHelp("TCP user timeout: maximum time that sent data may stay unacknowledged.", valueName: "duration"))
     var userTimeout: String?
 
     @OptionGroup
-    var notes: NoteOptions
+    var annotations: AnnotationOptions
 
     func apply(to request: inout OpenRequest, _ reader: inout OptionReader) {
         request.headers = self.headers(&reader)
@@ -145,17 +145,17 @@ struct OpenOptions: ParsableArguments {
             probes: reader.value("--keep-alive-probes", self.keepAliveProbes, .integer(1...127)),
             userTimeoutMs: Self.milliseconds("--user-timeout", self.userTimeout, &reader))
         request.keepAlive = keepAlive == KeepAliveRequest() ? nil : keepAlive
-        let notes = self.notes.patch(&reader)
-        request.description = notes.description
-        request.priority = notes.priority
-        request.labels = notes.labels
+        let annotations = self.annotations.patch(&reader)
+        request.description = annotations.description
+        request.priority = annotations.priority
+        request.labels = annotations.labels
     }
 
     static func milliseconds(_ option: String, _ text: String?, _ reader: inout OptionReader) -> Double? {
         reader.value(option, text, .duration(.zero ... .seconds(86400))).map { $0 / .milliseconds(1) }
     }
 
-    /// Several of one name are one list (RFC 9110 §5.3).
+    /// Fields with the same name are joined with commas (RFC 9110 §5.3).
     private func headers(_ reader: inout OptionReader) -> [String: String]? {
         var headers: [String: String] = [:]
         for text in self.header {

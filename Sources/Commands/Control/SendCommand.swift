@@ -6,17 +6,17 @@ import Foundation
 import GatewayConfiguration
 import GatewayCore
 
-/// `sluice send`: one message, or bytes of a stream.
+/// `sluice send`: sends a message, or bytes of a stream.
 struct SendCommand: AsyncParsableCommand {
-    /// Bytes of standard input: what the gateway takes at once, in base64.
+    /// Maximum size of standard input in bytes: the gateway's limit for one request in base64.
     private static let limit = 11 << 20
 
     static let configuration = CommandConfiguration(
         commandName: "send",
-        abstract: "Send a message on a connection, or bytes on a stream.",
+        abstract: "Send a message on a WebSocket, or bytes on a stream.",
         discussion: """
-            Without TEXT, all of standard input is sent, as it is: at most 11 MiB. On a WebSocket it is one text message, with \
-            --binary a binary one. Where data of others flows on the connection, the message goes between two of theirs.
+            Without TEXT, sends all of standard input unchanged, at most 11 MiB. On a WebSocket it is one text message, or one \
+            binary message with --binary. On a relayed connection, the message is sent between the relayed messages.
 
             EXAMPLES
               sluice send 17 hello
@@ -27,47 +27,47 @@ struct SendCommand: AsyncParsableCommand {
             \(ControlHelp.exitCodes)
             """)
 
-    @Argument(help: ArgumentHelp("The connection.", valueName: "ID"))
+    @Argument(help: ArgumentHelp("ID of the connection, from 'sluice ls'.", valueName: "ID"))
     var id: String
 
-    @Argument(help: ArgumentHelp("What to send. (default: standard input)", valueName: "TEXT"))
+    @Argument(help: ArgumentHelp("Text to send. (default: standard input)", valueName: "TEXT"))
     var text: String?
 
-    @Flag(help: "A binary message.")
+    @Flag(help: "Send a binary message.")
     var binary = false
 
-    @Flag(help: "TEXT is pairs of hexadecimal digits; sends these bytes.")
+    @Flag(help: "TEXT is pairs of hexadecimal digits, sent as bytes.")
     var hex = false
 
-    @Flag(help: "With a carriage return and a line feed behind TEXT.")
+    @Flag(help: "Append CRLF to TEXT.")
     var crlf = false
 
     @Option(
         help: ArgumentHelp(
-            "How long the system may take to accept it; it stays queued then. (default: 10s)", valueName: "duration"))
+            "Maximum time to wait until the data is sent; it stays queued after that. (default: 10s)", valueName: "duration"))
     var timeout: String?
 
     @OptionGroup(title: "Gateway and output")
     var control: ControlOptions
 
     private struct Plan {
-        /// `nil`: of standard input.
+        /// `nil`: the body is read from standard input.
         var body: SendRequest?
         var timeout: Duration?
     }
 
     func run() async throws {
-        try await self.control.run(reading: self.plan) { desk, plan in
+        try await self.control.run(reading: self.plan) { context, plan in
             var body: SendRequest
-            if let typed = plan.body { body = typed } else { body = try await self.input(desk) }
+            if let typed = plan.body { body = typed } else { body = try await self.input(context) }
             body.timeoutMs = plan.timeout.map { $0 / .milliseconds(1) }
-            var request = try ControlRequest(.post, ConnectionPath.verb("send", self.id), json: body)
-            request.patience = (plan.timeout ?? .seconds(10)) + .seconds(30)
-            let answer = try await desk.session.send(request)
-            try await desk.show(answer, as: SendAnswer.self) { answer in
-                let waiting = answer.queuedSendBytes > 0 ? ", \(answer.queuedSendBytes) wait" : ""
-                let resting = answer.suspended ? "; the connection is suspended" : ""
-                return ["\(answer.state) \(answer.sizeBytes) bytes\(waiting)\(resting)"]
+            var request = try ControlRequest(.post, ConnectionPath.action("send", self.id), json: body)
+            request.idleTimeout = (plan.timeout ?? .seconds(10)) + .seconds(30)
+            let answer = try await context.session.send(request)
+            try await context.show(answer, as: SendAnswer.self) { answer in
+                let queued = answer.queuedSendBytes > 0 ? ", \(answer.queuedSendBytes) queued" : ""
+                let suspended = answer.suspended ? "; the connection is suspended" : ""
+                return ["\(answer.state) \(answer.sizeBytes) bytes\(queued)\(suspended)"]
             }
         }
     }
@@ -76,7 +76,7 @@ struct SendCommand: AsyncParsableCommand {
         let timeout = reader.value("--timeout", self.timeout, .duration(.zero ... .seconds(600)))
         guard let text else {
             if self.hex || self.crlf {
-                reader.note(self.hex ? "--hex" : "--crlf", expected: "TEXT beside it", found: "none")
+                reader.reject(self.hex ? "--hex" : "--crlf", "requires TEXT")
             }
             return Plan(body: nil, timeout: timeout)
         }
@@ -85,9 +85,12 @@ struct SendCommand: AsyncParsableCommand {
             return Plan(body: self.binary ? Self.data(Array(whole.utf8)) : SendRequest(text: whole), timeout: timeout)
         }
         guard let bytes = HexText.bytes(text), !self.crlf else {
-            reader.note(
-                "--hex", expected: "pairs of hexadecimal digits\(self.crlf ? ", and no --crlf" : "")",
-                found: QuotedText.quoted(text), remedy: "write it like --hex '00 ff 7f'")
+            reader.reject(
+                "--hex",
+                self.crlf
+                    ? "cannot be combined with --crlf"
+                    : "expected pairs of hexadecimal digits, found \(QuotedText.quoted(text))",
+                remedy: self.crlf ? "" : "for example --hex '00 ff 7f'")
             return nil
         }
         return Plan(body: Self.data(bytes), timeout: timeout)
@@ -97,10 +100,10 @@ struct SendCommand: AsyncParsableCommand {
         SendRequest(data: Data(bytes).base64EncodedString())
     }
 
-    private func input(_ desk: CommandContext) async throws -> SendRequest {
+    private func input(_ context: CommandContext) async throws -> SendRequest {
         var all: [UInt8] = []
         reading: while true {
-            switch await desk.streams.read() {
+            switch await context.streams.read() {
             case .bytes(let bytes): all += bytes
             case .end: break reading
             case .failed(let reason): throw ConnectFailure(.inputOrOutput, "standard input: \(reason)")
@@ -108,13 +111,14 @@ struct SendCommand: AsyncParsableCommand {
             guard all.count <= Self.limit else {
                 throw ConnectFailure(
                     .unsendableInput, "standard input is longer than \(Self.limit) bytes",
-                    remedy: "send it in pieces, or with 'sluice attach'")
+                    remedy: "send it in smaller parts, or with 'sluice attach'")
             }
         }
         if self.binary { return Self.data(all) }
         guard let text = String(validating: all, as: UTF8.self) else {
             throw ConnectFailure(
-                .unsendableInput, "standard input is not UTF-8, as a text has to be", remedy: "send it with --binary")
+                .unsendableInput, "standard input is not valid UTF-8, which a text message requires",
+                remedy: "use --binary")
         }
         return SendRequest(text: text)
     }
@@ -124,11 +128,11 @@ struct SendCommand: AsyncParsableCommand {
 struct ReceiveCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "receive",
-        abstract: "Take the next message of a connection, or bytes of a stream.",
+        abstract: "Receive the next message of a WebSocket, or bytes of a stream.",
         discussion: """
-            A text message is written with an end of line behind it, a binary message and the bytes of a stream as they are. What is \
-            taken is gone: nobody else receives it. Where nothing comes in time the exit code is 75; at the end of a stream nothing \
-            is written.
+            A text message is written followed by a newline, a binary message and bytes of a stream unchanged. Received data is \
+            removed from the connection's queue. The exit code is 75 after a timeout. At the end of a stream nothing is \
+            written.
 
             EXAMPLES
               sluice receive 17 --timeout 5s
@@ -138,28 +142,28 @@ struct ReceiveCommand: AsyncParsableCommand {
             \(ControlHelp.exitCodes)
             """)
 
-    @Argument(help: ArgumentHelp("The connection.", valueName: "ID"))
+    @Argument(help: ArgumentHelp("ID of the connection, from 'sluice ls'.", valueName: "ID"))
     var id: String
 
-    @Option(help: ArgumentHelp("How long to wait, 0s to 10m. (default: 30s)", valueName: "duration"))
+    @Option(help: ArgumentHelp("Timeout for each receive, 0s to 10m. (default: 30s)", valueName: "duration"))
     var timeout: String?
 
-    @Option(help: ArgumentHelp("Of a stream: wait for at least so much. (default: 1B)", valueName: "size"))
+    @Option(help: ArgumentHelp("On a stream: minimum number of bytes to wait for. (default: 1B)", valueName: "size"))
     var min: String?
 
-    @Option(help: ArgumentHelp("Of a stream: take at most so much, to 1MiB. (default: 64KiB)", valueName: "size"))
+    @Option(help: ArgumentHelp("On a stream: maximum number of bytes to receive, up to 1MiB. (default: 64KiB)", valueName: "size"))
     var max: String?
 
-    @Flag(name: .shortAndLong, help: "Go on until the connection ends; --timeout is for each one then.")
+    @Flag(name: .shortAndLong, help: "Keep receiving until the connection is closed.")
     var follow = false
 
     @OptionGroup(title: "Gateway and output")
     var control: ControlOptions
 
     func run() async throws {
-        try await self.control.run(reading: self.request) { desk, request in
+        try await self.control.run(reading: self.request) { context, request in
             repeat {
-                guard try await self.receive(request, desk) else { return }
+                guard try await self.receive(request, context) else { return }
             } while self.follow
         }
     }
@@ -170,31 +174,31 @@ struct ReceiveCommand: AsyncParsableCommand {
             minimumBytes: reader.value("--min", self.min, .size(0...1 << 20)),
             maximumBytes: reader.value("--max", self.max, .size(1...1 << 20)),
             timeoutMs: timeout.map { $0 / .milliseconds(1) })
-        var request = try ControlRequest(.post, ConnectionPath.verb("receive", self.id), json: body)
-        request.patience = (timeout ?? .seconds(30)) + .seconds(15)
+        var request = try ControlRequest(.post, ConnectionPath.action("receive", self.id), json: body)
+        request.idleTimeout = (timeout ?? .seconds(30)) + .seconds(15)
         return request
     }
 
-    /// - Returns: whether there may be more.
-    private func receive(_ request: ControlRequest, _ desk: CommandContext) async throws -> Bool {
+    /// - Returns: `false` at the end of the connection.
+    private func receive(_ request: ControlRequest, _ context: CommandContext) async throws -> Bool {
         let answer: ControlResponse
         do throws(ControlFailure) {
-            answer = try await desk.session.send(request)
+            answer = try await context.session.send(request)
         } catch {
-            // With --follow, the end is a success.
-            if self.follow, error.problem?.status == 410, error.problem?.connection?.endedInOrder == true {
+            // With --follow, a clean close is a success.
+            if self.follow, error.problem?.status == 410, error.problem?.connection?.endedCleanly == true {
                 return false
             }
             throw error
         }
         guard answer.status != 204 else {
-            throw ControlFailure(.nothingCame, "nothing came in time", remedy: "wait for longer with --timeout")
+            throw ControlFailure(.receiveTimedOut, "nothing received in time", remedy: "try a longer --timeout")
         }
         let received = try answer.decoded(ControlAPI.Received.self)
-        if desk.printsJSON {
-            try await desk.print(json: answer.body)
+        if context.printsJSON {
+            try await context.print(json: answer.body)
         } else {
-            try await desk.write(try Self.output(received))
+            try await context.write(try Self.output(received))
         }
         return received.isAtEnd != true
     }
@@ -205,12 +209,12 @@ struct ReceiveCommand: AsyncParsableCommand {
             bytes = Array((text + "\n").utf8)
         } else {
             guard let data = received.data.flatMap({ Data(base64Encoded: $0) }) else {
-                throw ControlFailure(.nonsense, "the answer has neither text nor data")
+                throw ControlFailure(.invalidResponse, "the response has neither text nor data")
             }
             bytes = [UInt8](data)
         }
-        // A terminal must not be steered by the peer.
-        guard Terminal.showsOutput else { return bytes }
-        return Array(TerminalText.safe(String(decoding: bytes, as: UTF8.self)).utf8)
+        // Escape sequences from the peer must not reach a terminal.
+        guard Terminal.isOutputTerminal else { return bytes }
+        return Array(TerminalText.sanitized(String(decoding: bytes, as: UTF8.self)).utf8)
     }
 }

@@ -7,14 +7,14 @@ import GatewayConfiguration
 import GatewayCore
 import StreamTransport
 
-/// `sluice health`: whether a running gateway is well, in an exit code.
+/// `sluice health`: reports the health of a running gateway by exit code.
 struct HealthCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "health",
-        abstract: "Tell whether a running gateway is well.",
+        abstract: "Check the health of a running gateway.",
         discussion: """
-            Done (0) when it takes connections, 75 while it starts or drains, 69 when nothing answers: for the health check of a \
-            container, and for scripts that wait until a gateway is up. Needs no token.
+            Exits with 0 if the gateway accepts connections, 75 while it starts or drains, and 69 if it cannot be reached: for \
+            container health checks, and for scripts that wait for a gateway to start. Needs no token.
 
             EXAMPLES
               sluice health
@@ -24,32 +24,32 @@ struct HealthCommand: AsyncParsableCommand {
             \(ControlHelp.exitCodes)
             """)
 
-    /// How long nothing may come: more than the gateway gives its loops to answer.
+    /// Response timeout: longer than the gateway's own timeout for its event loops.
     private static let patience = Duration.seconds(5)
 
-    @Flag(help: "Only whether all of it still runs, which is so while it drains too.")
+    @Flag(help: "Check liveness only: also succeeds while the gateway starts or drains.")
     var live = false
 
     @OptionGroup(title: "Gateway and output")
     var control: ControlOptions
 
     func run() async throws {
-        try await self.control.run { desk in
+        try await self.control.run { context in
             var request = ControlRequest(.get, self.live ? "/livez" : "/readyz")
-            request.patience = Self.patience
-            let answer = try await desk.session.send(request)
-            try await desk.show(answer, as: ServiceHealth.self) { ["\($0.status): \($0.phase)"] }
+            request.idleTimeout = Self.patience
+            let answer = try await context.session.send(request)
+            try await context.show(answer, as: ServiceHealth.self) { ["\($0.status): \($0.phase)"] }
         }
     }
 }
 
-/// `sluice reload`: a gateway reads its configuration's file again.
+/// `sluice reload`: reloads the configuration file of a running gateway.
 struct ReloadCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "reload",
-        abstract: "Let a running gateway read its configuration file again.",
+        abstract: "Reload the configuration file of a running gateway.",
         discussion: """
-            Tells what changed, a line for each value; a file with a problem changes nothing.
+            Prints the changes, one value per line. A file with problems changes nothing.
 
             EXAMPLES
               sluice reload --dry-run
@@ -58,27 +58,27 @@ struct ReloadCommand: AsyncParsableCommand {
             \(ControlHelp.exitCodes)
             """)
 
-    @Flag(help: "Only tell what would change.")
+    @Flag(help: "Only print what would change.")
     var dryRun = false
 
     @OptionGroup(title: "Gateway and output")
     var control: ControlOptions
 
     func run() async throws {
-        try await self.control.run { desk in
+        try await self.control.run { context in
             let parameters = self.dryRun ? [ControlRequest.Parameter("dryRun", "true")] : []
-            let answer = try await desk.session.send(
+            let answer = try await context.session.send(
                 ControlRequest(.post, "/v1/configuration:reload", parameters))
-            try await desk.show(answer, as: ConfigurationDifference.self) { DifferenceText.lines($0) }
+            try await context.show(answer, as: ConfigurationDifference.self) { DifferenceText.lines($0) }
         }
     }
 }
 
-/// `sluice listeners`: lists, makes, changes and deletes listeners at run time.
+/// `sluice listeners`: lists, creates, changes and deletes listeners at run time.
 struct ListenersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "listeners",
-        abstract: "List the listeners of a running gateway, or change them.",
+        abstract: "List or change the listeners of a running gateway.",
         discussion: EntryAction.discussion("listeners", "listener"))
 
     @OptionGroup
@@ -88,17 +88,17 @@ struct ListenersCommand: AsyncParsableCommand {
     var control: ControlOptions
 
     func run() async throws {
-        try await self.control.run(reading: self.entry.action) { desk, action in
-            try await action.perform(at: "/v1/listeners", desk)
+        try await self.control.run(reading: self.entry.action) { context, action in
+            try await action.perform(at: "/v1/listeners", context)
         }
     }
 }
 
-/// `sluice routes`: lists, makes, changes and deletes routes at run time.
+/// `sluice routes`: lists, creates, changes and deletes routes at run time.
 struct RoutesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "routes",
-        abstract: "List the routes of a running gateway, or change them.",
+        abstract: "List or change the routes of a running gateway.",
         discussion: EntryAction.discussion("routes", "route"))
 
     @OptionGroup
@@ -108,17 +108,17 @@ struct RoutesCommand: AsyncParsableCommand {
     var control: ControlOptions
 
     func run() async throws {
-        try await self.control.run(reading: self.entry.action) { desk, action in
-            try await action.perform(at: "/v1/routes", desk)
+        try await self.control.run(reading: self.entry.action) { context, action in
+            try await action.perform(at: "/v1/routes", context)
         }
     }
 }
 
-/// `sluice upstreams`: lists, makes, changes and deletes upstreams at run time.
+/// `sluice upstreams`: lists, creates, changes and deletes upstreams at run time.
 struct UpstreamsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "upstreams",
-        abstract: "List the upstreams of a running gateway, or change them.",
+        abstract: "List or change the upstreams of a running gateway.",
         discussion: EntryAction.discussion("upstreams", "upstream"))
 
     @OptionGroup
@@ -128,13 +128,13 @@ struct UpstreamsCommand: AsyncParsableCommand {
     var control: ControlOptions
 
     func run() async throws {
-        try await self.control.run(reading: self.entry.action) { desk, action in
-            try await action.perform(at: "/v1/upstreams", desk)
+        try await self.control.run(reading: self.entry.action) { context, action in
+            try await action.perform(at: "/v1/upstreams", context)
         }
     }
 }
 
-/// Operation on entries of the running configuration.
+/// Operation on the listeners, routes or upstreams of the running configuration.
 enum EntryAction {
     case list
     case show(String)
@@ -142,23 +142,23 @@ enum EntryAction {
     case patch(String, [UInt8], dryRun: Bool)
     case delete(String, dryRun: Bool)
 
-    /// - Parameter path: as `/v1/listeners`.
-    func perform(at path: String, _ desk: CommandContext) async throws {
+    /// - Parameter path: path of the collection, like `/v1/listeners`.
+    func perform(at path: String, _ context: CommandContext) async throws {
         switch self {
         case .list:
-            let answer = try await desk.session.send(ControlRequest(.get, path))
-            try await desk.show(answer, as: ConfigurationEntries.self) { entries in
-                EntryTable(entries).table.lines(cells: desk.cells, colors: desk.colors)
+            let answer = try await context.session.send(ControlRequest(.get, path))
+            try await context.show(answer, as: ConfigurationEntries.self) { entries in
+                EntryTable(entries).table.lines(cells: context.columns, colors: context.colors)
             }
         case .show(let name):
-            let answer = try await desk.session.send(ControlRequest(.get, Self.one(path, name)))
-            try await desk.show(answer, as: JSONValue.self) { Self.sheet($0) }
+            let answer = try await context.session.send(ControlRequest(.get, Self.one(path, name)))
+            try await context.show(answer, as: JSONValue.self) { Self.sheet($0) }
         case .put(let name, let body, let dryRun):
-            try await Self.change(.put, path, name, body, dryRun: dryRun, desk)
+            try await Self.change(.put, path, name, body, dryRun: dryRun, context)
         case .patch(let name, let body, let dryRun):
-            try await Self.change(.patch, path, name, body, dryRun: dryRun, desk)
+            try await Self.change(.patch, path, name, body, dryRun: dryRun, context)
         case .delete(let name, let dryRun):
-            try await Self.change(.delete, path, name, nil, dryRun: dryRun, desk)
+            try await Self.change(.delete, path, name, nil, dryRun: dryRun, context)
         }
     }
 
@@ -168,7 +168,7 @@ enum EntryAction {
 
     private static func change(
         _ method: ControlRequest.Method, _ path: String, _ name: String, _ body: [UInt8]?, dryRun: Bool,
-        _ desk: CommandContext
+        _ context: CommandContext
     ) async throws {
         let parameters = dryRun ? [ControlRequest.Parameter("dryRun", "true")] : []
         var request = ControlRequest(method, self.one(path, name), parameters)
@@ -176,28 +176,28 @@ enum EntryAction {
             request.body = Data(body)
             request.headers["Content-Type"] = "application/json"
         }
-        let answer = try await desk.session.send(request)
+        let answer = try await context.session.send(request)
         if dryRun {
-            return try await desk.show(answer, as: ConfigurationDifference.self) { DifferenceText.lines($0) }
+            return try await context.show(answer, as: ConfigurationDifference.self) { DifferenceText.lines($0) }
         }
         guard !answer.body.isEmpty else { return }
-        try await desk.show(answer, as: JSONValue.self) { Self.sheet($0) }
+        try await context.show(answer, as: JSONValue.self) { Self.sheet($0) }
     }
 
-    /// A line for each key.
+    /// One line per key.
     private static func sheet(_ value: JSONValue) -> [String] {
-        guard case .object(let members) = value else { return [TerminalText.line(DifferenceText.text(value))] }
+        guard case .object(let members) = value else { return [TerminalText.singleLine(DifferenceText.text(value))] }
         let width = members.keys.reduce(0) { max($0, $1.count) } + 2
         return members.sorted { $0.key < $1.key }.map { key, value in
-            CellText.fit(TerminalText.line(key), cells: width)
-                + TerminalText.line(DifferenceText.text(value), limit: 4000)
+            CellText.fit(TerminalText.singleLine(key), cells: width)
+                + TerminalText.singleLine(DifferenceText.text(value), limit: 4000)
         }
     }
 
     static func discussion(_ plural: String, _ one: String) -> String {
         """
-        A row for each; with NAME, a line for each of its keys. Changes have effect at once, and last until the next start: \
-        'sluice reload' goes back to the file.
+        Prints a table, or with NAME one line per key. Changes take effect at once and last until the gateway restarts; \
+        'sluice reload' returns to the configuration file.
 
         EXAMPLES
           sluice \(plural)
@@ -210,36 +210,36 @@ enum EntryAction {
     }
 }
 
-/// An entry of the configuration and the operation on it.
+/// Options that select an entry of the configuration and the operation on it.
 struct EntryOptions: ParsableArguments {
-    @Argument(help: ArgumentHelp("Show this one alone, or do something to it.", valueName: "NAME"))
+    @Argument(help: ArgumentHelp("Name of the entry to show or change.", valueName: "NAME"))
     var name: String?
 
-    @Flag(help: "Delete it.")
+    @Flag(help: "Delete the entry.")
     var delete = false
 
     @Option(
         help: ArgumentHelp(
-            "Make it, or put it in the place of what there is, as this file has it: JSON with the keys of the configuration.",
+            "Create or replace the entry with this JSON file, which has the keys of the configuration.",
             valueName: "file"), completion: .file())
     var put: String?
 
     @Option(
         help: ArgumentHelp(
-            "Change only this: JSON with some of its keys, like '{\"max-connections\": 10}'.", valueName: "json"))
+            "Change some keys of the entry, like '{\"max-connections\": 10}'.", valueName: "json"))
     var patch: String?
 
-    @Flag(help: "Only tell what would change.")
+    @Flag(help: "Only print what would change.")
     var dryRun = false
 
     func action(_ reader: inout OptionReader) throws -> EntryAction? {
         let changes = [self.delete, self.put != nil, self.patch != nil].filter(\.self).count
-        if changes > 1 { reader.note("--delete", expected: "one of --delete, --put and --patch", found: "several") }
+        if changes > 1 { reader.reject("--delete", "--delete, --put and --patch cannot be combined") }
         if changes == 1, self.name == nil {
-            reader.note("NAME", expected: "the name of what is changed", found: "none")
+            reader.reject("NAME", "required with --delete, --put and --patch")
         }
         if changes == 0, self.dryRun {
-            reader.note("--dry-run", expected: "--delete, --put or --patch beside it", found: "none")
+            reader.reject("--dry-run", "requires --delete, --put or --patch")
         }
         guard reader.problems.isEmpty else { return nil }
         guard let name else { return .list }
@@ -249,7 +249,7 @@ struct EntryOptions: ParsableArguments {
         do throws(SystemError) {
             return .put(name, try SystemFile.read(put, limit: 1 << 20), dryRun: self.dryRun)
         } catch {
-            throw UnreadableFiles("sluice: --put: \(put): \(error)")
+            throw UnusableFiles("sluice: --put: \(put): \(error)")
         }
     }
 }

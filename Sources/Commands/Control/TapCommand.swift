@@ -6,14 +6,14 @@ import Foundation
 import GatewayConfiguration
 import GatewayCore
 
-/// `sluice tap`: a copy of what a connection carries.
+/// `sluice tap`: prints a copy of a connection's data.
 struct TapCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tap",
-        abstract: "Watch a copy of what a connection carries.",
+        abstract: "Print a copy of the data of a connection.",
         discussion: """
-            A line for each message or piece, until the connection ends or Ctrl-C: < was received from the peer, > sent to it. Who \
-            watches too slowly misses some, which is told; the connection itself is never slowed.
+            Prints one line per message or chunk until the connection is closed or Ctrl-C: < was received from the peer, > was \
+            sent to it. If the output is too slow, messages are skipped and counted; the connection is never slowed down.
 
             EXAMPLES
               sluice tap 17
@@ -22,28 +22,28 @@ struct TapCommand: AsyncParsableCommand {
             \(ControlHelp.exitCodes)
             """)
 
-    @Argument(help: ArgumentHelp("The connection.", valueName: "ID"))
+    @Argument(help: ArgumentHelp("ID of the connection, from 'sluice ls'.", valueName: "ID"))
     var id: String
 
-    @Option(help: ArgumentHelp("Only every so many-th message. (default: 1)", valueName: "number"))
+    @Option(help: ArgumentHelp("Print every N-th message only. (default: 1)", valueName: "number"))
     var sample: String?
 
-    @Option(help: ArgumentHelp("Of each, at most so much, to 64KiB. (default: 4KiB)", valueName: "size"))
+    @Option(help: ArgumentHelp("Maximum size printed per message, up to 64KiB. (default: 4KiB)", valueName: "size"))
     var max: String?
 
     @OptionGroup(title: "Gateway and output")
     var control: ControlOptions
 
     func run() async throws {
-        try await self.control.run(reading: self.request) { desk, request in
-            let (headers, body) = try await desk.session.open(request, accept: "text/event-stream")
+        try await self.control.run(reading: self.request) { context, request in
+            let (headers, body) = try await context.session.open(request, accept: "text/event-stream")
             guard headers.mediaType == "text/event-stream" else {
-                throw ControlFailure(.nonsense, "the answer is no stream of events")
+                throw ControlFailure(.invalidResponse, "the response is not an event stream")
             }
             var parser = EventStreamParser()
             while let bytes = try await body.next() {
                 for event in try parser.events(bytes) {
-                    try await self.show(event, desk)
+                    try await self.show(event, context)
                     if event.type == "end" { return }
                 }
             }
@@ -58,26 +58,26 @@ struct TapCommand: AsyncParsableCommand {
             limit.map { ControlRequest.Parameter("maxBytes", "\($0)") },
         ]
         var request = ControlRequest(
-            .get, ConnectionPath.one(self.id) + "/tap", parameters.compactMap(\.self))
-        request.patience = .seconds(3600)
+            .get, ConnectionPath.connection(self.id) + "/tap", parameters.compactMap(\.self))
+        request.idleTimeout = .seconds(3600)
         return request
     }
 
-    private func show(_ event: ServerSentEvent, _ desk: CommandContext) async throws {
-        if desk.printsJSON { return try await desk.print(json: Data(event.data)) }
+    private func show(_ event: ServerSentEvent, _ context: CommandContext) async throws {
+        if context.printsJSON { return try await context.print(json: Data(event.data)) }
         guard let record = try? JSONDecoder().decode(TapRecord.self, from: Data(event.data)) else {
-            throw ControlFailure(.nonsense, "this is no piece of a tap")
+            throw ControlFailure(.invalidResponse, "the gateway sent an invalid tap event")
         }
-        try await desk.print(Self.lines(record))
+        try await context.print(Self.lines(record))
     }
 
     private static func lines(_ record: TapRecord) -> [String] {
-        let skipped = record.skipped > 0 ? ["* \(record.skipped) left out"] : []
+        let skipped = record.skipped > 0 ? ["* \(record.skipped) skipped"] : []
         guard let way = record.way else { return skipped }
         let mark = way == "received" ? "<" : ">"
         let size = "(\(record.content ?? "?"), \(record.sizeBytes ?? 0) bytes)"
         let content =
-            record.text.map { TerminalText.line($0, limit: 2000) }
+            record.text.map { TerminalText.singleLine($0, limit: 2000) }
             ?? record.data.flatMap { Data(base64Encoded: $0) }.map { HexText.text($0.prefix(256)) } ?? ""
         return skipped + ["\(mark) \(size) \(content)"]
     }

@@ -4,37 +4,38 @@ import Foundation
 import GatewayConfiguration
 import GatewayCore
 import HTTPSemantics
+import WireText
 
-/// `sluice token`: makes a bearer token for the control plane. Needs no gateway.
+/// `sluice token`: creates a bearer token for the control plane. Needs no gateway.
 struct TokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "token",
-        abstract: "Make a bearer token for the control plane.",
+        abstract: "Create a bearer token for the control plane.",
         discussion: """
-            Prints the token, which is kept nowhere, and the lines for the configuration, which have only its hash.
+            Prints the token, which is not stored anywhere, and the lines for the configuration, which contain only its hash.
 
-            Scopes: read shows everything; operate opens, steers and closes connections and transfers; configure changes listeners, \
-            routes and upstreams; metrics reads /metrics.
+            Scopes: read shows everything; operate opens, changes and closes connections and transfers; configure changes \
+            listeners, routes and upstreams; metrics reads /metrics.
 
             EXAMPLES
               sluice token --name ops --scope read --scope operate --expires 90d
               sluice token --name scraper --scope metrics --json | jq -r .token
 
             EXIT CODES
-              0   done
-              64  wrong usage
-              70  a fault of sluice itself
+              0   success
+              64  invalid command line
+              70  internal error
             """)
 
-    @Option(help: ArgumentHelp("Whom it is for; stands in the audit log.", valueName: "name"))
+    @Option(help: ArgumentHelp("Name of the holder, for the audit log.", valueName: "name"))
     var name: String
 
     @Option(
         parsing: .singleValue,
-        help: ArgumentHelp("read, operate, configure or metrics. Repeat for several.", valueName: "scope"))
+        help: ArgumentHelp("Scope: read, operate, configure or metrics. Repeatable.", valueName: "scope"))
     var scope: [String]
 
-    @Option(help: ArgumentHelp("How long it is good, 1m to 3650d, or none. (default: none)", valueName: "duration"))
+    @Option(help: ArgumentHelp("Lifetime, 1m to 3650d, or none. (default: none)", valueName: "duration"))
     var expires: String?
 
     @Flag(help: "Write one JSON object: token, name, hash, scopes, expires.")
@@ -49,7 +50,7 @@ struct TokenCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await Ending.reporting(problemsAs: ExitStatus.usage) {
+        try await ErrorReporter.reporting {
             let made = try self.made()
             let text = self.json ? try Self.json(made) : Self.lines(made)
             ProcessOutput.print(text + "\n")
@@ -61,19 +62,19 @@ struct TokenCommand: AsyncParsableCommand {
         _ = reader.value("--name", self.name, ValueSyntax<String>.name)
         let known = ["read", "operate", "configure", "metrics"]
         for scope in self.scope where !known.contains(scope) {
-            reader.note("--scope", expected: known.joined(separator: ", "), found: QuotedText.quoted(scope))
+            reader.reject(
+                "--scope", "expected one of \(known.joined(separator: ", ")), found \(QuotedText.quoted(scope))")
         }
         let span = ValueSyntax<Duration>.duration(.seconds(60) ... .seconds(3650 * 86400))
         let life = reader.value("--expires", self.expires, span.orNone) ?? nil
-        guard reader.problems.isEmpty else { throw ConfigurationProblems(reader.problems) }
+        guard reader.problems.isEmpty else { throw UsageProblems(problems: reader.problems) }
         var generator = SystemRandomNumberGenerator()
         let random = (0..<BearerToken.randomByteCount).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
         let secret = BearerToken.secret(random)
-        var hash = SHA256()
-        hash.update(Array(secret.utf8).span)
+        let digest = MessageDigest.of(Array(secret.utf8), by: .sha256)
         let end = life.map { Date(timeIntervalSinceNow: $0 / .seconds(1)).formatted(.iso8601) }
         return Made(
-            token: secret, name: self.name, hash: BearerToken.hash(digest: hash.finalize()),
+            token: secret, name: self.name, hash: BearerToken.hash(digest: digest),
             scopes: known.filter(self.scope.contains), expires: end)
     }
 
@@ -81,7 +82,7 @@ struct TokenCommand: AsyncParsableCommand {
         """
         \(made.token)
 
-        Above is the token: keep it secret, it is shown this once. For the configuration:
+        Keep the token above secret; it is not shown again. Add this to the configuration:
 
         control:
           tokens:

@@ -5,43 +5,43 @@ import Foundation
 import GatewayConfiguration
 import Synchronization
 
-/// A transfer of `get` or `put`, from its beginning to the exit code.
+/// Runs a transfer of `get` or `put` and writes its content.
 struct TransferRun {
-    /// Stands for standard output.
+    /// The name that selects standard output.
     static let standardOutput = "-"
 
-    let desk: CommandContext
+    let context: CommandContext
     let watch: TransferWatch
-    /// File here for what the server says; `nil`: it is not written.
+    /// Local file for the server's response; `nil` discards it.
     let output: String?
 
-    /// Ctrl-C cancels it.
-    func untilEnd(_ interruption: Interruption) async throws {
-        try await interruption.guarding {
-            try await self.carryOut()
+    /// Runs the transfer. Ctrl-C cancels it.
+    func run(_ interruption: Interruption) async throws {
+        try await interruption.run {
+            try await self.perform()
         } cancelled: {
             try await self.cancel()
         }
     }
 
-    private func carryOut() async throws {
-        let look = try await self.watched()
-        let one = look.transfer
-        if self.desk.printsJSON { try await self.desk.print(json: look.answer.body) }
+    private func perform() async throws {
+        let snapshot = try await self.waitForEnd()
+        let one = snapshot.transfer
+        if self.context.printsJSON { try await self.context.print(json: snapshot.answer.body) }
         if let failure = TransferText.failure(one, remedy: Self.remedy(one)) {
-            // The server's response to a refused upload is worth showing; the page of a download is not.
-            if one.state == "finished", one.kind == "upload" { try await self.fetch() }
+            // The response to a rejected upload says why; the error page of a download is not the requested content.
+            if one.state == "finished", one.kind == "upload" { try await self.fetchContent() }
             throw failure
         }
-        try await self.fetch()
-        try await self.tell(TransferText.summary(one))
+        try await self.fetchContent()
+        try await self.printSummary(TransferText.summary(one))
     }
 
-    private func watched() async throws -> TransferWatch.Look {
+    private func waitForEnd() async throws -> TransferWatch.Snapshot {
         do {
             return try await self.watch.untilOver()
         } catch {
-            // No other source sends the body.
+            // The transfer cannot continue without the body of this command.
             if let lost = self.watch.upload?.failure, error as? ControlFailure == lost {
                 _ = try? await self.watch.cancel()
             }
@@ -50,44 +50,44 @@ struct TransferRun {
     }
 
     private func cancel() async throws {
-        let look = try await self.watch.cancel()
-        let one = look.transfer
-        if self.desk.printsJSON { try await self.desk.print(json: look.answer.body) }
+        let snapshot = try await self.watch.cancel()
+        let one = snapshot.transfer
+        if self.context.printsJSON { try await self.context.print(json: snapshot.answer.body) }
         if one.state != "finished", let failure = TransferText.failure(one, remedy: Self.remedy(one)) { throw failure }
         throw ControlFailure(
-            .cancelled, "interrupted, when transfer \(one.id) was finished already",
-            remedy: one.kind == "upload" ? "" : "'sluice get --resume \(one.id)' gives what came")
+            .cancelled, "interrupted, but transfer \(one.id) is finished already",
+            remedy: one.kind == "upload" ? "" : "fetch the content with 'sluice get --resume \(one.id)'")
     }
 
-    /// How to continue a transfer that failed.
+    /// How to resume or restart a failed transfer.
     private static func remedy(_ one: Transfer) -> String {
-        if one.error?.code == "content-too-large" { return "with --to it goes to a file of the gateway's machine" }
+        if one.error?.code == "content-too-large" { return "use --to to write it to a file on the gateway's machine" }
         if one.kind == "upload" {
             return one.file == nil
-                ? "the same command sends it again" : "'sluice put --resume \(one.id)' sends it again"
+                ? "run the same command again to restart it" : "restart it with 'sluice put --resume \(one.id)'"
         }
-        if one.canResume { return "'sluice get --resume \(one.id)' or the same command goes on with it" }
-        if one.error?.code == "target-not-allowed" { return "control.targets lists what may be connected to" }
-        if one.state == "failed" { return one.error?.retryable == true ? "it may succeed when it is tried again" : "" }
+        if one.canResume { return "resume it with 'sluice get --resume \(one.id)' or the same command" }
+        if one.error?.code == "target-not-allowed" { return "allow the target in control.targets" }
+        if one.state == "failed" { return one.error?.retryable == true ? "try again" : "" }
         return one.destination == nil
-            ? "nothing of it is kept: only what goes to a file with --to can be gone on with"
-            : "nothing of it is kept: the same command begins anew"
+            ? "no content was kept: only downloads with --to can be resumed"
+            : "no content was kept: run the same command again to restart it"
     }
 
-    // MARK: What came
+    // MARK: Content
 
-    private func tell(_ summary: String) async throws {
-        let line = TerminalText.line(summary, limit: 600)
-        if self.desk.printsJSON { return }
-        if self.output != Self.standardOutput { return try await self.desk.print(line) }
-        if Terminal.showsErrors { self.desk.note(line) }
+    private func printSummary(_ summary: String) async throws {
+        let line = TerminalText.singleLine(summary, limit: 600)
+        if self.context.printsJSON { return }
+        if self.output != Self.standardOutput { return try await self.context.print(line) }
+        if Terminal.isErrorTerminal { self.context.note(line) }
     }
 
-    private func fetch() async throws {
+    private func fetchContent() async throws {
         guard let output = self.output else { return }
         var request = ControlRequest(.get, TransferText.path(self.watch.id) + "/content")
-        request.patience = .seconds(60)
-        let (_, body) = try await self.desk.session.open(request, accept: "*/*")
+        request.idleTimeout = .seconds(60)
+        let (_, body) = try await self.context.session.open(request, accept: "*/*")
         if output == Self.standardOutput { return try await self.print(body) }
         let file = try OutputFile(output)
         do {
@@ -103,87 +103,86 @@ struct TransferRun {
     }
 
     private func print(_ body: ControlBody) async throws {
-        var text = StreamedText()
+        var text = UTF8StreamDecoder()
         while let bytes = try await body.next() {
-            // A terminal must not be steered by the peer.
-            let safe = Terminal.showsOutput ? Array(TerminalText.safe(text.text(bytes)).utf8) : bytes
-            try await self.desk.write(safe)
+            // Escape sequences from the peer must not reach a terminal.
+            let safe = Terminal.isOutputTerminal ? Array(TerminalText.sanitized(text.decode(bytes)).utf8) : bytes
+            try await self.context.write(safe)
         }
     }
 }
 
 /// Follows a transfer to its end, with a progress bar on a terminal.
 struct TransferWatch {
-    private static let longestPause = Duration.milliseconds(200)
-    /// How often a transfer is looked at that lost its body, to hear what became of it.
-    private static let looksAfterLoss = 25
+    private static let maximumInterval = Duration.milliseconds(200)
+    /// Number of polls for the transfer's own error after uploading its body has failed.
+    private static let pollsAfterUploadFailure = 25
 
-    let desk: CommandContext
+    let context: CommandContext
     let id: String
     let upload: BodyUpload?
 
     private var request: ControlRequest { ControlRequest(.get, TransferText.path(self.id)) }
 
-    /// A transfer, and the answer that showed it.
-    struct Look: Sendable {
+    /// A transfer and the response that contains it.
+    struct Snapshot: Sendable {
         let transfer: Transfer
         let answer: ControlResponse
     }
 
-    /// - Returns: the transfer, which is over.
-    func untilOver() async throws -> Look {
+    /// - Returns: the finished transfer.
+    func untilOver() async throws -> Snapshot {
         defer { self.clear() }
         return try await self.follow()
     }
 
-    private func follow() async throws -> Look {
-        var speed = Speed()
-        var pause = Duration.milliseconds(10)
-        var looks = Self.looksAfterLoss
+    private func follow() async throws -> Snapshot {
+        var rateMeter = RateMeter()
+        var interval = Duration.milliseconds(10)
+        var polls = Self.pollsAfterUploadFailure
         while true {
-            let look = try await self.look()
-            if look.transfer.endedAt != nil { return look }
+            let snapshot = try await self.fetch()
+            if snapshot.transfer.endedAt != nil { return snapshot }
             if let failure = self.upload?.failure {
-                looks -= 1
-                if looks == 0 || look.transfer.state == "waiting" { throw failure }
+                polls -= 1
+                if polls == 0 || snapshot.transfer.state == "waiting" { throw failure }
             }
-            let done = TransferText.progress(look.transfer, rate: nil).done
-            self.draw(TransferText.progress(look.transfer, rate: speed.after(done, at: .now)))
-            try await Task.sleep(for: pause)
-            pause = min(pause * 2, Self.longestPause)
+            let done = TransferText.progress(snapshot.transfer, rate: nil).done
+            self.draw(TransferText.progress(snapshot.transfer, rate: rateMeter.update(done, at: .now)))
+            try await Task.sleep(for: interval)
+            interval = min(interval * 2, Self.maximumInterval)
         }
     }
 
     /// Cancels the transfer; received data is kept if it can be resumed. Waits at most 5 s for the end.
-    func cancel() async throws -> Look {
+    func cancel() async throws -> Snapshot {
         do throws(ControlFailure) {
-            _ = try await self.desk.session.send(ControlRequest(.post, TransferText.path(self.id) + ":cancel"))
+            _ = try await self.context.session.send(ControlRequest(.post, TransferText.path(self.id) + ":cancel"))
         } catch {
-            // It is over already.
+            // The transfer is finished already.
             guard error.kind == .conflict else { throw error }
         }
         self.upload?.cancel()
         for _ in 0..<50 {
-            let look = try await self.look()
-            if look.transfer.endedAt != nil { return look }
+            let snapshot = try await self.fetch()
+            if snapshot.transfer.endedAt != nil { return snapshot }
             try await Task.sleep(for: .milliseconds(100))
         }
-        return try await self.look()
+        return try await self.fetch()
     }
 
-    private func look() async throws(ControlFailure) -> Look {
-        let answer = try await self.desk.session.send(self.request)
-        return Look(transfer: try answer.decoded(Transfer.self), answer: answer)
+    private func fetch() async throws(ControlFailure) -> Snapshot {
+        let answer = try await self.context.session.send(self.request)
+        return Snapshot(transfer: try answer.decoded(Transfer.self), answer: answer)
     }
 
-    // MARK: How fast it is
-
-    private struct Speed {
+    /// Smoothed transfer rate.
+    private struct RateMeter {
         private var last: (done: UInt64, at: ContinuousClock.Instant)?
         private var rate: Double?
 
-        /// - Returns: bytes in a second, smoothed; `nil` at first.
-        mutating func after(_ done: UInt64, at now: ContinuousClock.Instant) -> Double? {
+        /// - Returns: bytes per second; `nil` at the first call.
+        mutating func update(_ done: UInt64, at now: ContinuousClock.Instant) -> Double? {
             if let last, done >= last.done {
                 let new = Double(done - last.done) / max(0.001, last.at.duration(to: now) / .seconds(1))
                 self.rate = self.rate.map { $0 * 0.7 + new * 0.3 } ?? new
@@ -193,22 +192,22 @@ struct TransferWatch {
         }
     }
 
-    // MARK: The bar, beside the output
+    // MARK: Progress bar
 
-    private var isShown: Bool { Terminal.showsErrors && !self.desk.printsJSON }
+    private var isShown: Bool { Terminal.isErrorTerminal && !self.context.printsJSON }
 
     private func draw(_ progress: ProgressLine) {
         guard self.isShown else { return }
         let line = progress.text(cells: max(20, Terminal.columns - 1))
-        ProcessOutput.say("\r\(line)\u{1B}[K")
+        ProcessOutput.printError("\r\(line)\u{1B}[K")
     }
 
     private func clear() {
-        if self.isShown { ProcessOutput.say("\r\u{1B}[K") }
+        if self.isShown { ProcessOutput.printError("\r\u{1B}[K") }
     }
 }
 
-/// The body of a transfer on its way from a file here to the gateway, which takes it as fast as the server does.
+/// Uploads a local file as the body of a transfer. The gateway reads it as fast as the remote server does.
 final class BodyUpload: Sendable {
     private let task: Task<Void, Never>
     private let outcome: Outcome
@@ -217,12 +216,12 @@ final class BodyUpload: Sendable {
         let failure = Mutex<ControlFailure?>(nil)
     }
 
-    /// Begins at once.
+    /// Starts the upload.
     init(_ file: String, to id: String, _ session: ControlSession) {
         var request = ControlRequest(.put, TransferText.path(id) + "/body")
         request.headers["Content-Type"] = "application/octet-stream"
-        // The server may take its time.
-        request.patience = .seconds(7 * 86_400)
+        // The gateway responds when the remote server has read the body.
+        request.idleTimeout = .seconds(7 * 86_400)
         let made = request
         let outcome = Outcome()
         self.outcome = outcome

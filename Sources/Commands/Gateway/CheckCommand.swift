@@ -4,26 +4,26 @@ import GatewayConfiguration
 import GatewayCore
 import StreamTransport
 
-/// `sluice check`: says whether a configuration would run.
+/// `sluice check`: validates a configuration file.
 struct CheckCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
         abstract: "Check a configuration file without starting anything.",
         discussion: """
-            Prints one line when all is well:
+            Prints one line for a valid configuration:
 
               sluice.yaml: ok: 2 listeners, 3 routes, 1 upstream
 
-            Else a line for each problem on standard error, all at once, in the order of the file:
+            Otherwise prints one line per problem on standard error, in the order of the file:
 
               sluice.yaml:4:13: listeners[0].listen: expected a port from 0 to 65535, found "ws://127.0.0.1:99999"
 
-            Certificates, keys and other files that the configuration names must be readable and of use; with --without-files they are not \
-            looked at, for checking a file on another machine than the one it is for.
+            Certificates, keys and other files named by the configuration must be readable and valid. With --without-files they are \
+            not read, to check a configuration on another machine.
 
-            With --json, standard output has the result as one line: "ok", "file", the numbers of "listeners", "routes" and \
-            "upstreams", and "problems". A problem has a "message" and, where they are known, "file", "line", "column", "key", \
-            "expected", "found" and "remedy".
+            With --json, prints the result as one line on standard output: "ok", "file", the numbers of "listeners", "routes" and \
+            "upstreams", and "problems". A problem has a "message" and, if known, "file", "line", "column", "key", "expected", \
+            "found" and "remedy".
 
             EXAMPLES
               sluice check --config /etc/sluice/sluice.yaml
@@ -31,22 +31,22 @@ struct CheckCommand: AsyncParsableCommand {
               sluice check --config draft.yaml --json | jq -r '.problems[].message'
 
             EXIT CODES
-              0   the configuration is right
-              64  wrong usage
-              78  a problem in the configuration or the files it names
+              0   the configuration is valid
+              64  invalid command line
+              78  invalid configuration, or a file that it names is invalid
             """)
 
     @Option(help: ArgumentHelp("YAML file to check.", valueName: "file"), completion: .file())
     var config: String
 
-    @Flag(help: "Do not look at the certificates and other files that the configuration names.")
+    @Flag(help: "Do not read the certificates and other files named by the configuration.")
     var withoutFiles = false
 
     @Flag(help: "Write the result as one line of JSON.")
     var json = false
 
     func run() async throws {
-        try await Ending.reporting {
+        try await ErrorReporter.reporting {
             do {
                 let located =
                     try self.withoutFiles ? ConfigurationFile.read(self.config) : ConfigurationFile.load(self.config)
@@ -93,7 +93,7 @@ private struct CheckReport: Encodable {
         self.ok = false
         switch error {
         case let error as ConfigurationProblems: self.problems = error.all.map(Self.problem)
-        case let error as UnreadableFiles where !error.problems.isEmpty:
+        case let error as UnusableFiles where !error.problems.isEmpty:
             self.problems = error.problems.map(Self.problem)
         default: self.problems = [Problem(message: "\(error)", file: file)]
         }
@@ -117,16 +117,16 @@ private struct CheckReport: Encodable {
     var line: String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // Nothing in it can fail to be encoded: texts and whole numbers.
+        // Encoding cannot fail: all members are strings and integers.
         return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
     }
 }
 
-/// Asks whether the upstreams can be used at all, for `--require-target`.
+/// Checks at start whether the upstreams can be reached, for `--require-target`.
 struct TargetProbe {
     let loop: Loop
 
-    /// - Throws: `StartFailure.targetUnavailable` when no endpoint of an upstream can be used.
+    /// - Throws: `StartFailure.targetUnavailable` if no endpoint of an upstream can be reached.
     func requireAll(of plan: GatewayPlan) async throws {
         for route in plan.routes {
             let reasons = await ReachabilityCheck.reasons(route, on: self.loop)
@@ -137,11 +137,11 @@ struct TargetProbe {
     }
 }
 
-/// A configuration file, or files that it names, cannot be opened.
-struct UnreadableFiles: Error, CustomStringConvertible {
-    /// A line for each.
+/// A configuration file, or a file that it or an option names, cannot be read or is invalid.
+struct UnusableFiles: Error, CustomStringConvertible {
+    /// One line per file.
     let description: String
-    /// The same one by one, where the files are named by a configuration.
+    /// The same as single problems, if the configuration names the files.
     let problems: [ConfigurationProblem]
 
     init(_ description: String) {

@@ -2,20 +2,20 @@ import Foundation
 import GatewayConfiguration
 import GatewayCore
 
-/// A configuration file and the files that it names, on this machine.
+/// Reads a configuration file, and checks the files that it names.
 enum ConfigurationFile {
     /// Reads and checks the file at `path` and every file that it names. Used at start, by `check` and for each reload.
     ///
-    /// - Throws: `ConfigurationProblems` for its content, `UnreadableFiles` when something cannot be opened.
+    /// - Throws: `ConfigurationProblems` for its content, `UnusableFiles` when something cannot be opened.
     static func load(_ path: String) throws -> LocatedConfiguration {
         let located = try self.read(path)
         try self.audit(located)
         return located
     }
 
-    /// The same without looking at the files that it names.
+    /// Reads the file at `path` without checking the files that it names.
     static func read(_ path: String) throws -> LocatedConfiguration {
-        if let fault = self.fault(path, .read) { throw UnreadableFiles("\(path): \(self.text(of: fault))") }
+        if let problem = self.problem(path, .read) { throw UnusableFiles("\(path): \(self.text(of: problem))") }
         do {
             let handle = try FileHandle(forReadingFrom: URL(fileURLWithPath: path))
             let content = try handle.read(upToCount: ConfigurationReader.maximumFileSize + 1)
@@ -23,31 +23,31 @@ enum ConfigurationFile {
         } catch let error as ConfigurationProblems {
             throw error
         } catch {
-            throw UnreadableFiles("\(path): cannot be read: \(error.localizedDescription)")
+            throw UnusableFiles("\(path): cannot be read: \(error.localizedDescription)")
         }
     }
 
-    /// Looks at the files that a configuration names: certificates, keys, passwords, key logs; and into those of TLS.
+    /// Checks the files that a configuration names: certificates, keys, passwords, key logs. Loads those for TLS.
     ///
-    /// - Throws: `UnreadableFiles` with a line for each that cannot be used.
+    /// - Throws: `UnusableFiles` with one line per invalid file.
     static func audit(_ located: LocatedConfiguration) throws {
-        let unreadable = FileAudit.files(of: located).filter { self.fault($0.path, $0.use) != nil }.map(\.path)
+        let unreadable = FileAudit.files(of: located).filter { self.problem($0.path, $0.use) != nil }.map(\.path)
         let problems =
-            FileAudit(check: self.fault).problems(in: located)
+            FileAudit(check: self.problem).problems(in: located)
             + MaterialAudit(located, except: Set(unreadable)).problems()
-        guard problems.isEmpty else { throw UnreadableFiles(problems) }
+        guard problems.isEmpty else { throw UnusableFiles(problems) }
     }
 
-    /// How the configuration of `source` is read again, and its files looked at, while it runs.
+    /// How the configuration of `source` is reloaded, and its files are checked, at run time.
     static func terms(of source: ConfigurationSource) -> RunningConfiguration.Terms {
         var terms = RunningConfiguration.Terms()
         if case .file(let path, _) = source { terms.read = { try self.read(path) } }
         terms.adjust = { source.adjust(&$0) }
-        terms.check = { self.fault($0, $1) }
+        terms.check = { self.problem($0, $1) }
         return terms
     }
 
-    private static func fault(_ path: String, _ use: FileUse) -> FileProblem? {
+    private static func problem(_ path: String, _ use: FileUse) -> FileProblem? {
         let files = FileManager.default
         var isDirectory: ObjCBool = false
         guard files.fileExists(atPath: path, isDirectory: &isDirectory) else {
@@ -62,17 +62,17 @@ enum ConfigurationFile {
         }
     }
 
-    /// Reading something else than a regular file may wait for a writer.
+    /// A regular file or a link to one: opening a FIFO would block.
     private static func isRegular(_ path: String) -> Bool {
         let target = (path as NSString).resolvingSymlinksInPath
         let kind = try? FileManager.default.attributesOfItem(atPath: target)[.type] as? FileAttributeType
         return kind == .typeRegular
     }
 
-    private static func text(of fault: FileProblem) -> String {
-        switch fault {
+    private static func text(of problem: FileProblem) -> String {
+        switch problem {
         case .missing: "no such file"
-        case .notPermitted: "may not be read by this user"
+        case .notPermitted: "permission denied"
         case .notAFile: "is not a file"
         case .other(let text): text
         }
@@ -82,21 +82,21 @@ enum ConfigurationFile {
 /// Where the running configuration comes from, with the command line's options.
 enum ConfigurationSource: Sendable {
     case builtIn(LogOverrides)
-    /// A file, which a reload reads again, and what the command line puts over it each time.
+    /// A file, which is reloadable, with the command line's overrides applied at each reload.
     case file(String, overrides: LogOverrides)
     case bridge(BridgeRunOptions)
 }
 
 extension ConfigurationSource {
-    /// Nothing is printed on standard output.
+    /// Whether nothing is printed on standard output.
     var isQuiet: Bool {
         switch self {
         case .builtIn, .file: false
-        case .bridge(let terms): terms.isQuiet
+        case .bridge(let options): options.isQuiet
         }
     }
 
-    /// A bridge without options has no control plane.
+    /// `sluice bridge` has no control plane.
     private var hasNoControlPlane: Bool {
         switch self {
         case .builtIn, .file: false
@@ -104,15 +104,15 @@ extension ConfigurationSource {
         }
     }
 
-    /// Every upstream must be reachable before anything listens.
+    /// Whether every upstream must be reachable before listeners are opened.
     var requiresTarget: Bool {
         switch self {
         case .builtIn, .file: false
-        case .bridge(let terms): terms.requiresTarget
+        case .bridge(let options): options.requiresTarget
         }
     }
 
-    /// Lays over a configuration what the command line says.
+    /// Applies the command line's options to a configuration.
     func adjust(_ configuration: inout GatewayConfiguration) {
         switch self {
         case .builtIn(let overrides), .file(_, let overrides): overrides.apply(to: &configuration)

@@ -8,47 +8,47 @@ import Synchronization
 
 /// Runs the gateway until it is stopped.
 ///
-/// Prints one line for each listener (`listening on URL`) and then `ready`, unless it is quiet. SIGTERM and SIGINT
-/// drain, a second one ends at once; SIGHUP reads the configuration's file again.
+/// Unless it is quiet, prints `listening on URL` for each listener and then `ready`. SIGTERM and SIGINT drain, a second
+/// one exits at once; SIGHUP reloads the configuration file.
 /// - Throws: `StartFailure` if it does not start.
 func runGateway(_ located: LocatedConfiguration, source: ConfigurationSource) async throws {
-    // Not sooner: until the configuration is read, a signal just ends the process.
+    // Not earlier: while the configuration is read, a signal ends the process by default.
     do throws(SystemError) {
-        try GatewaySignals.hold()
+        try GatewaySignals.block()
     } catch {
-        throw StartFailure.refusedBySystem("\(error)")
+        throw StartFailure.system("\(error)")
     }
-    ProcessOutput.isPatient = false
+    ProcessOutput.isBlocking = false
     Machine.returnLargeBlocks()
     let descriptors = DescriptorReserve.process.raiseLimit()
     var configuration = located.configuration
     source.adjust(&configuration)
     let log = TunnelLog(configuration.log)
     let events = ServiceEvents()
-    let up: GatewayStart
+    let startup: GatewayStart
     do {
-        up = try await GatewayStart(located, configuration, source: source, log: log) { events.add($0) }
+        startup = try await GatewayStart(located, configuration, source: source, log: log) { events.add($0) }
     } catch let error as SystemError {
-        throw StartFailure.refusedBySystem("\(error)")
+        throw StartFailure.system("\(error)")
     } catch let error as GatewayPlanError {
-        throw StartFailure.refusedBySystem("\(error)")
+        throw StartFailure.system("\(error)")
     }
-    note(descriptors, for: configuration, log: log)
+    logDescriptorLimit(descriptors, for: configuration, log: log)
     let watchdog = Watchdog(log: log)
-    watchdog.tell("READY=1\nSTATUS=serving")
-    up.control?.phase = .ready
-    let feeding = watchdog.start(up.group.loops)
-    defer { feeding?.cancel() }
+    watchdog.notify("READY=1\nSTATUS=serving")
+    startup.control?.phase = .ready
+    let watchdogTask = watchdog.start(startup.group.loops)
+    defer { watchdogTask?.cancel() }
     let service = Service(
-        gateway: up.gateway, configuration: up.running, source: source, log: log, control: up.control,
+        gateway: startup.gateway, configuration: startup.running, source: source, log: log, control: startup.control,
         watchdog: watchdog, events: events)
-    await service.live()
-    await up.control?.stop()
+    await service.run()
+    await startup.control?.stop()
     log.flush()
-    up.group.stop()
+    startup.group.stop()
 }
 
-private func note(_ limits: (before: Int, now: Int), for configuration: GatewayConfiguration, log: TunnelLog) {
+private func logDescriptorLimit(_ limits: (before: Int, now: Int), for configuration: GatewayConfiguration, log: TunnelLog) {
     let before = limits.before == limits.now ? "" : ", raised from \(limits.before)"
     log.log("descriptors: at most \(limits.now)\(before)", level: .info)
     if let shortage = configuration.descriptorShortage(DescriptorReserve.process.budget) {
@@ -56,22 +56,22 @@ private func note(_ limits: (before: Int, now: Int), for configuration: GatewayC
     }
 }
 
-/// Options of a bridge about the process itself.
+/// Process options of a bridge.
 struct ProcessOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("Form of log lines: text or json. (default: text)", valueName: "format"))
+    @Option(help: ArgumentHelp("Log format: text or json. (default: text)", valueName: "format"))
     var logFormat: String?
 
     @Option(
         help: ArgumentHelp(
-            "Least severe entry to log: trace, debug, info, notice, warning, error or critical. (default: info)",
+            "Minimum log level: trace, debug, info, notice, warning, error or critical. (default: info)",
             valueName: "level"))
     var logLevel: String?
 
-    @Flag(help: "Print nothing on standard output, and log errors only unless --log-level says otherwise.")
+    @Flag(help: "Print nothing on standard output, and log errors only unless --log-level is given.")
     var quiet = false
 
     @Flag(
-        help: "End with exit code 69 unless the target can be reached at start, TLS and opening handshake included.")
+        help: "Exit with 69 unless the target can be reached at start, including TLS and opening handshake.")
     var requireTarget = false
 
     var options: [BridgeRequest.Option] {
@@ -80,9 +80,9 @@ struct ProcessOptions: ParsableArguments {
     }
 }
 
-/// The signals that steer the process, as a sequence of wishes.
+/// Signals that stop or reload the process, as an asynchronous sequence.
 struct ProcessSignals {
-    enum Wish: Sendable {
+    enum Event: Sendable {
         case stop
         case reload
 
@@ -91,36 +91,36 @@ struct ProcessSignals {
         }
     }
 
-    /// Exit code of an end that does not wait for anything: interrupted.
+    /// Exit code after an immediate exit by signal.
     static let interrupted: Int32 = 130
-    /// More than two say nothing new.
-    private static let kept = 2
+    /// A third signal exits the process anyway.
+    private static let bufferLimit = 2
 
-    let wishes: AsyncStream<Wish>
+    let events: AsyncStream<Event>
 
-    /// From here on these signals no longer end the process by themselves. It ends all the same, with `interrupted`: one
-    /// second after a second signal, at a third, and when `patience` is over after the first.
-    /// - Parameter patience: `nil` leaves it to a second signal.
+    /// Takes over SIGTERM, SIGINT and SIGHUP. The process still exits with `interrupted` one second after a second signal,
+    /// at a third signal, and when `patience` has passed after the first.
+    /// - Parameter patience: `nil` waits for a second signal.
     init(patience: Duration?) throws(StartFailure) {
-        // A reader of our output that goes away is no reason to end.
+        // Writing to a closed pipe must not end the process.
         signal(SIGPIPE, SIG_IGN)
-        let (wishes, heard) = AsyncStream.makeStream(of: Wish.self, bufferingPolicy: .bufferingOldest(Self.kept))
-        self.wishes = wishes
+        let (events, continuation) = AsyncStream.makeStream(of: Event.self, bufferingPolicy: .bufferingOldest(Self.bufferLimit))
+        self.events = events
         do throws(SystemError) {
             SignalWatch.set(patience: patience)
             try SignalWatch.take(
                 ending: [SIGTERM, SIGINT, SIGHUP], others: [], exitCode: Self.interrupted)
-            try SignalWatch.hear { heard.yield(Wish($0)) }
+            try SignalWatch.hear { continuation.yield(Event($0)) }
         } catch {
-            throw StartFailure.refusedBySystem("\(error)")
+            throw StartFailure.system("\(error)")
         }
     }
 }
 
-/// The process's main thread as a task executor, lent to a gateway's first loop as soon as there is one.
+/// The process's main thread as a task executor, lent to a gateway's first loop once it is started.
 ///
-/// A gateway of one loop then has no other thread, and in a process with one thread system calls cost less. Long work
-/// must not run here then: the loop would stand still.
+/// A gateway with one loop then has no other thread, and system calls cost less in a process with one thread. Blocking
+/// work must not run here, because it would block the loop.
 final class MainThread: TaskExecutor, Sendable {
     static let shared = MainThread()
 
@@ -151,19 +151,19 @@ final class MainThread: TaskExecutor, Sendable {
         loop.execute(body)
     }
 
-    /// Lends the thread to `loop` until that is stopped, as soon as what runs on it now waits for something.
+    /// Runs `loop` on this thread until the loop is stopped, as soon as the current job suspends.
     func lend(to loop: Loop) {
         self.perform {
             loop.run()
             self.state.withLock { $0.loop = nil }
-            // One turn more for what it was given meanwhile, which must not wait for anything.
+            // One more turn for jobs that were enqueued on the loop meanwhile; they must not block.
             loop.execute {}
             loop.turn()
         }
         self.state.withLock { $0.loop = loop }
     }
 
-    /// Called once, by the thread itself.
+    /// Runs jobs on the calling thread. Called once, by the main thread.
     func serve() -> Never {
         while true {
             self.wake.wait()

@@ -2,18 +2,18 @@ import ArgumentParser
 import GatewayConfiguration
 import GatewayCore
 
-/// `sluice serve`: the service.
+/// `sluice serve`: runs the gateway as a service.
 struct ServeCommand: GatewayCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve",
         abstract: "Run the gateway with a configuration file, or with the built-in configuration.",
         discussion: """
-            Without --config it listens on ws://127.0.0.1:8080 with /echo, which sends every message back, and /chat/{room}, which \
-            sends every message to everyone else in the room.
+            Without --config, it listens on ws://127.0.0.1:8080 with /echo, which sends every message back, and /chat/{room}, which \
+            sends every message to all other clients in the room.
 
-            SIGTERM and SIGINT drain: nothing more is accepted, WebSocket peers are closed with 1001, and after the drain timeout \
-            the rest is cut; a second signal ends at once. SIGHUP reads the file again and touches only what changed; a file with \
-            a problem changes nothing.
+            SIGTERM and SIGINT drain: listeners are closed, WebSocket peers are closed with 1001, and connections still open after \
+            the drain timeout are reset; a second signal exits at once. SIGHUP reloads the file and applies only what changed; \
+            a file with problems changes nothing.
 
             EXAMPLES
               sluice serve
@@ -21,10 +21,10 @@ struct ServeCommand: GatewayCommand {
 
             EXIT CODES
               0   drained after a signal
-              64  wrong usage
-              70  a fault of sluice itself
-              71  the system refused something at start, like an address in use
-              78  a problem in the configuration or the files it names
+              64  invalid command line
+              70  internal error
+              71  system error at start, like an address in use
+              78  invalid configuration, or a file that it names is invalid
             """)
 
     @Option(
@@ -32,17 +32,17 @@ struct ServeCommand: GatewayCommand {
     var config: String?
 
     @Option(
-        help: ArgumentHelp("Form of log lines: text or json. Wins over the file's log-format.", valueName: "format"))
+        help: ArgumentHelp("Log format: text or json. Overrides log-format of the file.", valueName: "format"))
     var logFormat: LogSettings.Format?
 
     @Option(
         help: ArgumentHelp(
-            "Least severe entry to log: trace, debug, info, notice, warning, error or critical. Wins over the file's log-level.",
+            "Minimum log level: trace, debug, info, notice, warning, error or critical. Overrides log-level of the file.",
             valueName: "level"))
     var logLevel: LogSettings.Level?
 
     func run() async throws {
-        try await Ending.reporting {
+        try await ErrorReporter.reporting {
             let overrides = LogOverrides(format: self.logFormat, level: self.logLevel)
             let located = try self.config.map { try ConfigurationFile.load($0) } ?? .builtIn()
             let source = self.config.map { ConfigurationSource.file($0, overrides: overrides) } ?? .builtIn(overrides)
@@ -51,7 +51,7 @@ struct ServeCommand: GatewayCommand {
     }
 }
 
-/// Log settings given on the command line, which win over the file's.
+/// Log settings of the command line, which override those of the file.
 struct LogOverrides: Sendable, Equatable {
     var format: LogSettings.Format?
     var level: LogSettings.Level?

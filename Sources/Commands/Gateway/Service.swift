@@ -6,9 +6,9 @@ import GatewayCore
 import StreamTransport
 import Synchronization
 
-/// The process's life after it came up: reloads and the end.
+/// Handles signals of a running gateway: reloads, drain and exit.
 struct Service {
-    /// So long a stop waits for a reload under way, which may hang on a file.
+    /// How long a stop waits for a running reload, which may block on a file.
     private static let reloadPatience = Duration.seconds(3)
 
     let gateway: Gateway
@@ -19,7 +19,7 @@ struct Service {
     let watchdog: Watchdog
     let events: ServiceEvents
 
-    private struct Phase {
+    private struct State {
         var isReloading = false
         /// Another reload was requested during a reload.
         var reloadsAgain = false
@@ -28,40 +28,40 @@ struct Service {
     }
 
     /// Returns when the gateway has drained, or at a second signal.
-    func live() async {
-        GatewaySignals.allow(drain: self.gateway.drainTimeout)
-        var phase = Phase()
+    func run() async {
+        GatewaySignals.setDeadline(drain: self.gateway.drainTimeout)
+        var state = State()
         for await _ in self.events.changes {
             while let event = self.events.take() {
-                guard await self.act(upon: event, &phase) else { return }
+                guard await self.handle(event, &state) else { return }
             }
         }
     }
 
     /// - Returns: whether the service continues.
-    private func act(upon event: ServiceEvents.Event, _ phase: inout Phase) async -> Bool {
+    private func handle(_ event: ServiceEvents.Event, _ state: inout State) async -> Bool {
         switch event {
         case .reload:
-            self.beginReload(&phase)
+            self.beginReload(&state)
         case .reloaded:
-            phase.isReloading = false
-            if phase.isStopping { self.beginDrain(&phase) } else { self.endReload(&phase) }
-        case .stop where phase.isStopping:
-            // A second signal: no more patience.
+            state.isReloading = false
+            if state.isStopping { self.beginDrain(&state) } else { self.endReload(&state) }
+        case .stop where state.isStopping:
+            // A second signal aborts the drain.
             await self.gateway.abandon()
             return false
         case .stop:
-            phase.isStopping = true
-            self.watchdog.tell("STOPPING=1\nSTATUS=draining")
+            state.isStopping = true
+            self.watchdog.notify("STOPPING=1\nSTATUS=draining")
             self.log.log(self.gateway.drainDescription)
             self.control?.phase = .draining
-            if phase.isReloading {
+            if state.isReloading {
                 self.add(.reloadTooSlow, after: Self.reloadPatience)
             } else {
-                self.beginDrain(&phase)
+                self.beginDrain(&state)
             }
         case .reloadTooSlow:
-            self.beginDrain(&phase)
+            self.beginDrain(&state)
         case .drained:
             return false
         }
@@ -75,9 +75,9 @@ struct Service {
         }
     }
 
-    private func beginDrain(_ phase: inout Phase) {
-        guard !phase.isDraining else { return }
-        phase.isDraining = true
+    private func beginDrain(_ state: inout State) {
+        guard !state.isDraining else { return }
+        state.isDraining = true
         Task {
             await self.gateway.drain()
             self.events.add(.drained)
@@ -86,59 +86,59 @@ struct Service {
 
     // MARK: Reloading
 
-    private func beginReload(_ phase: inout Phase) {
-        guard !phase.isStopping else { return }
-        guard !phase.isReloading else {
-            phase.reloadsAgain = true
+    private func beginReload(_ state: inout State) {
+        guard !state.isStopping else { return }
+        guard !state.isReloading else {
+            state.reloadsAgain = true
             return
         }
-        phase.isReloading = true
-        // Files are read and checked meanwhile, and the first loop has work of its own.
+        state.isReloading = true
+        // Off the first loop's thread: reading and checking files blocks.
         Task.detached {
             await self.reload()
             self.events.add(.reloaded)
         }
     }
 
-    private func endReload(_ phase: inout Phase) {
-        GatewaySignals.allow(drain: self.gateway.drainTimeout)
-        self.watchdog.tell("READY=1")
-        guard phase.reloadsAgain else { return }
-        phase.reloadsAgain = false
-        self.beginReload(&phase)
+    private func endReload(_ state: inout State) {
+        GatewaySignals.setDeadline(drain: self.gateway.drainTimeout)
+        self.watchdog.notify("READY=1")
+        guard state.reloadsAgain else { return }
+        state.reloadsAgain = false
+        self.beginReload(&state)
     }
 
-    /// A file with a problem changes nothing: the service continues with its configuration.
+    /// Reloads the file. If it has problems, the current configuration stays in use.
     private func reload() async {
         guard case .file(let path, _) = self.source else {
-            return self.log.log("nothing to reload: no file")
+            return self.log.log("nothing to reload: running without a configuration file")
         }
-        self.watchdog.tell(ServiceSupervisor.reloading)
+        self.watchdog.notify(ServiceSupervisor.reloading)
         switch await self.configuration.reload() {
         case .success: self.log.log("reloaded \(path)")
         case .failure(let refusal):
-            self.log.log("not reloaded, still running with the former configuration: \(refusal)", level: .error)
+            self.log.log("not reloaded, still running with the previous configuration: \(refusal)", level: .error)
         }
     }
 }
 
-/// Events of the service that were not handled yet.
+/// Queue of events that the service has to handle.
 ///
-/// Bounded: at most one event of each kind waits, and two stops; more of a kind add nothing. Callable from any thread.
+/// Bounded: at most two stops and one of each other event are queued; further ones are dropped. Callable from any thread.
 final class ServiceEvents: Sendable {
     enum Event {
         case reload
         case reloaded
         case stop
-        /// A stop does not wait for the reload under way any longer.
+        /// `reloadPatience` has passed since the stop.
         case reloadTooSlow
-        /// Draining is over.
+        /// The drain is complete.
         case drained
     }
 
     private let waiting = Mutex<[Event]>([])
     private let added: AsyncStream<Void>.Continuation
-    /// An element whenever there may be something to take.
+    /// Yields an element whenever events may be queued.
     let changes: AsyncStream<Void>
 
     init() {
@@ -153,11 +153,11 @@ final class ServiceEvents: Sendable {
         self.added.yield()
     }
 
-    func add(_ wish: ProcessSignals.Wish) {
-        self.add(wish == .reload ? Event.reload : Event.stop)
+    func add(_ signal: ProcessSignals.Event) {
+        self.add(signal == .reload ? Event.reload : Event.stop)
     }
 
-    /// Stops first: nothing is worth putting them off.
+    /// - Returns: the next event; stops precede all others.
     func take() -> Event? {
         self.waiting.withLock { waiting in
             guard let place = waiting.firstIndex(of: .stop) ?? waiting.indices.first else { return nil }
@@ -173,32 +173,32 @@ struct GatewayStart {
     let running: RunningConfiguration
     let control: ControlServer?
 
-    /// Starts loops, listeners and the control plane, and prints where they are unless it is to be quiet.
+    /// Starts loops, listeners and the control plane, and prints their addresses unless the source is quiet.
     /// - Parameters:
-    ///   - configuration: what `located` holds, with what the command line has changed in it.
-    ///   - heard: is called with what the signals wish, on the first loop.
-    /// - Throws: `SystemError`, `GatewayPlanError`, or what a required target said.
+    ///   - configuration: that of `located` with the command line's overrides.
+    ///   - handler: called with each signal, on the first loop.
+    /// - Throws: `SystemError`, `GatewayPlanError`, or `StartFailure` for a required target.
     init(
         _ located: LocatedConfiguration, _ configuration: GatewayConfiguration, source: ConfigurationSource,
         log: TunnelLog,
-        _ heard: @escaping @Sendable (ProcessSignals.Wish) -> Void
+        _ handler: @escaping @Sendable (ProcessSignals.Event) -> Void
     ) async throws {
         let passed = ServiceSupervisor.takeListeningDescriptors().map {
             ActivatedSocket(name: $0.name, descriptor: $0.descriptor)
         }
         self.group = try LoopGroup(count: configuration.loops ?? Machine.cores, lend: MainThread.shared.lend)
         let loops = self.group.loops
-        try await GatewaySignals.hear(on: loops[0], heard)
+        try await GatewaySignals.observe(on: loops[0], handler)
         self.gateway = Gateway(loops: loops, log: log, configuration: configuration, passedSockets: passed)
         let plan = try GatewayPlan(configuration)
         if source.requiresTarget { try await TargetProbe(loop: loops[0]).requireAll(of: plan) }
-        let places = try await self.gateway.start(plan)
+        let bound = try await self.gateway.start(plan)
         self.running = RunningConfiguration(
             located, gateway: self.gateway, terms: ConfigurationFile.terms(of: source))
-        let (server, place) = try await Self.startControl(
+        let (server, address) = try await Self.startControl(
             configuration.control, gateway: self.gateway, configuration: self.running, log: log)
         self.control = server
-        if !source.isQuiet { Announcement.print(places, configuration, source: source, control: place) }
+        if !source.isQuiet { Announcement.print(bound, configuration, source: source, control: address) }
     }
 
     /// Starts the configured control plane.
@@ -211,48 +211,48 @@ struct GatewayStart {
         let server = try ControlServer(
             settings, gateway: gateway, configuration: configuration, log: log, version: Version.text)
         if !settings.isLocal, settings.tls == nil {
-            log.log("control plane without TLS: whoever is on the way can read its tokens", level: .warning)
+            log.log("control plane without TLS: tokens are sent in plaintext", level: .warning)
         }
         do throws(GatewayPlanError) {
             return (server, try await server.start())
         } catch {
             await server.stop()
             guard !settings.isExplicit else { throw error }
-            log.log("without a control plane: \(error.description); give control.address another one", level: .warning)
+            log.log("running without a control plane: \(error.description); set control.address to another address", level: .warning)
             return (nil, nil)
         }
     }
 }
 
-/// The signals that steer a gateway, heard by one of its loops. That they end the process in the end depends on no loop.
+/// Signals of a gateway, delivered on one of its loops. The final exit by a signal's deadline does not depend on a loop.
 enum GatewaySignals {
-    /// From the first signal to the end at the latest, while the gateway starts.
+    /// Time from a signal until the process exits at the latest, while the gateway starts.
     private static let startPatience = Duration.seconds(5)
-    /// Time after the drain: the control plane's last responses, the transfers' end, the log.
+    /// Additional time after the drain for the control plane's last responses, transfers, and the log.
     private static let grace = Duration.seconds(15)
 
-    /// From here on these signals do not end the process by themselves; they wait to be heard. Before any thread is started.
-    /// - Throws: `SystemError` when there are not enough descriptors.
-    static func hold() throws(SystemError) {
-        // A reader of our output that goes away is no reason to end.
+    /// Takes over the signals, which are pending until `observe`. Must be called before any thread is started.
+    /// - Throws: `SystemError` if no descriptors are available.
+    static func block() throws(SystemError) {
+        // Writing to a closed pipe must not end the process.
         signal(SIGPIPE, SIG_IGN)
         SignalWatch.set(patience: self.startPatience)
         try SignalWatch.take(ending: [SIGTERM, SIGINT], others: [SIGHUP], exitCode: 0)
     }
 
-    /// The gateway is up: the end may take so long from the signal on.
-    static func allow(drain timeout: Duration) {
+    /// Sets the exit deadline after a signal to the drain timeout plus `grace`.
+    static func setDeadline(drain timeout: Duration) {
         SignalWatch.set(patience: timeout + self.grace)
     }
 
-    /// Calls `heard` on `loop` with what the signals wish, those too that came since they are held.
-    static func hear(
-        on loop: Loop, _ heard: @escaping @Sendable (ProcessSignals.Wish) -> Void
+    /// Calls `handler` on `loop` for each signal, including pending ones.
+    static func observe(
+        on loop: Loop, _ handler: @escaping @Sendable (ProcessSignals.Event) -> Void
     ) async throws(SystemError) {
         let error: SystemError? = await withCheckedContinuation { answer in
             loop.execute {
                 do throws(SystemError) {
-                    _ = try SignalWatch(on: loop) { heard(ProcessSignals.Wish($0)) }
+                    _ = try SignalWatch(on: loop) { handler(ProcessSignals.Event($0)) }
                     answer.resume(returning: nil)
                 } catch {
                     answer.resume(returning: error)
@@ -266,20 +266,20 @@ enum GatewaySignals {
 /// A command that runs a gateway until a signal ends it.
 protocol GatewayCommand: AsyncParsableCommand {}
 
-/// Output of the process once it is ready.
+/// Output of the gateway once it is ready.
 private enum Announcement {
     static func print(
-        _ places: [Gateway.Place], _ configuration: GatewayConfiguration, source: ConfigurationSource, control: String?
+        _ bound: [Gateway.Place], _ configuration: GatewayConfiguration, source: ConfigurationSource, control: String?
     ) {
-        var lines = places.map { "listening on \(Self.url($0, configuration))" }
+        var lines = bound.map { "listening on \(Self.url($0, configuration))" }
         if let control { lines.append("control on \(control)") }
-        if case .builtIn = source, let web = places.first { lines += Self.firstSteps(web) }
+        if case .builtIn = source, let web = bound.first { lines += Self.firstSteps(web) }
         lines.append("ready")
-        // In one write, so that a reader that waits for a line never sees half of it.
+        // In one write, so that readers never see a partial line.
         ProcessOutput.print(lines.joined(separator: "\n") + "\n")
     }
 
-    /// Includes the path if there is only one, so that the URL can be used directly.
+    /// URL of a listener. Includes the path if the listener serves only one, so that the URL can be used directly.
     private static func url(_ place: Gateway.Place, _ configuration: GatewayConfiguration) -> String {
         let kind = place.listener.kind
         let paths = configuration.routes.filter { configuration.serves($0, on: place.listener) }.compactMap(\.path)
@@ -290,7 +290,7 @@ private enum Announcement {
         }
     }
 
-    /// Works from the folder the process was started in, with what a machine has anyway before what must be installed.
+    /// Example commands for the built-in configuration.
     private static func firstSteps(_ web: Gateway.Place) -> [String] {
         let program = CommandLine.arguments.first ?? "sluice"
         return [
@@ -307,31 +307,31 @@ private enum Announcement {
     }
 }
 
-/// Why the gateway did not come up; thrown by `run`.
+/// Why the gateway, or the loop of a client, failed to start.
 enum StartFailure: Error, CustomStringConvertible {
-    /// `--require-target`, and no endpoint answered.
+    /// `--require-target` was given and no endpoint can be reached.
     case targetUnavailable(String)
-    /// A listener could not be bound, or the system refused something else.
-    case refusedBySystem(String)
+    /// A listener cannot be bound, or another system call failed.
+    case system(String)
 
     var description: String {
         switch self {
-        case .targetUnavailable(let reason), .refusedBySystem(let reason): reason
+        case .targetUnavailable(let reason), .system(let reason): reason
         }
     }
 
     var exitCode: ExitCode {
         switch self {
         case .targetUnavailable: ExitStatus.unavailable
-        case .refusedBySystem: ExitStatus.systemFault
+        case .system: ExitStatus.systemError
         }
     }
 }
 
 /// Reports the state of the process and that it is alive to the service manager (sd_watchdog_enabled(3)).
 ///
-/// Never waits for the service manager. A state that it does not accept is sent again with the next tick: the
-/// watchdog's if there is one, else one of `retryPause`.
+/// Never blocks. A notification that cannot be sent is retried with the next watchdog report, or after `retryPause`
+/// without a watchdog.
 struct Watchdog: Sendable {
     /// Minimum interval between two messages, whatever the service manager requests.
     private static let shortestPause = Duration.milliseconds(10)
@@ -341,12 +341,12 @@ struct Watchdog: Sendable {
 
     init(log: TunnelLog) {
         self.notifier = ServiceNotifier(complain: { error in
-            log.log("the service manager does not take notifications: \(error)", level: .warning)
+            log.log("cannot notify the service manager: \(error)", level: .warning)
         })
     }
 
-    /// Says what the service does now, such as `STOPPING=1`.
-    func tell(_ state: String) {
+    /// Reports a state, like `STOPPING=1`.
+    func notify(_ state: String) {
         guard !self.notifier.tell(state), ServiceSupervisor.watchdogLimit == nil else { return }
         Task { await self.retry() }
     }
@@ -359,10 +359,10 @@ struct Watchdog: Sendable {
     /// stop, and the service manager restarts the process.
     /// - Returns: the reporting task; `nil` if the service manager requests no reports.
     func start(_ loops: [Loop]) -> Task<Void, Never>? {
-        ServiceSupervisor.watchdogLimit.map { limit in Task { await self.feed(loops, within: limit) } }
+        ServiceSupervisor.watchdogLimit.map { limit in Task { await self.report(loops, within: limit) } }
     }
 
-    private func feed(_ loops: [Loop], within limit: Duration) async {
+    private func report(_ loops: [Loop], within limit: Duration) async {
         while !Task.isCancelled {
             for loop in loops {
                 await withCheckedContinuation { answer in loop.execute { answer.resume() } }

@@ -2,51 +2,54 @@ import ArgumentParser
 import GatewayConfiguration
 import GatewayCore
 
-/// How the process ends, by sysexits(3).
+/// Exit codes, as in sysexits(3).
 enum ExitStatus {
     /// Invalid command line.
     static let usage = ExitCode(64)
-    /// The target was required and cannot be reached.
+    /// A required target, or the control plane, cannot be reached.
     static let unavailable = ExitCode(69)
-    /// A fault of ours.
-    static let internalFault = ExitCode(70)
-    /// The system refused a socket, a thread or the like at start.
-    static let systemFault = ExitCode(71)
-    /// The configuration, or a file that it names, is not right.
+    /// An internal error.
+    static let internalError = ExitCode(70)
+    /// The system refused a socket, a thread or another resource at start.
+    static let systemError = ExitCode(71)
+    /// The configuration, or a file that it names, is invalid.
     static let configuration = ExitCode(78)
 }
 
-/// Turns what a command threw into lines on standard error and an exit code.
-enum Ending {
-    /// Runs `body`.
+/// Prints errors of commands on standard error and maps them to exit codes.
+enum ErrorReporter {
+    /// Runs `body`, and prints any error it throws.
     ///
-    /// - Parameter typed: the code for problems of a configuration: the usage code where it was typed, not written in
-    /// a file.
+    /// - Parameter code: exit code for problems of a configuration: `usage` if it was given as options, not in a file.
+    /// - Throws: `ExitCode` only.
     static func reporting<Result>(
-        problemsAs typed: ExitCode = ExitStatus.configuration, _ body: () async throws -> Result
+        problemsAs code: ExitCode = ExitStatus.configuration, _ body: () async throws -> Result
     ) async throws -> Result {
         do {
             return try await body()
         } catch let exit as ExitCode {
             throw exit
+        } catch let problems as UsageProblems {
+            self.print("\(problems)")
+            throw ExitStatus.usage
         } catch let problems as ConfigurationProblems {
-            self.say("\(problems)")
-            throw typed
-        } catch let files as UnreadableFiles {
-            self.say("\(files)")
+            self.print("\(problems)")
+            throw code
+        } catch let files as UnusableFiles {
+            self.print("\(files)")
             throw ExitStatus.configuration
         } catch let failure as StartFailure {
-            self.say("sluice: \(failure)")
+            self.print("sluice: \(failure)")
             throw failure.exitCode
         } catch {
-            self.say("sluice: internal fault: \(error)")
-            throw ExitStatus.internalFault
+            self.print("sluice: internal error: \(error)")
+            throw ExitStatus.internalError
         }
     }
 
     /// Writes lines to standard error.
-    static func say(_ text: String) {
-        ProcessOutput.say(text + "\n")
+    static func print(_ text: String) {
+        ProcessOutput.printError(text + "\n")
     }
 }
 

@@ -1,16 +1,16 @@
 import ControlAPI
 
-/// A list of connections, page by page.
+/// Query for connections, read page by page.
 package struct ConnectionListing: Sendable, Equatable {
-    /// Most that one page has.
+    /// Maximum number of connections per page.
     package static let pageLimit = 1000
 
     package var selection: ConnectionSelection
-    /// As the interface has it; `nil`: by id.
+    /// Sort key of the REST interface; `nil` sorts by ID.
     package var sort: String?
-    /// Names of members with commas between them; `nil`: all.
+    /// Comma-separated names of members; `nil` means all.
     package var fields: String?
-    /// `nil`: all that there are.
+    /// Maximum number of connections; `nil` means all.
     package var limit: Int?
 
     package init(
@@ -22,7 +22,7 @@ package struct ConnectionListing: Sendable, Equatable {
         self.limit = limit
     }
 
-    /// For at most `count` connections.
+    /// Request for the first page, with at most `count` connections.
     package func request(count: Int) -> ControlRequest {
         var parameters = self.selection.parameters
         if let sort { parameters.append(ControlRequest.Parameter("sort", sort)) }
@@ -32,26 +32,26 @@ package struct ConnectionListing: Sendable, Equatable {
     }
 
     package func pages(of session: ControlSession) -> Pages {
-        Pages(session: session, next: self.request(count: self.limit ?? Self.pageLimit), rest: self.limit ?? .max)
+        Pages(session: session, next: self.request(count: self.limit ?? Self.pageLimit), remaining: self.limit ?? .max)
     }
 
-    /// Reads one page after the other.
+    /// Reads pages one after the other.
     package struct Pages {
         let session: ControlSession
         var next: ControlRequest?
-        var rest: Int
+        var remaining: Int
 
-        /// - Returns: `nil` behind the last one.
+        /// - Returns: `nil` after the last page.
         package mutating func next() async throws(ControlFailure) -> (ControlResponse, ConnectionPage)? {
-            guard let request = self.next, self.rest > 0 else { return nil }
+            guard let request = self.next, self.remaining > 0 else { return nil }
             let answer = try await self.session.send(request)
             let page = try answer.decoded(ConnectionPage.self)
-            self.rest -= page.items.count
-            self.next = page.next.map { ControlRequest(.get, Self.bounded($0, count: self.rest)) }
+            self.remaining -= page.items.count
+            self.next = page.next.map { ControlRequest(.get, Self.bounded($0, count: self.remaining)) }
             return (answer, page)
         }
 
-        /// The way to the next page, with no more on it than is still wanted.
+        /// Path of the next page, with its limit reduced to `count`.
         package static func bounded(_ path: String, count: Int) -> String {
             guard let mark = path.firstIndex(of: "?") else { return path }
             let query = path[path.index(after: mark)...].split(separator: "&").map { piece in
@@ -84,7 +84,7 @@ package struct ConnectionSelection: Sendable, Equatable {
 
     package var isEmpty: Bool { self == ConnectionSelection() }
 
-    /// As the query of a request.
+    /// Query parameters.
     package var parameters: [ControlRequest.Parameter] {
         let lists = [
             ("id", self.ids), ("kind", self.kinds.map(Self.kind)), ("state", self.states), ("listener", self.listeners),
@@ -99,12 +99,12 @@ package struct ConnectionSelection: Sendable, Equatable {
             + (self.isStalled ? [ControlRequest.Parameter("stalled", "true")] : [])
     }
 
-    /// Tables show a WebSocket as `ws`.
+    /// Accepts `ws`, as tables show a WebSocket.
     private static func kind(_ text: String) -> String {
         ["ws", "websocket"].contains(text.lowercased()) ? "webSocket" : text
     }
 
-    /// The interface writes a label with a colon, since its names have none.
+    /// The REST interface separates name and value with a colon, which label names cannot contain.
     private static func label(_ text: String) -> String {
         guard let mark = text.firstIndex(of: "=") else { return text }
         return "\(text[..<mark]):\(text[text.index(after: mark)...])"
@@ -115,16 +115,16 @@ package struct ConnectionSelection: Sendable, Equatable {
     }
 }
 
-/// Paths of the resource that is every connection.
+/// Paths of connections in the REST interface.
 package enum ConnectionPath {
     package static let all = "/v1/connections"
 
-    package static func one(_ id: String) -> String {
+    package static func connection(_ id: String) -> String {
         "\(self.all)/\(ControlRequest.segment(id))"
     }
 
-    /// - Parameter verb: as `send`.
-    package static func verb(_ verb: String, _ id: String) -> String {
-        "\(self.one(id)):\(verb)"
+    /// - Parameter action: custom method, like `send`.
+    package static func action(_ action: String, _ id: String) -> String {
+        "\(self.connection(id)):\(action)"
     }
 }

@@ -3,18 +3,18 @@ import URLLoading
 
 /// Credentials for a control plane, and how to verify it.
 package struct ControlAccess: Sendable {
-    /// A bearer token (RFC 6750); `nil`: none is sent.
+    /// Bearer token (RFC 6750); `nil` sends none.
     package var token: String?
-    /// PEM: trusted in place of the system's roots.
+    /// CA certificates (PEM) to trust instead of the system's.
     package var authorities: [UInt8]?
-    /// To be shown to a control plane that asks for a certificate.
+    /// Client certificate, sent if the control plane requests one.
     package var identity: ClientIdentity?
-    /// Any certificate is taken.
+    /// Skips verification of the control plane's certificate.
     package var isInsecure = false
 
     package init() {}
 
-    /// Whether a token can be a header's value (RFC 6750 §2.1).
+    /// Whether `text` is a valid bearer token (RFC 6750 §2.1).
     package static func isToken(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.count <= 4096
             && text.utf8.allSatisfy { byte in
@@ -26,19 +26,19 @@ package struct ControlAccess: Sendable {
     }
 }
 
-/// Where a control plane is reached: `HOST[:PORT]`, `http://HOST[:PORT]`, `https://HOST[:PORT]`, `unix:///PATH` or just
-/// the path of a socket.
+/// Address of a control plane: `HOST[:PORT]`, `http://HOST[:PORT]`, `https://HOST[:PORT]`, `unix:///PATH` or the path of a
+/// Unix socket.
 package struct ControlAddress: Sendable, Equatable, CustomStringConvertible {
     /// Default address of `sluice serve`.
-    package static let standard = "127.0.0.1:8081"
+    package static let defaultAddress = "127.0.0.1:8081"
     /// Forms accepted by `init`, for help texts.
     package static let forms = "HOST[:PORT], http://HOST[:PORT], https://HOST[:PORT] or unix:///SOCKET"
-    private static let standardPort = 8081
+    private static let defaultPort = 8081
 
     package let description: String
     /// Scheme, host and port.
     package let root: URL
-    /// Of a Unix socket, in place of host and port.
+    /// Path of the Unix socket to connect to; `nil` uses the host and port of `root`.
     package let socketPath: String?
 
     /// - Returns: `nil` for any other form.
@@ -56,11 +56,11 @@ package struct ControlAddress: Sendable, Equatable, CustomStringConvertible {
         guard var parts = URLComponents(string: whole), let scheme = parts.scheme?.lowercased(),
             scheme == "http" || scheme == "https", let host = parts.host, !host.isEmpty,
             parts.path.isEmpty || parts.path == "/", parts.query == nil, parts.fragment == nil, parts.user == nil,
-            parts.password == nil, (1...65535).contains(parts.port ?? Self.standardPort)
+            parts.password == nil, (1...65535).contains(parts.port ?? Self.defaultPort)
         else { return nil }
         parts.scheme = scheme
         parts.path = ""
-        parts.port = parts.port ?? Self.standardPort
+        parts.port = parts.port ?? Self.defaultPort
         guard let root = parts.url else { return nil }
         self.description = root.absoluteString
         self.root = root

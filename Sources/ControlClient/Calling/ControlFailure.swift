@@ -2,37 +2,37 @@ import ControlAPI
 import Foundation
 import URLLoading
 
-/// Why something was not done, with the next thing to try.
+/// Why a request to a control plane failed, and what to do about it.
 package struct ControlFailure: Error, Sendable, Equatable {
-    package enum Kind: String, Sendable, CaseIterable {
-        /// A value that was given is not valid: 400, 422 and the like. Wrong usage, as what the command line refuses itself.
-        case wrongRequest = "wrong-request"
-        /// A configuration, or a part of one, that is not right.
-        case wrongConfiguration = "wrong-configuration"
+    package enum Kind: Sendable, CaseIterable {
+        /// The gateway rejected a value: 400, 422 and other statuses below 500. Counts as invalid usage.
+        case invalidRequest
+        /// A configuration, or a part of one, is invalid.
+        case invalidConfiguration
         /// The gateway rejects the input's length or type: 413, 415.
-        case unsendableInput = "unsendable-input"
-        /// There is no such thing, or it is over: 404, 410.
-        case unknown
-        /// Not in the state in which it is: 409, 412, 428.
+        case unsendableInput
+        /// Not found, or already closed: 404, 410.
+        case notFound
+        /// Not possible in the current state: 409, 412, 428.
         case conflict
-        /// 401, 403, 421.
-        case notAllowed = "not-allowed"
-        /// It may be done later: 429, 503, 504.
-        case later
-        /// The gateway's peer refused or failed: 502.
+        /// Not authorized: 401, 403, 421.
+        case notAllowed
+        /// Temporarily unavailable: 429, 503, 504, or no response in time.
+        case unavailable
+        /// The remote server refused or failed: 502.
         case peer
-        /// The gateway's fault, or ours: 500.
-        case fault
-        /// No control plane answers.
-        case noConnection = "no-connection"
-        /// TLS with the control plane.
-        case secure
-        /// The server is no control plane, or of another version.
-        case nonsense
-        /// Cancelled by us.
+        /// Internal error of the gateway (500) or of this client.
+        case internalError
+        /// The control plane cannot be reached.
+        case noConnection
+        /// TLS with the control plane failed.
+        case tls
+        /// The server is not a control plane, or has an incompatible version.
+        case invalidResponse
+        /// Cancelled by this client.
         case cancelled
-        /// A timeout without data: not a failure.
-        case nothingCame = "nothing-came"
+        /// No data was received in time.
+        case receiveTimedOut
     }
 
     package let kind: Kind
@@ -40,7 +40,7 @@ package struct ControlFailure: Error, Sendable, Equatable {
     package let text: String
     /// What to do; empty if there is no advice.
     package let remedy: String
-    /// The problem document as it came.
+    /// The problem document as received.
     package var document: Data?
     package var problem: Problem?
 
@@ -54,13 +54,13 @@ package struct ControlFailure: Error, Sendable, Equatable {
 }
 
 extension ControlFailure {
-    /// An answer that is no success.
+    /// A response with a status outside 200 to 299.
     init(refused status: Int, _ headers: ControlHeaders, _ body: Data, at address: ControlAddress) {
         guard headers.mediaType == "application/problem+json",
             let problem = try? JSONDecoder().decode(Problem.self, from: body)
         else {
             if status == 503, let health = try? JSONDecoder().decode(ServiceHealth.self, from: body) {
-                self.init(.later, "the gateway is not well: \(health.status)", remedy: "its log says more")
+                self.init(.unavailable, "the gateway is not ready: \(health.status)", remedy: "see the gateway's log")
                 self.document = body
             } else {
                 self.init(foreign: status, at: address)
@@ -71,10 +71,10 @@ extension ControlFailure {
         self.document = body
     }
 
-    /// - Parameter retryAfter: seconds, as the server says them.
+    /// - Parameter retryAfter: value of `Retry-After` in seconds.
     package init(_ problem: Problem, retryAfter: String? = nil) {
         self.init(
-            problem.code == "invalid-configuration" ? .wrongConfiguration : Self.kind(problem.status),
+            problem.code == "invalid-configuration" ? .invalidConfiguration : Self.kind(problem.status),
             Self.text(problem), remedy: Self.remedy(problem, retryAfter: retryAfter))
         self.problem = problem
     }
@@ -82,17 +82,17 @@ extension ControlFailure {
     private static func kind(_ status: Int) -> Kind {
         switch status {
         case 401, 403, 421: .notAllowed
-        case 404, 410: .unknown
+        case 404, 410: .notFound
         case 409, 412, 428: .conflict
-        case 429, 503, 504: .later
+        case 429, 503, 504: .unavailable
         case 502: .peer
         case 413, 415: .unsendableInput
-        case 400..<500: .wrongRequest
-        default: .fault
+        case 400..<500: .invalidRequest
+        default: .internalError
         }
     }
 
-    /// Title, detail and where in the request.
+    /// Title, detail and position in the request.
     private static func text(_ problem: Problem) -> String {
         let detail = self.trimmed(problem.detail)
         let places = (problem.errors ?? []).map { field in
@@ -104,67 +104,68 @@ extension ControlFailure {
         return "\(problem.title): \(detail)\(place)"
     }
 
-    /// A sentence that something follows has no full stop.
+    /// Removes a full stop at the end.
     static func trimmed(_ text: String) -> String {
         text.hasSuffix(".") && !text.hasSuffix("..") ? String(text.dropLast()) : text
     }
 
     private static func remedy(_ problem: Problem, retryAfter: String?) -> String {
         switch (problem.status, problem.code) {
-        case (401, _): return "give a token with --token-file or SLUICE_TOKEN"
+        case (401, _): return "pass a token with --token-file or SLUICE_TOKEN"
         case (403, "path-not-allowed"):
-            return "name a file of the gateway's machine below a directory of control.transfers.directories"
-        // Their details already say what to do.
+            return "use a file on the gateway's machine below a directory of control.transfers.directories"
+        // The detail of these problems includes the remedy.
         case (403, "target-not-allowed"), (403, "credential-not-allowed"), (403, "cross-origin"): return ""
-        case (403, _): return "use a token with the scope that this needs"
-        case (404, "unknown-connection"): return "'sluice ls --state any' lists those that there are and were"
+        case (403, _): return "use a token with the required scope"
+        case (404, "unknown-connection"): return "'sluice ls --state any' lists open and closed connections"
         case (404, "unknown-listener"), (404, "unknown-route"), (404, "unknown-upstream"):
-            return "'sluice \(problem.code.dropFirst("unknown-".count))s' lists those that there are"
-        case (404, "unknown-transfer"): return "begin it anew, without --resume"
-        case (404, "unknown-drain"): return "look at 'sluice events --type drainEnded --after 0'"
-        case (409, "not-a-stream"), (409, "not-a-websocket"): return "'sluice ls' shows of which kind each is"
-        case (409, "file-exists"): return "--overwrite replaces it"
-        case (409, "body-gone"): return "send the file with 'sluice put FILE URL'"
+            return "'sluice \(problem.code.dropFirst("unknown-".count))s' lists the known names"
+        case (404, "unknown-transfer"): return "start a new transfer without --resume"
+        case (404, "unknown-drain"): return "'sluice events --type drainEnded --after 0' lists finished drains"
+        case (409, "not-a-stream"), (409, "not-a-websocket"): return "'sluice ls' shows the kind of each connection"
+        case (409, "file-exists"): return "use --overwrite to replace it"
+        case (409, "body-gone"): return "upload the file with 'sluice put FILE URL'"
         case (410, _) where problem.connection?.id != nil:
-            return "'sluice show \(problem.connection?.id ?? "")' tells how it ended"
-        case (412, _), (428, _): return "somebody else changed it: look at it again, and repeat the change"
-        case (500, _): return "the gateway's log says more"
+            return "'sluice show \(problem.connection?.id ?? "")' shows the reason"
+        case (412, _), (428, _): return "it was changed concurrently: check it and repeat the change"
+        case (500, _): return "see the gateway's log"
         default: break
         }
         guard problem.retryable else { return "" }
-        return retryAfter.map { "try again in \($0) s" } ?? "it may succeed when it is tried again"
+        return retryAfter.map { "try again in \($0) s" } ?? "try again"
     }
 
-    /// Something answered that is no control plane.
+    /// The server is not a control plane.
+    /// - Parameter status: HTTP status; 0 for a response that is not HTTP.
     init(foreign status: Int, at address: ControlAddress) {
         self.init(
-            .nonsense, "what answers at \(address) is no control plane\(status > 0 ? " (status \(status))" : "")",
-            remedy: "name the address that 'sluice serve' prints behind 'control on' with --control")
+            .invalidResponse, "the server at \(address) is not a control plane\(status > 0 ? " (status \(status))" : "")",
+            remedy: "pass the address that 'sluice serve' prints after 'control on' with --control")
     }
 
     /// Description of a JSON error.
-    package static func words(_ error: any Error) -> String {
+    package static func describe(_ error: any Error) -> String {
         guard let error = error as? DecodingError else { return "\(error)" }
         switch error {
         case .keyNotFound(let key, let context): return "\(self.place(context.codingPath + [key])) is missing"
         case .typeMismatch(_, let context), .valueNotFound(_, let context):
-            return "\(self.place(context.codingPath)) has another type"
+            return "\(self.place(context.codingPath)) has the wrong type"
         case .dataCorrupted(let context):
-            return context.codingPath.isEmpty ? "no JSON text" : "\(self.place(context.codingPath)) cannot be meant"
-        @unknown default: return "no JSON text"
+            return context.codingPath.isEmpty ? "invalid JSON" : "\(self.place(context.codingPath)) has an invalid value"
+        @unknown default: return "invalid JSON"
         }
     }
 
     private static func place(_ path: [any CodingKey]) -> String {
-        path.isEmpty ? "its whole" : path.map { "/" + ($0.intValue.map(String.init) ?? $0.stringValue) }.joined()
+        path.isEmpty ? "the document" : path.map { "/" + ($0.intValue.map(String.init) ?? $0.stringValue) }.joined()
     }
 }
 
 extension ControlFailure {
-    /// A request that had no answer, or lost it.
+    /// A request that failed without a complete response.
     init(_ error: any Error, at address: ControlAddress) {
         guard let error = error as? URLError else {
-            self.init(.fault, "\(address): \(error)")
+            self.init(.internalError, "\(address): \(error)")
             return
         }
         let said = error.localizedDescription
@@ -174,13 +175,13 @@ extension ControlFailure {
         case .cannotConnectToHost, .cannotFindHost, .dnsLookupFailed, .notConnectedToInternet:
             self.init(
                 .noConnection, "no control plane at \(address): \(words)",
-                remedy: "start one with 'sluice serve', or name another with --control")
+                remedy: "start one with 'sluice serve', or pass its address with --control")
         case .timedOut:
-            self.init(.later, "\(address) did not answer in time", remedy: "try again, or look at the gateway's log")
+            self.init(.unavailable, "\(address) did not respond in time", remedy: "try again, or see the gateway's log")
         case .networkConnectionLost:
             self.init(
-                .noConnection, "\(address) ended the connection before its answer was whole",
-                remedy: "the gateway may have ended; its log says more")
+                .noConnection, "\(address) closed the connection before the response was complete",
+                remedy: "check that the gateway is running, and see its log")
         case .badServerResponse, .cannotParseResponse: self.init(foreign: 0, at: address)
         default: self.init(securing: error.code, words, at: address)
         }
@@ -191,16 +192,16 @@ extension ControlFailure {
         case .serverCertificateUntrusted, .serverCertificateHasUnknownRoot, .serverCertificateHasBadDate,
             .serverCertificateNotYetValid:
             self.init(
-                .secure, "the certificate of \(address) is not trusted: \(words)",
-                remedy: "trust its authority with --control-ca FILE")
+                .tls, "the certificate of \(address) is not trusted: \(words)",
+                remedy: "trust its CA with --control-ca FILE")
         case .clientCertificateRequired, .clientCertificateRejected:
             self.init(
-                .secure, "\(address) wants another certificate of us: \(words)",
-                remedy: "give one with --control-certificate and --control-key")
+                .tls, "\(address) rejected the client certificate: \(words)",
+                remedy: "pass one with --control-certificate and --control-key")
         case .secureConnectionFailed:
             self.init(
-                .secure, "TLS with \(address) failed: \(words)",
-                remedy: address.isSecure ? "maybe there is no TLS: try http://" : "")
+                .tls, "TLS with \(address) failed: \(words)",
+                remedy: address.isSecure ? "the control plane may not use TLS: try http://" : "")
         default: self.init(.noConnection, "\(address): \(words)")
         }
     }

@@ -11,7 +11,7 @@ package struct ControlRequest: Sendable, Equatable {
         case delete = "DELETE"
     }
 
-    /// One of the query; several may have one name.
+    /// One query parameter; names may repeat.
     package struct Parameter: Sendable, Equatable {
         package let name: String
         package let value: String
@@ -23,13 +23,13 @@ package struct ControlRequest: Sendable, Equatable {
     }
 
     package let method: Method
-    /// Percent-encoded, and what the server gave itself may have a query.
+    /// Percent-encoded path. A path from the server, like that of the next page, may include a query.
     package let path: String
     package var parameters: [Parameter]
     package var headers: [String: String] = [:]
     package var body: Data?
-    /// How long nothing may come. Default: 30 s.
-    package var patience: Duration = .seconds(30)
+    /// Timeout without incoming data. Default: 30 s.
+    package var idleTimeout: Duration = .seconds(30)
 
     package init(_ method: Method, _ path: String, _ parameters: [Parameter] = []) {
         self.method = method
@@ -37,7 +37,7 @@ package struct ControlRequest: Sendable, Equatable {
         self.parameters = parameters
     }
 
-    /// With a body of JSON.
+    /// A request with a JSON body.
     package init(_ method: Method, _ path: String, _ parameters: [Parameter] = [], json body: some Encodable)
         throws(ControlFailure)
     {
@@ -47,14 +47,14 @@ package struct ControlRequest: Sendable, Equatable {
         do {
             self.body = try encoder.encode(body)
         } catch {
-            throw ControlFailure(.fault, "this cannot be written as JSON: \(error)")
+            throw ControlFailure(.internalError, "cannot encode the request as JSON: \(error)")
         }
         self.headers["Content-Type"] = "application/json"
     }
 
     /// One path segment, percent-encoded except letters, digits and `-._~` (RFC 3986 §2.3).
     package static func segment(_ text: String) -> String {
-        // A path is changed by segments of dots, however they are encoded.
+        // Encoded explicitly: dot segments would be removed from the path (RFC 3986 §5.2.4).
         if text == "." || text == ".." { return String(repeating: "%2E", count: text.count) }
         return self.encoded(text)
     }
@@ -74,7 +74,7 @@ package struct ControlRequest: Sendable, Equatable {
     }
 }
 
-/// Content of a response, read as it arrives. For one reader; releasing it before its end cancels the request.
+/// Content of a response, read as it arrives by one reader. Releasing it before the end cancels the request.
 package final class ControlBody: Sendable {
     private let reader: ByteReader
     private let address: ControlAddress
@@ -84,7 +84,7 @@ package final class ControlBody: Sendable {
         self.address = address
     }
 
-    /// The next bytes, at least one; `nil` at the end.
+    /// - Returns: at least one byte; `nil` at the end.
     package func next() async throws(ControlFailure) -> [UInt8]? {
         do {
             return try await self.reader.nextRun()
@@ -94,7 +94,7 @@ package final class ControlBody: Sendable {
     }
 }
 
-/// Header fields by name, whatever their case.
+/// Header fields with case-insensitive names.
 package struct ControlHeaders: Sendable, Equatable {
     private var values: [String: String] = [:]
 
@@ -108,20 +108,20 @@ package struct ControlHeaders: Sendable, Equatable {
 
     package subscript(name: String) -> String? { self.values[name.lowercased()] }
 
-    /// Without its parameters, in small letters.
+    /// Media type in lower case, without parameters.
     package var mediaType: String? {
         self["Content-Type"]?.split(separator: ";").first?.trimmingCharacters(in: .whitespaces).lowercased()
     }
 
-    /// Whether the content is JSON, be it a problem document.
+    /// Whether the content is JSON, including problem documents.
     package var isJSON: Bool { self.mediaType == "application/json" || self.mediaType?.hasSuffix("+json") == true }
 }
 
-/// A response of the control plane with its whole content.
+/// A complete response of the control plane.
 package struct ControlResponse: Sendable {
     package let status: Int
     package let headers: ControlHeaders
-    /// As it came.
+    /// Body as received.
     package let body: Data
 
     package init(status: Int, headers: ControlHeaders, body: Data) {
@@ -130,14 +130,14 @@ package struct ControlResponse: Sendable {
         self.body = body
     }
 
-    /// - Throws: `ControlFailure` for content that does not say what it should.
+    /// - Throws: `ControlFailure` if the body is not a valid `Model`.
     package func decoded<Model: Decodable>(_ type: Model.Type) throws(ControlFailure) -> Model {
         do {
             return try JSONDecoder().decode(type, from: self.body)
         } catch {
             throw ControlFailure(
-                .nonsense, "the answer is not what was expected: \(ControlFailure.words(error))",
-                remedy: "client and gateway may be of different versions: compare 'sluice --version' with GET /version")
+                .invalidResponse, "unexpected response: \(ControlFailure.describe(error))",
+                remedy: "client and gateway may have different versions: compare 'sluice --version' with GET /version")
         }
     }
 }

@@ -2,11 +2,11 @@ import ControlAPI
 import Foundation
 import URLLoading
 
-/// Talks to one control plane. Requests may go out at the same time.
+/// Sends requests to one control plane. Requests may run concurrently.
 package final class ControlSession: Sendable {
-    /// Longest answer that is taken, in bytes; a page of connections has some megabytes at most.
+    /// Maximum size of a response in bytes. A page of connections has a few megabytes at most.
     package static let answerLimit = 256 << 20
-    /// Longest text of a failed request that is read to find out why.
+    /// Maximum size of a problem document in bytes.
     private static let problemLimit = 1 << 20
 
     package let address: ControlAddress
@@ -34,9 +34,9 @@ package final class ControlSession: Sendable {
         self.session.finishTasksAndInvalidate()
     }
 
-    // MARK: Asking
+    // MARK: Sending
 
-    /// - Throws: `ControlFailure` for an answer above 299 too.
+    /// - Throws: `ControlFailure`, also for a status outside 200 to 299.
     package func send(_ request: ControlRequest) async throws(ControlFailure) -> ControlResponse {
         let (bytes, response) = try await self.begin(request, accept: "application/json, application/problem+json")
         let body = try await self.collect(bytes, limit: Self.answerLimit)
@@ -47,14 +47,13 @@ package final class ControlSession: Sendable {
         return ControlResponse(status: response.statusCode, headers: headers, body: body)
     }
 
-    /// - Throws: `ControlFailure`.
     package func send<Model: Decodable>(
         _ request: ControlRequest, for type: Model.Type
     ) async throws(ControlFailure) -> Model {
         try await self.send(request).decoded(type)
     }
 
-    /// Content that comes in pieces, of any type.
+    /// Sends a request and returns its content as a stream, of any media type.
     package func open(
         _ request: ControlRequest, accept: String
     ) async throws(ControlFailure) -> (ControlHeaders, ControlBody) {
@@ -90,7 +89,7 @@ package final class ControlSession: Sendable {
         while let run = try await body.next() {
             data.append(contentsOf: run)
             guard data.count <= limit else {
-                throw ControlFailure(.nonsense, "the answer is longer than \(limit) bytes", remedy: "ask for less")
+                throw ControlFailure(.invalidResponse, "the response is longer than \(limit) bytes", remedy: "request less data")
             }
         }
         return data
@@ -98,47 +97,47 @@ package final class ControlSession: Sendable {
 
     // MARK: Requests
 
-    /// - Parameter scheme: another than that of the address: `ws`.
+    /// - Parameter scheme: replaces the scheme of the address, for `ws` and `wss`.
     func url(_ target: String, scheme: String? = nil) throws(ControlFailure) -> URL {
         var parts = URLComponents(url: self.address.root, resolvingAgainstBaseURL: false)
         if let scheme { parts?.scheme = scheme }
         guard target.hasPrefix("/"), let root = parts?.string, let url = URL(string: root + target) else {
-            throw ControlFailure(.fault, "this makes no URL: \(target)")
+            throw ControlFailure(.internalError, "invalid URL: \(target)")
         }
         return url
     }
 
     private func urlRequest(_ request: ControlRequest, accept: String) throws(ControlFailure) -> URLRequest {
-        var made = URLRequest(url: try self.url(request.target))
-        made.httpMethod = request.method.rawValue
-        made.httpBody = request.body
-        made.timeoutInterval = request.patience / .seconds(1)
-        for (name, value) in request.headers { made.setValue(value, forHTTPHeaderField: name) }
-        made.setValue(accept, forHTTPHeaderField: "Accept")
-        self.dress(&made)
-        return made
+        var urlRequest = URLRequest(url: try self.url(request.target))
+        urlRequest.httpMethod = request.method.rawValue
+        urlRequest.httpBody = request.body
+        urlRequest.timeoutInterval = request.idleTimeout / .seconds(1)
+        for (name, value) in request.headers { urlRequest.setValue(value, forHTTPHeaderField: name) }
+        urlRequest.setValue(accept, forHTTPHeaderField: "Accept")
+        self.addHeaders(to: &urlRequest)
+        return urlRequest
     }
 
-    private func dress(_ request: inout URLRequest) {
+    private func addHeaders(to request: inout URLRequest) {
         request.setValue(self.agent, forHTTPHeaderField: "User-Agent")
         if let token = self.access.token { request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization") }
     }
 }
 
 extension ControlSession {
-    /// A WebSocket to a path of the control plane; to be resumed.
+    /// - Returns: a WebSocket task to a path of the control plane, not yet resumed.
     package func webSocketTask(_ target: String) throws(ControlFailure) -> URLSessionWebSocketTask {
         var request = URLRequest(url: try self.url(target, scheme: self.address.isSecure ? "wss" : "ws"))
-        self.dress(&request)
+        self.addHeaders(to: &request)
         return self.session.webSocketTask(with: request)
     }
 
-    /// Sends a file as a body, without holding it in memory.
+    /// Sends a file as the body, without loading it into memory.
     package func upload(_ request: ControlRequest, file: URL) async throws(ControlFailure) -> ControlResponse {
-        let made = try self.urlRequest(request, accept: "application/json, application/problem+json")
+        let urlRequest = try self.urlRequest(request, accept: "application/json, application/problem+json")
         let (body, response): (Data, URLResponse)
         do {
-            (body, response) = try await self.session.upload(for: made, fromFile: file)
+            (body, response) = try await self.session.upload(for: urlRequest, fromFile: file)
         } catch {
             throw ControlFailure(error, at: self.address)
         }
@@ -151,7 +150,7 @@ extension ControlSession {
     }
 }
 
-/// Answers TLS challenges, and follows no redirect: a token must not reach other servers.
+/// Handles TLS challenges, and refuses redirects: a token must not be sent to other servers.
 private final class AccessDelegate: NSObject, URLSessionTaskDelegate {
     private let access: ControlAccess
 

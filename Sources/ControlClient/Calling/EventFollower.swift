@@ -2,20 +2,20 @@ import CommandLineText
 import ControlAPI
 import Foundation
 
-/// Follows a stream of numbered events, and comes back to it where it was when the connection is lost.
+/// Follows a stream of Server-Sent Events. After a lost connection it reconnects and continues after the last event.
 package struct EventFollower: Sendable {
-    /// Pauses between attempts, which begin anew with each event.
-    private static let pauses: [Duration] = [
+    /// Delays between reconnection attempts; each event resets them.
+    private static let retryDelays: [Duration] = [
         .milliseconds(250), .milliseconds(500), .seconds(1), .seconds(2), .seconds(4),
     ]
 
     private let session: ControlSession
     private let request: ControlRequest
-    /// Id of the last event, from which the server continues.
+    /// ID of the last event, sent as `Last-Event-ID`.
     private var lastID = ""
     private var body: ControlBody?
     private var parser = EventStreamParser()
-    private var waiting: [ServerSentEvent] = []
+    private var pending: [ServerSentEvent] = []
     private var failures = 0
     private var wasOpen = false
 
@@ -25,34 +25,34 @@ package struct EventFollower: Sendable {
         self.request = request
     }
 
-    /// Result of parsing a line.
+    /// An event or a lost connection.
     package enum Step: Sendable {
         case event(ServerSentEvent)
-        /// The connection is lost; it is tried again after the pause.
-        case lost(ControlFailure, pause: Duration)
+        /// The connection was lost. The caller waits for `retryAfter` before the next call.
+        case disconnected(ControlFailure, retryAfter: Duration)
     }
 
-    /// - Throws: `ControlFailure` when it cannot be opened at first, is refused later, or cannot be opened again.
+    /// - Throws: `ControlFailure` if the first connection fails, a request is refused, or all attempts to reconnect fail.
     package mutating func next() async throws(ControlFailure) -> Step {
         while true {
-            if !self.waiting.isEmpty { return .event(self.taken()) }
+            if !self.pending.isEmpty { return .event(self.takePending()) }
             do throws(ControlFailure) {
                 try await self.read()
             } catch {
-                guard self.wasOpen, [.noConnection, .later].contains(error.kind), self.failures < Self.pauses.count
+                guard self.wasOpen, [.noConnection, .unavailable].contains(error.kind), self.failures < Self.retryDelays.count
                 else {
                     throw error
                 }
-                let pause = Self.pauses[self.failures]
+                let delay = Self.retryDelays[self.failures]
                 self.failures += 1
                 self.body = nil
-                return .lost(error, pause: pause)
+                return .disconnected(error, retryAfter: delay)
             }
         }
     }
 
-    private mutating func taken() -> ServerSentEvent {
-        let event = self.waiting.removeFirst()
+    private mutating func takePending() -> ServerSentEvent {
+        let event = self.pending.removeFirst()
         self.lastID = event.lastID
         self.failures = 0
         return event
@@ -63,13 +63,13 @@ package struct EventFollower: Sendable {
         guard let bytes = try await body.next() else {
             self.body = nil
             throw ControlFailure(
-                .noConnection, "\(self.session.address) ended the stream of events",
-                remedy: "the gateway may have ended; its log says more")
+                .noConnection, "\(self.session.address) closed the event stream",
+                remedy: "check that the gateway is running, and see its log")
         }
         do throws(EventStreamParser.Overflow) {
-            self.waiting = try self.parser.events(bytes)
+            self.pending = try self.parser.events(bytes)
         } catch {
-            throw ControlFailure(.nonsense, "an event is too long")
+            throw ControlFailure(.invalidResponse, "an event is too long")
         }
     }
 
@@ -89,40 +89,40 @@ package struct EventFollower: Sendable {
     }
 }
 
-/// Reads Server-Sent Events from bytes in any pieces (WHATWG HTML §9.2.6).
+/// Incremental parser for Server-Sent Events (WHATWG HTML §9.2.6).
 package struct EventStreamParser: Sendable {
     /// An event or a line is longer than the limit.
     package struct Overflow: Error, Equatable {
         package init() {}
     }
 
-    /// Longest event in bytes, and longest line.
+    /// Maximum size of an event, and of a line, in bytes.
     private let limit: Int
     private var line: [UInt8] = []
-    /// The last byte was a CR: an LF behind it belongs to it.
-    private var isBehindReturn = false
-    private var isAtBeginning = true
+    /// The last byte was CR: a following LF belongs to the same line terminator.
+    private var isAfterCR = false
+    private var isFirstLine = true
     private var type = ""
     private var data: [UInt8] = []
     private var hasData = false
-    /// Taken over into the next event that comes.
+    /// Persists until the next `id` field.
     private var lastID = ""
 
     package init(limit: Int = 4 << 20) {
         self.limit = limit
     }
 
-    /// - Returns: the events that `bytes` complete. An unfinished one at the end of the stream is none.
+    /// - Returns: the events completed by `bytes`. An incomplete event at the end of the stream is discarded.
     package mutating func events(_ bytes: [UInt8]) throws(Overflow) -> [ServerSentEvent] {
         var events: [ServerSentEvent] = []
         for byte in bytes {
             switch byte {
-            case 0x0A where self.isBehindReturn: self.isBehindReturn = false
+            case 0x0A where self.isAfterCR: self.isAfterCR = false
             case 0x0A, 0x0D:
-                self.isBehindReturn = byte == 0x0D
-                if let event = self.lineEnded() { events.append(event) }
+                self.isAfterCR = byte == 0x0D
+                if let event = self.processLine() { events.append(event) }
             default:
-                self.isBehindReturn = false
+                self.isAfterCR = false
                 self.line.append(byte)
                 guard self.line.count + self.data.count <= self.limit else { throw Overflow() }
             }
@@ -130,14 +130,14 @@ package struct EventStreamParser: Sendable {
         return events
     }
 
-    private mutating func lineEnded() -> ServerSentEvent? {
+    private mutating func processLine() -> ServerSentEvent? {
         var line = self.line[...]
         self.line.removeAll(keepingCapacity: true)
-        if self.isAtBeginning {
-            self.isAtBeginning = false
+        if self.isFirstLine {
+            self.isFirstLine = false
             if line.starts(with: [0xEF, 0xBB, 0xBF]) { line = line.dropFirst(3) }
         }
-        guard !line.isEmpty else { return self.dispatched() }
+        guard !line.isEmpty else { return self.dispatch() }
         let name = line.prefix { $0 != UInt8(ascii: ":") }
         var value = line.dropFirst(name.count + 1)
         if value.first == UInt8(ascii: " ") { value = value.dropFirst() }
@@ -153,7 +153,7 @@ package struct EventStreamParser: Sendable {
         return nil
     }
 
-    private mutating func dispatched() -> ServerSentEvent? {
+    private mutating func dispatch() -> ServerSentEvent? {
         defer {
             self.type = ""
             self.data = []
@@ -164,13 +164,13 @@ package struct EventStreamParser: Sendable {
     }
 }
 
-/// One event of a stream of them (WHATWG HTML §9.2).
+/// A Server-Sent Event (WHATWG HTML §9.2).
 package struct ServerSentEvent: Sendable, Equatable {
-    /// `message` where the stream does not say.
+    /// `message` if the stream does not specify a type.
     package var type: String
-    /// The lines of its data, with LF between them.
+    /// Data lines joined with LF.
     package var data: [UInt8]
-    /// The last id up to here; empty where there was none.
+    /// The last ID received so far; empty if there was none.
     package var lastID: String
 
     package init(type: String, data: [UInt8], lastID: String) {
@@ -180,15 +180,15 @@ package struct ServerSentEvent: Sendable, Equatable {
     }
 }
 
-/// Formats an event as a line for people.
+/// Formats an event as a line of text.
 package enum EventLine {
-    /// Safe to print.
+    /// The result is sanitized.
     package static func line(_ event: Event, colors: Bool = false) -> String {
         let time = event.at.map { self.time($0) } ?? ""
-        let ink = self.ink(event.type)
+        let style = self.style(event.type)
         let type = CellText.fit(event.type, cells: 15)
-        let words = TerminalText.line(self.words(event), limit: 1000)
-        return "\(CellText.fit(time, cells: 12))  \(colors ? ink.drawn(type) : type)  \(words)"
+        let words = TerminalText.singleLine(self.words(event), limit: 1000)
+        return "\(CellText.fit(time, cells: 12))  \(colors ? style.applied(to: type) : type)  \(words)"
     }
 
     /// Time of day of a timestamp, in UTC.
@@ -197,7 +197,7 @@ package enum EventLine {
         return String(timestamp[timestamp.index(after: mark)...].prefix { $0 != "Z" && $0 != "+" })
     }
 
-    private static func ink(_ type: String) -> Ink {
+    private static func style(_ type: String) -> TextStyle {
         switch type {
         case "opened", "upstreamUp", "reloaded", "transferEnded": .green
         case "upstreamDown", "reloadFailed", "limitHit", "transferFailed", "gap": .red

@@ -4,8 +4,8 @@ import ControlAPI
 /// Entries of the configuration as rows for people: name, status, and other keys.
 package struct EntryTable {
     package private(set) var table = TextTable([
-        TextTable.Column("NAME"), TextTable.Column("STATUS", least: 12, rank: 1),
-        TextTable.Column("SETTINGS", least: 16, rank: 2),
+        TextTable.Column("NAME"), TextTable.Column("STATUS", minimumWidth: 12, dropOrder: 1),
+        TextTable.Column("SETTINGS", minimumWidth: 16, dropOrder: 2),
     ])
 
     package init(_ entries: ConfigurationEntries) {
@@ -26,30 +26,30 @@ package struct EntryTable {
         guard case .array(let endpoints)? = members["endpoints"] else { return DifferenceText.text(value) }
         let words = endpoints.map { endpoint -> String in
             guard case .object(let facts) = endpoint else { return DifferenceText.text(endpoint) }
-            let isOut = facts["ejected"] == .boolean(true) ? " (left out)" : ""
+            let isOut = facts["ejected"] == .boolean(true) ? " (ejected)" : ""
             return "\(DifferenceText.text(facts["url"])): \(DifferenceText.text(facts["connections"]))\(isOut)"
         }
         return words.isEmpty ? "not used" : words.joined(separator: ", ")
     }
 }
 
-/// Changes of a configuration as lines for people.
+/// Formats the changes of a configuration as lines of text.
 package enum DifferenceText {
-    /// Safe to print.
+    /// The result is sanitized.
     package static func lines(_ difference: ConfigurationDifference) -> [String] {
         let lines = difference.changes.flatMap { item in
             ["\(item.change) \(item.resource)"]
                 + item.members.map { member in
-                    let place = member.pointer.isEmpty ? "all of it" : member.pointer
+                    let place = member.pointer.isEmpty ? "(entire entry)" : member.pointer
                     let restart = member.needsRestart == true ? " (at the next start)" : ""
                     return "  \(place): \(self.text(member.from)) -> \(self.text(member.to))\(restart)"
                 }
         }
         let head = difference.changes.isEmpty ? "nothing changed" : difference.applied ? "changed" : "would change"
-        return [head] + lines.map { TerminalText.safe($0) }
+        return [head] + lines.map { TerminalText.sanitized($0) }
     }
 
-    /// A value as JSON has it, in short.
+    /// Short form of a JSON value.
     package static func text(_ value: JSONValue?) -> String {
         switch value {
         case nil: "(none)"
@@ -57,7 +57,7 @@ package enum DifferenceText {
         case .boolean(let value): "\(value)"
         case .integer(let value): "\(value)"
         case .number(let value): "\(value)"
-        case .string(let value): TerminalText.line(value)
+        case .string(let value): TerminalText.singleLine(value)
         case .array(let values): values.map { self.text($0) }.joined(separator: ", ")
         case .object(let members):
             members.sorted { $0.key < $1.key }.map { "\($0.key): \(self.text($0.value))" }.joined(separator: ", ")

@@ -1,9 +1,9 @@
 import CommandLineText
 import ControlAPI
 
-/// Connections as rows for people.
+/// Table of connections.
 package struct ConnectionTable {
-    /// Fields that the rows need.
+    /// Members of `Connection` that the table shows.
     package static let fields = [
         "id", "kind", "state", "direction", "url", "listener", "route", "upstream", "peerAddress", "clientAddress",
         "receivedBytes", "sentBytes", "queuedSendBytes", "queuedReceiveBytes", "stalled", "suspended", "idleMs",
@@ -11,12 +11,12 @@ package struct ConnectionTable {
     ]
 
     private static let columns = [
-        TextTable.Column("ID", trailing: true), TextTable.Column("KIND", rank: 4), TextTable.Column("STATE"),
-        TextTable.Column("PEER", least: 21, keepsPort: true), TextTable.Column("VIA", least: 8, rank: 2),
-        TextTable.Column("RECEIVED", trailing: true, rank: 1), TextTable.Column("SENT", trailing: true, rank: 1),
-        TextTable.Column("QUEUED", trailing: true, rank: 3), TextTable.Column("RTT", trailing: true, rank: 6),
-        TextTable.Column("IDLE", trailing: true, rank: 5), TextTable.Column("AGE", trailing: true, rank: 3),
-        TextTable.Column("NOTE", least: 10, rank: 7),
+        TextTable.Column("ID", rightAligned: true), TextTable.Column("KIND", dropOrder: 4), TextTable.Column("STATE"),
+        TextTable.Column("PEER", minimumWidth: 21, keepsPort: true), TextTable.Column("VIA", minimumWidth: 8, dropOrder: 2),
+        TextTable.Column("RECEIVED", rightAligned: true, dropOrder: 1), TextTable.Column("SENT", rightAligned: true, dropOrder: 1),
+        TextTable.Column("QUEUED", rightAligned: true, dropOrder: 3), TextTable.Column("RTT", rightAligned: true, dropOrder: 6),
+        TextTable.Column("IDLE", rightAligned: true, dropOrder: 5), TextTable.Column("AGE", rightAligned: true, dropOrder: 3),
+        TextTable.Column("NOTE", minimumWidth: 10, dropOrder: 7),
     ]
 
     package private(set) var table = TextTable(Self.columns)
@@ -29,13 +29,13 @@ package struct ConnectionTable {
         let queued = (one.queuedSendBytes ?? 0) + (one.queuedReceiveBytes ?? 0)
         self.table.add([
             TextTable.Cell(one.id), TextTable.Cell(Self.kind(one.kind)), Self.state(one),
-            TextTable.Cell(one.clientAddress ?? one.peerAddress), TextTable.Cell(Self.way(one)),
+            TextTable.Cell(one.clientAddress ?? one.peerAddress), TextTable.Cell(Self.origin(one)),
             TextTable.Cell(one.receivedBytes.map { QuantityText.bytes($0) }),
             TextTable.Cell(one.sentBytes.map { QuantityText.bytes($0) }),
             TextTable.Cell(queued == 0 ? "0" : QuantityText.bytes(queued), queued == 0 ? .faint : .yellow),
-            TextTable.Cell(one.ping.map { QuantityText.span(milliseconds: $0.lastMs) }),
-            TextTable.Cell(one.idleMs.map { QuantityText.span(milliseconds: $0) }),
-            TextTable.Cell(one.ageMs.map { QuantityText.span(milliseconds: $0) }),
+            TextTable.Cell(one.ping.map { QuantityText.duration(milliseconds: $0.lastMs) }),
+            TextTable.Cell(one.idleMs.map { QuantityText.duration(milliseconds: $0) }),
+            TextTable.Cell(one.ageMs.map { QuantityText.duration(milliseconds: $0) }),
             TextTable.Cell(Self.note(one)),
         ])
     }
@@ -54,8 +54,8 @@ package struct ConnectionTable {
         }
     }
 
-    /// How it came about: a listener and where it leads, or a URL.
-    private static func way(_ one: Connection) -> String? {
+    /// Listener and its target for an accepted connection; URL or upstream for an opened one.
+    private static func origin(_ one: Connection) -> String? {
         guard let listener = one.listener else { return one.url ?? one.upstream.map { "to \($0)" } }
         let target = one.upstream ?? one.route
         return target.map { "\(listener) > \($0)" } ?? listener
@@ -68,8 +68,8 @@ package struct ConnectionTable {
     }
 }
 
-/// Everything that is known of one connection, a line for each fact.
-package struct ConnectionSheet {
+/// All properties of a connection, one per line.
+package struct ConnectionDetails {
     private var rows: [(name: String, value: String)] = []
 
     package init(_ one: Connection) {
@@ -81,11 +81,11 @@ package struct ConnectionSheet {
         self.addHandshake(one)
     }
 
-    /// Safe to print, with aligned names.
+    /// Sanitized lines with aligned names.
     package var lines: [String] {
         let width = self.rows.reduce(0) { max($0, $1.name.count) }
         return self.rows.map { row in
-            CellText.fit(row.name, cells: width + 2) + TerminalText.line(row.value, limit: 4000)
+            CellText.fit(row.name, cells: width + 2) + TerminalText.singleLine(row.value, limit: 4000)
         }
     }
 
@@ -115,10 +115,10 @@ package struct ConnectionSheet {
     }
 
     private mutating func addTimes(_ one: Connection) {
-        let age = one.ageMs.map { " (\(QuantityText.span(milliseconds: $0)))" } ?? ""
+        let age = one.ageMs.map { " (\(QuantityText.duration(milliseconds: $0)))" } ?? ""
         self.add("created", one.createdAt.map { $0 + age })
         self.add("opened", one.openedAt)
-        let idle = one.idleMs.map { " (\(QuantityText.span(milliseconds: $0)) ago)" } ?? ""
+        let idle = one.idleMs.map { " (\(QuantityText.duration(milliseconds: $0)) ago)" } ?? ""
         self.add("last activity", one.lastActivityAt.map { $0 + idle })
     }
 
@@ -135,7 +135,7 @@ package struct ConnectionSheet {
         self.add("relayed", one.relayed == true ? "yes" : nil)
         if let ping = one.ping {
             let spans = [("last", ping.lastMs), ("p50", ping.p50Ms), ("p99", ping.p99Ms)]
-            let words = spans.map { "\($0) \(QuantityText.span(milliseconds: $1))" }
+            let words = spans.map { "\($0) \(QuantityText.duration(milliseconds: $1))" }
             self.add("round trip", words.joined(separator: ", ") + " of \(ping.count)")
         }
         self.add("compression", one.compression.map { $0.sentRatio.map { "sent \($0) : 1" } ?? "agreed, nothing sent" })
@@ -149,7 +149,7 @@ package struct ConnectionSheet {
     }
 
     private static func stall(_ milliseconds: Double?) -> String? {
-        milliseconds.flatMap { $0 > 0 ? QuantityText.span(milliseconds: $0) : nil }
+        milliseconds.flatMap { $0 > 0 ? QuantityText.duration(milliseconds: $0) : nil }
     }
 
     private mutating func addSecurity(_ one: Connection) {
@@ -180,27 +180,27 @@ package struct ConnectionSheet {
     }
 }
 
-/// Labels as they are typed: `NAME=VALUE`.
+/// Parses labels of the form `NAME=VALUE`.
 package enum LabelText {
-    /// - Returns: `nil` for a text without a name or without `=`.
+    /// - Returns: `nil` if the name or `=` is missing.
     package static func pair(_ text: String) -> (name: String, value: String)? {
         guard let mark = text.firstIndex(of: "="), mark > text.startIndex else { return nil }
         return (String(text[..<mark]), String(text[text.index(after: mark)...]))
     }
 
-    /// The last one counts of several with one name.
-    /// - Returns: `nil` if one of them is no label; with which.
-    package static func labels(_ texts: [String]) -> Result<[String: String], Fault> {
+    /// The last label with the same name wins.
+    /// - Returns: the labels, or the first invalid one.
+    package static func labels(_ texts: [String]) -> Result<[String: String], InvalidLabel> {
         var labels: [String: String] = [:]
         for text in texts {
-            guard let (name, value) = self.pair(text) else { return .failure(Fault(text: text)) }
+            guard let (name, value) = self.pair(text) else { return .failure(InvalidLabel(text: text)) }
             labels[name] = value
         }
         return .success(labels)
     }
 
     /// An invalid label.
-    package struct Fault: Error, Equatable {
+    package struct InvalidLabel: Error, Equatable {
         package let text: String
 
         package init(text: String) {
@@ -210,16 +210,16 @@ package enum LabelText {
 }
 
 extension Connection {
-    /// How it ended, in a few words.
-    package var ending: String {
+    /// Short description of how the connection was closed.
+    package var closeDescription: String {
         guard self.state == "closed" else { return "closing" }
         let code = self.closeCode.map { " with \($0)" } ?? ""
         let reason = self.closeReason.map { $0.isEmpty ? "" : " \"\($0)\"" } ?? ""
         return "closed\(code)\(reason)\(self.terminationReason.map { ": \($0)" } ?? "")"
     }
 
-    /// Whether a reader of it may take its end for the end of what there was to read.
-    package var endedInOrder: Bool {
+    /// Whether the connection was closed cleanly, so that the received data is complete.
+    package var endedCleanly: Bool {
         guard let code = self.closeCode else { return self.terminationReason?.hasSuffix("/clean") ?? false }
         return [1000, 1001, 1005].contains(code)
     }

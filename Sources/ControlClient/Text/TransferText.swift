@@ -1,7 +1,7 @@
 import CommandLineText
 import ControlAPI
 
-/// Transfers in words for people.
+/// Formats transfers as text.
 package enum TransferText {
     package static let all = "/v1/transfers"
 
@@ -9,8 +9,8 @@ package enum TransferText {
         "\(self.all)/\(ControlRequest.segment(id))"
     }
 
-    /// How far it is.
-    /// - Parameter rate: bytes in a second; `nil`: not known yet.
+    /// Progress of a transfer.
+    /// - Parameter rate: bytes per second; `nil` if not known yet.
     package static func progress(_ one: Transfer, rate: Double?) -> ProgressLine {
         let isUpload = one.kind == "upload" && one.receivedBytes == 0
         let done = isUpload ? one.sentBytes : one.writtenBytes ?? one.receivedBytes
@@ -19,7 +19,7 @@ package enum TransferText {
             done: UInt64(max(0, done)), total: total.flatMap { $0 >= 0 ? UInt64($0) : nil }, rate: rate)
     }
 
-    /// In a line, once it is over.
+    /// One-line summary of a finished transfer.
     package static func summary(_ one: Transfer) -> String {
         let bytes = UInt64(max(0, one.kind == "upload" ? one.sentBytes : one.writtenBytes ?? one.receivedBytes))
         let way = one.kind == "upload" ? "sent" : "received"
@@ -34,15 +34,15 @@ package enum TransferText {
         switch one.state {
         case "finished":
             guard let status = one.response?.status, status >= 400 else { return nil }
-            let place = one.destination.map { "what it said is in \($0)" } ?? ""
-            return ControlFailure(.peer, "\(one.url): the server answered with status \(status)", remedy: place)
+            let place = one.destination.map { "the response body is in \($0)" } ?? ""
+            return ControlFailure(.peer, "\(one.url): the server responded with status \(status)", remedy: place)
         case "cancelled": return ControlFailure(.cancelled, "transfer \(one.id) is cancelled", remedy: remedy)
         case "failed":
-            let detail = ControlFailure.trimmed(one.error?.detail ?? "it came to no good end")
+            let detail = ControlFailure.trimmed(one.error?.detail ?? "the transfer failed")
             return ControlFailure(.peer, "\(one.url): \(detail)", remedy: remedy)
         default:
             return ControlFailure(
-                .later, "transfer \(one.id) is \(one.state)", remedy: "it goes on without us, or look at it again")
+                .unavailable, "transfer \(one.id) is \(one.state)", remedy: "it continues in the gateway; follow it with --resume \(one.id)")
         }
     }
 }

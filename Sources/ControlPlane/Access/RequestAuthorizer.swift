@@ -7,6 +7,7 @@ import HummingbirdCore
 import StreamTransport
 import Synchronization
 import TLSEngine
+import WireText
 
 /// Decides whether a request is allowed, by the settings in force when it arrives.
 struct RequestAuthorizer: Sendable {
@@ -123,7 +124,7 @@ package struct CallerAuthenticator: Sendable {
     {
         if let authorization, !self.tokens.isEmpty { return try self.bearer(authorization, now: now) }
         let certificate = peer?.certificate
-        if let client = self.clients.first(where: { $0.mark.matches(certificate) }) {
+        if let client = self.clients.first(where: { $0.identity.matches(certificate) }) {
             return Caller(name: "client:\(client.name)", scopes: client.scopes)
         }
         let process = peer?.process
@@ -158,9 +159,7 @@ package struct CallerAuthenticator: Sendable {
     /// Compares with every token, so that the time taken does not depend on which one matches.
     private func token(of text: String) -> ControlToken? {
         let bytes = Array(text.utf8)
-        var hash = SHA256()
-        hash.update(bytes.span)
-        let digest = hash.finalize()
+        let digest = MessageDigest.of(bytes, by: .sha256)
         return self.tokens.reduce(nil) { found, token in token.hash.matches(digest) ? token : found }
     }
 
@@ -171,7 +170,7 @@ package struct CallerAuthenticator: Sendable {
     }
 }
 
-extension ControlClient.Mark {
+extension ControlClient.Identity {
     fileprivate func matches(_ certificate: CertificateNames?) -> Bool {
         guard let certificate else { return false }
         switch self {

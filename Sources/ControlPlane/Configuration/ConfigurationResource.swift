@@ -40,7 +40,7 @@ struct ConfigurationResource: Sendable {
         let headers: HTTPFields = [.eTag: EntityTag(revision: snapshot.revision).description]
         guard try self.wantsYAML(call) else {
             let response = Response.json(
-                JSONBody.encode(ConfigurationSchema.Form.section(ConfigurationSchema.whole).json(document)),
+                ConfigurationSchema.Form.section(ConfigurationSchema.whole).json(document),
                 headers: headers)
             return call.conditional(response, revision: snapshot.revision)
         }
@@ -63,7 +63,7 @@ struct ConfigurationResource: Sendable {
             let accepted = (call.request.headers[.accept] ?? "").lowercased()
             return accepted.contains("yaml") && !accepted.contains("json")
         default:
-            throw ControlProblem(400, "invalid-parameter", "format must be json or yaml.").at(parameter: "format")
+            throw ControlProblem.invalid(parameter: "format", "format must be json or yaml.")
         }
     }
 
@@ -92,7 +92,7 @@ struct ConfigurationResource: Sendable {
             var headers: HTTPFields = [:]
             if !isDryRun { headers[.eTag] = EntityTag(revision: outcome.snapshot.revision).description }
             return .json(
-                JSONBody.encode(ConfigurationDifference(outcome.changes, applied: !isDryRun)), headers: headers)
+                ConfigurationDifference(outcome.changes, applied: !isDryRun), headers: headers)
         }
     }
 }

@@ -43,13 +43,13 @@ extension DocumentNode {
                 ($1.key == "name" ? 1 : 0, $0.key) < ($0.key == "name" ? 1 : 0, $1.key)
             }) {
                 let node = try self.node(value, form?.member(key), at: path + [key], count: &count)
-                entries.append(Entry(key: key, origin: self.requested, value: node))
+                entries.append(Entry(key: key, origin: self.requestOrigin, value: node))
             }
             content = .mapping(entries)
         }
         // After its members, so that limits are checked before types. The caller checks that the root is an object.
         if let form, !path.isEmpty, !form.accepts(value) { throw Self.wrongType(form, value, at: path) }
-        return DocumentNode(content, origin: self.requested)
+        return DocumentNode(content, origin: self.requestOrigin)
     }
 
     private static func wrongType(

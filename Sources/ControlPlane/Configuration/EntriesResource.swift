@@ -5,6 +5,7 @@ import HTTPTypes
 import Hummingbird
 import HummingbirdCore
 import StreamTransport
+import WireText
 
 /// `/v1/listeners`, `/v1/routes` and `/v1/upstreams`: the lists of the running configuration.
 struct EntriesResource: Sendable {
@@ -35,7 +36,7 @@ struct EntriesResource: Sendable {
         let snapshot = await self.running.snapshot
         let items = snapshot.document.elements(self.section).map { self.json($0) }
         let response = Response.json(
-            JSONBody.encode(ConfigurationEntries(items: items)),
+            ConfigurationEntries(items: items),
             headers: [.eTag: EntityTag(revision: snapshot.revision).description])
         return call.conditional(response, revision: snapshot.revision)
     }
@@ -54,8 +55,8 @@ struct EntriesResource: Sendable {
             let revision = snapshot.revision(of: name, in: self.section)
         else { throw ControlProblem(.unknown(self.section, name)) }
         var headers: HTTPFields = [.eTag: EntityTag(revision: revision).description]
-        if status == .created { headers[.location] = "/v1/\(self.section.rawValue)/\(PercentText.encoded(name))" }
-        return .json(JSONBody.encode(self.json(node)), status: status, headers: headers)
+        if status == .created { headers[.location] = "/v1/\(self.section.rawValue)/\(PercentCoding.encoded(name))" }
+        return .json(self.json(node), status: status, headers: headers)
     }
 
     /// An entry without its secrets, with its status.

@@ -244,10 +244,8 @@ package struct ConnectionSort: Sendable, Equatable {
             text.count - criterion.rawValue.count == (self.isDescending ? 1 : 0)
         else {
             let known = Criterion.allCases.map(\.rawValue).joined(separator: ", ")
-            throw ControlProblem(
-                400, "invalid-parameter", "sort must be one of \(known), with a leading - for descending order."
-            )
-            .at(parameter: "sort")
+            throw ControlProblem.invalid(
+                parameter: "sort", "sort must be one of \(known), with a leading - for descending order.")
         }
         self.criterion = criterion
     }

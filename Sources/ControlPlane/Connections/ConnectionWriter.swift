@@ -202,20 +202,9 @@ package enum ConnectionField: String, CaseIterable, Sendable {
     /// The fields that the parameter `fields` selects.
     /// - Throws: `ControlProblem` for an unknown name.
     package static func set(_ query: Query) throws(ControlProblem) -> Set<ConnectionField>? {
-        let names = query.list("fields")
-        guard !names.isEmpty else { return nil }
-        var fields: Set<ConnectionField> = []
-        for name in names {
-            guard let field = ConnectionField(rawValue: name) else {
-                throw ControlProblem(
-                    400, "invalid-parameter",
-                    "fields has the unknown name \(name.prefix(64)); known are "
-                        + Self.allCases.map(\.rawValue).joined(separator: ", ") + "."
-                ).at(parameter: "fields")
-            }
-            fields.insert(field)
-        }
-        return fields
+        let known = Self.allCases.map(\.rawValue).joined(separator: ", ")
+        let fields = try query.set("fields", expecting: "a list of \(known)") { ConnectionField(rawValue: $0) }
+        return fields.isEmpty ? nil : fields
     }
 }
 

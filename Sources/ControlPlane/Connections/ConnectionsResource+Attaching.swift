@@ -1,5 +1,4 @@
 import GatewayCore
-import HTTPTypes
 import Hummingbird
 import HummingbirdCore
 import SessionTasks
@@ -114,7 +113,9 @@ extension ConnectionsResource {
             return try await ControlUpgrade(call).webSocket(on: self.context.loop) { socket in
                 await session.start()
                 let timer = Self.finish(queue, after: bounds)
-                await Self.send(queue, bounds, to: socket)
+                try? await Self.send(queue, bounds) { json, _ in
+                    try await socket.send(.string(String(decoding: json, as: UTF8.self)))
+                }
                 timer?.cancel()
                 await session.stop()
             }
@@ -127,7 +128,9 @@ extension ConnectionsResource {
                 queue.finish()
             }
             // Throws if the client disconnects during a write.
-            try? await Self.send(queue, bounds, to: &writer)
+            try? await Self.send(queue, bounds) { json, number in
+                try await writer.writeEvent(json, id: number, type: number == nil ? "end" : "piece")
+            }
             watch.cancel()
             timer?.cancel()
             await session.stop()
@@ -142,34 +145,20 @@ extension ConnectionsResource {
         }
     }
 
+    /// Passes the JSON of each piece to `write` with the piece's number, and at last that of the end without a number.
     private static func send(
-        _ queue: TapQueue, _ bounds: StreamBounds, to writer: inout EventStream.Writer
+        _ queue: TapQueue, _ bounds: StreamBounds, _ write: (_ json: [UInt8], _ number: UInt64?) async throws -> Void
     ) async throws {
         var count = 0
         while !bounds.isReached(count), let batch = await queue.next() {
             var skipped = batch.skipped
             for piece in batch.pieces.prefix(bounds.remaining(after: count)) {
-                try await writer.writeEvent(TapWriter.json(piece, skipped: skipped), id: piece.number, type: "piece")
+                try await write(TapWriter.json(piece, skipped: skipped), piece.number)
                 skipped = 0
                 count += 1
             }
         }
-        try await writer.writeEvent(TapWriter.end(skipped: queue.skippedSinceLast), id: nil, type: "end")
-    }
-
-    private static func send(_ queue: TapQueue, _ bounds: StreamBounds, to socket: WebSocketTask) async {
-        var count = 0
-        while !bounds.isReached(count), let batch = await queue.next() {
-            var skipped = batch.skipped
-            for piece in batch.pieces.prefix(bounds.remaining(after: count)) {
-                let text = String(decoding: TapWriter.json(piece, skipped: skipped), as: UTF8.self)
-                guard (try? await socket.send(.string(text))) != nil else { return }
-                skipped = 0
-                count += 1
-            }
-        }
-        _ = try? await socket.send(
-            .string(String(decoding: TapWriter.end(skipped: queue.skippedSinceLast), as: UTF8.self)))
+        try await write(TapWriter.end(skipped: queue.skippedSinceLast), nil)
     }
 }
 

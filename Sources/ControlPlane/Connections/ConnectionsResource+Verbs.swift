@@ -2,11 +2,9 @@ import ControlAPI
 import FoundationEssentials
 import GatewayConfiguration
 import GatewayCore
-import HTTPTypes
 import Hummingbird
 import HummingbirdCore
 import SessionTasks
-import StreamTransport
 
 /// The operations on the task of a connection.
 extension ConnectionsResource {

@@ -248,10 +248,8 @@ struct ConnectionsResource: Sendable {
         let key = live.report.key
         if try call.query.boolean("abort") == true {
             guard try call.query.value("code") == nil, try call.query.value("reason") == nil else {
-                throw ControlProblem(
-                    400, "invalid-parameter", "abort=true sends no Close frame; leave out code and reason."
-                )
-                .at(parameter: "abort")
+                throw ControlProblem.invalid(
+                    parameter: "abort", "abort=true sends no Close frame; leave out code and reason.")
             }
             _ = await self.gateway.abort(key)
         } else {
@@ -265,32 +263,27 @@ struct ConnectionsResource: Sendable {
     private static func closeSignal(_ query: Query) throws(ControlProblem) -> CloseSignal {
         let reason = Array((try query.value("reason") ?? "").utf8)
         guard reason.count <= 123 else {
-            throw ControlProblem(
-                400, "invalid-parameter", "reason must have at most 123 bytes of UTF-8 (RFC 6455 §5.5)."
-            )
-            .at(parameter: "reason")
+            throw ControlProblem.invalid(
+                parameter: "reason", "reason must have at most 123 bytes of UTF-8 (RFC 6455 §5.5).")
         }
         guard let text = try query.value("code") else { return CloseSignal(code: 1000, reason: reason) }
         guard let code = UInt16(text), CloseCode(rawValue: code).isAllowedOnWire else {
-            throw ControlProblem(
-                400, "invalid-parameter",
-                "code must be one that may be sent: 1000 to 1003, 1007 to 1014, 3000 to 4999 (RFC 6455 §7.4)."
-            )
-            .at(parameter: "code")
+            throw ControlProblem.invalid(
+                parameter: "code",
+                "code must be allowed in a Close frame: 1000 to 1003, 1007 to 1014, 3000 to 4999 (RFC 6455 §7.4).")
         }
         return CloseSignal(code: code, reason: reason)
     }
 
     /// Waits until a connection is closed, or for the time limit.
     private func waitForEnd(of key: ConnectionKey, within limit: Duration) async -> Gateway.Lookup {
-        let deadline = ContinuousClock.now.advanced(by: limit)
-        var pause = Duration.milliseconds(1)
-        while true {
-            let lookup = await self.gateway.find(key)
-            guard case .live = lookup, ContinuousClock.now < deadline, !Task.isCancelled else { return lookup }
-            try? await Task.sleep(for: pause)
-            pause = min(pause * 2, .milliseconds(50))
+        var lookup = Gateway.Lookup.unknown
+        await Waiting.poll(within: limit) {
+            lookup = await self.gateway.find(key)
+            if case .live = lookup { return false }
+            return true
         }
+        return lookup
     }
 
     /// Closes all selected connections at once.

@@ -220,7 +220,7 @@ package struct TunnelRequestParser {
         var settings = TunnelSettings()
         settings.framing = try Self.choice(self.request.framing, "/framing") ?? settings.framing
         settings.halfClose = try Self.choice(self.request.halfClose, "/halfClose") ?? settings.halfClose
-        if settings.halfClose == .signal, !settings.framing.canMarkEnd {
+        if settings.halfClose == .signal, !settings.framing.supportsEndMarker {
             throw .invalid(
                 "/halfClose",
                 "halfClose must be hold or close: an empty message is data in \(settings.framing.rawValue) framing.")

@@ -3,8 +3,6 @@ import GatewayCore
 import HTTPTypes
 import Hummingbird
 import HummingbirdCore
-import StreamTransport
-import Synchronization
 
 /// `/v1/drains`: closing many connections at a rate.
 struct DrainsResource: Sendable {
@@ -56,7 +54,7 @@ struct DrainsResource: Sendable {
         let drain = await run.snapshot()
         let isDone = drain.endedAt != nil
         return .json(
-            JSONBody.encode(drain), status: isDone ? .ok : .accepted, headers: [.location: "/v1/drains/\(drain.id)"])
+            drain, status: isDone ? .ok : .accepted, headers: [.location: "/v1/drains/\(drain.id)"])
     }
 
     private func update(_ call: ControlCall, _ body: (DrainRun) async -> Bool) async throws -> Response {

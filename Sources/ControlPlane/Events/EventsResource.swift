@@ -26,8 +26,7 @@ struct EventsResource: Sendable {
         let filter = try EventFilter(call.query)
         let heartbeat = try call.query.milliseconds("heartbeatMs") ?? Self.defaultHeartbeat
         guard (.milliseconds(10) ... .seconds(600)).contains(heartbeat) else {
-            throw ControlProblem(400, "invalid-parameter", "heartbeatMs must be from 10 to 600000.")
-                .at(parameter: "heartbeatMs")
+            throw ControlProblem.invalid(parameter: "heartbeatMs", "heartbeatMs must be from 10 to 600000.")
         }
         let reader = EventReader(
             log, filter: filter, after: try Self.position(call), heartbeat: heartbeat,
@@ -66,8 +65,7 @@ struct EventsResource: Sendable {
         }
         guard let text = try call.query.value("after") else { return nil }
         guard let number = UInt64(text) else {
-            throw ControlProblem(400, "invalid-parameter", "after must be the number of an event.").at(
-                parameter: "after")
+            throw ControlProblem.invalid(parameter: "after", "after must be the number of an event.")
         }
         return number
     }
@@ -288,8 +286,7 @@ struct StreamBounds: Sendable {
         self.limit = try query.integer("limit", in: 1...Self.maximumLimit)
         guard let duration = try query.milliseconds("durationMs") else { return }
         guard duration <= Self.maximumDuration else {
-            throw ControlProblem(400, "invalid-parameter", "durationMs must be at most 86400000.")
-                .at(parameter: "durationMs")
+            throw ControlProblem.invalid(parameter: "durationMs", "durationMs must be at most 86400000.")
         }
         self.deadline = ContinuousClock.now.advanced(by: duration)
     }

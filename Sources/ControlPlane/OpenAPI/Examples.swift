@@ -3,10 +3,10 @@ import FoundationEssentials
 import GatewayConfiguration
 import GatewayCore
 
-/// A value of each schema, as the document shows it. Models are values of their types, so that they cannot lack a member;
-/// what a model holds is shown by the same value.
+/// Examples of the OpenAPI document. Those of wire models are values of their types, so that they stay complete; nested
+/// models take their examples from the enclosing ones.
 enum Examples {
-    /// By the names of schemas.
+    /// By schema name.
     static let all: [String: OrderedJSON] = Self.models.mapValues { Self.value($0) }
         .merging(Self.configuration) { first, _ in first }
 
@@ -91,7 +91,7 @@ enum Examples {
         number: 1, at: "2026-11-22T10:20:31.002Z", way: "received", content: "text", sizeBytes: 5, startsMessage: true,
         endsMessage: true, text: "hello", skipped: 0)
 
-    // MARK: Many connections, and what goes on
+    // MARK: Drains, operations and events
 
     private static let bulk = {
         var request = BulkRequest()

@@ -2,16 +2,15 @@ import ControlAPI
 import GatewayConfiguration
 import GatewayCore
 
-/// JSON Schemas of the configuration, made of the forms that its readers declare.
+/// JSON Schemas of the configuration, generated from the forms that its readers declare.
 extension ModelSchemas {
     enum ConfigurationUse {
-        /// All of it, as it is written and shown.
         case whole
-        /// A part of it, where `null` takes a member away (RFC 7396).
+        /// A merge patch, where `null` removes a member (RFC 7396).
         case change
     }
 
-    /// A reference to the schema of an entry of one of the lists, with its status, which is only told.
+    /// A reference to the schema of a list entry with its read-only status.
     mutating func reference(
         _ section: ConfigurationSection, for use: ConfigurationUse = .whole
     ) throws -> OrderedJSON {
@@ -27,7 +26,7 @@ extension ModelSchemas {
             var object = schemas.object(entry, use, schemas.example(name))
             if let status, var properties = object["properties"] {
                 properties["status"] = status.with([
-                    "readOnly": true, "description": "Told, and ignored where it comes back.",
+                    "readOnly": true, "description": "Ignored in requests.",
                 ])
                 object["properties"] = properties
             }
@@ -35,7 +34,6 @@ extension ModelSchemas {
         }
     }
 
-    /// A reference to the schema of all entries of a list.
     mutating func listReference(_ section: ConfigurationSection) throws -> OrderedJSON {
         let entry = try self.reference(section)
         guard case .section(let form) = ConfigurationSchema.entry(of: section) else { return entry }
@@ -45,15 +43,13 @@ extension ModelSchemas {
         }
     }
 
-    /// A reference to the schema of the whole configuration.
     mutating func configurationReference() -> OrderedJSON {
-        // Generated clients have a `Configuration` of their own.
+        // Not `Configuration`, which generated clients define themselves.
         self.define("GatewayConfiguration") {
             $0.object(ConfigurationSchema.whole, .whole, $0.example("GatewayConfiguration"))
         }
     }
 
-    /// - Parameter example: a value of it.
     private mutating func object(
         _ section: ConfigurationSchema.Section, _ use: ConfigurationUse, _ example: OrderedJSON?
     ) -> OrderedJSON {
@@ -76,7 +72,7 @@ extension ModelSchemas {
     ) -> OrderedJSON {
         switch form {
         case .value(let form): return Self.schema(form)
-        // What is in a list is replaced with it as a whole.
+        // A patch replaces a list as a whole.
         case .list(let element): return ["type": "array", "items": self.schema(element, .whole, example?.first)]
         case .map(let content):
             return ["type": "object", "additionalProperties": self.schema(content, use, example?.first)]
@@ -84,7 +80,7 @@ extension ModelSchemas {
             return ["anyOf": .array(forms.flatMap { self.schema($0, use, example).alternatives })]
         case .section(let section):
             let name = section.name + "Settings" + (use == .change ? "Patch" : "")
-            // Of several forms the example may be of another.
+            // With alternatives, the example may belong to another one.
             let example = example?.isObject == true ? example : nil
             return self.define(name, example: example) { $0.object(section, use, $0.example(name) ?? example) }
         }
@@ -126,7 +122,7 @@ extension ModelSchemas {
     private static let sizeUnits = "(B|kB|KB|MB|GB|KiB|MiB|GiB|TiB)"
     private static let durationText = "([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?"
 
-    /// What has a text of its own, with the word `none` for another or without.
+    /// - Parameter orNone: whether the word `none` is accepted too.
     private static func text(_ form: ValueFormat, orNone: Bool) -> OrderedJSON {
         let none = orNone ? "none|" : ""
         let words = orNone ? ", or none." : "."

@@ -1,26 +1,25 @@
 import ControlAPI
 
-/// JSON Schemas of the wire models, each once, under its name.
+/// JSON Schemas of the wire models, by name.
 package struct ModelSchemas {
     package private(set) var all: [String: OrderedJSON] = [:]
-    private let notes: [String: OrderedJSON]
-
+    private let descriptions: [String: OrderedJSON]
     private let examples: [String: OrderedJSON]
 
     /// - Parameters:
-    ///   - notes: what a member's type does not say, by `Model.member`.
-    ///   - examples: values by the names of schemas; of a schema that has none, one is taken out of what holds it.
-    package init(notes: [String: OrderedJSON], examples: [String: OrderedJSON] = [:]) {
-        self.notes = notes
+    ///   - descriptions: schema members that a member's type does not provide, by `Model.member`.
+    ///   - examples: by schema name; a schema without one uses its value in the example of the enclosing schema.
+    package init(descriptions: [String: OrderedJSON], examples: [String: OrderedJSON] = [:]) {
+        self.descriptions = descriptions
         self.examples = examples
     }
 
-    /// A reference to the schema `name`, which `make` makes if it is not there yet.
+    /// A reference to the schema `name`, which `make` provides at the first use.
     mutating func define(
         _ name: String, example: OrderedJSON? = nil, _ make: (inout ModelSchemas) -> OrderedJSON
     ) -> OrderedJSON {
         if self.all[name] == nil {
-            // Before its members, so that a schema that holds itself comes to an end.
+            // Defined before its members, as a schema may contain itself.
             self.all[name] = ["type": "object"]
             var schema = make(&self)
             if let example = self.examples[name] ?? example { schema["examples"] = [example] }
@@ -33,15 +32,14 @@ package struct ModelSchemas {
 
     func example(_ name: String) -> OrderedJSON? { self.examples[name] }
 
-    /// A reference to the schema of `type`, which is added if it is not there yet.
     package mutating func reference(_ type: any Decodable.Type) throws -> OrderedJSON {
-        let isStrict = (type as? any StrictlyRead.Type) != nil
+        let isStrict = (type as? any StrictDecodable.Type) != nil
         return self.schema(try ModelShape.of(type), isStrict: isStrict, nil)
     }
 
     /// - Parameters:
-    ///   - isStrict: of a request: other members are refused, and `null` counts as missing.
-    ///   - example: a value of it.
+    ///   - isStrict: for requests: unknown members are refused, and `null` counts as missing.
+    ///   - example: an example value.
     private mutating func schema(_ shape: ModelShape, isStrict: Bool, _ example: OrderedJSON?) -> OrderedJSON {
         switch shape {
         case .string: return ["type": "string"]
@@ -69,7 +67,7 @@ package struct ModelSchemas {
         var properties: [OrderedJSON.Member] = []
         for member in members {
             var schema = self.schema(member.shape, isStrict: isStrict, example?[member.name])
-            if let note = self.notes["\(name).\(member.name)"] { schema = schema.with(note) }
+            if let description = self.descriptions["\(name).\(member.name)"] { schema = schema.with(description) }
             if isStrict, !member.isRequired { schema = Self.nullable(schema) }
             properties.append(OrderedJSON.Member(member.name, schema))
         }
@@ -90,18 +88,18 @@ package struct ModelSchemas {
     }
 }
 
-/// What a wire model looks like as JSON, learnt from the model itself.
+/// The JSON structure of a wire model, derived from its `Decodable` conformance.
 package indirect enum ModelShape: Sendable, Equatable {
     case string
     case integer
-    /// A whole number from 0 up.
+    /// An unsigned integer.
     case count
     case number
     case boolean
     /// Any JSON value.
     case any
     case array(ModelShape)
-    /// Names that are free, each with such a value.
+    /// An object with arbitrary names.
     case map(ModelShape)
     case model(name: String, members: [Member])
 
@@ -111,15 +109,15 @@ package indirect enum ModelShape: Sendable, Equatable {
         package let isRequired: Bool
     }
 
-    /// - Throws: for a type that cannot be decoded from values without content.
+    /// - Throws: for a type that cannot be decoded from default values.
     package static func of<Model: Decodable>(_ type: Model.Type) throws -> ModelShape {
         try ShapeSample.of(type).shape
     }
 }
 
-/// A decoder without content: every member is there, every list has one element.
-struct ShapeDecoder: Decoder {
-    static let freeName = "*"
+/// A decoder that provides a default value for every member and one element for every list, and records what is decoded.
+private struct ShapeDecoder: Decoder {
+    static let anyName = "*"
 
     let recorder: ShapeRecorder
     let codingPath: [any CodingKey] = []
@@ -133,17 +131,15 @@ struct ShapeDecoder: Decoder {
 
     func singleValueContainer() -> any SingleValueDecodingContainer { Scalar(recorder: self.recorder) }
 
-    /// Models have no containers that they open by hand.
+    /// Nested containers, which no wire model opens.
     struct Unsupported: Error {}
-}
 
-extension ShapeDecoder {
     struct Members<Key: CodingKey>: KeyedDecodingContainerProtocol {
         let recorder: ShapeRecorder
         let codingPath: [any CodingKey] = []
 
-        /// Only dictionaries ask for these; the keys of models are none of this name.
-        var allKeys: [Key] { [Key(stringValue: ShapeDecoder.freeName)].compactMap { $0 } }
+        /// Only dictionaries use these; models have no key of this name.
+        var allKeys: [Key] { [Key(stringValue: ShapeDecoder.anyName)].compactMap { $0 } }
 
         func contains(_ key: Key) -> Bool {
             self.recorder.checkedPresence(key)
@@ -210,66 +206,14 @@ extension ShapeDecoder {
     }
 }
 
-/// The requirements for single types, which are all met alike.
-extension ShapeDecoder.Members {
-    func decode(_ type: Bool.Type, forKey key: Key) throws -> Bool { try self.recorder.member(type, key) }
-    func decode(_ type: String.Type, forKey key: Key) throws -> String { try self.recorder.member(type, key) }
-    func decode(_ type: Double.Type, forKey key: Key) throws -> Double { try self.recorder.member(type, key) }
-    func decode(_ type: Float.Type, forKey key: Key) throws -> Float { try self.recorder.member(type, key) }
-    func decode(_ type: Int.Type, forKey key: Key) throws -> Int { try self.recorder.member(type, key) }
-    func decode(_ type: Int8.Type, forKey key: Key) throws -> Int8 { try self.recorder.member(type, key) }
-    func decode(_ type: Int16.Type, forKey key: Key) throws -> Int16 { try self.recorder.member(type, key) }
-    func decode(_ type: Int32.Type, forKey key: Key) throws -> Int32 { try self.recorder.member(type, key) }
-    func decode(_ type: Int64.Type, forKey key: Key) throws -> Int64 { try self.recorder.member(type, key) }
-    func decode(_ type: UInt.Type, forKey key: Key) throws -> UInt { try self.recorder.member(type, key) }
-    func decode(_ type: UInt8.Type, forKey key: Key) throws -> UInt8 { try self.recorder.member(type, key) }
-    func decode(_ type: UInt16.Type, forKey key: Key) throws -> UInt16 { try self.recorder.member(type, key) }
-    func decode(_ type: UInt32.Type, forKey key: Key) throws -> UInt32 { try self.recorder.member(type, key) }
-    func decode(_ type: UInt64.Type, forKey key: Key) throws -> UInt64 { try self.recorder.member(type, key) }
-}
-
-extension ShapeDecoder.Scalar {
-    func decode(_ type: Bool.Type) throws -> Bool { try self.recorder.scalar(type) }
-    func decode(_ type: String.Type) throws -> String { try self.recorder.scalar(type) }
-    func decode(_ type: Double.Type) throws -> Double { try self.recorder.scalar(type) }
-    func decode(_ type: Float.Type) throws -> Float { try self.recorder.scalar(type) }
-    func decode(_ type: Int.Type) throws -> Int { try self.recorder.scalar(type) }
-    func decode(_ type: Int8.Type) throws -> Int8 { try self.recorder.scalar(type) }
-    func decode(_ type: Int16.Type) throws -> Int16 { try self.recorder.scalar(type) }
-    func decode(_ type: Int32.Type) throws -> Int32 { try self.recorder.scalar(type) }
-    func decode(_ type: Int64.Type) throws -> Int64 { try self.recorder.scalar(type) }
-    func decode(_ type: UInt.Type) throws -> UInt { try self.recorder.scalar(type) }
-    func decode(_ type: UInt8.Type) throws -> UInt8 { try self.recorder.scalar(type) }
-    func decode(_ type: UInt16.Type) throws -> UInt16 { try self.recorder.scalar(type) }
-    func decode(_ type: UInt32.Type) throws -> UInt32 { try self.recorder.scalar(type) }
-    func decode(_ type: UInt64.Type) throws -> UInt64 { try self.recorder.scalar(type) }
-}
-
-extension ShapeDecoder.Elements {
-    mutating func decode(_ type: Bool.Type) throws -> Bool { try self.next(type) }
-    mutating func decode(_ type: String.Type) throws -> String { try self.next(type) }
-    mutating func decode(_ type: Double.Type) throws -> Double { try self.next(type) }
-    mutating func decode(_ type: Float.Type) throws -> Float { try self.next(type) }
-    mutating func decode(_ type: Int.Type) throws -> Int { try self.next(type) }
-    mutating func decode(_ type: Int8.Type) throws -> Int8 { try self.next(type) }
-    mutating func decode(_ type: Int16.Type) throws -> Int16 { try self.next(type) }
-    mutating func decode(_ type: Int32.Type) throws -> Int32 { try self.next(type) }
-    mutating func decode(_ type: Int64.Type) throws -> Int64 { try self.next(type) }
-    mutating func decode(_ type: UInt.Type) throws -> UInt { try self.next(type) }
-    mutating func decode(_ type: UInt8.Type) throws -> UInt8 { try self.next(type) }
-    mutating func decode(_ type: UInt16.Type) throws -> UInt16 { try self.next(type) }
-    mutating func decode(_ type: UInt32.Type) throws -> UInt32 { try self.next(type) }
-    mutating func decode(_ type: UInt64.Type) throws -> UInt64 { try self.next(type) }
-}
-
-/// Notes what a type asks its decoder for.
-final class ShapeRecorder {
+/// Records what a type decodes.
+private final class ShapeRecorder {
     private let name: String
     private var members: [ModelShape.Member] = []
     private var element: ModelShape?
     private var content: ModelShape?
     private var scalar: ModelShape?
-    /// Members that were asked about before they were asked for: those may be missing.
+    /// Members whose presence was checked before they were decoded.
     private var optional: Set<String> = []
 
     init(name: String) {
@@ -280,7 +224,7 @@ final class ShapeRecorder {
 
     func member<Value: Decodable>(_ type: Value.Type, _ key: any CodingKey) throws -> Value {
         let sample = try ShapeSample.of(type)
-        if key.stringValue == ShapeDecoder.freeName {
+        if key.stringValue == ShapeDecoder.anyName {
             self.content = sample.shape
         } else {
             let name = key.stringValue
@@ -310,8 +254,8 @@ final class ShapeRecorder {
     }
 }
 
-/// A value of a type, and what was asked for to make it.
-struct ShapeSample<Value> {
+/// A value of a type, and the structure of its JSON.
+private struct ShapeSample<Value> {
     let shape: ModelShape
     let value: Value
 

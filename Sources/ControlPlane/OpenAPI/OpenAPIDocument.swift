@@ -6,16 +6,16 @@ import Hummingbird
 import HummingbirdCore
 import Synchronization
 
-/// Describes the whole interface (OpenAPI 3.1), out of the table of operations, the wire models, and the documents.
+/// The OpenAPI 3.1 document, generated from the operation table, the wire models and the operations' descriptions.
 package struct OpenAPIDocument {
     private let version: String
     private let access: SecuritySchemes
-    private var schemas = ModelSchemas(notes: FieldDescriptions.all, examples: Examples.all)
+    private var schemas = ModelSchemas(descriptions: FieldDescriptions.all, examples: Examples.all)
     private var paths: [OrderedJSON.Member] = []
-    /// Operations without a document, and documents without an operation.
+    /// Operations without a description, and descriptions without an operation.
     package private(set) var gaps: [String] = []
 
-    /// What notes beside the models are about, as `Model.member`.
+    /// The members with a description, as `Model.member`.
     package static var describedMembers: Set<String> { Set(FieldDescriptions.all.keys) }
 
     init(_ operations: [Operation], documents: [String: OperationDocument], context: ControlContext) {
@@ -37,7 +37,7 @@ package struct OpenAPIDocument {
             "openapi": "3.1.0",
             "info": [
                 "title": "Sluice control plane", "version": .string(self.version),
-                "description": "Opens, lists, inspects and steers the connections of a running gateway.",
+                "description": "Opens, lists, inspects and controls the connections of a running gateway.",
             ],
             "servers": [["url": "/"]],
             "security": self.access.requirements,
@@ -52,17 +52,17 @@ package struct OpenAPIDocument {
     private mutating func add(_ operation: Operation, _ document: OperationDocument) {
         let path = operation.template.description
         let method = operation.method.rawValue.lowercased()
-        let content: OrderedJSON
+        let description: OrderedJSON
         do {
-            content = try self.describe(operation, document)
+            description = try self.describe(operation, document)
         } catch {
             self.gaps.append("\(operation.name): \(error)")
             return
         }
         if let index = self.paths.firstIndex(where: { $0.name == path }) {
-            self.paths[index].value[method] = content
+            self.paths[index].value[method] = description
         } else {
-            self.paths.append(OrderedJSON.Member(path, .object([OrderedJSON.Member(method, content)])))
+            self.paths.append(OrderedJSON.Member(path, .object([OrderedJSON.Member(method, description)])))
         }
     }
 
@@ -81,7 +81,7 @@ package struct OpenAPIDocument {
                 "required": .boolean(document.isBodyRequired), "content": try self.contents(document.body),
             ]
         }
-        content["responses"] = try self.answers(operation, document)
+        content["responses"] = try self.responses(operation, document)
         return content
     }
 
@@ -95,22 +95,22 @@ package struct OpenAPIDocument {
         let query = operation.parameters.sorted().map { name in
             Self.parameter(name, in: "query", document.parameters[name] ?? ParameterDocuments.everywhere[name] ?? [:])
         }
-        var known = document.headers
+        var descriptions = document.headers
         if operation.method == .post {
-            known["Idempotency-Key"] = "The same key with the same request again gives the same answer again."
+            descriptions["Idempotency-Key"] = "Repeating a request with its key returns the same response."
         }
-        let headers = known.sorted { $0.key < $1.key }.map { name, description in
-            var note: OrderedJSON = ["description": .string(description)]
-            note["example"] = ParameterDocuments.headerExamples[name].map { .string($0) }
-            return Self.parameter(name, in: "header", note)
+        let headers = descriptions.sorted { $0.key < $1.key }.map { name, description in
+            var schema: OrderedJSON = ["description": .string(description)]
+            schema["example"] = ParameterDocuments.headerExamples[name].map { .string($0) }
+            return Self.parameter(name, in: "header", schema)
         }
         return path + query + headers
     }
 
-    /// - Parameter note: its schema, with its description and an example among the members.
-    private static func parameter(_ name: String, in place: String, _ note: OrderedJSON) -> OrderedJSON {
-        var schema = OrderedJSON.object([.init("type", "string")]).with(note)
-        var parameter: OrderedJSON = ["name": .string(name), "in": .string(place), "required": false]
+    /// - Parameter annotated: the schema, with the parameter's description and example among its members.
+    private static func parameter(_ name: String, in location: String, _ annotated: OrderedJSON) -> OrderedJSON {
+        var schema = OrderedJSON.object([.init("type", "string")]).with(annotated)
+        var parameter: OrderedJSON = ["name": .string(name), "in": .string(location), "required": false]
         for member in ["description", "example"] {
             if let value = schema[member] { parameter[member] = value }
             schema[member] = nil
@@ -119,7 +119,7 @@ package struct OpenAPIDocument {
         return parameter
     }
 
-    /// Operations on one kind of resource have one tag; what is about the gateway itself is of `service`.
+    /// The kind of resource; `service` for operations on the gateway itself.
     private static func tag(_ operation: Operation) -> String {
         let parts = operation.template.description.split(separator: "/")
         guard parts.first == "v1", parts.count > 1, let word = parts[1].split(separator: ":").first,
@@ -128,7 +128,7 @@ package struct OpenAPIDocument {
         return String(word)
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     private mutating func contents(_ contents: [OperationDocument.Content]) throws -> OrderedJSON {
         var members: [OrderedJSON.Member] = []
@@ -156,35 +156,14 @@ package struct OpenAPIDocument {
         }
     }
 
-    private mutating func answers(_ operation: Operation, _ document: OperationDocument) throws -> OrderedJSON {
+    private mutating func responses(_ operation: Operation, _ document: OperationDocument) throws -> OrderedJSON {
         var members: [OrderedJSON.Member] = []
-        for answer in document.answers {
-            var content: OrderedJSON = ["description": .string(answer.description)]
-            if !answer.headers.isEmpty {
-                content["headers"] = .object(
-                    answer.headers.sorted { $0.key < $1.key }.map { name, description in
-                        var header: OrderedJSON = [
-                            "description": .string(description), "schema": ["type": "string"],
-                        ]
-                        header["example"] = ParameterDocuments.headerExamples[name].map { .string($0) }
-                        return OrderedJSON.Member(name, header)
-                    })
-            }
-            if !answer.content.isEmpty { content["content"] = try self.contents(answer.content) }
-            if !answer.links.isEmpty {
-                content["links"] = .object(
-                    answer.links.map { name in
-                        let link: OrderedJSON = [
-                            "operationId": .string(name), "parameters": ["id": "$response.body#/id"],
-                        ]
-                        return OrderedJSON.Member(name, link)
-                    })
-            }
-            members.append(OrderedJSON.Member("\(answer.status)", content))
+        for response in document.responses {
+            members.append(OrderedJSON.Member("\(response.status)", try self.describe(response)))
         }
-        let told = Set(document.answers.map(\.status))
+        let described = Set(document.responses.map(\.status))
         let problem = try self.schemas.reference(Problem.self)
-        for status in Self.problems(of: operation, document).subtracting(told).sorted() {
+        for status in Self.problems(of: operation, document).subtracting(described).sorted() {
             members.append(
                 OrderedJSON.Member(
                     "\(status)",
@@ -196,53 +175,69 @@ package struct OpenAPIDocument {
         return .object(members)
     }
 
-    /// Every problem that an operation may answer.
-    static func problems(of operation: Operation, _ document: OperationDocument) -> Set<Int> {
-        // Of every request: a malformed query or Host, another origin, an unknown Host.
+    private mutating func describe(_ response: OperationDocument.Response) throws -> OrderedJSON {
+        var description: OrderedJSON = ["description": .string(response.description)]
+        if !response.headers.isEmpty {
+            description["headers"] = .object(
+                response.headers.sorted { $0.key < $1.key }.map { name, text in
+                    var header: OrderedJSON = ["description": .string(text), "schema": ["type": "string"]]
+                    header["example"] = ParameterDocuments.headerExamples[name].map { .string($0) }
+                    return OrderedJSON.Member(name, header)
+                })
+        }
+        if !response.content.isEmpty { description["content"] = try self.contents(response.content) }
+        if !response.links.isEmpty {
+            description["links"] = .object(
+                response.links.map { name in
+                    OrderedJSON.Member(
+                        name, ["operationId": .string(name), "parameters": ["id": "$response.body#/id"]])
+                })
+        }
+        return description
+    }
+
+    /// The statuses of all problems that an operation may respond with.
+    private static func problems(of operation: Operation, _ document: OperationDocument) -> Set<Int> {
+        // Every request: a malformed query or Host, another origin, a long body, an unknown Host.
         var statuses: Set = [400, 403, 413, 421]
         if operation.scope.required != nil { statuses.formUnion([401, 429, 503]) }
         if !document.body.isEmpty { statuses.formUnion([408, 415, 422]) }
-        // Of an Idempotency-Key, for which the body is collected.
+        // An Idempotency-Key, which needs the whole body.
         if operation.method == .post { statuses.formUnion([408, 409, 422]) }
         return statuses.union(document.problems)
     }
 }
 
-/// `/openapi.json`: what all the others are.
+/// `/openapi.json`: the OpenAPI document.
 struct OpenAPIResource: Sendable {
-    /// The document as it was written last. How callers say who they are can change.
-    private final class Written: Sendable {
-        let last = Mutex<(access: UInt64, bytes: [UInt8])?>(nil)
+    /// The latest document. It depends on the access settings, which can change.
+    private final class Cache: Sendable {
+        let last = Mutex<(revision: UInt64, bytes: [UInt8])?>(nil)
     }
 
     let context: ControlContext
-    /// Everything but this.
+    /// The operations of all other resources.
     let others: [Operation]
-    private let written = Written()
-
-    init(context: ControlContext, others: [Operation]) {
-        self.context = context
-        self.others = others
-    }
+    private let cache = Cache()
 
     var operations: [Operation] {
         [Operation("getDocument", .get, "/openapi.json", .none) { _ in .json(self.bytes) }]
     }
 
     private var bytes: [UInt8] {
-        let number = self.context.access.revision
-        if let last = self.written.last.withLock({ $0 }), last.access == number { return last.bytes }
-        let itself = Operation("getDocument", .get, "/openapi.json", .none) { _ in Response(status: .ok) }
-        let document = OpenAPIDocument(self.others + [itself], documents: OperationDocuments.all, context: self.context)
+        let revision = self.context.access.revision
+        if let last = self.cache.last.withLock({ $0 }), last.revision == revision { return last.bytes }
+        let document = OpenAPIDocument(
+            self.others + self.operations, documents: OperationDocuments.all, context: self.context)
         let bytes = document.json.bytes
-        self.written.last.withLock { $0 = (number, bytes) }
+        self.cache.last.withLock { $0 = (revision, bytes) }
         return bytes
     }
 }
 
-/// How callers may say who they are, for the OpenAPI document.
+/// The authentication methods of the OpenAPI document.
 struct SecuritySchemes: Sendable {
-    /// Any one of them is enough; none is needed where there are none.
+    /// Alternatives.
     let requirements: OrderedJSON
     let schemes: OrderedJSON
 
@@ -252,31 +247,31 @@ struct SecuritySchemes: Sendable {
         if !settings.tokens.isEmpty {
             requirements.append(["bearer": []])
             schemes["bearer"] = [
-                "type": "http", "scheme": "bearer", "description": "A token that control.tokens knows.",
+                "type": "http", "scheme": "bearer", "description": "A token of control.tokens.",
             ]
         }
         if !settings.clients.isEmpty {
             requirements.append(["certificate": []])
             schemes["certificate"] = [
-                "type": "mutualTLS", "description": "A certificate that control.clients knows.",
+                "type": "mutualTLS", "description": "A certificate of control.clients.",
             ]
         }
-        // The user at the other end of a Unix socket is known without a word.
+        // Peer credentials of a Unix socket need no authentication by the client.
         if !settings.peers.isEmpty { requirements.append([:]) }
         self.requirements = .array(requirements)
         self.schemes = schemes
     }
 }
 
-/// What parameters mean wherever they stand.
-enum ParameterDocuments {
-    /// Of the query, where the operation's own document says nothing.
+/// Descriptions of parameters shared by operations.
+private enum ParameterDocuments {
+    /// Of the query, unless the operation describes the parameter itself.
     static let everywhere: [String: OrderedJSON] = [
-        "cursor": ["description": "Where a page begins: taken from the page before.", "example": "k11.100"]
+        "cursor": ["description": "The cursor from the link to this page.", "example": "k11.100"]
     ]
 
     private static let names: [String: (description: String, example: String)] = [
-        "connections": ("The connection's id: 17, or 17u for what the gateway opened for 17.", "17"),
+        "connections": ("The connection's id: 17, or 17u for the upstream side of its tunnel.", "17"),
         "drains": ("The drain's id.", "1"), "operations": ("The operation's id.", "1"),
         "transfers": ("The transfer's id.", "3"), "listeners": ("The listener's name.", "web"),
         "routes": ("The route's name.", "chat"), "upstreams": ("The upstream's name.", "backend"),
@@ -290,7 +285,7 @@ enum ParameterDocuments {
         ]
     }
 
-    /// Of requests and answers.
+    /// Of requests and responses.
     static let headerExamples: [String: String] = [
         "ETag": "\"1gz0kx-7\"", "If-Match": "\"1gz0kx-7\"", "If-None-Match": "\"1gz0kx-7\"",
         "Idempotency-Key": "5f0c8a52-8f3e-4f3c-9f0e-6a6f1c1b2d3e", "Last-Event-ID": "4711",

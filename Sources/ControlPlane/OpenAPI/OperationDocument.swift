@@ -1,17 +1,17 @@
 import GatewayConfiguration
 import GatewayCore
 
-/// What the OpenAPI document says of one operation, beside what the table of operations says.
+/// The OpenAPI description of one operation, in addition to its entry in the operation table.
 package struct OperationDocument: Sendable {
     package typealias Model = any (Decodable & Sendable).Type
 
     package struct Content: Sendable {
-        /// What the body is of.
         indirect enum Schema: Sendable {
             case model(Model)
             case list(of: Model)
-            /// An entry of a list of the configuration, and what changes one.
+            /// An entry of a list of the configuration.
             case entry(ConfigurationSection)
+            /// A merge patch of such an entry.
             case change(ConfigurationSection)
             case entries(ConfigurationSection)
             case configuration
@@ -21,9 +21,9 @@ package struct OperationDocument: Sendable {
 
         let mediaType: String
         let schema: Schema
-        /// Of what has no model, whose example is that of its schema.
+        /// For a schema without a model; models have examples of their own.
         var example: OrderedJSON?
-        /// Of Server-Sent Events: what the data of each is.
+        /// The model of the data of Server-Sent Events.
         var eventData: Model?
 
         init(_ mediaType: String, _ schema: Schema) {
@@ -31,7 +31,6 @@ package struct OperationDocument: Sendable {
             self.schema = schema
         }
 
-        /// JSON.
         init(_ schema: Schema) {
             self.init("application/json", schema)
         }
@@ -50,7 +49,7 @@ package struct OperationDocument: Sendable {
             return content
         }
 
-        /// What has no form of its own, or the same as JSON beside it: only an example tells of it.
+        /// Content without a schema, or with the same one as its JSON alternative.
         static func unspecified(_ mediaType: String, example: String) -> Content {
             var content = Content(mediaType, .plain([:]))
             content.example = .string(example)
@@ -61,7 +60,7 @@ package struct OperationDocument: Sendable {
             Content(mediaType, .plain(["type": "string", "format": "binary"]))
         }
 
-        /// Server-Sent Events, each with JSON for its data. The schema is that of one event, as tools take it for streams.
+        /// Server-Sent Events with JSON data. The schema describes one event, as tools expect for streams.
         static func events(of model: Model, example: OrderedJSON) -> Content {
             let data: OrderedJSON = [
                 "type": "string", "contentMediaType": "application/json",
@@ -80,13 +79,13 @@ package struct OperationDocument: Sendable {
         }
     }
 
-    package struct Answer: Sendable {
+    package struct Response: Sendable {
         let status: Int
         let description: String
         let content: [Content]
-        /// Header fields, by name, with what they say.
+        /// Descriptions of header fields, by name.
         let headers: [String: String]
-        /// Operations on what the body names with `id`.
+        /// Operations on the resource whose `id` is in the body.
         let links: [String]
 
         init(
@@ -102,26 +101,26 @@ package struct OperationDocument: Sendable {
     }
 
     let summary: String
-    /// Schemas of the parameters of the query, by name.
-    var parameters: [String: OrderedJSON] = [:]
-    /// Header fields that it heeds, with what they say.
-    var headers: [String: String] = [:]
-    var body: [Content] = []
-    var isBodyRequired = false
-    let answers: [Answer]
-    /// Beside what every operation may answer.
-    var problems: [Int] = []
+    /// Schemas of query parameters, by name.
+    let parameters: [String: OrderedJSON]
+    /// Descriptions of header fields, by name.
+    let headers: [String: String]
+    let body: [Content]
+    let isBodyRequired: Bool
+    let responses: [Response]
+    /// Problem statuses in addition to those of every operation.
+    let problems: [Int]
 
     init(
         _ summary: String, parameters: [String: OrderedJSON] = [:], headers: [String: String] = [:],
-        body: [Content] = [], isBodyRequired: Bool = false, answers: [Answer], problems: [Int] = []
+        body: [Content] = [], isBodyRequired: Bool = false, responses: [Response], problems: [Int] = []
     ) {
         self.summary = summary
         self.parameters = parameters
         self.headers = headers
         self.body = body
         self.isBodyRequired = isBodyRequired
-        self.answers = answers
+        self.responses = responses
         self.problems = problems
     }
 }

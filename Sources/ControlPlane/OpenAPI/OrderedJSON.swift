@@ -48,32 +48,23 @@ package indirect enum OrderedJSON: Sendable, Equatable {
     }
 }
 
-extension OrderedJSON: ExpressibleByDictionaryLiteral {
+extension OrderedJSON: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral, ExpressibleByStringLiteral,
+    ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral
+{
     package init(dictionaryLiteral elements: (String, OrderedJSON)...) {
         self = .object(elements.map { Member($0.0, $0.1) })
     }
-}
 
-extension OrderedJSON: ExpressibleByStringLiteral {
-    package init(stringLiteral value: String) { self = .string(value) }
-}
-
-extension OrderedJSON: ExpressibleByArrayLiteral {
     package init(arrayLiteral elements: OrderedJSON...) { self = .array(elements) }
-}
-
-extension OrderedJSON: ExpressibleByBooleanLiteral {
-    package init(booleanLiteral value: Bool) { self = .boolean(value) }
-}
-
-extension OrderedJSON: ExpressibleByIntegerLiteral {
+    package init(stringLiteral value: String) { self = .string(value) }
     package init(integerLiteral value: Int) { self = .integer(value) }
+    package init(booleanLiteral value: Bool) { self = .boolean(value) }
 }
 
 extension OrderedJSON {
     init(_ value: JSONValue) {
         switch value {
-        // Our own answers leave out what there is not.
+        // Examples contain no null.
         case .null: self = .object([])
         case .boolean(let value): self = .boolean(value)
         case .integer(let value): self = .integer(Int(value))
@@ -89,7 +80,7 @@ extension OrderedJSON {
         if case .object = self { true } else { false }
     }
 
-    /// Of a schema: those of which one must hold.
+    /// The alternatives of a schema.
     var alternatives: [OrderedJSON] {
         if case .array(let all)? = self["anyOf"] { all } else { [self] }
     }
@@ -103,7 +94,7 @@ extension OrderedJSON {
         }
     }
 
-    /// The member of an object; setting one that is not there adds it at the end, setting `nil` takes it away.
+    /// A member of an object. Setting a new member appends it, setting `nil` removes it.
     package subscript(_ name: String) -> OrderedJSON? {
         get {
             guard case .object(let members) = self else { return nil }
@@ -120,7 +111,7 @@ extension OrderedJSON {
         }
     }
 
-    /// The object with the members of another behind its own; of two with one name, the other's.
+    /// The object merged with another, whose members override those of the same name.
     func with(_ other: OrderedJSON) -> OrderedJSON {
         guard case .object(let members) = other else { return self }
         return members.reduce(into: self) { $0[$1.name] = $1.value }

@@ -222,16 +222,13 @@ final class RunningOperation: Sendable {
 
 /// The result of an operation.
 enum OperationOutcome: Sendable {
-    case response(status: HTTPResponse.Status, headers: HTTPFields, body: [UInt8])
+    case response(BufferedResponse)
     case problem(ControlProblem)
     case internalError(any Error)
 
     static func run(_ work: @Sendable () async throws -> Response) async -> OperationOutcome {
         do {
-            let response = try await work()
-            let collector = BodyCollector()
-            try await response.body.write(collector)
-            return .response(status: response.status, headers: response.headers, body: collector.bytes)
+            return .response(try await BufferedResponse(try await work()))
         } catch let problem as ControlProblem {
             return .problem(problem)
         } catch is CancellationError {
@@ -244,9 +241,7 @@ enum OperationOutcome: Sendable {
     /// The response for a client that waited.
     func response() throws -> Response {
         switch self {
-        case .response(let status, let headers, let body):
-            return Response(
-                status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: body)))
+        case .response(let buffered): return buffered.response
         case .problem(let problem): throw problem
         case .internalError(let error): throw error
         }
@@ -254,19 +249,19 @@ enum OperationOutcome: Sendable {
 
     var status: Int {
         switch self {
-        case .response(let status, _, _): status.code
+        case .response(let buffered): buffered.status.code
         case .problem(let problem): problem.status
         case .internalError: 500
         }
     }
 
     var location: String? {
-        if case .response(_, let headers, _) = self { headers[.location] } else { nil }
+        if case .response(let buffered) = self { buffered.headers[.location] } else { nil }
     }
 
     var body: [UInt8] {
         switch self {
-        case .response(_, _, let body): body
+        case .response(let buffered): buffered.body
         case .problem(let problem): problem.json
         case .internalError: ControlProblem.internalError.json
         }
@@ -297,8 +292,7 @@ struct LongRunningRequests: Sendable {
             return try outcome.response()
         }
         return .json(
-            JSONBody.encode(running.record), status: .accepted,
-            headers: [.location: "/v1/operations/\(running.number)"])
+            running.record, status: .accepted, headers: [.location: "/v1/operations/\(running.number)"])
     }
 
     /// The outcome within the time that the client waits; for a client that does not wait, only an early refusal.

@@ -177,6 +177,11 @@ extension ControlProblem {
         }
     }
 
+    /// 400 for a query parameter with an invalid value.
+    static func invalid(parameter: String, _ detail: String) -> ControlProblem {
+        ControlProblem(400, "invalid-parameter", detail).at(parameter: parameter)
+    }
+
     /// 422 for a member with an invalid value.
     package static func invalid(_ pointer: String, _ detail: String) -> ControlProblem {
         ControlProblem(422, "invalid-value", detail).at(pointer: pointer)

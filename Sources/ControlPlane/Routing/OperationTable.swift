@@ -3,6 +3,7 @@ import GatewayCore
 import HTTPTypes
 import Hummingbird
 import HummingbirdCore
+import WireText
 
 /// All operations of the REST interface.
 struct OperationTable: Sendable {
@@ -137,7 +138,9 @@ package struct PathTemplate: Sendable, Hashable, CustomStringConvertible {
                 guard segment.hasSuffix(suffix) else { return nil }
                 let value = segment.dropLast(suffix.count)
                 // A parameter never contains a verb such as `:send`.
-                guard !value.isEmpty, !value.contains(":"), let decoded = PercentText.decoded(value) else { return nil }
+                guard !value.isEmpty, !value.contains(":"), let decoded = PercentCoding.decodedText(value) else {
+                    return nil
+                }
                 values[name] = decoded
             }
         }

@@ -1,3 +1,5 @@
+import WireText
+
 /// The parsed query of a request.
 package struct Query: Sendable {
     private static let pairLimit = 64
@@ -10,8 +12,8 @@ package struct Query: Sendable {
         var pairs: [(name: String, value: String)] = []
         for piece in (text ?? "").split(separator: "&") {
             let mark = piece.firstIndex(of: "=") ?? piece.endIndex
-            guard let name = PercentText.decoded(piece[..<mark], plusIsSpace: true),
-                let value = PercentText.decoded(piece[mark...].dropFirst(), plusIsSpace: true)
+            guard let name = PercentCoding.decodedText(piece[..<mark], plusIsSpace: true),
+                let value = PercentCoding.decodedText(piece[mark...].dropFirst(), plusIsSpace: true)
             else {
                 throw ControlProblem(
                     400, "malformed-query",
@@ -37,7 +39,7 @@ package struct Query: Sendable {
     package func value(_ name: String) throws(ControlProblem) -> String? {
         let values = self.values(name)
         guard values.count < 2 else {
-            throw ControlProblem(400, "invalid-parameter", "\(name) is given more than once.").at(parameter: name)
+            throw ControlProblem.invalid(parameter: name, "\(name) is given more than once.")
         }
         return values.first
     }
@@ -50,10 +52,8 @@ package struct Query: Sendable {
     package func integer(_ name: String, in range: ClosedRange<Int>) throws(ControlProblem) -> Int? {
         guard let text = try self.value(name) else { return nil }
         guard let number = Int(text), range.contains(number) else {
-            throw ControlProblem(
-                400, "invalid-parameter",
-                "\(name) must be a whole number from \(range.lowerBound) to \(range.upperBound)."
-            ).at(parameter: name)
+            throw ControlProblem.invalid(
+                parameter: name, "\(name) must be a whole number from \(range.lowerBound) to \(range.upperBound).")
         }
         return number
     }
@@ -64,15 +64,14 @@ package struct Query: Sendable {
         case "true": true
         case "false": false
         default:
-            throw ControlProblem(400, "invalid-parameter", "\(name) must be true or false.").at(parameter: name)
+            throw ControlProblem.invalid(parameter: name, "\(name) must be true or false.")
         }
     }
 
     package func milliseconds(_ name: String) throws(ControlProblem) -> Duration? {
         guard let text = try self.value(name) else { return nil }
         guard let number = Double(text), number >= 0, let duration = Duration(milliseconds: number) else {
-            throw ControlProblem(400, "invalid-parameter", "\(name) must be a number of milliseconds.")
-                .at(parameter: name)
+            throw ControlProblem.invalid(parameter: name, "\(name) must be a number of milliseconds.")
         }
         return duration
     }
@@ -84,7 +83,7 @@ package struct Query: Sendable {
         var values: Set<Value> = []
         for text in self.list(name) {
             guard let value = parse(text) else {
-                throw ControlProblem(400, "invalid-parameter", "\(name) must be \(expected).").at(parameter: name)
+                throw ControlProblem.invalid(parameter: name, "\(name) must be \(expected).")
             }
             values.insert(value)
         }
@@ -94,7 +93,7 @@ package struct Query: Sendable {
     /// Path and query of the next page of a list.
     func nextPage(of path: String, cursor: String) -> String {
         let others = self.pairs.filter { $0.name != "cursor" }.map { pair in
-            "\(PercentText.encoded(pair.name))=\(PercentText.encoded(pair.value))&"
+            "\(PercentCoding.encoded(pair.name))=\(PercentCoding.encoded(pair.value))&"
         }
         return "\(path)?\(others.joined())cursor=\(cursor)"
     }

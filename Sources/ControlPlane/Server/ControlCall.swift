@@ -1,5 +1,4 @@
 import ControlAPI
-import FoundationEssentials
 import GatewayConfiguration
 import GatewayCore
 import HTTPTransport
@@ -71,7 +70,7 @@ struct ControlCall: Sendable {
 
     /// Decodes the JSON body; an empty body counts as an empty object.
     /// - Throws: `ControlProblem` with pointers to the invalid members.
-    func decode<Model: StrictlyRead>(_ type: Model.Type) async throws -> Model {
+    func decode<Model: StrictDecodable>(_ type: Model.Type) async throws -> Model {
         try JSONBody.decode(type, from: try await self.jsonBytes())
     }
 
@@ -294,6 +293,19 @@ enum Waiting {
                 reply.resume(returning: false)
             }
         }
+    }
+
+    /// Evaluates `condition` repeatedly until it holds, the time is over or the task is cancelled.
+    /// - Returns: whether the condition holds.
+    @discardableResult
+    static func poll(within limit: Duration, until condition: () async -> Bool) async -> Bool {
+        let deadline = ContinuousClock.now.advanced(by: limit)
+        var pause = Duration.milliseconds(1)
+        while !(await condition()) {
+            guard ContinuousClock.now < deadline, (try? await Task.sleep(for: pause)) != nil else { return false }
+            pause = min(pause * 2, .milliseconds(50))
+        }
+        return true
     }
 
     /// Waits for `work`, which continues to run after the timeout.

@@ -6,7 +6,6 @@ import Logging
 import NIOCore
 import NIOHTTPTypesHTTP1
 import StreamTransport
-import Synchronization
 import TLSEngine
 
 /// Sets up one connection of the REST interface: HTTP/1.1, optionally over TLS, with upgrade to WebSocket.

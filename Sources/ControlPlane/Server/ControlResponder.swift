@@ -21,7 +21,7 @@ struct ControlResponder: HTTPResponder {
     let idempotency = Idempotency()
 
     func respond(to request: Request, context: ControlRequestContext) async throws -> Response {
-        // Returns reserved descriptors to the process before the runtime runs out of them.
+        // Checks for descriptor exhaustion, whatever caused it, so that the reserve is released before the runtime needs it.
         DescriptorReserve.process.isAvailable()
         let response = await self.response(to: request, context)
         // The decoder stops parsing after a request with an upgrade offer, accepted or not.
@@ -221,8 +221,10 @@ extension Response {
         return Response(status: status, headers: headers, body: ResponseBody(byteBuffer: body))
     }
 
-    static func json(_ model: some Encodable, status: HTTPResponse.Status = .ok) -> Response {
-        .json(JSONBody.encode(model), status: status)
+    static func json(
+        _ model: some Encodable, status: HTTPResponse.Status = .ok, headers: HTTPFields = [:]
+    ) -> Response {
+        .json(JSONBody.encode(model), status: status, headers: headers)
     }
 
     static var noContent: Response { Response(status: .noContent) }

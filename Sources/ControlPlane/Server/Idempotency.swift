@@ -31,7 +31,7 @@ struct Idempotency: Sendable {
                 .retryable(after: 1)
         case .keyReused:
             throw ControlProblem(422, "key-reused", "This Idempotency-Key was used for another request.")
-        case .completed(let copy): return copy.response
+        case .completed(let buffered): return buffered.response
         case .new: return try await self.run(call, name, perform)
         }
     }
@@ -50,12 +50,9 @@ struct Idempotency: Sendable {
     }
 
     private func store(_ response: Response, _ name: String) async throws -> Response {
-        let collector = BodyCollector()
-        try await response.body.write(collector)
-        let copy = StoredResponses.ResponseCopy(
-            status: response.status, headers: response.headers, body: collector.bytes)
-        self.responses.finish(name, copy)
-        return copy.response
+        let buffered = try await BufferedResponse(response)
+        self.responses.finish(name, buffered)
+        return buffered.response
     }
 }
 
@@ -64,31 +61,19 @@ private final class StoredResponses: Sendable {
     private static let limit = 1024
     private static let byteLimit = 8 << 20
 
-    struct ResponseCopy: Sendable {
-        let status: HTTPResponse.Status
-        let headers: HTTPFields
-        let body: [UInt8]
-
-        var response: Response {
-            Response(
-                status: self.status, headers: self.headers,
-                body: ResponseBody(byteBuffer: ByteBuffer(bytes: self.body)))
-        }
-    }
-
     enum LookupResult: Sendable {
         /// The first request with this key; `finish` or `discard` must follow.
         case new
         case inProgress
         /// The key belongs to another request.
         case keyReused
-        case completed(ResponseCopy)
+        case completed(BufferedResponse)
     }
 
     private struct Entry {
         let key: String
         let fingerprint: [UInt8]
-        var response: ResponseCopy?
+        var response: BufferedResponse?
     }
 
     private let entries = Mutex<[Entry]>([])
@@ -113,7 +98,7 @@ private final class StoredResponses: Sendable {
         }
     }
 
-    func finish(_ key: String, _ response: ResponseCopy) {
+    func finish(_ key: String, _ response: BufferedResponse) {
         self.entries.withLock { entries in
             guard let index = entries.firstIndex(where: { $0.key == key }) else { return }
             entries[index].response = response
@@ -140,15 +125,4 @@ private enum Fingerprint {
             (0..<8).map { UInt8(truncatingIfNeeded: word >> UInt64(8 * $0)) }
         }
     }
-}
-
-/// Collects a response's body in memory.
-final class BodyCollector: ResponseBodyWriter {
-    private(set) var bytes: [UInt8] = []
-
-    func write(_ buffer: ByteBuffer) async throws {
-        self.bytes.append(contentsOf: buffer.readableBytesView)
-    }
-
-    func finish(_ trailingHeaders: HTTPFields?) async throws {}
 }

@@ -5,7 +5,7 @@ import FoundationEssentials
 /// Decodes and encodes JSON bodies.
 package enum JSONBody {
     /// - Throws: `ControlProblem` with pointers to the invalid members; members unknown to `Model` are invalid.
-    package static func decode<Model: StrictlyRead>(_ type: Model.Type, from bytes: [UInt8]) throws(ControlProblem)
+    package static func decode<Model: StrictDecodable>(_ type: Model.Type, from bytes: [UInt8]) throws(ControlProblem)
         -> Model
     {
         let data = try Self.validated(bytes.isEmpty ? Array("{}".utf8) : bytes)
@@ -97,7 +97,7 @@ package enum JSONBody {
     }
 
     private static func checkMembers(
-        of type: any StrictlyRead.Type, in found: MemberNames, at path: [any CodingKey]
+        of type: any StrictDecodable.Type, in found: MemberNames, at path: [any CodingKey]
     ) throws(ControlProblem) {
         let unknown = found.names.filter { !type.members.contains($0) }.sorted()
         guard unknown.isEmpty else { throw Self.unknown(unknown, known: type.members, at: path) }

@@ -3,7 +3,6 @@ import Foundation
 import GatewayConfiguration
 import GatewayCore
 import HTTPTransport
-import StreamTransport
 import URLLoading
 
 /// The session delegate of one attempt of a transfer.
@@ -51,7 +50,7 @@ final class TransferDelegate: NSObject, URLSessionDataDelegate, URLSessionDownlo
             return completionHandler(.useCredential, URLCredential(trust: trust))
         case NSURLAuthenticationMethodHTTPBasic, NSURLAuthenticationMethodHTTPDigest:
             guard challenge.previousFailureCount == 0, !space.isProxy(), let credential = self.plan.credential,
-                credential.isFor(space.host), case .password(let user, let password) = credential.secret,
+                credential.isAllowed(for: space.host), case .password(let user, let password) = credential.secret,
                 let text = try? TLSMaterial.text(of: password)
             else { break }
             return completionHandler(.useCredential, URLCredential(user: user, password: text, persistence: .none))
@@ -101,21 +100,6 @@ final class TransferDelegate: NSObject, URLSessionDataDelegate, URLSessionDownlo
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         self.pipe?.close()
         self.transfer.completed(error, attempt: self.attempt)
-    }
-}
-
-extension TransferTargets {
-    /// The problem for a URL with an IP literal that is not allowed. Names are checked after their resolution.
-    func refusal(of url: URL) -> ControlProblem? {
-        let defaultPort: UInt16 = url.scheme?.lowercased() == "https" ? 443 : 80
-        let (host, port) = (url.host ?? "", url.port.flatMap { UInt16(exactly: $0) } ?? defaultPort)
-        let literal = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
-        guard let address = SocketAddress(literal: literal, port: port), !self.admits(address, literal) else {
-            return nil
-        }
-        return ControlProblem(
-            403, "target-not-allowed",
-            "\(address) is not an allowed target; control.targets lists the allowed ones.")
     }
 }
 

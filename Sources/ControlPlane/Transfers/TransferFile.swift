@@ -1,6 +1,5 @@
 import CLinux
 import Foundation
-import HTTPTypes
 import StreamTransport
 
 /// A file that a transfer may read or write, below a directory of the configuration. Neither `..` nor a symbolic link can
@@ -79,6 +78,63 @@ struct TransferFile: Sendable {
 
     func makeOutput() throws(FileError) -> TransferOutput {
         TransferOutput(try self.parent(), name: self.name)
+    }
+}
+
+/// The destination of a download. It is written under a temporary name, so that the destination never shows a partial
+/// file.
+final class TransferOutput: Sendable {
+    private static let chunkSize = 1 << 20
+    private static let mode: mode_t = 0o640
+
+    private let directory: OpenFile
+    private let name: String
+    private let temporaryName: String
+
+    fileprivate init(_ directory: OpenFile, name: String) {
+        self.directory = directory
+        self.name = name
+        self.temporaryName = ".sluice-\(String(Machine.randomWords(1).first ?? 0, radix: 36)).part"
+    }
+
+    /// Links the file at `path` instead of copying it.
+    /// - Returns: `false` on failure, such as for another file system.
+    func link(_ path: String) -> Bool {
+        guard linkat(AT_FDCWD, path, self.directory.descriptor, self.temporaryName, 0) == 0 else { return false }
+        _ = fchmodat(self.directory.descriptor, self.temporaryName, Self.mode, 0)
+        return true
+    }
+
+    /// Blocks the thread.
+    func copy(_ source: OpenFile) throws(FileError) {
+        let target = try OpenFile(
+            openat(
+                self.directory.descriptor, self.temporaryName, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                Self.mode)
+        )
+        var offset: Int64 = 0
+        while true {
+            let bytes = try source.read(Self.chunkSize, at: offset)
+            guard !bytes.isEmpty else { return }
+            try target.write(bytes)
+            offset += Int64(bytes.count)
+        }
+    }
+
+    /// Gives the file its final name.
+    func publish(overwrites: Bool) throws(FileError) {
+        let directory = self.directory.descriptor
+        let isDone =
+            overwrites
+            ? renameat(directory, self.temporaryName, directory, self.name) == 0
+            : linkat(directory, self.temporaryName, directory, self.name, 0) == 0
+        guard isDone else { throw FileError(errno) }
+        if !overwrites { self.discard() }
+    }
+
+    /// Removes the temporary file.
+    func discard() {
+        unlinkat(self.directory.descriptor, self.temporaryName, 0)
     }
 }
 
@@ -165,59 +221,5 @@ struct FileError: Error, Equatable, CustomStringConvertible {
             default: (409, "file-unusable")
             }
         return ControlProblem(status, code, "\(path.prefix(256)): \(self.description).").at(pointer: pointer)
-    }
-}
-
-/// The requested part of some content (RFC 9110 §14.2): one range, or all of it.
-package struct ContentRange: Sendable, Equatable {
-    package let start: Int64
-    /// Exclusive.
-    package let end: Int64
-    private let length: Int64
-    private let isPartial: Bool
-
-    /// - Parameter field: the value of `Range`; ignored if it has several ranges or another unit.
-    /// - Throws: `ControlProblem` 416 for an empty range.
-    package init(_ field: String?, length: Int64) throws(ControlProblem) {
-        self.length = length
-        guard let (first, last) = Self.parse(field) else {
-            (self.start, self.end, self.isPartial) = (0, length, false)
-            return
-        }
-        switch (first, last) {
-        case (let first?, let last): (self.start, self.end) = (first, min(length, (last ?? length - 1) &+ 1))
-        case (nil, let count): (self.start, self.end) = (max(0, length - (count ?? 0)), length)
-        }
-        self.isPartial = true
-        guard self.start < self.end else {
-            var problem = ControlProblem(416, "range-not-satisfiable", "The content has \(length) bytes.")
-            problem.contentLength = length
-            throw problem
-        }
-    }
-
-    private static func parse(_ field: String?) -> (Int64?, Int64?)? {
-        guard let field, field.lowercased().hasPrefix("bytes=") else { return nil }
-        let parts = field.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false).map(String.init)
-        guard parts.count == 2, parts != ["", ""] else { return nil }
-        func number(_ text: String) -> Int64? {
-            text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64(text) : nil
-        }
-        let (first, last) = (number(parts[0]), number(parts[1]))
-        guard parts[0].isEmpty || first != nil, parts[1].isEmpty || last != nil else { return nil }
-        if let first, let last, last < first { return nil }
-        if last == .max { return nil }
-        return (first, last)
-    }
-
-    package var status: HTTPResponse.Status { self.isPartial ? .partialContent : .ok }
-
-    package var headers: HTTPFields {
-        var headers: HTTPFields = [
-            .contentType: "application/octet-stream", .cacheControl: "no-store", .acceptRanges: "bytes",
-            .contentDisposition: "attachment", .xContentTypeOptions: "nosniff",
-        ]
-        if self.isPartial { headers[.contentRange] = "bytes \(self.start)-\(self.end - 1)/\(self.length)" }
-        return headers
     }
 }

@@ -182,3 +182,31 @@ private final class SessionTracker: NSObject, URLSessionDelegate, Sendable {
         if isNone { work() }
     }
 }
+
+/// The targets to which transfers may connect; the same as for connections.
+struct TransferTargets: Sendable {
+    /// Whether a connection to an address is allowed on behalf of a host.
+    let admits: @Sendable (SocketAddress, _ host: String) -> Bool
+
+    /// - Parameter rules: evaluated for each address, as the configuration can change.
+    init(_ rules: @escaping @Sendable () -> TargetRules) {
+        self.admits = { address, host in
+            // Rules by host name do not apply to an IP literal.
+            let isLiteral = SocketAddress(literal: host, port: 0) != nil
+            return rules().allows(address, askedFor: isLiteral ? nil : host)
+        }
+    }
+
+    /// The problem for a URL with an IP literal that is not allowed. Names are checked after their resolution.
+    func refusal(of url: URL) -> ControlProblem? {
+        let defaultPort: UInt16 = url.scheme?.lowercased() == "https" ? 443 : 80
+        let (host, port) = (url.host ?? "", url.port.flatMap { UInt16(exactly: $0) } ?? defaultPort)
+        let literal = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
+        guard let address = SocketAddress(literal: literal, port: port), !self.admits(address, literal) else {
+            return nil
+        }
+        return ControlProblem(
+            403, "target-not-allowed",
+            "\(address) is not an allowed target; control.targets lists the allowed ones.")
+    }
+}

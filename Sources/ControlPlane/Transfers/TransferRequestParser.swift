@@ -2,8 +2,8 @@ import ControlAPI
 import Foundation
 import GatewayConfiguration
 import GatewayCore
-import StreamTransport
 import URLLoading
+import WireText
 
 /// Validates the body of a `createTransfer` request and makes a plan of it.
 struct TransferRequestParser {
@@ -61,7 +61,7 @@ struct TransferRequestParser {
         }
         for (name, value) in headers.sorted(by: { $0.key < $1.key }) {
             let pointer = JSONPointer.member(name, of: "/headers")
-            guard Self.isToken(name) else {
+            guard name.isToken else {
                 throw .invalid(pointer, "The name of a header must be a token (RFC 9110).")
             }
             guard !Self.reserved.contains(name.lowercased()) else {
@@ -74,21 +74,11 @@ struct TransferRequestParser {
         }
     }
 
-    private static func isToken(_ text: String) -> Bool {
-        !text.isEmpty
-            && text.utf8.allSatisfy { byte in
-                switch byte {
-                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-                default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-                }
-            }
-    }
-
     private func method(_ body: TransferPlan.Body) throws(ControlProblem) -> String {
         var hasBody = true
         if case .none = body { hasBody = false }
         let method = self.request.method ?? (hasBody ? "PUT" : "GET")
-        guard Self.isToken(method), method.utf8.count <= 32, !["CONNECT", "TRACE"].contains(method.uppercased()) else {
+        guard method.isToken, method.utf8.count <= 32, !["CONNECT", "TRACE"].contains(method.uppercased()) else {
             throw .invalid("/method", "method must be a token other than CONNECT and TRACE.")
         }
         guard !hasBody || !["GET", "HEAD"].contains(method) else {
@@ -194,7 +184,7 @@ struct TransferRequestParser {
         guard let credential = self.settings.credential(named: name) else {
             throw .invalid("/credential", "There is no credential \(name.prefix(64)) in control.transfers.credentials.")
         }
-        guard let host = request.url?.host, credential.isFor(host) else {
+        guard let host = request.url?.host, credential.isAllowed(for: host) else {
             throw ControlProblem(
                 403, "credential-not-allowed",
                 "The credential \(name) is not for this host; see its hosts in the configuration."
@@ -253,76 +243,4 @@ struct TransferPlan: Sendable {
 
     /// Whether its connections may be shared with other transfers.
     var canShareSession: Bool { self.credential == nil && !self.isInsecure && self.authorities == nil }
-}
-
-/// The destination of a download. It is written under a temporary name, so that the destination never shows a partial
-/// file.
-final class TransferOutput: Sendable {
-    private static let chunkSize = 1 << 20
-    private static let mode: mode_t = 0o640
-
-    private let directory: OpenFile
-    private let name: String
-    private let temporaryName: String
-
-    init(_ directory: OpenFile, name: String) {
-        self.directory = directory
-        self.name = name
-        self.temporaryName = ".sluice-\(String(Machine.randomWords(1).first ?? 0, radix: 36)).part"
-    }
-
-    /// Links the file at `path` instead of copying it.
-    /// - Returns: `false` on failure, such as for another file system.
-    func link(_ path: String) -> Bool {
-        guard linkat(AT_FDCWD, path, self.directory.descriptor, self.temporaryName, 0) == 0 else { return false }
-        _ = fchmodat(self.directory.descriptor, self.temporaryName, Self.mode, 0)
-        return true
-    }
-
-    /// Blocks the thread.
-    func copy(_ source: OpenFile) throws(FileError) {
-        let target = try OpenFile(
-            openat(
-                self.directory.descriptor, self.temporaryName, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                Self.mode)
-        )
-        var offset: Int64 = 0
-        while true {
-            let bytes = try source.read(Self.chunkSize, at: offset)
-            guard !bytes.isEmpty else { return }
-            try target.write(bytes)
-            offset += Int64(bytes.count)
-        }
-    }
-
-    /// Gives the file its final name.
-    func publish(overwrites: Bool) throws(FileError) {
-        let directory = self.directory.descriptor
-        let isDone =
-            overwrites
-            ? renameat(directory, self.temporaryName, directory, self.name) == 0
-            : linkat(directory, self.temporaryName, directory, self.name, 0) == 0
-        guard isDone else { throw FileError(errno) }
-        if !overwrites { self.discard() }
-    }
-
-    /// Removes the temporary file.
-    func discard() {
-        unlinkat(self.directory.descriptor, self.temporaryName, 0)
-    }
-}
-
-/// The targets to which transfers may connect; the same as for connections.
-struct TransferTargets: Sendable {
-    /// Whether a connection to an address is allowed on behalf of a host.
-    let admits: @Sendable (SocketAddress, _ host: String) -> Bool
-
-    /// - Parameter rules: evaluated for each address, as the configuration can change.
-    init(_ rules: @escaping @Sendable () -> TargetRules) {
-        self.admits = { address, host in
-            // Rules by host name do not apply to an IP literal.
-            let isLiteral = SocketAddress(literal: host, port: 0) != nil
-            return rules().allows(address, askedFor: isLiteral ? nil : host)
-        }
-    }
 }

@@ -7,7 +7,6 @@ import Hummingbird
 import HummingbirdCore
 import NIOCore
 import NIOPosix
-import Synchronization
 
 /// `/v1/transfers`: HTTP data, upload and download tasks.
 struct TransfersResource: Sendable {
@@ -60,7 +59,7 @@ struct TransfersResource: Sendable {
     private func transferResponse(
         _ transfer: RunningTransfer, status: HTTPResponse.Status = .ok, headers: HTTPFields = [:]
     ) -> Response {
-        .json(JSONBody.encode(transfer.snapshot(self.context.anchor)), status: status, headers: headers)
+        .json(transfer.snapshot(self.context.anchor), status: status, headers: headers)
     }
 
     private func list(_ call: ControlCall) throws(ControlProblem) -> Response {
@@ -78,7 +77,7 @@ struct TransfersResource: Sendable {
         let next =
             found.count > limit ? items.last.map { call.query.nextPage(of: "/v1/transfers", cursor: $0.id) } : nil
         return .json(
-            JSONBody.encode(TransferPage(items: items, next: next)),
+            TransferPage(items: items, next: next),
             headers: next.map { [.link: "<\($0)>; rel=\"next\""] } ?? [:])
     }
 
@@ -186,14 +185,7 @@ struct TransfersResource: Sendable {
 
     @discardableResult
     private static func waitForEnd(of transfer: RunningTransfer, within limit: Duration) async -> Bool {
-        let clock = ContinuousClock()
-        let deadline = clock.now.advanced(by: limit)
-        var pause = Duration.milliseconds(1)
-        while !transfer.stage.isOver {
-            guard clock.now < deadline, (try? await Task.sleep(for: pause)) != nil else { return false }
-            pause = min(pause * 2, .milliseconds(50))
-        }
-        return true
+        await Waiting.poll(within: limit) { transfer.stage.isOver }
     }
 
     // MARK: Content
@@ -262,5 +254,59 @@ struct TransfersResource: Sendable {
             }
             try await writer.finish(nil)
         }
+    }
+}
+
+/// The requested part of some content (RFC 9110 §14.2): one range, or all of it.
+package struct ContentRange: Sendable, Equatable {
+    package let start: Int64
+    /// Exclusive.
+    package let end: Int64
+    private let length: Int64
+    private let isPartial: Bool
+
+    /// - Parameter field: the value of `Range`; ignored if it has several ranges or another unit.
+    /// - Throws: `ControlProblem` 416 for an empty range.
+    package init(_ field: String?, length: Int64) throws(ControlProblem) {
+        self.length = length
+        guard let (first, last) = Self.parse(field) else {
+            (self.start, self.end, self.isPartial) = (0, length, false)
+            return
+        }
+        switch (first, last) {
+        case (let first?, let last): (self.start, self.end) = (first, min(length, (last ?? length - 1) &+ 1))
+        case (nil, let count): (self.start, self.end) = (max(0, length - (count ?? 0)), length)
+        }
+        self.isPartial = true
+        guard self.start < self.end else {
+            var problem = ControlProblem(416, "range-not-satisfiable", "The content has \(length) bytes.")
+            problem.contentLength = length
+            throw problem
+        }
+    }
+
+    private static func parse(_ field: String?) -> (Int64?, Int64?)? {
+        guard let field, field.lowercased().hasPrefix("bytes=") else { return nil }
+        let parts = field.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false).map(String.init)
+        guard parts.count == 2, parts != ["", ""] else { return nil }
+        func number(_ text: String) -> Int64? {
+            text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64(text) : nil
+        }
+        let (first, last) = (number(parts[0]), number(parts[1]))
+        guard parts[0].isEmpty || first != nil, parts[1].isEmpty || last != nil else { return nil }
+        if let first, let last, last < first { return nil }
+        if last == .max { return nil }
+        return (first, last)
+    }
+
+    package var status: HTTPResponse.Status { self.isPartial ? .partialContent : .ok }
+
+    package var headers: HTTPFields {
+        var headers: HTTPFields = [
+            .contentType: "application/octet-stream", .cacheControl: "no-store", .acceptRanges: "bytes",
+            .contentDisposition: "attachment", .xContentTypeOptions: "nosniff",
+        ]
+        if self.isPartial { headers[.contentRange] = "bytes \(self.start)-\(self.end - 1)/\(self.length)" }
+        return headers
     }
 }

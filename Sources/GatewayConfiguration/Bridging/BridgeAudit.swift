@@ -1,8 +1,8 @@
 /// Finds options of a bridge that do not apply to its LISTEN and TARGET, or that require or exclude each other. The
-/// configuration's checks would find them too, but would name sections that nobody wrote.
+/// configuration's checks find them too, but would name keys that are not on the command line.
 struct BridgeAudit {
     private let request: BridgeRequest
-    /// `nil` where it cannot be read; nothing is said about what needs it then.
+    /// `nil` if LISTEN cannot be parsed; checks that need it are then skipped.
     private let listen: ListenerKind?
     private let target: Target
 
@@ -36,16 +36,16 @@ struct BridgeAudit {
 
     /// The problems, and the bridge without its invalid options: later checks then do not report the same mistake
     /// again.
-    func findings() -> (problems: [ConfigurationProblem], mended: BridgeRequest) {
-        var mended = self.request
-        let misplaced = BridgeOption.allCases.filter { self.has($0) && self.isInapplicable($0) }
-        mended.options.removeAll { misplaced.contains($0.name) }
+    func findings() -> (problems: [ConfigurationProblem], corrected: BridgeRequest) {
+        var corrected = self.request
+        let misplaced = BridgeOption.allCases.filter { self.has($0) && self.isMisplaced($0) }
+        corrected.options.removeAll { misplaced.contains($0.name) }
         let problems = misplaced.map(self.inapplicableProblem)
         let others = [
-            self.missingCertificate(&mended), self.missingAuthority(&mended), self.missingIdentity(&mended),
-            self.missingName(&mended), self.contradiction(&mended), self.unknownProxyWord(&mended),
+            self.missingCertificate(&corrected), self.missingAuthority(&corrected), self.missingIdentity(&corrected),
+            self.missingName(&corrected), self.contradiction(&corrected), self.unknownProxyWord(&corrected),
         ]
-        return (problems + others.compactMap(\.self), mended)
+        return (problems + others.compactMap(\.self), corrected)
     }
 
     private func has(_ option: BridgeOption) -> Bool { self.request.options.contains { $0.name == option } }
@@ -56,12 +56,10 @@ struct BridgeAudit {
         ConfigurationProblem(
             origin: .option(option.argument), keyPath: .root, expected: expected, found: found, remedy: remedy)
     }
-}
 
-// MARK: Options that need a kind of listener or target
+    // MARK: Options that need a kind of listener or target
 
-extension BridgeAudit {
-    private func isInapplicable(_ option: BridgeOption) -> Bool {
+    private func isMisplaced(_ option: BridgeOption) -> Bool {
         switch option.requirement {
         case .nothing: false
         case .secureListener: self.listen?.speaksTLS == false
@@ -85,59 +83,57 @@ extension BridgeAudit {
             }
         return self.problem(
             option, expected: "\(place) to begin with \(schemes)", found: found,
-            remedy: "begin it so, or leave out \(option.argument)")
+            remedy: "change it, or leave out \(option.argument)")
     }
-}
 
-// MARK: Options that lack or exclude each other
+    // MARK: Options that require or exclude each other
 
-extension BridgeAudit {
-    private func missingCertificate(_ mended: inout BridgeRequest) -> ConfigurationProblem? {
+    private func missingCertificate(_ corrected: inout BridgeRequest) -> ConfigurationProblem? {
         guard let listen, listen.speaksTLS, !self.has(.certificate) else { return nil }
-        mended.options.append(.init(.certificate, "certificate.pem"))
+        corrected.options.append(.init(.certificate, "certificate.pem"))
         return self.problem(
             .certificate, expected: "a certificate for LISTEN", found: "none",
             remedy: "add --certificate FILE and --key FILE, or begin LISTEN with "
                 + (listen.speaksWebSocket ? "ws://" : "tcp://"))
     }
 
-    private func missingAuthority(_ mended: inout BridgeRequest) -> ConfigurationProblem? {
+    private func missingAuthority(_ corrected: inout BridgeRequest) -> ConfigurationProblem? {
         guard self.has(.clientCRL), !self.has(.clientCA), self.listen?.speaksTLS == true else { return nil }
-        mended.options.append(.init(.clientCA, "authority.pem"))
+        corrected.options.append(.init(.clientCA, "authority.pem"))
         return self.problem(
             .clientCRL, expected: "--client-ca beside it", found: "none", remedy: "add --client-ca FILE")
     }
 
-    private func missingIdentity(_ mended: inout BridgeRequest) -> ConfigurationProblem? {
+    private func missingIdentity(_ corrected: inout BridgeRequest) -> ConfigurationProblem? {
         guard self.has(.clientKey), !self.has(.clientCertificate), self.target.speaksTLS == true else { return nil }
-        mended.options.append(.init(.clientCertificate, "certificate.pem"))
+        corrected.options.append(.init(.clientCertificate, "certificate.pem"))
         return self.problem(
             .clientKey, expected: "--client-certificate beside it", found: "none",
             remedy: "add --client-certificate FILE")
     }
 
-    private func missingName(_ mended: inout BridgeRequest) -> ConfigurationProblem? {
+    private func missingName(_ corrected: inout BridgeRequest) -> ConfigurationProblem? {
         guard case .endpoint(let url) = self.target, url.scheme.speaksTLS, url.hostName == nil,
             !self.has(.serverName), !self.has(.insecure)
         else { return nil }
-        mended.options.append(.init(.serverName, "localhost"))
+        corrected.options.append(.init(.serverName, "localhost"))
         return self.problem(
             .serverName, expected: "the name to verify behind a Unix socket", found: "none",
             remedy: "add --server-name NAME, or --insecure for a test")
     }
 
-    private func contradiction(_ mended: inout BridgeRequest) -> ConfigurationProblem? {
+    private func contradiction(_ corrected: inout BridgeRequest) -> ConfigurationProblem? {
         guard self.has(.insecure), self.target.speaksTLS == true,
             let rival = [BridgeOption.ca, .crl].first(where: self.has)
         else { return nil }
-        mended.options.removeAll { $0.name == .insecure }
+        corrected.options.removeAll { $0.name == .insecure }
         return self.problem(
             .insecure, expected: "either \(rival.argument) or --insecure", found: "both",
             remedy: "leave out one of them")
     }
 
     /// `in` and `out` are words of the command line alone, so a configuration's list of versions would not name them.
-    private func unknownProxyWord(_ mended: inout BridgeRequest) -> ConfigurationProblem? {
+    private func unknownProxyWord(_ corrected: inout BridgeRequest) -> ConfigurationProblem? {
         let known = ["in", "out", "v1", "v2"]
         let words = self.request.options.filter { $0.name == .proxyProtocol }.compactMap(\.text).flatMap {
             $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
@@ -154,7 +150,7 @@ extension BridgeAudit {
         } else {
             return nil
         }
-        mended.options.removeAll { $0.name == .proxyProtocol }
+        corrected.options.removeAll { $0.name == .proxyProtocol }
         return problem
     }
 }

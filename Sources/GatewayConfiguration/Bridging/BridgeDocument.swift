@@ -1,7 +1,7 @@
-/// Arguments of `sluice bridge`. They become the same document as a configuration file, so that every option has the
-/// same syntax, range and checks in both places, and a problem names the option.
+/// Arguments of `sluice bridge`. They are converted to a configuration document, so that every option has the same
+/// syntax, range and checks as in a file; a problem names the option.
 package struct BridgeRequest: Sendable, Equatable {
-    /// An option's name without dashes and its text; `nil` for one that is only there. In the order they were typed.
+    /// An option and its text; `nil` for a flag.
     package struct Option: Sendable, Equatable {
         package let name: BridgeOption
         package let text: String?
@@ -14,6 +14,7 @@ package struct BridgeRequest: Sendable, Equatable {
 
     package var listen: String
     package var target: String
+    /// In the order of the command line.
     package var options: [Option]
 
     package init(listen: String, target: String, options: [Option] = []) {
@@ -22,12 +23,12 @@ package struct BridgeRequest: Sendable, Equatable {
         self.options = options
     }
 
-    /// Reads and checks it like a file, and what only a command line can get wrong.
+    /// Reads the configuration, with the checks of a file and those of the command line.
     package func read() throws(ConfigurationProblems) -> LocatedConfiguration {
-        let (problems, mended) = BridgeAudit(self).findings()
+        let (problems, corrected) = BridgeAudit(self).findings()
         guard !problems.isEmpty else { return try ConfigurationReader.read(BridgeDocument(self).document()) }
         do throws(ConfigurationProblems) {
-            _ = try ConfigurationReader.read(BridgeDocument(mended).document())
+            _ = try ConfigurationReader.read(BridgeDocument(corrected).document())
         } catch {
             throw ConfigurationProblems(problems + error.all)
         }
@@ -35,7 +36,7 @@ package struct BridgeRequest: Sendable, Equatable {
     }
 }
 
-/// The options of `sluice bridge` that end up in its configuration.
+/// Options of `sluice bridge` that set values of its configuration.
 package enum BridgeOption: String, Sendable, CaseIterable {
     case subprotocol, framing
     case halfClose = "half-close"
@@ -59,15 +60,13 @@ package enum BridgeOption: String, Sendable, CaseIterable {
     case logFormat = "log-format"
     case logLevel = "log-level"
     case quiet
-}
 
-extension BridgeOption {
     /// What an option requires of LISTEN or TARGET.
     enum Requirement {
         case nothing
         case secureListener, secureTarget
         case webSocketListener, webSocketTarget
-        /// Either of them.
+        /// Either LISTEN or TARGET is a WebSocket.
         case anyWebSocket
     }
 
@@ -79,8 +78,8 @@ extension BridgeOption {
         case .header: .webSocketTarget
         case .subprotocol: .anyWebSocket
         case .framing, .halfClose, .compress, .pingInterval, .pongTimeout, .maxMessageSize, .maxConnections,
-            .idleTimeout,
-            .handshakeTimeout, .connectTimeout, .drainTimeout, .proxyProtocol, .logFormat, .logLevel, .quiet:
+            .idleTimeout, .handshakeTimeout, .connectTimeout, .drainTimeout, .proxyProtocol, .logFormat, .logLevel,
+            .quiet:
             .nothing
         }
     }
@@ -170,15 +169,13 @@ struct BridgeDocument {
         if !tls.isEmpty { upstream.add("tls", tls.node) }
         return upstream.node
     }
-}
 
-extension BridgeDocument {
     private var speaksWebSocket: Bool {
         let scheme = self.request.listen.prefix { $0 != ":" && $0 != "+" }.lowercased()
         return scheme == "ws" || scheme == "wss"
     }
 
-    /// Where LISTEN's address ends and its path begins; all of it where it cannot be read, so that the problem shows.
+    /// Path of LISTEN; empty if LISTEN cannot be parsed, so that its problem is reported for the whole text.
     private var resource: String {
         guard self.speaksWebSocket, let url = try? ListenURL(self.request.listen) else { return "" }
         return url.resource
@@ -188,18 +185,18 @@ extension BridgeDocument {
         let resource = self.resource
         guard !resource.isEmpty else { return self.request.listen }
         let address = self.request.listen.dropLast(resource.count)
-        // Behind a Unix socket the path follows a colon.
+        // The path after a Unix socket is preceded by a colon.
         return String(address.hasSuffix(":") && address.contains("+unix://") ? address.dropLast() : address)
     }
 
-    /// Without a path every one is taken.
+    /// Without a path all requests are accepted.
     private var path: String { self.resource.isEmpty ? "/{path...}" : self.resource }
 
     private var proxyWords: [String] {
         self.texts(of: .proxyProtocol).flatMap { $0.split(separator: ",").map(String.init) }
     }
 
-    /// `out` leaves the version to us; a word that is none of ours is handed on, so that the problem names it.
+    /// `out` is the default version; an unknown word is kept, so that the problem names it.
     private var proxyVersion: String? {
         let words = self.proxyWords.filter { $0 != "in" }
         return words.first { $0 != "out" } ?? (words.isEmpty ? nil : "v2")
@@ -225,10 +222,8 @@ extension BridgeDocument {
         guard !texts.isEmpty else { return }
         section.add(key, texts.map { DocumentNode(.scalar($0), origin: .option("--\(name.rawValue)")) })
     }
-}
 
-extension BridgeDocument {
-    /// A mapping being written.
+    /// Builds a mapping.
     private struct Section {
         private let origin: ConfigurationOrigin
         private var entries: [DocumentNode.Entry] = []

@@ -8,7 +8,7 @@ package struct ConfigurationChange: Sendable {
 
     /// A value that differs.
     package struct Member: Sendable {
-        /// From the part on; empty for the whole of it.
+        /// Path relative to the entry; empty for the whole entry.
         package let path: ConfigurationKeyPath
         package let before: DocumentNode?
         package let after: DocumentNode?
@@ -20,7 +20,7 @@ package struct ConfigurationChange: Sendable {
     package let kind: Kind
     package let members: [Member]
 
-    /// Changes that turn `before` into `after`, list by list, then the rest.
+    /// Changes that turn `before` into `after`: list by list, then the other settings.
     package static func between(_ before: DocumentNode, _ after: DocumentNode) -> [ConfigurationChange] {
         let lists = ConfigurationSection.allCases.flatMap { self.between(before, after, in: $0) }
         let keys = (before.entries + after.entries).map(\.key).filter { ConfigurationSection(rawValue: $0) == nil }
@@ -39,20 +39,19 @@ package struct ConfigurationChange: Sendable {
             document.elements(section).compactMap { node in node["name"]?.text.map { ($0, node) } }
         }
         let (old, new) = (named(before), named(after))
-        let gone = old.filter { one in !new.contains { $0.name == one.name } }.map { one in
-            Self(
-                section: section, name: one.name, kind: .deleted,
-                members: [Member(path: .root, before: one.node, after: nil)])
+        let deleted = old.filter { entry in !new.contains { $0.name == entry.name } }.map { entry in
+            let member = Member(path: .root, before: entry.node, after: nil)
+            return Self(section: section, name: entry.name, kind: .deleted, members: [member])
         }
-        return gone
-            + new.compactMap { one in
-                guard let former = old.first(where: { $0.name == one.name }) else {
-                    let member = Member(path: .root, before: nil, after: one.node)
-                    return Self(section: section, name: one.name, kind: .created, members: [member])
-                }
-                let members = Self.members(former.node, one.node, at: .root)
-                return members.isEmpty ? nil : Self(section: section, name: one.name, kind: .changed, members: members)
+        let others = new.compactMap { entry -> Self? in
+            guard let former = old.first(where: { $0.name == entry.name }) else {
+                let member = Member(path: .root, before: nil, after: entry.node)
+                return Self(section: section, name: entry.name, kind: .created, members: [member])
             }
+            let members = Self.members(former.node, entry.node, at: .root)
+            return members.isEmpty ? nil : Self(section: section, name: entry.name, kind: .changed, members: members)
+        }
+        return deleted + others
     }
 
     private static func members(
@@ -84,7 +83,7 @@ extension ConfigurationChange.Member {
 }
 
 extension ControlKey {
-    /// The place of the listener, and what the gateway keeps from its start on.
+    /// Whether the key is read at start only: the address of the listener, and sizes that are fixed from then on.
     fileprivate var needsRestart: Bool {
         switch self {
         case .address, .mode, .closedConnections, .keepHandshakes: true
@@ -101,7 +100,7 @@ package enum ConfigurationSection: String, CaseIterable, Sendable {
     case routes
     case upstreams
 
-    /// One entry of it, in a sentence.
+    /// Name of one entry, for messages.
     package var singularName: String { String(self.rawValue.dropLast()) }
 
     package var path: ConfigurationKeyPath { ConfigurationKeyPath.root.key(self) }

@@ -1,7 +1,7 @@
-/// Editing of a running configuration's document: unchanged parts stay as they were written.
+/// Editing the document of a running configuration: unchanged parts stay as they were written.
 extension DocumentNode {
     /// Origin of values from the REST interface.
-    package static let requested = ConfigurationOrigin.wholeFile("the request")
+    package static let requestOrigin = ConfigurationOrigin.wholeFile("the request")
 
     package var entries: [Entry] {
         if case .mapping(let entries) = self.content { entries } else { [] }
@@ -19,7 +19,7 @@ extension DocumentNode {
         self.entries.first { $0.key == key }?.value
     }
 
-    /// The same with `value` behind `key`; `nil` takes the key away. Anything but a mapping becomes one.
+    /// A copy with `value` at `key`; `nil` removes the key. A node that is not a mapping becomes one.
     package func with(_ key: String, _ value: DocumentNode?) -> DocumentNode {
         var entries = self.entries
         let index = entries.firstIndex { $0.key == key }
@@ -32,8 +32,7 @@ extension DocumentNode {
         return DocumentNode(.mapping(entries), origin: self.origin)
     }
 
-    /// The patch laid over it: members that are empty are taken away, mappings go into one another, all else is replaced
-    /// (RFC 7396 §2).
+    /// Applies a merge patch (RFC 7396 §2): empty members are removed, mappings are merged, all else is replaced.
     package func merged(with patch: DocumentNode) -> DocumentNode {
         guard case .mapping(let changes) = patch.content else { return patch }
         return changes.reduce(self) { node, change in
@@ -45,7 +44,7 @@ extension DocumentNode {
         }
     }
 
-    /// Whether both have the same content, whatever their origins and the order of keys.
+    /// Whether both have the same content. Origins and the order of keys make no difference.
     package func isSame(as other: DocumentNode) -> Bool {
         switch (self.content, other.content) {
         case (.empty, .empty): true
@@ -70,7 +69,7 @@ extension DocumentNode {
     }
 
     package func with(_ section: ConfigurationSection, _ elements: [DocumentNode]) -> DocumentNode {
-        let origin = self[section.rawValue]?.origin ?? Self.requested
+        let origin = self[section.rawValue]?.origin ?? Self.requestOrigin
         return self.with(section.rawValue, DocumentNode(.sequence(elements), origin: origin))
     }
 }

@@ -1,21 +1,21 @@
 import Yams
 
-/// Secret values, which are hidden from readers of a configuration.
+/// Hides secret values from the readers of a configuration.
 extension DocumentNode {
-    /// Replaces a secret value. Sent back in a change, it keeps the value.
+    /// Shown instead of a secret value. A change that contains it keeps the value.
     package static let hiddenText = "(hidden)"
 
     private static let secretKeys: Set<String> = ["password", "token"]
     private static let secretFields: Set<String> = ["authorization", "proxy-authorization", "cookie"]
 
-    /// Whether the value behind the last of `keys` is one.
+    /// Whether the value at the path `keys` is secret.
     package static func isSecret(_ keys: [String]) -> Bool {
         guard let last = keys.last else { return false }
         return self.secretKeys.contains(last)
             || keys.dropLast().last == RouteKey.headers.rawValue && self.secretFields.contains(last.lowercased())
     }
 
-    /// The same with the values of passwords and of headers that carry credentials hidden.
+    /// A copy in which passwords, tokens and header fields with credentials are hidden.
     package func hidingSecrets(below keys: [String] = []) -> DocumentNode {
         switch self.content {
         case .empty: self
@@ -35,7 +35,7 @@ extension DocumentNode {
         }
     }
 
-    /// A header may be written as a line of its own.
+    /// Hides the value of a header field written as one line, `Name: value`.
     private static func hidingField(_ text: String, _ keys: [String]) -> String {
         guard keys.last == RouteKey.headers.rawValue, let colon = text.firstIndex(of: ":"),
             self.secretFields.contains(text[..<colon].lowercased())
@@ -43,7 +43,7 @@ extension DocumentNode {
         return "\(text[...colon]) \(self.hiddenText)"
     }
 
-    /// Restores hidden values from `former`. Those without a counterpart there stay hidden.
+    /// Restores hidden values from `former`. Values without a counterpart there stay hidden.
     package func restoringSecrets(from former: DocumentNode?, below keys: [String] = []) -> DocumentNode {
         guard let former else { return self }
         switch (self.content, former.content) {
@@ -67,7 +67,7 @@ extension DocumentNode {
         }
     }
 
-    /// By name where there is one, else by place.
+    /// The counterpart of each node: the one of the same name, or without a name the one at the same index.
     private static func counterparts(of nodes: [DocumentNode], in former: [DocumentNode]) -> [DocumentNode?] {
         nodes.enumerated().map { index, node in
             if let name = node["name"]?.text { return former.first { $0["name"]?.text == name } }
@@ -92,9 +92,9 @@ extension DocumentNode {
     }
 }
 
-/// Writes documents as YAML that reads back as the same.
+/// Writes documents as YAML that parses to the same document.
 package enum YAMLText {
-    /// - Returns: `nil` if the YAML writer fails, which happens only without memory.
+    /// - Returns: `nil` if the YAML emitter runs out of memory.
     package static func text(of document: DocumentNode) -> String? {
         try? Yams.serialize(node: self.node(document), width: -1, allowUnicode: true)
     }

@@ -1,10 +1,10 @@
-/// Checks the files that a configuration names, at start and before a reload, so that a missing certificate is reported
-/// before anything listens.
+/// Checks the files named in a configuration, at start and before a reload, so that a missing certificate is reported
+/// before any listener opens.
 package struct FileAudit {
-    /// Tries one file; `nil` when it can be used. Nothing is kept open and nothing is written.
+    /// Checks one file; `nil` if it is usable. The file is neither kept open nor written.
     package typealias FileChecker = (_ path: String, _ use: FileUse) -> FileProblem?
 
-    /// A file and the value that names it.
+    /// A file and the path of the value that names it.
     package struct NamedFile: Sendable, Equatable {
         package let path: String
         package let use: FileUse
@@ -20,17 +20,17 @@ package struct FileAudit {
     /// Problems with the files of `located`, each at the value that names the file.
     package func problems(in located: LocatedConfiguration) -> [ConfigurationProblem] {
         Self.files(of: located).compactMap { file in
-            self.check(file.path, file.use).map { fault in
+            self.check(file.path, file.use).map { problem in
                 located.problem(
                     at: file.keyPath,
                     expected: file.use == .read ? "a file that can be read" : "a file that can be written",
-                    found: "\(fault.summary) at \(QuotedText.quoted(file.path))",
+                    found: "\(problem.summary) at \(QuotedText.quoted(file.path))",
                     remedy: "check the path and its permissions for the user that sluice runs as")
             }
         }
     }
 
-    /// Every file that a configuration names.
+    /// All files named in a configuration.
     package static func files(of located: LocatedConfiguration) -> [NamedFile] {
         let listeners = located.configuration.listeners.enumerated().flatMap { index, listener in
             let path = ConfigurationValidator.listeners.index(index).key(ListenerKey.tls)
@@ -61,18 +61,20 @@ package struct FileAudit {
     private static func files(
         of tls: ServerTLSSettings, at path: ConfigurationKeyPath, in located: LocatedConfiguration
     ) -> [NamedFile] {
-        zip(tls.certificates, self.places(of: tls, at: path, in: located)).flatMap { self.files(of: $0, at: $1) }
+        zip(tls.certificates, self.certificateKeyPaths(of: tls, at: path, in: located)).flatMap {
+            self.files(of: $0, at: $1)
+        }
             + [self.file(tls.clientCA, .read, path.key(ServerTLSKey.clientCA))].compactMap { $0 }
             + self.files(tls.clientRevocationLists, at: path.key(ServerTLSKey.clientCRL))
             + [self.file(tls.keyLog, .append, path.key(ServerTLSKey.keyLog))].compactMap { $0 }
     }
 
-    /// Where each certificate of `tls` is written: one beside `tls` itself comes before those of the list.
-    package static func places(
+    /// Paths of the certificates of `tls`: the one in `tls` itself, then those of the list `certificates`.
+    package static func certificateKeyPaths(
         of tls: ServerTLSSettings, at path: ConfigurationKeyPath, in located: LocatedConfiguration
     ) -> [ConfigurationKeyPath] {
-        let isBeside = located.isPresent(path.key(ServerTLSKey.certificate))
-        return (isBeside ? [path] : [])
+        let hasOwnCertificate = located.isPresent(path.key(ServerTLSKey.certificate))
+        return (hasOwnCertificate ? [path] : [])
             + tls.certificates.indices.map { path.key(ServerTLSKey.certificates).index($0) }
     }
 
@@ -104,9 +106,9 @@ package struct FileAudit {
 
 /// Purpose of a file named in a configuration.
 package enum FileUse: Sendable, Equatable {
-    /// It must be there and readable.
+    /// It must exist and be readable.
     case read
-    /// It is appended to, and made if it is not there.
+    /// It is appended to, and created if it is missing.
     case append
 }
 
@@ -116,15 +118,15 @@ package enum FileProblem: Sendable, Equatable {
     case notPermitted
     /// A directory, device or pipe.
     case notAFile
-    /// Anything else, as the system says it.
+    /// Any other error, in the system's words.
     case other(String)
 
     /// To be read after "found".
     package var summary: String {
         switch self {
         case .missing: "no such file"
-        case .notPermitted: "a file that may not be opened"
-        case .notAFile: "something that is not a file"
+        case .notPermitted: "a file without the required permissions"
+        case .notAFile: "something other than a regular file"
         case .other(let text): text
         }
     }

@@ -1,5 +1,5 @@
-/// One thing wrong in a configuration, with all that is needed to put it right.
-package struct ConfigurationProblem: Error, Sendable, Hashable {
+/// One problem of a configuration, with its place and what to do about it.
+package struct ConfigurationProblem: Error, Sendable, Hashable, CustomStringConvertible {
     package let origin: ConfigurationOrigin
     package let keyPath: ConfigurationKeyPath
     /// To be read after "expected".
@@ -18,11 +18,9 @@ package struct ConfigurationProblem: Error, Sendable, Hashable {
         self.found = found
         self.remedy = remedy
     }
-}
 
-extension ConfigurationProblem: CustomStringConvertible {
-    /// `FILE:LINE:COLUMN: KEY PATH: expected …, found …; REMEDY` in one line. On the command line the option's name
-    /// replaces place and key path.
+    /// `FILE:LINE:COLUMN: KEY PATH: expected …, found …; REMEDY` in one line. For the command line, the option's name
+    /// replaces position and key path.
     package var description: String {
         var text = "\(self.origin): "
         if case .option = self.origin {} else if !self.keyPath.steps.isEmpty { text += "\(self.keyPath): " }
@@ -31,24 +29,22 @@ extension ConfigurationProblem: CustomStringConvertible {
     }
 }
 
-/// Everything wrong in a configuration, in the order of its places. Never empty.
-package struct ConfigurationProblems: Error, Sendable, Equatable {
+/// All problems of a configuration, sorted by position. Never empty.
+package struct ConfigurationProblems: Error, Sendable, Equatable, CustomStringConvertible {
     package let all: [ConfigurationProblem]
 
     package init(_ problems: [ConfigurationProblem]) {
         self.all = problems
     }
-}
 
-extension ConfigurationProblems: CustomStringConvertible {
-    /// A line for each.
+    /// One line for each problem.
     package var description: String {
         self.all.map(\.description).joined(separator: "\n")
     }
 }
 
-/// The way from the top of a configuration to one value: `listeners[0].tls.certificate`.
-package struct ConfigurationKeyPath: Sendable, Hashable {
+/// Path of a value in a configuration: `listeners[0].tls.certificate`.
+package struct ConfigurationKeyPath: Sendable, Hashable, CustomStringConvertible {
     package enum Step: Sendable, Hashable {
         case key(String)
         case index(Int)
@@ -70,13 +66,11 @@ package struct ConfigurationKeyPath: Sendable, Hashable {
         ConfigurationKeyPath(steps: self.steps + [.index(index)])
     }
 
-    /// Itself, what it lies in, and so on up to the top.
+    /// The path itself and its ancestors, up to the root.
     var selfAndAncestors: [ConfigurationKeyPath] {
         (0...self.steps.count).reversed().map { ConfigurationKeyPath(steps: Array(self.steps.prefix($0))) }
     }
-}
 
-extension ConfigurationKeyPath: CustomStringConvertible {
     package var description: String {
         self.steps.reduce(into: "") { text, step in
             switch step {
@@ -88,16 +82,14 @@ extension ConfigurationKeyPath: CustomStringConvertible {
 }
 
 /// Where a value was written.
-package enum ConfigurationOrigin: Sendable, Hashable {
+package enum ConfigurationOrigin: Sendable, Hashable, CustomStringConvertible {
     /// In a file; line and column count from 1, columns in Unicode scalars.
     case file(String, line: Int, column: Int)
-    /// In a file as a whole.
+    /// A whole file.
     case wholeFile(String)
     /// On the command line: `--ping-interval`, `LISTEN`.
     case option(String)
-}
 
-extension ConfigurationOrigin: CustomStringConvertible {
     package var description: String {
         switch self {
         case .file(let name, let line, let column): "\(name):\(line):\(column)"
@@ -109,7 +101,7 @@ extension ConfigurationOrigin: CustomStringConvertible {
 
 /// Text of a configuration, quoted for a message of one line.
 package enum QuotedText {
-    /// In quotation marks, at most 60 characters of it, control characters as `\u{…}`.
+    /// `text` in quotation marks, cut to 60 characters, with control characters as `\u{…}`.
     package static func quoted(_ text: String) -> String {
         "\"\(Self.shortened(text))\""
     }
@@ -132,7 +124,7 @@ package enum QuotedText {
 
 /// Collects the problems of a document while it is read, so that all are reported at once.
 final class ProblemCollector {
-    /// Beyond these a reader has seen enough.
+    /// Further problems are only counted.
     static let limit = 100
 
     private let document: DocumentNode
@@ -142,12 +134,12 @@ final class ProblemCollector {
     private var invalidPaths: Set<ConfigurationKeyPath> = []
     private var omitted = 0
 
-    init(document: DocumentNode, survey: ConfigurationKeyCollector? = nil) {
+    init(document: DocumentNode, keyCollector: ConfigurationKeyCollector? = nil) {
         self.document = document
-        self.keyCollector = survey
+        self.keyCollector = keyCollector
     }
 
-    /// Notes a problem with the value at `path`, or with its absence.
+    /// Adds a problem with the value at `path`, or with its absence.
     func add(at path: ConfigurationKeyPath, expected: String, found: String? = nil, remedy: String = "") {
         guard !self.isFull else { return self.omit(path) }
         self.add(
@@ -159,7 +151,7 @@ final class ProblemCollector {
     func add(_ problem: ConfigurationProblem) {
         guard !self.isFull else { return self.omit(problem.keyPath) }
         self.invalidPaths.insert(problem.keyPath)
-        guard !self.isRepetition(problem) else { return }
+        guard !self.isDuplicate(problem) else { return }
         self.problems.append(problem)
     }
 
@@ -167,7 +159,7 @@ final class ProblemCollector {
     var isFull: Bool { self.problems.count >= Self.limit }
 
     /// One option of the command line may set several values; a problem with it is reported once.
-    private func isRepetition(_ problem: ConfigurationProblem) -> Bool {
+    private func isDuplicate(_ problem: ConfigurationProblem) -> Bool {
         guard case .option = problem.origin else { return false }
         return self.problems.contains {
             $0.origin == problem.origin && $0.expected == problem.expected && $0.found == problem.found
@@ -179,7 +171,7 @@ final class ProblemCollector {
         self.omitted += 1
     }
 
-    /// Whether there is no problem at `path` or around it, so that the value read there is usable.
+    /// Whether neither `path` nor one of its ancestors has a problem, so that the value read there is usable.
     func isValid(_ path: ConfigurationKeyPath) -> Bool {
         path.selfAndAncestors.allSatisfy { !self.invalidPaths.contains($0) }
     }
@@ -189,25 +181,25 @@ final class ProblemCollector {
         self.document.node(at: path) != nil
     }
 
-    /// Whether anything is wrong below `path` or there.
+    /// Whether `path` or a value below it has a problem.
     func hasProblem(within path: ConfigurationKeyPath) -> Bool {
         self.invalidPaths.contains { $0.steps.starts(with: path.steps) }
     }
 
-    /// - Throws: everything noted, by place.
+    /// - Throws: all collected problems, sorted by position.
     func finish() throws(ConfigurationProblems) {
         guard !self.problems.isEmpty else { return }
-        var all = self.problems.enumerated().sorted { Self.place($0) < Self.place($1) }.map(\.element)
+        var all = self.problems.enumerated().sorted { Self.sortKey($0) < Self.sortKey($1) }.map(\.element)
         if self.omitted > 0 {
             all.append(
                 ConfigurationProblem(
                     origin: self.document.origin, keyPath: .root, expected: "no more than \(Self.limit) problems",
-                    found: "\(self.omitted) more", remedy: "put these right first"))
+                    found: "\(self.omitted) more", remedy: "fix these first"))
         }
         throw ConfigurationProblems(all)
     }
 
-    private static func place(_ element: (offset: Int, element: ConfigurationProblem)) -> (Int, Int, Int) {
+    private static func sortKey(_ element: (offset: Int, element: ConfigurationProblem)) -> (Int, Int, Int) {
         switch element.element.origin {
         case .file(_, let line, let column): (line, column, element.offset)
         case .wholeFile: (0, 0, element.offset)

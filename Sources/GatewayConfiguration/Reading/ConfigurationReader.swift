@@ -1,12 +1,12 @@
-/// Reads a configuration from a document, or reports all its problems.
+/// Reads a configuration from YAML or a document, and reports all its problems at once.
 package enum ConfigurationReader {
     /// The largest file that is read, in bytes: 1 MiB.
     package static let maximumFileSize = YAMLDocument.maximumSize
 
     /// - Parameters:
-    ///   - bytes: a file's content, YAML in UTF-8.
-    ///   - file: its name for messages.
-    /// - Throws: all problems at once; of text that is not YAML the first.
+    ///   - bytes: content of the file, YAML in UTF-8.
+    ///   - file: name of the file for messages.
+    /// - Throws: all problems at once; for text that is not YAML, only the first.
     package static func read(_ bytes: [UInt8], file: String) throws(ConfigurationProblems) -> LocatedConfiguration {
         let document: DocumentNode
         do throws(ConfigurationProblem) {
@@ -17,12 +17,12 @@ package enum ConfigurationReader {
         return try Self.read(document)
     }
 
-    /// Parses YAML into a document, without interpreting it.
+    /// Parses YAML into a document without interpreting it.
     package static func document(_ bytes: [UInt8], name: String) throws(ConfigurationProblem) -> DocumentNode {
         try YAMLDocument.read(bytes, file: name)
     }
 
-    /// The same for a document from elsewhere, like a command line.
+    /// Reads a document from another source, like the command line.
     package static func read(_ document: DocumentNode) throws(ConfigurationProblems) -> LocatedConfiguration {
         let problems = ProblemCollector(document: document)
         let configuration = GatewayConfiguration(reading: SectionReader(document, at: .root, problems: problems))
@@ -32,7 +32,7 @@ package enum ConfigurationReader {
     }
 }
 
-/// A configuration that passed every check, with the places it was read from.
+/// A configuration that passed every check, with the document it was read from.
 package struct LocatedConfiguration: Sendable {
     package let configuration: GatewayConfiguration
     package let document: DocumentNode
@@ -42,12 +42,12 @@ package struct LocatedConfiguration: Sendable {
         self.document = document
     }
 
-    /// Whether there was anything at `path`, or its value is the default.
+    /// Whether the document has a value at `path`; otherwise the default applies.
     package func isPresent(_ path: ConfigurationKeyPath) -> Bool {
         self.document.node(at: path) != nil
     }
 
-    /// A problem with the value at `path` that only showed later, at its place in the file or on the command line.
+    /// A problem with the value at `path` found after reading, with its position in the file or on the command line.
     package func problem(
         at path: ConfigurationKeyPath, expected: String, found: String, remedy: String = ""
     ) -> ConfigurationProblem {

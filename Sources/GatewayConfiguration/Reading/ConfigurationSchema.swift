@@ -1,19 +1,19 @@
-/// The keys and values that a configuration may have, collected from the readers of its sections: each key is declared
+/// All keys of a configuration with the form of their values, collected from the section readers: each key is declared
 /// where it is read.
 package struct ConfigurationSchema: Sendable {
-    /// Form of a key's value.
+    /// The form of a key's value.
     package indirect enum Form: Sendable, Hashable {
         case value(ValueFormat)
         case list(Form)
-        /// A mapping of names that are free.
+        /// A mapping with arbitrary keys.
         case map(Form)
         case section(Section)
-        /// One of these.
+        /// Any of several forms.
         case either([Form])
     }
 
     package struct Section: Sendable, Hashable {
-        /// The name of its keys: `Listener`, `ServerTLS`.
+        /// Name of the key enumeration without `Key`: `Listener`, `ServerTLS`.
         package let name: String
         package let keys: [Key]
 
@@ -29,14 +29,14 @@ package struct ConfigurationSchema: Sendable {
     /// The whole configuration.
     package static let whole = Self.collect()
 
-    /// The form of an entry of a list.
+    /// The form of an entry of `section`.
     package static func entry(of section: ConfigurationSection) -> Form {
         guard case .list(let entry)? = Self.whole[section.rawValue] else { return .value(.text("")) }
         return entry
     }
 
-    /// The full name of each key: `listeners[].tls.certificate`, `max-connections`. The keys of `control.tls` are those of
-    /// a listener's `tls`.
+    /// Full name of each key: `listeners[].tls.certificate`, `max-connections`. Those of `control.tls` are left out, as
+    /// they equal those of a listener's `tls`.
     package static var keyNames: [String] {
         Self.names(.section(Self.whole), at: "").filter { !$0.hasPrefix("control.tls.") }
     }
@@ -54,28 +54,31 @@ package struct ConfigurationSchema: Sendable {
         }
     }
 
-    /// Runs the readers over nothing; what they ask for is noted.
+    /// Runs the readers on an empty document and records the keys they read.
     private static func collect() -> Section {
-        let nothing = DocumentNode(.mapping([]), origin: .option(""))
-        let survey = ConfigurationKeyCollector()
-        let problems = ProblemCollector(document: nothing, survey: survey)
-        _ = GatewayConfiguration(reading: SectionReader(nothing, at: .root, problems: problems))
-        guard case .section(let section)? = survey.form(at: .root) else { return Section(name: "Gateway", keys: []) }
+        let empty = DocumentNode(.mapping([]), origin: .option(""))
+        let keyCollector = ConfigurationKeyCollector()
+        let problems = ProblemCollector(document: empty, keyCollector: keyCollector)
+        _ = GatewayConfiguration(reading: SectionReader(empty, at: .root, problems: problems))
+        guard case .section(let section)? = keyCollector.form(at: .root) else {
+            return Section(name: "Gateway", keys: [])
+        }
         return section
     }
 }
 
-/// Notes what the readers of sections ask for.
+/// Records the keys that the section readers read.
 final class ConfigurationKeyCollector {
-    private enum Note: Hashable {
+    private enum Declaration: Hashable {
         case value(ValueFormat)
-        /// Its elements are noted as the first one.
+        /// The form of its elements is declared at index 0.
         case list
+        /// The form of its values is declared at the key `*`.
         case map
         case section(name: String, keys: [String])
     }
 
-    private var notes: [ConfigurationKeyPath: [Note]] = [:]
+    private var declarations: [ConfigurationKeyPath: [Declaration]] = [:]
     private var required: Set<ConfigurationKeyPath> = []
 
     func value(_ form: ValueFormat, at path: ConfigurationKeyPath) { self.add(.value(form), at: path) }
@@ -94,14 +97,15 @@ final class ConfigurationKeyCollector {
 
     func require(_ path: ConfigurationKeyPath) { self.required.insert(path) }
 
-    private func add(_ note: Note, at path: ConfigurationKeyPath) {
-        if self.notes[path]?.contains(note) != true { self.notes[path, default: []].append(note) }
+    private func add(_ declaration: Declaration, at path: ConfigurationKeyPath) {
+        guard self.declarations[path]?.contains(declaration) != true else { return }
+        self.declarations[path, default: []].append(declaration)
     }
 
     /// - Returns: `nil` if no key is declared there.
     func form(at path: ConfigurationKeyPath) -> ConfigurationSchema.Form? {
-        let forms = (self.notes[path] ?? []).compactMap { note -> ConfigurationSchema.Form? in
-            switch note {
+        let forms = (self.declarations[path] ?? []).compactMap { declaration -> ConfigurationSchema.Form? in
+            switch declaration {
             case .value(let form): return .value(form)
             case .list: return self.form(at: path.index(0)).map { .list($0) }
             case .map: return self.form(at: path.key("*")).map { .map($0) }

@@ -1,10 +1,10 @@
-/// Reads one mapping of a document by its keys. Problems go to the collector, and the value keeps its default.
+/// Reads the values of one mapping by key. A wrong value is reported to the collector, and the default stays in effect.
 struct SectionReader<Key: CaseIterable & RawRepresentable<String>> {
     let path: ConfigurationKeyPath
     let problems: ProblemCollector
     private var values: [String: DocumentNode] = [:]
 
-    /// Looks through the keys; each unknown one is a problem, and so is anything but a mapping.
+    /// Reports each unknown key, and any node that is not a mapping.
     init(_ node: DocumentNode, at path: ConfigurationKeyPath, problems: ProblemCollector) {
         self.path = path
         self.problems = problems
@@ -42,9 +42,8 @@ struct SectionReader<Key: CaseIterable & RawRepresentable<String>> {
 
     func path(_ key: Key) -> ConfigurationKeyPath { self.path.key(key) }
 
-    /// Whether the key was written, with whatever behind it.
-    ///
-    /// A survey finds every key, so that it comes to all that is read only where something is written.
+    /// Whether the document has the key, with any value. Always true while keys are collected, so that keys read under
+    /// a condition are collected as well.
     func has(_ key: Key) -> Bool { self.keyCollector != nil || self.values[key.rawValue] != nil }
 
     func node(_ key: Key) -> DocumentNode? { self.values[key.rawValue] }
@@ -53,31 +52,31 @@ struct SectionReader<Key: CaseIterable & RawRepresentable<String>> {
         self.problems.add(at: self.path(key), expected: expected, found: found, remedy: remedy)
     }
 
-    /// The value of `key`, if it was written and is right.
+    /// The value of `key`; `nil` if it is missing or wrong.
     func value<Value>(_ key: Key, as syntax: ValueSyntax<Value>) -> Value? {
         self.declare(key, as: syntax)
         return self.node(key).flatMap { self.parse($0, at: self.path(key), as: syntax) }
     }
 
-    /// Declares a key that is read only together with certain others.
+    /// Declares a key that is read only under a condition.
     func declare<Value>(_ key: Key, as syntax: ValueSyntax<Value>) {
         self.keyCollector?.value(syntax.form, at: self.path(key))
     }
 
-    /// The same for a mapping of names that are free.
+    /// Declares a key whose value is a mapping with arbitrary keys.
     func declareMap<Value>(_ key: Key, as syntax: ValueSyntax<Value>) {
         self.keyCollector?.map(at: self.path(key))
         self.keyCollector?.value(syntax.form, at: self.path(key).key("*"))
     }
 
-    /// The same for a list.
+    /// Declares a key whose value is a list.
     func declareList<Value>(_ key: Key, as syntax: ValueSyntax<Value>) {
         self.keyCollector?.list(at: self.path(key))
         self.keyCollector?.value(syntax.form, at: self.path(key).index(0))
     }
 
-    /// The same as `value` for a key that must be written.
-    /// - Parameter other: a key that may be written in its place.
+    /// The value of a key that must be present.
+    /// - Parameter other: a key that may be present instead.
     func required<Value>(_ key: Key, as syntax: ValueSyntax<Value>, unless other: Key? = nil) -> Value? {
         if other == nil { self.keyCollector?.require(self.path(key)) }
         if !self.has(key) {
@@ -95,7 +94,7 @@ struct SectionReader<Key: CaseIterable & RawRepresentable<String>> {
         if let value = self.value(key, as: syntax) { target = value }
     }
 
-    /// For what the word `none` switches off.
+    /// Reads a value that the word `none` turns off.
     func readOptionalOrNone<Value>(_ key: Key, into target: inout Value?, as syntax: ValueSyntax<Value>) {
         if let value = self.value(key, as: syntax.orNone) { target = value }
     }
@@ -113,7 +112,7 @@ struct SectionReader<Key: CaseIterable & RawRepresentable<String>> {
     }
 
     /// Rejects an empty list where it would mean the opposite of the intention.
-    func refuseEmptyList(_ key: Key, expected: String, remedy: String) {
+    func rejectEmptyList(_ key: Key, expected: String, remedy: String) {
         guard case .sequence(let nodes)? = self.node(key)?.content, nodes.isEmpty else { return }
         self.add(key, expected: expected, remedy: remedy)
     }
@@ -144,56 +143,61 @@ struct SectionReader<Key: CaseIterable & RawRepresentable<String>> {
         return nil
     }
 
-    /// The mapping behind `key`, if one was written.
+    /// The mapping at `key`; `nil` if the key is missing.
     func section<Inner>(_ key: Key, keys: Inner.Type = Inner.self) -> SectionReader<Inner>? {
-        self.node(key, orNothing: .mapping([])).map {
+        self.node(key, orSample: .mapping([])).map {
             SectionReader<Inner>($0, at: self.path(key), problems: self.problems)
         }
     }
 
     /// Value of a key that takes a single value or a mapping.
     enum ValueOrSection<Value, Inner: CaseIterable & RawRepresentable<String>> {
-        /// `nil` where it is wrong.
+        /// `nil` if the value is wrong.
         case value(Value?)
         case section(SectionReader<Inner>)
     }
 
-    /// - Returns: `nil` where nothing is written.
+    /// - Returns: `nil` if the key is missing.
     func valueOrSection<Value, Inner>(
         _ key: Key, as syntax: ValueSyntax<Value>, keys: Inner.Type = Inner.self
     ) -> ValueOrSection<Value, Inner>? {
         self.declare(key, as: syntax)
-        guard let node = self.node(key, orNothing: .mapping([])) else { return nil }
+        guard let node = self.node(key, orSample: .mapping([])) else { return nil }
         guard case .mapping = node.content else { return .value(self.value(key, as: syntax)) }
         return .section(SectionReader<Inner>(node, at: self.path(key), problems: self.problems))
     }
 
-    /// The written value; for a key collector, `nothing`.
-    private func node(_ key: Key, orNothing nothing: DocumentNode.Content) -> DocumentNode? {
+    /// The value of `key`; while keys are collected, a node with the content `sample`.
+    private func node(_ key: Key, orSample sample: DocumentNode.Content) -> DocumentNode? {
         guard self.keyCollector != nil else { return self.node(key) }
-        return DocumentNode(nothing, origin: .option(""))
+        return DocumentNode(sample, origin: .option(""))
     }
 
-    /// The entries of the list behind `key`, with their places; none when it is missing or no list.
+    /// The elements of the list at `key` with their paths; empty if the key is missing or not a list.
     func elements(_ key: Key) -> [(node: DocumentNode, path: ConfigurationKeyPath)] {
         self.keyCollector?.list(at: self.path(key))
-        let one = DocumentNode(.mapping([]), origin: .option(""))
-        guard let node = self.node(key, orNothing: .sequence([one])) else { return [] }
+        let sample = DocumentNode(.mapping([]), origin: .option(""))
+        guard let node = self.node(key, orSample: .sequence([sample])) else { return [] }
         guard case .sequence(let nodes) = node.content else {
             self.add(key, expected: "a list", remedy: "begin each entry with a dash")
             return []
         }
         return nodes.enumerated().map { ($0.element, self.path(key).index($0.offset)) }
     }
+
+    /// Reads a list of mappings.
+    func elements<Inner, Element>(_ key: Key, read: (SectionReader<Inner>) -> Element) -> [Element] {
+        self.elements(key).map { read(SectionReader<Inner>($0.node, at: $0.path, problems: self.problems)) }
+    }
 }
 
-/// Spans that several options share.
+/// Ranges that several options share.
 extension ClosedRange<Duration> {
     /// 10 ms to 10 min.
     static var attempt: Self { .milliseconds(10) ... .seconds(600) }
     /// 1 s to 365 days.
     static var lifetime: Self { .seconds(1) ... .seconds(365 * 86_400) }
-    /// 1 s to 9 h, what the kernel takes.
+    /// 1 s to 9 h, the range of the kernel.
     static var probing: Self { .seconds(1) ... .seconds(32_400) }
     /// 0 to 1 day.
     static var day: Self { .zero ... .seconds(86_400) }

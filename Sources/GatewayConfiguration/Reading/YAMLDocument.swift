@@ -2,9 +2,8 @@ import Yams
 
 /// Parses the text of a configuration file into a document, within limits.
 ///
-/// Limits: 1 MiB of UTF-8, 16 levels, 50 000 values, 16 aliases (an alias may repeat a value that contains aliases, so
-/// a few of them can expand to very much). A file that is not YAML, or has a duplicate key in a mapping, gives that one
-/// problem.
+/// Limits: 1 MiB of UTF-8, 16 levels, 50 000 values, 16 aliases (aliases may be nested, so a few of them can expand to
+/// very much). Text that is not YAML, or has a duplicate key in a mapping, yields this one problem only.
 enum YAMLDocument {
     static let maximumSize = 1024 * 1024
     private static let maximumDepth = 16
@@ -31,10 +30,10 @@ enum YAMLDocument {
 
     private static func compose(_ text: String, file: String) throws(ConfigurationProblem) -> Node? {
         do {
-            // Without a resolver's rules nothing is guessed from the look of a value.
+            // The basic resolver keeps every scalar as text.
             return try Yams.compose(yaml: text, .basic, .default, .utf8)
         } catch let error as YamlError {
-            throw YAMLFault.problem(error, text: text, file: file)
+            throw YAMLErrorText.problem(error, text: text, file: file)
         } catch {
             throw Self.problem(.wholeFile(file), expected: "YAML", found: "text that could not be read")
         }
@@ -70,7 +69,7 @@ enum YAMLDocument {
             }
             return DocumentNode(.mapping(entries), origin: origin)
         case .alias:
-            throw Self.problem(origin, expected: "a value", found: "an alias of nothing")
+            throw Self.problem(origin, expected: "a value", found: "an alias of an unknown anchor")
         }
     }
 
@@ -88,8 +87,7 @@ enum YAMLDocument {
         ConfigurationProblem(origin: origin, keyPath: .root, expected: expected, found: found, remedy: remedy)
     }
 
-    /// How many aliases there may be: every `*` that begins a word. Text in quotation marks and comments is counted
-    /// with them.
+    /// An upper bound of the number of aliases: each `*` that begins a word, in quoted text and comments as well.
     private static func aliases(in bytes: [UInt8]) -> Int {
         var count = 0
         var previous = UInt8(ascii: "\n")
@@ -105,15 +103,15 @@ enum YAMLDocument {
     }
 }
 
-/// Errors of the YAML parser as problems.
-private enum YAMLFault {
+/// Maps errors of the YAML parser to problems.
+private enum YAMLErrorText {
     static func problem(_ error: YamlError, text: String, file: String) -> ConfigurationProblem {
         switch error {
         case .scanner(let context, let problem, let mark, _), .parser(let context, let problem, let mark, _),
             .composer(let context, let problem, let mark, _):
-            let setting = context.map { " (\($0.text) that began at \($0.mark.line):\($0.mark.column))" } ?? ""
+            let suffix = context.map { " (\($0.text) that began at \($0.mark.line):\($0.mark.column))" } ?? ""
             return Self.syntax(
-                .file(file, line: mark.line, column: mark.column), found: "a syntax error: " + problem + setting,
+                .file(file, line: mark.line, column: mark.column), found: "a syntax error: " + problem + suffix,
                 remedy: "look at the indentation, the colons and the quotation marks there")
         case .reader(let problem, let offset, _, _):
             return Self.syntax(
@@ -151,10 +149,10 @@ private enum YAMLFault {
     }
 }
 
-/// A configuration as written in a file or on the command line, before it is interpreted.
+/// A value of a configuration as written in a file or on the command line, before it is interpreted.
 package struct DocumentNode: Sendable {
     package indirect enum Content: Sendable {
-        /// A key with nothing behind it, `null` or `~`.
+        /// A key without a value, `null` or `~`.
         case empty
         case scalar(String)
         case sequence([DocumentNode])
@@ -192,7 +190,7 @@ package struct DocumentNode: Sendable {
         }
     }
 
-    /// Where the value at `path` was written; of the nearest value around it, if it was not.
+    /// Origin of the value at `path`; if there is none, of its nearest ancestor.
     func origin(at path: ConfigurationKeyPath) -> ConfigurationOrigin {
         var node = self
         for step in path.steps {
@@ -207,7 +205,7 @@ package struct DocumentNode: Sendable {
         self.node(at: path)?.summary ?? "nothing"
     }
 
-    /// The value at `path`, if it was written.
+    /// The value at `path`, if there is one.
     func node(at path: ConfigurationKeyPath) -> DocumentNode? {
         var node = self
         for step in path.steps {

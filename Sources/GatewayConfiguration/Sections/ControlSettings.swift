@@ -1,46 +1,44 @@
-/// The control plane: where it listens and what it remembers.
+/// Settings of the control plane.
 package struct ControlSettings: Sendable, Equatable {
-    /// Where the REST interface listens.
+    /// Address of the REST interface.
     package enum Address: Sendable, Equatable {
-        /// Port 0 lets the system pick a free one, which is then printed.
+        /// For port 0 the kernel assigns a free port, which is printed.
         case tcp(IPAddress, port: UInt16)
-        /// A socket file, made with the permission bits `mode`.
+        /// A socket file with the permission bits `mode`.
         case unix(path: String, mode: UInt32)
     }
 
-    package static let standardPort: UInt16 = 8081
-    package static let standardConnections = 512
+    package static let defaultPort: UInt16 = 8081
+    package static let defaultMaximumConnections = 512
 
-    /// `nil`: there is none.
-    package var address: Address? = .tcp(.loopback, port: Self.standardPort)
-    /// Whether the address was configured: if the default address is in use, the control plane is left out with a
-    /// warning.
+    /// `nil` turns the control plane off.
+    package var address: Address? = .tcp(.loopback, port: Self.defaultPort)
+    /// Whether the address was configured. If the default address is in use, the gateway logs a warning and starts
+    /// without a control plane.
     package var isExplicit = false
-    /// Connections remembered after their end, 0 to 100 000.
+    /// Closed connections that stay listed, 0 to 100 000.
     package var closedConnections = 1000
-    /// Whether opening handshakes of WebSockets are kept to be shown, at about half a KiB a connection.
+    /// Whether opening handshakes of WebSockets are stored to be shown, at about 0.5 KiB per connection.
     package var keepsHandshakes = true
-    /// TLS of the listener; present where the address is `https://`.
+    /// TLS of the listener; present if the address is `https://`.
     package var tls: ServerTLSSettings?
-    /// Callers and their scopes. If all three lists are empty, every caller may do everything, and the listener is on
-    /// loopback or a Unix socket.
+    /// Callers and their scopes. If all three lists are empty, callers are not authenticated and may do everything; the
+    /// listener must then be on loopback or a Unix socket.
     package var tokens: [ControlToken] = []
     package var clients: [ControlClient] = []
     package var peers: [ControlPeer] = []
-    /// Names by which requests may ask for the listener, beside addresses in digits and `localhost`.
+    /// Names accepted in the `Host` field, besides IP addresses and `localhost`.
     package var hosts: [HostPattern] = []
-    /// Permitted targets of connections opened through the control plane; `nil` is the default for the address.
-    package var writtenTargets: TargetRules?
-    /// Concurrent connections, 1 to 100 000; beyond that, the connection that has waited longest for a request is
-    /// closed.
-    package var maximumConnections = Self.standardConnections
-    /// Connections at once of one address (an IPv6 /64), 1 to 100 000.
+    /// `control.targets`; `nil` is the default, which depends on the address.
+    package var configuredTargets: TargetRules?
+    /// Concurrent connections, 1 to 100 000; above it the connection that is idle for longest is closed.
+    package var maximumConnections = Self.defaultMaximumConnections
+    /// Concurrent connections of one client address (an IPv6 client counts by its /64), 1 to 100 000.
     package var maximumConnectionsPerClient = 256
-    /// Requests carried out at once, 1 to 10 000; more are answered with 503.
+    /// Concurrent requests, 1 to 10 000; above it 503.
     package var maximumRequests = 256
-    /// Requests of each caller a second, 1 to 100 000; more are answered with 429. `nil` is any number.
+    /// Requests per second of each caller, 1 to 100 000; above it 429. `nil` is no limit.
     package var requestRate: Int?
-
     package var transfers = TransferSettings()
 
     /// Whether the listener is reachable from this machine only.
@@ -54,40 +52,40 @@ package struct ControlSettings: Sendable, Equatable {
     package var authenticates: Bool { !self.tokens.isEmpty || !self.clients.isEmpty || !self.peers.isEmpty }
 
     package var targets: TargetRules {
-        self.writtenTargets ?? (self.isLocal ? .ofLocalCallers : .ofRemoteCallers)
+        self.configuredTargets ?? (self.isLocal ? .localDefault : .remoteDefault)
     }
 
     package init() {}
 }
 
-/// Whose certificates the control plane knows, and what they may do.
+/// A caller known by its client certificate.
 package struct ControlClient: Sendable, Equatable {
-    /// Property that a client certificate must have.
-    package enum Mark: Sendable, Equatable {
-        /// Its whole subject in the form of RFC 2253: `CN=ops,O=Example`.
+    /// Property of the certificate that identifies the caller.
+    package enum Identity: Sendable, Equatable {
+        /// The whole subject in the form of RFC 2253: `CN=ops,O=Example`.
         case subject(String)
-        /// One of its alternative names: a DNS name, an e-mail address or a URI, compared exactly.
+        /// A subject alternative name: a DNS name, an e-mail address or a URI, compared exactly.
         case alternativeName(String)
         case pin(PublicKeyPin)
     }
 
-    /// Stands in the audit log.
+    /// Name of the caller in the audit log.
     package var name: String
-    package var mark: Mark
+    package var identity: Identity
     package var scopes: Set<ControlScope>
 
-    package init(name: String, mark: Mark, scopes: Set<ControlScope>) {
+    package init(name: String, identity: Identity, scopes: Set<ControlScope>) {
         self.name = name
-        self.mark = mark
+        self.identity = identity
         self.scopes = scopes
     }
 }
 
-/// A process on this machine that may use the control plane's Unix socket, known by what the kernel says of it.
+/// A caller on the control plane's Unix socket, known by its credentials from the kernel (`SO_PEERCRED`).
 package struct ControlPeer: Sendable, Equatable {
-    /// The user that it ran as when it connected; `nil` is any.
+    /// User ID of the process when it connected; `nil` is any.
     package var user: UInt32?
-    /// Its group, the effective one alone; `nil` is any.
+    /// Effective group ID; `nil` is any.
     package var group: UInt32?
     package var scopes: Set<ControlScope>
 
@@ -100,9 +98,9 @@ package struct ControlPeer: Sendable, Equatable {
 
 /// Permission of a caller of the control plane. None includes another.
 package enum ControlScope: String, Sendable, Hashable, CaseIterable {
-    /// Sees connections and what happens to them.
+    /// Reads connections and events.
     case read
-    /// Opens, sends, closes: everything that touches connections.
+    /// Changes connections: opens, sends, closes.
     case operate
     /// Changes listeners, routes and upstreams.
     case configure
@@ -110,13 +108,13 @@ package enum ControlScope: String, Sendable, Hashable, CaseIterable {
     case metrics
 }
 
-/// A bearer token that the control plane takes, known by its hash alone.
+/// A bearer token of the control plane; only its hash is stored.
 package struct ControlToken: Sendable, Equatable {
-    /// Stands in the audit log.
+    /// Name of the caller in the audit log.
     package var name: String
     package var hash: TokenHash
     package var scopes: Set<ControlScope>
-    /// Milliseconds since 1970-01-01T00:00:00Z; `nil` is never.
+    /// Milliseconds since 1970-01-01T00:00:00Z; `nil` never expires.
     package var expires: Int64?
 
     package init(name: String, hash: TokenHash, scopes: Set<ControlScope>, expires: Int64? = nil) {
@@ -127,7 +125,7 @@ package struct ControlToken: Sendable, Equatable {
     }
 }
 
-/// The SHA-256 of a token's text. A token is made of 256 random bits, so that neither salt nor slowness would add to it.
+/// The SHA-256 of a token's text. Tokens have 256 random bits, so a salt or a slow hash would not make them safer.
 package struct TokenHash: Sendable, Equatable {
     /// 32 bytes.
     package let digest: [UInt8]
@@ -208,7 +206,7 @@ extension ControlSettings {
         if section.has(.targets) {
             var rules: [TargetRule] = []
             section.readList(.targets, into: &rules, as: .targetRule)
-            self.writtenTargets = TargetRules(rules)
+            self.configuredTargets = TargetRules(rules)
         }
         let tls = section.section(.tls, keys: ServerTLSKey.self).map { ServerTLSSettings(reading: $0) }
         self.tls = url?.isSecure == true ? tls : nil
@@ -221,23 +219,17 @@ extension ControlSettings {
     private mutating func readMode(_ section: SectionReader<ControlKey>) {
         section.declare(.mode, as: .permissions)
         guard section.has(.mode) else { return }
-        guard case .unix(let path, let standard)? = self.address else {
+        guard case .unix(let path, let defaultMode)? = self.address else {
             section.add(.mode, expected: "no mode, as only a Unix socket has one", remedy: "leave it out")
             return
         }
-        self.address = .unix(path: path, mode: section.value(.mode, as: .permissions) ?? standard)
+        self.address = .unix(path: path, mode: section.value(.mode, as: .permissions) ?? defaultMode)
     }
 
     private mutating func readCallers(_ section: SectionReader<ControlKey>) {
-        self.tokens = section.elements(.tokens).compactMap {
-            ControlToken(reading: SectionReader($0.node, at: $0.path, problems: section.problems))
-        }
-        self.clients = section.elements(.clients).compactMap {
-            ControlClient(reading: SectionReader($0.node, at: $0.path, problems: section.problems))
-        }
-        self.peers = section.elements(.peers).map {
-            ControlPeer(reading: SectionReader($0.node, at: $0.path, problems: section.problems))
-        }
+        self.tokens = section.elements(.tokens, read: ControlToken.init(reading:)).compactMap(\.self)
+        self.clients = section.elements(.clients, read: ControlClient.init(reading:)).compactMap(\.self)
+        self.peers = section.elements(.peers, read: ControlPeer.init(reading:))
         Self.checkNames(section.elements(.tokens), of: "token", in: section)
         Self.checkNames(section.elements(.clients), of: "client", in: section)
     }
@@ -249,16 +241,14 @@ extension ControlSettings {
     ) {
         var seen: Set<String> = []
         for (node, path) in elements {
-            let place = ConfigurationKeyPath.root.key(ControlTokenKey.name)
-            guard case .scalar(let name)? = node.node(at: place)?.content, !seen.insert(name).inserted else { continue }
+            guard let name = node[ControlTokenKey.name.rawValue]?.text, !seen.insert(name).inserted else { continue }
             section.problems.add(
                 at: path.key(ControlTokenKey.name), expected: "a name that no other \(kind) has",
                 remedy: "choose another")
         }
     }
 
-    // MARK: What goes together
-
+    /// Checks settings that require or exclude each other.
     private func check(_ section: SectionReader<ControlKey>, isSecure: Bool) {
         if isSecure, !section.has(.tls) {
             section.add(
@@ -270,25 +260,25 @@ extension ControlSettings {
         }
         if !self.isLocal, self.tokens.isEmpty, self.clients.isEmpty, !section.has(.tokens), !section.has(.clients) {
             section.add(
-                .address, expected: "an address of loopback or a Unix socket, as nobody has to say who they are",
+                .address, expected: "a loopback address or a Unix socket, as callers are not authenticated",
                 remedy:
-                    "who reaches the control plane may do everything: add tokens (sluice token makes them) or clients")
+                    "everyone who can connect may do everything: add tokens (sluice token creates them) or clients")
         }
-        let asksForCertificates = (self.tls?.clientAuthentication ?? .none) != .none
-        if section.has(.clients), !asksForCertificates, !section.problems.hasProblem(within: section.path(.tls)) {
+        let requestsCertificates = (self.tls?.clientAuthentication ?? .none) != .none
+        if section.has(.clients), !requestsCertificates, !section.problems.hasProblem(within: section.path(.tls)) {
             section.add(
-                .clients, expected: "no clients, as none is asked for a certificate",
+                .clients, expected: "no clients, as no client certificates are requested",
                 remedy: "listen with https:// and add client-ca to tls")
         }
         if section.has(.peers), self.address.map(\.isSocketFile) != true {
             section.add(
-                .peers, expected: "no peers, as only those of a Unix socket are known by user and group",
+                .peers, expected: "no peers, as only callers on a Unix socket have a user and a group",
                 remedy: "listen on unix:///PATH")
         }
         for key in [ControlKey.tokens, .clients, .peers] {
-            section.refuseEmptyList(
+            section.rejectEmptyList(
                 key, expected: "at least one of \(key.rawValue)",
-                remedy: "leave it out to let everybody in on this machine")
+                remedy: "leave it out to allow everyone on this machine")
         }
     }
 }
@@ -315,20 +305,20 @@ extension ControlToken {
 extension ControlClient {
     init?(reading section: SectionReader<ControlClientKey>) {
         let name = section.required(.name, as: .name)
-        let marks: [Mark?] = [
+        let identities: [Identity?] = [
             section.value(.subject, as: ValueSyntax<String>.text).map { .subject($0) },
             section.value(.alternativeName, as: ValueSyntax<String>.text).map { .alternativeName($0) },
             section.value(.pin, as: .publicKeyPin).map { .pin($0) },
         ]
-        let written = [ControlClientKey.subject, .alternativeName, .pin].filter { section.has($0) }
-        if written.count != 1 {
+        let present = [ControlClientKey.subject, .alternativeName, .pin].filter { section.has($0) }
+        if present.count != 1 {
             section.problems.add(
-                at: section.path(written.last ?? .subject), expected: "one of subject, alternative-name and pin",
-                remedy: written.isEmpty ? "add what its certificate shows" : "leave out the others")
+                at: section.path(present.last ?? .subject), expected: "one of subject, alternative-name and pin",
+                remedy: present.isEmpty ? "add the one that its certificate has" : "leave out the others")
         }
         let scopes = section.scopes(.scopes)
-        guard let name, let mark = marks.compactMap({ $0 }).first else { return nil }
-        self.init(name: name, mark: mark, scopes: scopes)
+        guard let name, let identity = identities.compactMap({ $0 }).first else { return nil }
+        self.init(name: name, identity: identity, scopes: scopes)
     }
 }
 
@@ -345,7 +335,7 @@ extension ControlPeer {
 }
 
 extension SectionReader {
-    /// The scopes of a caller: at least one.
+    /// Reads the scopes of a caller; at least one is required.
     fileprivate func scopes(_ key: Key) -> Set<ControlScope> {
         var scopes: [ControlScope] = []
         self.readList(key, into: &scopes, as: .choice)
@@ -353,7 +343,7 @@ extension SectionReader {
         if !self.has(key) {
             self.add(key, expected: "what the caller may do", found: "nothing", remedy: "add some of \(known)")
         }
-        self.refuseEmptyList(key, expected: "at least one scope", remedy: "there are \(known)")
+        self.rejectEmptyList(key, expected: "at least one scope", remedy: "known are \(known)")
         return Set(scopes)
     }
 }

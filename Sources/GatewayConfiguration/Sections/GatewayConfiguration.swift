@@ -6,15 +6,15 @@ package struct GatewayConfiguration: Sendable, Equatable {
     package var listeners: [ListenerConfiguration]
     package var routes: [RouteConfiguration]
     package var upstreams: [UpstreamConfiguration]
-    /// Connections of all listeners together; further ones are refused (503 after a WebSocket handshake, else a reset).
-    package var maximumConnections: Int = Self.standardConnections
-    /// Socket loops, a thread each; `nil` is one per core of the machine that the process may use.
+    /// Limit of open connections of all listeners together; above it 503, or a reset for raw kinds.
+    package var maximumConnections: Int = Self.defaultMaximumConnections
+    /// Number of socket loops, each with a thread; `nil` is one per core that the process may use.
     package var loops: Int?
     package var drain = DrainSettings()
     package var log = LogSettings()
     package var control = ControlSettings()
 
-    package static let standardConnections = 65_536
+    package static let defaultMaximumConnections = 65_536
 
     package init(
         listeners: [ListenerConfiguration], routes: [RouteConfiguration], upstreams: [UpstreamConfiguration] = []
@@ -36,8 +36,8 @@ package struct GatewayConfiguration: Sendable, Equatable {
         self.upstreams.first { $0.name == name }
     }
 
-    /// The upstream behind `route`: the named one, or one made of the URL that the route itself gives, with the
-    /// defaults of an upstream and the name of the URL. `nil` for `echo` and `chat`.
+    /// The upstream of `route`: the named one, or for a URL as target an upstream with that endpoint, the URL as its
+    /// name, and default settings. `nil` for `echo` and `chat`.
     package func upstream(of route: RouteConfiguration) -> UpstreamConfiguration? {
         switch route.target {
         case .upstream(let name): self.upstream(named: name)
@@ -46,7 +46,16 @@ package struct GatewayConfiguration: Sendable, Equatable {
         }
     }
 
-    /// Whether WebSocket requests that arrive on `listener` are compared with `route`.
+    /// `2 listeners, 3 routes, 1 upstream`.
+    package var summary: String {
+        func count(_ number: Int, _ word: String) -> String { "\(number) \(word)\(number == 1 ? "" : "s")" }
+        return [
+            count(self.listeners.count, "listener"), count(self.routes.count, "route"),
+            count(self.upstreams.count, "upstream"),
+        ].joined(separator: ", ")
+    }
+
+    /// Whether requests that arrive on `listener` are matched against `route`.
     package func serves(_ route: RouteConfiguration, on listener: ListenerConfiguration) -> Bool {
         guard listener.kind.speaksWebSocket, route.path != nil else { return false }
         return route.listeners.isEmpty || route.listeners.contains(listener.name)
@@ -68,19 +77,12 @@ package enum GatewayKey: String, CaseIterable, Sendable {
 }
 
 extension GatewayConfiguration {
-    /// Reads the top of a document. Entries that are wrong stay in their places, so that indices agree with the
-    /// document.
+    /// Reads the top level of a document. Invalid entries are kept, so that indices agree with the document.
     init(reading section: SectionReader<GatewayKey>) {
         self.init(
-            listeners: section.elements(.listeners).map {
-                ListenerConfiguration(reading: SectionReader($0.node, at: $0.path, problems: section.problems))
-            },
-            routes: section.elements(.routes).map {
-                RouteConfiguration(reading: SectionReader($0.node, at: $0.path, problems: section.problems))
-            },
-            upstreams: section.elements(.upstreams).map {
-                UpstreamConfiguration(reading: SectionReader($0.node, at: $0.path, problems: section.problems))
-            })
+            listeners: section.elements(.listeners, read: ListenerConfiguration.init(reading:)),
+            routes: section.elements(.routes, read: RouteConfiguration.init(reading:)),
+            upstreams: section.elements(.upstreams, read: UpstreamConfiguration.init(reading:)))
         if let control = section.section(.control, keys: ControlKey.self) {
             self.control = ControlSettings(reading: control)
         }
@@ -90,9 +92,7 @@ extension GatewayConfiguration {
         section.read(.logLevel, into: &self.log.level, as: .choice)
         self.drain = DrainSettings(reading: section)
     }
-}
 
-extension GatewayConfiguration {
     /// Configuration of `sluice serve` without a file: `ws://127.0.0.1:8080` with `/echo` and `/chat/{room}`.
     ///
     /// `/echo` accepts permessage-deflate and messages up to 16 MiB.
@@ -114,36 +114,22 @@ extension GatewayConfiguration {
 }
 
 extension LocatedConfiguration {
-    /// - Throws: never, as a test shows.
+    /// The built-in configuration. A test shows that it has no problems.
     package static func builtIn() throws(ConfigurationProblems) -> LocatedConfiguration {
         try ConfigurationReader.read(Array(GatewayConfiguration.builtInText.utf8), file: "built-in configuration")
     }
 }
 
-extension GatewayConfiguration {
-    /// `2 listeners, 3 routes, 1 upstream`.
-    package var summary: String {
-        func count(_ number: Int, _ word: String) -> String { "\(number) \(word)\(number == 1 ? "" : "s")" }
-        return [
-            count(self.listeners.count, "listener"), count(self.routes.count, "route"),
-            count(self.upstreams.count, "upstream"),
-        ].joined(separator: ", ")
-    }
-}
-
 /// How the gateway closes its connections when it shuts down.
 package struct DrainSettings: Sendable, Equatable {
-    /// From the signal to the end of whatever is still open. 0 to 1 day.
+    /// Time from the signal until connections that are still open are reset. 0 to 1 day.
     package var timeout: Duration = .seconds(30)
-    /// Closing handshakes (1001) begin evenly spread over this time, so that clients do not all come back at once. 0
-    /// up to
+    /// Closing handshakes (1001) start evenly spread over this time, so that clients do not all reconnect at once. 0 to
     /// `timeout`.
     package var closeSpread: Duration = .seconds(5)
 
     package init() {}
-}
 
-extension DrainSettings {
     init(reading section: SectionReader<GatewayKey>) {
         self.init()
         section.read(.drainTimeout, into: &self.timeout, as: .duration(.day))
@@ -152,14 +138,14 @@ extension DrainSettings {
         if self.closeSpread > self.timeout {
             section.add(
                 .closeSpread, expected: "at most the drain timeout of \(DurationText(self.timeout))",
-                remedy: "after that time connections are cut")
+                remedy: "after the drain timeout connections are reset")
         }
     }
 }
 
 /// Level and format of the log.
 package struct LogSettings: Sendable, Equatable {
-    /// The form of a line.
+    /// Format of a line.
     package enum Format: String, Sendable, Equatable, CaseIterable {
         /// `time level message key=value …`
         case text
@@ -167,7 +153,7 @@ package struct LogSettings: Sendable, Equatable {
         case json
     }
 
-    /// The least severe entry that is written; the names are those of swift-log.
+    /// The lowest level that is logged; the names are those of swift-log.
     package enum Level: String, Sendable, Equatable, CaseIterable {
         case trace, debug, info, notice, warning, error, critical
     }

@@ -4,19 +4,19 @@ package struct ListenerConfiguration: Sendable, Equatable {
     package var name: String
     package var address: ListenAddress
     package var kind: ListenerKind
-    /// TLS and plain connections share the port, distinguished by their first byte. Only with the kinds `tls` and
-    /// `wss`; a plain connection is then treated as `tcp` or `ws`.
+    /// Whether plain connections are accepted on the same port, told from TLS by their first byte. Only for the kinds
+    /// `tls` and `wss`; a plain connection is then handled as `tcp` or `ws`.
     package var acceptsPlain = false
-    /// Present exactly when `kind` speaks TLS.
+    /// Present if and only if `kind` uses TLS.
     package var tls: ServerTLSSettings?
-    /// The route that every connection takes. Present exactly for the kinds without requests: `tcp`, `tls`, `unix`.
+    /// Route of all connections. Present if and only if the kind has no requests: `tcp`, `tls`, `unix`.
     package var route: String?
     package var proxyProtocol = ProxyProtocolAcceptance()
-    /// Peers whose `Forwarded` and `X-Forwarded-*` fields are believed and extended; from others they are replaced.
+    /// Peers whose `Forwarded` and `X-Forwarded-*` fields are trusted and extended; those of others are replaced.
     package var trustedForwarders: [AddressBlock] = AddressBlock.loopback
     package var limits = ListenerLimits()
     package var keepAlive = KeepAliveSettings()
-    /// Connections that may wait in the kernel to be accepted, 1 to 65 535; the kernel holds it to net.core.somaxconn.
+    /// Backlog of `listen(2)`, 1 to 65 535; the kernel caps it at net.core.somaxconn.
     package var backlog = 4096
 
     package init(name: String, address: ListenAddress, kind: ListenerKind) {
@@ -32,7 +32,7 @@ package enum ListenerKind: String, Sendable, Equatable, CaseIterable {
     case tcp
     /// A byte stream inside TLS.
     case tls
-    /// WebSocket requests in the clear.
+    /// WebSocket requests without TLS.
     case ws
     /// WebSocket requests inside TLS.
     case wss
@@ -54,19 +54,17 @@ package enum ListenerKind: String, Sendable, Equatable, CaseIterable {
     }
 }
 
-/// Where a listener takes its connections from.
-package enum ListenAddress: Sendable, Hashable {
-    /// Port 0 lets the system pick a free one, which is then printed and logged.
+/// The address on which a listener accepts connections.
+package enum ListenAddress: Sendable, Hashable, CustomStringConvertible {
+    /// For port 0 the kernel assigns a free port, which is printed and logged.
     case tcp(IPAddress, port: UInt16)
     /// All addresses of both families on one port, written `*`.
     case tcpAny(port: UInt16)
-    /// A socket file of at most 107 bytes of path, made with the permission bits `mode`.
+    /// A socket file with the permission bits `mode`; the path has at most 107 bytes.
     case unix(path: String, mode: UInt32)
-    /// A socket that the service supervisor opened and handed over (`LISTEN_FDS`).
+    /// A socket passed by the service manager (`LISTEN_FDS`).
     case adopted(AdoptedSocket)
-}
 
-extension ListenAddress: CustomStringConvertible {
     package var description: String {
         switch self {
         case .tcp(.v6(let high, let low), let port): "[\(IPAddress.v6(high: high, low: low))]:\(port)"
@@ -76,13 +74,48 @@ extension ListenAddress: CustomStringConvertible {
         case .adopted(let socket): "systemd:\(socket)"
         }
     }
+
+    /// Whether one socket can serve both addresses. The mode of a Unix socket makes no difference.
+    package func sharesSocket(with other: ListenAddress) -> Bool {
+        if case .unix(let path, _) = self, case .unix(let otherPath, _) = other { return path == otherPath }
+        return self == other
+    }
+
+    /// The address with port 0 replaced by the port that the kernel assigned.
+    package func resolvingPort(_ port: UInt16) -> ListenAddress {
+        switch self {
+        case .tcp(let address, 0): .tcp(address, port: port)
+        case .tcpAny(0): .tcpAny(port: port)
+        case .tcp, .tcpAny, .unix, .adopted: self
+        }
+    }
+
+    /// Whether both accept the same connections. Port 0 overlaps nothing, as each listener gets its own port.
+    package func overlaps(_ other: ListenAddress) -> Bool {
+        switch (self, other) {
+        case (.unix(let path, _), .unix(let otherPath, _)): path == otherPath
+        case (.adopted(let socket), .adopted(let otherSocket)): socket == otherSocket
+        case (.tcpAny(let port), .tcp(_, let otherPort)), (.tcp(_, let port), .tcpAny(let otherPort)),
+            (.tcpAny(let port), .tcpAny(let otherPort)):
+            port != 0 && port == otherPort
+        case (.tcp(let address, let port), .tcp(let otherAddress, let otherPort)):
+            port != 0 && port == otherPort && address.bitWidth == otherAddress.bitWidth
+                && (address == otherAddress || address.isUnspecified || otherAddress.isUnspecified)
+        case (.unix, _), (.adopted, _), (.tcp, _), (.tcpAny, _): false
+        }
+    }
+}
+
+extension IPAddress {
+    /// 0.0.0.0 or ::, which stand for all addresses of their family.
+    fileprivate var isUnspecified: Bool { self == .v4(0) || self == .v6(high: 0, low: 0) }
 }
 
 /// Selects one of the sockets passed by the service manager.
 package enum AdoptedSocket: Sendable, Hashable, CustomStringConvertible {
     /// By its `FileDescriptorName=` (from `LISTEN_FDNAMES`).
     case name(String)
-    /// By its place, 0 for the first (descriptor 3).
+    /// By its index; 0 is descriptor 3.
     case index(Int)
 
     package var description: String {
@@ -101,14 +134,13 @@ package struct ListenerLimits: Sendable, Equatable {
     /// 000 000.
     package var maximumConnectionsPerClient = 16_384
     package var acceptRate = AcceptRate()
-    /// From accepting to the end of the PROXY header, the TLS handshake and the opening handshake together. 100 ms to
-    /// 10 min.
+    /// For the PROXY header, the TLS handshake and the opening handshake together, 100 ms to 10 min.
     package var handshakeTimeout: Duration = .seconds(10)
-    /// TLS handshakes under way at once, of all clients; more wait for their turn. 1 to 1 000 000.
+    /// Concurrent TLS handshakes of all clients; more are queued. 1 to 1 000 000.
     package var maximumHandshakes = 1024
-    /// Bytes that a client may send before its TLS handshake is over; more end the connection. 4 KiB to 1 MiB.
+    /// Bytes from a client before its TLS handshake completes; above it the connection is closed. 4 KiB to 1 MiB.
     package var maximumHandshakeSize = 64 * 1024
-    /// Bytes of an opening handshake's request up to its empty line; above it 431. 1 KiB to 1 MiB.
+    /// Bytes of the request head of an opening handshake; above it 431. 1 KiB to 1 MiB.
     package var maximumHeaderSize = 16 * 1024
     /// Header fields of an opening handshake; above it 431. 8 to 10 000.
     package var maximumHeaderCount = 100
@@ -116,11 +148,11 @@ package struct ListenerLimits: Sendable, Equatable {
     package init() {}
 }
 
-/// A bucket of tokens: each accepted connection takes one; without one it is refused.
+/// A token bucket: each accepted connection takes a token; without a token it is refused.
 package struct AcceptRate: Sendable, Equatable {
-    /// Tokens that come back each second, 1 to 10 000 000.
+    /// Tokens added per second, 1 to 10 000 000.
     package var perSecond = 50_000
-    /// Tokens that a quiet time saves up, 1 to 10 000 000.
+    /// Size of the bucket, 1 to 10 000 000.
     package var burst = 50_000
 
     package init() {}
@@ -134,23 +166,23 @@ package struct AcceptRate: Sendable, Equatable {
 /// Whether connections of a listener may begin with a PROXY protocol header, version 1 or 2.
 package struct ProxyProtocolAcceptance: Sendable, Equatable {
     package enum Mode: String, Sendable, Equatable, CaseIterable {
-        /// Bytes that look like a header are ordinary bytes.
+        /// A header is treated as data.
         case off
-        /// A header from a trusted peer is believed; without one the peer itself is the client. From any other peer the
-        /// bytes are ordinary bytes.
+        /// A header from a trusted peer names the client; without a header the peer is the client. From other peers a
+        /// header is treated as data.
         case accept
-        /// Every connection must begin with a header and come from a trusted peer; others are reset.
+        /// Connections without a header, or from a peer that is not trusted, are reset.
         case require
     }
 
     package var mode = Mode.off
-    /// Peers whose header is believed.
+    /// Peers whose header is trusted.
     package var trusted: [AddressBlock] = AddressBlock.loopback
 
     package init() {}
 }
 
-/// The form of a PROXY protocol header.
+/// Version of a PROXY protocol header.
 package enum ProxyProtocolVersion: String, Sendable, Equatable, CaseIterable {
     /// A line of text.
     case v1
@@ -158,31 +190,30 @@ package enum ProxyProtocolVersion: String, Sendable, Equatable, CaseIterable {
     case v2
 }
 
-/// How the kernel notices that the other end of a TCP connection is gone. Without effect on Unix sockets.
+/// TCP keep-alive: how the kernel detects dead peers. No effect on Unix sockets.
 package struct KeepAliveSettings: Sendable, Equatable {
-    /// Silence before the first probe, 1 s to 9 h; `nil` sends none.
+    /// Idle time before the first probe (`TCP_KEEPIDLE`), 1 s to 9 h; `nil` sends no probes.
     package var idle: Duration? = .seconds(60)
-    /// Between probes, 1 s to 9 h.
+    /// Interval of probes (`TCP_KEEPINTVL`), 1 s to 9 h.
     package var interval: Duration = .seconds(15)
-    /// Unanswered probes before the connection counts as dead, 1 to 127.
+    /// Unanswered probes after which the connection is dead (`TCP_KEEPCNT`), 1 to 127.
     package var probes = 4
-    /// How long written bytes may stay unacknowledged, or a peer may keep its window shut (`TCP_USER_TIMEOUT`), 1 s to
-    /// 1 day;
-    /// `nil` leaves the kernel's own patience of about 15 minutes.
+    /// How long sent bytes may stay unacknowledged, or the peer's window closed (`TCP_USER_TIMEOUT`), 1 s to 1 day;
+    /// `nil` is the kernel's default of about 15 minutes.
     package var userTimeout: Duration? = .seconds(300)
 
     package init() {}
 }
 
-/// permessage-deflate (RFC 7692), where it is on.
+/// Settings of permessage-deflate (RFC 7692).
 package struct CompressionPolicy: Sendable, Equatable {
-    /// zlib's effort, 1 (fast) to 9 (small).
+    /// Compression level of zlib, 1 (fast) to 9 (small).
     package var level = 6
-    /// Messages of fewer bytes leave as they are. 0 to 1 MiB.
+    /// Messages of fewer bytes are sent uncompressed. 0 to 1 MiB.
     package var minimumSize = 64
-    /// The compression state lives on from message to message: smaller messages, more memory for each connection.
+    /// Context takeover: smaller messages, but more memory per connection.
     package var keepsContext = true
-    /// Size of our window as a power of two, 9 to 15.
+    /// Window bits of our compressor, 9 to 15.
     package var windowBits = 15
 
     package init() {}
@@ -254,12 +285,12 @@ extension ListenerConfiguration {
     private mutating func readMode(_ section: SectionReader<ListenerKey>) {
         section.declare(.mode, as: .permissions)
         guard section.has(.mode) else { return }
-        guard case .unix(let path, let standard) = self.address else {
+        guard case .unix(let path, let defaultMode) = self.address else {
             guard section.problems.isValid(section.path(.listen)) else { return }
             section.add(.mode, expected: "no mode, as only a Unix socket has one", remedy: "leave it out")
             return
         }
-        self.address = .unix(path: path, mode: section.value(.mode, as: .permissions) ?? standard)
+        self.address = .unix(path: path, mode: section.value(.mode, as: .permissions) ?? defaultMode)
     }
 
     /// Checks settings that the listener's kind requires or excludes.
@@ -284,8 +315,8 @@ extension ListenerConfiguration {
         if kind.speaksWebSocket, section.has(.route) {
             section.add(
                 .route,
-                expected: "no route on a \(kind.rawValue) listener, as its requests choose one by host and path",
-                remedy: "give the route a path, and its listeners if it is for this one alone")
+                expected: "no route on a \(kind.rawValue) listener, as its requests are routed by host and path",
+                remedy: "add a path to the route, and listeners to limit it to this listener")
         } else if !kind.speaksWebSocket, !section.has(.route) {
             section.add(
                 .route, expected: "the route that connections of a \(kind.rawValue) listener take", found: "nothing",
@@ -313,7 +344,7 @@ extension ListenerLimits {
 }
 
 extension KeepAliveSettings {
-    /// - Parameter section: `nil` where nothing was written.
+    /// - Parameter section: `nil` for the defaults.
     init(reading section: SectionReader<KeepAliveKey>?) {
         self.init()
         guard let section else { return }
@@ -324,7 +355,7 @@ extension KeepAliveSettings {
 }
 
 extension CompressionPolicy {
-    /// `true`, `false`, or a mapping, which turns it on.
+    /// Reads `true`, `false`, or a mapping, which turns compression on.
     static func read(_ section: SectionReader<RouteKey>) -> CompressionPolicy? {
         switch section.valueOrSection(.compress, as: .boolean, keys: CompressionKey.self) {
         case nil: nil

@@ -1,26 +1,29 @@
-/// Which connections go where, and how their bytes are carried.
+import WireText
+
+/// Matches connections, and says where and how their data is forwarded.
 package struct RouteConfiguration: Sendable, Equatable {
-    /// Unique among routes; the form of a listener's name.
+    /// Unique among routes; same syntax as a listener's name.
     package var name: String
-    /// Listeners whose requests are compared with this route; empty is every `ws` and `wss` listener.
+    /// Listeners whose requests are matched; empty is every `ws` and `wss` listener.
     package var listeners: [String] = []
     /// The request's host; `nil` is any.
     package var host: HostPattern?
-    /// The request's path. `nil` for a route that only raw listeners take, by its name.
+    /// The request's path; `nil` if only raw listeners use the route, by its name.
     package var path: PathPattern?
     package var target: RouteTarget
-    /// Pages that may connect, by the request's `Origin`; empty is all of them, and requests without `Origin` always
-    /// pass. Others get 403.
+    /// Accepted values of the request's `Origin`; others get 403. Empty accepts all, and requests without `Origin` are
+    /// always accepted.
     package var origins: [OriginPattern] = []
-    /// Subprotocols of this route, in order of preference; a client that offers none of them is connected without one.
-    /// In front of a WebSocket upstream they filter the client's offers, and the upstream chooses; empty forwards all
-    /// offers. In front of a stream the framing's own subprotocol comes last; elsewhere empty chooses none.
+    /// Supported subprotocols, in order of preference; a client that offers none of them is accepted without one.
+    /// Towards a WebSocket upstream they filter the client's offers, of which the upstream chooses; empty forwards all
+    /// offers. Towards a stream the framing's own subprotocol is supported too, as the last choice. Otherwise
+    /// empty selects none.
     package var subprotocols: [String] = []
-    /// The client's query is appended to the target's resource. Only towards WebSocket upstreams.
+    /// Whether the client's query is appended to the target's path. Only towards WebSocket upstreams.
     package var passesQuery = true
     /// Fields added to the opening handshake towards a WebSocket upstream.
     package var headers: [ExtraHeader] = []
-    /// Header written first on connections to the upstream, before TLS, naming the client; `nil` writes none.
+    /// PROXY header sent first on connections to the upstream, before TLS; `nil` sends none.
     package var proxyProtocol: ProxyProtocolVersion?
     package var tunnel = TunnelSettings()
 
@@ -30,34 +33,34 @@ package struct RouteConfiguration: Sendable, Equatable {
         self.target = target
     }
 
-    /// The subprotocol for a client whose bytes go to a stream: the first of its offers that is listed, else the
-    /// framing's own if it is offered.
+    /// The subprotocol for a client of a stream upstream: the first of its offers that is supported, else the framing's
+    /// own if it is offered.
     package func subprotocol(towardStream offered: [String]) -> String? {
         offered.first { self.subprotocols.contains($0) } ?? offered.first { $0 == self.tunnel.framing.subprotocol }
     }
 }
 
-/// Where a route leads.
+/// Target of a route.
 package enum RouteTarget: Sendable, Equatable {
     /// A named upstream.
     case upstream(String)
-    /// One address, with an upstream's defaults.
+    /// A single endpoint with the default settings of an upstream.
     case url(EndpointURL)
-    /// Messages (or bytes) come back as they came.
+    /// Messages or bytes are sent back unchanged.
     case echo
-    /// Every message goes to everyone else in the room that the path's `{room}` names; without such a parameter the
-    /// room has the route's name.
+    /// Each message goes to all other members of the room named by the path's parameter `{room}`; without this
+    /// parameter the room has the route's name.
     case chat
 }
 
-/// The paths that a route answers, segment by segment.
-package struct PathPattern: Sendable, Hashable {
+/// The paths that a route matches, as a list of segments.
+package struct PathPattern: Sendable, Hashable, CustomStringConvertible {
     package enum Segment: Sendable, Hashable {
-        /// Matches itself, after percent-decoding, case and all.
+        /// Matches the same text after percent-decoding, case-sensitively.
         case literal(String)
-        /// Any one segment that is not empty: `{room}`.
+        /// Matches any one segment that is not empty: `{room}`.
         case parameter(String)
-        /// All that is left, even nothing: `{rest...}`. Only as the last one.
+        /// Matches all remaining segments, also none: `{rest...}`. Only as the last segment.
         case rest(String)
     }
 
@@ -76,15 +79,13 @@ package struct PathPattern: Sendable, Hashable {
             }
         }
     }
-}
 
-extension PathPattern {
-    /// The only target that matches this path; `nil` if several do, or if it would have to be percent-encoded.
+    /// The only request target that matches; `nil` if several match, or if it needs percent-encoding.
     package var onlyTarget: String? {
-        let leadsOut = self.segments.contains { segment in
+        let isTraversal = self.segments.contains { segment in
             if case .literal(let name) = segment { PathTraversal.isPossible(with: name) } else { false }
         }
-        guard self.parameters.isEmpty, !leadsOut else { return nil }
+        guard self.parameters.isEmpty, !isTraversal else { return nil }
         let target = self.description
         let isPlain = target.utf8.allSatisfy { byte in
             switch byte {
@@ -95,9 +96,7 @@ extension PathPattern {
         let slashes = target.utf8.count { $0 == UInt8(ascii: "/") }
         return isPlain && slashes == max(1, self.segments.count) ? target : nil
     }
-}
 
-extension PathPattern: CustomStringConvertible {
     package var description: String {
         guard !self.segments.isEmpty else { return "/" }
         return self.segments.reduce(into: "") { text, segment in
@@ -108,11 +107,9 @@ extension PathPattern: CustomStringConvertible {
             }
         }
     }
-}
 
-extension PathPattern {
-    /// `/chat/{room}`, `/vnc`, `/files/{rest...}`, `/`. Segments are literal, or a whole segment is a parameter;
-    /// percent-encoding in literals is decoded.
+    /// Parses `/chat/{room}`, `/vnc`, `/files/{rest...}`, `/`. A segment is a literal or a parameter as a whole;
+    /// percent-encoded literals are decoded.
     package init(parsing text: String) throws(ValueSyntaxError) {
         guard text.hasPrefix("/"), text.utf8.count <= 1024 else {
             throw ValueSyntaxError(
@@ -151,24 +148,24 @@ extension PathPattern {
     }
 
     private static func decoded(_ piece: Substring) throws(ValueSyntaxError) -> String {
-        let fault = ValueSyntaxError(
+        let error = ValueSyntaxError(
             expected: "a path of RFC 3986's characters without empty segments",
             remedy: "percent-encode other characters, and leave out the query")
         var bytes: [UInt8] = []
         var rest = Array(piece.utf8)[...]
         while let byte = rest.popFirst() {
             guard byte == UInt8(ascii: "%") else {
-                // Bytes above ASCII are taken as they are; `?` begins a query and has no place here.
-                guard byte >= 0x80 || (NameText.isResourceByte(byte) && byte != UInt8(ascii: "?")) else { throw fault }
+                // Bytes above ASCII are taken unchanged; `?` would begin a query.
+                guard byte >= 0x80 || (NameText.isResourceByte(byte) && byte != UInt8(ascii: "?")) else { throw error }
                 bytes.append(byte)
                 continue
             }
-            guard let high = rest.popFirst().flatMap(Hexadecimal.digit),
-                let low = rest.popFirst().flatMap(Hexadecimal.digit)
-            else { throw fault }
+            guard let high = rest.popFirst()?.hexadecimalValue,
+                let low = rest.popFirst()?.hexadecimalValue
+            else { throw error }
             bytes.append(high << 4 | low)
         }
-        guard let text = String(validating: bytes, as: UTF8.self), !text.isEmpty else { throw fault }
+        guard let text = String(validating: bytes, as: UTF8.self), !text.isEmpty else { throw error }
         guard !PathTraversal.isPossible(with: text) else {
             throw ValueSyntaxError(
                 expected: "a path without dot segments and control characters, however they are encoded",
@@ -178,11 +175,11 @@ extension PathPattern {
     }
 }
 
-/// A host name that a request may ask for.
-package enum HostPattern: Sendable, Hashable {
+/// An exact host name, or a wildcard for one label.
+package enum HostPattern: Sendable, Hashable, CustomStringConvertible {
     /// In lower case, without port.
     case exact(String)
-    /// One label, any, before this suffix: `*.example.com` holds `example.com`.
+    /// Any single label before this suffix: `*.example.com` has the suffix `example.com`.
     case wildcard(suffix: String)
 
     /// - Parameter host: in any case, without port.
@@ -195,9 +192,7 @@ package enum HostPattern: Sendable, Hashable {
             return host[host.index(after: dot)...] == suffix
         }
     }
-}
 
-extension HostPattern: CustomStringConvertible {
     package var description: String {
         switch self {
         case .exact(let name): name
@@ -206,25 +201,23 @@ extension HostPattern: CustomStringConvertible {
     }
 }
 
-/// Pages that may connect, by their origin (RFC 6454).
-package enum OriginPattern: Sendable, Hashable {
-    /// All of them; written `*`.
+/// Pattern for origins of web pages (RFC 6454).
+package enum OriginPattern: Sendable, Hashable, CustomStringConvertible {
+    /// All origins; written `*`.
     case any
-    /// Those whose origin is opaque and sent as `null`: sandboxed frames, `data:` and `file:` pages.
+    /// The opaque origin, sent as `null` by sandboxed frames, `data:` and `file:` pages.
     case opaque
-    /// Those of one site. Make it with `init(scheme:host:port:)`, which leaves out the scheme's own port.
+    /// One site. Create it with `init(scheme:host:port:)`, which omits the scheme's default port.
     case site(scheme: String, host: HostPattern, port: UInt16?)
 
     /// - Parameters:
     ///   - scheme: `http` or `https`, or another in lower case.
-    ///   - port: `nil` is the scheme's own.
+    ///   - port: `nil` is the scheme's default port.
     package init(scheme: String, host: HostPattern, port: UInt16?) {
         let schemePort: UInt16? = scheme == "http" ? 80 : scheme == "https" ? 443 : nil
         self = .site(scheme: scheme, host: host, port: port == schemePort ? nil : port)
     }
-}
 
-extension OriginPattern: CustomStringConvertible {
     package var description: String {
         switch self {
         case .any: "*"
@@ -234,7 +227,7 @@ extension OriginPattern: CustomStringConvertible {
     }
 }
 
-/// A header field with a name that is a token and a value without control characters (RFC 9110 §5).
+/// A header field whose name is a token and whose value has no control characters (RFC 9110 §5).
 package struct ExtraHeader: Sendable, Equatable {
     package var name: String
     package var value: String
@@ -243,18 +236,17 @@ package struct ExtraHeader: Sendable, Equatable {
         self.name = name
         self.value = value
     }
-}
 
-extension ExtraHeader {
-    /// Fields written by the opening handshake itself, or that identify the client.
+    /// Fields that the gateway writes in the opening handshake.
     private static let reserved: Set<String> = [
         "host", "upgrade", "connection", "content-length", "transfer-encoding", "te", "trailer", "keep-alive",
         "sec-websocket-key", "sec-websocket-version", "sec-websocket-protocol", "sec-websocket-extensions",
         "sec-websocket-accept", "forwarded", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host",
     ]
 
-    /// A name that is a token and not one of those the gateway writes, and a value of visible characters, spaces and
-    /// tabs (RFC 9110 §5.5), of at most 4096 bytes.
+    /// - Parameters:
+    ///   - name: a token; not a field that the gateway writes itself.
+    ///   - value: at most 4096 bytes of visible characters, spaces and tabs (RFC 9110 §5.5).
     package init(checking name: String, value: String) throws(ValueSyntaxError) {
         guard NameText.isToken(name) else {
             throw ValueSyntaxError(expected: "a header name of letters, digits and !#$%&'*+-.^_`|~")
@@ -302,12 +294,12 @@ extension RouteConfiguration {
         let target = section.required(.target, as: .routeTarget)
         self.init(name: name ?? "", path: section.value(.path, as: .pathPattern), target: target ?? .echo)
         section.readList(.listeners, into: &self.listeners, as: .name)
-        section.refuseEmptyList(
+        section.rejectEmptyList(
             .listeners, expected: "at least one listener", remedy: "leave it out to mean all ws and wss listeners")
         section.readOptional(.host, into: &self.host, as: .hostPattern)
         section.readList(.origins, into: &self.origins, as: .originPattern)
-        section.refuseEmptyList(
-            .origins, expected: "at least one origin", remedy: "leave it out or write \"*\" to let all pages pass")
+        section.rejectEmptyList(
+            .origins, expected: "at least one origin", remedy: "leave it out or write \"*\" to accept all origins")
         section.readList(.subprotocols, into: &self.subprotocols, as: .subprotocol)
         section.read(.passQuery, into: &self.passesQuery, as: .boolean)
         section.readOptional(.proxyProtocol, into: &self.proxyProtocol, as: .choice)
@@ -315,7 +307,7 @@ extension RouteConfiguration {
         self.tunnel = TunnelSettings(reading: section, target: target)
     }
 
-    /// A mapping of names and values, or a list of `Name: value`.
+    /// Reads a mapping of names to values, or a list of `Name: value`.
     private mutating func readHeaders(_ section: SectionReader<RouteKey>) {
         section.declareMap(.headers, as: ValueSyntax<String>.text)
         section.declareList(.headers, as: .headerLine)
@@ -324,9 +316,8 @@ extension RouteConfiguration {
         switch node.content {
         case .mapping(let entries):
             for entry in entries {
-                let place = path.key(QuotedText.shortened(entry.key))
                 let header = section.parse(
-                    entry.value, at: place,
+                    entry.value, at: path.key(QuotedText.shortened(entry.key)),
                     as: ValueSyntax { value throws(ValueSyntaxError) in
                         try ExtraHeader(checking: entry.key, value: value)
                     })

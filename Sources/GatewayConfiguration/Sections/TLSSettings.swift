@@ -1,36 +1,33 @@
 /// TLS of a listener. Files are read at start and again at each reload.
 package struct ServerTLSSettings: Sendable, Equatable {
-    /// Whether clients are asked for a certificate.
+    /// Whether clients must present a certificate.
     package enum ClientAuthentication: String, Sendable, Equatable, CaseIterable {
         case none
-        /// Asked for; a client without one is let in, one with a bad one is not.
+        /// Requested; a client without a certificate is accepted, one with an invalid certificate is not.
         case request
-        /// A client without a certificate that `clientCA` vouches for fails the handshake.
+        /// The handshake fails unless the client presents a certificate issued by `clientCA`.
         case require
     }
 
-    /// Which code protects the records of TLS 1.3 behind the handshake.
+    /// Implementation of the TLS 1.3 record layer after the handshake.
     package enum Records: String, Sendable, Equatable, CaseIterable {
         case openssl
-        /// Ours over OpenSSL's ciphers: a third of the memory, out of reach of OpenSSL's updates.
+        /// Our own on top of OpenSSL's ciphers: needs a third of the memory, but gets no fixes by updates of OpenSSL.
         case compact
     }
 
-    /// At least one. The client's server name picks among them; the first is used when none fits.
+    /// At least one. Chosen by the client's server name (SNI); the first is used if none matches.
     package var certificates: [CertificateFiles]
-    /// PEM file of the authorities that client certificates are checked against. Present unless `clientAuthentication`
-    /// is
-    /// `none`.
+    /// PEM file of the authorities that issue client certificates. Present unless `clientAuthentication` is `none`.
     package var clientCA: String?
     package var clientAuthentication = ClientAuthentication.none
-    /// PEM or DER files with the current revocation lists of the authorities that client certificates come from; empty
-    /// looks in none.
+    /// PEM or DER files with the current revocation lists of the issuers of client certificates; empty checks none.
     package var clientRevocationLists: [String] = []
-    /// Application protocols in our order of preference; empty takes part in no choice. Each 1 to 255 bytes.
+    /// ALPN protocols in our order of preference, each 1 to 255 bytes; empty does not negotiate ALPN.
     package var alpn: [String] = []
-    package var minimumVersion = TLSVersionFloor.tls12
+    package var minimumVersion = MinimumTLSVersion.tls12
     package var records = Records.openssl
-    /// File that session secrets are appended to (NSS key log), for looking at captured traffic; `nil` writes none.
+    /// File to which session secrets are appended (NSS key log) to decrypt captured traffic; `nil` writes none.
     package var keyLog: String?
 
     package init(certificates: [CertificateFiles]) {
@@ -38,24 +35,24 @@ package struct ServerTLSSettings: Sendable, Equatable {
     }
 }
 
-/// TLS towards an upstream. Verification is on unless `verifies` says otherwise.
+/// TLS towards an upstream. The certificate is verified unless `verifies` is false.
 package struct ClientTLSSettings: Sendable, Equatable {
-    /// PEM file of authorities that are trusted instead of the system's; `nil` trusts the system's.
+    /// PEM file of authorities trusted instead of the system's; `nil` trusts the system's.
     package var authorities: String?
-    /// PEM or DER files with the current revocation lists of every authority in the chain; empty looks in none.
+    /// PEM or DER files with the current revocation lists of every authority in the chain; empty checks none.
     package var revocationLists: [String] = []
-    /// Certificate presented when the server asks for one.
+    /// Client certificate, presented if the server requests one.
     package var identity: CertificateFiles?
     /// Host name for SNI and verification; `nil` uses the URL's host.
     package var serverName: String?
-    /// Off, any certificate will do: only for tests. Pins are still checked.
+    /// If false, any certificate is accepted, for tests only. Pins are still checked.
     package var verifies = true
-    /// Public keys of which the peer must show one; empty asks for none.
+    /// The peer must present one of these public keys; empty accepts any.
     package var pins: [PublicKeyPin] = []
     /// Application protocols offered; empty offers none towards streams, and `http/1.1` towards WebSockets.
     package var alpn: [String] = []
-    package var minimumVersion = TLSVersionFloor.tls12
-    /// As for a listener.
+    package var minimumVersion = MinimumTLSVersion.tls12
+    /// See `ServerTLSSettings.keyLog`.
     package var keyLog: String?
 
     package init() {}
@@ -63,12 +60,12 @@ package struct ClientTLSSettings: Sendable, Equatable {
 
 /// A certificate chain and its private key, on disk.
 package struct CertificateFiles: Sendable, Equatable {
-    /// PEM with the leaf first and then its intermediates, or a PKCS#12 file (`.p12`, `.pfx`) that holds the key too.
+    /// PEM with the leaf first and then its intermediates, or a PKCS#12 file (`.p12`, `.pfx`) with the key.
     package var certificate: String
-    /// PEM; `nil` when `certificate` holds the key.
+    /// PEM; `nil` if `certificate` contains the key.
     package var key: String?
     package var password: KeyPassword?
-    /// Server names that choose this certificate, exact or `*.example.com`; empty goes by the names in the certificate.
+    /// Server names that select this certificate, exact or `*.example.com`; empty uses the names in the certificate.
     package var serverNames: [HostPattern] = []
 
     package init(certificate: String, key: String? = nil, password: KeyPassword? = nil) {
@@ -78,14 +75,13 @@ package struct CertificateFiles: Sendable, Equatable {
     }
 }
 
-/// Password of an encrypted private key. Never appears in a description.
-package enum KeyPassword: Sendable, Equatable {
+/// Password of a private key, or another secret. Never appears in a description.
+package enum KeyPassword: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable
+{
     case text(String)
     /// The first line of this file.
     case file(String)
-}
 
-extension KeyPassword: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     package var description: String {
         switch self {
         case .text: "(given)"
@@ -110,8 +106,8 @@ package struct PublicKeyPin: Sendable, Hashable {
     }
 }
 
-/// The oldest TLS that is spoken.
-package enum TLSVersionFloor: String, Sendable, Equatable, CaseIterable {
+/// The lowest TLS version that is accepted.
+package enum MinimumTLSVersion: String, Sendable, Equatable, CaseIterable {
     case tls12 = "1.2"
     case tls13 = "1.3"
 }
@@ -208,7 +204,7 @@ extension ServerTLSSettings {
         if section.has(.clientCRL), !section.has(.clientCA) {
             section.add(
                 .clientCRL,
-                expected: "no revocation lists, as there is no client-ca whose certificates they could name",
+                expected: "no revocation lists, as there is no client-ca",
                 remedy: "add client-ca: FILE, or leave it out")
         }
     }
@@ -228,10 +224,10 @@ extension ClientTLSSettings {
         section.read(.minVersion, into: &self.minimumVersion, as: .choice)
         section.readOptional(.keyLog, into: &self.keyLog, as: .path)
         self.readIdentity(section)
-        let rivals = [(ClientTLSKey.ca, "authorities to verify with"), (.crl, "revocation lists to look in")]
-        if isInsecure, let (_, sense) = rivals.first(where: { section.has($0.0) }) {
+        let conflicts = [(ClientTLSKey.ca, "authorities to trust"), (.crl, "revocation lists to check")]
+        if isInsecure, let (_, purpose) = conflicts.first(where: { section.has($0.0) }) {
             section.add(
-                .insecure, expected: "either \(sense) or insecure: true", remedy: "leave out one of the two")
+                .insecure, expected: "either \(purpose) or insecure: true", remedy: "leave out one of the two")
         }
     }
 
@@ -242,9 +238,9 @@ extension ClientTLSSettings {
         if section.has(.certificate) {
             let certificate = section.value(.certificate, as: ValueSyntax<String>.path) ?? ""
             self.identity = CertificateFiles(certificate: certificate, key: key, password: password)
-        } else if let alone = [ClientTLSKey.key, .password, .passwordFile].first(where: section.has) {
+        } else if let orphan = [ClientTLSKey.key, .password, .passwordFile].first(where: section.has) {
             section.add(
-                .certificate, expected: "the certificate that \(alone.rawValue) belongs to", found: "nothing",
+                .certificate, expected: "the certificate that \(orphan.rawValue) belongs to", found: "nothing",
                 remedy: "add certificate: FILE")
         }
     }
@@ -260,7 +256,7 @@ extension CertificateFiles {
 }
 
 extension KeyPassword {
-    /// The password in `text` or in the file that `file` names; both together are a problem.
+    /// The value of `text`, or the file named by `file`; both together are a problem.
     init?<Key>(reading section: SectionReader<Key>, text: Key, file: Key) {
         if section.has(text), section.has(file) {
             section.add(file, expected: "only one of \(text.rawValue) and \(file.rawValue)", remedy: "leave one out")

@@ -1,4 +1,4 @@
-/// Permitted targets of connections opened through the control plane: those that at least one rule allows.
+/// Permitted targets of connections opened through the control plane. A target is permitted if any rule allows it.
 package struct TargetRules: Sendable, Equatable {
     package let rules: [TargetRule]
 
@@ -6,40 +6,40 @@ package struct TargetRules: Sendable, Equatable {
         self.rules = rules
     }
 
-    /// Where only this machine can reach the control plane: addresses that a caller could connect to without us.
-    /// Networks of one's own are left out, and metadata services, for whose sake a page or a program might ask; and
-    /// Unix sockets, whose files' modes hold the caller but not us.
-    package static let ofLocalCallers = TargetRules([TargetRule(.kind(.worldwide)), TargetRule(.kind(.loopback))])
-    /// Where others can reach it too.
-    package static let ofRemoteCallers = TargetRules([TargetRule(.kind(.worldwide))])
+    /// Default if only this machine can reach the control plane: addresses that a caller could connect to itself.
+    /// Private networks and metadata services are excluded, as web pages or programs could be tricked into requesting
+    /// them (SSRF), and Unix sockets, whose file modes restrict the caller but not the gateway.
+    package static let localDefault = TargetRules([TargetRule(.kind(.global)), TargetRule(.kind(.loopback))])
+    /// Default if other machines can reach the control plane.
+    package static let remoteDefault = TargetRules([TargetRule(.kind(.global))])
 }
 
-/// One entry of `control.targets`: targets for connections opened through the control plane.
+/// One entry of `control.targets`.
 package struct TargetRule: Sendable, Hashable {
-    package enum Place: Sendable, Hashable {
-        /// Every address of a kind.
+    package enum Destination: Sendable, Hashable {
+        /// All addresses of a kind.
         case kind(AddressKind)
         case block(AddressBlock)
-        /// A name; it may lead to any address but a special one.
+        /// A host name. It may resolve to any address except a special one.
         case host(HostPattern)
         /// A Unix socket by its path.
         case socketFile(String)
-        /// Every Unix socket below a folder, whose path ends in `/`.
+        /// All Unix sockets below a directory; the path ends in `/`.
         case socketFolder(String)
     }
 
-    package let place: Place
+    package let destination: Destination
     package let ports: ClosedRange<UInt16>
 
-    package init(_ place: Place, ports: ClosedRange<UInt16> = 1...65535) {
-        self.place = place
+    package init(_ destination: Destination, ports: ClosedRange<UInt16> = 1...65535) {
+        self.destination = destination
         self.ports = ports
     }
 
     /// - Parameter host: the requested name in lower case; `nil` where an address was requested.
     package func allows(_ address: IPAddress, port: UInt16, requestedHost host: String?) -> Bool {
         guard self.ports.contains(port) else { return false }
-        switch self.place {
+        switch self.destination {
         case .kind(let kind): return address.kind == kind
         case .block(let block): return block.contains(address)
         case .host(let pattern): return host.map(pattern.matches) == true && address.kind != .special
@@ -48,9 +48,9 @@ package struct TargetRule: Sendable, Hashable {
     }
 
     package func allows(socketPath path: String) -> Bool {
-        switch self.place {
+        switch self.destination {
         case .socketFile(let allowed): path == allowed
-        // A path with dots could lead out of the folder again.
+        // A `..` segment could lead out of the directory.
         case .socketFolder(let folder): path.hasPrefix(folder) && !path.split(separator: "/").contains("..")
         case .kind, .block, .host: false
         }
@@ -60,22 +60,24 @@ package struct TargetRule: Sendable, Hashable {
 /// Reads one entry of `control.targets`: `public`, `loopback`, `private`, `10.0.0.0/8`, `*.example.com:443`,
 /// `[fd00::/8]:1000-2000`, `unix:///run/app.sock`, `unix:///run/app/*`.
 private enum TargetText {
-    private static let fault = ValueSyntaxError(
-        expected: "a place to connect to: public, loopback, private, a host, a block of addresses, or unix:///PATH",
+    private static let syntaxError = ValueSyntaxError(
+        expected: "a target: public, loopback, private, a host, a block of addresses, or unix:///PATH",
         remedy: "write it like *.example.com:443, 10.0.0.0/8, [fd00::/8]:8000-8999 or unix:///run/app/*")
 
     static func rule(_ text: String) throws(ValueSyntaxError) -> TargetRule {
         if text.hasPrefix("unix://") { return TargetRule(try self.socket(text)) }
-        // An IPv6 address without brackets has no port behind it.
+        // An IPv6 address without brackets cannot be followed by a port.
         if let block = try? ValueSyntax<AddressBlock>.addressBlock.parse(text) { return TargetRule(.block(block)) }
-        guard let (host, isBracketed, port) = HostText.split(text[...]) else { throw Self.fault }
-        return TargetRule(try self.place(String(host), isBracketed), ports: try self.ports(port))
+        guard let (host, isBracketed, port) = HostText.split(text[...]) else { throw Self.syntaxError }
+        return TargetRule(try self.destination(String(host), isBracketed), ports: try self.ports(port))
     }
 
-    private static func place(_ host: String, _ isBracketed: Bool) throws(ValueSyntaxError) -> TargetRule.Place {
+    private static func destination(_ host: String, _ isBracketed: Bool) throws(ValueSyntaxError)
+        -> TargetRule.Destination
+    {
         if !isBracketed, let kind = AddressKind(rawValue: host) {
-            // Special addresses must be allowed one by one, or not at all.
-            guard kind != .special else { throw Self.fault }
+            // Special addresses can only be allowed as single addresses or blocks.
+            guard kind != .special else { throw Self.syntaxError }
             return .kind(kind)
         }
         if isBracketed || AddressText.address(host.utf8.prefix { $0 != UInt8(ascii: "/") }) != nil {
@@ -84,7 +86,7 @@ private enum TargetText {
         do throws(ValueSyntaxError) {
             return .host(try ValueSyntax<HostPattern>.hostPattern.parse(host))
         } catch {
-            throw Self.fault
+            throw Self.syntaxError
         }
     }
 
@@ -95,12 +97,12 @@ private enum TargetText {
             let last = ends.last.flatMap({ Decimal.port($0.utf8) }), first > 0, first <= last
         else {
             throw ValueSyntaxError(
-                expected: "a port from 1 to 65535, or two with a - between", remedy: "write it like 443")
+                expected: "a port from 1 to 65535, or a range like 8000-8999", remedy: "write it like 443")
         }
         return first...last
     }
 
-    private static func socket(_ text: String) throws(ValueSyntaxError) -> TargetRule.Place {
+    private static func socket(_ text: String) throws(ValueSyntaxError) -> TargetRule.Destination {
         let path = text.dropFirst("unix://".count)
         guard path.first == "/", path.utf8.count <= 107, !path.split(separator: "/").contains("..") else {
             throw ValueSyntaxError(
@@ -116,8 +118,8 @@ extension ValueSyntax<TargetRule> {
     }
 }
 
-/// Path and query towards a WebSocket endpoint, with places for the parameters of the route's path.
-package struct ResourceTemplate: Sendable, Hashable {
+/// Path and query of a WebSocket endpoint, with placeholders for the parameters of the route's path.
+package struct ResourceTemplate: Sendable, Hashable, CustomStringConvertible {
     package enum Part: Sendable, Hashable {
         case text(String)
         case parameter(String)
@@ -131,18 +133,18 @@ package struct ResourceTemplate: Sendable, Hashable {
 
     package var isEmpty: Bool { self.parts.isEmpty }
 
-    /// Names of the parameters it has places for.
+    /// Names of its parameters.
     package var parameters: [String] {
         self.parts.compactMap { part in
             if case .parameter(let name) = part { name } else { nil }
         }
     }
 
-    /// The resource of one request.
+    /// Path and query for one request.
     ///
     /// - Parameters:
-    ///   - parameters: values still percent-encoded, as the client sent them; a missing one is empty.
-    ///   - query: the client's query without `?`, appended with `?` or `&`; `nil` or empty appends nothing.
+    ///   - parameters: values, percent-encoded as the client sent them; a missing one is empty.
+    ///   - query: the client's query without `?`, to be appended with `?` or `&`; `nil` or empty appends nothing.
     package func resource(parameters: [String: String], query: String?) -> String {
         var text = ""
         for part in self.parts {
@@ -157,7 +159,7 @@ package struct ResourceTemplate: Sendable, Hashable {
         return text + (text.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + query
     }
 
-    /// Percent-encodes characters that would end a value in a query or have a meaning there.
+    /// Percent-encodes the delimiters of a query.
     private static func queryValue(_ value: String) -> String {
         guard value.utf8.contains(where: { self.escapes[$0] != nil }) else { return value }
         return value.utf8.reduce(into: "") { text, byte in
@@ -168,9 +170,7 @@ package struct ResourceTemplate: Sendable, Hashable {
     private static let escapes = [
         UInt8(ascii: "&"): "%26", UInt8(ascii: ";"): "%3B", UInt8(ascii: "+"): "%2B", UInt8(ascii: "="): "%3D",
     ]
-}
 
-extension ResourceTemplate: CustomStringConvertible {
     package var description: String {
         self.parts.reduce(into: "") { text, part in
             switch part {
@@ -179,30 +179,27 @@ extension ResourceTemplate: CustomStringConvertible {
             }
         }
     }
-}
 
-extension ResourceTemplate {
-    /// Characters of a path and query (RFC 3986), with `{name}` where a parameter goes. Nothing, and a query alone, are
-    /// about `/`.
+    /// Parses path and query (RFC 3986) with parameters as `{name}`. An empty path becomes `/`.
     package init(parsing text: Substring) throws(ValueSyntaxError) {
-        let fault = ValueSyntaxError(
+        let error = ValueSyntaxError(
             expected: "a path of RFC 3986's characters, with parameters as {name}",
             remedy: "percent-encode other characters, and close each { with }")
         var parts: [Part] = []
         var literal = text.first == "/" ? "" : "/"
-        guard text.isEmpty || text.first == "/" || text.first == "?" else { throw fault }
+        guard text.isEmpty || text.first == "/" || text.first == "?" else { throw error }
         var rest = text
         while let first = rest.first {
             if first == "{" {
-                guard let end = rest.firstIndex(of: "}") else { throw fault }
+                guard let end = rest.firstIndex(of: "}") else { throw error }
                 let name = rest[..<end].dropFirst()
-                guard NameText.isParameter(name) else { throw fault }
+                guard NameText.isParameter(name) else { throw error }
                 if !literal.isEmpty { parts.append(.text(literal)) }
                 literal = ""
                 parts.append(.parameter(String(name)))
                 rest = rest[end...].dropFirst()
             } else {
-                guard let byte = first.asciiValue, NameText.isResourceByte(byte) else { throw fault }
+                guard let byte = first.asciiValue, NameText.isResourceByte(byte) else { throw error }
                 literal.append(first)
                 rest = rest.dropFirst()
             }

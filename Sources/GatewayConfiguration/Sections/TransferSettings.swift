@@ -1,15 +1,15 @@
-/// HTTP transfers that the control plane makes: what they may touch and hold.
+/// Permissions and limits of the HTTP transfers that the control plane makes.
 package struct TransferSettings: Sendable, Equatable {
-    /// Absolute paths of the directories in which files may be sent from and received into; none means no files.
+    /// Absolute paths of the directories whose files transfers may read and write; empty allows no files.
     package var directories: [String] = []
-    /// Transfers that are known, those that are over included; the one that ended first makes room. 1 to 10 000.
+    /// Transfers stored, finished ones included; above it the one that ended first is removed. 1 to 10 000.
     package var maximumTransfers = 256
-    /// Transfers that are not over. 1 to 1000.
+    /// Unfinished transfers. 1 to 1000.
     package var maximumRunning = 64
-    /// Bytes of content that one transfer keeps in memory, sent and received apart; beyond it the transfer fails. 1 KiB
-    /// to 1 GiB.
+    /// Bytes of content that one transfer keeps in memory, for each direction; above it the transfer fails. 1 KiB to
+    /// 1 GiB.
     package var maximumBody = 16 << 20
-    /// Bytes of content in memory of all transfers together. 1 KiB to 16 GiB.
+    /// Bytes of content that all transfers together keep in memory. 1 KiB to 16 GiB.
     package var maximumMemory = 64 << 20
     package var credentials: [TransferCredential] = []
 
@@ -25,13 +25,13 @@ package struct TransferCredential: Sendable, Equatable {
     package enum Secret: Sendable, Equatable {
         /// Sent when a server asks for it (Basic, Digest).
         case password(user: String, KeyPassword)
-        /// Sent along with each request (RFC 6750).
+        /// Bearer token sent with each request (RFC 6750).
         case token(KeyPassword)
     }
 
-    /// Unique among credentials; the form of a listener's name.
+    /// Unique among credentials; same syntax as a listener's name.
     package var name: String
-    /// The only hosts that get it, whatever the transfer's URL or a redirect says.
+    /// The only hosts to which it is sent, also after redirects.
     package var hosts: [HostPattern]
     package var secret: Secret
 
@@ -42,7 +42,7 @@ package struct TransferCredential: Sendable, Equatable {
     }
 
     /// - Parameter host: in any case, without port.
-    package func isFor(_ host: String) -> Bool {
+    package func isAllowed(for host: String) -> Bool {
         self.hosts.contains { $0.matches(host) }
     }
 }
@@ -74,21 +74,18 @@ extension TransferSettings {
         section.readList(.directories, into: &self.directories, as: .path)
         for (index, path) in self.directories.enumerated() where !path.hasPrefix("/") {
             section.problems.add(
-                at: section.path(.directories).index(index), expected: "a path from the top",
-                found: QuotedText.quoted(path),
-                remedy: "begin it with /")
+                at: section.path(.directories).index(index), expected: "an absolute path",
+                found: QuotedText.quoted(path), remedy: "begin it with /")
         }
         section.read(.maxTransfers, into: &self.maximumTransfers, as: .integer(1...10_000))
         section.read(.maxRunning, into: &self.maximumRunning, as: .integer(1...1000))
         section.read(.maxBody, into: &self.maximumBody, as: .size(1024...(1 << 30)))
         section.read(.maxMemory, into: &self.maximumMemory, as: .size(1024...(16 << 30)))
-        self.credentials = section.elements(.credentials).map {
-            TransferCredential(reading: SectionReader($0.node, at: $0.path, problems: section.problems))
-        }
-        self.refuseRepeatedNames(section)
+        self.credentials = section.elements(.credentials, read: TransferCredential.init(reading:))
+        self.rejectDuplicateNames(section)
     }
 
-    private func refuseRepeatedNames(_ section: SectionReader<TransferKey>) {
+    private func rejectDuplicateNames(_ section: SectionReader<TransferKey>) {
         for (index, credential) in self.credentials.enumerated() where !credential.name.isEmpty {
             guard self.credentials.prefix(index).contains(where: { $0.name == credential.name }) else { continue }
             section.problems.add(
@@ -105,7 +102,7 @@ extension TransferCredential {
         section.readList(.hosts, into: &hosts, as: .hostPattern)
         if hosts.isEmpty, section.problems.isValid(section.path(.hosts)) {
             section.add(
-                .hosts, expected: "the hosts that may be given this credential",
+                .hosts, expected: "the hosts that this credential may be sent to",
                 remedy: "write them like hosts: [files.example]")
         }
         self.init(name: name, hosts: hosts, secret: Self.secret(section))
@@ -119,8 +116,8 @@ extension TransferCredential {
         case (let user?, let password?, nil): return .password(user: user, password)
         case (nil, nil, let token?): return .token(token)
         default:
-            let isSound = TransferCredentialKey.allCases.allSatisfy { section.problems.isValid(section.path($0)) }
-            if isSound {
+            let isValid = TransferCredentialKey.allCases.allSatisfy { section.problems.isValid(section.path($0)) }
+            if isValid {
                 section.problems.add(
                     at: section.path, expected: "either a user with a password, or a token",
                     remedy: "add password-file: FILE beside user, or token-file: FILE alone")

@@ -1,38 +1,38 @@
-/// How the bytes of one tunnel are carried.
+/// How data is relayed in a tunnel.
 package struct TunnelSettings: Sendable, Equatable {
-    /// The message limit where messages must be assembled (`echo`, `chat`, `length-prefixed`) and none is given: 1 MiB.
-    package static let assembledMessageSize = 1024 * 1024
+    /// Default message limit where messages are assembled (`echo`, `chat`, `length-prefixed`): 1 MiB.
+    package static let defaultMaximumMessageSize = 1024 * 1024
 
     package var framing = Framing.binary
     package var halfClose = HalfClose.close
-    /// permessage-deflate: accepted from clients that offer it and offered to WebSocket upstreams; `nil` is off.
+    /// permessage-deflate, accepted from clients and offered to WebSocket upstreams; `nil` is off.
     package var compression: CompressionPolicy?
-    /// Messages leave `echo` in the fragments they came in. Between two WebSocket sides they do anyway, unless one
-    /// compresses.
+    /// Whether `echo` keeps the fragmentation of messages. A tunnel between two WebSockets always keeps it, unless one
+    /// side compresses.
     package var keepsFragmentation = false
-    /// Between pings on WebSocket sides, 1 s to 1 day; `nil` sends none.
+    /// Interval of pings to WebSocket peers, 1 s to 1 day; `nil` sends none.
     package var pingInterval: Duration? = .seconds(25)
-    /// How long a ping may stay unanswered before the peer counts as dead, 1 s to 1 h.
+    /// How long a ping may stay unanswered before the connection is failed, 1 s to 1 h.
     package var pongTimeout: Duration = .seconds(20)
-    /// Largest message in bytes after inflation, 1 to 2^53; above it 1009. `nil` (a tunnel's default) is no limit, as
-    /// tunnels carry messages without assembling them; never `nil` where they are assembled.
+    /// Largest message in bytes after inflation, 1 to 2^53; above it 1009. `nil` is no limit: the default of tunnels, which
+    /// relay messages without assembling them. Never `nil` where messages are assembled.
     package var maximumMessageSize: Int?
-    /// A tunnel that carried no data for this long ends; pings do not count. 1 s to 365 days; `nil` never.
+    /// A tunnel without data for this long is closed; pings are not data. 1 s to 365 days; `nil` is no limit.
     package var idleTimeout: Duration? = .seconds(86_400)
-    /// A tunnel this old ends. 1 s to 365 days; `nil` never.
+    /// A tunnel of this age is closed. 1 s to 365 days; `nil` is no limit.
     package var maximumAge: Duration? = .seconds(30 * 86_400)
     package var buffer = BufferWatermarks()
-    /// Towards the upstream's side, when it is TCP.
+    /// Keep-alive of TCP connections to the upstream.
     package var keepAlive = KeepAliveSettings()
 
     package init() {}
 }
 
-/// How many bytes of one direction of a tunnel may wait to be written.
+/// Watermarks of the bytes queued in one direction of a tunnel.
 package struct BufferWatermarks: Sendable, Equatable {
-    /// From here on its source is not read. 4 KiB to 64 MiB.
+    /// Reading from the source pauses at this number of bytes. 4 KiB to 64 MiB.
     package var high = 64 * 1024
-    /// Down to here it is read again. 0 to below `high`; a quarter of it unless said.
+    /// Reading resumes at this number of bytes. 0 to below `high`; default: a quarter of `high`.
     package var low = 16 * 1024
 
     package init() {}
@@ -42,13 +42,12 @@ package struct BufferWatermarks: Sendable, Equatable {
         self.low = low
     }
 
-    /// Most bytes taken from the sender in one read: four times `high`, at most 256 KiB. Larger than `high`, because
-    /// bulk that the other side takes at once never waits, and each read costs a turn.
+    /// Largest number of bytes per read: four times `high`, at most 256 KiB. Larger than `high`, because bulk data that
+    /// the other side accepts at once is never queued, and each read costs a loop turn.
     ///
-    /// - Parameter framing: that of a stream whose bytes become messages, else `nil`. In `lines` each byte may end an
-    ///   empty
-    ///   message, whose head takes six; so much less is taken at once. In `base64` a read becomes one message, made in
-    ///   one step.
+    /// - Parameter framing: framing of a stream whose bytes become messages, else `nil`. It lowers the limit: in `lines`
+    ///   each byte may become an empty message with up to six bytes of header, and in `base64` a read becomes one
+    ///   message that is encoded in one step.
     package func readLimit(for framing: Framing?) -> Int {
         let limit = min(self.high, 64 << 10) * 4
         return switch framing {
@@ -61,29 +60,29 @@ package struct BufferWatermarks: Sendable, Equatable {
 
 /// What happens when one direction of a tunnel ends.
 package enum HalfClose: String, Sendable, Equatable, CaseIterable {
-    /// The other direction stays open until it ends too; no Close frame is sent meanwhile.
+    /// The other direction stays open until it ends too; no Close frame is sent until then.
     case hold
-    /// Data in flight is delivered, then the closing handshake begins.
+    /// Queued data is delivered, then the closing handshake begins.
     case close
-    /// An empty binary message marks the end of a direction, for peers that know it.
+    /// An empty binary message marks the end of a direction, for peers that support this convention.
     case signal
 }
 
-/// Conversion between a byte stream on one side and messages on the other. Without effect between two streams or two
+/// Conversion between a byte stream on one side and messages on the other. No effect between two streams or two
 /// WebSockets.
 package enum Framing: String, Sendable, Equatable, CaseIterable {
-    /// Bytes as they come are binary messages; boundaries mean nothing.
+    /// Received bytes become binary messages; message boundaries have no meaning.
     case binary
-    /// Text messages; a character split over two reads is put together again. Bytes that are not UTF-8 end it (1007).
+    /// Text messages; a character split over two reads is kept whole. Invalid UTF-8 fails the connection (1007).
     case text
-    /// A line is a text message; LF and CRLF end a line, and an unfinished last line is a message.
+    /// One text message per line; LF and CRLF end a line, and an unfinished last line is a message too.
     case lines
-    /// A length in four bytes, big-endian, precedes each message; boundaries are kept both ways.
+    /// Each message is preceded by its length in four bytes, big-endian; boundaries are kept in both directions.
     case lengthPrefixed = "length-prefixed"
-    /// Text messages of base64 (the old `base64` subprotocol). Text that is not base64 ends it (1007).
+    /// Text messages in base64 (the old `base64` subprotocol). Invalid base64 fails the connection (1007).
     case base64
 
-    /// The subprotocol by which clients ask for this framing, as websockify names them; `nil` where there is none.
+    /// The subprotocol that requests this framing, named as in websockify; `nil` if there is none.
     package var subprotocol: String? {
         switch self {
         case .binary, .base64: self.rawValue
@@ -91,9 +90,9 @@ package enum Framing: String, Sendable, Equatable, CaseIterable {
         }
     }
 
-    /// Whether an empty binary message is free to mark the end of a direction (half-close `signal`). In
-    /// `lengthPrefixed` it is data: a message of length 0.
-    package var canMarkEnd: Bool {
+    /// Whether an empty binary message can mark the end of a direction (half-close `signal`). In `lengthPrefixed` it is
+    /// data: a message of length 0.
+    package var supportsEndMarker: Bool {
         switch self {
         case .binary, .text, .lines, .base64: true
         case .lengthPrefixed: false
@@ -110,7 +109,7 @@ package enum BufferKey: String, CaseIterable, Sendable {
 extension BufferWatermarks {
     private static let range = 4096...67_108_864
 
-    /// A size alone is the high watermark, and a quarter of it the low one.
+    /// Reads a mapping, or the high watermark alone; the low watermark is then a quarter of it.
     init(reading section: SectionReader<RouteKey>) {
         self.init()
         switch section.valueOrSection(.buffer, as: .size(Self.range), keys: BufferKey.self) {
@@ -133,12 +132,12 @@ extension BufferWatermarks {
 }
 
 extension TunnelSettings {
-    /// - Parameter target: where the route leads, as far as that could be read.
+    /// - Parameter target: the route's target, if it could be read.
     init(reading section: SectionReader<RouteKey>, target: RouteTarget?) {
         self.init()
         section.read(.framing, into: &self.framing, as: .choice)
         section.read(.halfClose, into: &self.halfClose, as: .choice)
-        if self.halfClose == .signal, !self.framing.canMarkEnd {
+        if self.halfClose == .signal, !self.framing.supportsEndMarker {
             section.add(
                 .halfClose,
                 expected: "hold or close, as an empty message is data in \(self.framing.rawValue) framing "
@@ -159,14 +158,14 @@ extension TunnelSettings {
         self.readMessageSize(section, target: target)
     }
 
-    /// A framing that assembles messages needs a limit; four bytes of length imply one of their own.
+    /// Where messages are assembled, they must have a limit, and a length prefix of four bytes implies one.
     private mutating func readMessageSize(_ section: SectionReader<RouteKey>, target: RouteTarget?) {
         let isAssembled = target == .echo || target == .chat || self.framing == .lengthPrefixed
         guard isAssembled else {
             section.readOptionalOrNone(.maxMessageSize, into: &self.maximumMessageSize, as: .size(1...(1 << 53)))
             return
         }
-        self.maximumMessageSize = Self.assembledMessageSize
+        self.maximumMessageSize = Self.defaultMaximumMessageSize
         section.readOptional(.maxMessageSize, into: &self.maximumMessageSize, as: .size(1...(1 << 30)))
     }
 }

@@ -2,28 +2,28 @@
 package struct UpstreamConfiguration: Sendable, Equatable {
     /// How an endpoint is chosen among those that are not ejected.
     package enum Policy: String, Sendable, Equatable, CaseIterable {
-        /// In turn, by weight.
+        /// Each in turn, by weight.
         case roundRobin = "round-robin"
         /// The one with the fewest open connections for its weight.
         case leastConnections = "least-connections"
-        /// The first in the list that works.
+        /// The first usable one of the list.
         case failover
     }
 
-    /// Unique among upstreams; the form of a listener's name.
+    /// Unique among upstreams; same syntax as a listener's name.
     package var name: String
-    /// At least one; all are streams (`tcp`, `tls`, `unix`) or all are WebSockets (`ws`, `wss`).
+    /// At least one; either all streams (`tcp`, `tls`, `unix`) or all WebSockets (`ws`, `wss`).
     package var endpoints: [UpstreamEndpoint]
     package var policy = Policy.roundRobin
-    /// For one attempt to connect, resolution included. 10 ms to 10 min; at its end the next attempt, or 504.
+    /// For one connection attempt with name resolution, 10 ms to 10 min; then the next attempt follows, or 504.
     package var connectTimeout: Duration = .seconds(10)
-    /// For the TLS handshake and the opening handshake together. 10 ms to 10 min; at its end 504.
+    /// For the TLS handshake and the opening handshake together, 10 ms to 10 min; then 504.
     package var handshakeTimeout: Duration = .seconds(10)
     package var retry = RetryPolicy()
     package var ejection = EjectionPolicy()
     /// Used by `tls` and `wss` endpoints.
     package var tls = ClientTLSSettings()
-    /// Subprotocols offered to WebSocket endpoints whatever the client offered; empty passes the client's offers on.
+    /// Subprotocols offered to WebSocket endpoints instead of the client's offers; empty forwards the client's offers.
     package var subprotocols: [String] = []
 
     package init(name: String, endpoints: [UpstreamEndpoint]) {
@@ -31,12 +31,12 @@ package struct UpstreamConfiguration: Sendable, Equatable {
         self.endpoints = endpoints
     }
 
-    /// Subprotocols offered to an endpoint where the client offers none: its own list, else the route's.
+    /// Subprotocols offered to an endpoint if the client offers none: the upstream's own, else the route's.
     package func subprotocols(of route: RouteConfiguration) -> [String] {
         self.subprotocols.isEmpty ? route.subprotocols : self.subprotocols
     }
 
-    /// Whether its endpoints take messages rather than bytes.
+    /// Whether its endpoints are WebSockets.
     package var speaksWebSocket: Bool {
         self.endpoints.first?.url.scheme.speaksWebSocket ?? false
     }
@@ -45,7 +45,7 @@ package struct UpstreamConfiguration: Sendable, Equatable {
 /// One address of an upstream.
 package struct UpstreamEndpoint: Sendable, Equatable {
     package var url: EndpointURL
-    /// Its share beside the other endpoints, 1 to 1000.
+    /// Share relative to the other endpoints, 1 to 1000.
     package var weight: Int
 
     package init(url: EndpointURL, weight: Int = 1) {
@@ -55,7 +55,7 @@ package struct UpstreamEndpoint: Sendable, Equatable {
 }
 
 /// Address and protocol of an endpoint.
-package struct EndpointURL: Sendable, Hashable {
+package struct EndpointURL: Sendable, Hashable, CustomStringConvertible {
     package enum Scheme: String, Sendable, Hashable, CaseIterable {
         case tcp, tls, unix, ws, wss
 
@@ -64,7 +64,7 @@ package struct EndpointURL: Sendable, Hashable {
     }
 
     package enum Location: Sendable, Hashable {
-        /// A name to be resolved, in lower case.
+        /// A host name in lower case.
         case name(String, port: UInt16)
         case address(IPAddress, port: UInt16)
         /// A Unix socket's path, at most 107 bytes.
@@ -83,8 +83,7 @@ package struct EndpointURL: Sendable, Hashable {
         self.resource = resource
     }
 
-    /// The `Host` field's value: host and port, the port only where it is not the scheme's own; `localhost` for a Unix
-    /// socket.
+    /// Value of the `Host` field: host and port, without the scheme's default port; `localhost` for a Unix socket.
     package var authority: String {
         switch self.location {
         case .unix: "localhost"
@@ -95,7 +94,7 @@ package struct EndpointURL: Sendable, Hashable {
         }
     }
 
-    /// The name or address that TLS verifies, unless the settings say another; `nil` for a Unix socket.
+    /// The name or address that TLS verifies unless `server-name` is set; `nil` for a Unix socket.
     package var hostName: String? {
         switch self.location {
         case .unix: nil
@@ -110,10 +109,8 @@ package struct EndpointURL: Sendable, Hashable {
         default: ":\(port)"
         }
     }
-}
 
-extension EndpointURL: CustomStringConvertible {
-    /// The URL again, in its normal form.
+    /// The URL in its normal form.
     package var description: String {
         switch (self.location, self.scheme) {
         case (.unix(let path), .unix): "unix://\(path)"
@@ -124,25 +121,23 @@ extension EndpointURL: CustomStringConvertible {
     }
 }
 
-/// When an endpoint is left out for a while. The last endpoint of an upstream is never left out.
+/// Passive check: when an endpoint is ejected. The last endpoint of an upstream is never ejected.
 package struct EjectionPolicy: Sendable, Equatable {
-    /// Failures one after another (connecting, TLS, opening handshake) that eject it, 1 to 1000; `nil` never ejects.
+    /// Consecutive failures (connecting, TLS, opening handshake) that eject it, 1 to 1000; `nil` never ejects.
     package var failures: Int? = 5
-    /// How long it is left out, 100 ms to 1 day.
+    /// How long it stays ejected, 100 ms to 1 day.
     package var duration: Duration = .seconds(30)
 
     package init() {}
 }
 
-/// Further attempts when an upstream cannot be connected to. Only what happens before the first byte was sent is tried
-/// again.
+/// Further attempts if connecting to an upstream fails. Nothing is retried once the first byte was sent.
 package struct RetryPolicy: Sendable, Equatable {
-    /// Attempts after the first, 0 to 100, each at the endpoint that the policy names next.
+    /// Attempts after the first, 0 to 100, each at the endpoint that the policy chooses next.
     package var attempts = 2
-    /// The wait before the first of them; it doubles from attempt to attempt, and each is shortened by chance by up to
-    /// a half. 0 to 1 min.
+    /// Delay before the first retry, 0 to 1 min. It doubles with each retry, and random jitter shortens it by up to half.
     package var initialDelay: Duration = .milliseconds(100)
-    /// The longest wait, `initialDelay` to 10 min.
+    /// Upper bound of the delay, `initialDelay` to 10 min.
     package var maximumDelay: Duration = .seconds(5)
 
     package init() {}
@@ -175,7 +170,7 @@ extension UpstreamConfiguration {
         let name = section.required(.name, as: .name)
         self.init(name: name ?? "", endpoints: [])
         if name == "echo" || name == "chat" || name == "none" {
-            section.add(.name, expected: "a name that no target has already", remedy: "choose another")
+            section.add(.name, expected: "a name other than echo, chat and none", remedy: "choose another")
         }
         self.readEndpoints(section)
         section.read(.policy, into: &self.policy, as: .choice)
@@ -224,7 +219,7 @@ extension UpstreamEndpoint {
 }
 
 extension EndpointURL {
-    /// Stands where a URL could not be read; the document is refused anyway.
+    /// Used for a URL that could not be parsed; the configuration is rejected anyway.
     static let placeholder = EndpointURL(scheme: .tcp, location: .address(.loopback, port: 1))
 }
 

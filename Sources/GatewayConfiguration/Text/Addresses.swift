@@ -1,8 +1,10 @@
+import WireText
+
 /// An IPv4 or IPv6 address.
-package enum IPAddress: Sendable, Hashable {
-    /// The four bytes, the first on the wire highest.
+package enum IPAddress: Sendable, Hashable, CustomStringConvertible {
+    /// The four bytes in network byte order.
     case v4(UInt32)
-    /// The first and the last eight bytes on the wire.
+    /// The first and the last eight bytes in network byte order.
     case v6(high: UInt64, low: UInt64)
 
     /// 127.0.0.1.
@@ -15,7 +17,7 @@ package enum IPAddress: Sendable, Hashable {
         }
     }
 
-    /// The same with all but the first `length` bits 0. A `length` of no sense is held to 0 and `bitWidth`.
+    /// The address with all bits after the first `length` set to 0. `length` is clamped to 0...`bitWidth`.
     package func prefix(_ length: Int) -> IPAddress {
         switch self {
         case .v4(let bits): .v4(bits & Self.mask(length))
@@ -23,20 +25,18 @@ package enum IPAddress: Sendable, Hashable {
         }
     }
 
-    /// The IPv4 address inside `::ffff:a.b.c.d` (RFC 4291 §2.5.5.2), else itself.
+    /// The IPv4 address of an IPv4-mapped one, `::ffff:a.b.c.d` (RFC 4291 §2.5.5.2); else `self`.
     package var unmapped: IPAddress {
         guard case .v6(0, let low) = self, low >> 32 == 0xFFFF else { return self }
         return .v4(UInt32(truncatingIfNeeded: low))
     }
 
     private static func mask<Word: FixedWidthInteger & UnsignedInteger>(_ length: Int) -> Word {
-        // Swift's smart shift gives 0 when all bits leave.
+        // Swift's smart shift gives 0 if all bits are shifted out.
         ~(Word.max >> max(0, min(length, Word.bitWidth)))
     }
-}
 
-extension IPAddress: CustomStringConvertible {
-    /// Dotted decimals, or RFC 5952's form.
+    /// Dotted decimal, or the form of RFC 5952.
     package var description: String {
         switch self {
         case .v4(let bits):
@@ -68,14 +68,14 @@ extension IPAddress: CustomStringConvertible {
 }
 
 /// A block of addresses, written `10.0.0.0/8`.
-package struct AddressBlock: Sendable, Hashable {
+package struct AddressBlock: Sendable, Hashable, CustomStringConvertible {
     /// The block's first address.
     package let address: IPAddress
-    /// How many leading bits are the block's: up to 32 or 128.
+    /// Number of leading bits that all addresses of the block share: up to 32 or 128.
     package let prefixLength: Int
 
-    /// A block of IPv4 addresses written as IPv6 (`::ffff:10.0.0.0/104`) becomes the IPv4 block that it is.
-    /// - Returns: `nil` unless `prefixLength` fits the address and the bits behind it are 0.
+    /// A block of IPv4-mapped addresses (`::ffff:10.0.0.0/104`) becomes the IPv4 block.
+    /// - Returns: `nil` unless `prefixLength` fits the address and the bits after it are 0.
     package init?(_ address: IPAddress, prefixLength: Int) {
         guard prefixLength >= 0, prefixLength <= address.bitWidth,
             address.prefix(prefixLength) == address
@@ -91,7 +91,7 @@ package struct AddressBlock: Sendable, Hashable {
         AddressBlock(unchecked: .v6(high: 0, low: 1), prefixLength: 128),
     ]
 
-    /// Whether `address` lies in the block; an IPv4 address written as IPv6 (`::ffff:a.b.c.d`) counts as IPv4.
+    /// Whether the block contains `address`; an IPv4-mapped address counts as IPv4.
     package func contains(_ address: IPAddress) -> Bool {
         address.unmapped.prefix(self.prefixLength) == self.address
     }
@@ -100,26 +100,32 @@ package struct AddressBlock: Sendable, Hashable {
         self.address = address
         self.prefixLength = prefixLength
     }
-}
 
-extension AddressBlock: CustomStringConvertible {
     package var description: String { "\(self.address)/\(self.prefixLength)" }
 }
 
-/// Class of an address, as far as access rules need it.
+/// Class of an address, for access rules.
 package enum AddressKind: String, Sendable, Hashable, CaseIterable {
     /// Routed on the Internet.
-    case worldwide = "public"
+    case global = "public"
     /// This machine: 127.0.0.0/8, ::1.
     case loopback
-    /// Networks of one's own: RFC 1918, RFC 6598, RFC 4193.
+    /// Private networks: RFC 1918, RFC 6598, RFC 4193.
     case `private`
-    /// Addresses that no connection should reach by accident: link-local addresses, those of cloud metadata services,
-    /// multicast, the unspecified address, and reserved ones.
+    /// Link-local addresses, those of cloud metadata services, multicast, the unspecified address, and reserved ones: no
+    /// connection should reach them by accident.
     case special
 }
 
 extension IPAddress {
+    /// 127.0.0.0/8 (RFC 1122 §3.2.1.3) and ::1 (RFC 4291 §2.5.3).
+    package var isLoopback: Bool {
+        switch self.unmapped {
+        case .v4(let bits): bits >> 24 == 127
+        case .v6(let high, let low): high == 0 && low == 1
+        }
+    }
+
     package var kind: AddressKind {
         switch self.unmapped {
         case .v4(let bits): Self.kind(v4: bits)
@@ -127,8 +133,7 @@ extension IPAddress {
         }
     }
 
-    /// IANA's registry of special addresses (RFC 6890), and the two metadata services on addresses that look public or
-    /// private.
+    /// By IANA's registry of special-purpose addresses (RFC 6890). Two metadata services have public or private addresses.
     private static func kind(v4 bits: UInt32) -> AddressKind {
         // 168.63.129.16 and 100.100.100.200.
         if bits == 0xA83F_8110 || bits == 0x6464_64C8 { return .special }
@@ -145,7 +150,7 @@ extension IPAddress {
         }
         if bits >> 20 == 0xAC1 || bits >> 22 == 0x6440_0000 >> 22 { return .private }
         // 192.0.0.0/24, 192.0.2.0/24, 192.88.99.0/24, 198.51.100.0/24, 203.0.113.0/24.
-        return [0xC0_0000, 0xC0_0002, 0xC0_5863, 0xC6_3364, 0xCB_0071].contains(bits >> 8) ? .special : .worldwide
+        return [0xC0_0000, 0xC0_0002, 0xC0_5863, 0xC6_3364, 0xCB_0071].contains(bits >> 8) ? .special : .global
     }
 
     private static func kind(v6 high: UInt64, _ low: UInt64) -> AddressKind {
@@ -153,22 +158,24 @@ extension IPAddress {
         // fd00:ec2::254.
         if high == 0xFD00_0EC2_0000_0000, low == 0x254 { return .special }
         if high >> 57 == 0xFC >> 1 { return .private }
-        // Addresses that carry an IPv4 one lead where that one does: NAT64 (RFC 6052) and 6to4 (RFC 3056).
-        if high == 0x0064_FF9B_0000_0000, low >> 32 == 0 { return Self.carried(UInt32(truncatingIfNeeded: low)) }
-        if high >> 48 == 0x2002 { return Self.carried(UInt32(truncatingIfNeeded: high >> 16)) }
-        // Of global unicast, Teredo, ORCHID and documentation are left out.
+        // NAT64 (RFC 6052) and 6to4 (RFC 3056) addresses lead to the IPv4 address they contain.
+        if high == 0x0064_FF9B_0000_0000, low >> 32 == 0 {
+            return Self.kind(embeddedV4: UInt32(truncatingIfNeeded: low))
+        }
+        if high >> 48 == 0x2002 { return Self.kind(embeddedV4: UInt32(truncatingIfNeeded: high >> 16)) }
+        // Global unicast except Teredo, ORCHID and documentation.
         guard high >> 61 == 1, high >> 41 != 0x2001_0000 >> 9, high >> 32 != 0x2001_0DB8, high >> 44 != 0x3FFF0 else {
             return .special
         }
-        return .worldwide
+        return .global
     }
 
-    private static func carried(_ bits: UInt32) -> AddressKind {
-        Self.kind(v4: bits) == .worldwide ? .worldwide : .special
+    private static func kind(embeddedV4 bits: UInt32) -> AddressKind {
+        Self.kind(v4: bits) == .global ? .global : .special
     }
 }
 
-/// Reads addresses strictly: four decimals without leading zeros, or RFC 4291 §2.2's forms without a zone.
+/// Parses addresses strictly: four decimals without leading zeros, or the forms of RFC 4291 §2.2 without a zone.
 package enum AddressText {
     /// - Returns: `nil` for anything else.
     package static func address(_ text: Substring.UTF8View) -> IPAddress? {
@@ -225,7 +232,7 @@ package enum AddressText {
         guard (1...4).contains(part.count) else { return nil }
         var number: UInt16 = 0
         for byte in part {
-            guard let digit = Hexadecimal.digit(byte) else { return nil }
+            guard let digit = byte.hexadecimalValue else { return nil }
             number = number << 4 | UInt16(digit)
         }
         return number
@@ -246,15 +253,16 @@ package enum AddressText {
 
 /// Parses host names and addresses in URLs.
 package enum HostText {
-    /// Labels of letters, digits, `-` and `_`, 1 to 63 bytes each, 253 together; the last not of digits alone, as that
-    /// is the mark of an address (RFC 1123 §2.1). Given back in lower case.
+    /// Labels of letters, digits, `-` and `_`, 1 to 63 bytes each, at most 253 together; the last label has not only
+    /// digits, as that would be an address (RFC 1123 §2.1).
+    /// - Returns: the name in lower case; `nil` if it is invalid.
     package static func name(_ text: Substring) -> String? {
         let bytes = Array(text.utf8)
         guard (1...253).contains(bytes.count) else { return nil }
         let labels = bytes.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         for label in labels {
             guard (1...63).contains(label.count), label.first != UInt8(ascii: "-"), label.last != UInt8(ascii: "-"),
-                label.allSatisfy(Self.isNameByte)
+                label.allSatisfy(NameText.isLabelByte)
             else { return nil }
         }
         guard let last = labels.last, !last.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
@@ -275,26 +283,19 @@ package enum HostText {
         guard let colon = utf8.firstIndex(of: UInt8(ascii: ":")) else { return (authority, false, nil) }
         return (authority[..<colon], false, authority[utf8.index(after: colon)...])
     }
-
-    private static func isNameByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x5F: true
-        default: false
-        }
-    }
 }
 
-/// The small alphabets of names.
+/// Syntax of names, tokens and resources.
 package enum NameText {
-    /// Letters, digits, `-`, `_` and `.`, 1 to 64 of them, the first a letter or digit.
+    /// 1 to 64 letters, digits, `-`, `_` and `.`, beginning with a letter or digit.
     static func isName(_ text: some StringProtocol) -> Bool {
         guard (1...64).contains(text.utf8.count), let first = text.utf8.first, Self.isAlphanumeric(first) else {
             return false
         }
-        return text.utf8.allSatisfy { Self.isAlphanumeric($0) || $0 == 0x2D || $0 == 0x5F || $0 == 0x2E }
+        return text.utf8.allSatisfy { Self.isLabelByte($0) || $0 == UInt8(ascii: ".") }
     }
 
-    /// Letters, digits and `_`, 1 to 64, not beginning with a digit.
+    /// 1 to 64 letters, digits and `_`, not beginning with a digit.
     static func isParameter(_ text: some StringProtocol) -> Bool {
         guard (1...64).contains(text.utf8.count), let first = text.utf8.first, !(0x30...0x39).contains(first) else {
             return false
@@ -302,10 +303,9 @@ package enum NameText {
         return text.utf8.allSatisfy { Self.isAlphanumeric($0) || $0 == 0x5F }
     }
 
-    /// A token of HTTP (RFC 9110 §5.6.2), 1 to 256 bytes.
+    /// A token (RFC 9110 §5.6.2) of 1 to 256 bytes.
     package static func isToken(_ text: some StringProtocol) -> Bool {
-        (1...256).contains(text.utf8.count)
-            && text.utf8.allSatisfy { Self.isAlphanumeric($0) || "!#$%&'*+-.^_`|~".utf8.contains($0) }
+        (1...256).contains(text.utf8.count) && text.isToken
     }
 
     /// Whether a path or query may contain the byte (RFC 3986 §3.3, §3.4), `%` included.
@@ -313,10 +313,10 @@ package enum NameText {
         Self.isAlphanumeric(byte) || "-._~!$&'()*+,;=:@/?%".utf8.contains(byte)
     }
 
-    static func isAlphanumeric(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-        default: false
-        }
+    /// Letters, digits, `-` and `_`.
+    fileprivate static func isLabelByte(_ byte: UInt8) -> Bool {
+        Self.isAlphanumeric(byte) || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
     }
+
+    static func isAlphanumeric(_ byte: UInt8) -> Bool { byte.isLetter || byte.isDigit }
 }

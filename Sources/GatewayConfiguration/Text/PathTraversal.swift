@@ -1,45 +1,46 @@
-/// Path segments that are rejected because an upstream could leave the route's path because of them, or split its log
-/// and its requests.
+import WireText
+
+/// Detects path segments that could make an upstream leave the route's path, or inject lines into its log and requests.
 ///
-/// Clients resolve `.` and `..` before they send a request (RFC 3986 §5.2.4). Servers disagree about what is
-/// equivalent: a backslash for a slash, parameters behind a semicolon, escapes that are decoded twice.
+/// Clients resolve `.` and `..` before they send a request (RFC 3986 §5.2.4). Servers differ in what they treat alike:
+/// backslash and slash, parameters after a semicolon, escapes that are decoded twice.
 package enum PathTraversal {
     /// Levels of nested escapes that are decoded; deeper ones are rejected.
     private static let depth = 3
 
     /// - Parameter decoded: a segment, percent-decoded once.
     package static func isPossible(with decoded: String) -> Bool {
-        guard decoded.utf8.contains(where: self.isSuspect) else { return false }
+        guard decoded.utf8.contains(where: self.needsInspection) else { return false }
         var bytes = Array(decoded.utf8)
         for _ in 0..<self.depth {
-            if bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) || self.hasDots(bytes) { return true }
+            if bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) || self.hasDotSegment(bytes) { return true }
             guard let next = self.decodedAgain(bytes) else { return false }
-            // Bytes that are no UTF-8, overlong forms of dots and slashes among them.
+            // Invalid UTF-8 may be an overlong form of a dot or slash.
             guard String(validating: next, as: UTF8.self) != nil else { return true }
             bytes = next
         }
         return true
     }
 
-    private static func isSuspect(_ byte: UInt8) -> Bool {
+    private static func needsInspection(_ byte: UInt8) -> Bool {
         byte < 0x20 || byte == 0x7F || byte == UInt8(ascii: ".") || byte == UInt8(ascii: "%")
     }
 
     /// Whether a part between slashes or backslashes is `.` or `..`, up to its semicolon.
-    private static func hasDots(_ bytes: [UInt8]) -> Bool {
+    private static func hasDotSegment(_ bytes: [UInt8]) -> Bool {
         bytes.split { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }.contains { part in
             let name = part.prefix { $0 != UInt8(ascii: ";") }
             return (1...2).contains(name.count) && name.allSatisfy { $0 == UInt8(ascii: ".") }
         }
     }
 
-    /// - Returns: `nil` where no escape is left; an escape without two digits stays as it is.
+    /// - Returns: `nil` if no escape is left; an escape without two digits is kept.
     private static func decodedAgain(_ bytes: [UInt8]) -> [UInt8]? {
         var decoded: [UInt8] = []
         var index = 0
         while index < bytes.count {
             if bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count,
-                let high = Hexadecimal.digit(bytes[index + 1]), let low = Hexadecimal.digit(bytes[index + 2])
+                let high = bytes[index + 1].hexadecimalValue, let low = bytes[index + 2].hexadecimalValue
             {
                 decoded.append(high << 4 | low)
                 index += 3

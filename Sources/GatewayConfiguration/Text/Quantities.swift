@@ -1,13 +1,15 @@
+import WireText
+
 /// A duration as people write it: `25s`, `1m30s`, `500ms`, `1h`, `7d`.
-package struct DurationText: Sendable, Equatable {
+package struct DurationText: Sendable, Equatable, CustomStringConvertible {
     package let duration: Duration
 
     package init(_ duration: Duration) {
         self.duration = duration
     }
 
-    /// Whole numbers, each followed by its unit `d`, `h`, `m`, `s` or `ms`, the greater units first, each at most
-    /// once. `0` alone is no time.
+    /// Parses whole numbers, each followed by a unit `d`, `h`, `m`, `s` or `ms`, in this order and each at most once.
+    /// `0` needs no unit.
     ///
     /// - Returns: `nil` for anything else, and for more than 10 000 days.
     package init?(parsing text: String) {
@@ -35,13 +37,11 @@ package struct DurationText: Sendable, Equatable {
     }
 
     private static let maximumMilliseconds = 10_000 * 86_400_000
-    fileprivate static let units: [(letters: String, milliseconds: Int)] = [
+    private static let units: [(letters: String, milliseconds: Int)] = [
         ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1),
     ]
-}
 
-extension DurationText: CustomStringConvertible {
-    /// The shortest text that is read as the same duration; parts below a millisecond are left out.
+    /// The shortest text for the duration; parts below a millisecond are dropped.
     package var description: String {
         let (seconds, attoseconds) = self.duration.components
         guard seconds >= 0, seconds < 1 << 40 else { return "\(self.duration)" }
@@ -57,14 +57,14 @@ extension DurationText: CustomStringConvertible {
 }
 
 /// A number of bytes as people write it: `65536`, `64KiB`, `1MiB`, `16MB`.
-package struct SizeText: Sendable, Equatable {
+package struct SizeText: Sendable, Equatable, CustomStringConvertible {
     package let bytes: Int
 
     package init(_ bytes: Int) {
         self.bytes = bytes
     }
 
-    /// - Returns: `nil` for anything but digits with one of the units, and for more than an `Int` holds.
+    /// - Returns: `nil` for anything but digits with an optional unit, and for values that overflow `Int`.
     package init?(parsing text: String) {
         let digits = text.utf8.prefix { (0x30...0x39).contains($0) }
         let letters = text.utf8[digits.endIndex...]
@@ -80,10 +80,8 @@ package struct SizeText: Sendable, Equatable {
         ("", 1), ("B", 1), ("kB", 1000), ("KB", 1000), ("MB", 1_000_000), ("GB", 1_000_000_000),
         ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40),
     ]
-}
 
-extension SizeText: CustomStringConvertible {
-    /// In the greatest binary unit that divides it.
+    /// The number in the largest binary unit that divides it.
     package var description: String {
         for (letters, unit) in [("TiB", 1 << 40), ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)]
         where self.bytes >= unit && self.bytes % unit == 0 {
@@ -93,7 +91,7 @@ extension SizeText: CustomStringConvertible {
     }
 }
 
-/// Reads points in time (RFC 3339 §5.6): `2027-01-01T00:00:00Z`, `2027-01-01T01:00:00+01:00`.
+/// Parses timestamps (RFC 3339 §5.6): `2027-01-01T00:00:00Z`, `2027-01-01T01:00:00+01:00`.
 private enum TimestampText {
     /// - Returns: milliseconds since 1970-01-01T00:00:00Z; `nil` for anything else, and for days that do not exist.
     static func milliseconds(_ text: String) -> Int64? {
@@ -103,14 +101,15 @@ private enum TimestampText {
         else { return nil }
         let numbers = [bytes[0..<4], bytes[5..<7], bytes[8..<10], bytes[11..<13], bytes[14..<16], bytes[17..<19]]
             .compactMap { Decimal.integer($0) }
-        guard numbers.count == 6, let days = self.days(numbers[0], numbers[1], numbers[2]), numbers[3] < 24,
+        guard numbers.count == 6, numbers[0] >= 1970,
+            let date = CivilDate(year: numbers[0], month: numbers[1], day: numbers[2]), numbers[3] < 24,
             numbers[4] < 60, numbers[5] < 61, let (fraction, offset) = self.rest(bytes[19...])
         else { return nil }
-        let seconds = days * 86_400 + numbers[3] * 3600 + numbers[4] * 60 + numbers[5] - offset
+        let seconds = Int(date.daysSinceEpoch) * 86_400 + numbers[3] * 3600 + numbers[4] * 60 + numbers[5] - offset
         return Int64(seconds * 1000 + fraction)
     }
 
-    /// Milliseconds behind the point, and the zone's seconds east of Greenwich.
+    /// Milliseconds of the fraction, and the zone's offset from UTC in seconds.
     private static func rest(_ bytes: ArraySlice<UInt8>) -> (Int, Int)? {
         var rest = bytes
         var fraction = 0
@@ -130,24 +129,14 @@ private enum TimestampText {
         else { return nil }
         return (fraction, (hours * 3600 + minutes * 60) * (mark == 0x2B ? 1 : -1))
     }
-
-    /// Since 1970-01-01, counting years from March on, so that the leap day is a year's last.
-    private static func days(_ year: Int, _ month: Int, _ day: Int) -> Int? {
-        let isLeap = year.isMultiple(of: 4) && (!year.isMultiple(of: 100) || year.isMultiple(of: 400))
-        let lengths = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
-        guard year >= 1970, (1...12).contains(month), (1...lengths[month - 1]).contains(day) else { return nil }
-        let marchYear = month > 2 ? year : year - 1
-        let dayOfYear = (153 * ((month + 9) % 12) + 2) / 5 + day - 1
-        return marchYear * 365 + marchYear / 4 - marchYear / 100 + marchYear / 400 + dayOfYear - 719_468
-    }
 }
 
 extension ValueSyntax<Int64> {
-    /// A point in time, in milliseconds since 1970-01-01T00:00:00Z.
+    /// A timestamp, as milliseconds since 1970-01-01T00:00:00Z.
     package static var timestamp: ValueSyntax {
         ValueSyntax(.text("2027-01-01T00:00:00Z")) { text throws(ValueSyntaxError) in
             guard let milliseconds = TimestampText.milliseconds(text) else {
-                throw ValueSyntaxError(expected: "a point in time", remedy: "write it like 2027-01-01T00:00:00Z")
+                throw ValueSyntaxError(expected: "a timestamp", remedy: "write it like 2027-01-01T00:00:00Z")
             }
             return milliseconds
         }
@@ -171,7 +160,7 @@ extension ValueSyntax<TokenHash> {
     }
 }
 
-/// Whole numbers in decimal digits and nothing else: no sign, no spaces, no separators.
+/// Parses whole numbers of decimal digits, without sign, spaces or separators.
 package enum Decimal {
     /// - Returns: `nil` for anything but 1 to 18 digits.
     package static func integer(_ bytes: some Collection<UInt8>) -> Int? {
@@ -184,7 +173,7 @@ package enum Decimal {
         return number
     }
 
-    /// - Returns: `nil` unless it is 0 to 65535 in 1 to 5 digits.
+    /// - Returns: `nil` for anything but 0 to 65535 in 1 to 5 digits.
     package static func port(_ bytes: some Collection<UInt8>) -> UInt16? {
         guard bytes.count <= 5, let number = Self.integer(bytes) else { return nil }
         return UInt16(exactly: number)

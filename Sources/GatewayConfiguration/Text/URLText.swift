@@ -1,12 +1,12 @@
-/// A URL split at its delimiters, before its parts are interpreted.
+/// A URL split into its components, which are not interpreted yet.
 struct URLText {
-    /// In lower case, without the part after `+`.
+    /// In lower case, without `+` and the transport.
     let scheme: String
-    /// The part of the scheme after `+`: `unix`, `systemd`, or nothing.
-    let carrier: String
-    /// Between `//` and the first `/` or `?`.
+    /// The part of the scheme after `+`: `unix`, `systemd`, or empty. `unix` for the scheme `unix`.
+    let transport: String
+    /// The part between `//` and the first `/` or `?`.
     let authority: Substring
-    /// From that mark on; empty when there is none.
+    /// Path and query; may be empty.
     let resource: Substring
 
     init(_ text: String) throws(ValueSyntaxError) {
@@ -26,7 +26,7 @@ struct URLText {
                 expected: "a URL of the form scheme://host:port/path", remedy: "write it like ws://127.0.0.1:8080/path")
         }
         self.scheme = String(scheme)
-        self.carrier = schemes.count == 2 ? String(schemes[1]) : scheme == "unix" ? "unix" : ""
+        self.transport = schemes.count == 2 ? String(schemes[1]) : scheme == "unix" ? "unix" : ""
         let rest = text[range.upperBound...]
         let end = rest.utf8.firstIndex { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "?") } ?? rest.endIndex
         self.authority = rest[..<end]
@@ -38,21 +38,29 @@ struct URLText {
         }
     }
 
-    /// The port, or `standard` where none is written.
-    package func port(_ written: Substring?, standard: UInt16?) throws(ValueSyntaxError) -> UInt16 {
+    /// Host and port; an IPv6 address is in brackets.
+    func splitAuthority() throws(ValueSyntaxError) -> (host: Substring, isBracketed: Bool, port: Substring?) {
+        guard let parts = HostText.split(self.authority) else {
+            throw ValueSyntaxError(expected: "an IPv6 address between [ and ]")
+        }
+        return parts
+    }
+
+    /// The parsed port, or `defaultPort` if there is none.
+    func port(_ written: Substring?, default defaultPort: UInt16?) throws(ValueSyntaxError) -> UInt16 {
         guard let written else {
-            guard let standard else {
+            guard let defaultPort else {
                 throw ValueSyntaxError(
-                    expected: "a port behind the host of \(self.scheme)://", remedy: "write it like :5900")
+                    expected: "a port after the host of \(self.scheme)://", remedy: "write it like :5900")
             }
-            return standard
+            return defaultPort
         }
         guard let port = Decimal.port(written.utf8) else { throw ValueSyntaxError(expected: "a port from 0 to 65535") }
         return port
     }
 
-    /// `ws` is 80 and `wss` 443 (RFC 6455 §3); streams have none.
-    var standardPort: UInt16? {
+    /// 80 for `ws` and 443 for `wss` (RFC 6455 §3); streams have none.
+    var defaultPort: UInt16? {
         switch self.scheme {
         case "ws": 80
         case "wss": 443
@@ -60,7 +68,7 @@ struct URLText {
         }
     }
 
-    /// The path of a Unix socket, and what follows its first colon.
+    /// The path of a Unix socket, and the part after its first colon.
     func socketPath() throws(ValueSyntaxError) -> (path: String, resource: Substring) {
         let expected = "the absolute path of a socket, at most 107 bytes, after \(self.scheme)://"
         guard self.authority.isEmpty, self.resource.first == "/" else {
@@ -76,19 +84,18 @@ struct URLText {
 }
 
 extension EndpointURL {
-    /// `tcp://HOST:PORT`, `tls://HOST:PORT`, `unix:///PATH`, `ws://HOST[:PORT][/RESOURCE]`, `wss://…` alike, and on a
-    /// Unix socket
-    /// `tls+unix:///PATH`, `ws+unix:///PATH[:/RESOURCE]`, `wss+unix:///PATH[:/RESOURCE]`. HOST is a name, an IPv4
-    /// address, or an IPv6 address in brackets. A resource that is left out is `/`.
+    /// Parses `tcp://HOST:PORT`, `tls://HOST:PORT`, `unix:///PATH`, `ws://HOST[:PORT][/RESOURCE]`, `wss://…` alike, and
+    /// on a Unix socket `tls+unix:///PATH`, `ws+unix:///PATH[:/RESOURCE]`, `wss+unix:///PATH[:/RESOURCE]`. HOST is a
+    /// name, an IPv4 address, or an IPv6 address in brackets. The default of RESOURCE is `/`.
     package init(_ text: String) throws(ValueSyntaxError) {
         let url = try URLText(text)
-        guard let scheme = Scheme(rawValue: url.scheme), Self.carriers(of: scheme).contains(url.carrier) else {
+        guard let scheme = Scheme(rawValue: url.scheme), Self.transports(of: scheme).contains(url.transport) else {
             throw ValueSyntaxError(
                 expected: "a URL that begins with tcp, tls, unix, ws or wss",
                 remedy: "tls, ws and wss may be followed by +unix")
         }
         var resource = url.resource
-        if url.carrier == "unix" {
+        if url.transport == "unix" {
             let path: String
             (path, resource) = try url.socketPath()
             self.init(scheme: scheme, location: .unix(path: path))
@@ -97,13 +104,13 @@ extension EndpointURL {
         }
         if scheme.speaksWebSocket {
             self.resource = try ResourceTemplate(parsing: resource)
-        } else if !resource.isEmpty && (resource != "/" || url.carrier == "unix") {
+        } else if !resource.isEmpty && (resource != "/" || url.transport == "unix") {
             throw ValueSyntaxError(
-                expected: "nothing behind the address of \(url.scheme)://", remedy: "only ws and wss have a path")
+                expected: "nothing after the address of \(url.scheme)://", remedy: "only ws and wss have a path")
         }
     }
 
-    private static func carriers(of scheme: Scheme) -> [String] {
+    private static func transports(of scheme: Scheme) -> [String] {
         switch scheme {
         case .tcp: [""]
         case .tls, .ws, .wss: ["", "unix"]
@@ -112,10 +119,8 @@ extension EndpointURL {
     }
 
     private static func location(_ url: URLText) throws(ValueSyntaxError) -> Location {
-        guard let (host, isBracketed, port) = HostText.split(url.authority) else {
-            throw ValueSyntaxError(expected: "an IPv6 address between [ and ]")
-        }
-        let number = try url.port(port, standard: url.standardPort)
+        let (host, isBracketed, port) = try url.splitAuthority()
+        let number = try url.port(port, default: url.defaultPort)
         guard number != 0 else { throw ValueSyntaxError(expected: "a port from 1 to 65535") }
         if let address = AddressText.address(host.utf8), (address.bitWidth == 128) == isBracketed {
             return .address(address, port: number)
@@ -129,30 +134,28 @@ extension EndpointURL {
     }
 }
 
-/// Where and what to listen for, as one piece of text.
+/// Address and kind of a listener as a URL.
 ///
-/// `tcp://HOST:PORT`, `tls://HOST:PORT`, `ws://HOST[:PORT]`, `wss://HOST[:PORT]`, `unix:///PATH`, the last three kinds
-/// on a Unix socket as `tls+unix:///PATH`, `ws+unix:///PATH`, `wss+unix:///PATH`, and any but `unix` on a handed-over
-/// socket as
+/// `tcp://HOST:PORT`, `tls://HOST:PORT`, `ws://HOST[:PORT]`, `wss://HOST[:PORT]`, `unix:///PATH`; on a Unix socket
+/// `tls+unix:///PATH`, `ws+unix:///PATH`, `wss+unix:///PATH`; on a socket passed by systemd any scheme but `unix`, as
 /// `ws+systemd://NAME` or `ws+systemd://0`. HOST is an IPv4 address, an IPv6 address in brackets, `localhost` for
-/// 127.0.0.1, or `*` for all addresses of both families. Port 0 lets the system choose.
+/// 127.0.0.1, or `*` for all addresses of both families. For port 0 the kernel assigns one.
 package struct ListenURL: Sendable, Equatable {
     package let kind: ListenerKind
-    /// A Unix socket's has the default mode 0660.
+    /// A Unix socket has the default mode 0660.
     package let address: ListenAddress
-    /// The part after the address, beginning with `/` or `?`; for a Unix socket, the part after the colon behind its
-    /// path.
+    /// Path and query, beginning with `/` or `?`; for a Unix socket, the part after the colon.
     package let resource: String
 
     package init(_ text: String) throws(ValueSyntaxError) {
         let url = try URLText(text)
-        guard let kind = ListenerKind(rawValue: url.scheme), Self.carriers(of: kind).contains(url.carrier) else {
+        guard let kind = ListenerKind(rawValue: url.scheme), Self.transports(of: kind).contains(url.transport) else {
             throw ValueSyntaxError(
                 expected: "a URL that begins with tcp, tls, ws, wss or unix",
                 remedy: "tls, ws and wss may be followed by +unix, and all but unix by +systemd")
         }
         self.kind = kind
-        switch url.carrier {
+        switch url.transport {
         case "unix":
             let (path, resource) = try url.socketPath()
             self.address = .unix(path: path, mode: 0o660)
@@ -166,7 +169,7 @@ package struct ListenURL: Sendable, Equatable {
         }
     }
 
-    private static func carriers(of kind: ListenerKind) -> [String] {
+    private static func transports(of kind: ListenerKind) -> [String] {
         switch kind {
         case .tcp: ["", "systemd"]
         case .tls, .ws, .wss: ["", "unix", "systemd"]
@@ -178,17 +181,15 @@ package struct ListenURL: Sendable, Equatable {
         if let index = Decimal.integer(text.utf8), index < 4096 { return .index(index) }
         guard NameText.isName(text), Decimal.integer(text.utf8) == nil else {
             throw ValueSyntaxError(
-                expected: "the name or the number (0 is the first) of a socket handed over by systemd",
+                expected: "the name or the index (0 is the first) of a socket passed by systemd",
                 remedy: "write the FileDescriptorName of the socket unit, like ws+systemd://web")
         }
         return .name(String(text))
     }
 
     private static func address(_ url: URLText) throws(ValueSyntaxError) -> ListenAddress {
-        guard let (host, isBracketed, port) = HostText.split(url.authority) else {
-            throw ValueSyntaxError(expected: "an IPv6 address between [ and ]")
-        }
-        let number = try url.port(port, standard: url.standardPort)
+        let (host, isBracketed, port) = try url.splitAuthority()
+        let number = try url.port(port, default: url.defaultPort)
         if !isBracketed, host == "*" { return .tcpAny(port: number) }
         if !isBracketed, host.lowercased() == "localhost" { return .tcp(.loopback, port: number) }
         guard let address = AddressText.address(host.utf8), (address.bitWidth == 128) == isBracketed else {
@@ -200,7 +201,7 @@ package struct ListenURL: Sendable, Equatable {
     }
 }
 
-/// Where the control plane listens, as text: `http://HOST[:PORT]`, `https://HOST[:PORT]`, or `unix:///PATH`. HOST is an
+/// Address of the control plane as a URL: `http://HOST[:PORT]`, `https://HOST[:PORT]`, or `unix:///PATH`. HOST is an IP
 /// address or `localhost`.
 package struct ControlURL: Sendable, Equatable {
     package let address: ControlSettings.Address
@@ -216,27 +217,25 @@ package struct ControlURL: Sendable, Equatable {
         self.isSecure = url.scheme == "https"
         if url.scheme == "unix" {
             let (path, resource) = try url.socketPath()
-            guard resource.isEmpty else { throw ValueSyntaxError(expected: "nothing behind the path of a socket") }
+            guard resource.isEmpty else { throw ValueSyntaxError(expected: "nothing after the path of a socket") }
             self.address = .unix(path: path, mode: 0o600)
             return
         }
-        guard ["http", "https"].contains(url.scheme), url.carrier.isEmpty, url.resource.isEmpty || url.resource == "/"
+        guard ["http", "https"].contains(url.scheme), url.transport.isEmpty, url.resource.isEmpty || url.resource == "/"
         else {
             throw ValueSyntaxError(
                 expected: "an address for the control plane",
                 remedy: "write http://127.0.0.1:8081 or unix:///run/sluice/control.sock")
         }
-        guard let (host, isBracketed, port) = HostText.split(url.authority) else {
-            throw ValueSyntaxError(expected: "an IPv6 address between [ and ]")
-        }
-        let number = try url.port(port, standard: ControlSettings.standardPort)
+        let (host, isBracketed, port) = try url.splitAuthority()
+        let number = try url.port(port, default: ControlSettings.defaultPort)
         if !isBracketed, host.lowercased() == "localhost" {
             self.address = .tcp(.loopback, port: number)
             return
         }
         guard let address = AddressText.address(host.utf8), (address.bitWidth == 128) == isBracketed else {
             throw ValueSyntaxError(
-                expected: "an address in digits for the control plane",
+                expected: "an IP address for the control plane",
                 remedy: "listen on 127.0.0.1, [::1] or a Unix socket; 0.0.0.0 or [::] is every address")
         }
         self.address = .tcp(address, port: number)
@@ -246,15 +245,5 @@ package struct ControlURL: Sendable, Equatable {
 extension ValueSyntax<ControlURL> {
     package static var controlURL: ValueSyntax {
         ValueSyntax(.text("unix:///run/sluice/control.sock")) { text throws(ValueSyntaxError) in try ControlURL(text) }
-    }
-}
-
-extension IPAddress {
-    /// 127.0.0.0/8 (RFC 1122 §3.2.1.3) and ::1 (RFC 4291 §2.5.3).
-    package var isLoopback: Bool {
-        switch self.unmapped {
-        case .v4(let bits): bits >> 24 == 127
-        case .v6(let high, let low): high == 0 && low == 1
-        }
     }
 }

@@ -1,4 +1,6 @@
-/// How the text of one option becomes a value.
+import WireText
+
+/// Parses an option's text to a value.
 package struct ValueSyntax<Value> {
     /// Format of the text.
     package let form: ValueFormat
@@ -12,7 +14,7 @@ package struct ValueSyntax<Value> {
         self.parse = parse
     }
 
-    /// The same, but the word `none` is `nil`.
+    /// The same syntax, or the word `none` for `nil`.
     package var orNone: ValueSyntax<Value?> {
         ValueSyntax<Value?>(.orNone(self.form)) { text throws(ValueSyntaxError) in
             if text == "none" { return nil }
@@ -43,7 +45,7 @@ extension ValueSyntax<String> {
         ValueSyntax(.text("chat.v1")) { text throws(ValueSyntaxError) in
             guard NameText.isToken(text) else {
                 throw ValueSyntaxError(
-                    expected: "a subprotocol: letters, digits and !#$%&'*+-.^_`|~", remedy: "give each one by itself")
+                    expected: "a subprotocol: letters, digits and !#$%&'*+-.^_`|~", remedy: "list each one separately")
             }
             return text
         }
@@ -80,7 +82,7 @@ extension ValueSyntax<String> {
         }
     }
 
-    /// Any text, even none.
+    /// Any text, also an empty one.
     package static var text: ValueSyntax {
         ValueSyntax(.text("text")) { text throws(ValueSyntaxError) in text }
     }
@@ -90,15 +92,15 @@ extension ValueSyntax<HostPattern> {
     /// `example.com`, `*.example.com` or an address.
     package static var hostPattern: ValueSyntax {
         ValueSyntax(.text("*.example.com")) { text throws(ValueSyntaxError) in
-            let fault = ValueSyntaxError(
+            let error = ValueSyntaxError(
                 expected: "a host name without port, or *. and a host name", remedy: "write it like *.example.com")
             if text.hasPrefix("*.") {
-                guard let suffix = HostText.name(text.dropFirst(2)) else { throw fault }
+                guard let suffix = HostText.name(text.dropFirst(2)) else { throw error }
                 return .wildcard(suffix: suffix)
             }
             let bare = text.hasPrefix("[") && text.hasSuffix("]") ? text.dropFirst().dropLast() : text[...]
             if let address = AddressText.address(bare.utf8) { return .exact(address.description) }
-            guard let name = HostText.name(text[...]) else { throw fault }
+            guard let name = HostText.name(text[...]) else { throw error }
             return .exact(name)
         }
     }
@@ -110,24 +112,24 @@ extension ValueSyntax<OriginPattern> {
         ValueSyntax(.text("https://app.example.com")) { text throws(ValueSyntaxError) in
             if text == "*" { return .any }
             if text == "null" { return .opaque }
-            let fault = ValueSyntaxError(
+            let error = ValueSyntaxError(
                 expected: "an origin: scheme, host and port, without a path",
                 remedy: "write it like https://app.example.com, \"*\" for all, or \"null\" in quotes for pages "
                     + "without an origin")
-            guard text.contains("://") else { throw fault }
+            guard text.contains("://") else { throw error }
             let url = try URLText(text)
-            guard url.carrier.isEmpty, url.resource.isEmpty, NameText.isName(url.scheme),
+            guard url.transport.isEmpty, url.resource.isEmpty, NameText.isName(url.scheme),
                 let (host, isBracketed, port) = HostText.split(url.authority)
-            else { throw fault }
+            else { throw error }
             let pattern = try ValueSyntax<HostPattern>.hostPattern.parse(isBracketed ? "[\(host)]" : String(host))
             return OriginPattern(
-                scheme: url.scheme, host: pattern, port: port == nil ? nil : try url.port(port, standard: nil))
+                scheme: url.scheme, host: pattern, port: port == nil ? nil : try url.port(port, default: nil))
         }
     }
 }
 
 extension ValueSyntax<AddressBlock> {
-    /// `10.0.0.0/8`, `fd00::/8`, or an address alone.
+    /// `10.0.0.0/8`, `fd00::/8`, or a single address.
     package static var addressBlock: ValueSyntax {
         ValueSyntax(.text("10.0.0.0/8")) { text throws(ValueSyntaxError) in
             let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
@@ -146,7 +148,7 @@ extension ValueSyntax<AddressBlock> {
     private static func block(_ address: IPAddress, prefixLength: Int) throws(ValueSyntaxError) -> AddressBlock {
         guard let block = AddressBlock(address, prefixLength: prefixLength) else {
             throw ValueSyntaxError(
-                expected: "a block whose address has no bits behind the prefix",
+                expected: "a block whose address has no bits after the prefix",
                 remedy: "write \(address.prefix(prefixLength))/\(prefixLength)")
         }
         return block
@@ -177,7 +179,7 @@ extension ValueSyntax<Int> {
         }
     }
 
-    /// Bytes: digits alone, or with `B`, `kB`, `KB`, `MB`, `GB` (powers of 1000), `KiB`, `MiB`, `GiB` (powers of 1024).
+    /// A number of bytes: digits, alone or with `B`, `kB`, `KB`, `MB`, `GB` (powers of 1000), `KiB`, `MiB`, `GiB` (powers of 1024).
     package static func size(_ range: ClosedRange<Int>) -> ValueSyntax {
         ValueSyntax(.size(range)) { text throws(ValueSyntaxError) in
             let expected = "a size from \(SizeText(range.lowerBound)) to \(SizeText(range.upperBound))"
@@ -189,7 +191,7 @@ extension ValueSyntax<Int> {
         }
     }
 
-    /// Events a second: `500/s`.
+    /// Events per second: `500/s`.
     package static func rate(_ range: ClosedRange<Int>) -> ValueSyntax {
         ValueSyntax(.rate(range)) { text throws(ValueSyntaxError) in
             guard text.hasSuffix("/s"), let number = Decimal.integer(text.utf8.dropLast(2)), range.contains(number)
@@ -222,7 +224,7 @@ extension ValueSyntax<Duration> {
 }
 
 extension ValueSyntax<UInt32> {
-    /// Permission bits in octal, `0660`.
+    /// Permission bits in octal: `0660`.
     package static var permissions: ValueSyntax {
         ValueSyntax(.text(example: "0660", pattern: "^(0o)?[0-7]{3,4}$")) { text throws(ValueSyntaxError) in
             let digits = text.hasPrefix("0o") ? text.dropFirst(2) : text[...]
@@ -249,7 +251,7 @@ extension ValueSyntax<Bool> {
 }
 
 extension ValueSyntax where Value: CaseIterable & RawRepresentable, Value.RawValue == String {
-    /// One of the words of an enumeration.
+    /// A raw value of an enumeration.
     package static var choice: ValueSyntax {
         ValueSyntax(.choice(Value.allCases.map(\.rawValue))) { text throws(ValueSyntaxError) in
             if let value = Value(rawValue: text) { return value }
@@ -300,7 +302,7 @@ extension ValueSyntax<PublicKeyPin> {
     /// `sha256/` and 44 characters of base64, or 64 hexadecimal digits.
     package static var publicKeyPin: ValueSyntax {
         ValueSyntax(.text("sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")) { text throws(ValueSyntaxError) in
-            let digest = text.hasPrefix("sha256/") ? SixtyFour.bytes(text.dropFirst(7)) : Hexadecimal.bytes(text)
+            let digest = text.hasPrefix("sha256/") ? Base64.decoded(text.dropFirst(7).utf8) : Hexadecimal.bytes(text)
             guard let digest, let pin = PublicKeyPin(digest: digest) else {
                 throw ValueSyntaxError(
                     expected: "the SHA-256 of a public key",
@@ -311,27 +313,27 @@ extension ValueSyntax<PublicKeyPin> {
     }
 }
 
-/// Format of a value's text, for schemas.
+/// Format of an option's text, for schemas.
 package indirect enum ValueFormat: Sendable, Hashable {
-    /// - Parameter pattern: a regular expression (ECMA-262) that every right value matches.
+    /// - Parameter pattern: a regular expression (ECMA-262) that every valid value matches.
     case text(example: String, pattern: String?)
     case integer(ClosedRange<Int>)
-    /// Bytes, as digits alone or with a unit.
+    /// A number of bytes, with or without a unit.
     case size(ClosedRange<Int>)
-    /// Events a second.
+    /// Events per second.
     case rate(ClosedRange<Int>)
     case duration(ClosedRange<Duration>)
     case boolean
     case choice([String])
-    /// The same, or the word `none`.
+    /// Another format, or the word `none`.
     case orNone(ValueFormat)
 
     static func text(_ example: String) -> ValueFormat { .text(example: example, pattern: nil) }
 }
 
-/// Why a piece of text is not what it was read as.
+/// Why a text could not be parsed.
 package struct ValueSyntaxError: Error, Equatable, Sendable {
-    /// Expected text, to be read after "expected".
+    /// To be read after "expected".
     package let expected: String
     /// What to do, a sentence without its full stop; empty if `expected` says it.
     package let remedy: String
@@ -342,11 +344,10 @@ package struct ValueSyntaxError: Error, Equatable, Sendable {
     }
 }
 
-/// Finds the known word nearest to a misspelt one.
+/// Finds the known word that a misspelt one probably means.
 package enum Spelling {
-    /// - Returns: the candidate with the fewest insertions, deletions, replacements and swaps of neighbours away from
-    /// `word`,
-    ///   if that is at most a third of its length (and 3); the first of equals.
+    /// - Returns: the first candidate with the smallest edit distance to `word` (insertions, deletions, replacements,
+    ///   swaps of neighbours), if that is at most 3 and a third of its length.
     package static func nearest(to word: String, among candidates: [String]) -> String? {
         let letters = Array(word.lowercased().utf8.prefix(64))
         var best: (distance: Int, word: String)?
@@ -358,7 +359,7 @@ package enum Spelling {
         return best?.word
     }
 
-    /// Optimal string alignment distance, a row at a time.
+    /// Optimal string alignment distance, computed row by row.
     private static func distance(_ a: [UInt8], _ b: [UInt8]) -> Int {
         guard !a.isEmpty, !b.isEmpty else { return max(a.count, b.count) }
         var older: [Int] = []

@@ -1,14 +1,14 @@
 import WebSocketProtocol
 
-/// Checks what no single value shows: names, references, and settings that exclude each other.
+/// Checks relations between values: unique names, references, and settings that require or exclude each other.
 ///
-/// Values that could not be read are skipped, so that one mistake is reported once.
+/// Values that could not be read are skipped, so that each mistake is reported once.
 package struct ConfigurationValidator {
-    let configuration: GatewayConfiguration
-    let problems: ProblemCollector
+    private let configuration: GatewayConfiguration
+    private let problems: ProblemCollector
 
     package static let listeners = ConfigurationKeyPath.root.key(GatewayKey.listeners)
-    static let routes = ConfigurationKeyPath.root.key(GatewayKey.routes)
+    private static let routes = ConfigurationKeyPath.root.key(GatewayKey.routes)
     package static let control = ConfigurationKeyPath.root.key(GatewayKey.control)
     package static let upstreams = ConfigurationKeyPath.root.key(GatewayKey.upstreams)
 
@@ -26,7 +26,7 @@ package struct ConfigurationValidator {
         self.validateRoutes()
         self.validateUpstreams()
         self.validateHandshakes()
-        self.validateRequests()
+        self.validateListenersHaveRoutes()
     }
 
     private func validatePresence() {
@@ -53,47 +53,45 @@ package struct ConfigurationValidator {
         }
     }
 
-    /// Whether every name in `list` could be read, so that a name not among them is truly unknown.
+    /// Whether every name in `list` is valid, so that any other name is unknown for certain.
     private func areNamesKnown(_ count: Int, in list: ConfigurationKeyPath) -> Bool {
         self.problems.isValid(list)
             && (0..<count).allSatisfy { self.problems.isValid(list.index($0).key("name")) }
     }
 
-    /// Notes a reference to something that is not there.
-    func reportUnknown(_ name: String, at path: ConfigurationKeyPath, among names: [String], kind: String) {
+    /// Reports a reference to an unknown name.
+    private func reportUnknown(_ name: String, at path: ConfigurationKeyPath, among names: [String], kind: String) {
         let suggestion = Spelling.nearest(to: name, among: names).map { "did you mean \($0)?" }
         let known = names.isEmpty ? "there is none" : "there are \(names.prefix(10).joined(separator: ", "))"
         self.problems.add(
             at: path, expected: "the name of \(kind)", found: QuotedText.quoted(name), remedy: suggestion ?? known)
     }
-}
 
-extension ConfigurationValidator {
+    // MARK: Listeners
+
     private func validateListeners() {
         let listeners = self.configuration.listeners
         for (index, listener) in listeners.enumerated() {
             let path = Self.listeners.index(index)
             let listen = path.key(ListenerKey.listen)
-            if self.problems.isValid(listen), let rival = self.rival(of: listener, before: index) {
+            if self.problems.isValid(listen), let conflict = self.conflictingListener(for: listener, before: index) {
                 self.problems.add(
                     at: listen, expected: "an address that no other listener has",
-                    found: "\(listener.address), taken by \(Self.listeners.index(rival))",
+                    found: "\(listener.address), taken by \(Self.listeners.index(conflict))",
                     remedy: "choose another port or address")
             }
             self.validateRoute(of: listener, at: path.key(ListenerKey.route))
         }
     }
 
-    /// Listeners for requests must have a route. Checked last, and only if the routes have no problem.
-    private func validateRequests() {
+    /// A `ws` or `wss` listener must have a route. Checked last, and only if the routes have no problem.
+    private func validateListenersHaveRoutes() {
         guard !self.configuration.routes.isEmpty, !self.problems.hasProblem(within: Self.routes) else { return }
         for (index, listener) in self.configuration.listeners.enumerated() {
             let path = Self.listeners.index(index)
             guard listener.kind.speaksWebSocket, !listener.name.isEmpty,
                 self.problems.isValid(path.key(ListenerKey.listen))
-            else {
-                continue
-            }
+            else { continue }
             if !self.configuration.routes.contains(where: { self.configuration.serves($0, on: listener) }) {
                 self.problems.add(
                     at: path, expected: "a route with a path for requests of this listener", found: "none",
@@ -102,15 +100,15 @@ extension ConfigurationValidator {
         }
     }
 
-    /// The first earlier listener whose address takes the same connections.
-    private func rival(of listener: ListenerConfiguration, before index: Int) -> Int? {
+    /// The first earlier listener whose address overlaps.
+    private func conflictingListener(for listener: ListenerConfiguration, before index: Int) -> Int? {
         self.configuration.listeners.prefix(index).enumerated().first { earlier, other in
             other.address.overlaps(listener.address)
                 && self.problems.isValid(Self.listeners.index(earlier).key(ListenerKey.listen))
         }?.offset
     }
 
-    /// The route of a raw listener.
+    /// Checks the route that a raw listener names.
     private func validateRoute(of listener: ListenerConfiguration, at path: ConfigurationKeyPath) {
         guard let name = listener.route, self.problems.isValid(path) else { return }
         let routes = self.configuration.routes
@@ -128,39 +126,37 @@ extension ConfigurationValidator {
                 remedy: "make a route of its own for this listener")
         }
     }
-}
 
-extension ConfigurationValidator {
+    // MARK: Routes
+
     private func validateRoutes() {
         for (index, route) in self.configuration.routes.enumerated() {
             let path = Self.routes.index(index)
             guard self.problems.isValid(path) else { continue }
             self.validateListeners(of: route, at: path)
-            self.validateReach(of: route, at: path)
+            self.validateReachability(of: route, at: path)
             self.validateTarget(of: route, at: path)
-            self.validateExtras(of: route, at: path)
+            self.validateTargetOptions(of: route, at: path)
         }
-        self.validateDistinctness()
+        self.validateUniqueMatches()
     }
 
     /// Endpoints of the route's target; none for `echo`, `chat` and names without an upstream.
-    func endpoints(of route: RouteConfiguration) -> [EndpointURL] {
+    private func endpoints(of route: RouteConfiguration) -> [EndpointURL] {
         self.configuration.upstream(of: route)?.endpoints.map(\.url) ?? []
     }
 
     private func validateListeners(of route: RouteConfiguration, at path: ConfigurationKeyPath) {
         let list = path.key(RouteKey.listeners)
         guard self.problems.isValid(list), self.areNamesKnown(self.configuration.listeners.count, in: Self.listeners)
-        else {
-            return
-        }
+        else { return }
         for (index, name) in route.listeners.enumerated() {
             guard let listener = self.configuration.listener(named: name) else {
                 self.reportUnknown(
                     name, at: list.index(index), among: self.configuration.listeners.map(\.name), kind: "a listener")
                 continue
             }
-            if !listener.kind.speaksWebSocket, self.isLegible(listener) {
+            if !listener.kind.speaksWebSocket, self.hasValidAddress(listener) {
                 self.problems.add(
                     at: list.index(index), expected: "a ws or wss listener",
                     found: "\(QuotedText.quoted(name)), a \(listener.kind.rawValue) listener",
@@ -169,48 +165,48 @@ extension ConfigurationValidator {
         }
     }
 
-    private func isLegible(_ listener: ListenerConfiguration) -> Bool {
+    private func hasValidAddress(_ listener: ListenerConfiguration) -> Bool {
         guard let index = self.configuration.listeners.firstIndex(where: { $0.name == listener.name }) else {
             return false
         }
         return self.problems.isValid(Self.listeners.index(index).key(ListenerKey.listen))
     }
 
-    /// A route that no connection can take is a mistake.
-    private func validateReach(of route: RouteConfiguration, at path: ConfigurationKeyPath) {
+    /// A route that no connection can use is a mistake.
+    private func validateReachability(of route: RouteConfiguration, at path: ConfigurationKeyPath) {
         let listeners = self.configuration.listeners
-        let place = path.key(RouteKey.path)
-        guard !route.name.isEmpty, self.problems.isValid(place), self.problems.isValid(Self.listeners) else { return }
-        guard listeners.allSatisfy({ self.isLegible($0) && $0.route != "" }) else { return }
+        let keyPath = path.key(RouteKey.path)
+        guard !route.name.isEmpty, self.problems.isValid(keyPath), self.problems.isValid(Self.listeners) else { return }
+        guard listeners.allSatisfy({ self.hasValidAddress($0) && $0.route != "" }) else { return }
         let isNamed = listeners.contains { $0.route == route.name }
         if route.path == nil {
-            let needy = [
+            let requestKeys = [
                 (RouteKey.host, route.host != nil), (.listeners, !route.listeners.isEmpty),
                 (.origins, !route.origins.isEmpty),
             ]
-            for (key, isGiven) in needy where isGiven {
+            for (key, isPresent) in requestKeys where isPresent {
                 self.problems.add(
                     at: path.key(key),
-                    expected: "no \(key.rawValue), as the route has no path that requests could ask for",
+                    expected: "no \(key.rawValue), as a route without a path serves no requests",
                     remedy: "add path: /… or leave it out")
             }
             if !isNamed {
                 self.problems.add(
-                    at: place, expected: "a path, or a raw listener that names this route", found: "neither",
+                    at: keyPath, expected: "a path, or a raw listener that names this route", found: "neither",
                     remedy: "add path: /…")
             }
         } else if !isNamed, route.listeners.isEmpty, !listeners.isEmpty,
             !listeners.contains(where: \.kind.speaksWebSocket)
         {
             self.problems.add(
-                at: place, expected: "a ws or wss listener for a route with a path", found: "none",
+                at: keyPath, expected: "a ws or wss listener for a route with a path", found: "none",
                 remedy: "add one, or name the route at a raw listener")
         }
     }
 
     private func validateTarget(of route: RouteConfiguration, at path: ConfigurationKeyPath) {
-        let place = path.key(RouteKey.target)
-        guard self.problems.isValid(place) else { return }
+        let keyPath = path.key(RouteKey.target)
+        guard self.problems.isValid(keyPath) else { return }
         switch route.target {
         case .echo, .chat: return
         case .upstream(let name):
@@ -218,20 +214,21 @@ extension ConfigurationValidator {
             if self.configuration.upstream(named: name) == nil, self.areNamesKnown(upstreams.count, in: Self.upstreams)
             {
                 self.reportUnknown(
-                    name, at: place, among: upstreams.map(\.name) + ["echo", "chat"],
+                    name, at: keyPath, among: upstreams.map(\.name) + ["echo", "chat"],
                     kind: "an upstream, echo, chat or a URL")
             }
         case .url(let url):
             if url.scheme.speaksTLS, url.hostName == nil {
                 self.problems.add(
-                    at: place, expected: "an upstream with a server name to verify", found: QuotedText.quoted("\(url)"),
+                    at: keyPath, expected: "an upstream with a server name to verify",
+                    found: QuotedText.quoted("\(url)"),
                     remedy: "make an upstream of it with tls: and server-name, and name that here")
             }
         }
         self.validateParameters(of: route, at: path)
     }
 
-    /// Parameters in the target come from the route's path.
+    /// Each parameter of the target must be one of the route's path.
     private func validateParameters(of route: RouteConfiguration, at path: ConfigurationKeyPath) {
         guard self.problems.isValid(path.key(RouteKey.path)) else { return }
         let known = route.path?.parameters ?? []
@@ -243,8 +240,8 @@ extension ConfigurationValidator {
         }
     }
 
-    /// Options that need a target of a certain kind.
-    private func validateExtras(of route: RouteConfiguration, at path: ConfigurationKeyPath) {
+    /// Checks options that need a certain kind of target.
+    private func validateTargetOptions(of route: RouteConfiguration, at path: ConfigurationKeyPath) {
         guard self.problems.isValid(path.key(RouteKey.target)) else { return }
         let isBuiltIn = route.target == .echo || route.target == .chat
         if route.proxyProtocol != nil, isBuiltIn {
@@ -266,14 +263,14 @@ extension ConfigurationValidator {
             at: path.key(RouteKey.headers), expected: "no headers, as the target is no WebSocket",
             remedy: "leave them out")
     }
-}
 
-extension ConfigurationValidator {
+    // MARK: Upstreams
+
     private func validateUpstreams() {
         for (index, upstream) in self.configuration.upstreams.enumerated() {
             let path = Self.upstreams.index(index)
-            guard self.areEndpointsSound(of: upstream, at: path) else { continue }
-            self.validateMixture(of: upstream, at: path)
+            guard self.areEndpointsValid(of: upstream, at: path) else { continue }
+            self.validateEndpointKinds(of: upstream, at: path)
             self.validateTLS(of: upstream, at: path)
             if !upstream.subprotocols.isEmpty, !upstream.speaksWebSocket {
                 self.problems.add(
@@ -283,7 +280,7 @@ extension ConfigurationValidator {
         }
     }
 
-    private func areEndpointsSound(of upstream: UpstreamConfiguration, at path: ConfigurationKeyPath) -> Bool {
+    private func areEndpointsValid(of upstream: UpstreamConfiguration, at path: ConfigurationKeyPath) -> Bool {
         let list = path.key(UpstreamKey.endpoints)
         return !upstream.endpoints.isEmpty && self.problems.isValid(list)
             && upstream.endpoints.indices.allSatisfy {
@@ -291,9 +288,11 @@ extension ConfigurationValidator {
             }
     }
 
-    private func validateMixture(of upstream: UpstreamConfiguration, at path: ConfigurationKeyPath) {
-        let odd = upstream.endpoints.firstIndex { $0.url.scheme.speaksWebSocket != upstream.speaksWebSocket }
-        guard let odd else { return }
+    private func validateEndpointKinds(of upstream: UpstreamConfiguration, at path: ConfigurationKeyPath) {
+        guard
+            let odd = upstream.endpoints.firstIndex(where: { $0.url.scheme.speaksWebSocket != upstream.speaksWebSocket }
+            )
+        else { return }
         self.problems.add(
             at: path.key(UpstreamKey.endpoints).index(odd),
             expected: upstream.speaksWebSocket
@@ -318,10 +317,10 @@ extension ConfigurationValidator {
                 remedy: "give a server name")
         }
     }
-}
 
-extension ConfigurationValidator {
-    /// The fields of a route's opening handshakes must be valid: otherwise each handshake would fail.
+    // MARK: Opening handshakes
+
+    /// The header fields towards WebSocket upstreams must be valid; otherwise each opening handshake would fail.
     private func validateHandshakes() {
         for (index, route) in self.configuration.routes.enumerated() {
             let path = Self.routes.index(index)
@@ -339,7 +338,7 @@ extension ConfigurationValidator {
         }
     }
 
-    /// The common part of every handshake of a route towards `endpoint`; path parameters are replaced by their names.
+    /// The opening handshake of a route towards `endpoint`; each path parameter has its name as value.
     private static func handshake(
         _ upstream: UpstreamConfiguration, endpoint: EndpointURL, route: RouteConfiguration
     ) -> ClientHandshake {
@@ -355,12 +354,12 @@ extension ConfigurationValidator {
         switch error {
         case .malformedField(let field):
             self.problems.add(
-                at: self.place(of: field.name, among: route.headers, at: path.key(RouteKey.headers)),
-                expected: "a header that fits into one line, its value without spaces at its ends",
+                at: self.headerPath(of: field.name, among: route.headers, at: path.key(RouteKey.headers)),
+                expected: "a header on one line, its value without leading and trailing spaces",
                 remedy: "take them away")
         case .reservedField(let name):
             self.problems.add(
-                at: self.place(of: name, among: route.headers, at: path.key(RouteKey.headers)),
+                at: self.headerPath(of: name, among: route.headers, at: path.key(RouteKey.headers)),
                 expected: "a header that the gateway does not write itself", remedy: "leave out \(name)")
         case .malformedSubprotocol(let name), .repeatedSubprotocol(let name):
             self.problems.add(
@@ -372,48 +371,48 @@ extension ConfigurationValidator {
                 remedy: "leave out one of the two")
         case .malformedAuthority(let text), .malformedTarget(let text):
             self.problems.add(
-                at: path.key(RouteKey.target), expected: "a host and a path that can be asked for",
+                at: path.key(RouteKey.target), expected: "a valid host and path for requests",
                 found: QuotedText.quoted(text))
         case .malformedOffer:
             self.problems.add(at: path.key(RouteKey.compress), expected: "a window of 8 to 15 bits")
         }
     }
 
-    /// A header's place in the mapping of names or in the list of lines, whichever was written.
-    private func place(
+    /// Path of a header in the mapping of names or in the list of lines.
+    private func headerPath(
         of name: String, among headers: [ExtraHeader], at list: ConfigurationKeyPath
     ) -> ConfigurationKeyPath {
         let named = list.key(QuotedText.shortened(name))
         if self.problems.isPresent(named) { return named }
         return headers.lastIndex { $0.name == name }.map { list.index($0) } ?? list
     }
-}
 
-extension ConfigurationValidator {
-    /// A match that two routes must not share.
-    private struct Claim: Hashable {
+    // MARK: Unique matches
+
+    /// What a route matches.
+    private struct RouteMatch: Hashable {
         let host: HostPattern?
-        /// The path with its parameters' names left out, as they make no difference to what it matches.
+        /// The path without the names of its parameters, which do not affect matching.
         let shape: PathPattern
     }
 
-    /// Two routes that answer the same requests: the second would never be taken.
-    private func validateDistinctness() {
-        var claims: [Claim: [Int]] = [:]
+    /// Of two routes that match the same requests, the second would never be used.
+    private func validateUniqueMatches() {
+        var matches: [RouteMatch: [Int]] = [:]
         for (index, route) in self.configuration.routes.enumerated() {
             let path = Self.routes.index(index)
             guard let pattern = route.path,
                 [RouteKey.path, .host, .listeners].allSatisfy({ self.problems.isValid(path.key($0)) })
             else { continue }
-            let claim = Claim(host: route.host, shape: pattern.shape)
-            let earlier = claims[claim, default: []]
-            if let rival = earlier.first(where: { self.shareListener(self.configuration.routes[$0], route) }) {
+            let match = RouteMatch(host: route.host, shape: pattern.shape)
+            let earlier = matches[match, default: []]
+            if let conflict = earlier.first(where: { self.shareListener(self.configuration.routes[$0], route) }) {
                 self.problems.add(
                     at: path.key(RouteKey.path), expected: "a host and path that no other route has",
-                    found: "\(route.host.map { "\($0)" } ?? "")\(pattern), as in \(Self.routes.index(rival))",
+                    found: "\(route.host.map { "\($0)" } ?? "")\(pattern), as in \(Self.routes.index(conflict))",
                     remedy: "change one of them")
             }
-            claims[claim] = earlier + [index]
+            matches[match] = earlier + [index]
         }
     }
 
@@ -433,41 +432,4 @@ extension PathPattern {
                 }
             })
     }
-}
-
-extension ListenAddress {
-    /// Whether a socket at one of them serves as well at the other: a Unix socket's mode is its file's.
-    package func isSamePlace(as other: ListenAddress) -> Bool {
-        if case .unix(let path, _) = self, case .unix(let otherPath, _) = other { return path == otherPath }
-        return self == other
-    }
-
-    /// The same with the port that the system picked, where it was to pick one.
-    package func picked(_ port: UInt16) -> ListenAddress {
-        switch self {
-        case .tcp(let address, 0): .tcp(address, port: port)
-        case .tcpAny(0): .tcpAny(port: port)
-        case .tcp, .tcpAny, .unix, .adopted: self
-        }
-    }
-
-    /// Whether both would take the same connections. Port 0 overlaps nothing, as each gets a port of its own.
-    package func overlaps(_ other: ListenAddress) -> Bool {
-        switch (self, other) {
-        case (.unix(let path, _), .unix(let otherPath, _)): path == otherPath
-        case (.adopted(let socket), .adopted(let otherSocket)): socket == otherSocket
-        case (.tcpAny(let port), .tcp(_, let otherPort)), (.tcp(_, let port), .tcpAny(let otherPort)),
-            (.tcpAny(let port), .tcpAny(let otherPort)):
-            port != 0 && port == otherPort
-        case (.tcp(let address, let port), .tcp(let otherAddress, let otherPort)):
-            port != 0 && port == otherPort && address.bitWidth == otherAddress.bitWidth
-                && (address == otherAddress || address.isUnspecified || otherAddress.isUnspecified)
-        case (.unix, _), (.adopted, _), (.tcp, _), (.tcpAny, _): false
-        }
-    }
-}
-
-extension IPAddress {
-    /// 0.0.0.0 or ::, which mean every address of their family.
-    var isUnspecified: Bool { self == .v4(0) || self == .v6(high: 0, low: 0) }
 }

@@ -229,7 +229,7 @@ struct ClientKey: Hashable, Sendable {
 extension GatewayConfiguration {
     /// Connections at once: as written, and by default no more than the process has descriptors for.
     package func connectionLimit(_ budget: DescriptorBudget) -> Int {
-        guard self.maximumConnections == Self.standardConnections else { return self.maximumConnections }
+        guard self.maximumConnections == Self.defaultMaximumConnections else { return self.maximumConnections }
         return min(self.maximumConnections, budget.connections(each: self.descriptorsPerConnection))
     }
 
@@ -257,7 +257,7 @@ extension GatewayConfiguration {
 extension ControlSettings {
     /// Connections at once: as written, and by default no more than the process has descriptors for.
     package func connectionLimit(_ budget: DescriptorBudget) -> Int {
-        guard self.maximumConnections == Self.standardConnections else { return self.maximumConnections }
+        guard self.maximumConnections == Self.defaultMaximumConnections else { return self.maximumConnections }
         return budget.controlConnections
     }
 }

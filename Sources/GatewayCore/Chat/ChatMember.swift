@@ -113,7 +113,7 @@ final class StreamChatMember: TransportConsumer {
     init(room: String, floor: LoopRooms, settings: TunnelSettings) {
         self.room = room
         self.floor = floor
-        self.messageLimit = settings.maximumMessageSize ?? TunnelSettings.assembledMessageSize
+        self.messageLimit = settings.maximumMessageSize ?? TunnelSettings.defaultMaximumMessageSize
         self.framing = settings.framing
         self.toMessages = StreamToMessages(settings.framing, messageLimit: self.messageLimit)
         self.toStream = MessagesToStream(settings.framing, messageLimit: self.messageLimit)

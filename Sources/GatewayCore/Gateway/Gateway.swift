@@ -95,7 +95,7 @@ package final class Gateway: Sendable {
         var opened: [(ListenerPlan, [Descriptor])] = []
         let kept = plan.listeners.filter { listener in
             let before = former?.listener(named: listener.configuration.name)?.configuration.address
-            return before.map { listener.configuration.address.isSamePlace(as: $0) } ?? false
+            return before.map { listener.configuration.address.sharesSocket(with: $0) } ?? false
         }
         let keptNames = Set(kept.map(\.configuration.name))
         do throws(GatewayPlanError) {
@@ -445,7 +445,7 @@ extension Gateway {
     private func isBound(_ address: ListenAddress, by listeners: [ListenerPlan]) -> Bool {
         let places = self.state.withLock { $0.places }
         return listeners.map(\.configuration).contains { listener in
-            places[listener.name].map { address.overlaps(listener.address.picked($0.port ?? 0)) } ?? false
+            places[listener.name].map { address.overlaps(listener.address.resolvingPort($0.port ?? 0)) } ?? false
         }
     }
 
@@ -454,7 +454,7 @@ extension Gateway {
     private func refuseTaken(_ listener: ListenerConfiguration, by kept: [ListenerPlan]) throws(GatewayPlanError) {
         let places = self.state.withLock { $0.places }
         for other in kept.map(\.configuration) {
-            guard let port = places[other.name]?.port, listener.address.overlaps(other.address.picked(port)) else {
+            guard let port = places[other.name]?.port, listener.address.overlaps(other.address.resolvingPort(port)) else {
                 continue
             }
             throw GatewayPlanError(

@@ -1,5 +1,6 @@
 import GatewayConfiguration
 import StreamTransport
+import WireText
 
 /// Fields that tell a WebSocket upstream who the client is: `X-Forwarded-For`, `-Proto`, `-Host`, and `Forwarded` (RFC
 /// 7239).

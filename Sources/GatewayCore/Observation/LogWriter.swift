@@ -2,6 +2,7 @@ import ByteKernels
 import GatewayConfiguration
 import StreamTransport
 import Synchronization
+import WireText
 
 /// Takes lines from any thread and writes them from a thread of its own, so that a slow or sleeping reader, or a full
 /// disk, never holds up a connection, the start or the end.
@@ -212,7 +213,8 @@ package enum WallClock {
     /// The same where there is `room`: lists of thousands of connections show several times each.
     package static func write(milliseconds: Int64, to output: inout OutputSpan<UInt8>) {
         let milliseconds = min(max(0, milliseconds), Self.latest)
-        let (year, month, day) = Self.date(daysSinceEpoch: milliseconds / 86_400_000)
+        let date = CivilDate(daysSinceEpoch: milliseconds / 86_400_000)
+        let (year, month, day) = (UInt64(date.year), UInt64(date.month), UInt64(date.day))
         let second = UInt64(milliseconds / 1000 % 86_400)
         output.append(twoDigits: year / 100)
         Self.write(year % 100, "-", to: &output)
@@ -228,20 +230,6 @@ package enum WallClock {
 
     /// 9999-12-31T23:59:59.999Z: RFC 3339 has four digits for the year.
     private static let latest: Int64 = 253_402_300_799_999
-
-    /// The civil date in the proleptic Gregorian calendar, by counting years from March on, so that the leap day is a
-    /// year's last.
-    private static func date(daysSinceEpoch days: Int64) -> (UInt64, UInt64, UInt64) {
-        let shifted = days + 719_468
-        let era = shifted / 146_097
-        let dayOfEra = shifted % 146_097
-        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let monthFromMarch = (5 * dayOfYear + 2) / 153
-        let day = dayOfYear - (153 * monthFromMarch + 2) / 5 + 1
-        let month = monthFromMarch < 10 ? monthFromMarch + 3 : monthFromMarch - 9
-        return (UInt64(yearOfEra + era * 400 + (month <= 2 ? 1 : 0)), UInt64(month), UInt64(day))
-    }
 
     private static func write(_ number: UInt64, _ mark: Unicode.Scalar, to output: inout OutputSpan<UInt8>) {
         output.append(twoDigits: number)

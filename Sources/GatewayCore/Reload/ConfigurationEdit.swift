@@ -73,7 +73,7 @@ package enum ConfigurationEdit: Sendable {
         guard !hidden.isEmpty else { return }
         let problems = hidden.map { place in
             ConfigurationProblem(
-                origin: DocumentNode.requested, keyPath: place, expected: "the value itself",
+                origin: DocumentNode.requestOrigin, keyPath: place, expected: "the value itself",
                 found: "what stands for a hidden one", remedy: "there is no former value that it could stand for")
         }
         throw .problems(ConfigurationProblems(problems), entry: path)
@@ -84,7 +84,7 @@ package enum ConfigurationEdit: Sendable {
         _ name: String, _ entry: DocumentNode, _ section: ConfigurationSection
     ) throws(ConfigurationRefusal) -> DocumentNode {
         guard let written = entry["name"] else {
-            return entry.with("name", DocumentNode(.scalar(name), origin: DocumentNode.requested))
+            return entry.with("name", DocumentNode(.scalar(name), origin: DocumentNode.requestOrigin))
         }
         guard written.text != name else { return entry }
         let path = section.path.index(0)

@@ -1,4 +1,5 @@
 import GatewayConfiguration
+import WireText
 
 /// A parsed request target: origin form, or absolute form, whose authority replaces `Host` (RFC 9112 §3.2.1, §3.2.2).
 struct RequestTarget: Hashable, Sendable {
@@ -54,8 +55,8 @@ struct RequestTarget: Hashable, Sendable {
                 bytes.append(byte)
                 continue
             }
-            guard let high = rest.popFirst().flatMap(Hexadecimal.digit),
-                let low = rest.popFirst().flatMap(Hexadecimal.digit)
+            guard let high = rest.popFirst()?.hexadecimalValue,
+                let low = rest.popFirst()?.hexadecimalValue
             else { return nil }
             bytes.append(high << 4 | low)
         }

@@ -85,7 +85,7 @@ package enum TLSMaterial {
     }
 }
 
-extension TLSVersionFloor {
+extension MinimumTLSVersion {
     var version: TLSVersion {
         switch self {
         case .tls12: .tls12

@@ -1,4 +1,5 @@
 import HTTPTypes
+import WireText
 
 /// The `Cache-Control` directives of a request or response that apply to a private cache (RFC 9111 §5.2, RFC 5861).
 package struct CacheControl: Equatable, Sendable {

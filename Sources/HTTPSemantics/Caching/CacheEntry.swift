@@ -1,4 +1,5 @@
 import HTTPTypes
+import WireText
 
 /// The metadata of a stored response (RFC 9111 §3).
 package struct CacheEntry: Equatable, Sendable {
@@ -24,9 +25,7 @@ package struct CacheEntry: Equatable, Sendable {
     }
 
     /// Restores a stored entry.
-    package init(
-        status: Int, fields: HTTPFields, varyKey: VaryKey, requestTime: HTTPDate, responseTime: HTTPDate
-    ) {
+    package init(status: Int, fields: HTTPFields, varyKey: VaryKey, requestTime: HTTPDate, responseTime: HTTPDate) {
         self.status = status
         self.fields = fields
         self.control = CacheControl(fields)
@@ -49,7 +48,7 @@ package struct CacheEntry: Equatable, Sendable {
     }
 
     /// Longest heuristic lifetime in seconds: a week.
-    package static let heuristicLifetimeLimit: Int64 = 7 * 86_400
+    private static let heuristicLifetimeLimit: Int64 = 7 * 86_400
 
     /// The freshness lifetime in seconds, for a private cache (RFC 9111 §4.2.1).
     package var lifetime: Int64 {

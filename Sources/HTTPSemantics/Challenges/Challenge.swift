@@ -1,3 +1,5 @@
+import WireText
+
 /// One challenge of `WWW-Authenticate` or `Proxy-Authenticate` (RFC 9110 §11.3).
 package struct Challenge: Equatable, Sendable {
     package struct Parameter: Equatable, Sendable {
@@ -139,8 +141,7 @@ private struct ChallengeParser {
 
     private mutating func finish() {
         if let schemeName = self.schemeName {
-            self.finished.append(
-                Challenge(schemeName: schemeName, token68: self.token68, parameters: self.parameters))
+            self.finished.append(Challenge(schemeName: schemeName, token68: self.token68, parameters: self.parameters))
         }
         self.schemeName = nil
         self.token68 = nil

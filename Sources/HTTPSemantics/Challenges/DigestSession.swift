@@ -1,3 +1,5 @@
+import WireText
+
 /// Digest credentials for one challenge: counts the uses of a nonce and adopts the next one (RFC 7616 §3.4).
 package struct DigestSession: Sendable {
     /// How to handle a challenge in response to our credentials.
@@ -127,7 +129,7 @@ package struct DigestSession: Sendable {
 /// A parsed Digest challenge (RFC 7616 §3.3).
 package struct DigestChallenge: Equatable, Sendable {
     /// `qop`: what the response hash covers.
-    package enum QualityOfProtection: Equatable, Sendable {
+    fileprivate enum QualityOfProtection: Equatable, Sendable {
         /// No `qop`, for servers that only implement RFC 2069.
         case legacy
         /// Method and target.
@@ -141,12 +143,12 @@ package struct DigestChallenge: Equatable, Sendable {
     package let opaque: String?
     package let algorithm: DigestAlgorithm
     /// The values that the server accepts and we support; never empty.
-    package let offeredQOPs: [QualityOfProtection]
+    private let offeredQOPs: [QualityOfProtection]
     /// Whether only the nonce was stale, so that the same credentials should be sent again.
     package let isStale: Bool
     /// Whether the user name is sent hashed.
-    package let hashesUser: Bool
-    package let usesUTF8: Bool
+    fileprivate let hashesUser: Bool
+    fileprivate let usesUTF8: Bool
     /// URI references of the protection space; empty for the whole origin.
     package let domain: [String]
 
@@ -180,7 +182,7 @@ package struct DigestChallenge: Equatable, Sendable {
     }
 
     /// `auth` if the server accepts it: `authInt` needs the hash of the content before its first byte is sent.
-    package var preferredQOP: QualityOfProtection {
+    fileprivate var preferredQOP: QualityOfProtection {
         self.offeredQOPs.contains(.auth) ? .auth : self.offeredQOPs.first ?? .legacy
     }
 }
@@ -194,7 +196,7 @@ package struct DigestAlgorithm: Equatable, Sendable {
 
     package let hash: Hash
     /// The `-sess` variant: the secret is bound to the first nonces exchanged.
-    package let isSession: Bool
+    fileprivate let isSession: Bool
     /// As received, which is how it is sent back.
     package let name: String
 
@@ -236,39 +238,20 @@ package struct DigestRequest: Equatable, Sendable {
 }
 
 /// Incremental hash of the content for `auth-int`.
-package enum DigestHasher: Sendable {
-    case md5(MD5)
-    case sha256(SHA256)
+package struct DigestHasher: Sendable {
+    private var digest: MessageDigest
 
     package init(_ hash: DigestAlgorithm.Hash) {
-        self =
-            switch hash {
-            case .md5: .md5(MD5())
-            case .sha256: .sha256(SHA256())
-            }
-    }
-
-    package mutating func update(_ bytes: [UInt8]) { self.update(bytes.span) }
-
-    package mutating func update(_ bytes: Span<UInt8>) {
-        switch self {
-        case .md5(var hash):
-            hash.update(bytes)
-            self = .md5(hash)
-        case .sha256(var hash):
-            hash.update(bytes)
-            self = .sha256(hash)
+        switch hash {
+        case .md5: self.digest = MessageDigest(.md5)
+        case .sha256: self.digest = MessageDigest(.sha256)
         }
     }
 
+    package mutating func update(_ bytes: [UInt8]) { self.digest.update(bytes.span.bytes) }
+
+    package mutating func update(_ bytes: Span<UInt8>) { self.digest.update(bytes.bytes) }
+
     /// The hash of all bytes so far, in lower-case hexadecimal.
-    package func finalize() -> String {
-        let digest =
-            switch self {
-            case .md5(let hash): hash.finalize()
-            case .sha256(let hash): hash.finalize()
-            }
-        let digits = Array("0123456789abcdef".utf8)
-        return String(decoding: digest.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 0xF)]] }, as: UTF8.self)
-    }
+    package func finalize() -> String { Hexadecimal.text(self.digest.finalize()) }
 }

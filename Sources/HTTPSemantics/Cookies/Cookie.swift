@@ -1,3 +1,5 @@
+import WireText
+
 /// A stored cookie (RFC 6265bis §5.7).
 package struct Cookie: Equatable, Hashable, Sendable {
     /// The attributes that identify a cookie: a new one with the same identity replaces it.

@@ -1,3 +1,5 @@
+import WireText
+
 /// The cookie store of RFC 6265bis §5.7 and §5.8, as a bounded value without a clock.
 package struct CookieJar: Sendable {
     /// The result of storing a cookie.
@@ -319,14 +321,14 @@ package struct PublicSuffixRule: Sendable {
     /// Treats only domains of one label, such as `com` and `localhost`, as public suffixes.
     package static let singleLabels = PublicSuffixRule { !$0.utf8.contains(UInt8(ascii: ".")) }
 
-    private let judge: @Sendable (String) -> Bool
+    private let isSuffix: @Sendable (String) -> Bool
 
-    /// - Parameter judge: called with a domain in canonical form, never with an address; must not block.
-    package init(_ judge: @escaping @Sendable (String) -> Bool) {
-        self.judge = judge
+    /// - Parameter isSuffix: called with a domain in canonical form, never with an address; must not block.
+    package init(_ isSuffix: @escaping @Sendable (String) -> Bool) {
+        self.isSuffix = isSuffix
     }
 
     package func isPublicSuffix(_ domain: String) -> Bool {
-        domain.isEmpty || !CookieDomain.isAddress(domain) && self.judge(domain)
+        domain.isEmpty || !CookieDomain.isAddress(domain) && self.isSuffix(domain)
     }
 }

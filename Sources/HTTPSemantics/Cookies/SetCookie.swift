@@ -1,3 +1,5 @@
+import WireText
+
 /// An interpreted `Set-Cookie` field (RFC 6265bis §5.6.1 to §5.6.7). `CookieJar` decides whether to store it.
 package struct SetCookie: Equatable, Sendable {
     /// The interpretation of attributes where implementations differ.
@@ -87,7 +89,7 @@ package struct SetCookieField: Equatable, Sendable {
     /// Most bytes of name and value together.
     package static let nameAndValueLimit = 4096
     /// Most bytes of an attribute's value; an attribute with a longer one is ignored.
-    package static let attributeLimit = 1024
+    private static let attributeLimit = 1024
     /// Most attributes; further ones are ignored.
     package static let attributeCountLimit = 64
 

@@ -1,4 +1,5 @@
 import HTTPTypes
+import WireText
 
 /// The options of `Connection`, and whether the connection persists (RFC 9110 §7.6.1, RFC 9112 §9.3).
 package struct ConnectionOptions: Equatable, Sendable {

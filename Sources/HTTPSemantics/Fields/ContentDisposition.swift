@@ -1,3 +1,5 @@
+import WireText
+
 /// `Content-Disposition` (RFC 6266).
 package struct ContentDisposition: Equatable, Sendable {
     /// Longest value in bytes.

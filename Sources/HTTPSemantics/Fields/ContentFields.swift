@@ -1,4 +1,5 @@
 import HTTPTypes
+import WireText
 
 /// A content coding (RFC 9110 §8.4.1).
 package enum ContentCoding: Equatable, Sendable {
@@ -111,7 +112,7 @@ package struct DataURL: Equatable, Sendable {
         self.mediaType = type.isEmpty ? "text/plain" : type.loweredASCII
         self.charset = Self.charset(parts)
         let plain = PercentCoding.decoded(bytes[(comma + 1)...])
-        guard let content = isBase64 ? Base64.decoded(plain) : plain else { return nil }
+        guard let content = isBase64 ? Base64.decodedForgivingly(plain) : plain else { return nil }
         self.content = content
     }
 

@@ -1,4 +1,5 @@
 import HTTPTypes
+import WireText
 
 /// Scans field values: tokens, quoted strings, blanks (RFC 9110 §5.6).
 ///

@@ -129,7 +129,7 @@ final class ConnectionAttempt: @unchecked Sendable {
         }
     }
 
-    /// With a lookup that is under way, or was given up.
+    /// Includes a lookup that has not ended.
     var timingsSoFar: ConnectTimings {
         self.recordLookup()
         return self.timings

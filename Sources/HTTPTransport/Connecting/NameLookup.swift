@@ -39,7 +39,6 @@ final class NameLookup: Resolver, @unchecked Sendable {
         self.resolve = resolve
     }
 
-    /// The lookup began and has not ended.
     var isUnderWay: Bool { self.start != nil && self.end == nil }
 
     func initiateAQuery(host: String, port: Int) -> EventLoopFuture<[NIOCore.SocketAddress]> {
@@ -126,7 +125,7 @@ extension TimeAmount {
 }
 
 extension TransportFailure {
-    /// What an error of an open channel means.
+    /// Maps an error of an open channel.
     init(_ error: any Error) {
         switch error {
         case let failure as TransportFailure: self = failure

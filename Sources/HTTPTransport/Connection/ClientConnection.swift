@@ -273,7 +273,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         self.isWritingBodyPiece = false
         guard case .busy(let current) = self.phase, current === exchange else { return }
         if case .failure(let error) = result {
-            // The end of the connection follows.
+            // `channelInactive` follows.
             self.lossCause = self.lossCause ?? TransportFailure(error)
             return
         }
@@ -428,9 +428,9 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         self.schedule(at: wanted)
     }
 
-    private func schedule(at timestamp: NIODeadline) {
+    private func schedule(at deadline: NIODeadline) {
         guard let eventLoop = self.context?.eventLoop.assumeIsolated() else { return }
-        self.idleTimer = (timestamp, eventLoop.scheduleTask(deadline: timestamp) { self.idleTimerFired() })
+        self.idleTimer = (deadline, eventLoop.scheduleTask(deadline: deadline) { self.idleTimerFired() })
     }
 
     private func idleTimerFired() {

@@ -82,7 +82,6 @@ final class WireHandler: ChannelInboundHandler {
         self.partialHead = ByteBuffer()
     }
 
-    /// The connection is no HTTP any more: from now on `taker` has the bytes.
     func becomeRaw(_ consumer: any RawBytesConsumer) -> ByteBuffer {
         self.mode = .raw
         self.rawConsumer = consumer

@@ -2,16 +2,16 @@ import NIOCore
 import StreamTransport
 import TLSEngine
 
-/// One request with its response, from the order to the end.
+/// One request and its response.
 ///
-/// What is `package` may be called from any thread; everything else belongs to the event loop.
+/// `package` members may be called from any thread; all others are confined to the event loop.
 package final class Exchange: @unchecked Sendable {
     enum Phase {
         case created
         case waiting(Waiter)
         case connecting(ConnectionAttempt)
         case running(ClientConnection)
-        /// The response is here, the connection serves others, and the consumer has not pulled everything yet.
+        /// The response is complete and the connection released, but the consumer has not pulled all of the content.
         case draining(trailers: [HeaderField])
         case ended
     }
@@ -26,16 +26,16 @@ package final class Exchange: @unchecked Sendable {
     var metrics: ExchangeMetrics
     var priority: Float
     private var isStarted = false
-    /// Whether this is the second try.
-    var isRepeated = false
-    /// Whether its owner wants nothing to happen for now.
+    /// Whether this is the second attempt.
+    private(set) var isRepeated = false
+    /// Suspended by `hold(_:)`.
     private(set) var isHeld = false
-    /// Bytes of content that the consumer still wants; `Int.max` is without end.
+    /// Bytes of content requested by `pull(_:)` and not delivered; `Int.max` is unlimited.
     private var demand = 0
-    /// Content that the consumer has not pulled.
+    /// Content received beyond the demand.
     private var bufferedContent: CircularBuffer<ByteBuffer>?
 
-    /// What makes the order one that cannot be carried out.
+    /// Why the request cannot be sent; reported by `start`.
     private let requestFailure: ExchangeFailure?
 
     init(_ request: ExchangeRequest, consumer: any ExchangeConsumer, pool: ConnectionPool) {
@@ -68,14 +68,14 @@ package final class Exchange: @unchecked Sendable {
         }
     }
 
-    /// Now, for metrics that somebody wants.
+    /// The current time for the metrics; `nil` if the exchange is not measured.
     var timestamp: ContinuousClock.Instant? { self.request.isMeasured ? .now : nil }
 
     var isEnded: Bool {
         if case .ended = self.phase { true } else { false }
     }
 
-    /// What it took until now; on the event loop.
+    /// Includes the steps of connecting so far. On the event loop.
     package var metricsSoFar: ExchangeMetrics {
         guard case .connecting(let attempt) = self.phase else { return self.metrics }
         var metrics = self.metrics
@@ -85,7 +85,7 @@ package final class Exchange: @unchecked Sendable {
 
     // MARK: From any thread
 
-    /// Begins; a second call does nothing. Everything the consumer is told comes after.
+    /// Starts; a second call does nothing. The consumer is never called before `start` has returned.
     package func start() {
         self.onLoop(always: true) { exchange in
             guard case .created = exchange.phase, !exchange.isStarted else { return }
@@ -94,30 +94,30 @@ package final class Exchange: @unchecked Sendable {
         }
     }
 
-    /// Ends the exchange with `.failed(.cancelled)`, wherever it is. Nothing happens if it has ended.
+    /// Ends the exchange with `.failed(.cancelled)`. Does nothing if it has ended.
     package func cancel() {
         if self.pool.isCurrent { self.fail(.cancelled) } else { self.onLoop { $0.fail(.cancelled) } }
     }
 
-    /// Wants `count` more bytes of content; `Int.max` wants all there will ever be. What is delivered at once may be a
-    /// little more, since pieces are not cut. Until it is called nothing is delivered and the server is held back by its
-    /// full window: what waits here is what one read gave, or, once the server has closed, what the system had received.
+    /// Requests `count` more bytes of content; `Int.max` requests all of it. Pieces are not cut, so slightly more may be
+    /// delivered. Without demand nothing is delivered and the TCP window fills: only the content of one read is buffered,
+    /// or, once the server has closed, what the system had received.
     ///
-    /// The end is told when all content was delivered; where it comes behind the content, as that of chunks does, it
-    /// takes a pull to be seen.
+    /// `exchangeEnded` follows the delivery of all content. If the end follows the content on the wire, as the last chunk
+    /// does, it is only read while there is demand.
     package func pull(_ count: Int) {
         if self.pool.isCurrent { self.demandAdded(count) } else { self.onLoop { $0.demandAdded(count) } }
     }
 
-    /// The body source that answered `.later` has something now.
+    /// Call when a body source that answered `.later` has bytes again.
     package func bodyAvailable() {
         self.onLoop { exchange in
             if case .running(let connection) = exchange.phase { connection.pumpBody() }
         }
     }
 
-    /// Holds the exchange back: no clock of its open connection runs, and nothing is read, until it is let go on. A body
-    /// source that must not go on answers `.later` by itself.
+    /// Suspends the exchange: nothing is read and the idle timeout of its connection does not run until `hold(false)`. A
+    /// body source must suspend itself by answering `.later`.
     package func hold(_ isHeld: Bool) {
         self.onLoop { exchange in
             guard exchange.isHeld != isHeld else { return }
@@ -126,12 +126,12 @@ package final class Exchange: @unchecked Sendable {
         }
     }
 
-    /// Changes its place among those that wait for a connection.
+    /// Moves the exchange within the queue for a connection.
     package func setPriority(_ priority: Float) {
         self.onLoop { $0.pool.reorder($0, priority: priority) }
     }
 
-    /// - Parameter always: in another turn also if this is the event loop already.
+    /// - Parameter always: runs in another turn even if the caller is on the event loop.
     private func onLoop(always: Bool = false, _ work: @escaping @Sendable (Exchange) -> Void) {
         let eventLoop = self.pool.eventLoop
         if !always, eventLoop.inEventLoop { work(self) } else { eventLoop.execute { work(self) } }
@@ -179,7 +179,7 @@ package final class Exchange: @unchecked Sendable {
 
     // MARK: Ending
 
-    /// The response is complete and its connection no longer ours.
+    /// The response is complete and its connection released.
     func responseFinished(_ trailers: [HeaderField]) {
         guard !self.isEnded else { return }
         if !self.holdsContent {
@@ -189,7 +189,7 @@ package final class Exchange: @unchecked Sendable {
         }
     }
 
-    /// Ends the exchange and whatever it occupies.
+    /// Ends the exchange and releases its queue entry, its connection attempt or its connection.
     func fail(_ failure: ExchangeFailure) {
         let phase = self.phase
         guard !self.isEnded else { return }
@@ -200,7 +200,8 @@ package final class Exchange: @unchecked Sendable {
         case .connecting(let attempt):
             attempt.cancel()
             self.metrics.timings = attempt.timings
-        case .running(let connection): connection.abandon()
+        // The end of its response cannot be found any more, so the connection cannot be reused.
+        case .running(let connection): connection.close()
         }
         self.end(.failed(failure))
     }
@@ -216,8 +217,7 @@ package final class Exchange: @unchecked Sendable {
 
     // MARK: Repeating
 
-    /// Makes ready for a second try, if there may be one: of a request that can be repeated without harm, once (RFC 9110
-    /// §9.2.2).
+    /// Resets the exchange for a second attempt. Only an idempotent request is repeated, once (RFC 9110 §9.2.2).
     func prepareToRepeat() -> Bool {
         guard !self.isRepeated, self.plan.head.isIdempotent, self.body?.rewind() ?? true else { return false }
         self.isRepeated = true
@@ -227,14 +227,15 @@ package final class Exchange: @unchecked Sendable {
     }
 }
 
-/// How far one request and its response are: two directions, each with its own end. Decides; the connection performs.
+/// The state of one request and its response: two directions, each with its own end. `ClientConnection` performs the
+/// actions.
 package struct ExchangeProgress: Equatable {
     package enum Sending: Equatable {
-        /// The head is out, and the server may say whether it wants the body.
+        /// The head was sent, and the body waits for `100 Continue`.
         case awaitingContinue
         case body
         case done
-        /// The response came first: the body is not sent, or not to its end.
+        /// The response came before the end of the body, which is not sent to its end.
         case abandoned
     }
 
@@ -263,7 +264,7 @@ package struct ExchangeProgress: Equatable {
 
     // MARK: Sending
 
-    /// - Returns: whether the body is to be sent now, unasked.
+    /// - Returns: whether to send the body without a `100 Continue`.
     package mutating func continueTimedOut() -> Bool {
         guard self.sending == .awaitingContinue else { return false }
         self.sending = .body
@@ -311,7 +312,7 @@ package struct ExchangeProgress: Equatable {
         }
     }
 
-    /// RFC 9110 §7.8: only to what was offered, and only once the request was sent whole.
+    /// RFC 9110 §7.8: only to a protocol that was offered, and only after the whole request was sent.
     private mutating func upgradeReceived(_ head: ResponseHead) -> HeadAction {
         guard self.offersUpgrade, self.sending == .done, head.first("upgrade") != nil,
             head.lists("upgrade", in: "connection")
@@ -332,8 +333,7 @@ package struct ExchangeProgress: Equatable {
         self.receiving = .content(framing, received: received + Int64(count))
     }
 
-    /// The response is complete.
-    /// - Returns: whether the connection can serve another request, as far as the messages say.
+    /// - Returns: whether the messages allow another request on the connection.
     package mutating func responseEnded() -> Bool {
         guard case .content(let framing, _) = self.receiving else { return false }
         self.receiving = .complete(framing)
@@ -345,7 +345,7 @@ package struct ExchangeProgress: Equatable {
     }
 
     package enum Loss: Equatable {
-        /// Nothing of the response had come.
+        /// Not even an informational head was received.
         case beforeResponse
         case beforeHead
         case withinContent(received: Int64, expected: Int64?)
@@ -353,7 +353,7 @@ package struct ExchangeProgress: Equatable {
         case none
     }
 
-    /// What a connection that ends now takes with it.
+    /// What is lost if the connection ends now.
     package var loss: Loss {
         switch self.receiving {
         case .awaitingHead(informational: 0): .beforeResponse
@@ -365,31 +365,30 @@ package struct ExchangeProgress: Equatable {
     }
 }
 
-/// Whoever ordered an exchange: told what happens, always on the exchange's event loop. It is held until
-/// `exchangeEnded`, then dropped.
+/// Receives the events of an exchange, always on its event loop. The exchange retains it until `exchangeEnded`.
 ///
 /// It must not block: other exchanges share the loop.
 package protocol ExchangeConsumer: AnyObject, Sendable {
-    /// A connection was opened or found, and the request begins to leave on it. Comes a second time when the request is
-    /// repeated on a fresh connection.
-    func connectionReady(_ facts: ConnectionMetadata)
+    /// The request is about to be sent on a new or reused connection. Called again if the request is repeated on a fresh
+    /// connection.
+    func connectionReady(_ metadata: ConnectionMetadata)
 
-    /// The TLS context asks for a decision over the server's certificate. `answer` may be called at any time, from any
-    /// thread; a second answer is ignored, and no clock runs meanwhile.
+    /// A decision about the server's certificate is needed. `answer` may be called at any time, from any thread; a second
+    /// call is ignored. The handshake timeout does not run meanwhile.
     func verificationRequested(
         _ request: VerificationRequest, answer: @escaping @Sendable (VerificationDecision) -> Void)
 
-    /// The server asks for a certificate of ours, signed by one of `issuers` (DER names; none means any). `nil` shows
-    /// none.
+    /// The server requests a client certificate, signed by one of `issuers` (DER names; empty means any). Answer `nil` to
+    /// send none.
     func identityRequested(issuers: [[UInt8]], answer: @escaping @Sendable (TLSIdentity?) -> Void)
 
-    /// `count` bytes of the request's body, without framing, were taken by the system.
+    /// The system took `count` bytes of the request's body, without framing.
     func bodySent(_ count: Int)
 
-    /// An informational head (1xx, not 101). There may be several.
+    /// An informational head (1xx except 101). There may be several.
     func informationalHeadReceived(_ head: ResponseHead)
 
-    /// The final head. Content follows as far as it is pulled.
+    /// The final head. Content follows as it is pulled.
     func headReceived(_ head: ResponseHead, framing: ResponseFraming)
 
     /// The next bytes of content; valid during the call.
@@ -398,7 +397,7 @@ package protocol ExchangeConsumer: AnyObject, Sendable {
     func exchangeEnded(_ end: ExchangeEnd, metrics: ExchangeMetrics)
 }
 
-/// One request to be made, and under which terms.
+/// One request, with its destination, timeouts and priority.
 package struct ExchangeRequest: Sendable {
     package var origin: ServerEndpoint
     /// Needed for `https`.
@@ -407,23 +406,22 @@ package struct ExchangeRequest: Sendable {
     package var head: RequestHead
     package var body: RequestBody = .none
 
-    /// Who waits for a connection is served in the order of priority, 0 to 1, then of arrival. Default: 0.5.
+    /// Exchanges that wait for a connection are served by priority, 0 to 1, then by arrival. Default: 0.5.
     package var priority: Float = 0.5
-    /// Opens a connection of its own, though an idle one waits. Default: false.
+    /// Opens a new connection even if an idle one exists. Default: false.
     package var needsFreshConnection = false
     /// For name resolution and connecting together. Default: 60 seconds.
     package var connectTimeout: Duration = .seconds(60)
-    /// Longest time on an open connection without a byte either way. It does not run while the consumer pulls nothing
-    /// or the body source has nothing. Default: 60 seconds; `nil`: none.
+    /// Longest time on an open connection without a byte in either direction. It does not run while the consumer has no
+    /// demand or the body source has no bytes. Default: 60 seconds; `nil`: none.
     package var idleTimeout: Duration? = .seconds(60)
-    /// Sends the head with `Expect: 100-continue` and waits so long for the server's word before the body is sent
+    /// Sends the head with `Expect: 100-continue` and waits this long for `100 Continue` before the body is sent
     /// (RFC 9110 §10.1.1). Default: `nil`, the body follows at once.
     package var continueTimeout: Duration?
-    /// What packets are marked with while the connection is this exchange's; what opens the connection is not marked.
+    /// Marks the packets while the connection carries this exchange; those of connecting are not marked.
     /// Default: `.standard`.
     package var trafficClass = TrafficClass.standard
-    /// Whether the metrics that the end brings are to have the instants and the connection's facts: reading clocks takes
-    /// its time. Default: true.
+    /// Whether `ExchangeMetrics` contains instants and the connection: reading clocks takes time. Default: true.
     package var isMeasured = true
 
     package init(_ origin: ServerEndpoint, head: RequestHead = RequestHead()) {
@@ -432,11 +430,11 @@ package struct ExchangeRequest: Sendable {
     }
 }
 
-/// How an exchange ended. Told once, last.
+/// How an exchange ended. Reported once, last.
 package enum ExchangeEnd: Sendable {
-    /// The whole response has come. `trailers` are the fields behind a chunked content, mostly none.
+    /// The whole response was delivered. `trailers` are those of chunked content, mostly none.
     case finished(trailers: [HeaderField])
-    /// The server switched protocols (101): the connection is the consumer's, who must close it.
+    /// The server switched protocols (101): the consumer owns the connection and must close it.
     case upgraded(UpgradedConnection)
     case failed(ExchangeFailure)
 }
@@ -447,37 +445,37 @@ package enum ExchangeFailure: Error, Sendable, Hashable {
     case cancelled
     /// The caller's fault: the request cannot be sent.
     case request(RequestError)
-    /// No connection came about: the name, the address, or a deadline in one of the phases, TLS's included.
+    /// No connection was established: name lookup, connecting or a deadline of one of the steps, the TLS handshake included.
     case connecting(TransportFailure)
-    /// `PoolSettings.admits` refused every address that there is.
+    /// `PoolSettings.admits` refused all addresses.
     case notAdmitted
-    /// The handshake failed, or a record of the open connection.
+    /// The TLS handshake or a later record failed.
     case securing(TLSFailure)
-    /// The connection was open, and for `ExchangeRequest.idleTimeout` no byte went either way though we waited for one.
+    /// No byte was sent or received on the open connection for `ExchangeRequest.idleTimeout`.
     case idle
     /// The connection ended before the response's head.
     case connectionLost(ConnectionLoss)
-    /// The connection ended within the content: never passed off as a short success.
+    /// The connection ended within the content.
     /// - Parameters:
     ///   - received: bytes of content.
     ///   - expected: as announced; `nil` if the response was chunked or ended with the connection.
     case truncated(received: Int64, expected: Int64?, cause: TransportFailure?)
-    /// The server broke a rule; what came of the response must not be trusted.
+    /// The server broke a rule of HTTP; the part of the response received so far must not be trusted.
     case violation(ResponseViolation)
     /// The body could not be sent.
     case body(BodyFailure)
-    /// The order names a proxy, which is not spoken to yet.
+    /// The request names a proxy; proxies are not implemented.
     case proxyUnsupported
     /// The pool was closed.
     case poolClosed
 }
 
-/// What an exchange took. Of a request that was repeated, only the second try.
+/// Times and sizes of an exchange. Of a repeated request, those of the second attempt.
 package struct ExchangeMetrics: Sendable, Hashable {
-    /// When the exchange was ordered.
+    /// When the exchange was created.
     package var fetchStart: ContinuousClock.Instant
     package var connection: ConnectionMetadata?
-    /// The steps of opening, as far as they came; also if that failed.
+    /// The completed steps of connecting, also if it failed.
     package var timings = ConnectTimings()
     package var requestStart: ContinuousClock.Instant?
     package var requestEnd: ContinuousClock.Instant?
@@ -485,17 +483,17 @@ package struct ExchangeMetrics: Sendable, Hashable {
     package var responseStart: ContinuousClock.Instant?
     package var responseEnd: ContinuousClock.Instant?
 
-    /// Bytes on the wire, above TLS.
+    // Sizes are bytes on the wire, above TLS.
     package var requestHeadBytes: Int64 = 0
-    /// Of the body, with the framing of its chunks.
+    /// Includes chunk framing.
     package var requestBodyBytes: Int64 = 0
-    /// Of the body, without framing.
+    /// Without chunk framing.
     package var requestContentBytes: Int64 = 0
-    /// Of all heads, the informational ones included.
+    /// Includes informational heads.
     package var responseHeadBytes: Int64 = 0
-    /// Of the content, with the framing of its chunks and the trailers.
+    /// Includes chunk framing and trailers.
     package var responseBodyBytes: Int64 = 0
-    /// Of the content, without framing; its content coding is untouched.
+    /// Without chunk framing, before content decoding.
     package var responseContentBytes: Int64 = 0
 
     package init(fetchStart: ContinuousClock.Instant) {

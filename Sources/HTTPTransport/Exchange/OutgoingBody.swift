@@ -1,7 +1,7 @@
 import ByteKernels
 import NIOCore
 
-/// A body on its way out: pulls pieces from the source into one buffer, and holds the source to its length.
+/// A request's body while it is sent: pulls pieces from the source into one buffer, and enforces the announced length.
 package struct OutgoingBody {
     package enum Step {
         case piece(ByteBuffer)
@@ -14,11 +14,11 @@ package struct OutgoingBody {
     package static let pieceLimit = 256 << 10
 
     package let source: any BodySource
-    /// `nil`: sent chunked, to any length.
+    /// `nil`: sent chunked, with any length.
     private let length: Int64?
     private var remaining: Int64?
     private var buffer = ByteBuffer()
-    /// Whether anything was pulled since the last rewinding.
+    /// Whether anything was read since the last rewind.
     private(set) var hasBeenRead = false
 
     package init(_ source: any BodySource, length: Int64?) {
@@ -27,15 +27,16 @@ package struct OutgoingBody {
         self.remaining = length
     }
 
-    /// Whether everything that was announced has been pulled.
+    /// Whether the announced length has been read.
     package var isExhausted: Bool { self.remaining == 0 }
 
-    /// Before the next is asked for, the piece is to be dropped: they share a buffer.
+    /// Release the previous piece before the next call: pieces share one buffer.
     package mutating func next() -> Step {
         if self.remaining == 0 { return .end }
         self.hasBeenRead = true
-        // A byte beyond the length shows a source that has too much.
-        let count = Int(min(Int64(Self.pieceLimit), (self.remaining ?? Int64(Self.pieceLimit)).addingOne))
+        // One byte more than the length detects a source that is too long.
+        let remaining = self.remaining ?? .max
+        let count = Int(min(Int64(Self.pieceLimit), remaining == .max ? remaining : remaining + 1))
         if self.buffer.readableBytes < count { self.buffer = ByteBuffer(repeating: 0, count: count) }
         switch self.read(count) {
         case .bytes(let given): return self.makePiece(max(0, min(given, count)))
@@ -74,20 +75,15 @@ package struct OutgoingBody {
     }
 }
 
-extension Int64 {
-    fileprivate var addingOne: Int64 { self == .max ? self : self + 1 }
-}
-
-/// What a request carries.
 package enum RequestBody: Sendable {
     case none
-    /// May be empty; Content-Length is said in any case.
+    /// May be empty; Content-Length is sent in any case.
     case bytes([UInt8])
-    /// Pulled from `source`. With a length it is announced and held to: a source that gives more or less fails the
-    /// exchange. Without, the body is sent chunked.
+    /// Pulled from `source`. A length is announced and enforced: a source that gives more or less fails the exchange.
+    /// Without a length the body is sent chunked.
     case source(any BodySource, length: Int64?)
 
-    /// `nil` if it is not known before the end.
+    /// `nil` if unknown.
     package var length: Int64? {
         switch self {
         case .none: 0
@@ -101,19 +97,19 @@ package enum RequestBody: Sendable {
     }
 }
 
-/// Gives the body of a request piece by piece, as fast as the connection takes it and no faster.
+/// Supplies the body of a request piece by piece, at the speed of the connection.
 ///
-/// Called on the exchange's event loop, so it must not block for long; one that has to wait answers `.later`.
+/// Called on the exchange's event loop, so it must not block; answer `.later` instead.
 package protocol BodySource: AnyObject, Sendable {
-    /// Fills the front of `room`, which is never empty. Not called again after `.end` or `.failed`, unless rewound.
+    /// Fills the front of `buffer`, which is never empty. Not called again after `.end` or `.failed`, unless rewound.
     func read(into buffer: inout MutableRawSpan) -> BodyRead
 
-    /// Begins again from the first byte, because the connection was lost before the server answered.
-    /// - Returns: `false` if that cannot be done; the request is then not repeated.
+    /// Starts again from the first byte, because the connection was lost before the server answered.
+    /// - Returns: `false` if that is impossible; the request is then not repeated.
     func rewind() -> Bool
 }
 
-/// A body that is in memory.
+/// A body in memory.
 final class BytesSource: BodySource, @unchecked Sendable {
     private let bytes: [UInt8]
     /// Confined to the exchange's event loop.
@@ -138,24 +134,24 @@ final class BytesSource: BodySource, @unchecked Sendable {
     }
 }
 
-/// What a body source had to give.
+/// The result of reading from a body source.
 package enum BodyRead: Sendable, Hashable {
-    /// So many bytes, at least 1, were put at the front of the room.
+    /// This many bytes, at least 1, were written to the front of the buffer.
     case bytes(Int)
-    /// Everything was given.
+    /// The body is complete.
     case end
-    /// Nothing now; `Exchange.bodyAvailable` will say when.
+    /// No bytes now; `Exchange.bodyAvailable` is called when there are.
     case later
-    /// There will be no more, though more was promised. The exchange fails with `.body(.sourceFailed)`.
+    /// The rest of the body cannot be read. The exchange fails with `.body(.sourceFailed)`.
     case failed
 }
 
-/// Why a request's body could not be sent whole.
+/// Why a request's body could not be sent to its end.
 package enum BodyFailure: Sendable, Hashable {
-    /// The source answered `.failed`; it knows why.
+    /// The source answered `.failed`; it knows the reason.
     case sourceFailed
-    /// The source ended before the length that was announced.
+    /// The source ended before the announced length.
     case tooShort(missing: Int64)
-    /// The source went on behind the length that was announced.
+    /// The source exceeded the announced length.
     case tooLong
 }

@@ -1,6 +1,6 @@
 import TLSEngine
 
-/// A request as it will be sent: its fields complete, and how the end of its body is told.
+/// A request as it is sent: the complete head, and the framing of the body.
 package struct RequestPlan: Equatable {
     package enum Framing: Equatable {
         case none
@@ -8,15 +8,15 @@ package struct RequestPlan: Equatable {
         case chunked
     }
 
-    /// How long a server is waited for that was asked with `Expect` by the caller's own field.
+    /// Used if the caller's own fields contain `Expect: 100-continue` and no timeout is set.
     package static let continueTimeout = Duration.seconds(1)
 
     package let head: RequestHead
     package let framing: Framing
-    /// How long the body waits for the server's word; `nil`: not at all.
+    /// How long the body waits for `100 Continue`; `nil`: it follows at once.
     package let continueTimeout: Duration?
 
-    /// - Throws: what makes the request one that cannot be sent.
+    /// - Throws: why the request cannot be sent.
     package init(_ request: ExchangeRequest) throws(RequestError) {
         if let error = request.head.validationError() { throw error }
         guard !request.origin.host.isEmpty, request.origin.port > 0,
@@ -44,7 +44,7 @@ package struct RequestPlan: Equatable {
         self.head = head
     }
 
-    /// Of a request that will not be sent.
+    /// A placeholder for a request that fails validation.
     init(unsendable head: RequestHead) {
         self.head = head
         self.framing = .none
@@ -54,7 +54,7 @@ package struct RequestPlan: Equatable {
     private static func framing(_ request: ExchangeRequest) throws(RequestError) -> Framing {
         let lengths = request.head.fields.filter { $0.isNamed("content-length") }
         let codings = request.head.fields.filter { $0.isNamed("transfer-encoding") }
-        // A caller may ask for chunks by the field, but for no other coding and not beside a length.
+        // A caller may request chunked coding by the field, but no other coding, and not together with a length.
         guard codings.allSatisfy({ ASCIIText.equal($0.value, small: "chunked") }), codings.isEmpty || lengths.isEmpty,
             lengths.count <= 1
         else { throw .bodyLength }
@@ -68,7 +68,7 @@ package struct RequestPlan: Equatable {
         return .length(length)
     }
 
-    /// A method that gives its body a meaning says that there is none (RFC 9110 §8.6).
+    /// Methods that define a meaning for content send `Content-Length: 0` (RFC 9110 §8.6).
     private static func withoutBody(_ head: RequestHead, _ declared: Int64?) -> Framing {
         switch head.method {
         case "POST", "PUT", "PATCH": .length(0)
@@ -82,39 +82,37 @@ package struct ServerEndpoint: Sendable, Hashable {
     package enum Scheme: String, Sendable, Hashable {
         case http
         case https
+
+        package var defaultPort: UInt16 {
+            switch self {
+            case .http: 80
+            case .https: 443
+            }
+        }
     }
 
     package var scheme: Scheme
     /// A name (A-labels, in small letters) or an address; IPv6 without brackets.
     package var host: String
     package var port: UInt16
-    /// Of the Unix socket where the server is reached; host and port then only name it. `nil`: there is none.
+    /// Path of the Unix socket to connect to; host and port are then only used for the Host field and TLS.
     package var socketPath: String?
 
-    /// - Parameter port: `nil` means the scheme's own.
+    /// - Parameter port: `nil` means the scheme's default.
     package init(_ scheme: Scheme, host: String, port: UInt16? = nil) {
         self.scheme = scheme
         self.host = host
         self.port = port ?? scheme.defaultPort
     }
 
-    /// The value of the Host field: without the port where it is the scheme's own.
+    /// The value of the Host field, which omits the scheme's default port.
     package var authority: String {
         let host = self.host.utf8.contains(0x3A) ? "[\(self.host)]" : self.host
         return self.port == self.scheme.defaultPort ? host : "\(host):\(self.port)"
     }
 }
 
-extension ServerEndpoint.Scheme {
-    package var defaultPort: UInt16 {
-        switch self {
-        case .http: 80
-        case .https: 443
-        }
-    }
-}
-
-/// A proxy between us and the server. Part of what makes two connections interchangeable; not spoken to yet.
+/// A proxy between client and server. Part of the pool key; requests through it are not implemented.
 package enum ProxyHop: Sendable, Hashable {
     /// HTTP: absolute targets for `http`, CONNECT for `https` (RFC 9110 §9.3.6).
     case http(host: String, port: UInt16)
@@ -122,15 +120,15 @@ package enum ProxyHop: Sendable, Hashable {
     case socks(host: String, port: UInt16)
 }
 
-/// How a connection is secured. Connections of the same context are interchangeable.
+/// TLS settings of a connection. Connections of the same context are interchangeable.
 package struct SecureSetup: Sendable {
-    /// What it asks for is answered by the consumer of the exchange that opens the connection.
+    /// Its verification callbacks go to the consumer of the exchange that opens the connection.
     package var context: TLSContext
-    /// The name to ask for and to verify; `nil` takes the origin's host.
+    /// The name for SNI and verification; `nil` means the origin's host.
     package var serverName: String?
-    /// Sessions are resumed under this key; `nil` resumes none.
+    /// Key of the session cache; `nil` disables resumption.
     package var resumptionKey: String?
-    /// For the handshake, without the time in which we are asked. Default: 30 seconds.
+    /// For the handshake, without the time that callbacks take to answer. Default: 30 seconds.
     package var timeout: Duration = .seconds(30)
 
     package init(context: TLSContext) {

@@ -1,25 +1,25 @@
 import ByteKernels
 
-/// Reads the chunks of a body, to the letter (RFC 9112 §7.1): sizes, their extensions, the content between, and the
-/// trailers at the end.
+/// A strict, incremental parser of chunked content (RFC 9112 §7.1): sizes, extensions, content. Trailers are left to
+/// `HeadScanner`.
 ///
-/// Nothing is kept but where it stands. What may come between two pieces of content is bounded, and so are the trailers.
+/// It buffers nothing, and bounds the number of framing bytes between two pieces of content.
 package struct ChunkReader {
     package enum Step: Equatable {
-        /// The bytes of `bytes` that are content, as far as they have come.
+        /// The range of `bytes` that is content.
         case content(Range<Int>)
-        /// A byte of the trailers: lines as those of a head, up to the empty line.
+        /// The trailers begin at this offset: field lines up to the empty line.
         case trailers(from: Int)
-        /// All has been read, and more is to come.
+        /// All bytes were consumed, and the body is not complete.
         case more
     }
 
     private enum State {
         case size(digits: Int)
-        /// Behind blanks that followed the size: only an extension may come.
+        /// After whitespace that followed the size: only an extension may follow.
         case extensionStart
         case extensionText
-        /// Behind the carriage return of the size's line.
+        /// After the CR of the size line.
         case sizeEnd
         case content
         case contentReturn
@@ -29,12 +29,12 @@ package struct ChunkReader {
 
     private let limit: Int
     private var state = State.size(digits: 0)
-    /// Of the chunk: its size, or what is left of it.
+    /// Remaining bytes of the current chunk.
     private var chunkSize: Int64 = 0
-    /// Bytes since the last that were content.
+    /// Bytes since the last byte of content.
     private var framingBytes = 0
 
-    /// - Parameter limit: most bytes in a row that are no content.
+    /// - Parameter limit: most consecutive bytes that are not content.
     package init(limit: Int) {
         self.limit = limit
     }
@@ -110,7 +110,7 @@ package struct ChunkReader {
         }
     }
 
-    /// Of a hexadecimal digit.
+    /// The value of a hexadecimal digit.
     private static func value(_ byte: UInt8) -> Int64? {
         switch byte {
         case 0x30...0x39: Int64(byte) - 0x30

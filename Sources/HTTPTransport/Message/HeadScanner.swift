@@ -1,19 +1,20 @@
 import ByteKernels
 import NIOCore
+import WireText
 
-/// Finds where response heads end, and holds their lines to the letter.
+/// Finds the end of response heads and validates their lines strictly.
 ///
-/// Readers that forgive a bare line feed, a folded line or a blank before a colon disagree with those that do not; what
-/// they disagree on is where one message ends and the next begins. So nothing is forgiven (RFC 9112 §11.2).
+/// Parsers that accept a bare LF, a folded line or whitespace before a colon disagree with stricter ones about where a
+/// message ends. That enables response splitting, so nothing is accepted leniently (RFC 9112 §11.2).
 package struct HeadScanner {
     private enum State {
         case statusLine
         case lineStart
         case fieldName
         case fieldValue
-        /// Behind a carriage return that ended a line.
+        /// After the CR that ends a line.
         case lineEnd
-        /// Behind the carriage return of the empty line.
+        /// After the CR of the empty line.
         case headEnd
     }
 
@@ -22,7 +23,7 @@ package struct HeadScanner {
     private var status = 0
     private static let versionPrefix = Array("HTTP/1.".utf8)
 
-    /// Bytes of this head so far.
+    /// Bytes of the current head consumed so far.
     package private(set) var count = 0
 
     /// - Parameter limit: largest head accepted, in bytes.
@@ -30,14 +31,14 @@ package struct HeadScanner {
         self.limit = limit
     }
 
-    /// Reads trailers in place of a head: lines up to the empty one, without a status.
+    /// Scans trailers: field lines up to the empty line, without a status line.
     package init(trailersWithin limit: Int) {
         self.limit = limit
         self.state = .lineStart
     }
 
     /// Reads `bytes` from `offset` on.
-    /// - Returns: where the head has ended, with its status; `nil` if it goes on behind `bytes`.
+    /// - Returns: the end of the head, and its status; `nil` if `bytes` ends within the head.
     package mutating func scan(_ bytes: RawSpan, from offset: Int) throws(ResponseViolation) -> (end: Int, status: Int)?
     {
         var index = offset
@@ -54,11 +55,11 @@ package struct HeadScanner {
         return nil
     }
 
-    /// How many bytes from `start` on neither end the name or the value that they stand in nor break a rule.
+    /// Number of bytes from `start` that continue the current name or value.
     private func plainBytes(_ bytes: RawSpan, from start: Int, to end: Int) -> Int {
         var index = start
         switch self.state {
-        case .fieldName: while index < end, ASCIIText.isToken(bytes[byte: index]) { index += 1 }
+        case .fieldName: while index < end, bytes[byte: index].isTokenCharacter { index += 1 }
         case .fieldValue: while index < end, (0x20..<0x7F).contains(bytes[byte: index]) { index += 1 }
         case .statusLine, .lineStart, .lineEnd, .headEnd: break
         }
@@ -82,7 +83,7 @@ package struct HeadScanner {
         return false
     }
 
-    /// `HTTP/1.`, a digit, a blank, three digits, then a reason that says nothing.
+    /// `HTTP/1.`, a digit, a space, three digits, then a reason phrase that is ignored.
     private mutating func consumeStatusLine(_ byte: UInt8) throws(ResponseViolation) {
         switch self.count {
         case 1...7:
@@ -108,7 +109,7 @@ package struct HeadScanner {
         case 0x0A: throw .bareLineBreak
         case 0x20, 0x09: throw .foldedField
         default:
-            guard ASCIIText.isToken(byte) else { throw .fieldName }
+            guard byte.isTokenCharacter else { throw .fieldName }
             self.state = .fieldName
         }
     }
@@ -116,7 +117,7 @@ package struct HeadScanner {
     private mutating func consumeFieldName(_ byte: UInt8) throws(ResponseViolation) {
         if byte == 0x3A {
             self.state = .fieldValue
-        } else if !ASCIIText.isToken(byte) {
+        } else if !byte.isTokenCharacter {
             throw .fieldName
         }
     }
@@ -132,11 +133,11 @@ package struct HeadScanner {
     }
 }
 
-/// The parts of a head that a `HeadScanner` has held to the letter: every line has its name, its colon, and its end.
+/// Splits a head or trailers that a `HeadScanner` has validated: every line has a name, a colon and an end.
 struct HeaderLines {
     private let bytes: ByteBuffer
 
-    /// - Parameter bytes: a whole head, or whole trailers, with the empty line.
+    /// - Parameter bytes: a complete head, or complete trailers, with the empty line.
     init(_ bytes: ByteBuffer) {
         self.bytes = bytes
     }
@@ -174,7 +175,7 @@ struct HeaderLines {
         return HeaderField(self.text(line, colon), self.text(start, stop))
     }
 
-    /// Where the carriage return of the line stands that begins at `start`.
+    /// Offset of the CR that ends the line that begins at `start`.
     private func lineEnd(from start: Int) -> Int {
         let span = self.bytes.readableBytesSpan
         var index = start
@@ -191,9 +192,9 @@ struct HeaderLines {
 
 /// One field line of a message: a name and its value, both as they are on the wire (RFC 9110 §5.1).
 package struct HeaderField: Sendable, Hashable {
-    /// Compared without regard to letters' case; the spelling is kept.
+    /// Compared case-insensitively; the spelling is kept.
     package let name: String
-    /// Without surrounding blanks. Bytes that are not UTF-8 are replaced.
+    /// Without surrounding whitespace. Bytes that are not UTF-8 are replaced.
     package let value: String
 
     package init(_ name: String, _ value: String) {
@@ -201,19 +202,19 @@ package struct HeaderField: Sendable, Hashable {
         self.value = value
     }
 
-    /// Whether this is the field `name`, which is given in small letters.
+    /// - Parameter name: in lower case.
     package func isNamed(_ name: String) -> Bool {
         ASCIIText.equal(self.name, small: name)
     }
 }
 
-/// What a response says before its content (RFC 9112 §4).
+/// The status line and the fields of a response (RFC 9112 §4).
 package struct ResponseHead: Sendable, Hashable {
     /// 100 to 999.
     package let status: Int
     /// 1 for HTTP/1.1, 0 for HTTP/1.0.
     package let minorVersion: Int
-    /// In the order received; a name may come more than once.
+    /// In the order received; a name may occur more than once.
     package let fields: [HeaderField]
 
     package init(status: Int, minorVersion: Int = 1, fields: [HeaderField] = []) {
@@ -222,31 +223,30 @@ package struct ResponseHead: Sendable, Hashable {
         self.fields = fields
     }
 
-    /// The value of the first field called `name`, which is given in small letters.
+    /// The value of the first field of this name, which is in lower case.
     package func first(_ name: String) -> String? {
         self.fields.first { $0.isNamed(name) }?.value
     }
 
-    /// Whether one of the lists in the fields called `name` has this member, both given in small letters.
+    /// Whether a list field `name` has this member; both are in lower case.
     package func lists(_ member: String, in name: String) -> Bool {
         self.fields.contains { $0.isNamed(name) && ASCIIText.list($0.value, has: member) }
     }
 
-    /// 100, 102 and so on: another head follows. 101 is final for HTTP.
+    /// 1xx except 101: another head follows. 101 ends HTTP on the connection.
     package var isInformational: Bool { (100..<200).contains(self.status) && self.status != 101 }
 }
 
-/// How the end of a response's content is told (RFC 9112 §6.3).
+/// How the end of a response's content is determined (RFC 9112 §6.3).
 package enum ResponseFraming: Sendable, Hashable {
-    /// There is no content, whatever the fields say.
+    /// No content, whatever the fields announce.
     case none
     case length(Int64)
     case chunked
-    /// The end of the connection is the end of the content.
     case untilClose
 
     /// - Parameter method: of the request.
-    /// - Throws: where two readers could disagree over the length.
+    /// - Throws: if the framing is ambiguous.
     package static func of(_ head: ResponseHead, method: String) throws(ResponseViolation) -> ResponseFraming {
         let codings = head.fields.filter { $0.isNamed("transfer-encoding") }
         let lengths = head.fields.filter { $0.isNamed("content-length") }
@@ -272,55 +272,55 @@ package enum ResponseFraming: Sendable, Hashable {
     }
 }
 
-/// The rule that a server's bytes broke. The response is refused, never guessed at, and its connection closed.
+/// The rule that a server's bytes broke. The exchange fails and its connection is closed.
 package enum ResponseViolation: Error, Sendable, Hashable {
     /// Not a status line of HTTP/1.0 or HTTP/1.1 (RFC 9112 §4).
     case statusLine
-    /// A carriage return without its line feed, or the other way round (RFC 9112 §2.2).
+    /// A CR without LF, or an LF without CR (RFC 9112 §2.2).
     case bareLineBreak
-    /// A field line that begins with a blank: the obsolete folding (RFC 9112 §5.2).
+    /// A field line that begins with whitespace: obsolete line folding (RFC 9112 §5.2).
     case foldedField
-    /// A blank before the colon (RFC 9112 §5.1), or no name.
+    /// Whitespace before the colon (RFC 9112 §5.1), or an empty name.
     case fieldName
-    /// A byte that no field may hold.
+    /// A byte that is not allowed in a field value.
     case fieldValue
-    /// A length that is no number, or does not fit (RFC 9112 §6.3).
+    /// Content-Length is not a number, or too large (RFC 9112 §6.3).
     case contentLength
-    /// Two lengths, or Transfer-Encoding beside one (RFC 9112 §6.1, §6.3).
+    /// Different lengths, or Transfer-Encoding together with Content-Length (RFC 9112 §6.1, §6.3).
     case twoFramings
     /// A transfer coding other than chunked alone, or one in HTTP/1.0.
     case transferCoding
-    /// A chunk's size or its line ends (RFC 9112 §7.1).
+    /// A malformed chunk size or a missing line end (RFC 9112 §7.1).
     case chunk
-    /// 101 where nothing was asked for, or without saying which protocol (RFC 9110 §15.2.2).
+    /// 101 without a request to upgrade, or without the Upgrade field (RFC 9110 §15.2.2).
     case upgrade
-    /// Bytes that no request asked for.
+    /// Bytes without a request.
     case unsolicited
     /// The head is larger than `MessageLimits.headBytes`, or has more fields than `fieldCount`.
     case headTooLarge
-    /// More heads than `MessageLimits.informationalHeads` came before the final one.
+    /// More informational heads than `MessageLimits.informationalHeads`.
     case tooManyInformationalHeads
-    /// More bytes of chunk framing in a row than `MessageLimits.framingBytes`, with no content among them.
+    /// More consecutive bytes of chunk framing than `MessageLimits.framingBytes`.
     case framingWithoutContent
 }
 
-/// How much a server may send that is not content. What is above a limit is refused.
+/// Limits on what a server may send besides content.
 package struct MessageLimits: Sendable, Hashable {
-    /// Largest head, status line and fields together; also of the trailers. In bytes.
+    /// Largest head, and largest trailers, in bytes.
     package var headBytes = 256 << 10
     /// Most fields of one message, trailers included.
     package var fieldCount = 512
     /// Most informational heads before the final one.
     package var informationalHeads = 32
-    /// Most bytes of chunk sizes, extensions and trailers in a row.
+    /// Most consecutive bytes of chunk sizes, extensions and trailers.
     package var framingBytes = 512 << 10
 
     package init() {}
 }
 
-/// Comparisons of protocol words, which are ASCII and know no case.
+/// Case-insensitive comparison of protocol words, which are ASCII.
 enum ASCIIText {
-    /// - Parameter small: in small letters.
+    /// - Parameter small: in lower case.
     static func equal(_ text: String, small: String) -> Bool {
         self.equal(text.utf8, small: small.utf8)
     }
@@ -339,20 +339,20 @@ enum ASCIIText {
         return (same ?? nil) ?? zip(text, small).allSatisfy { Self.lowered($0) == $1 }
     }
 
-    /// Whether a list has this member, given in small letters.
+    /// Whether a list has this member, which is in lower case.
     static func list(_ list: String, has small: String) -> Bool {
         if self.equal(list, small: small) { return true }
-        // Most lists are of one; a blank beside it is rare.
+        // Most lists have one member and no whitespace.
         guard list.utf8.contains(where: { $0 == 0x2C || $0 == 0x20 || $0 == 0x09 }) else { return false }
         return self.members(of: list).contains { self.equal($0, small: small) }
     }
 
-    static func lowered(_ byte: UInt8) -> UInt8 {
+    private static func lowered(_ byte: UInt8) -> UInt8 {
         (0x41...0x5A).contains(byte) ? byte | 0x20 : byte
     }
 
-    /// The members of a list separated by commas, without blanks around them and without empty ones (RFC 9110 §5.6.1).
-    static func members(of list: String) -> [Substring] {
+    /// The members of a comma-separated list, trimmed, without empty ones (RFC 9110 §5.6.1).
+    private static func members(of list: String) -> [Substring] {
         list.split(separator: ",").compactMap { part in
             let start = part.drop { $0 == " " || $0 == "\t" }
             guard let last = start.lastIndex(where: { $0 != " " && $0 != "\t" }) else { return nil }
@@ -360,16 +360,9 @@ enum ASCIIText {
         }
     }
 
-    /// The value of digits alone; `nil` for anything else or one that does not fit.
+    /// The value of a text that consists of digits; `nil` for any other, or if it overflows.
     static func number(_ text: String) -> Int64? {
         guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
         return Int64(text)
-    }
-
-    /// A character of a token (RFC 9110 §5.6.2).
-    static func isToken(_ byte: UInt8) -> Bool {
-        // A bit for each character below 0x40, and for each from there on.
-        let half: UInt64 = byte < 0x40 ? 0x03FF_6CFA_0000_0000 : 0x57FF_FFFF_C7FF_FFFE
-        return byte < 0x80 && half >> UInt64(byte & 0x3F) & 1 == 1
     }
 }

@@ -3,14 +3,15 @@ import NIOPosix
 import StreamTransport
 import TLSEngine
 
-/// The connections of one session, all on one event loop, so that nothing here is locked.
+/// The connections of one session, all on one event loop, so that no lock is needed.
 ///
-/// What is `package` may be called from any thread.
+/// `package` members may be called from any thread.
 package final class ConnectionPool: @unchecked Sendable {
     package let settings: PoolSettings
     let eventLoop: any EventLoop
-    /// Shared by the secure connections, of which none keeps anything in it.
+    /// Shared by all TLS connections: each empties it before it returns to the loop.
     let records = CiphertextBuffer()
+    /// Connections of an earlier generation are not reused.
     private(set) var generation = 0
     private var hosts: [PoolKey: HostConnections<ClientConnection, Exchange>] = [:]
     private var lastWaiterNumber: UInt64 = 0
@@ -21,14 +22,13 @@ package final class ConnectionPool: @unchecked Sendable {
         self.init(settings: settings, on: SharedEventLoops.next())
     }
 
-    /// - Parameter eventLoop: of all its channels.
+    /// - Parameter eventLoop: runs all channels of the pool.
     package init(settings: PoolSettings, on eventLoop: any EventLoop) {
         self.settings = settings
         self.eventLoop = eventLoop
     }
 
-    /// Does `work` on the pool's event loop: the place where all that a session's loads do is in order, so that none of
-    /// it needs a lock. At once if this is that loop.
+    /// Runs `work` on the pool's event loop, which serializes the loads of a session; immediately if the caller is on it.
     package func execute(_ work: @escaping @Sendable () -> Void) {
         if self.eventLoop.inEventLoop { work() } else { self.eventLoop.execute(work) }
     }
@@ -36,23 +36,22 @@ package final class ConnectionPool: @unchecked Sendable {
     /// Whether the caller is on the pool's event loop.
     package var isCurrent: Bool { self.eventLoop.inEventLoop }
 
-    /// As `execute`, but never at once.
+    /// Like `execute`, but never immediately.
     package func executeLater(_ work: @escaping @Sendable () -> Void) {
         self.eventLoop.execute(work)
     }
 
-    /// Does `work` on the pool's event loop when `delay` has passed.
+    /// Runs `work` on the pool's event loop after `delay`.
     package func schedule(after delay: Duration, _ work: @escaping @Sendable () -> Void) -> PoolTimer {
         PoolTimer(self.eventLoop.scheduleTask(in: .bounded(delay), work))
     }
 
-    /// Prepares an exchange; nothing happens before its `start`. Content is delivered as far as the exchange is asked
-    /// to pull it.
+    /// Creates an exchange; call its `start` and `pull`.
     package func exchange(_ request: consuming ExchangeRequest, consumer: any ExchangeConsumer) -> Exchange {
         Exchange(request, consumer: consumer, pool: self)
     }
 
-    /// No connection that exists now serves another exchange; those under way go on.
+    /// Prevents reuse of all current connections; running exchanges continue.
     package func retireConnections() {
         self.eventLoop.execute {
             self.generation += 1
@@ -60,8 +59,8 @@ package final class ConnectionPool: @unchecked Sendable {
         }
     }
 
-    /// Fails everybody who waits, refuses new exchanges, and closes connections as soon as they rest. Exchanges that
-    /// have a connection go on.
+    /// Fails waiting exchanges, refuses new ones, and closes connections as soon as they are idle. Running exchanges
+    /// continue.
     package func close() {
         self.eventLoop.execute {
             self.isClosed = true
@@ -76,9 +75,9 @@ package final class ConnectionPool: @unchecked Sendable {
         }
     }
 
-    /// Carries out an exchange on a channel that stands already, in place of one that the pool opens: for those whose
-    /// bytes come from elsewhere than a network. On the event loop, with an exchange that was not started.
-    /// - Throws: where the pool has no place for a connection, or the channel takes no handlers.
+    /// Runs an exchange on a channel that is already connected, for bytes that do not come from a network. On the event
+    /// loop, with an exchange that was not started.
+    /// - Throws: if the pool is closed or at its limit, or the channel accepts no handlers.
     package func run(_ exchange: Exchange, on channel: any Channel) throws {
         guard !self.isClosed, case .open = self.updateHost(PoolKey(exchange.request), { $0.acquire(needsFresh: true) })
         else {
@@ -89,14 +88,14 @@ package final class ConnectionPool: @unchecked Sendable {
         try attempt.adopt(channel)
     }
 
-    // MARK: Placing
+    // MARK: Assigning connections
 
     func submit(_ exchange: Exchange) {
         guard !self.isClosed else { return exchange.fail(.poolClosed) }
         self.assign(exchange, needsFresh: exchange.request.needsFreshConnection, inFront: false)
     }
 
-    /// For an exchange whose connection was lost before the server answered.
+    /// For an exchange whose connection was lost before the response.
     func repeatOnFreshConnection(_ exchange: Exchange) {
         exchange.phase = .created
         self.assign(exchange, needsFresh: true, inFront: true)
@@ -118,8 +117,8 @@ package final class ConnectionPool: @unchecked Sendable {
         }
     }
 
-    /// What cannot be repeated does not go to a connection that the server may be about to close behind its first
-    /// response: many announce it by nothing else.
+    /// A request that cannot be repeated must not use a connection that the server may close after its first response:
+    /// many servers do so without `Connection: close`.
     private func mayLoseUnrepeatable(_ connection: ClientConnection?, for exchange: Exchange) -> Bool {
         guard let connection, !exchange.plan.head.isIdempotent else { return false }
         return !connection.hasServedResponse
@@ -145,7 +144,7 @@ package final class ConnectionPool: @unchecked Sendable {
         attempt.begin()
     }
 
-    /// Changes a ledger where it stands; one that has nothing more to remember is dropped.
+    /// Changes the state of a host in place, and removes it if it is empty afterwards.
     @discardableResult
     private func updateHost<R>(
         _ key: PoolKey, _ body: (inout HostConnections<ClientConnection, Exchange>) -> R
@@ -165,7 +164,7 @@ package final class ConnectionPool: @unchecked Sendable {
         return run(&self.hosts[key, default: HostConnections(limit: self.settings.connectionsPerHost)])
     }
 
-    /// Changes the ledger, and gives those who wait what that makes free.
+    /// Changes the state of a host, and assigns the connections this makes available to waiting exchanges.
     private func serveWaiting(_ key: PoolKey, _ body: (inout HostConnections<ClientConnection, Exchange>) -> Void) {
         var served = self.updateHost(key) { host in
             body(&host)
@@ -207,7 +206,7 @@ package final class ConnectionPool: @unchecked Sendable {
         self.serveWaiting(key) { $0.openingFailed() }
     }
 
-    // MARK: Resting
+    // MARK: Idle connections
 
     private var idle: [ClientConnection] { self.hosts.values.flatMap(\.idle) }
 
@@ -230,13 +229,13 @@ package final class ConnectionPool: @unchecked Sendable {
         if self.sweep == nil { self.scheduleSweep(at: .now() + .bounded(self.settings.idleTimeout)) }
     }
 
-    private func scheduleSweep(at timestamp: NIODeadline) {
-        self.sweep = self.eventLoop.assumeIsolated().scheduleTask(deadline: timestamp) { [weak self] in
+    private func scheduleSweep(at deadline: NIODeadline) {
+        self.sweep = self.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) { [weak self] in
             self?.sweepIdle()
         }
     }
 
-    /// One task for all: it comes again as long as anybody rests.
+    /// One timer for all connections; scheduled again while any is idle.
     private func sweepIdle() {
         self.sweep = nil
         let timeout = TimeAmount.bounded(self.settings.idleTimeout)
@@ -247,10 +246,10 @@ package final class ConnectionPool: @unchecked Sendable {
     }
 }
 
-/// What two connections must have in common to be interchangeable.
+/// Connections with equal keys are interchangeable.
 struct PoolKey: Sendable, Hashable {
     let origin: ServerEndpoint
-    /// Held, so that no other context can come to stand at its address.
+    /// Retained, because it is compared by identity.
     let context: TLSContext?
     let serverName: String?
     let proxy: ProxyHop?
@@ -273,31 +272,30 @@ struct PoolKey: Sendable, Hashable {
     }
 }
 
-/// The terms of a pool.
 package struct PoolSettings: Sendable {
     package typealias Resolve =
         @Sendable (
             String, UInt16, @escaping @Sendable (Result<[StreamTransport.SocketAddress], ResolutionFailure>) -> Void
         ) -> Void
 
-    /// Connections to one server at a time, those being opened included; upgraded ones do not count. At least 1.
+    /// Largest number of connections to one server, including those being opened; upgraded ones do not count. At least 1.
     /// Default: 6.
     package var connectionsPerHost = 6
-    /// How long a connection rests before it is closed. Default: 60 seconds.
+    /// How long a connection may be idle before it is closed. Default: 60 seconds.
     package var idleTimeout: Duration = .seconds(60)
-    /// Connections that rest, in all; the one that rested longest makes room. Default: 64.
+    /// Largest number of idle connections to all servers; above it the one idle for longest is closed. Default: 64.
     package var idleLimit = 64
     package var limits = MessageLimits()
-    /// Looks a name up; answers once, from any thread. Default: the system's resolver, on threads of its own.
+    /// Resolves a name; calls back once, from any thread. Default: the system's resolver, on threads of its own.
     package var resolve: Resolve = { ResolverThreads.shared.resolve($0, port: $1, answer: $2) }
-    /// Whether an address may be connected to on behalf of a host, as it stands in the URL; asked for each address
-    /// before it is tried, whether it was looked up or given in digits. From any thread. Default: all of them.
+    /// Whether an address may be connected to on behalf of the URL's host. Called for each address before it is tried,
+    /// resolved or literal, from any thread. Default: all addresses.
     package var admits: @Sendable (StreamTransport.SocketAddress, _ host: String) -> Bool = { _, _ in true }
 
     package init() {}
 }
 
-/// Work that a pool's event loop does later, unless it is cancelled before.
+/// Work scheduled on a pool's event loop.
 package struct PoolTimer: Sendable {
     private let scheduled: Scheduled<Void>
 
@@ -305,16 +303,16 @@ package struct PoolTimer: Sendable {
         self.scheduled = scheduled
     }
 
-    /// From any thread; nothing happens if the work was done.
+    /// From any thread; does nothing if the work has run.
     package func cancel() {
         self.scheduled.cancel()
     }
 }
 
-/// The event loops of all HTTP transfers of the process. Their threads start when the first is asked for, and stay.
+/// The event loops of all HTTP exchanges of the process. Their threads start with first use and are never stopped.
 enum SharedEventLoops {
-    /// More would only move packets between caches.
-    static let limit = 4
+    /// More loops would only move packets between CPU caches.
+    private static let limit = 4
 
     private static let group = MultiThreadedEventLoopGroup(
         numberOfThreads: min(System.coreCount, SharedEventLoops.limit))

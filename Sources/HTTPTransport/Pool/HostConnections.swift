@@ -1,32 +1,32 @@
 import NIOCore
 
-/// The connections of one key and who waits for them: decides who gets which. At no time are there more connections
-/// than the limit, those being opened included.
-package struct HostConnections<Connection: AnyObject, Waiter> {
+/// The connections of one pool key, and the queue of exchanges that wait for one. There are never more connections than
+/// the limit, including those being opened.
+package struct HostConnections<Connection: AnyObject, Element> {
     package enum Placement {
         case use(Connection)
         case open
-        /// One is to be opened in place of this one, which rested and is closed.
+        /// Close this idle connection and open another.
         case replace(Connection)
-        /// All are busy.
+        /// All connections are busy.
         case wait
     }
 
     package let limit: Int
-    /// Being opened, or serving somebody.
+    /// Connections being opened or busy.
     package private(set) var occupied = 0
-    /// The one that rested last is at the end, and is used first: its server is the least likely to have lost patience.
+    /// The most recently used is last, and is reused first: its server is the least likely to have closed it.
     package private(set) var idle: [Connection] = []
-    package var waitQueue = WaitQueue<Waiter>()
+    package var waitQueue = WaitQueue<Element>()
 
     package init(limit: Int) {
         self.limit = max(1, limit)
     }
 
-    /// Nothing is left to remember.
+    /// No connections, and no waiting exchanges.
     package var isEmpty: Bool { self.occupied == 0 && self.idle.isEmpty && self.waitQueue.isEmpty }
 
-    /// Finds a connection for somebody, and counts it as occupied. On `.wait` nothing has changed.
+    /// Finds a connection for an exchange, and counts it as occupied. On `.wait` nothing has changed.
     package mutating func acquire(needsFresh: Bool) -> Placement {
         if !needsFresh, let connection = self.idle.popLast() {
             self.occupied += 1
@@ -41,26 +41,25 @@ package struct HostConnections<Connection: AnyObject, Waiter> {
         return .replace(self.idle.removeFirst())
     }
 
-    /// The next one in the line, if there is a connection for it now.
-    package mutating func next() -> (Waiter, Placement)? {
+    /// Removes the first waiting exchange if there is a connection for it.
+    package mutating func next() -> (Element, Placement)? {
         guard let needsFresh = self.waitQueue.nextNeedsFresh else { return nil }
         let placement = self.acquire(needsFresh: needsFresh)
         if case .wait = placement { return nil }
         return self.waitQueue.popFirst().map { ($0, placement) }
     }
 
-    /// An exchange is over and its connection can serve another.
+    /// An exchange has ended and its connection can be reused.
     package mutating func freed(_ connection: Connection) {
         self.occupied -= 1
         self.idle.append(connection)
     }
 
-    /// A connection is gone, be it idle or occupied.
+    /// An idle or occupied connection was closed.
     package mutating func closed(_ connection: Connection) {
         if !self.removeIdle(connection) { self.occupied -= 1 }
     }
 
-    /// No connection came about.
     package mutating func openingFailed() {
         self.occupied -= 1
     }
@@ -73,11 +72,11 @@ package struct HostConnections<Connection: AnyObject, Waiter> {
     }
 }
 
-/// Who waits, by priority and then by arrival.
-package struct WaitQueue<Waiter> {
+/// A queue by priority, then by arrival.
+package struct WaitQueue<Element> {
     private struct Entry {
         let number: UInt64
-        let waiter: Waiter
+        let element: Element
         let needsFresh: Bool
     }
 
@@ -86,7 +85,7 @@ package struct WaitQueue<Waiter> {
         var entries: CircularBuffer<Entry>
     }
 
-    /// The highest priority first; none is empty.
+    /// Highest priority first; no lane is empty.
     private var lanes: [Lane] = []
 
     package private(set) var count = 0
@@ -95,14 +94,14 @@ package struct WaitQueue<Waiter> {
 
     package var isEmpty: Bool { self.count == 0 }
 
-    /// Whether the next one wants a connection of its own.
+    /// Whether the first element needs a new connection; `nil` if the queue is empty.
     package var nextNeedsFresh: Bool? { self.lanes.first?.entries.first?.needsFresh }
 
-    /// - Parameter inFront: before all others of its priority.
+    /// - Parameter inFront: ahead of all elements of the same priority.
     package mutating func add(
-        _ waiter: Waiter, number: UInt64, priority: Float, needsFresh: Bool, inFront: Bool = false
+        _ element: Element, number: UInt64, priority: Float, needsFresh: Bool, inFront: Bool = false
     ) {
-        let entry = Entry(number: number, waiter: waiter, needsFresh: needsFresh)
+        let entry = Entry(number: number, element: element, needsFresh: needsFresh)
         let index = self.lanes.firstIndex { $0.priority <= priority } ?? self.lanes.count
         if index == self.lanes.count || self.lanes[index].priority != priority {
             self.lanes.insert(Lane(priority: priority, entries: []), at: index)
@@ -111,35 +110,34 @@ package struct WaitQueue<Waiter> {
         self.count += 1
     }
 
-    package mutating func popFirst() -> Waiter? {
+    package mutating func popFirst() -> Element? {
         guard !self.lanes.isEmpty, let entry = self.lanes[0].entries.popFirst() else { return nil }
         if self.lanes[0].entries.isEmpty { self.lanes.removeFirst() }
         self.count -= 1
-        return entry.waiter
+        return entry.element
     }
 
-    /// Takes one out of the line.
-    /// - Returns: who it was, and whether it wanted a connection of its own; `nil` if it does not wait.
+    /// - Returns: the removed element, and whether it needs a new connection; `nil` if it is not in the queue.
     @discardableResult
-    package mutating func remove(_ number: UInt64) -> (waiter: Waiter, needsFresh: Bool)? {
+    package mutating func remove(_ number: UInt64) -> (element: Element, needsFresh: Bool)? {
         for lane in self.lanes.indices {
             guard let index = self.lanes[lane].entries.firstIndex(where: { $0.number == number }) else { continue }
             let entry = self.lanes[lane].entries.remove(at: index)
             if self.lanes[lane].entries.isEmpty { self.lanes.remove(at: lane) }
             self.count -= 1
-            return (entry.waiter, entry.needsFresh)
+            return (entry.element, entry.needsFresh)
         }
         return nil
     }
 
-    /// Everybody, in order; nobody waits any more.
-    package mutating func removeAll() -> [Waiter] {
+    /// Removes all elements and returns them in order.
+    package mutating func removeAll() -> [Element] {
         defer { self = WaitQueue() }
-        return self.lanes.flatMap { $0.entries.map(\.waiter) }
+        return self.lanes.flatMap { $0.entries.map(\.element) }
     }
 }
 
-/// Names one who waits for a connection.
+/// Identifies an exchange in the wait queue of a host.
 struct Waiter: Hashable {
     let key: PoolKey
     let number: UInt64

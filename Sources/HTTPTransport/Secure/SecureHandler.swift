@@ -2,45 +2,48 @@ import NIOCore
 import StreamTransport
 import TLSEngine
 
-/// TLS in a channel's pipeline, in either role: records below, plaintext above.
+/// TLS in a channel's pipeline, in either role.
 ///
-/// Above it tells, in this order: the `TLSMetadata` as a user event when the handshake is over; plaintext, at most one
-/// buffer for each read below; `ChannelEvent.inputClosed` when the peer said close_notify. What goes wrong is an error:
-/// a `TLSFailure`, or `TransportFailure.truncated` when the transport ended without close_notify. It reads by itself
-/// until the handshake is over, so that it works with automatic reading off.
+/// It fires, in this order: `TLSMetadata` as a user event after the handshake; plaintext, at most one buffer for each read
+/// below; `ChannelEvent.inputClosed` on the peer's close_notify. Errors are a `TLSFailure`, or `TransportFailure.truncated`
+/// if the transport ended without close_notify. During the handshake it reads by itself, so it works without `autoRead`.
 package final class SecureHandler: ChannelDuplexHandler {
     package typealias InboundIn = ByteBuffer
     package typealias InboundOut = ByteBuffer
     package typealias OutboundIn = IOData
     package typealias OutboundOut = ByteBuffer
 
-    enum Phase {
+    private enum Phase {
         case handshaking
-        /// The handshake waits for an answer of ours, and nothing is read meanwhile.
+        /// The handshake waits for a callback; nothing is read meanwhile.
         case awaitingDecision
         case open
         case ended
     }
 
-    /// Room beside the length of what was received: OpenSSL may hold the greater part of one more record.
-    static let recordRoom = 17 << 10
+    /// Extra plaintext space: OpenSSL may hold most of one more record.
+    private static let recordRoom = 17 << 10
+    /// Pieces of at least this size are encrypted in place; smaller ones are joined first, so that a head and a short body
+    /// share one record.
+    private static let plaintextBufferLimit = 16 << 10
 
-    let connection: SecureConnection
-    let callbacks: TLSCallbacks
-    var context: ChannelHandlerContext?
-    var phase = Phase.handshaking
-    var inputEnded = false
-    /// A read that the pipeline above asked for during the handshake.
-    var isReadPending = false
-    /// Written, but not encrypted yet; and who wants to know that it has left.
-    var pendingPlaintext: [ByteBuffer] = []
-    var pendingPromise: EventLoopPromise<Void>?
-    var isFlushPending = false
-    /// Told when the clock of the handshake stops (an answer of ours is awaited) and goes on.
+    private let connection: SecureConnection
+    private let callbacks: TLSCallbacks
+    private var context: ChannelHandlerContext?
+    private var phase = Phase.handshaking
+    private var inputEnded = false
+    /// A handler above called `read` during the handshake.
+    private var isReadPending = false
+    /// Written but not encrypted yet.
+    private var pendingPlaintext: [ByteBuffer] = []
+    private var pendingPromise: EventLoopPromise<Void>?
+    private var isFlushPending = false
+    /// Called with `true` when the handshake begins to wait for a callback, and with `false` when it continues. The
+    /// handshake timeout does not run in between.
     package var decisionPendingChanged: ((Bool) -> Void)?
 
     /// - Parameters:
-    ///   - serverName: client: the name to ask for and to verify.
+    ///   - serverName: client: the name for SNI and verification.
     ///   - records: may be shared by the handlers of one event loop, so that an idle connection owns no buffer.
     /// - Throws: what `SecureConnection` throws.
     package init(
@@ -91,7 +94,6 @@ package final class SecureHandler: ChannelDuplexHandler {
         }
     }
 
-    /// Everything that `ciphertext` holds.
     private func decrypt(_ ciphertext: ByteBuffer, _ context: ChannelHandlerContext) {
         guard self.phase != .ended else { return }
         var plain = ByteBuffer(repeating: 0, count: ciphertext.readableBytes + Self.recordRoom)
@@ -149,8 +151,8 @@ package final class SecureHandler: ChannelDuplexHandler {
         self.isReadPending = false
     }
 
-    /// Ends the connection, after the alert if there is one.
-    func fail(_ failure: TLSFailure, _ context: ChannelHandlerContext) {
+    /// Sends the alert if there is one, and closes.
+    private func fail(_ failure: TLSFailure, _ context: ChannelHandlerContext) {
         guard self.phase != .ended else { return }
         self.phase = .ended
         self.sendRecords(context, promise: nil)
@@ -174,7 +176,7 @@ package final class SecureHandler: ChannelDuplexHandler {
         context.fireChannelInactive()
     }
 
-    // MARK: Questions
+    // MARK: Callbacks
 
     private func requestDecision(_ request: VerificationRequest, _ context: ChannelHandlerContext) {
         guard let verify = self.callbacks.verify else { return self.connection.resolveVerification(.reject) }
@@ -208,16 +210,12 @@ package final class SecureHandler: ChannelDuplexHandler {
         self.phase = awaitingDecision ? .awaitingDecision : .handshaking
         self.decisionPendingChanged?(awaitingDecision)
     }
-}
 
-extension SecureHandler {
-    /// Pieces from this size on are encrypted where they are; smaller ones are put together first, so that a head and a
-    /// short body leave in one record.
-    private static var plaintextBufferLimit: Int { 16 << 10 }
+    // MARK: Sending
 
     package func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         guard self.phase != .ended, case .byteBuffer(let bytes) = self.unwrapOutboundIn(data) else {
-            // A file's region cannot be encrypted without reading it: that is its owner's work.
+            // A file region would have to be read first, which is the caller's task.
             promise?.fail(self.phase == .ended ? ChannelError.ioOnClosedChannel : ChannelError.operationUnsupported)
             return
         }
@@ -247,7 +245,7 @@ extension SecureHandler {
     }
 
     private func encryptPending() throws(TLSFailure) {
-        // Nothing may be written behind a close_notify, not even nothing.
+        // After close_notify even an empty write fails.
         guard !self.pendingPlaintext.isEmpty else { return }
         var pieces: [ByteBuffer] = []
         swap(&pieces, &self.pendingPlaintext)
@@ -268,8 +266,8 @@ extension SecureHandler {
         try self.connection.write(batch.readableBytesSpan)
     }
 
-    /// Takes what the engine wants sent. It is taken at once, because the buffer belongs to all handlers of the loop.
-    func sendRecords(_ context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
+    /// Copies the pending records out of the engine's buffer, which all handlers of the loop share.
+    private func sendRecords(_ context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
         guard self.connection.pendingCiphertext > 0 else {
             promise?.succeed(())
             return
@@ -279,15 +277,15 @@ extension SecureHandler {
         context.writeAndFlush(self.wrapOutboundOut(records), promise: promise)
     }
 
-    func dropPending(_ error: any Error) {
+    private func dropPending(_ error: any Error) {
         self.pendingPlaintext = []
         let promise = self.pendingPromise
         self.pendingPromise = nil
         promise?.fail(error)
     }
 
-    /// Says close_notify first, behind everything written. Of `.output` that is all: the transport below stays whole,
-    /// since TLS itself may still have to answer the peer.
+    /// Sends close_notify after everything written. `.output` does only this: the transport's output stays open, because
+    /// TLS itself may still have to answer the peer.
     package func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         if case .open = self.phase, mode != .input {
             self.flush(context: context)
@@ -305,14 +303,14 @@ extension SecureHandler {
     }
 }
 
-/// Who is asked in the middle of a handshake. Both may answer at any time, from any thread, once.
+/// Callbacks of a handshake. Both may answer at any time, from any thread, once.
 package struct TLSCallbacks {
     package typealias Verify = (VerificationRequest, @escaping @Sendable (VerificationDecision) -> Void) -> Void
     package typealias ChooseIdentity = ([[UInt8]], @escaping @Sendable (TLSIdentity?) -> Void) -> Void
 
-    /// Asked if the context's configuration says `delegatesVerification`; `nil` rejects.
+    /// Called if the context's configuration says `delegatesVerification`; `nil` rejects.
     package var verify: Verify?
-    /// Client: asked if the configuration says `delegatesClientCertificate`; `nil` shows none.
+    /// Client: called if the configuration says `delegatesClientCertificate`; `nil` sends no certificate.
     package var chooseIdentity: ChooseIdentity?
 
     package init(verify: Verify? = nil, chooseIdentity: ChooseIdentity? = nil) {

@@ -1,10 +1,10 @@
 import NIOCore
 import StreamTransport
 
-/// A server's handler below its HTTP codec, above TLS: passes everything on until somebody takes the connection, whose
-/// bytes then go past HTTP. What HTTP still writes then goes nowhere.
+/// A server's handler below its HTTP codec and above TLS. It forwards everything until a consumer takes the connection
+/// over; from then on bytes bypass HTTP, and what HTTP still writes is discarded.
 ///
-/// It also knows when the client is gone, which HTTP does not tell a request that takes long.
+/// It also reports when the client has disconnected, which the HTTP codec does not report to a long-running request.
 package final class UpgradableWire: ChannelDuplexHandler, RemovableChannelHandler, RawWire {
     package typealias InboundIn = ByteBuffer
     package typealias InboundOut = ByteBuffer
@@ -77,7 +77,7 @@ package final class UpgradableWire: ChannelDuplexHandler, RemovableChannelHandle
 
     // MARK: Sent
 
-    /// Who has the raw bytes asks the context for them, below this handler.
+    /// A raw consumer reads from the context below this handler instead.
     package func read(context: ChannelHandlerContext) {
         if !self.isRaw { context.read() }
     }
@@ -88,13 +88,11 @@ package final class UpgradableWire: ChannelDuplexHandler, RemovableChannelHandle
     }
 
     package func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
-        // HTTP is done with its side when its response is; the connection is not.
+        // HTTP closes its output after its response; the raw connection stays open.
         if self.isRaw, mode == .output { promise?.succeed() } else { context.close(mode: mode, promise: promise) }
     }
-}
 
-extension UpgradableWire {
-    /// The handler as it is passed about between threads.
+    /// A reference to the handler that may be passed between threads.
     package struct Reference: @unchecked Sendable {
         let wire: UpgradableWire
 
@@ -104,24 +102,21 @@ extension UpgradableWire {
 
         package var clientGone: EventLoopFuture<Void> { self.wire.clientGone }
 
-        /// Makes the connection a transport of `loop`, paused; HTTP is over on it. Once, on that loop's thread.
+        /// Makes the connection a paused transport of `loop`; HTTP is over on it. Once, on that loop's thread.
         package func transport(of channel: any Channel, on loop: Loop) -> any Transport {
             var metadata = ConnectionMetadata()
             metadata.localAddress = channel.localAddress.flatMap { StreamTransport.SocketAddress($0) }
             metadata.peerAddress = channel.remoteAddress.flatMap { StreamTransport.SocketAddress($0) }
-            let flow = UpgradedFlow(channel, wire: self.wire)
-            let transport = UpgradedTransport(flow, on: loop, metadata: metadata)
-            flow.begin(transport)
-            return transport
+            return UpgradedTransport.start(channel, wire: self.wire, on: loop, metadata: metadata)
         }
     }
 }
 
-/// A handler below a connection's HTTP codec that can give the bytes to somebody else, past the codec. On its event loop.
+/// A handler below a connection's HTTP codec that can redirect the bytes past the codec. On its event loop.
 protocol RawWire: AnyObject {
     var context: ChannelHandlerContext? { get }
-    /// From now on `taker` has the bytes.
-    /// - Returns: those that came before.
+    /// Delivers received bytes to `consumer` from now on.
+    /// - Returns: the bytes received before.
     func becomeRaw(_ consumer: any RawBytesConsumer) -> ByteBuffer
 }
 

@@ -2,9 +2,10 @@ import ByteKernels
 import NIOCore
 import StreamTransport
 
-/// An upgraded HTTP connection as a transport: its socket and its TLS stay on NIO's loop, its consumer is on ours.
+/// An upgraded HTTP connection as a transport: its socket and its TLS stay on NIO's event loop, its consumer runs on a
+/// `Loop`.
 ///
-/// Each direction costs a task on the other loop for each turn, not for each write.
+/// Crossing between the loops costs one task for each turn and direction, not one for each write.
 final class UpgradedTransport: @unchecked Sendable {
     let loop: Loop
     var consumer: (any TransportConsumer)?
@@ -15,7 +16,7 @@ final class UpgradedTransport: @unchecked Sendable {
 
     private let flow: UpgradedFlow
     private var paused = true
-    /// A read is under way, or what it gave is on its way here.
+    /// A read was requested and its bytes have not arrived here.
     private var isReading = false
     private var unconsumed: [UInt8] = []
     private var inputEnded = false
@@ -27,17 +28,26 @@ final class UpgradedTransport: @unchecked Sendable {
     private var mustReportProgress = false
     private var isResuming = false
     private var isTurnEndScheduled = false
-    /// The consumer has had its share of the turn, and is offered the rest in the next one.
+    /// The turn's budget is spent, and the rest of the input is delivered in the next turn.
     private var isNextTurnScheduled = false
-    /// To be told when that is done.
+    /// Reported after the remaining input.
     private var deferredEnd: TransportEnd?
     private var isEnded = false
-    /// The connection is gone because both directions had finished; its consumer is still to take what came, and to say
-    /// that it is done.
+    /// Both directions have finished and the connection is gone, but the consumer has not taken all input or not closed.
     private var isFinished = false
     private var isClosing = false
 
-    init(_ flow: UpgradedFlow, on loop: Loop, metadata: ConnectionMetadata) {
+    /// Takes the bytes of `channel` over from HTTP. Once, on the thread of `loop`.
+    static func start(
+        _ channel: any Channel, wire: any RawWire, on loop: Loop, metadata: ConnectionMetadata
+    ) -> UpgradedTransport {
+        let flow = UpgradedFlow(channel, wire: wire)
+        let transport = UpgradedTransport(flow, on: loop, metadata: metadata)
+        flow.begin(transport)
+        return transport
+    }
+
+    private init(_ flow: UpgradedFlow, on loop: Loop, metadata: ConnectionMetadata) {
         self.flow = flow
         self.loop = loop
         self.localAddress = metadata.localAddress
@@ -50,28 +60,28 @@ final class UpgradedTransport: @unchecked Sendable {
         self.loop.atTurnEnd(self)
     }
 
-    // MARK: From the flow
+    // MARK: From the channel
 
-    func bytesArrived(_ bytes: [UInt8]) {
+    fileprivate func bytesArrived(_ bytes: [UInt8]) {
         self.isReading = false
         self.unconsumed += bytes
         self.deliverInput()
     }
 
-    func peerFinished() {
+    fileprivate func peerFinished() {
         self.isReading = false
         self.inputEnded = true
         self.deliverInput()
     }
 
-    func didWrite(_ count: Int) {
+    fileprivate func didWrite(_ count: Int) {
         self.completedBytes += UInt64(count)
         guard !self.isEnded, self.mustReportProgress || self.completedBytes < self.acceptedBytes else { return }
         if self.completedBytes == self.acceptedBytes { self.mustReportProgress = false }
         self.consumer?.outputProgressed()
     }
 
-    func ended(_ end: TransportEnd) {
+    fileprivate func ended(_ end: TransportEnd) {
         guard !self.isEnded else { return }
         if case .closed = end, self.outputClosed, !self.isClosing {
             self.isFinished = true
@@ -189,7 +199,7 @@ extension UpgradedTransport: Transport {
     var writtenBytes: UInt64 { self.acceptedBytes }
     var sentBytes: UInt64 { self.completedBytes }
 
-    /// What the connection below took: it takes more only as the peer reads.
+    /// Acknowledged bytes are those that the channel took: it takes more only as the peer reads.
     var delivery: OutputDelivery? {
         OutputDelivery(
             written: Int64(truncatingIfNeeded: self.acceptedBytes),
@@ -220,7 +230,7 @@ extension UpgradedTransport: Transport {
         self.flow.shutdownOutput()
     }
 
-    /// What comes is left unread: NIO's loop cannot refuse it.
+    /// Stops reading: a NIO channel cannot shut down its input alone.
     func shutdownInput() {
         self.paused = true
     }
@@ -235,8 +245,8 @@ extension UpgradedTransport: Transport {
         self.flow.close(linger: linger)
     }
 
-    /// Ends at once. The kernel resets if bytes were left unread; otherwise the peer sees a cut without close_notify,
-    /// or without TLS a plain end.
+    /// Closes immediately. The kernel sends RST if unread bytes remain; otherwise the peer sees FIN, with TLS a truncation
+    /// without close_notify.
     func reset() {
         guard !self.isEnded else { return }
         self.writeBuffer = []
@@ -246,18 +256,18 @@ extension UpgradedTransport: Transport {
         self.flow.abandon()
     }
 
-    /// Never: the descriptor belongs to NIO's loop.
+    /// Always `nil`: the descriptor belongs to NIO's event loop.
     func surrender() -> DetachedSocket? {
         nil
     }
 }
 
-/// The side of an upgraded connection that lives on NIO's loop. Every call of the transport goes over in a task of its
-/// own, and every answer comes back in one.
-final class UpgradedFlow: @unchecked Sendable {
+/// The half of an upgraded connection on NIO's event loop. Each call from the transport, and each notification to it, is a
+/// task on the other loop.
+private final class UpgradedFlow: @unchecked Sendable {
     private let channel: any Channel
     private let wire: any RawWire
-    /// Broken when the connection has ended.
+    /// Strong reference, released when the connection has ended.
     private var transport: UpgradedTransport?
     private var received: [UInt8] = []
     private var end = TransportEnd.closed
@@ -284,7 +294,7 @@ final class UpgradedFlow: @unchecked Sendable {
         self.onChannel {
             self.transport = transport
             let early = self.wire.becomeRaw(self)
-            // What the peer's FIN leaves is one direction.
+            // The peer's FIN closes one direction only.
             self.channel.setOption(.allowRemoteHalfClosure, value: true).whenComplete { _ in }
             if early.readableBytes > 0 {
                 self.rawBytesReceived(early)
@@ -312,7 +322,7 @@ final class UpgradedFlow: @unchecked Sendable {
         self.onChannel { self.wire.context?.close(mode: .output, promise: nil) }
     }
 
-    /// Finishes sending, throws away what still comes, and closes when the peer has finished too or `linger` is over.
+    /// Closes the output, discards further input, and closes when the peer has finished too or `linger` has passed.
     func close(linger: Duration) {
         self.onChannel {
             self.discardsInput = true
@@ -346,10 +356,8 @@ extension UpgradedFlow: RawBytesConsumer {
     }
 
     func rawReadCompleted() {
-        if self.discardsInput {
-            self.wire.context?.read()
-        } else if self.received.isEmpty {
-            // A read that held no plaintext.
+        // A read of TLS records may give no plaintext.
+        if self.discardsInput || self.received.isEmpty {
             self.wire.context?.read()
         } else {
             self.forwardReceived()
@@ -376,14 +384,13 @@ extension UpgradedFlow: RawBytesConsumer {
     }
 }
 
-/// A connection that left HTTP by a 101 response. Nothing is read from it until it becomes a transport; who has it must
-/// close it.
+/// A connection after a 101 response. Nothing is read from it until it becomes a transport; its owner must close it.
 package final class UpgradedConnection: @unchecked Sendable {
     package let metadata: ConnectionMetadata
     private let channel: any Channel
     private let wire: WireHandler
 
-    /// - Returns: `nil` if the connection is gone already.
+    /// - Returns: `nil` if the connection has ended.
     init?(_ connection: ClientConnection) {
         guard let channel = connection.context?.channel else { return nil }
         self.metadata = connection.metadata
@@ -391,16 +398,13 @@ package final class UpgradedConnection: @unchecked Sendable {
         self.wire = connection.wire
     }
 
-    /// Makes the connection a transport of `loop`, for whom the server's first bytes wait, paused. Once, on that loop's
-    /// thread.
+    /// Makes the connection a paused transport of `loop`; bytes that followed the 101 are its first input. Once, on that
+    /// loop's thread.
     package func transport(on loop: Loop) -> any Transport {
-        let flow = UpgradedFlow(self.channel, wire: self.wire)
-        let transport = UpgradedTransport(flow, on: loop, metadata: self.metadata)
-        flow.begin(transport)
-        return transport
+        UpgradedTransport.start(self.channel, wire: self.wire, on: loop, metadata: self.metadata)
     }
 
-    /// Ends the connection. Nothing happens once it is a transport's.
+    /// Closes the connection. Does nothing once it is a transport.
     package func close() {
         self.channel.eventLoop.execute {
             if !self.wire.isRaw { self.channel.close(promise: nil) }

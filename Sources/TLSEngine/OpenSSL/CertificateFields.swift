@@ -72,9 +72,7 @@ enum CertificateFields {
     }
 
     /// Runs one of OpenSSL's i2d functions, which allocate when their target is nil.
-    private static func encode(
-        _ i2d: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
-    ) -> [UInt8] {
+    private static func encode(_ i2d: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32) -> [UInt8] {
         var encoded: UnsafeMutablePointer<UInt8>?
         let count = unsafe i2d(&encoded)
         guard count > 0, let start = unsafe encoded else { return [] }
@@ -109,65 +107,44 @@ private func appendName(_ context: UnsafeMutableRawPointer?, _ bytes: UnsafePoin
     unsafe names?.pointee.append(String(decoding: text, as: UTF8.self))
 }
 
-// MARK: - Verification without a connection
+/// The SHA-256 digest of a certificate's SubjectPublicKeyInfo (RFC 7469 §2.4).
+public struct PublicKeyPin: Sendable, Hashable, CustomStringConvertible {
+    /// 32 bytes.
+    public let digest: [UInt8]
 
-extension VerificationRequest {
-    /// Verifies the chain with other roots than the connection's: path, validity today, server usage and the reference
-    /// name. Pins and revocation lists are not checked.
-    ///
-    /// May be called at any time, from any thread.
-    /// - Throws: `.unreadableCredentials` for roots that cannot be read, for missing system roots, and for an invalid
-    ///   certificate in the chain; `.configuration` for a malformed name.
-    public func evaluate(against trust: TrustAnchors) throws(TLSFailure) -> VerificationResult {
-        var configuration = TLSConfiguration.client()
-        configuration.trust = trust
-        configuration.checksServerName = self.serverName != nil
-        let name = try ReferenceIdentity.validated(self.serverName, in: configuration)
-        let store = try TrustStore(configuration)
-        ErrorQueue.clear()
-        guard let context = unsafe X509_STORE_CTX_new() else { throw ErrorQueue.failure(.engine, "no memory") }
-        defer { unsafe X509_STORE_CTX_free(context) }
-        guard let chain = unsafe sluice_x509_stack() else { throw ErrorQueue.failure(.engine, "no memory") }
-        defer { unsafe sluice_x509_stack_free(chain) }
-        unsafe try self.fill(chain)
-        guard unsafe X509_STORE_CTX_init(context, store.handle, sluice_x509_at(chain, 0), chain) == 1,
-            unsafe X509_STORE_CTX_set_default(context, "ssl_server") == 1
-        else { throw ErrorQueue.failure(.engine, "the verification cannot be initialized") }
-        let parameters = unsafe X509_STORE_CTX_get0_param(context)
-        unsafe X509_VERIFY_PARAM_set_auth_level(parameters, Int32(configuration.securityLevel))
-        // A configured root is trusted even if it is not self-signed.
-        if !trust.extra.isEmpty { unsafe X509_VERIFY_PARAM_set_flags(parameters, UInt(X509_V_FLAG_PARTIAL_CHAIN)) }
-        unsafe try name?.require(in: parameters)
-        let isValid = unsafe X509_verify_cert(context) == 1
-        defer { ErrorQueue.clear() }
-        return unsafe isValid ? .valid : VerificationResult(failureOf: context)
+    /// - Returns: `nil` unless there are exactly 32 bytes.
+    public init?(digest: [UInt8]) {
+        guard digest.count == 32 else { return nil }
+        self.digest = digest
     }
 
-    private func fill(_ chain: OpaquePointer) throws(TLSFailure) {
-        for der in self.peerChain {
-            guard let certificate = unsafe CertificateFields.parse(der) else {
-                throw ErrorQueue.failure(.unreadableCredentials, "the chain contains an invalid certificate")
-            }
-            guard unsafe sluice_x509_push(chain, certificate) != 0 else {
-                unsafe X509_free(certificate)
-                throw ErrorQueue.failure(.engine, "no memory")
-            }
-        }
-        guard !self.peerChain.isEmpty else {
-            throw TLSFailure(.unreadableCredentials, reasons: ["the chain contains no certificate"])
-        }
+    /// Parses base64, optionally with the prefix `sha256/` or in the form `pin-sha256="…"`.
+    /// - Returns: `nil` unless the base64 has 44 characters and stands for 32 bytes.
+    public init?(_ text: String) {
+        var body = Substring(text)
+        for prefix in ["pin-sha256=", "sha256/"] where body.hasPrefix(prefix) { body = body.dropFirst(prefix.count) }
+        if body.hasPrefix("\""), body.hasSuffix("\""), body.count > 1 { body = body.dropFirst().dropLast() }
+        guard let digest = Self.decode(Array(body.utf8)) else { return nil }
+        self.digest = digest
     }
-}
 
-extension VerificationResult {
-    static let valid = VerificationResult(code: X509_V_OK, text: "ok", depth: 0)
+    /// `sha256/` followed by the digest in base64.
+    public var description: String {
+        "sha256/\(String(decoding: Self.encode(self.digest), as: UTF8.self))"
+    }
 
-    /// The error of a failed verification. One that could not run has failed, whatever the code says.
-    init(failureOf context: OpaquePointer) {
-        let found = unsafe X509_STORE_CTX_get_error(context)
-        let code = found == X509_V_OK ? X509_V_ERR_UNSPECIFIED : found
-        self.init(
-            code: code, text: unsafe String(cString: X509_verify_cert_error_string(Int(code))),
-            depth: Int(unsafe X509_STORE_CTX_get_error_depth(context)))
+    private static func decode(_ text: [UInt8]) -> [UInt8]? {
+        var bytes = [UInt8](repeating: 0, count: 33)
+        guard text.count == 44, unsafe EVP_DecodeBlock(&bytes, text, 44) == 33 else { return nil }
+        let digest = Array(bytes.prefix(32))
+        // Every pin has exactly one spelling.
+        return self.encode(digest) == text ? digest : nil
+    }
+
+    private static func encode(_ digest: [UInt8]) -> [UInt8] {
+        // OpenSSL appends a NUL.
+        var text = [UInt8](repeating: 0, count: 45)
+        let count = unsafe EVP_EncodeBlock(&text, digest, Int32(digest.count))
+        return Array(text.prefix(Int(count)))
     }
 }

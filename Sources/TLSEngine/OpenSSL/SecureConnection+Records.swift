@@ -1,8 +1,8 @@
 import COpenSSL
 
-// MARK: - Reading and writing
-
 extension SecureConnection {
+    // MARK: Reading and writing
+
     /// Processes `input` up to the next event.
     /// - Returns: the event, and the number of bytes of `input` not consumed.
     func process(_ input: UnsafeRawBufferPointer, _ plaintext: inout MutableRawSpan) -> (SecureEvent?, left: Int) {
@@ -131,7 +131,7 @@ extension SecureConnection {
         }
         var reasons = errors.isEmpty ? [what] : errors
         switch cause {
-        case .verification(let verdict): reasons.append(verdict.description)
+        case .verification(let result): reasons.append(result.description)
         case .pinMismatch: reasons.append("the chain holds none of the pinned keys")
         case .rejected: reasons = ["the peer's certificate was rejected by the application"]
         default: break
@@ -146,11 +146,9 @@ extension SecureConnection {
         self.queuedPlaintext = []
         self.deferredInput = []
     }
-}
 
-// MARK: - Compact record layer
+    // MARK: Compact record layer
 
-extension SecureConnection {
     /// Whether `CompactRecordLayer` replaces OpenSSL after a TLS 1.3 handshake.
     static func usesCompactRecords(_ configuration: TLSConfiguration) -> Bool {
         configuration.recordLayer == .compact && configuration.role == .server && configuration.maximumVersion == .tls13

@@ -244,7 +244,7 @@ public final class SecureConnection {
     /// OpenSSL can suspend a client's verification but not a server's. A server therefore continues provisionally while
     /// OpenSSL receives no further input: until the decision the handshake cannot proceed past the next record, no
     /// application data passes in either direction, and no ticket is issued.
-    var delegatesClientVerification: Bool {
+    private var delegatesClientVerification: Bool {
         let configuration = self.snapshot.configuration
         return configuration.role == .server && configuration.delegatesVerification
             && configuration.peerVerification != .none

@@ -24,9 +24,7 @@ public final class TLSIdentity: @unchecked Sendable {
     }
 
     /// Reads certificate and key from files, which may be the same; failures name the file.
-    public convenience init(
-        certificateFile: String, keyFile: String, password: String? = nil
-    ) throws(TLSFailure) {
+    public convenience init(certificateFile: String, keyFile: String, password: String? = nil) throws(TLSFailure) {
         try self.init(CredentialReader(file: certificateFile), CredentialReader(file: keyFile), password: password)
     }
 

@@ -1,13 +1,12 @@
 import Foundation
 import StreamTransport
 
-/// Reads a file that is as long as it was in the beginning: what is added to it later is not sent, and when it becomes
-/// shorter that is a failure. A file that is removed meanwhile is still whole for who has it open.
-final class FileReader: ChunkReader, @unchecked Sendable {
+/// Reads a file with the length it has when it is opened: appended bytes are not sent, and truncation is a failure. A file
+/// that is removed while open remains readable.
+final class FileReader: BodyReader, @unchecked Sendable {
     let chunkSize = 256 << 10
     let isRepeatable = true
     let length: Int64
-    /// Confined to the queue.
     private let descriptor: Int32
 
     init(_ url: URL) throws(FileBodyFailure) {
@@ -17,14 +16,14 @@ final class FileReader: ChunkReader, @unchecked Sendable {
             _ = Foundation.close(descriptor)
             throw FileBodyFailure(errorNumber: EMFILE)
         }
-        var facts = stat()
-        guard fstat(descriptor, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG else {
-            let isFolder = facts.st_mode & S_IFMT == S_IFDIR
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            let isFolder = status.st_mode & S_IFMT == S_IFDIR
             _ = Foundation.close(descriptor)
             throw isFolder ? .isDirectory : .notAFile
         }
         self.descriptor = descriptor
-        self.length = Int64(facts.st_size)
+        self.length = Int64(status.st_size)
         _ = posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL)
     }
 
@@ -45,15 +44,15 @@ final class FileReader: ChunkReader, @unchecked Sendable {
     }
 }
 
-/// Where a body comes from that takes time to read. Used on the queue of the body alone, but for `isRepeatable`.
-protocol ChunkReader: AnyObject, Sendable {
-    /// Largest piece that it is asked for, in bytes.
+/// A blocking source of a body. Used on the queue of its `ReadAheadBody`, except `isRepeatable`.
+protocol BodyReader: AnyObject, Sendable {
+    /// Largest read, in bytes.
     var chunkSize: Int { get }
-    /// Whether it may be asked for what is behind it.
+    /// Whether earlier offsets can be read again.
     var isRepeatable: Bool { get }
 
-    /// Reads the bytes from `offset` on into the front of `chunk`, waiting for them if need be.
-    /// - Returns: how many; 0 at the end.
+    /// Reads bytes from `offset` into the front of `chunk`. May block.
+    /// - Returns: the number of bytes; 0 at the end.
     func read(into chunk: inout [UInt8], at offset: Int64) throws -> Int
 
     /// Called once, last.
@@ -61,15 +60,15 @@ protocol ChunkReader: AnyObject, Sendable {
 }
 
 /// Why a file cannot be sent.
-package enum FileBodyFailure: Error, Equatable, Sendable {
+package enum FileBodyFailure: Error, Equatable, Sendable, CustomStringConvertible {
     case notFound
     case isDirectory
     /// A pipe, a device, a socket.
     case notAFile
     case noPermission
-    /// Somebody cut it off while it was sent.
+    /// The file was truncated while it was sent.
     case becameShorter(missing: Int64)
-    /// Another error number of the system.
+    /// Another `errno`.
     case system(Int32)
 
     init(errorNumber: Int32) {
@@ -90,7 +89,7 @@ package enum FileBodyFailure: Error, Equatable, Sendable {
         }
     }
 
-    /// What the system said, for `NSUnderlyingErrorKey`.
+    /// The system's error, for `NSUnderlyingErrorKey`.
     package var underlying: NSError? {
         switch self {
         case .notFound: Self.posix(ENOENT)
@@ -104,17 +103,15 @@ package enum FileBodyFailure: Error, Equatable, Sendable {
     private static func posix(_ number: Int32) -> NSError {
         NSError(domain: NSPOSIXErrorDomain, code: Int(number))
     }
-}
 
-extension FileBodyFailure: CustomStringConvertible {
     package var description: String {
         switch self {
-        case .notFound: "the file to be sent is not there"
-        case .isDirectory: "what is to be sent is a directory"
-        case .notAFile: "what is to be sent is not a regular file"
-        case .noPermission: "the file to be sent may not be read"
-        case .becameShorter(let missing): "the file became shorter while it was sent: \(missing) bytes are missing"
-        case .system(let number): "the file to be sent cannot be read: \(SystemError(number))"
+        case .notFound: "the file to upload does not exist"
+        case .isDirectory: "the file to upload is a directory"
+        case .notAFile: "the file to upload is not a regular file"
+        case .noPermission: "no permission to read the file to upload"
+        case .becameShorter(let missing): "the file was truncated during the upload: \(missing) bytes are missing"
+        case .system(let number): "the file to upload cannot be read: \(SystemError(number))"
         }
     }
 }

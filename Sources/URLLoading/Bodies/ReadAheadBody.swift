@@ -4,7 +4,7 @@ import Foundation
 import HTTPTransport
 import Synchronization
 
-/// A body that is read on a queue of its own, never more than two pieces ahead of the exchange that pulls it.
+/// A body that is read on a queue of its own, at most two pieces ahead of the exchange that pulls it.
 package final class ReadAheadBody: UploadBody, @unchecked Sendable {
     private struct Chunk {
         var bytes: [UInt8] = []
@@ -23,28 +23,40 @@ package final class ReadAheadBody: UploadBody, @unchecked Sendable {
         var source = Source.open
         /// Of the next piece to be read.
         var offset: Int64 = 0
-        /// A job is on the queue, or will be there at once.
+        /// A job is queued or about to be.
         var isReading = false
         /// `read` answered `.later`.
-        var isAwaited = false
+        var isConsumerWaiting = false
         var isClosed = false
-        /// How often it began: what was read for an earlier time is dropped.
-        var beginning = 0
-        var wake: (@Sendable () -> Void)?
+        /// Incremented by `rewind`; a read that belongs to an earlier generation is dropped.
+        var generation = 0
+        var availabilityHandler: (@Sendable () -> Void)?
         var bytesGiven: Int64 = 0
     }
 
     private static let chunksAhead = 2
 
     private let queue = DispatchQueue(label: "URLLoading.body")
-    private let reader: any ChunkReader
+    private let reader: any BodyReader
     private let state = Mutex(State())
-    /// What is being given. Belongs to whoever reads, which is the exchange's event loop.
+    /// The piece being consumed. Confined to the exchange's event loop.
     private var current = Chunk()
     private var position = 0
 
-    init(_ reader: any ChunkReader) {
+    init(_ reader: any BodyReader) {
         self.reader = reader
+    }
+
+    /// The body of a stream. It has no length and cannot be rewound.
+    package convenience init(_ stream: sending InputStream) {
+        self.init(StreamReader(stream))
+    }
+
+    /// The content of the file at `url`, with its current length.
+    /// - Returns: the body and its length in bytes.
+    package static func file(_ url: URL) throws(FileBodyFailure) -> (body: ReadAheadBody, length: Int64) {
+        let reader = try FileReader(url)
+        return (ReadAheadBody(reader), reader.length)
     }
 
     deinit {
@@ -58,37 +70,38 @@ package final class ReadAheadBody: UploadBody, @unchecked Sendable {
     }
 
     package func whenAvailable(_ work: @escaping @Sendable () -> Void) {
-        self.state.withLock { $0.wake = work }
+        self.state.withLock { $0.availabilityHandler = work }
     }
 
     package func close() {
         let isFirst = self.state.withLock { state in
             defer { state.isClosed = true }
-            state.wake = nil
+            state.availabilityHandler = nil
             return !state.isClosed
         }
-        // Behind a read that may be under way, however long it takes.
+        // After a read that may be in progress.
         if isFirst { self.queue.async { [reader] in reader.close() } }
     }
 
     // MARK: On the exchange's event loop
 
-    package func read(into room: inout MutableRawSpan) -> BodyRead {
-        if self.position == self.current.count, let answer = self.takeNext() { return answer }
-        let count = min(room.byteCount, self.current.count - self.position)
+    package func read(into buffer: inout MutableRawSpan) -> BodyRead {
+        if self.position == self.current.count, let answer = self.advance() { return answer }
+        let count = min(buffer.byteCount, self.current.count - self.position)
         let bytes = self.current.bytes
-        room.copy(bytes.span.bytes.extracting(self.position..<(self.position + count)), at: 0)
+        buffer.copy(bytes.span.bytes.extracting(self.position..<(self.position + count)), at: 0)
         self.position += count
         self.state.withLock { $0.bytesGiven += Int64(count) }
         return .bytes(count)
     }
 
-    /// - Returns: what is to be answered where there is no next piece; `nil` where there is.
-    private func takeNext() -> BodyRead? {
+    /// Makes the next piece current.
+    /// - Returns: `nil` if there is one, otherwise the answer of `read`.
+    private func advance() -> BodyRead? {
         let empty = self.current.bytes
         self.current = Chunk()
         self.position = 0
-        let (chunk, answer, reads) = self.state.withLock { state -> (Chunk?, BodyRead, Bool) in
+        let (chunk, answer, mustRead) = self.state.withLock { state -> (Chunk?, BodyRead, Bool) in
             if !empty.isEmpty { state.spare.append(empty) }
             if state.isClosed { return (nil, .failed, false) }
             let chunk = state.ready.isEmpty ? nil : state.ready.removeFirst()
@@ -97,12 +110,12 @@ package final class ReadAheadBody: UploadBody, @unchecked Sendable {
             case .failed: return (chunk, .failed, false)
             case .open: break
             }
-            state.isAwaited = chunk == nil
-            let reads = !state.isReading
+            state.isConsumerWaiting = chunk == nil
+            let mustRead = !state.isReading
             state.isReading = true
-            return (chunk, .later, reads)
+            return (chunk, .later, mustRead)
         }
-        if reads { self.readAhead() }
+        if mustRead { self.readAhead() }
         guard let chunk else { return answer }
         self.current = chunk
         return nil
@@ -118,8 +131,8 @@ package final class ReadAheadBody: UploadBody, @unchecked Sendable {
             state.source = .open
             state.offset = 0
             state.isReading = false
-            state.isAwaited = false
-            state.beginning += 1
+            state.isConsumerWaiting = false
+            state.generation += 1
         }
         return true
     }
@@ -128,20 +141,20 @@ package final class ReadAheadBody: UploadBody, @unchecked Sendable {
 
     private func readAhead() {
         self.queue.async { [weak self] in
-            while let self, self.readOne() {}
+            while let self, self.readNextChunk() {}
         }
     }
 
-    /// - Returns: whether there is room for another piece.
-    private func readOne() -> Bool {
-        let (spare, offset, beginning, isClosed) = self.state.withLock {
-            ($0.spare.popLast(), $0.offset, $0.beginning, $0.isClosed)
+    /// - Returns: whether another piece may be read.
+    private func readNextChunk() -> Bool {
+        let (spare, offset, generation, isClosed) = self.state.withLock {
+            ($0.spare.popLast(), $0.offset, $0.generation, $0.isClosed)
         }
         guard !isClosed else { return false }
         var bytes = spare ?? [UInt8](repeating: 0, count: self.reader.chunkSize)
         let result = Result { try self.reader.read(into: &bytes, at: offset) }
-        let (goesOn, wake) = self.state.withLock { state -> (Bool, (@Sendable () -> Void)?) in
-            guard state.beginning == beginning, !state.isClosed else { return (false, nil) }
+        let (continues, availabilityHandler) = self.state.withLock { state -> (Bool, (@Sendable () -> Void)?) in
+            guard state.generation == generation, !state.isClosed else { return (false, nil) }
             switch result {
             case .success(let count) where count > 0:
                 let chunk = Chunk(bytes: bytes, count: min(count, bytes.count))
@@ -155,25 +168,11 @@ package final class ReadAheadBody: UploadBody, @unchecked Sendable {
                 state.source = .failed(error)
                 state.isReading = false
             }
-            let wake = state.isAwaited ? state.wake : nil
-            state.isAwaited = false
-            return (state.isReading, wake)
+            let availabilityHandler = state.isConsumerWaiting ? state.availabilityHandler : nil
+            state.isConsumerWaiting = false
+            return (state.isReading, availabilityHandler)
         }
-        wake?()
-        return goesOn
-    }
-}
-
-extension ReadAheadBody {
-    /// The body that a stream gives. It has no length, and cannot begin again.
-    package convenience init(_ stream: sending InputStream) {
-        self.init(StreamReader(stream))
-    }
-
-    /// The content of the file at `url`, as long as it is now.
-    /// - Returns: the body and its length in bytes.
-    package static func file(_ url: URL) throws(FileBodyFailure) -> (body: ReadAheadBody, length: Int64) {
-        let reader = try FileReader(url)
-        return (ReadAheadBody(reader), reader.length)
+        availabilityHandler?()
+        return continues
     }
 }

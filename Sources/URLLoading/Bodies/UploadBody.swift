@@ -3,23 +3,23 @@ import Foundation
 import HTTPTransport
 import Synchronization
 
-/// A body on its way to a server, as the task sees it beside the exchange that pulls it.
+/// A body source with what its task needs: progress, the reason of a failure, and closing.
 package protocol UploadBody: BodySource {
-    /// Bytes given since the beginning, or since it began again. From any thread.
+    /// Bytes read since the start or the last rewind. From any thread.
     var bytesGiven: Int64 { get }
 
     /// Why `read` answered `.failed`. From any thread.
     var failure: (any Error)? { get }
 
-    /// Calls `work`, on whatever thread, each time that something is there after `read` answered `.later`:
-    /// `Exchange.bodyAvailable` is to follow. Replaces what was set before; set it before the exchange starts.
+    /// Calls `work`, on any thread, when bytes are available after `read` answered `.later`; `work` must call
+    /// `Exchange.bodyAvailable`. Replaces an earlier handler; set it before the exchange starts.
     func whenAvailable(_ work: @escaping @Sendable () -> Void)
 
-    /// Nothing more is wanted. What the body came from is closed as soon as nobody reads it; `read` answers `.failed`.
+    /// Closes the underlying source after a read in progress; `read` answers `.failed` from now on.
     func close()
 }
 
-/// A body that is in memory, and is copied only on its way out.
+/// A body in memory.
 package final class DataBody: UploadBody {
     private let data: Data
     private let position = Atomic<Int>(0)
@@ -32,11 +32,11 @@ package final class DataBody: UploadBody {
     package var bytesGiven: Int64 { Int64(self.position.load(ordering: .relaxed)) }
     package var failure: (any Error)? { nil }
 
-    package func read(into room: inout MutableRawSpan) -> BodyRead {
+    package func read(into buffer: inout MutableRawSpan) -> BodyRead {
         let start = self.position.load(ordering: .relaxed)
-        let count = min(room.byteCount, self.data.count - start)
+        let count = min(buffer.byteCount, self.data.count - start)
         guard count > 0 else { return .end }
-        room.copy(self.data.bytes.extracting(start..<(start + count)), at: 0)
+        buffer.copy(self.data.bytes.extracting(start..<(start + count)), at: 0)
         self.position.store(start + count, ordering: .relaxed)
         return .bytes(count)
     }
@@ -46,18 +46,15 @@ package final class DataBody: UploadBody {
         return true
     }
 
-    /// It is never late.
+    /// `read` never answers `.later`.
     package func whenAvailable(_ work: @escaping @Sendable () -> Void) {}
     package func close() {}
 }
 
-/// Reads a stream that a program gave: opens it unless the program did, and closes it.
-///
-/// A read waits as long as the stream has it wait: it is never asked whether something is there.
-final class StreamReader: ChunkReader, @unchecked Sendable {
+/// Reads a stream of the program: opens it unless it is open, and closes it. Reads block; `hasBytesAvailable` is not used.
+final class StreamReader: BodyReader, @unchecked Sendable {
     let chunkSize = 64 << 10
     let isRepeatable = false
-    /// Confined to the queue.
     private let stream: InputStream
     private var isOpened = false
 
@@ -71,7 +68,7 @@ final class StreamReader: ChunkReader, @unchecked Sendable {
             if self.stream.streamStatus == .notOpen { self.stream.open() }
         }
         let count = self.stream.read(&chunk, maxLength: chunk.count)
-        // Some streams tell of a failure by giving nothing.
+        // Some streams report a failure by returning 0.
         if count > 0 || count == 0 && self.stream.streamStatus != .error { return count }
         throw self.stream.streamError ?? CocoaError(.fileReadUnknown)
     }

@@ -1,8 +1,8 @@
 import Foundation
 
 extension URLSession {
-    /// The content of a response, byte by byte as it is read: no more than 1 MiB comes in advance. Whoever stops reading
-    /// before the end cancels the task. To be read once.
+    /// The content of a response as an asynchronous sequence of bytes. At most 1 MiB is buffered. Releasing the iterator
+    /// before the end cancels the task. Iterate once.
     public struct AsyncBytes: AsyncSequence, Sendable {
         public typealias Element = UInt8
 
@@ -15,7 +15,7 @@ extension URLSession {
             }
         }
 
-        /// Brings the bytes.
+        /// The task that loads the bytes.
         public let task: URLSessionDataTask
         let consumer: ByteConsumer
 
@@ -24,16 +24,16 @@ extension URLSession {
         }
     }
 
-    /// Loads the request, and returns when its response is there: the content comes as it is read.
+    /// Loads the request and returns when the response is received; the content is loaded as it is read.
     ///
-    /// Cancelling the Swift task cancels the load, also while the content is read. A delegate that is given here is
-    /// asked before the session's, and hears nothing of the response and the content.
+    /// Cancelling the Swift task cancels the load, also while the content is read. The delegate takes precedence over the
+    /// session's, and gets no calls for the response and the content.
     public func bytes(
         for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (AsyncBytes, URLResponse) {
         let waiting = AwaitedTask()
-        let window = ByteWindow(waiting)
-        let channel = ByteChannel(wanted: { window.wanted() }, abandoned: { waiting.cancel() })
+        let resumer = ChannelResumer(waiting)
+        let channel = ByteChannel(wanted: { resumer.resume() }, abandoned: { waiting.cancel() })
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
                 let answer = OneShotHandler<Result<Carried<(AsyncBytes, URLResponse)>, any Error>> {
@@ -54,7 +54,7 @@ extension URLSession {
         }
     }
 
-    /// As `bytes(for:delegate:)`, by GET.
+    /// Like `bytes(for:delegate:)`, with a GET request.
     public func bytes(
         from url: URL, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (AsyncBytes, URLResponse) {
@@ -67,7 +67,7 @@ extension URLSession.AsyncBytes: ByteRunSequence {
 }
 
 extension URL {
-    /// The content of the resource, byte by byte, loaded by the shared session when it is first read.
+    /// The content of a URL as bytes, loaded by the shared session when first read.
     public struct AsyncBytes: AsyncSequence, Sendable {
         public typealias Element = UInt8
 
@@ -88,15 +88,15 @@ extension URL {
         public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(url: self.url) }
     }
 
-    /// The content of what the URL stands for.
+    /// The content of the resource.
     public var resourceBytes: AsyncBytes { AsyncBytes(url: self) }
 
-    /// The lines of what the URL stands for, as `AsyncSequence.lines` makes them.
+    /// The lines of the resource, like `AsyncSequence.lines`.
     public var lines: AsyncLineSequence<AsyncBytes> { self.resourceBytes.lines }
 }
 
-/// A sequence of bytes that come from a channel, so that they can be had by the run where that is faster.
+/// A sequence whose bytes can also be read in runs, which is faster than byte by byte.
 package protocol ByteRunSequence {
-    /// As `makeAsyncIterator`.
+    /// Like `makeAsyncIterator`.
     func makeByteReader() -> ByteReader
 }

@@ -1,7 +1,7 @@
 import ByteKernels
 import Foundation
 
-/// The characters of a text in UTF-8: its extended grapheme clusters. Bytes that are no UTF-8 become U+FFFD.
+/// The characters (extended grapheme clusters) of UTF-8 text. Invalid bytes become U+FFFD.
 public struct AsyncCharacterSequence<Base: AsyncSequence>: AsyncSequence where Base.Element == UInt8 {
     public typealias Element = Character
     public typealias Failure = Base.Failure
@@ -11,7 +11,7 @@ public struct AsyncCharacterSequence<Base: AsyncSequence>: AsyncSequence where B
         public typealias Failure = Base.Failure
 
         @usableFromInline var scalars: AsyncUnicodeScalarSequence<Base>.AsyncIterator
-        /// A character to which the next scalar may belong.
+        /// The current character, which the next scalar may extend.
         @usableFromInline var pending = ""
 
         @inlinable
@@ -52,10 +52,10 @@ extension AsyncCharacterSequence: Sendable where Base: Sendable {}
 @available(*, unavailable)
 extension AsyncCharacterSequence.AsyncIterator: Sendable {}
 
-/// The lines of a text in UTF-8.
+/// The lines of UTF-8 text.
 ///
-/// A line ends with LF, CR, CRLF, VT, FF, U+0085, U+2028 or U+2029, which is no part of it, or with the end of the
-/// bytes. Empty lines are left out, and bytes that are no UTF-8 become U+FFFD.
+/// A line ends with LF, CR, CRLF, VT, FF, U+0085, U+2028 or U+2029, which is not part of it, or with the end of the bytes.
+/// Empty lines are omitted. Invalid bytes become U+FFFD.
 public struct AsyncLineSequence<Base: AsyncSequence>: AsyncSequence where Base.Element == UInt8 {
     public typealias Element = String
     public typealias Failure = Base.Failure
@@ -65,7 +65,7 @@ public struct AsyncLineSequence<Base: AsyncSequence>: AsyncSequence where Base.E
         public typealias Failure = Base.Failure
 
         @usableFromInline let reader: LineReader?
-        /// `nil` where there is a reader, and at the end.
+        /// `nil` if there is a reader, and after the end.
         @usableFromInline var bytes: Base.AsyncIterator?
         @usableFromInline var splitter = LineSplitter()
 
@@ -78,11 +78,11 @@ public struct AsyncLineSequence<Base: AsyncSequence>: AsyncSequence where Base.E
         @inlinable
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(Failure) -> String? {
             guard let reader = self.reader else { return try await self.nextOfBytes(isolation: actor) }
-            if let line = reader.lineAtHand() { return line }
+            if let line = reader.bufferedLine() { return line }
             do {
                 return try await reader.nextLine(isolation: actor)
             } catch {
-                // A sequence that has a reader fails with any error, as the reader does.
+                // Sequences with a reader have `Failure == any Error`.
                 guard let failure = error as? Failure else { return nil }
                 throw failure
             }
@@ -114,7 +114,7 @@ extension AsyncLineSequence: Sendable where Base: Sendable {}
 @available(*, unavailable)
 extension AsyncLineSequence.AsyncIterator: Sendable {}
 
-/// The Unicode scalars of a text in UTF-8. Bytes that are none become U+FFFD.
+/// The Unicode scalars of UTF-8 text. Invalid bytes become U+FFFD.
 public struct AsyncUnicodeScalarSequence<Base: AsyncSequence>: AsyncSequence where Base.Element == UInt8 {
     public typealias Element = Unicode.Scalar
     public typealias Failure = Base.Failure
@@ -125,7 +125,7 @@ public struct AsyncUnicodeScalarSequence<Base: AsyncSequence>: AsyncSequence whe
 
         @usableFromInline var bytes: Base.AsyncIterator
         @usableFromInline var decoder = ScalarDecoder()
-        /// To be looked at once more.
+        /// A byte to be decoded again.
         @usableFromInline var leftover: UInt8?
         @usableFromInline var isAtEnd = false
 
@@ -176,42 +176,42 @@ extension AsyncUnicodeScalarSequence: Sendable where Base: Sendable {}
 extension AsyncUnicodeScalarSequence.AsyncIterator: Sendable {}
 
 extension AsyncSequence where Element == UInt8 {
-    /// The lines of the text that the bytes are in UTF-8, without what ends them; empty ones are left out.
+    /// The non-empty lines of the bytes as UTF-8 text, without their line ends.
     @inlinable
     public var lines: AsyncLineSequence<Self> { AsyncLineSequence(self) }
 
-    /// The characters of the text that the bytes are in UTF-8.
+    /// The characters of the bytes as UTF-8 text.
     @inlinable
     public var characters: AsyncCharacterSequence<Self> { AsyncCharacterSequence(self) }
 
-    /// The Unicode scalars of the text that the bytes are in UTF-8.
+    /// The Unicode scalars of the bytes as UTF-8 text.
     @inlinable
     public var unicodeScalars: AsyncUnicodeScalarSequence<Self> { AsyncUnicodeScalarSequence(self) }
 }
 
-/// Lines out of the runs of a channel. Used by one iterator at a time.
+/// Splits the runs of a channel into lines. Used by one iterator at a time.
 @usableFromInline
 final class LineReader {
-    /// A longer line fails with `URLError.dataLengthExceedsMaximum`, in bytes: it has to be in memory whole.
-    static let limit = 256 << 20
+    /// Longest line, in bytes, because it is held in memory; a longer one fails with `URLError.dataLengthExceedsMaximum`.
+    private static let limit = 256 << 20
 
     private let reader: ByteReader
-    /// From `start` on nothing was given away; up to `scanned` no line ends.
+    /// Bytes from `start` are not returned yet; there is no line end between `start` and `scanned`.
     private var bytes: [UInt8] = []
     private var start = 0
     private var scanned = 0
     private var isAtEnd = false
 
-    /// - Returns: `nil` for bytes that do not come from a channel.
+    /// - Returns: `nil` if the sequence does not read from a channel.
     @usableFromInline
     init?(_ sequence: Any) {
         guard let sequence = sequence as? any ByteRunSequence else { return nil }
         self.reader = sequence.makeByteReader()
     }
 
-    /// The next line that is here whole.
+    /// The next complete line in the buffer.
     @usableFromInline
-    func lineAtHand() -> String? {
+    func bufferedLine() -> String? {
         while true {
             let bytes = self.bytes
             let mark = bytes.span.bytes.firstLineBreakCandidate(from: self.scanned)
@@ -227,11 +227,11 @@ final class LineReader {
         }
     }
 
-    /// How many bytes of line end there are at `mark`, or 0; `nil` where that depends on what is still to come.
+    /// Length of the line end at `mark`, or 0; `nil` if it depends on bytes not received yet.
     private func lineEnd(at mark: Int) -> Int? {
         let rest = self.bytes.count - mark
         switch self.bytes[mark] {
-        // The LF of a CRLF ends an empty line, and those are left out.
+        // The LF of a CRLF ends an empty line, which is omitted.
         case 0x0A...0x0D: return 1
         case 0xC2:
             guard rest > 1 else { return nil }
@@ -248,7 +248,7 @@ final class LineReader {
     @usableFromInline
     func nextLine(isolation actor: isolated (any Actor)?) async throws -> String? {
         while !self.isAtEnd {
-            if let line = self.lineAtHand() { return line }
+            if let line = self.bufferedLine() { return line }
             guard self.bytes.count - self.start <= Self.limit else { throw URLError(.dataLengthExceedsMaximum) }
             guard let run = try await self.reader.nextRun(isolation: actor) else { return self.lastLine() }
             self.add(run)
@@ -278,17 +278,17 @@ final class LineReader {
     }
 }
 
-/// Lines out of single bytes.
+/// Splits single bytes into lines.
 @usableFromInline
 struct LineSplitter {
     @usableFromInline var line: [UInt8] = []
-    /// Bytes at the end of `line` that may belong to a line end of several bytes.
+    /// Number of bytes at the end of `line` that may begin a multi-byte line end.
     @usableFromInline var held = 0
 
     @inlinable
     init() {}
 
-    /// - Returns: the line that `byte` ends, unless it is empty.
+    /// - Returns: the line that ends with `byte`, unless it is empty.
     @inlinable
     mutating func push(_ byte: UInt8) -> String? {
         switch (self.held, byte) {
@@ -303,7 +303,7 @@ struct LineSplitter {
         return nil
     }
 
-    /// The line that the end ends, unless it is empty.
+    /// The last line, unless it is empty.
     @inlinable
     mutating func finish() -> String? { self.end(without: 0) }
 
@@ -317,14 +317,14 @@ struct LineSplitter {
     }
 }
 
-/// Unicode scalars out of the single bytes of UTF-8. A sequence that breaks off becomes one U+FFFD, and so does each
-/// byte that can begin none (Unicode 3.9, "maximal subparts").
+/// Decodes UTF-8 byte by byte. A truncated sequence becomes one U+FFFD, and so does each byte that cannot begin a sequence
+/// (Unicode 3.9, "maximal subparts").
 @usableFromInline
 struct ScalarDecoder {
     @usableFromInline var value: UInt32 = 0
-    /// Bytes that are still to come.
+    /// Number of continuation bytes not received yet.
     @usableFromInline var missing = 0
-    /// What the next of them may be.
+    /// Range of the next continuation byte.
     @usableFromInline var lowest: UInt8 = 0x80
     @usableFromInline var highest: UInt8 = 0xBF
 
@@ -333,8 +333,8 @@ struct ScalarDecoder {
 
     @usableFromInline static var replacement: Unicode.Scalar { "\u{FFFD}" }
 
-    /// - Parameter isTaken: `false` where `byte` begins something new, and is to come again.
-    /// - Returns: a scalar that is complete.
+    /// - Parameter isTaken: set to `false` if `byte` was not consumed and must be pushed again.
+    /// - Returns: a completed scalar.
     @inlinable
     mutating func push(_ byte: UInt8, isTaken: inout Bool) -> Unicode.Scalar? {
         guard self.missing > 0 else { return self.begin(byte) }
@@ -372,7 +372,7 @@ struct ScalarDecoder {
         self.highest = highest
     }
 
-    /// What the end makes of a sequence that broke off.
+    /// U+FFFD if the input ends within a sequence.
     @inlinable
     mutating func finish() -> Unicode.Scalar? {
         guard self.missing > 0 else { return nil }

@@ -3,12 +3,11 @@ import Foundation
 import HTTPTransport
 import Synchronization
 
-/// Bytes on their way from a loader to whoever awaits them, in bounded number. The loader's side of it; usable from any
-/// thread.
+/// A bounded queue of bytes from a loader to an asynchronous reader. Usable from any thread.
 package final class ByteChannel: Sendable {
     typealias Waiter = CheckedContinuation<[UInt8]?, any Error>
 
-    enum Taking {
+    enum TakeResult {
         case run([UInt8])
         case ended((any Error)?)
         case later
@@ -19,7 +18,7 @@ package final class ByteChannel: Sendable {
         var count = 0
         /// `offer` answered `false`.
         var isFull = false
-        /// Told by the loader, or by the reader that went away.
+        /// Set by the loader, or by `abandon`.
         var end: End?
         var waiter: Waiter?
     }
@@ -28,31 +27,30 @@ package final class ByteChannel: Sendable {
         let error: (any Error)?
     }
 
-    /// Smaller pieces are joined, up to so many bytes.
+    /// Smaller pieces are joined into runs of this size.
     private static let runSize = 64 << 10
 
-    /// Bytes that may wait: above, no more is wanted until there are at most half as many.
+    /// High watermark in bytes; the low watermark is half of it.
     package let limit: Int
     private let state = Mutex(State())
-    private let wanted: @Sendable () -> Void
-    private let abandoned: @Sendable () -> Void
+    private let onWanted: @Sendable () -> Void
+    private let onAbandoned: @Sendable () -> Void
 
     /// - Parameters:
-    ///   - wanted: after `offer` answered `false`: more may come now. On the reader's thread.
-    ///   - abandoned: nobody will read what still comes, because the reader went away or was cancelled. Not told behind
-    ///     the end.
+    ///   - wanted: called on the reader's thread when `offer` has returned `false` and the low watermark is reached.
+    ///   - abandoned: called if the reader is released or cancelled before the end.
     package init(
         limit: Int = 1 << 20, wanted: @escaping @Sendable () -> Void, abandoned: @escaping @Sendable () -> Void
     ) {
         self.limit = limit
-        self.wanted = wanted
-        self.abandoned = abandoned
+        self.onWanted = wanted
+        self.onAbandoned = abandoned
     }
 
     // MARK: From the loader
 
-    /// Adds a copy of `bytes`, also above the limit.
-    /// - Returns: whether more may come.
+    /// Adds a copy of `bytes`, even above the limit.
+    /// - Returns: whether to offer more.
     @discardableResult
     package func offer(_ bytes: RawSpan) -> Bool {
         let (waiter, run, takesMore) = self.state.withLock { state -> (Waiter?, [UInt8], Bool) in
@@ -77,7 +75,7 @@ package final class ByteChannel: Sendable {
     @discardableResult
     package func offer(_ data: Data) -> Bool { self.offer(data.bytes) }
 
-    /// Behind the last byte; the first call counts.
+    /// Ends the channel after the last byte; the first call counts.
     package func finish(_ error: (any Error)?) {
         let waiter = self.state.withLock { state -> Waiter? in
             guard state.end == nil else { return nil }
@@ -90,8 +88,8 @@ package final class ByteChannel: Sendable {
 
     // MARK: From the reader
 
-    func take() -> Taking {
-        let (taking, wantsMore) = self.state.withLock { state -> (Taking, Bool) in
+    func take() -> TakeResult {
+        let (taking, wantsMore) = self.state.withLock { state -> (TakeResult, Bool) in
             guard !state.runs.isEmpty else { return (state.end.map { .ended($0.error) } ?? .later, false) }
             let run = state.runs.removeFirst()
             state.count -= run.count
@@ -99,11 +97,11 @@ package final class ByteChannel: Sendable {
             if wantsMore { state.isFull = false }
             return (.run(run), wantsMore)
         }
-        if wantsMore { self.wanted() }
+        if wantsMore { self.onWanted() }
         return taking
     }
 
-    /// Answers `waiter` with the next bytes, or the end. There is one at a time.
+    /// Resumes `waiter` with the next bytes or the end. Only one waiter at a time.
     func wait(_ waiter: Waiter) {
         let isWaiting = self.state.withLock { state in
             guard state.runs.isEmpty, state.end == nil, state.waiter == nil else { return false }
@@ -118,22 +116,22 @@ package final class ByteChannel: Sendable {
         }
     }
 
-    /// Nobody reads any more: what is here is dropped, and who asks is told that it was cancelled.
+    /// Ends the channel from the reader's side: drops the queue and fails a waiting read with `URLError.cancelled`.
     func abandon() {
-        let (waiter, isNews) = self.state.withLock { state -> (Waiter?, Bool) in
+        let (waiter, isFirst) = self.state.withLock { state -> (Waiter?, Bool) in
             state.runs = []
             state.count = 0
-            let isNews = state.end == nil
-            if isNews { state.end = End(error: URLError(.cancelled)) }
+            let isFirst = state.end == nil
+            if isFirst { state.end = End(error: URLError(.cancelled)) }
             defer { state.waiter = nil }
-            return (state.waiter, isNews)
+            return (state.waiter, isFirst)
         }
         waiter?.resume(throwing: URLError(.cancelled))
-        if isNews { self.abandoned() }
+        if isFirst { self.onAbandoned() }
     }
 }
 
-/// The reader's side of a channel before anybody reads: when it goes away unread, the channel is abandoned.
+/// The reading end of a channel. Abandons the channel on deinit.
 package final class ByteConsumer: Sendable {
     let channel: ByteChannel
 
@@ -146,22 +144,22 @@ package final class ByteConsumer: Sendable {
     }
 }
 
-/// Lets more of a content come when whoever reads its bytes has room for it again.
-final class ByteWindow: Sendable {
+/// Resumes the load of `URLSession.bytes` when the channel has reached its low watermark.
+final class ChannelResumer: Sendable {
     private let waiting: AwaitedTask
 
     init(_ waiting: AwaitedTask) {
         self.waiting = waiting
     }
 
-    func wanted() {
-        guard let transfer = (self.waiting.task as? URLSessionDataTask)?.loader else { return }
-        transfer.core.pool.execute { transfer.resumeChannel() }
+    func resume() {
+        guard let loader = (self.waiting.task as? URLSessionDataTask)?.loader else { return }
+        loader.core.pool.execute { loader.resumeChannel() }
     }
 }
 
-/// Who reads a channel: when it goes away, the channel is abandoned. What two readers of one channel get is shared out
-/// between them, and the first to go ends it for both.
+/// Reads a channel, and abandons it on deinit. Two readers of one channel share its bytes, and the first one released ends
+/// it for both.
 @usableFromInline
 package final class ByteReader: Sendable {
     private let consumer: ByteConsumer
@@ -177,7 +175,7 @@ package final class ByteReader: Sendable {
     /// The next bytes, at least one; `nil` at the end.
     ///
     /// Cancelling the awaiting task abandons the channel.
-    /// - Throws: what the loader ended with; `URLError.cancelled` after a cancellation.
+    /// - Throws: the loader's error; `URLError.cancelled` after a cancellation.
     package func nextRun(isolation actor: isolated (any Actor)? = #isolation) async throws -> [UInt8]? {
         let channel = self.consumer.channel
         if Task.isCancelled { channel.abandon() }
@@ -196,7 +194,7 @@ package final class ByteReader: Sendable {
     }
 }
 
-/// Byte by byte through the runs of a channel; suspends only between them.
+/// Iterates over the bytes of a channel; suspends only between runs.
 @usableFromInline
 package struct ByteIterator: AsyncIteratorProtocol {
     @usableFromInline var run: [UInt8] = []

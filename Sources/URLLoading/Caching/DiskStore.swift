@@ -1,28 +1,28 @@
 import Foundation
 import HTTPSemantics
 
-/// The part of a cache that is on disk: a folder with one file for each response, and nothing else.
+/// The disk part of a cache: a directory with one file for each response.
 ///
-/// A file takes its place in one step, so that the folder is whole whenever the process dies. What others do to the
-/// folder meanwhile shows as responses that are not there.
+/// Files are written atomically, so that the directory stays consistent after a crash. Files removed by others are cache
+/// misses.
 struct DiskStore: Sendable {
-    /// A draft older than this many seconds was left behind by a process that died.
-    private static let draftLifetime: TimeInterval = 3600
-    private static let ending = ".response"
+    /// A temporary file older than this, in seconds, was left by a process that crashed.
+    private static let temporaryLifetime: TimeInterval = 3600
+    private static let suffix = ".response"
 
     private let folder: URL
-    private var order = UsageOrder()
+    private var order = LRUOrder()
     private var dates: [String: Date] = [:]
     private var isLoaded = false
     private(set) var capacity: Int
 
-    /// Touches no file yet.
+    /// Does not access the directory.
     init(folder: URL, capacity: Int) {
         self.folder = folder
         self.capacity = max(0, capacity)
     }
 
-    /// In bytes, the files' heads included.
+    /// Size of all files, in bytes.
     mutating func usage() -> Int {
         self.load()
         return self.order.total
@@ -45,12 +45,12 @@ struct DiskStore: Sendable {
         return (entry.record.response(with: entry.content), entry.record.stored)
     }
 
-    /// Whether there is a file of that name, of this process or another.
-    func mayHave(_ key: String) -> Bool {
+    /// Whether a file of that name exists, written by this process or another.
+    func mayContain(_ key: String) -> Bool {
         self.capacity > 0 && FileManager.default.fileExists(atPath: self.url(Self.name(for: key)).path)
     }
 
-    /// What is larger than the whole capacity is not kept, nor is what it would replace.
+    /// A response larger than the capacity is not stored, and removes the one it would replace.
     mutating func store(_ response: CachedURLResponse, for key: String, stored: Date, exchange: CachedExchange) {
         guard self.capacity > 0 else { return }
         self.load()
@@ -96,7 +96,7 @@ struct DiskStore: Sendable {
         }
     }
 
-    /// Learns once what an earlier process left.
+    /// Reads the directory once.
     private mutating func load() {
         guard !self.isLoaded else { return }
         self.isLoaded = true
@@ -109,9 +109,9 @@ struct DiskStore: Sendable {
                 continue
             }
             let name = file.lastPathComponent
-            if name.hasSuffix(Self.ending) {
+            if name.hasSuffix(Self.suffix) {
                 found.append((name, values.fileSize ?? 0, date))
-            } else if name.hasPrefix(PrivateFile.draftPrefix), date.timeIntervalSinceNow < -Self.draftLifetime {
+            } else if name.hasPrefix(PrivateFile.temporaryPrefix), date.timeIntervalSinceNow < -Self.temporaryLifetime {
                 try? FileManager.default.removeItem(at: file)
             }
         }
@@ -137,16 +137,16 @@ struct DiskStore: Sendable {
     private static func name(for key: String) -> String {
         var hasher = DigestHasher(.sha256)
         hasher.update(Array(key.utf8))
-        return hasher.finalize() + self.ending
+        return hasher.finalize() + self.suffix
     }
 }
 
-/// The form of a stored response's file: eight bytes that name the form, the lengths of the record and of the content
-/// as eight bytes each with the lowest first, the record as a property list, the content.
+/// The file format of a stored response: a magic number of eight bytes, the lengths of the record and of the content as
+/// little-endian 64-bit integers, the record as a property list, the content.
 ///
-/// A file that another form, another length or a broken record shows to be none of these holds nothing.
+/// A file with another magic number, other lengths or an invalid record is ignored.
 enum DiskEntry {
-    private static let mark = Array("SLUICEC1".utf8)
+    private static let magic = Array("SLUICEC1".utf8)
     private static let headerLength = 24
 
     static func written(_ record: DiskRecord, content: Data) -> Data? {
@@ -154,7 +154,7 @@ enum DiskEntry {
         encoder.outputFormat = .binary
         guard let head = try? encoder.encode(record) else { return nil }
         var file = Data(capacity: self.headerLength + head.count + content.count)
-        file.append(contentsOf: self.mark)
+        file.append(contentsOf: self.magic)
         file.append(contentsOf: self.bytes(head.count))
         file.append(contentsOf: self.bytes(content.count))
         file.append(head)
@@ -164,7 +164,7 @@ enum DiskEntry {
 
     static func read(_ file: Data) -> (record: DiskRecord, content: Data)? {
         let header = [UInt8](file.prefix(self.headerLength))
-        guard header.count == self.headerLength, header.prefix(8).elementsEqual(self.mark),
+        guard header.count == self.headerLength, header.prefix(8).elementsEqual(self.magic),
             let headLength = self.length(header[8..<16]), let contentLength = self.length(header[16..<24]),
             headLength <= file.count, contentLength <= file.count,
             self.headerLength + headLength + contentLength == file.count
@@ -184,9 +184,9 @@ enum DiskEntry {
     }
 }
 
-/// What the file of a stored response says before the content.
+/// The metadata in the file of a stored response.
 struct DiskRecord: Codable {
-    /// Which response this is: two keys may want the same file.
+    /// Detects hash collisions of file names.
     let key: String
     let stored: Date
     let url: URL?
@@ -194,7 +194,7 @@ struct DiskRecord: Codable {
     let expectedContentLength: Int64
     let textEncodingName: String?
     let suggestedFilename: String
-    /// These three are of a response over HTTP.
+    /// This and the next two are `nil` for a response that is not of HTTP.
     let status: Int?
     let httpVersion: String?
     let fields: [String: String]?
@@ -203,42 +203,42 @@ struct DiskRecord: Codable {
     let exchange: CachedExchange?
 
     init(_ cached: CachedURLResponse, key: String, stored: Date, exchange: CachedExchange) {
-        let facts = cached.response.metadata
+        let metadata = cached.response.metadata
         let http = cached.response as? HTTPURLResponse
         self.key = key
         self.stored = stored
-        self.url = facts.url
-        self.mimeType = facts.mimeType
-        self.expectedContentLength = facts.expectedContentLength
-        self.textEncodingName = facts.textEncodingName
-        self.suggestedFilename = facts.suggestedFilename
+        self.url = metadata.url
+        self.mimeType = metadata.mimeType
+        self.expectedContentLength = metadata.expectedContentLength
+        self.textEncodingName = metadata.textEncodingName
+        self.suggestedFilename = metadata.suggestedFilename
         self.status = http?.statusCode
         self.httpVersion = http?.httpVersion
         self.fields = http?.fields
-        self.userInfo = cached.userInfo.flatMap(Self.list)
+        self.userInfo = cached.userInfo.flatMap(Self.propertyList)
         self.exchange = exchange
     }
 
     func response(with content: Data) -> CachedURLResponse {
-        let facts = ResponseMetadata(
+        let metadata = ResponseMetadata(
             url: self.url, mimeType: self.mimeType, expectedContentLength: self.expectedContentLength,
             textEncodingName: self.textEncodingName,
             suggestedFilename: SuggestedFilename.sanitized(self.suggestedFilename) ?? SuggestedFilename.unknown)
         let response = self.status.map {
-            HTTPURLResponse(facts, statusCode: $0, httpVersion: self.httpVersion, fields: self.fields ?? [:])
+            HTTPURLResponse(metadata, statusCode: $0, httpVersion: self.httpVersion, fields: self.fields ?? [:])
         }
-        let notes = self.userInfo.flatMap {
+        let userInfo = self.userInfo.flatMap {
             try? PropertyListSerialization.propertyList(from: $0, format: nil) as? [String: Any]
         }
         return CachedURLResponse(
-            response: response ?? URLResponse(facts), data: content, userInfo: notes, storagePolicy: .allowed,
+            response: response ?? URLResponse(metadata), data: content, userInfo: userInfo, storagePolicy: .allowed,
             exchange: self.exchange)
     }
 
-    /// - Returns: `nil` for what no property list holds.
-    private static func list(_ notes: [AnyHashable: Any]) -> Data? {
+    /// - Returns: `nil` if a property list cannot hold the values.
+    private static func propertyList(_ userInfo: [AnyHashable: Any]) -> Data? {
         var list: [String: Any] = [:]
-        for (key, value) in notes {
+        for (key, value) in userInfo {
             guard let key = key as? String else { return nil }
             list[key] = value
         }

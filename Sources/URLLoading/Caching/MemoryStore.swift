@@ -1,6 +1,6 @@
 import Foundation
 
-/// The part of a cache that is in memory.
+/// The memory part of a cache.
 struct MemoryStore: Sendable {
     private struct Entry: Sendable {
         let response: CachedURLResponse
@@ -8,11 +8,11 @@ struct MemoryStore: Sendable {
         let exchange: CachedExchange
     }
 
-    /// What an entry costs beside its content, in bytes: about what the response's head takes.
+    /// Estimated size of a response's head, in bytes.
     private static let overhead = 256
 
     private var entries: [String: Entry] = [:]
-    private var order = UsageOrder()
+    private var order = LRUOrder()
     private(set) var capacity: Int
 
     init(capacity: Int) { self.capacity = max(0, capacity) }
@@ -25,14 +25,14 @@ struct MemoryStore: Sendable {
         return self.entries[key]?.response
     }
 
-    /// What brought `response`, if that is kept here.
+    /// The exchange of `response`, if it is stored here.
     func exchange(of response: CachedURLResponse, for key: String) -> CachedExchange? {
         self.entries[key].flatMap { $0.response === response ? $0.exchange : nil }
     }
 
     func has(_ key: String) -> Bool { self.entries[key] != nil }
 
-    /// What is larger than the whole capacity is not kept, nor is what it would replace.
+    /// A response larger than the capacity is not stored, and removes the one it would replace.
     mutating func store(_ response: CachedURLResponse, for key: String, stored: Date, exchange: CachedExchange) {
         let cost = response.data.count + Self.overhead
         guard cost <= self.capacity else {
@@ -51,7 +51,7 @@ struct MemoryStore: Sendable {
 
     mutating func removeAll() {
         self.entries = [:]
-        self.order = UsageOrder()
+        self.order = LRUOrder()
     }
 
     mutating func remove(since date: Date) {
@@ -68,66 +68,64 @@ struct MemoryStore: Sendable {
     }
 }
 
-/// Keys with what each costs, and the order in which they were last used.
-struct UsageOrder: Sendable {
+/// Keys with their costs, in least-recently-used order.
+struct LRUOrder: Sendable {
     private struct Use: Sendable {
         let key: String
-        let turn: Int
+        let sequence: Int
     }
 
     private var costs: [String: Int] = [:]
-    private var turns: [String: Int] = [:]
-    /// Every use in its order. Those that a later one of the same key overtook are skipped when met.
+    private var lastSequence: [String: Int] = [:]
+    /// All uses in order. Only the last use of each key counts; earlier ones are skipped.
     private var uses: [Use] = []
     private var firstUse = 0
-    private var turn = 0
+    private var sequence = 0
     private(set) var total = 0
 
     var keys: [String] { Array(self.costs.keys) }
 
-    func cost(of key: String) -> Int? { self.costs[key] }
-
-    /// Adds the key, or gives it another cost; it counts as used.
+    /// Adds the key or changes its cost, and marks it as used.
     mutating func set(_ key: String, cost: Int) {
         self.total += cost - (self.costs[key] ?? 0)
         self.costs[key] = cost
         self.use(key)
     }
 
-    /// Nothing happens for a key that is not there.
+    /// Marks the key as used. Does nothing for an unknown key.
     mutating func use(_ key: String) {
         guard self.costs[key] != nil else { return }
-        self.turn += 1
-        self.turns[key] = self.turn
-        self.uses.append(Use(key: key, turn: self.turn))
-        self.tidy()
+        self.sequence += 1
+        self.lastSequence[key] = self.sequence
+        self.uses.append(Use(key: key, sequence: self.sequence))
+        self.compact()
     }
 
     mutating func remove(_ key: String) {
         guard let cost = self.costs.removeValue(forKey: key) else { return }
-        self.turns[key] = nil
+        self.lastSequence[key] = nil
         self.total -= cost
     }
 
-    /// Takes out those that have not been used for longest until the rest costs `limit` at most.
-    /// - Returns: the keys taken out.
+    /// Removes the least recently used keys until the total cost is at most `limit`.
+    /// - Returns: the removed keys.
     mutating func evict(to limit: Int) -> [String] {
         var evicted: [String] = []
         while self.total > limit, self.firstUse < self.uses.count {
             let use = self.uses[self.firstUse]
             self.firstUse += 1
-            guard self.turns[use.key] == use.turn else { continue }
+            guard self.lastSequence[use.key] == use.sequence else { continue }
             self.remove(use.key)
             evicted.append(use.key)
         }
-        self.tidy()
+        self.compact()
         return evicted
     }
 
-    /// Keeps what is written down of uses within twice the number of keys.
-    private mutating func tidy() {
+    /// Keeps the number of recorded uses within twice the number of keys.
+    private mutating func compact() {
         guard self.uses.count > 2 * self.costs.count + 64 else { return }
-        self.uses = self.uses[self.firstUse...].filter { self.turns[$0.key] == $0.turn }
+        self.uses = self.uses[self.firstUse...].filter { self.lastSequence[$0.key] == $0.sequence }
         self.firstUse = 0
     }
 }

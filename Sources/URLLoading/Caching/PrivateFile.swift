@@ -1,50 +1,49 @@
 import Foundation
 
-/// Files that only their owner may read.
+/// Files with mode 0600.
 enum PrivateFile {
-    /// Puts `data` in the place of what is at `url`, in one step and with mode 0600; makes the folders that are missing.
-    /// - Returns: whether that worked; if not, what was there is still there.
+    /// Replaces the file atomically; creates missing directories with mode 0700.
+    /// - Returns: `false` if it failed; an existing file is then unchanged.
     static func write(_ data: Data, to url: URL) -> Bool {
         let files = FileManager.default
         let folder = url.deletingLastPathComponent()
         try? files.createDirectory(
             at: folder, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        let draft = folder.appendingPathComponent("\(self.draftPrefix)\(UUID().uuidString)")
-        // Made empty with its mode first, so that the content is at no moment there for others.
-        guard files.createFile(atPath: draft.path, contents: nil, attributes: [.posixPermissions: 0o600]) else {
+        let temporary = folder.appendingPathComponent("\(self.temporaryPrefix)\(UUID().uuidString)")
+        // The mode is set before the content is written, so that others can never read it.
+        guard files.createFile(atPath: temporary.path, contents: nil, attributes: [.posixPermissions: 0o600]) else {
             return false
         }
         do {
-            let handle = try FileHandle(forWritingTo: draft)
+            let handle = try FileHandle(forWritingTo: temporary)
             try handle.write(contentsOf: data)
             try handle.close()
-            guard rename(draft.path, url.path) == 0 else { throw CocoaError(.fileWriteUnknown) }
+            guard rename(temporary.path, url.path) == 0 else { throw CocoaError(.fileWriteUnknown) }
             return true
         } catch {
-            try? files.removeItem(at: draft)
+            try? files.removeItem(at: temporary)
             return false
         }
     }
 
-    /// How the names of files begin that are not finished.
-    static let draftPrefix = ".draft-"
+    /// Name prefix of incomplete files.
+    static let temporaryPrefix = ".draft-"
 }
 
-/// Where the stores of this program have their files, by the rules of the XDG directories.
+/// The directories of this program's stores, by the XDG Base Directory Specification.
 enum StorageLocation {
-    /// `XDG_DATA_HOME`, or else `~/.local/share`, and below it the folder where Foundation on Linux keeps its cookies:
-    /// it has the name of the bundle without what follows its first dot.
+    /// Below `XDG_DATA_HOME` (`~/.local/share`). Same directory as Foundation on Linux: the bundle name up to its first dot.
     static var cookies: URL { self.folder("XDG_DATA_HOME", else: ".local/share", name: self.bundle) }
 
-    /// The same, with a folder that has the name of the program.
+    /// Below `XDG_DATA_HOME` (`~/.local/share`), with the program's name.
     static var credentials: URL { self.folder("XDG_DATA_HOME", else: ".local/share", name: self.program) }
 
-    /// `XDG_CACHE_HOME`, or else `~/.cache`, and below it a folder that has the name of the program.
+    /// Below `XDG_CACHE_HOME` (`~/.cache`), with the program's name.
     static var caches: URL { self.folder("XDG_CACHE_HOME", else: ".cache", name: self.program) }
 
     private static func folder(_ variable: String, else standard: String, name: String) -> URL {
         let named = ProcessInfo.processInfo.environment[variable]
-        // A path that is not absolute is to be ignored, says the rule.
+        // Relative paths must be ignored (XDG Base Directory Specification).
         let root = named.flatMap { $0.hasPrefix("/") ? URL(fileURLWithPath: $0, isDirectory: true) : nil }
         let home = URL(fileURLWithPath: NSHomeDirectory(), isDirectory: true)
         return (root ?? home.appendingPathComponent(standard)).appendingPathComponent(name)

@@ -4,17 +4,24 @@ import HTTPTransport
 import HTTPTypes
 import Synchronization
 
-/// A store of responses to GET, in memory and on disk, for any number of threads: one for each URL.
+/// A thread-safe store of responses to GET requests, in memory and on disk, one for each URL.
 ///
-/// It keeps what it is given and gives what it keeps, however old: whether a response may be stored, and whether it
-/// still holds, is for the loader to say. Disk is read and written by the calling thread.
+/// It stores and returns any response, however old; the loader decides what may be stored and whether it is fresh. Disk
+/// access is synchronous.
 open class URLCache: NSObject, @unchecked Sendable {
+    /// Where a response may be stored.
+    public enum StoragePolicy: UInt, Sendable {
+        case allowed = 0
+        case allowedInMemoryOnly = 1
+        case notAllowed = 2
+    }
+
     private struct Stores {
         var memory: MemoryStore
         var disk: DiskStore
     }
 
-    /// Bytes of the shared cache: 4 MiB in memory, 20 MiB on disk.
+    /// Capacities of the shared cache: 4 MiB in memory, 20 MiB on disk.
     private static let standardMemory = 4 << 20
     private static let standardDisk = 20 << 20
     private static let sharedCache = Mutex(
@@ -22,16 +29,16 @@ open class URLCache: NSObject, @unchecked Sendable {
 
     private let stores: Mutex<Stores>
 
-    /// As large as the shared cache, and in the same folder.
+    /// With the capacities and the directory of the shared cache.
     public override convenience init() {
         self.init(memoryCapacity: Self.standardMemory, diskCapacity: Self.standardDisk, directory: nil)
     }
 
     /// - Parameters:
-    ///   - memoryCapacity: in bytes; 0 keeps nothing in memory.
-    ///   - diskCapacity: in bytes; 0 keeps nothing on disk.
-    ///   - path: a folder for this cache alone; one that is not absolute is below the program's folder for caches, which
-    ///     is also what `nil` gives.
+    ///    ///   - memoryCapacity: in bytes; 0 stores nothing in memory.
+    ///   - diskCapacity: in bytes; 0 stores nothing on disk.
+    ///   - path: a directory used by this cache only; a relative path is below the program's cache directory. `nil`: a
+    ///     directory below it.
     public init(memoryCapacity: Int, diskCapacity: Int, diskPath path: String?) {
         let folder = path.map { path in
             path.hasPrefix("/")
@@ -41,7 +48,7 @@ open class URLCache: NSObject, @unchecked Sendable {
         super.init()
     }
 
-    /// - Parameter directory: a folder for this cache alone; `nil` for one below the program's folder for caches.
+    /// - Parameter directory: used by this cache only; `nil`: a directory below the program's cache directory.
     public init(memoryCapacity: Int, diskCapacity: Int, directory: URL? = nil) {
         self.stores = Self.stores(memoryCapacity, diskCapacity, directory)
         super.init()
@@ -55,19 +62,19 @@ open class URLCache: NSObject, @unchecked Sendable {
                 disk: DiskStore(folder: folder, capacity: diskCapacity)))
     }
 
-    /// The cache of this program, 4 MiB in memory and 20 MiB on disk until another takes its place.
+    /// The cache of this program, with 4 MiB in memory and 20 MiB on disk unless it is replaced.
     open class var shared: URLCache {
         get { self.sharedCache.withLock { $0 } }
         set { self.sharedCache.withLock { $0 = newValue } }
     }
 
-    /// Keeps the response under the task's current request.
+    /// Stores the response under the task's current request.
     open func storeCachedResponse(_ cachedResponse: CachedURLResponse, for dataTask: URLSessionDataTask) {
         guard let request = dataTask.currentRequest else { return }
         self.storeCachedResponse(cachedResponse, for: request)
     }
 
-    /// - Parameter completionHandler: on a queue of the cache's; gets `nil` where nothing is kept.
+    /// - Parameter completionHandler: called on a queue of the cache; gets `nil` if nothing is stored.
     open func getCachedResponse(
         for dataTask: URLSessionDataTask, completionHandler: @escaping @Sendable (CachedURLResponse?) -> Void
     ) {
@@ -75,13 +82,13 @@ open class URLCache: NSObject, @unchecked Sendable {
         DiskQueue.shared.async { completionHandler(request.flatMap { self.cachedResponse(for: $0) }) }
     }
 
-    /// Forgets what is kept under the task's current request.
+    /// Removes the response stored under the task's current request.
     open func removeCachedResponse(for dataTask: URLSessionDataTask) {
         guard let request = dataTask.currentRequest else { return }
         self.removeCachedResponse(for: request)
     }
 
-    /// The response that is kept for the request's URL; `nil` for any other method than GET.
+    /// The response stored for the request's URL; `nil` for methods other than GET.
     open func cachedResponse(for request: URLRequest) -> CachedURLResponse? {
         guard let key = Self.key(for: request) else { return nil }
         return self.stores.withLock { stores in
@@ -95,23 +102,23 @@ open class URLCache: NSObject, @unchecked Sendable {
         }
     }
 
-    /// `response`, which `cachedResponse(for:)` gave, with what is known of the exchange that brought it: of one that the
-    /// program made, when and for which request it was stored.
-    func completed(_ response: CachedURLResponse, for request: URLRequest) -> CachedURLResponse {
+    /// Adds the exchange to a response returned by `cachedResponse(for:)`. If the program made the response, the exchange
+    /// describes when and for which request it was stored.
+    func withExchange(_ response: CachedURLResponse, for request: URLRequest) -> CachedURLResponse {
         guard response.exchange == nil, let key = Self.key(for: request),
             let exchange = self.stores.withLock({ $0.memory.exchange(of: response, for: key) })
         else { return response }
         return response.with(exchange)
     }
 
-    /// Whether something may be kept for the request; tells without waiting for others and without reading a file.
-    func mayHave(_ request: URLRequest) -> Bool {
+    /// Whether a response may be stored for the request. Neither blocks nor reads a file, so it may return `true` wrongly.
+    func mayContain(_ request: URLRequest) -> Bool {
         guard let key = Self.key(for: request) else { return false }
-        return self.stores.withLockIfAvailable { $0.memory.has(key) || $0.disk.mayHave(key) } ?? true
+        return self.stores.withLockIfAvailable { $0.memory.has(key) || $0.disk.mayContain(key) } ?? true
     }
 
-    /// Keeps the response in place of the one for the same URL, as far as its policy, the method and the capacities
-    /// let it. What has not been used for longest makes room.
+    /// Stores the response, replacing that for the same URL, if its policy, the method and the capacities allow it. Evicts
+    /// the least recently used.
     open func storeCachedResponse(_ cachedResponse: CachedURLResponse, for request: URLRequest) {
         guard let key = Self.key(for: request), cachedResponse.storagePolicy != .notAllowed else { return }
         let now = Date()
@@ -142,7 +149,7 @@ open class URLCache: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Takes out what was stored at `date` or later.
+    /// Removes the responses stored at `date` or later.
     open func removeCachedResponses(since date: Date) {
         self.stores.withLock { stores in
             stores.memory.remove(since: date)
@@ -150,13 +157,13 @@ open class URLCache: NSObject, @unchecked Sendable {
         }
     }
 
-    /// In bytes. What is too much for a smaller one goes at once.
+    /// In bytes. Reducing it evicts immediately.
     open var memoryCapacity: Int {
         get { self.stores.withLock { $0.memory.capacity } }
         set { self.stores.withLock { $0.memory.setCapacity(newValue) } }
     }
 
-    /// In bytes. What is too much for a smaller one goes at once.
+    /// In bytes. Reducing it evicts immediately.
     open var diskCapacity: Int {
         get { self.stores.withLock { $0.disk.capacity } }
         set { self.stores.withLock { $0.disk.setCapacity(newValue) } }
@@ -168,7 +175,7 @@ open class URLCache: NSObject, @unchecked Sendable {
     /// In bytes.
     open var currentDiskUsage: Int { self.stores.withLock { $0.disk.usage() } }
 
-    /// The URL without its fragment, which servers never see.
+    /// The URL without its fragment, which is not sent to servers.
     private static func key(for request: URLRequest) -> String? {
         guard request.httpMethod == "GET", let url = request.url?.absoluteString else { return nil }
         return String(url.prefix { $0 != "#" })
@@ -176,16 +183,7 @@ open class URLCache: NSObject, @unchecked Sendable {
 }
 
 extension URLCache {
-    /// Where a response may be kept.
-    public enum StoragePolicy: UInt, Sendable {
-        case allowed = 0
-        case allowedInMemoryOnly = 1
-        case notAllowed = 2
-    }
-}
-
-extension URLCache {
-    /// As `getCachedResponse(for:completionHandler:)`.
+    /// Like `getCachedResponse(for:completionHandler:)`.
     public func cachedResponse(for dataTask: URLSessionDataTask) async -> CachedURLResponse? {
         await withCheckedContinuation { continuation in
             self.getCachedResponse(for: dataTask) { continuation.resume(returning: $0) }
@@ -193,34 +191,34 @@ extension URLCache {
     }
 }
 
-/// A response with its content, as a cache keeps it. It does not change once made.
+/// A response with its content, as stored in a cache. Immutable.
 open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
-    private let answer: URLResponse
-    private let content: Data
-    private let notes: [AnyHashable: Any]?
-    private let policy: URLCache.StoragePolicy
-    /// `nil` for a response that the program made: its age counts from when it is stored, or from its own `Date`.
+    private let storedResponse: URLResponse
+    private let storedData: Data
+    private let storedUserInfo: [AnyHashable: Any]?
+    private let storedPolicy: URLCache.StoragePolicy
+    /// `nil` for a response made by the program: its age counts from when it is stored, or from its `Date` field.
     package private(set) var exchange: CachedExchange?
 
     open class var supportsSecureCoding: Bool { true }
 
-    /// May be kept in memory and on disk.
+    /// May be stored in memory and on disk.
     public init(response: URLResponse, data: Data) {
-        self.answer = response
-        self.content = data
-        self.notes = nil
-        self.policy = .allowed
+        self.storedResponse = response
+        self.storedData = data
+        self.storedUserInfo = nil
+        self.storedPolicy = .allowed
         super.init()
     }
 
-    /// - Parameter userInfo: goes to disk where it consists of what property lists hold, under keys that are texts.
+    /// - Parameter userInfo: stored on disk only if it is a property list with string keys.
     public init(
         response: URLResponse, data: Data, userInfo: [AnyHashable: Any]? = nil, storagePolicy: URLCache.StoragePolicy
     ) {
-        self.answer = response
-        self.content = data
-        self.notes = userInfo
-        self.policy = storagePolicy
+        self.storedResponse = response
+        self.storedData = data
+        self.storedUserInfo = userInfo
+        self.storedPolicy = storagePolicy
         super.init()
     }
 
@@ -246,38 +244,39 @@ open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Se
     }
 
     open func encode(with coder: NSCoder) {
-        coder.encode(self.answer, forKey: "response")
-        coder.encode(NSData(data: self.content), forKey: "data")
-        coder.encode(Int64(self.policy.rawValue), forKey: "storagePolicy")
+        coder.encode(self.storedResponse, forKey: "response")
+        coder.encode(NSData(data: self.storedData), forKey: "data")
+        coder.encode(Int64(self.storedPolicy.rawValue), forKey: "storagePolicy")
     }
 
     open override func copy() -> Any { self.copy(with: nil) }
     open func copy(with zone: NSZone?) -> Any { self }
 
-    open var response: URLResponse { self.answer }
-    /// Decoded of its content codings.
-    open var data: Data { self.content }
-    open var userInfo: [AnyHashable: Any]? { self.notes }
-    open var storagePolicy: URLCache.StoragePolicy { self.policy }
+    open var response: URLResponse { self.storedResponse }
+    /// With content codings decoded.
+    open var data: Data { self.storedData }
+    open var userInfo: [AnyHashable: Any]? { self.storedUserInfo }
+    open var storagePolicy: URLCache.StoragePolicy { self.storedPolicy }
 
-    /// `userInfo` does not count: what is in it need not be comparable.
+    /// Ignores `userInfo`, whose values need not be comparable.
     open override func isEqual(_ object: Any?) -> Bool {
         guard let other = object as? CachedURLResponse else { return false }
         return other === self
-            || other.answer == self.answer && other.content == self.content && other.policy == self.policy
+            || other.storedResponse == self.storedResponse && other.storedData == self.storedData
+                && other.storedPolicy == self.storedPolicy
     }
 
     open override var hash: Int {
         var hasher = Hasher()
-        hasher.combine(self.answer)
-        hasher.combine(self.content)
-        hasher.combine(self.policy)
+        hasher.combine(self.storedResponse)
+        hasher.combine(self.storedData)
+        hasher.combine(self.storedPolicy)
         return hasher.finalize()
     }
 }
 
 extension CachedURLResponse {
-    /// A response that came over HTTP, with what the rules of caches ask about it.
+    /// A response received over HTTP, with the metadata for the rules of caching.
     package convenience init(
         response: HTTPURLResponse, data: Data, userInfo: [AnyHashable: Any]? = nil,
         storagePolicy: URLCache.StoragePolicy, entry: CacheEntry
@@ -289,15 +288,14 @@ extension CachedURLResponse {
             response: response, data: data, userInfo: userInfo, storagePolicy: storagePolicy, exchange: exchange)
     }
 
-    /// The same response, as one that came by `exchange`.
+    /// A copy with `exchange`.
     func with(_ exchange: CachedExchange) -> CachedURLResponse {
         CachedURLResponse(
             response: self.response, data: self.data, userInfo: self.userInfo, storagePolicy: self.storagePolicy,
             exchange: exchange)
     }
 
-    /// What the rules of caches ask about the response; `nil` where nothing is known of its age, or where it did not
-    /// come over HTTP.
+    /// The metadata for the rules of caching; `nil` if the age is unknown or the response is not of HTTP.
     package var entry: CacheEntry? {
         guard let exchange, let response = self.response as? HTTPURLResponse else { return nil }
         return CacheEntry(
@@ -309,7 +307,6 @@ extension CachedURLResponse {
 }
 
 extension NSURLRequest.CachePolicy {
-    /// The policy by its meaning.
     package var meaning: HTTPSemantics.CachePolicy {
         switch self {
         case .useProtocolCachePolicy: .useProtocolCachePolicy
@@ -322,12 +319,12 @@ extension NSURLRequest.CachePolicy {
     }
 }
 
-/// What a cache must know of the exchange that brought a response, beyond the response itself (RFC 9111 §4.1, §4.2.3).
+/// The metadata of the exchange that a cached response came from (RFC 9111 §4.1, §4.2.3).
 package struct CachedExchange: Codable, Hashable, Sendable {
-    /// Seconds since 1970, by the clock of this machine.
+    /// Seconds since 1970, by the local clock.
     package var requestTime: Int64
     package var responseTime: Int64
-    /// What the request said in the fields that `Vary` names; `nil` for a response that is an answer to no other request.
+    /// The request's values of the fields that `Vary` names; `nil` for `Vary: *`, which matches no other request.
     package var selection: [String: String?]?
 
     package init(requestTime: Int64, responseTime: Int64, selection: [String: String?]?) {
@@ -335,11 +332,9 @@ package struct CachedExchange: Codable, Hashable, Sendable {
         self.responseTime = responseTime
         self.selection = selection
     }
-}
 
-extension CachedExchange {
-    /// Of a response that the program stores itself: as if it came at that time. Of the fields that it varies by only
-    /// those count that `request` itself says: what a session adds is not known here, and the program means it for the URL.
+    /// For a response stored by the program, as if received at `time`. Only `Vary` fields that are set in `request` are
+    /// compared: fields added by a session are unknown here.
     init(storing response: URLResponse, for request: URLRequest, at time: Date) {
         let seconds = HTTPDate(time).seconds
         let fields = (response as? HTTPURLResponse)?.httpFields ?? [:]

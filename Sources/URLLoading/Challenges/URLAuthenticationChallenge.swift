@@ -1,14 +1,14 @@
 import Foundation
 import Synchronization
 
-/// A server, a proxy or a TLS handshake asks for something. It does not change once made.
+/// A challenge of a server, a proxy or a TLS handshake. Immutable.
 open class URLAuthenticationChallenge: NSObject, @unchecked Sendable {
     private let space: URLProtectionSpace
-    private let proposal: URLCredential?
+    private let proposed: URLCredential?
     private let failures: Int
     private let response: URLResponse?
     private let cause: (any Error)?
-    private let asker: (any URLAuthenticationChallengeSender)?
+    private let challengeSender: (any URLAuthenticationChallengeSender)?
 
     public init(
         protectionSpace space: URLProtectionSpace, proposedCredential credential: URLCredential?,
@@ -16,39 +16,39 @@ open class URLAuthenticationChallenge: NSObject, @unchecked Sendable {
         sender: any URLAuthenticationChallengeSender
     ) {
         self.space = space
-        self.proposal = credential
+        self.proposed = credential
         self.failures = previousFailureCount
         self.response = response
         self.cause = error
-        self.asker = sender
+        self.challengeSender = sender
         super.init()
     }
 
-    /// The same challenge, asked by another.
+    /// A copy of the challenge with another sender.
     public init(
         authenticationChallenge challenge: URLAuthenticationChallenge, sender: any URLAuthenticationChallengeSender
     ) {
         self.space = challenge.protectionSpace
-        self.proposal = challenge.proposedCredential
+        self.proposed = challenge.proposedCredential
         self.failures = challenge.previousFailureCount
         self.response = challenge.failureResponse
         self.cause = challenge.error
-        self.asker = sender
+        self.challengeSender = sender
         super.init()
     }
 
     open var protectionSpace: URLProtectionSpace { self.space }
-    /// From the storage, from the URL, or what was tried last; may lack a password.
-    open var proposedCredential: URLCredential? { self.proposal }
-    /// How often credentials were refused in this load; 0 at first.
+    /// From the credential storage or the URL, or the last one tried; may lack a password.
+    open var proposedCredential: URLCredential? { self.proposed }
+    /// Number of credentials refused so far in this load.
     open var previousFailureCount: Int { self.failures }
-    /// The 401 or the 407; `nil` for a TLS handshake.
+    /// The 401 or 407 response; `nil` for a TLS handshake.
     open var failureResponse: URLResponse? { self.response }
     open var error: (any Error)? { self.cause }
-    open var sender: (any URLAuthenticationChallengeSender)? { self.asker }
+    open var sender: (any URLAuthenticationChallengeSender)? { self.challengeSender }
 }
 
-/// Who asks for a credential, and takes the answer: once, from any thread.
+/// Receives the answer to a challenge: once, from any thread.
 public protocol URLAuthenticationChallengeSender: NSObjectProtocol, Sendable {
     func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge)
     func continueWithoutCredential(for challenge: URLAuthenticationChallenge)
@@ -57,25 +57,24 @@ public protocol URLAuthenticationChallengeSender: NSObjectProtocol, Sendable {
     func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge)
 }
 
+/// Defaults: continue without a credential.
 extension URLAuthenticationChallengeSender {
-    /// Goes on without a credential, where the sender knows no better.
     public func performDefaultHandling(for challenge: URLAuthenticationChallenge) {
         self.continueWithoutCredential(for: challenge)
     }
 
-    /// Goes on without a credential, where the sender knows no better.
     public func rejectProtectionSpaceAndContinue(with challenge: URLAuthenticationChallenge) {
         self.continueWithoutCredential(for: challenge)
     }
 }
 
-/// The sender of a challenge that a session asks: whoever tells it what to do has answered, as by the completion handler;
-/// the first answer counts.
+/// The sender of a session's challenges. Calling it answers the challenge like the delegate's completion handler; the first
+/// answer counts.
 final class ChallengeSender: NSObject, URLAuthenticationChallengeSender, Sendable {
     private let receiver = Mutex<OneShotHandler<ChallengeAnswer>?>(nil)
 
-    /// - Parameter answer: takes what the sender is told.
-    func answers(to answer: OneShotHandler<ChallengeAnswer>) { self.receiver.withLock { $0 = answer } }
+    /// Sets the handler that receives the answer.
+    func forward(to answer: OneShotHandler<ChallengeAnswer>) { self.receiver.withLock { $0 = answer } }
 
     func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {
         self.answer(.useCredential, credential)
@@ -99,11 +98,11 @@ final class ChallengeSender: NSObject, URLAuthenticationChallengeSender, Sendabl
     }
 }
 
-/// What a delegate says to a challenge.
+/// A delegate's answer to a challenge.
 struct ChallengeAnswer: Sendable {
     let disposition: URLSession.AuthChallengeDisposition
     let credential: URLCredential?
 
-    /// Where nobody is asked.
+    /// Used if no delegate method handles the challenge.
     static let none = ChallengeAnswer(disposition: .performDefaultHandling, credential: nil)
 }

@@ -3,28 +3,27 @@ import SessionTasks
 import StreamTransport
 import Synchronization
 
-/// What the drivers of tasks with a connection of their own share: whom they drive, and how far that has come. On the
-/// loop, where not said otherwise.
+/// The state shared by the drivers of stream and WebSocket tasks. Confined to the loop unless stated otherwise.
 final class ConnectionTaskState: @unchecked Sendable {
     enum Stage {
         case waiting
         case running
-        case held
-        /// The end is told, or on its way to the delegate queue.
-        case over
+        case suspended
+        /// The delegate was notified of the end, or will be.
+        case ended
     }
 
     let core: SessionCore
     let session: URLSession
     let loop: Loop
-    /// `nil` once it is over.
+    /// `nil` after the end.
     private(set) var task: URLSessionTask?
     var stage = Stage.waiting
     var record = TaskMetricsRecord()
-    /// What counts the bytes of the task.
-    var counter: TaskRecord?
-    /// Why the task ends, where more is known than the failure of what runs it says.
-    var verdict: URLError?
+    /// Counts the bytes of the task.
+    var taskRecord: TaskRecord?
+    /// Why the task ends, if it is known more precisely than the failure of its connection.
+    var finalError: URLError?
 
     private let resourceTimer = LoopTimer()
     private var resourceTimeLeft: Duration
@@ -40,51 +39,51 @@ final class ConnectionTaskState: @unchecked Sendable {
         self.resourceTimeLeft = Duration(timeout: session.core.configuration.timeoutIntervalForResource)
     }
 
-    /// Of the task's request; for failures.
+    /// The URL for errors.
     var url: URL? { self.task?.currentRequest?.url ?? self.lastURL }
 
-    /// Tells the delegate something of the task, in the order of the calls.
-    func tell(_ method: DelegateMethod, _ call: @escaping @Sendable (DelegateProxy) -> Void) {
+    /// Calls the delegate on its queue, in order.
+    func notifyDelegate(_ method: DelegateMethod, _ call: @escaping @Sendable (DelegateProxy) -> Void) {
         guard let task = self.task else { return }
         self.core.delegateQueue.notify(self.core.delegates(for: task), method, call)
     }
 
-    // MARK: Time
+    // MARK: Resource timeout
 
-    /// - Parameter expired: called when the time for the whole task has passed.
+    /// - Parameter expired: called after `timeoutIntervalForResource`.
     func startResourceTimer(_ expired: @escaping () -> Void) {
         self.expired = expired
         self.resourceTimerStart = .now
         self.loop.arm(self.resourceTimer, after: self.resourceTimeLeft, target: self)
     }
 
-    func holdResourceTimer() {
+    func pauseResourceTimer() {
         self.loop.disarm(self.resourceTimer)
         self.resourceTimeLeft -= self.resourceTimerStart.duration(to: .now)
     }
 
-    func goOnWithResourceTimer() {
+    func resumeResourceTimer() {
         self.resourceTimerStart = .now
         self.loop.arm(self.resourceTimer, after: max(.zero, self.resourceTimeLeft), target: self)
     }
 
     // MARK: Failures
 
-    /// What an operation of the task is answered that failed.
+    /// The error for a failed operation of the task.
     func error(_ failure: TaskFailure) -> URLError {
-        self.verdict ?? LoadFailure.error(of: failure, url: self.url)
+        self.finalError ?? LoadFailure.error(of: failure, url: self.url)
     }
 
-    /// Of one operation; `nil` for one that went well.
+    /// The error of an operation; `nil` if it succeeded.
     func error<Value>(_ result: Result<Value, TaskFailure>) -> URLError? {
         if case .failure(let failure) = result { self.error(failure) } else { nil }
     }
 
     // MARK: The end
 
-    /// The task becomes another one with the same connection, or goes without further messages.
-    func leave() -> URLSessionTask? {
-        self.stage = .over
+    /// Releases the task without notifying its delegate of the end.
+    func detachTask() -> URLSessionTask? {
+        self.stage = .ended
         self.loop.disarm(self.resourceTimer)
         self.expired = nil
         self.lastURL = self.url
@@ -92,14 +91,14 @@ final class ConnectionTaskState: @unchecked Sendable {
         return self.task
     }
 
-    /// Tells the end, once.
+    /// Notifies the delegate of the end, once.
     func end(_ error: URLError?) {
-        guard self.stage != .over, let task = self.leave() else { return }
-        // Operations that are asked for from now on fail alike.
-        self.verdict = error
-        if let counter {
-            task.mutate(\.countOfBytesReceived) { $0.bytesReceived = Int64(clamping: counter.bytesReceived) }
-            task.mutate(\.countOfBytesSent) { $0.bytesSent = Int64(clamping: counter.bytesSent) }
+        guard self.stage != .ended, let task = self.detachTask() else { return }
+        // Later operations fail with the same error.
+        self.finalError = error
+        if let taskRecord {
+            task.mutate(\.countOfBytesReceived) { $0.bytesReceived = Int64(clamping: taskRecord.bytesReceived) }
+            task.mutate(\.countOfBytesSent) { $0.bytesSent = Int64(clamping: taskRecord.bytesSent) }
         }
         self.core.notifyEnd(of: task, error, self.record, session: self.session)
     }
@@ -111,65 +110,67 @@ extension ConnectionTaskState: TimerTarget {
     }
 }
 
-/// Drives a task that has a connection of its own, on one of `SharedLoops`.
+/// Drives a task with a connection of its own, on one of `SharedLoops`.
 protocol ConnectionTaskDriver: TaskDriver {
-    var life: ConnectionTaskState { get }
-    /// The task is resumed for the first time.
+    var taskState: ConnectionTaskState { get }
+    /// Called when the task is resumed for the first time.
     func begin()
-    func hold()
-    func goOn()
-    /// Ends what runs the task; `life.verdict` says why. Ends in `life.end`.
-    func breakOff()
+    func suspend()
+    func resume()
+    /// Ends the connection because of `taskState.finalError`, then calls `taskState.end`.
+    func cancelConnection()
 }
 
 extension ConnectionTaskDriver {
     // MARK: From any thread
 
-    func resumed() { self.life.loop.execute { self.reconcile() } }
-    func suspended() { self.life.loop.execute { self.reconcile() } }
-    func cancelled() { self.life.loop.execute { self.fail(LoadFailure.error(.cancelled, url: self.life.url)) } }
-    /// A connection of its own waits for nobody.
+    func resumed() { self.taskState.loop.execute { self.reconcile() } }
+    func suspended() { self.taskState.loop.execute { self.reconcile() } }
+    func cancelled() {
+        self.taskState.loop.execute { self.fail(LoadFailure.error(.cancelled, url: self.taskState.url)) }
+    }
+    /// Without effect: the task does not wait for a connection.
     func priorityChanged(_ priority: Float) {}
 
     // MARK: On the loop
 
-    /// Does what the task's state asks for now, however often that changed meanwhile.
+    /// Applies the task's current state, which may have changed several times since the last call.
     private func reconcile() {
-        guard let state = self.life.task?.metadata.withLock({ $0.state }) else { return }
-        switch (state, self.life.stage) {
+        guard let state = self.taskState.task?.metadata.withLock({ $0.state }) else { return }
+        switch (state, self.taskState.stage) {
         case (.running, .waiting):
-            self.life.stage = .running
-            self.life.startResourceTimer { self.timeOut() }
+            self.taskState.stage = .running
+            self.taskState.startResourceTimer { self.timeOut() }
             self.begin()
-        case (.running, .held):
-            self.life.stage = .running
-            self.life.goOnWithResourceTimer()
-            self.goOn()
+        case (.running, .suspended):
+            self.taskState.stage = .running
+            self.taskState.resumeResourceTimer()
+            self.resume()
         case (.suspended, .running):
-            self.life.stage = .held
-            self.life.holdResourceTimer()
-            self.hold()
+            self.taskState.stage = .suspended
+            self.taskState.pauseResourceTimer()
+            self.suspend()
         default: break
         }
     }
 
     private func timeOut() {
         self.fail(
-            LoadFailure.error(.timedOut, url: self.life.url, text: "The task lasted longer than its session allows."))
+            LoadFailure.error(
+                .timedOut, url: self.taskState.url, text: "The task exceeded timeoutIntervalForResource."))
     }
 
     /// Ends the task.
     func fail(_ error: URLError) {
-        guard self.life.stage != .over else { return }
-        self.life.verdict = self.life.verdict ?? error
-        self.breakOff()
+        guard self.taskState.stage != .ended else { return }
+        self.taskState.finalError = self.taskState.finalError ?? error
+        self.cancelConnection()
     }
 }
 
-/// The event loops of all stream and WebSocket tasks of the process. Their threads start when the first is asked for,
-/// and stay.
+/// The loops of all stream and WebSocket tasks of the process. Their threads start with first use and are never stopped.
 enum SharedLoops {
-    /// More would only move packets between caches.
+    /// More loops would only move packets between CPU caches.
     private static let limit = 4
 
     private struct State {
@@ -178,8 +179,8 @@ enum SharedLoops {
     }
     private static let state = Mutex(State())
 
-    /// Each in turn.
-    /// - Returns: `nil` where the system has no descriptors or threads left; asked again, it tries again.
+    /// The next loop in round-robin order.
+    /// - Returns: `nil` if the system has no descriptors or threads left; the next call tries again.
     static func next() -> Loop? {
         self.state.withLock { state in
             if state.loops.isEmpty {
@@ -193,8 +194,8 @@ enum SharedLoops {
     }
 }
 
-/// Drives a task that cannot run at all: it ends as soon as it is resumed or cancelled. The task is not held: one that
-/// nobody else holds any more leaves nothing behind.
+/// Drives a task that cannot run: it fails as soon as it is resumed or cancelled. References the task weakly, so that a task
+/// that is never resumed is released.
 final class RefusedTask: TaskDriver {
     typealias End = @Sendable (URLSessionTask, URLError) -> Void
 
@@ -206,13 +207,13 @@ final class RefusedTask: TaskDriver {
     let error: URLError
     private let state: Mutex<State>
 
-    /// - Parameter end: tells the end of the task; called once.
+    /// - Parameter end: notifies the delegate of the end; called once.
     init(_ task: URLSessionTask, _ error: URLError, _ end: @escaping End) {
         self.error = error
         self.state = Mutex(State(task: task, end: end))
     }
 
-    /// A stream or WebSocket task.
+    /// For a stream or WebSocket task.
     convenience init(_ task: URLSessionTask, of session: URLSession, _ error: URLError) {
         self.init(task, error) { task, error in
             session.core.notifyEnd(of: task, error, TaskMetricsRecord(), session: session)
@@ -234,10 +235,10 @@ final class RefusedTask: TaskDriver {
 }
 
 extension AwaitedOperation {
-    /// Begins an operation on the loop, and waits for its answer.
+    /// Begins an operation on the loop, and awaits its result.
     /// - Parameters:
-    ///   - begin: gives the operation's number; `nil` if there is nothing to withdraw.
-    ///   - withdraw: lets the operation answer at once, if it can still be taken back; called when the Swift task is
+    ///   - begin: returns the operation's number; `nil` if there is nothing to withdraw.
+    ///   - withdraw: completes the operation immediately if it can still be withdrawn; called when the Swift task is
     ///     cancelled.
     static func perform<Answer: Sendable>(
         on loop: Loop, _ begin: @escaping @Sendable (@escaping @Sendable (Answer) -> Void) -> UInt64?,
@@ -249,7 +250,7 @@ extension AwaitedOperation {
                 loop.execute {
                     let number = begin { continuation.resume(returning: $0) }
                     guard let number else { return }
-                    // Cancelled before it began: it is taken back as if just after.
+                    // Cancelled before it began: handled as if just after.
                     if operation.mayBegin() { operation.began(number) } else { withdraw(number) }
                 }
             }

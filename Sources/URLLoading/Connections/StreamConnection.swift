@@ -5,169 +5,169 @@ import StreamTransport
 import Synchronization
 import TLSEngine
 
-/// Drives a stream task. On the loop, where not said otherwise.
+/// Drives a stream task. Confined to the loop unless stated otherwise.
 final class StreamConnection: ConnectionTaskDriver, @unchecked Sendable {
-    /// Bytes read at most before anybody asks for them: so the end of input is noticed when it comes.
+    /// Most bytes read ahead of `readData`, so that the end of input is noticed when it arrives.
     private static let readAhead = 64 << 10
 
-    let life: ConnectionTaskState
+    let taskState: ConnectionTaskState
     /// Names the server in challenges, by host and port.
     let url: URL?
-    /// `nil` until the connection of another task is taken over.
+    /// `nil` until a connection is adopted.
     private(set) var stream: StreamTask?
-    private let counted = Mutex<TaskRecord?>(nil)
+    private let sharedRecord = Mutex<TaskRecord?>(nil)
     private var readClosed = false
     private var writeClosed = false
-    /// `captureStreams` waits for its turn.
-    var isCapturing = false
+    /// `captureStreams` waits for earlier operations.
+    private var isCapturing = false
 
-    /// For a task that connects to `place` when it is resumed.
-    init(_ life: ConnectionTaskState, to place: ConnectTarget, at url: URL?) {
-        self.life = life
+    /// For a task that connects to `destination` when it is resumed.
+    init(_ taskState: ConnectionTaskState, to destination: ConnectTarget, at url: URL?) {
+        self.taskState = taskState
         self.url = url
-        var target = OpeningTarget(place)
-        if case .host(let host, _) = place { target.permits = life.core.permission(for: host) }
-        target.connectTimeout = Self.timeout(life)
-        target.socket.trafficClass = life.core.configuration.networkServiceType.trafficClass
-        let stream = StreamTask(to: target, on: life.loop)
+        var target = OpeningTarget(destination)
+        if case .host(let host, _) = destination { target.permits = taskState.core.permission(for: host) }
+        target.connectTimeout = Self.timeout(taskState)
+        target.socket.trafficClass = taskState.core.configuration.networkServiceType.trafficClass
+        let stream = StreamTask(to: target, on: taskState.loop)
         self.stream = stream
-        self.count(stream)
+        self.publishRecord(of: stream)
     }
 
-    /// For a task that goes on with the connection of another one.
-    init(_ life: ConnectionTaskState, at url: URL?) {
-        self.life = life
+    /// For a task that adopts the connection of another one.
+    init(_ taskState: ConnectionTaskState, at url: URL?) {
+        self.taskState = taskState
         self.url = url
     }
 
-    /// What the task counts, for any thread.
-    var record: TaskRecord? { self.counted.withLock { $0 } }
+    /// The task's byte counters, from any thread.
+    var record: TaskRecord? { self.sharedRecord.withLock { $0 } }
 
-    private func count(_ stream: StreamTask) {
-        self.life.counter = stream.record
-        self.counted.withLock { $0 = stream.record }
+    private func publishRecord(of stream: StreamTask) {
+        self.taskState.taskRecord = stream.record
+        self.sharedRecord.withLock { $0 = stream.record }
     }
 
-    private static func timeout(_ life: ConnectionTaskState) -> Duration {
-        Duration(timeout: life.core.configuration.timeoutIntervalForRequest)
+    private static func timeout(_ taskState: ConnectionTaskState) -> Duration {
+        Duration(timeout: taskState.core.configuration.timeoutIntervalForRequest)
     }
 
-    var securingTimeout: Duration { Self.timeout(self.life) }
+    var handshakeTimeout: Duration { Self.timeout(self.taskState) }
 
-    // MARK: Life
+    // MARK: ConnectionTaskDriver
 
     func begin() {
-        self.watch()
+        self.observeStream()
         self.stream?.resumeOnLoop()
     }
 
-    /// Begins with a connection that stands.
+    /// Begins with an open connection.
     func adopt(_ connection: UpgradedConnection) {
-        let stream = StreamTask(adopting: connection.transport(on: self.life.loop))
+        let stream = StreamTask(adopting: connection.transport(on: self.taskState.loop))
         self.stream = stream
-        self.count(stream)
-        self.watch()
+        self.publishRecord(of: stream)
+        self.observeStream()
     }
 
-    private func watch() {
+    private func observeStream() {
         self.stream?.watchDirections(
-            readAhead: Self.readAhead, inputClosed: { self.tellReadClosed() }, outputClosed: { self.tellWriteClosed() })
+            readAhead: Self.readAhead, inputClosed: { self.notifyReadClosed() },
+            outputClosed: { self.notifyWriteClosed() })
         self.stream?.whenEnded { self.ended($0) }
     }
 
-    func hold() { self.stream?.suspendOnLoop() }
-    func goOn() { self.stream?.resumeOnLoop() }
+    func suspend() { self.stream?.suspendOnLoop() }
+    func resume() { self.stream?.resumeOnLoop() }
 
-    func breakOff() {
+    func cancelConnection() {
         self.stream?.cancelOnLoop()
-        self.life.end(self.life.verdict)
+        self.taskState.end(self.taskState.finalError)
     }
 
     private func ended(_ failure: TaskFailure?) {
-        // The streams are handed over next.
+        // `handOver` follows.
         if failure == nil, self.isCapturing { return }
-        self.life.end(failure.map { self.life.error($0) })
+        self.taskState.end(failure.map { self.taskState.error($0) })
     }
 
     // MARK: Directions
 
-    private func tellReadClosed() {
-        guard !self.readClosed, let task = self.life.task as? URLSessionStreamTask else { return }
+    private func notifyReadClosed() {
+        guard !self.readClosed, let task = self.taskState.task as? URLSessionStreamTask else { return }
         self.readClosed = true
-        let session = self.life.session
-        self.life.tell(.readClosed) { $0.stream?.urlSession(session, readClosedFor: task) }
+        let session = self.taskState.session
+        self.taskState.notifyDelegate(.readClosed) { $0.stream?.urlSession(session, readClosedFor: task) }
     }
 
-    private func tellWriteClosed() {
-        guard !self.writeClosed, let task = self.life.task as? URLSessionStreamTask else { return }
+    private func notifyWriteClosed() {
+        guard !self.writeClosed, let task = self.taskState.task as? URLSessionStreamTask else { return }
         self.writeClosed = true
-        let session = self.life.session
-        self.life.tell(.writeClosed) { $0.stream?.urlSession(session, writeClosedFor: task) }
+        let session = self.taskState.session
+        self.taskState.notifyDelegate(.writeClosed) { $0.stream?.urlSession(session, writeClosedFor: task) }
     }
-}
 
-/// What a stream task is asked for, from any thread. Everything takes its place behind what was asked for before.
-extension StreamConnection {
-    /// - Parameter answer: called on the loop.
+    // MARK: Operations, from any thread; they run in the order of the calls
+
+    /// - Parameter completion: called on the loop.
     func read(
         _ minimum: Int, _ maximum: Int, timeout: TimeInterval,
-        _ answer: @escaping @Sendable (Result<StreamTask.Chunk, URLError>) -> Void
+        _ completion: @escaping @Sendable (Result<StreamTask.Chunk, URLError>) -> Void
     ) {
-        self.life.loop.execute { self.beginRead(minimum, maximum, timeout, answer) }
+        self.taskState.loop.execute { self.beginRead(minimum, maximum, timeout, completion) }
     }
 
     @discardableResult
     private func beginRead(
         _ minimum: Int, _ maximum: Int, _ timeout: TimeInterval,
-        _ answer: @escaping @Sendable (Result<StreamTask.Chunk, URLError>) -> Void
+        _ completion: @escaping @Sendable (Result<StreamTask.Chunk, URLError>) -> Void
     ) -> UInt64? {
         guard let stream = self.stream else {
-            answer(.failure(self.life.error(.ended)))
+            completion(.failure(self.taskState.error(.ended)))
             return nil
         }
-        return stream.read(minimum: minimum, maximum: maximum, timeout: Self.limit(timeout)) { result in
-            answer(result.mapError { self.life.error($0) })
+        return stream.read(minimum: minimum, maximum: maximum, timeout: Self.duration(timeout)) { result in
+            completion(result.mapError { self.taskState.error($0) })
         }
     }
 
-    func write(_ data: Data, timeout: TimeInterval, _ answer: @escaping @Sendable (URLError?) -> Void) {
+    func write(_ data: Data, timeout: TimeInterval, _ completion: @escaping @Sendable (URLError?) -> Void) {
         let bytes = [UInt8](data)
-        self.life.loop.execute { self.beginWrite(bytes, timeout, answer) }
+        self.taskState.loop.execute { self.beginWrite(bytes, timeout, completion) }
     }
 
     @discardableResult
     private func beginWrite(
-        _ bytes: [UInt8], _ timeout: TimeInterval, _ answer: @escaping @Sendable (URLError?) -> Void
+        _ bytes: [UInt8], _ timeout: TimeInterval, _ completion: @escaping @Sendable (URLError?) -> Void
     ) -> UInt64? {
         guard let stream = self.stream else {
-            answer(self.life.error(.ended))
+            completion(self.taskState.error(.ended))
             return nil
         }
-        return stream.write(bytes, timeout: Self.limit(timeout)) { answer(self.life.error($0)) }
+        return stream.write(bytes, timeout: Self.duration(timeout)) { completion(self.taskState.error($0)) }
     }
 
-    /// Seconds, of which none and fewer mean no limit.
-    private static func limit(_ timeout: TimeInterval) -> Duration? {
+    /// - Parameter timeout: in seconds; 0 or less means no limit.
+    private static func duration(_ timeout: TimeInterval) -> Duration? {
         timeout > 0 ? Duration(timeout: timeout) : nil
     }
 
-    func closeRead() { self.life.loop.execute { self.stream?.closeReadOnLoop() } }
-    func closeWrite() { self.life.loop.execute { self.stream?.closeWriteOnLoop() } }
+    func closeRead() { self.taskState.loop.execute { self.stream?.closeReadOnLoop() } }
+    func closeWrite() { self.taskState.loop.execute { self.stream?.closeWriteOnLoop() } }
 
-    /// What waits is done, then both directions end.
+    /// Closes both directions after the operations already requested.
     func close() {
-        self.life.loop.execute {
+        self.taskState.loop.execute {
             self.stream?.closeWriteOnLoop()
             self.stream?.closeReadOnLoop()
         }
     }
 
-    // MARK: For Swift tasks that wait
+    // MARK: Asynchronous
 
-    /// Cancelling withdraws the read; what had come for it goes to the next.
+    /// Cancelling withdraws the read; bytes received for it go to the next one.
     func read(_ minimum: Int, _ maximum: Int, timeout: TimeInterval) async throws -> StreamTask.Chunk {
-        try await AwaitedOperation.perform(on: self.life.loop) { answer in
-            self.beginRead(minimum, maximum, timeout, answer)
+        try await AwaitedOperation.perform(on: self.taskState.loop) { completion in
+            self.beginRead(minimum, maximum, timeout, completion)
         } withdraw: { number in
             self.stream?.withdrawRead(number)
         }.get()
@@ -176,27 +176,27 @@ extension StreamConnection {
     /// Cancelling withdraws the write unless it has begun.
     func write(_ data: Data, timeout: TimeInterval) async throws {
         let bytes = [UInt8](data)
-        let failure: URLError? = await AwaitedOperation.perform(on: self.life.loop) { answer in
-            self.beginWrite(bytes, timeout, answer)
+        let failure: URLError? = await AwaitedOperation.perform(on: self.taskState.loop) { completion in
+            self.beginWrite(bytes, timeout, completion)
         } withdraw: { number in
             self.stream?.withdrawWrite(number)
         }
         if let failure { throw failure }
     }
-}
 
-extension StreamConnection {
-    /// From any thread: TLS from here on.
+    // MARK: TLS and captured streams
+
+    /// From any thread: starts TLS after the operations already requested.
     func startSecure() {
-        self.life.loop.execute {
-            guard let stream = self.stream, let task = self.life.task, let url = self.url else { return }
-            switch self.life.core.streamTLSContext() {
+        self.taskState.loop.execute {
+            guard let stream = self.stream, let task = self.taskState.task, let url = self.url else { return }
+            switch self.taskState.core.streamTLSContext() {
             case .failure(let failure):
                 self.fail(
                     LoadFailure.error(
                         .secureConnectionFailed, url: nil, cause: failure, text: failure.description))
             case .success(let context):
-                let settings = self.secureSettings(context, at: url, for: task, timeout: self.securingTimeout)
+                let settings = self.secureSettings(context, at: url, for: task, timeout: self.handshakeTimeout)
                 stream.startSecure(settings) { self.secured($0) }
             }
         }
@@ -204,21 +204,21 @@ extension StreamConnection {
 
     private func secured(_ result: Result<Void, TaskFailure>) {
         guard case .failure(let failure) = result else { return }
-        // Asked for twice: it is secure.
+        // Requested twice: TLS is already in use.
         if case .usageError = failure { return }
-        self.fail(self.life.error(failure))
+        self.fail(self.taskState.error(failure))
     }
 
-    /// From any thread: the connection leaves the session as two streams, once all that was asked for is done.
+    /// From any thread: hands the connection to the delegate as two streams, after the operations already requested.
     func capture() {
-        self.life.loop.execute {
-            guard let stream = self.stream, self.life.stage != .over else { return }
+        self.taskState.loop.execute {
+            guard let stream = self.stream, self.taskState.stage != .ended else { return }
             self.isCapturing = true
             stream.captureStreams { result in
                 self.isCapturing = false
                 switch result {
                 case .success(let captured): self.handOver(captured)
-                case .failure(let failure): self.fail(self.life.error(failure))
+                case .failure(let failure): self.fail(self.taskState.error(failure))
                 }
             }
         }
@@ -226,13 +226,13 @@ extension StreamConnection {
 
     private func handOver(_ captured: CapturedStreams) {
         let streams = CapturedStreamPair(captured)
-        let session = self.life.session
-        guard let task = self.life.task as? URLSessionStreamTask else { return }
-        self.life.tell(.capturedStreams) {
+        let session = self.taskState.session
+        guard let task = self.taskState.task as? URLSessionStreamTask else { return }
+        self.taskState.notifyDelegate(.capturedStreams) {
             $0.stream?.urlSession(
                 session, streamTask: task, didBecome: streams.input, outputStream: streams.output)
         }
-        _ = self.life.leave()
-        self.life.core.endSilently(task, session: session)
+        _ = self.taskState.detachTask()
+        self.taskState.core.endSilently(task, session: session)
     }
 }

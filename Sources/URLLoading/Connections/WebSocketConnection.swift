@@ -6,102 +6,112 @@ import Synchronization
 import TLSEngine
 import WebSocketProtocol
 
-/// Drives a WebSocket task. On the loop, where not said otherwise.
+/// Drives a WebSocket task. Confined to the loop unless stated otherwise.
 final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {
-    let life: ConnectionTaskState
-    private let chosen = Mutex(WebSocketSettings())
-    /// The socket, for any thread.
-    private let shown = Mutex<WebSocketTask?>(nil)
-    private var made: WebSocketTask?
-    /// `nil` before and after the opening handshake, as the next two are.
+    typealias Message = URLSessionWebSocketTask.Message
+
+    let taskState: ConnectionTaskState
+    private let settingsStore = Mutex(WebSocketSettings())
+    /// `existingSocket`, for any thread.
+    private let sharedSocket = Mutex<WebSocketTask?>(nil)
+    private var existingSocket: WebSocketTask?
+    // These are `nil` except during the opening handshake.
     private var opening: WebSocketOpening?
-    private var meter: HandshakeTimings?
+    private var timings: HandshakeTimings?
     private var sentRequest: URLRequest?
     private var redirects = 0
-    /// The opening request is on its way.
-    private var isAsking = false
+    /// The opening request was sent on the current connection.
+    private var isRequestSent = false
     private var isOpen = false
-    /// What the program closed with, while the server has not answered that.
-    private var ownClose: (code: URLSessionWebSocketTask.CloseCode, reason: Data?)?
+    /// The program's close code and reason, until the server's Close frame arrives.
+    private var localClose: (code: URLSessionWebSocketTask.CloseCode, reason: Data?)?
 
-    init(_ life: ConnectionTaskState) {
-        self.life = life
+    init(_ taskState: ConnectionTaskState) {
+        self.taskState = taskState
     }
 
-    /// Made when something is first asked of it: it takes what must wait for the opening handshake.
+    /// Created on first use: it queues operations until the opening handshake is complete.
     var socket: WebSocketTask {
-        if let made { return made }
-        let socket = WebSocketTask(opening: nil, on: self.life.loop)
-        self.made = socket
-        self.life.counter = socket.record
-        self.shown.withLock { $0 = socket }
+        if let existingSocket { return existingSocket }
+        let socket = WebSocketTask(opening: nil, on: self.taskState.loop)
+        self.existingSocket = socket
+        self.taskState.taskRecord = socket.record
+        self.sharedSocket.withLock { $0 = socket }
         return socket
     }
 
     // MARK: From any thread
 
-    /// `nil` while nothing was asked of it.
-    var shownSocket: WebSocketTask? { self.shown.withLock { $0 } }
+    /// `nil` before first use.
+    var currentSocket: WebSocketTask? { self.sharedSocket.withLock { $0 } }
 
-    var settings: WebSocketSettings { self.chosen.withLock { $0 } }
+    var settings: WebSocketSettings { self.settingsStore.withLock { $0 } }
 
-    /// The message limit counts at once, all else for the opening handshake that is still to come.
+    /// The message limit takes effect immediately, other settings with the opening handshake.
     func set(_ change: (inout WebSocketSettings) -> Void) {
-        self.chosen.withLock { change(&$0) }
-        self.life.loop.execute {
-            guard let socket = self.made else { return }
+        self.settingsStore.withLock { change(&$0) }
+        self.taskState.loop.execute {
+            guard let socket = self.existingSocket else { return }
             var options = socket.options
             options.maximumMessageSize = self.settings.options(timeout: .zero).maximumMessageSize
             socket.set(options)
         }
     }
 
-    // MARK: Life
+    // MARK: ConnectionTaskDriver
 
     func begin() {
-        guard let task = self.life.task, let request = task.currentRequest else { return }
+        guard let task = self.taskState.task, let request = task.currentRequest else { return }
         let settings = self.settings
         let timeout = Duration(
-            timeout: request.chosenTimeout ?? self.life.core.configuration.timeoutIntervalForRequest)
+            timeout: request.chosenTimeout ?? self.taskState.core.configuration.timeoutIntervalForRequest)
         self.socket.set(settings.options(timeout: timeout))
         self.socket.openObserver = { self.opened() }
         self.socket.whenPeerClosed { self.peerClosed($0, $1) }
         self.socket.whenEnded { self.ended($0) }
-        let opening = WebSocketOpening(request, for: task, of: self.life.session, settings.deflate) {
+        let opening = WebSocketOpening(request, for: task, of: self.taskState.session, settings.deflate) {
             (target, url) throws(URLError) in try self.prepare(&target, at: url, for: task, timeout)
         }
         self.opening = opening
-        self.life.core.pool.execute {
+        self.taskState.core.pool.execute {
             opening.next { first in
-                self.life.loop.execute { self.judged(first) { if let opening = $0 { self.socket.open(opening) } } }
+                self.taskState.loop.execute {
+                    self.perform(first) { if let opening = $0 { self.socket.open(opening) } }
+                }
             }
         }
     }
 
-    func hold() { self.socket.suspendOnLoop() }
-    func goOn() { self.socket.resumeOnLoop() }
+    func suspend() { self.socket.suspendOnLoop() }
+    func resume() { self.socket.resumeOnLoop() }
 
-    func breakOff() {
+    func cancelConnection() {
         self.socket.cancelOnLoop()
-        self.life.end(self.life.verdict)
+        self.taskState.end(self.taskState.finalError)
     }
 
     private func ended(_ end: WebSocketEnd) {
-        // Of a handshake that had no answer, or one that broke its rules.
+        // The handshake had no response, or an invalid one.
         if let request = self.sentRequest {
-            if let head = self.socket.response { _ = self.answered(head) } else { self.note(request, nil) }
+            if let head = self.socket.response {
+                _ = self.publishResponse(head)
+            } else {
+                self.recordTransaction(request, nil)
+            }
         }
         self.opening = nil
-        // The server left without a Close frame of its own: the program's is the one that counts.
-        if let ownClose, self.life.verdict == nil { self.tellClosed(ownClose.code, ownClose.reason) }
-        self.life.end(end.failure.map { self.error($0) })
+        // The server sent no Close frame: the delegate gets the program's close code.
+        if let localClose, self.taskState.finalError == nil { self.notifyClosed(localClose.code, localClose.reason) }
+        self.taskState.end(end.failure.map { self.error($0) })
     }
 
     func error(_ failure: TaskFailure) -> URLError {
-        guard self.life.verdict == nil, !self.isOpen, self.isAsking else { return self.life.error(failure) }
+        guard self.taskState.finalError == nil, !self.isOpen, self.isRequestSent else {
+            return self.taskState.error(failure)
+        }
         switch failure {
-        case .connectionLost, .protocolViolation: return LoadFailure.handshakeError(failure, url: self.life.url)
-        default: return self.life.error(failure)
+        case .connectionLost, .protocolViolation: return LoadFailure.handshakeError(failure, url: self.taskState.url)
+        default: return self.taskState.error(failure)
         }
     }
 
@@ -112,10 +122,10 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {
         _ target: inout OpeningTarget, at url: URL, for task: URLSessionTask, _ timeout: Duration
     ) throws(URLError) {
         target.connectTimeout = timeout
-        target.socket.trafficClass = task.currentRequest.map(self.life.core.configuration.trafficClass)
-        target.watch = { self.note($0) }
+        target.socket.trafficClass = task.currentRequest.map(self.taskState.core.configuration.trafficClass)
+        target.watch = { self.record($0) }
         guard url.isSecureWebSocket else { return }
-        switch self.life.core.tlsContext() {
+        switch self.taskState.core.tlsContext() {
         case .failure(let failure):
             throw LoadFailure.error(.secureConnectionFailed, url: url, cause: failure, text: failure.description)
         case .success(let context):
@@ -123,76 +133,77 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {
         }
     }
 
-    private func note(_ step: OpeningStep) {
+    private func record(_ step: OpeningStep) {
         switch step {
-        case .requested: self.isAsking = true
-        case .connected, .failed: self.isAsking = false
+        case .requested: self.isRequestSent = true
+        case .connected, .failed: self.isRequestSent = false
         case .securing, .secured, .answered: break
         }
-        let now = self.life.loop.now
-        self.meter?.note(step) { $0.duration(to: now) }
+        let now = self.taskState.loop.now
+        self.timings?.record(step) { $0.duration(to: now) }
     }
 
-    /// Goes on as it was decided.
-    private func judged(_ judgement: WebSocketOpening.Judgement, _ answer: (ClientOpening?) -> Void) {
-        guard self.life.stage != .over else { return answer(nil) }
-        switch judgement {
+    private func perform(_ decision: WebSocketOpening.Decision, _ completion: (ClientOpening?) -> Void) {
+        guard self.taskState.stage != .ended else { return completion(nil) }
+        switch decision {
         case .open(var opening, let request, let redirects):
             self.sentRequest = request
             while self.redirects < redirects {
                 self.redirects += 1
-                self.life.record.countRedirect()
+                self.taskState.record.countRedirect()
             }
-            self.meter = HandshakeTimings(opening.target.place)
-            opening.judge = { self.judge($0, $1) }
-            answer(opening)
-        case .refused: answer(nil)
+            self.timings = HandshakeTimings(opening.target.place)
+            opening.judge = { self.responseReceived($0, $1) }
+            completion(opening)
+        case .refused: completion(nil)
         case .failed(let error): self.fail(error)
         }
     }
 
-    private func judge(_ head: WebSocketProtocol.ResponseHead, _ answer: @escaping @Sendable (ClientOpening?) -> Void) {
-        guard let opening = self.opening, let response = self.answered(head) else { return answer(nil) }
+    private func responseReceived(
+        _ head: WebSocketProtocol.ResponseHead, _ completion: @escaping @Sendable (ClientOpening?) -> Void
+    ) {
+        guard let opening = self.opening, let response = self.publishResponse(head) else { return completion(nil) }
         let lines = head.lines
-        self.life.core.pool.execute {
-            opening.judge(response, lines) { judgement in
-                self.life.loop.execute { self.judged(judgement, answer) }
+        self.taskState.core.pool.execute {
+            opening.responseReceived(response, lines) { decision in
+                self.taskState.loop.execute { self.perform(decision, completion) }
             }
         }
     }
 
-    /// Shows an answer.
-    private func answered(_ head: WebSocketProtocol.ResponseHead) -> HTTPURLResponse? {
-        guard let task = self.life.task, let request = self.sentRequest, let url = request.url else { return nil }
+    /// Sets `task.response` and records the transaction.
+    private func publishResponse(_ head: WebSocketProtocol.ResponseHead) -> HTTPURLResponse? {
+        guard let task = self.taskState.task, let request = self.sentRequest, let url = request.url else { return nil }
         let response = HTTPURLResponse(
             url: url, statusCode: head.status, httpVersion: "HTTP/\(head.version.major).\(head.version.minor)",
             lines: head.lines.map { (name: $0.name, value: $0.value) }, contentIsEncoded: false)
         task.mutate(\.response) { $0.response = response }
-        self.note(request, response)
+        self.recordTransaction(request, response)
         return response
     }
 
-    private func note(_ request: URLRequest, _ response: HTTPURLResponse?) {
+    private func recordTransaction(_ request: URLRequest, _ response: HTTPURLResponse?) {
         self.sentRequest = nil
-        guard let metrics = self.meter?.take() else { return }
-        self.life.record.add(
+        guard let metrics = self.timings?.take() else { return }
+        self.taskState.record.add(
             TransactionRecord(request: request, response: response, source: .network(metrics), decodedBytes: 0))
     }
 
     private func opened() {
         let request = self.sentRequest
         self.isOpen = true
-        guard let task = self.life.task as? URLSessionWebSocketTask, let head = self.socket.response,
-            self.answered(head) != nil
+        guard let task = self.taskState.task as? URLSessionWebSocketTask, let head = self.socket.response,
+            self.publishResponse(head) != nil
         else { return }
         let lines = head.lines
         if let request, let url = request.url {
-            self.life.core.storeCookies(lines, from: url, request: request, of: task)
+            self.taskState.core.storeCookies(lines, from: url, request: request, of: task)
         }
-        if let opening = self.opening { self.life.core.pool.execute { opening.accepted(lines) } }
+        if let opening = self.opening { self.taskState.core.pool.execute { opening.accepted(lines) } }
         self.opening = nil
-        let (session, name) = (self.life.session, self.socket.subprotocol)
-        self.life.tell(.webSocketOpened) {
+        let (session, name) = (self.taskState.session, self.socket.subprotocol)
+        self.taskState.notifyDelegate(.webSocketOpened) {
             $0.webSocket?.urlSession(session, webSocketTask: task, didOpenWithProtocol: name)
         }
     }
@@ -200,67 +211,60 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {
     // MARK: The closing handshake
 
     private func peerClosed(_ code: WebSocketProtocol.CloseCode?, _ reason: [UInt8]) {
-        self.ownClose = nil
-        self.tellClosed(
+        self.localClose = nil
+        self.notifyClosed(
             code.map(URLSessionWebSocketTask.CloseCode.init) ?? .noStatusReceived,
             reason.isEmpty ? nil : Data(reason))
     }
 
-    private func tellClosed(_ code: URLSessionWebSocketTask.CloseCode, _ reason: Data?) {
-        guard let task = self.life.task as? URLSessionWebSocketTask else { return }
-        let session = self.life.session
-        self.life.tell(.webSocketClosed) {
+    private func notifyClosed(_ code: URLSessionWebSocketTask.CloseCode, _ reason: Data?) {
+        guard let task = self.taskState.task as? URLSessionWebSocketTask else { return }
+        let session = self.taskState.session
+        self.taskState.notifyDelegate(.webSocketClosed) {
             $0.webSocket?.urlSession(session, webSocketTask: task, didCloseWith: code, reason: reason)
         }
     }
 
-    /// From any thread: begins the closing handshake behind what was sent; a task that is not open is cancelled.
+    /// From any thread: starts the closing handshake after queued messages; cancels a task that is not open.
     func close(_ code: URLSessionWebSocketTask.CloseCode, _ reason: Data?) {
         let bytes = reason.map { [UInt8]($0) } ?? []
-        self.life.loop.execute {
-            guard self.isOpen else { return self.fail(LoadFailure.error(.cancelled, url: self.life.url)) }
-            if self.life.stage == .held { self.socket.resumeOnLoop() }
-            if self.ownClose == nil, self.socket.stage == .open { self.ownClose = (code, reason) }
-            self.socket.close(code.onWire, reason: bytes)
+        self.taskState.loop.execute {
+            guard self.isOpen else { return self.fail(LoadFailure.error(.cancelled, url: self.taskState.url)) }
+            if self.taskState.stage == .suspended { self.socket.resumeOnLoop() }
+            if self.localClose == nil, self.socket.stage == .open { self.localClose = (code, reason) }
+            self.socket.close(code.wireCode, reason: bytes)
         }
     }
-}
 
-extension WebSocketProtocol.ResponseHead {
-    fileprivate var lines: [HeaderField] { self.fields.all.map { HeaderField($0.name, $0.value) } }
-}
-
-/// What a WebSocket task is asked for, from any thread; in order, and once the opening handshake is done.
-extension WebSocketConnection {
-    typealias Message = URLSessionWebSocketTask.Message
+    // MARK: Operations, from any thread; they run in order, after the opening handshake
 
     func send(_ message: Message, _ handler: @escaping @Sendable ((any Error)?) -> Void) {
-        let line = self.life.core.delegateQueue
-        let carried = message.carried
-        self.life.loop.execute {
-            self.socket.send(carried) { result in
+        let queue = self.taskState.core.delegateQueue
+        let wireMessage = message.wireMessage
+        self.taskState.loop.execute {
+            self.socket.send(wireMessage) { result in
                 let error = self.error(of: result)
-                line.add { handler(error) }
+                queue.add { handler(error) }
             }
         }
     }
 
     func receive(_ handler: @escaping @Sendable (Result<Message, any Error>) -> Void) {
-        let line = self.life.core.delegateQueue
-        self.life.loop.execute {
+        let queue = self.taskState.core.delegateQueue
+        self.taskState.loop.execute {
             self.socket.receive { result in
-                let told = result.map { Message($0) }.mapError { self.error($0) as any Error }
-                line.add { handler(told) }
+                let outcome = result.map { Message($0) }.mapError { self.error($0) as any Error }
+                queue.add { handler(outcome) }
             }
         }
     }
 
     func ping(_ handler: @escaping @Sendable ((any Error)?) -> Void) {
-        let line = self.life.core.delegateQueue
-        self.life.loop.execute {
+        let queue = self.taskState.core.delegateQueue
+        self.taskState.loop.execute {
             self.socket.sendPing([]) { result in
                 let error = self.error(of: result)
-                line.add { handler(error) }
+                queue.add { handler(error) }
             }
         }
     }
@@ -269,28 +273,28 @@ extension WebSocketConnection {
         if case .failure(let failure) = result { self.error(failure) } else { nil }
     }
 
-    // MARK: For Swift tasks that wait
+    // MARK: Asynchronous
 
-    /// Cancelling withdraws a message that has not begun.
+    /// Cancelling withdraws a message that was not begun to be sent.
     func send(_ message: Message) async throws {
-        let carried = message.carried
-        let error: URLError? = await AwaitedOperation.perform(on: self.life.loop) { answer in
-            self.socket.send(carried) { answer(self.error(of: $0)) }
+        let wireMessage = message.wireMessage
+        let error: URLError? = await AwaitedOperation.perform(on: self.taskState.loop) { completion in
+            self.socket.send(wireMessage) { completion(self.error(of: $0)) }
         } withdraw: {
             self.socket.withdrawSend($0)
         }
         if let error { throw error }
     }
 
-    /// Cancelling loses no message: one that was not given out goes to the next who asks.
+    /// Cancelling loses no message: the next `receive` returns it.
     /// - Returns: `nil` after a clean end.
     func receive() async throws -> Message? {
-        let result: Result<Message?, URLError> = await AwaitedOperation.perform(on: self.life.loop) { answer in
+        let result: Result<Message?, URLError> = await AwaitedOperation.perform(on: self.taskState.loop) { completion in
             self.socket.receive { result in
                 switch result {
-                case .success(let message): answer(.success(Message(message)))
-                case .failure(.closed) where self.life.verdict == nil: answer(.success(nil))
-                case .failure(let failure): answer(.failure(self.error(failure)))
+                case .success(let message): completion(.success(Message(message)))
+                case .failure(.closed) where self.taskState.finalError == nil: completion(.success(nil))
+                case .failure(let failure): completion(.failure(self.error(failure)))
                 }
             }
         } withdraw: {
@@ -301,13 +305,17 @@ extension WebSocketConnection {
 
     /// Cancelling ends the wait.
     func ping() async throws {
-        let error: URLError? = await AwaitedOperation.perform(on: self.life.loop) { answer in
-            self.socket.sendPing([]) { answer(self.error(of: $0)) }
+        let error: URLError? = await AwaitedOperation.perform(on: self.taskState.loop) { completion in
+            self.socket.sendPing([]) { completion(self.error(of: $0)) }
         } withdraw: {
             self.socket.withdrawSend($0)
         }
         if let error { throw error }
     }
+}
+
+extension WebSocketProtocol.ResponseHead {
+    fileprivate var lines: [HeaderField] { self.fields.all.map { HeaderField($0.name, $0.value) } }
 }
 
 extension URLSessionWebSocketTask.Message {
@@ -319,7 +327,7 @@ extension URLSessionWebSocketTask.Message {
             }
     }
 
-    var carried: WebSocketTask.Message {
+    var wireMessage: WebSocketTask.Message {
         switch self {
         case .data(let data): .data([UInt8](data))
         case .string(let text): .string(text)
@@ -332,8 +340,8 @@ extension URLSessionWebSocketTask.CloseCode {
         self.init(number: Int(code.rawValue))
     }
 
-    /// `nil` for a Close frame without a code. Others that may not go over the wire are sent as 1000.
-    var onWire: WebSocketProtocol.CloseCode? {
+    /// `nil` for a Close frame without a code. Other codes that must not be sent become 1000.
+    var wireCode: WebSocketProtocol.CloseCode? {
         switch self {
         case .invalid, .noStatusReceived: nil
         default: WebSocketProtocol.CloseCode(rawValue: UInt16(exactly: self.rawValue) ?? 1000)
@@ -341,7 +349,7 @@ extension URLSessionWebSocketTask.CloseCode {
     }
 }
 
-/// What a program sets on a WebSocket task.
+/// The settings of a WebSocket task.
 struct WebSocketSettings: Sendable {
     var maximumMessageSize = 1 << 20
     /// In seconds; 0 for none.

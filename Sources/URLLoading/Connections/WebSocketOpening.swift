@@ -6,12 +6,12 @@ import SessionTasks
 import StreamTransport
 import WebSocketProtocol
 
-/// Finds out how a WebSocket is opened: one request after the other, until there is an answer that redirects nowhere and
-/// asks for nothing. On the loop of the session, as all that decides about its requests.
+/// Prepares the requests of an opening handshake, and follows redirects and authentication challenges. Confined to the
+/// session's event loop.
 final class WebSocketOpening: @unchecked Sendable {
-    /// What becomes of an answer that is no 101.
-    enum Judgement: Sendable {
-        /// Begins anew; with the request as it is sent, and how many redirects led there.
+    /// How the handshake continues.
+    enum Decision: Sendable {
+        /// Sends a request; with its form on the wire, and the number of redirects so far.
         case open(ClientOpening, URLRequest, redirects: Int)
         case refused
         case failed(URLError)
@@ -20,16 +20,15 @@ final class WebSocketOpening: @unchecked Sendable {
     let core: SessionCore
     let session: URLSession
     let task: URLSessionTask
-    /// As the program made it, or as redirects and their delegate left it.
+    /// The original request, or the one of the last redirect.
     private(set) var request: URLRequest
     private let policy: DeflatePolicy?
-    /// Completes the target of each opening: who watches it, and how it is secured.
+    /// Adds the observer and the TLS settings to the target of each handshake.
     private let prepare: @Sendable (inout OpeningTarget, URL) throws(URLError) -> Void
     private var redirects = 0
-    /// What is sent with the request, if anything.
-    var authorization: Authorization?
-    var refusedCredentials = 0
-    var lastCredential: URLCredential?
+    private var authorization: Authorization?
+    private var refusedCredentials = 0
+    private var lastCredential: URLCredential?
 
     init(
         _ request: URLRequest, for task: URLSessionTask, of session: URLSession, _ policy: DeflatePolicy?,
@@ -43,37 +42,39 @@ final class WebSocketOpening: @unchecked Sendable {
         self.prepare = prepare
     }
 
-    /// Why no WebSocket can be opened by this request.
-    static func flaw(of request: URLRequest) -> URLError? {
+    /// Why this request cannot open a WebSocket.
+    static func validationError(of request: URLRequest) -> URLError? {
         let url = request.url
-        guard ["ws", "wss"].contains(url?.scheme?.withLoweredLetters) else {
+        guard ["ws", "wss"].contains(url?.scheme?.lowercasedASCII) else {
             return LoadFailure.error(
-                .unsupportedURL, url: url, text: "WebSockets are opened by URLs with the scheme ws or wss.")
+                .unsupportedURL, url: url, text: "WebSocket URLs must have the scheme ws or wss.")
         }
         guard let url, HTTPTransport.ServerEndpoint(url) != nil else {
-            return LoadFailure.error(.badURL, url: url, text: "The URL has no host, or a port that does not exist.")
+            return LoadFailure.error(.badURL, url: url, text: "The URL has no host or an invalid port.")
         }
         guard request.httpMethod == "GET", TaskBody(request).isNone else {
             return LoadFailure.error(
-                .unsupportedURL, url: url, text: "WebSockets are opened by GET, without a body.")
+                .unsupportedURL, url: url, text: "The opening request of a WebSocket must be GET without a body.")
         }
         return nil
     }
 
     // MARK: The request
 
-    /// Gives the request as it is now, dressed for its way, once its cookies are there.
-    /// - Parameter answer: called once, on any thread.
-    func next(_ answer: @escaping @Sendable (Judgement) -> Void) {
+    /// Builds the next request, with cookies and authorization.
+    /// - Parameter completion: called once, on any thread.
+    func next(_ completion: @escaping @Sendable (Decision) -> Void) {
         self.task.mutate(\.currentRequest) { $0.currentRequest = self.request }
-        guard self.core.asksForCookies(of: self.request) else { return answer(self.dressed(nil)) }
+        guard self.core.asksForCookies(of: self.request) else { return completion(self.makeDecision(nil)) }
         self.core.askForCookies(of: self.task) { cookies in
-            self.core.pool.execute { answer(self.dressed(cookies)) }
+            self.core.pool.execute { completion(self.makeDecision(cookies)) }
         }
     }
 
-    private func dressed(_ cookies: [HTTPCookie]?) -> Judgement {
-        if let flaw = Self.flaw(of: self.request) ?? self.core.refusal(of: self.request) { return .failed(flaw) }
+    private func makeDecision(_ cookies: [HTTPCookie]?) -> Decision {
+        if let validationError = Self.validationError(of: self.request) ?? self.core.refusal(of: self.request) {
+            return .failed(validationError)
+        }
         guard let url = self.request.url, let origin = HTTPTransport.ServerEndpoint(url) else { return .refused }
         let fields = self.fields(url, cookies)
         do throws(URLError) {
@@ -91,16 +92,16 @@ final class WebSocketOpening: @unchecked Sendable {
     }
 
     private func fields(_ url: URL, _ cookies: [HTTPCookie]?) -> [HeaderField] {
-        var dressing = RequestBuilder(self.core.configuration)
-        dressing.isAtOriginalOrigin = self.core.isAtOriginalOrigin(self.request, of: self.task)
-        dressing.cookies = cookies
+        var builder = RequestBuilder(self.core.configuration)
+        builder.isAtOriginalOrigin = self.core.isAtOriginalOrigin(self.request, of: self.task)
+        builder.cookies = cookies
         if self.request.value(forHTTPHeaderField: "Authorization") == nil || self.authorization != nil {
-            dressing.authorization = self.authorizationField(url)
+            builder.authorization = self.authorizationField(url)
         }
-        return dressing.fields(of: self.request).filter { !Self.isReserved($0.name) }
+        return builder.fields(of: self.request).filter { !Self.isReserved($0.name) }
     }
 
-    /// What the handshake says itself: a request of the program need not, and cannot, say it.
+    /// Fields that the handshake sets itself; those of the program are ignored.
     private static func isReserved(_ name: String) -> Bool {
         let reserved = [
             "Upgrade", "Connection", "Content-Length", "Transfer-Encoding", "Sec-WebSocket-Key",
@@ -117,50 +118,126 @@ final class WebSocketOpening: @unchecked Sendable {
                 fields: fields.map { WebSocketProtocol.HTTPField($0.name, $0.value) })
         } catch {
             throw LoadFailure.error(
-                .badURL, url: url, cause: error, text: "The request cannot be an opening handshake: \(error).")
+                .badURL, url: url, cause: error, text: "The request is not a valid opening handshake: \(error).")
         }
     }
 
-    // MARK: The answer
+    // MARK: The response
 
-    /// - Parameter answer: called once, on any thread.
-    func judge(
-        _ response: HTTPURLResponse, _ lines: [HeaderField], _ answer: @escaping @Sendable (Judgement) -> Void
+    /// - Parameter completion: called once, on any thread.
+    func responseReceived(
+        _ response: HTTPURLResponse, _ lines: [HeaderField], _ completion: @escaping @Sendable (Decision) -> Void
     ) {
-        guard let url = self.request.url else { return answer(.refused) }
+        guard let url = self.request.url else { return completion(.refused) }
         self.core.storeCookies(lines, from: url, request: self.request, of: self.task)
-        if response.statusCode == 401, self.authenticate(response, lines, answer) { return }
+        if response.statusCode == 401, self.authenticate(response, lines, completion) { return }
         let fields = HTTPTypes.HTTPFields(lines)
         switch RedirectStep(response, fields: fields, of: self.request, at: url, count: self.redirects) {
-        case .none: answer(.refused)
-        case .refuse(let code, let text): answer(.failed(LoadFailure.error(code, url: url, text: text)))
+        case .none: completion(.refused)
+        case .refuse(let code, let text): completion(.failed(LoadFailure.error(code, url: url, text: text)))
         case .follow(var next, _):
             next.url = next.url?.asWebSocket
             self.core.askRedirect(response, to: next, about: self.task, of: self.session) { chosen in
-                self.core.pool.execute { self.follow(chosen, answer) }
+                self.core.pool.execute { self.follow(chosen, completion) }
             }
         }
     }
 
-    private func follow(_ next: URLRequest?, _ answer: @escaping @Sendable (Judgement) -> Void) {
-        guard var next else { return answer(.refused) }
+    private func follow(_ next: URLRequest?, _ completion: @escaping @Sendable (Decision) -> Void) {
+        guard var next else { return completion(.refused) }
         next.url = next.url?.asWebSocket
         self.redirects += 1
         self.request = next
         self.authorization = nil
         self.refusedCredentials = 0
         self.lastCredential = nil
-        self.next(answer)
+        self.next(completion)
+    }
+
+    // MARK: Authentication
+
+    private func authorizationField(_ url: URL) -> String? {
+        guard let origin = HTTPSemantics.Origin(url) else { return nil }
+        let path = url.path(percentEncoded: true)
+        self.authorization = self.authorization ?? self.core.authorizations.value.find(origin, path: path)
+        // The hash of empty content.
+        let hash = self.authorization?.contentHasher.map { $0.finalize() }
+        return self.authorization?.fieldValue(method: "GET", target: url.requestTarget, contentHash: hash)
+    }
+
+    /// Updates the authorization from `Authentication-Info` of a successful handshake.
+    func accepted(_ lines: [HeaderField]) {
+        self.authorization?.received(
+            authenticationLines: lines.filter { $0.isNamed("authentication-info") }.map(\.value))
+    }
+
+    /// - Returns: whether the response is handled and `completion` will be called.
+    private func authenticate(
+        _ response: HTTPURLResponse, _ lines: [HeaderField], _ completion: @escaping @Sendable (Decision) -> Void
+    ) -> Bool {
+        let wanted = lines.filter { $0.isNamed("www-authenticate") }.map(\.value)
+        let challenges = Challenge.answerable(in: wanted)
+        guard !challenges.isEmpty else { return false }
+        if let authorization = self.authorization {
+            if challenges.contains(where: authorization.canRetry) {
+                self.next(completion)
+                return true
+            }
+            self.core.authorizations.value.remove(authorization)
+            self.lastCredential = authorization.credential
+            self.refusedCredentials += 1
+            self.authorization = nil
+        }
+        self.ask(challenges[...], response, completion)
+        return true
+    }
+
+    private func ask(
+        _ challenges: ArraySlice<Challenge>, _ response: HTTPURLResponse,
+        _ completion: @escaping @Sendable (Decision) -> Void
+    ) {
+        guard let challenge = challenges.first, let url = self.request.url else { return completion(.refused) }
+        let space = URLProtectionSpace(challenge, at: url)
+        let proposed = self.lastCredential ?? self.core.proposedCredential(for: space, at: url)
+        let request = URLAuthenticationChallenge(
+            protectionSpace: space, proposedCredential: proposed, previousFailureCount: self.refusedCredentials,
+            failureResponse: response, error: nil, sender: ChallengeSender())
+        self.core.ask(request, about: self.task, of: self.session) { reply in
+            self.core.pool.execute {
+                switch reply.disposition {
+                case .useCredential: self.use(reply.credential, for: challenge, space, completion)
+                case .performDefaultHandling:
+                    self.use(self.refusedCredentials == 0 ? proposed : nil, for: challenge, space, completion)
+                case .cancelAuthenticationChallenge: completion(.failed(LoadFailure.error(.cancelled, url: url)))
+                case .rejectProtectionSpace: self.ask(challenges.dropFirst(), response, completion)
+                }
+            }
+        }
+    }
+
+    private func use(
+        _ credential: URLCredential?, for challenge: Challenge, _ space: URLProtectionSpace,
+        _ completion: @escaping @Sendable (Decision) -> Void
+    ) {
+        do throws(URLError) {
+            guard let url = self.request.url,
+                let authorization = try self.core.authorize(challenge, with: credential, in: space, at: url)
+            else { return completion(.refused) }
+            self.authorization = authorization
+            self.next(completion)
+        } catch {
+            completion(.failed(error))
+        }
     }
 }
 
 extension URL {
-    var isSecureWebSocket: Bool { self.scheme?.withLoweredLetters == "wss" }
+    var isSecureWebSocket: Bool { self.scheme?.lowercasedASCII == "wss" }
 
-    /// A handshake that is redirected stays one: servers name places by the schemes of HTTP.
+    /// Redirects use the schemes of HTTP; the next request is a WebSocket handshake all the same.
     fileprivate var asWebSocket: URL {
         let scheme =
-            switch self.scheme?.withLoweredLetters {
+            switch self.scheme?.lowercasedASCII {
             case "http": "ws"
             case "https": "wss"
             default: self.scheme
@@ -171,92 +248,15 @@ extension URL {
     }
 }
 
-extension WebSocketOpening {
-    /// The value of `Authorization` for the request that is about to be sent; `nil` for none.
-    func authorizationField(_ url: URL) -> String? {
-        guard let origin = HTTPSemantics.Origin(url) else { return nil }
-        let path = url.path(percentEncoded: true)
-        self.authorization = self.authorization ?? self.core.authorizations.value.find(origin, path: path)
-        // Of no content.
-        let hash = self.authorization?.contentHasher.map { $0.finalize() }
-        return self.authorization?.fieldValue(method: "GET", target: url.requestTarget, contentHash: hash)
-    }
-
-    /// What an accepting server told for the next request.
-    func accepted(_ lines: [HeaderField]) {
-        self.authorization?.received(
-            authenticationLines: lines.filter { $0.isNamed("authentication-info") }.map(\.value))
-    }
-
-    /// - Returns: whether the answer is taken care of.
-    func authenticate(
-        _ response: HTTPURLResponse, _ lines: [HeaderField], _ answer: @escaping @Sendable (Judgement) -> Void
-    ) -> Bool {
-        let wanted = lines.filter { $0.isNamed("www-authenticate") }.map(\.value)
-        let challenges = Challenge.answerable(in: wanted)
-        guard !challenges.isEmpty else { return false }
-        if let authorization = self.authorization {
-            if challenges.contains(where: authorization.canRetry) {
-                self.next(answer)
-                return true
-            }
-            self.core.authorizations.value.remove(authorization)
-            self.lastCredential = authorization.credential
-            self.refusedCredentials += 1
-            self.authorization = nil
-        }
-        self.ask(challenges[...], response, answer)
-        return true
-    }
-
-    private func ask(
-        _ challenges: ArraySlice<Challenge>, _ response: HTTPURLResponse,
-        _ answer: @escaping @Sendable (Judgement) -> Void
-    ) {
-        guard let challenge = challenges.first, let url = self.request.url else { return answer(.refused) }
-        let space = URLProtectionSpace(challenge, at: url)
-        let proposed = self.lastCredential ?? self.core.proposedCredential(for: space, at: url)
-        let question = URLAuthenticationChallenge(
-            protectionSpace: space, proposedCredential: proposed, previousFailureCount: self.refusedCredentials,
-            failureResponse: response, error: nil, sender: ChallengeSender())
-        self.core.ask(question, about: self.task, of: self.session) { told in
-            self.core.pool.execute {
-                switch told.disposition {
-                case .useCredential: self.use(told.credential, for: challenge, space, answer)
-                case .performDefaultHandling:
-                    self.use(self.refusedCredentials == 0 ? proposed : nil, for: challenge, space, answer)
-                case .cancelAuthenticationChallenge: answer(.failed(LoadFailure.error(.cancelled, url: url)))
-                case .rejectProtectionSpace: self.ask(challenges.dropFirst(), response, answer)
-                }
-            }
-        }
-    }
-
-    private func use(
-        _ credential: URLCredential?, for challenge: Challenge, _ space: URLProtectionSpace,
-        _ answer: @escaping @Sendable (Judgement) -> Void
-    ) {
-        do throws(URLError) {
-            guard let url = self.request.url,
-                let authorization = try self.core.authorize(challenge, with: credential, in: space, at: url)
-            else { return answer(.refused) }
-            self.authorization = authorization
-            self.next(answer)
-        } catch {
-            answer(.failed(error))
-        }
-    }
-}
-
-/// Measures one opening handshake after the other, by the steps that are told of it.
+/// Collects the metrics of an opening handshake from its steps.
 struct HandshakeTimings {
-    /// Of the handshake under way.
+    /// `nil` after `take`.
     private(set) var metrics: ExchangeMetrics?
 
-    init(_ place: ConnectTarget) {
+    init(_ target: ConnectTarget) {
         let now = ContinuousClock.now
         var metrics = ExchangeMetrics(fetchStart: now)
-        if case .host(let name, let port) = place, SocketAddress(literal: name, port: port) == nil {
+        if case .host(let name, let port) = target, SocketAddress(literal: name, port: port) == nil {
             metrics.timings.lookupStart = now
         } else {
             metrics.timings.connectStart = now
@@ -264,8 +264,8 @@ struct HandshakeTimings {
         self.metrics = metrics
     }
 
-    /// - Parameter age: of a moment on the loop's clock.
-    mutating func note(_ step: OpeningStep, _ age: (MonotonicInstant) -> Duration) {
+    /// - Parameter age: the time since an instant of the loop's clock.
+    mutating func record(_ step: OpeningStep, _ age: (MonotonicInstant) -> Duration) {
         let now = ContinuousClock.now
         switch step {
         case .connected(let resolvedAt, let local, let peer):
@@ -274,17 +274,17 @@ struct HandshakeTimings {
                 self.metrics?.timings.connectStart = now - age(resolvedAt)
             }
             self.metrics?.timings.connectEnd = now
-            var facts = ConnectionMetadata()
-            facts.localAddress = local
-            facts.peerAddress = peer
-            self.metrics?.connection = facts
+            var metadata = ConnectionMetadata()
+            metadata.localAddress = local
+            metadata.peerAddress = peer
+            self.metrics?.connection = metadata
         case .securing:
             self.metrics?.timings.connectEnd = nil
             self.metrics?.timings.secureStart = now
-        case .secured(let facts):
+        case .secured(let metadata):
             self.metrics?.timings.secureEnd = now
             self.metrics?.timings.connectEnd = now
-            self.metrics?.connection?.tls = facts
+            self.metrics?.connection?.tls = metadata
         case .requested(let bytes):
             self.metrics?.requestStart = now
             self.metrics?.requestEnd = now
@@ -298,7 +298,7 @@ struct HandshakeTimings {
         if let timings = self.metrics?.timings { self.metrics?.connection?.timings = timings }
     }
 
-    /// What was measured, once.
+    /// The metrics; `nil` on later calls.
     mutating func take() -> ExchangeMetrics? {
         defer { self.metrics = nil }
         return self.metrics

@@ -3,7 +3,7 @@ import Foundation
 import HTTPSemantics
 import Synchronization
 
-/// The cookies of a storage: the jar that judges, and beside it the objects that were handed in.
+/// The cookies of a storage: a `CookieJar`, which applies the rules, and the `HTTPCookie` objects that were stored.
 struct CookieStore: Sendable {
     private struct Entry: Sendable {
         let cookie: HTTPCookie
@@ -15,47 +15,49 @@ struct CookieStore: Sendable {
 
     init(_ cookies: [HTTPCookie], now: Date) {
         self.jar = CookieJar()
-        for cookie in cookies { _ = self.insert(cookie, stored: cookie.facts.created, now: now) }
+        for cookie in cookies { _ = self.insert(cookie, stored: cookie.attributes.created, now: now) }
     }
 
     var isEmpty: Bool { self.jar.count == 0 }
 
-    /// Those that have not ended.
+    /// All cookies that have not expired.
     func cookies(at now: Date) -> [HTTPCookie] {
         let moment = HTTPDate(now)
-        return self.jar.cookies.filter { !$0.isExpired(at: moment) }.map { self.object($0) }
+        return self.jar.cookies.filter { !$0.isExpired(at: moment) }.map { self.publicCookie($0) }
     }
 
-    /// Those for a request, in the order in which they are written; they count as used.
+    /// The cookies for a request, in the order of the Cookie field; updates their last access.
     mutating func take(for request: CookieRequest, now: Date) -> [HTTPCookie] {
-        self.jar.retrieve(for: request, now: HTTPDate(now)).map { self.object($0) }
+        self.jar.retrieve(for: request, now: HTTPDate(now)).map { self.publicCookie($0) }
     }
 
-    /// Keeps what the program itself made.
+    /// Stores a cookie made by the program.
     /// - Returns: whether anything changed.
     mutating func insert(_ cookie: HTTPCookie, now: Date) -> Bool { self.insert(cookie, stored: now, now: now) }
 
     private mutating func insert(_ cookie: HTTPCookie, stored: Date, now: Date) -> Bool {
-        let outcome = self.jar.insert(cookie.facts.kept, now: HTTPDate(now))
-        return self.note(outcome, of: cookie, stored: stored)
+        let outcome = self.jar.insert(cookie.attributes.storedCookie, now: HTTPDate(now))
+        return self.apply(outcome, of: cookie, stored: stored)
     }
 
-    /// Keeps what came with an answer, if it may be kept.
+    /// Stores a cookie of a response if the rules allow it.
     /// - Returns: whether anything changed.
     mutating func store(_ cookie: HTTPCookie, from request: CookieRequest, now: Date) -> Bool {
-        if cookie.facts.isHostOnly, CookieDomain.canonical(cookie.facts.domain) != request.host { return false }
-        let outcome = self.jar.store(cookie.facts.sent, from: request, now: HTTPDate(now))
-        return self.note(outcome, of: cookie, stored: now)
+        if cookie.attributes.isHostOnly, CookieDomain.canonical(cookie.attributes.domain) != request.host {
+            return false
+        }
+        let outcome = self.jar.store(cookie.attributes.receivedCookie, from: request, now: HTTPDate(now))
+        return self.apply(outcome, of: cookie, stored: now)
     }
 
-    /// - Returns: whether there was one.
+    /// - Returns: whether the cookie was stored.
     mutating func remove(_ cookie: HTTPCookie) -> Bool {
-        let identity = cookie.facts.identity
+        let identity = cookie.attributes.identity
         self.entries[identity] = nil
         return !self.jar.removeAll { $0.identity == identity }.isEmpty
     }
 
-    /// Takes out those that were stored at `date` or later.
+    /// Removes the cookies stored at `date` or later.
     mutating func remove(since date: Date) -> Bool {
         let entries = self.entries
         let removed = self.jar.removeAll { (entries[$0.identity]?.stored ?? $0.creation.date) >= date }
@@ -63,27 +65,27 @@ struct CookieStore: Sendable {
         return !removed.isEmpty
     }
 
-    private mutating func note(_ outcome: CookieJar.StoreOutcome, of cookie: HTTPCookie, stored: Date) -> Bool {
+    private mutating func apply(_ outcome: CookieJar.StoreOutcome, of cookie: HTTPCookie, stored: Date) -> Bool {
         switch outcome {
         case .refused: return false
         case .removed(let wasThere):
-            self.entries[cookie.facts.identity] = nil
+            self.entries[cookie.attributes.identity] = nil
             return wasThere
         case .stored, .replaced:
-            self.entries[cookie.facts.identity] = Entry(cookie: cookie, stored: stored)
+            self.entries[cookie.attributes.identity] = Entry(cookie: cookie, stored: stored)
             self.forgetEvicted()
             return true
         }
     }
 
-    /// The jar makes room by rules of its own.
+    /// Removes the objects of cookies that the jar has evicted.
     private mutating func forgetEvicted() {
         guard self.entries.count > self.jar.count else { return }
         let kept = Set(self.jar.cookies.map(\.identity))
         self.entries = self.entries.filter { kept.contains($0.key) }
     }
 
-    private func object(_ cookie: Cookie) -> HTTPCookie {
+    private func publicCookie(_ cookie: Cookie) -> HTTPCookie {
         if let object = self.entries[cookie.identity]?.cookie { return object }
         return HTTPCookie(
             CookieAttributes(
@@ -93,11 +95,11 @@ struct CookieStore: Sendable {
     }
 }
 
-/// The file in which cookies outlive the process: a property list, for its owner's eyes only.
+/// The file of a cookie storage: a property list with mode 0600.
 struct CookieFile: Sendable {
     let url: URL
 
-    /// The cookies of the file. One that cannot be read, or none at all, holds none.
+    /// The cookies of the file; empty if it is missing or unreadable.
     func read() -> [HTTPCookie] {
         guard let data = try? Data(contentsOf: self.url),
             let list = try? PropertyListSerialization.propertyList(from: data, format: nil) as? [[String: Any]]
@@ -108,49 +110,47 @@ struct CookieFile: Sendable {
         }
     }
 
-    /// Writes the whole file anew, in one step: whoever reads it meanwhile, and whoever dies meanwhile, sees the old one.
-    /// - Returns: whether it could be written.
-    @discardableResult
-    func write(_ cookies: [HTTPCookie]) -> Bool {
+    /// Replaces the file atomically.
+    func write(_ cookies: [HTTPCookie]) {
         let list = cookies.map { cookie in
-            let pairs = cookie.facts.properties.map {
+            let pairs = cookie.attributes.properties.map {
                 ($0.key.rawValue, ($0.value as? URL)?.absoluteString ?? $0.value)
             }
             return Dictionary(pairs) { first, _ in first }
         }
         guard let data = try? PropertyListSerialization.data(fromPropertyList: list, format: .binary, options: 0) else {
-            return false
+            return
         }
-        return PrivateFile.write(data, to: self.url)
+        _ = PrivateFile.write(data, to: self.url)
     }
 }
 
-/// Brings a storage's cookies to its file: the first change at once, those that follow within a second together.
-final class CookieJournal: Sendable {
+/// Writes a storage's cookies to its file: the first change immediately, later changes once per second.
+final class CookieFileWriter: Sendable {
     private struct State {
-        var isChanged = false
+        var hasChanges = false
         var isScheduled = false
         var lastWrite: ContinuousClock.Instant?
     }
 
-    /// What the storage holds when it is asked.
+    /// Returns the cookies to be written.
     typealias Snapshot = @Sendable () -> [HTTPCookie]
 
-    private static let pause = Duration.seconds(1)
+    private static let interval = Duration.seconds(1)
 
     private let file: CookieFile
     private let state = Mutex(State())
-    /// Held from the asking to the end of the writing, so that nothing older takes the place of what is newer.
+    /// Held while the snapshot is taken and written, so that an older snapshot never replaces a newer one.
     private let writing = Mutex(())
     private let queue = DispatchQueue(label: "URLLoading.cookies", qos: .utility)
 
     init(file: CookieFile) { self.file = file }
 
-    /// Tells of a change after it was made, outside of the storage's lock.
+    /// Call after a change, without holding the storage's lock.
     func changed(_ snapshot: @escaping Snapshot) {
         let isDue = self.state.withLock { state in
-            state.isChanged = true
-            guard let last = state.lastWrite, .now - last < Self.pause else { return true }
+            state.hasChanges = true
+            guard let last = state.lastWrite, .now - last < Self.interval else { return true }
             if !state.isScheduled {
                 state.isScheduled = true
                 self.queue.asyncAfter(deadline: .now() + 1) { self.flush(snapshot) }
@@ -160,14 +160,14 @@ final class CookieJournal: Sendable {
         if isDue { self.flush(snapshot) }
     }
 
-    /// Writes what is not written yet.
+    /// Writes pending changes.
     func flush(_ snapshot: Snapshot) {
         self.writing.withLock { _ in
             let isChanged = self.state.withLock { state in
-                defer { state.isChanged = false }
+                defer { state.hasChanges = false }
                 state.isScheduled = false
-                if state.isChanged { state.lastWrite = .now }
-                return state.isChanged
+                if state.hasChanges { state.lastWrite = .now }
+                return state.hasChanges
             }
             if isChanged { self.file.write(snapshot()) }
         }

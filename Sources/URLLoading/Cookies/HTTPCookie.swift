@@ -1,47 +1,54 @@
 import Foundation
 import HTTPSemantics
 
-/// A cookie. It does not change once made.
+/// An immutable cookie.
 open class HTTPCookie: NSObject, @unchecked Sendable {
-    let facts: CookieAttributes
+    /// Which cookies of responses a storage accepts.
+    public enum AcceptPolicy: UInt, Sendable {
+        case always = 0
+        case never = 1
+        /// Those of the main document's site; all if no main document is set.
+        case onlyFromMainDocumentDomain = 2
+    }
 
-    /// - Returns: `nil` when the name, the value or the path is missing, or both the domain and the origin URL.
+    let attributes: CookieAttributes
+
+    /// - Returns: `nil` if the name, the value or the path is missing, or both the domain and the origin URL.
     public init?(properties: [HTTPCookiePropertyKey: Any]) {
-        guard let facts = CookieAttributes(properties) else { return nil }
-        self.facts = facts
+        guard let attributes = CookieAttributes(properties) else { return nil }
+        self.attributes = attributes
         super.init()
     }
 
-    init(_ facts: CookieAttributes) {
-        self.facts = facts
+    init(_ attributes: CookieAttributes) {
+        self.attributes = attributes
         super.init()
     }
 
-    /// What makes the same cookie again.
-    open var properties: [HTTPCookiePropertyKey: Any]? { self.facts.properties }
-    /// 0 for the cookies of today, 1 for those of RFC 2965.
-    open var version: Int { self.facts.version }
-    open var name: String { self.facts.name }
-    open var value: String { self.facts.value }
-    /// When it ends; `nil` for a cookie of the session.
-    open var expiresDate: Date? { self.facts.expires }
-    /// Whether it ends with the session.
-    open var isSessionOnly: Bool { self.facts.expires == nil }
-    /// With a dot before it the cookie is for the hosts below too, else for this host alone.
-    open var domain: String { self.facts.domain }
-    open var path: String { self.facts.path }
-    /// Whether it goes over secure connections alone.
-    open var isSecure: Bool { self.facts.isSecure }
-    /// Whether scripts may not see it.
-    open var isHTTPOnly: Bool { self.facts.isHTTPOnly }
-    open var comment: String? { self.facts.comment }
-    open var commentURL: URL? { self.facts.commentURL }
-    /// The ports that it is for; `nil` for all.
-    open var portList: [NSNumber]? { self.facts.ports.map { $0.map { NSNumber(value: $0) } } }
+    /// Properties that create an equal cookie.
+    open var properties: [HTTPCookiePropertyKey: Any]? { self.attributes.properties }
+    /// 0 for RFC 6265, 1 for RFC 2965.
+    open var version: Int { self.attributes.version }
+    open var name: String { self.attributes.name }
+    open var value: String { self.attributes.value }
+    /// `nil` for a session cookie.
+    open var expiresDate: Date? { self.attributes.expires }
+    open var isSessionOnly: Bool { self.attributes.expires == nil }
+    /// With a leading dot it includes subdomains; otherwise the cookie is host-only.
+    open var domain: String { self.attributes.domain }
+    open var path: String { self.attributes.path }
+    /// Whether it is sent over secure connections only.
+    open var isSecure: Bool { self.attributes.isSecure }
+    /// Whether it is hidden from scripts.
+    open var isHTTPOnly: Bool { self.attributes.isHTTPOnly }
+    open var comment: String? { self.attributes.comment }
+    open var commentURL: URL? { self.attributes.commentURL }
+    /// `nil` for all ports.
+    open var portList: [NSNumber]? { self.attributes.ports.map { $0.map { NSNumber(value: $0) } } }
 
-    /// `nil` where the server did not say, and for cookies that go along with all requests.
+    /// `nil` if unspecified, and for `SameSite=None`.
     open var sameSitePolicy: HTTPCookieStringPolicy? {
-        switch self.facts.sameSite {
+        switch self.attributes.sameSite {
         case .lax: .sameSiteLax
         case .strict: .sameSiteStrict
         case .none, .unspecified: nil
@@ -50,27 +57,27 @@ open class HTTPCookie: NSObject, @unchecked Sendable {
 
     open override func isEqual(_ object: Any?) -> Bool {
         guard let other = object as? HTTPCookie else { return false }
-        return other === self || other.facts == self.facts
+        return other === self || other.attributes == self.attributes
     }
 
-    open override var hash: Int { self.facts.hashValue }
+    open override var hash: Int { self.attributes.hashValue }
 
     open override var description: String {
-        let expiry = self.facts.expires.map { "\($0)" } ?? "nil"
+        let expiry = self.attributes.expires.map { "\($0)" } ?? "nil"
         return "<HTTPCookie version:\(self.version) name:\"\(self.name)\" value:\"\(self.value)\" "
             + "expiresDate:\(expiry) sessionOnly:\(self.isSessionOnly) domain:\"\(self.domain)\" "
             + "path:\"\(self.path)\" isSecure:\(self.isSecure)>"
     }
-}
 
-extension HTTPCookie {
-    /// The fields that send the cookies back, in their order: `Cookie`, or none where there are no cookies.
+    // MARK: Header fields
+
+    /// The `Cookie` field with the cookies in their order; empty without cookies.
     public class func requestHeaderFields(with cookies: [HTTPCookie]) -> [String: String] {
         CookieField.rendered(cookies.map { ($0.name, $0.value) }).map { ["Cookie": $0] } ?? [:]
     }
 
-    /// The cookies of an answer from `URL`, read from `Set-Cookie` and judged by nothing: whether they may be kept is
-    /// for the storage to say. Those without a name are left out.
+    /// The cookies in the `Set-Cookie` fields of a response from `URL`. Only the storage checks whether they may be stored.
+    /// Cookies without a name are omitted.
     public class func cookies(withResponseHeaderFields headerFields: [String: String], for URL: URL) -> [HTTPCookie] {
         let fields = headerFields.filter { $0.key.isSameFieldName(as: "Set-Cookie") }
         return fields.sorted { $0.key < $1.key }.flatMap { SetCookieField.parseJoined($0.value) }.compactMap {
@@ -78,15 +85,15 @@ extension HTTPCookie {
         }
     }
 
-    /// The cookie of one field of an answer from `url`, judged by nothing.
-    /// - Returns: `nil` for a field without a name, and for a URL without a host.
+    /// The cookie of one `Set-Cookie` field of a response from `url`, not checked against the rules of storage.
+    /// - Returns: `nil` for a cookie without a name or a URL without a host.
     package class func cookie(
         _ field: SetCookieField, from url: URL, dialect: SetCookie.Dialect = .standard
     ) -> HTTPCookie? {
         guard !field.name.isEmpty, let host = url.host(percentEncoded: false), !host.isEmpty else { return nil }
         let now = Date()
         let set = SetCookie(field, dialect: dialect, now: HTTPDate(now))
-        // Nothing lies below an address: the dot would say otherwise.
+        // An address has no subdomains, so it gets no leading dot.
         let domain = set.domain.map { CookieDomain.isAddress($0) ? $0 : ".\($0)" }
         return HTTPCookie(
             CookieAttributes(
@@ -99,26 +106,26 @@ extension HTTPCookie {
     }
 }
 
-/// A name in the properties of a cookie.
+/// A key of the properties of a cookie.
 public struct HTTPCookiePropertyKey: RawRepresentable, Hashable, Sendable {
     public let rawValue: String
 
     public init(_ rawValue: String) { self.rawValue = rawValue }
     public init(rawValue: String) { self.rawValue = rawValue }
 
-    /// Text; must be there.
+    /// Text; required.
     public static let name = HTTPCookiePropertyKey("Name")
-    /// Text; must be there.
+    /// Text; required.
     public static let value = HTTPCookiePropertyKey("Value")
-    /// A `URL` or text; gives the domain where none is named.
+    /// A `URL` or text; its host is the domain if there is no `domain`.
     public static let originURL = HTTPCookiePropertyKey("OriginURL")
-    /// "0" or "1"; 0 by default.
+    /// "0" or "1". Default: 0.
     public static let version = HTTPCookiePropertyKey("Version")
-    /// Text; with a dot before it the cookie is for the hosts below too.
+    /// Text; a leading dot includes subdomains.
     public static let domain = HTTPCookiePropertyKey("Domain")
-    /// Text; must be there.
+    /// Text; required.
     public static let path = HTTPCookiePropertyKey("Path")
-    /// Whatever it is, it makes the cookie one for secure connections; `false` alone does not.
+    /// Any value except `false` and empty text restricts the cookie to secure connections.
     public static let secure = HTTPCookiePropertyKey("Secure")
     /// A `Date`, or text with a date.
     public static let expires = HTTPCookiePropertyKey("Expires")
@@ -126,54 +133,44 @@ public struct HTTPCookiePropertyKey: RawRepresentable, Hashable, Sendable {
     public static let comment = HTTPCookiePropertyKey("Comment")
     /// A `URL` or text.
     public static let commentURL = HTTPCookiePropertyKey("CommentURL")
-    /// "TRUE" makes a cookie of the session.
+    /// "TRUE" makes a session cookie.
     public static let discard = HTTPCookiePropertyKey("Discard")
-    /// Seconds, as text or number; counts for version 1 alone.
+    /// Seconds, as text or number; version 1 only.
     public static let maximumAge = HTTPCookiePropertyKey("Max-Age")
-    /// Numbers parted by commas; of version 0 the first alone counts.
+    /// Comma-separated numbers; version 0 uses only the first.
     public static let port = HTTPCookiePropertyKey("Port")
     /// "lax", "strict" or "none"; also as an `HTTPCookieStringPolicy`.
     public static let sameSitePolicy = HTTPCookiePropertyKey("SameSite")
-    /// Whether a script made the cookie. Kept in the properties, and without effect.
+    /// Whether a script created the cookie. Without effect.
     public static let setByJavaScript = HTTPCookiePropertyKey("SetInJavaScript")
 
     static let httpOnly = HTTPCookiePropertyKey("HttpOnly")
     static let created = HTTPCookiePropertyKey("Created")
 }
 
-/// With which requests of other sites a cookie goes along (RFC 6265bis §5.6.7).
+/// With which cross-site requests a cookie is sent (RFC 6265bis §5.6.7).
 public struct HTTPCookieStringPolicy: RawRepresentable, Hashable, Sendable {
     public let rawValue: String
 
     public init(rawValue: String) { self.rawValue = rawValue }
 
-    /// With those alone that bring the user to the site.
+    /// With top-level navigations only.
     public static let sameSiteLax = HTTPCookieStringPolicy(rawValue: "lax")
-    /// With none.
+    /// Never.
     public static let sameSiteStrict = HTTPCookieStringPolicy(rawValue: "strict")
 }
 
-extension HTTPCookie {
-    /// Whose cookies a storage takes from answers.
-    public enum AcceptPolicy: UInt, Sendable {
-        case always = 0
-        case never = 1
-        /// Those of the site that the main document is of. Where no document is named, every answer is of its own site.
-        case onlyFromMainDocumentDomain = 2
-    }
-}
-
-/// What a cookie consists of.
+/// The values of a cookie.
 struct CookieAttributes: Hashable, Sendable {
     var version = 0
     var name: String
     var value: String
-    /// In lower case; begins with a dot where the hosts below are meant too.
+    /// In lower case; a leading dot includes subdomains.
     var domain: String
     var path: String
-    /// Whether the server named no path, and the request's own was taken.
+    /// Whether the server sent no Path, and the default path of the request is used.
     var hasStandardPath = false
-    /// `nil` ends with the session.
+    /// `nil` for a session cookie.
     var expires: Date?
     var isSecure = false
     var isHTTPOnly = false
@@ -183,7 +180,7 @@ struct CookieAttributes: Hashable, Sendable {
     var ports: [Int]?
     var created = Date()
 
-    /// Equal cookies may have been made at different moments.
+    /// Ignores `created`.
     static func == (lhs: Self, rhs: Self) -> Bool {
         lhs.identity == rhs.identity && lhs.value == rhs.value && lhs.expires == rhs.expires
             && lhs.isSecure == rhs.isSecure && lhs.isHTTPOnly == rhs.isHTTPOnly && lhs.sameSite == rhs.sameSite
@@ -195,18 +192,18 @@ struct CookieAttributes: Hashable, Sendable {
 
     var isHostOnly: Bool { !self.domain.hasPrefix(".") }
 
-    var identity: Cookie.Identity { self.kept.identity }
+    var identity: Cookie.Identity { self.storedCookie.identity }
 
-    /// As the jar keeps it.
-    var kept: Cookie {
+    /// The cookie for `CookieJar.insert`.
+    var storedCookie: Cookie {
         Cookie(
             name: self.name, value: self.value, domain: self.domain, isHostOnly: self.isHostOnly, path: self.path,
             expires: self.expires.map(HTTPDate.init), isSecure: self.isSecure, isHTTPOnly: self.isHTTPOnly,
             sameSite: self.sameSite, creation: HTTPDate(self.created))
     }
 
-    /// As a server may have sent it.
-    var sent: SetCookie {
+    /// The cookie for `CookieJar.store`, as if received from a server.
+    var receivedCookie: SetCookie {
         SetCookie(
             name: self.name, value: self.value, domain: self.isHostOnly ? nil : self.domain,
             path: self.hasStandardPath ? nil : self.path, expires: self.expires.map(HTTPDate.init),
@@ -216,7 +213,7 @@ struct CookieAttributes: Hashable, Sendable {
 }
 
 extension HTTPDate {
-    /// Rounded down to the second; what is out of range becomes the first or the last moment of it.
+    /// Rounded down to the second, and clamped to the range of `HTTPDate`.
     init(_ date: Date) {
         let seconds = date.timeIntervalSince1970.rounded(.down)
         self.init(seconds: Int64(exactly: seconds) ?? (seconds < 0 ? .min : .max))
@@ -228,7 +225,6 @@ extension HTTPDate {
 extension CookieAttributes {
     typealias Properties = [HTTPCookiePropertyKey: Any]
 
-    /// - Returns: `nil` when the name, the value or the path is missing, or both the domain and the origin.
     init?(_ properties: Properties) {
         guard let name = Self.text(properties[.name]), !name.isEmpty, let value = Self.text(properties[.value]),
             let path = Self.text(properties[.path]), let domain = Self.domain(properties)
@@ -245,7 +241,6 @@ extension CookieAttributes {
         self.created = properties[.created] as? Date ?? Date()
     }
 
-    /// What makes the same cookie again.
     var properties: Properties {
         var properties: Properties = [
             .name: self.name, .value: self.value, .domain: self.domain, .path: self.path,
@@ -283,8 +278,8 @@ extension CookieAttributes {
     }
 
     private static func domain(_ properties: Properties) -> String? {
-        let named = self.text(properties[.domain])?.withLoweredLetters
-        return named ?? self.url(properties[.originURL])?.host(percentEncoded: false)?.withLoweredLetters
+        let named = self.text(properties[.domain])?.lowercasedASCII
+        return named ?? self.url(properties[.originURL])?.host(percentEncoded: false)?.lowercasedASCII
     }
 
     private static func expiry(_ properties: Properties, version: Int) -> Date? {

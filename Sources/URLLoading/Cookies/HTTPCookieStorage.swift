@@ -2,14 +2,14 @@ import Foundation
 import HTTPSemantics
 import Synchronization
 
-/// A store of cookies by the rules of RFC 6265bis, for any number of threads.
+/// A thread-safe store of cookies by the rules of RFC 6265bis.
 ///
-/// It holds at most 3300 cookies, 180 of one domain; what is too much makes room by the order of RFC 6265bis §5.7.
-/// Cookies of servers live 400 days at most. A storage with a file writes there what outlives the session: at once, or
-/// a second later where it did so less than a second ago. Of several programs with one file the last to write wins.
+/// It holds at most 3300 cookies, 180 of one domain, and evicts in the order of RFC 6265bis §5.7. Cookies of servers expire
+/// after 400 days at most. A storage with a file writes persistent cookies immediately, but at most once per second. If
+/// several programs share a file, the last to write wins.
 open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     private struct State: Sendable {
-        var shelf: CookieStore
+        var store: CookieStore
         var policy = HTTPCookie.AcceptPolicy.always
     }
 
@@ -18,31 +18,31 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
     private static let groupStorages = Mutex<[String: HTTPCookieStorage]>([:])
 
     private let state: Mutex<State>
-    private let journal: CookieJournal?
+    private let fileWriter: CookieFileWriter?
 
-    /// In memory alone, and empty.
+    /// An empty storage without a file.
     public override init() {
-        self.state = Mutex(State(shelf: CookieStore([], now: Date())))
-        self.journal = nil
+        self.state = Mutex(State(store: CookieStore([], now: Date())))
+        self.fileWriter = nil
         super.init()
     }
 
-    /// - Parameter file: where cookies outlive the process; is made when something is to be written.
+    /// - Parameter file: stores persistent cookies; created when there is something to write.
     package init(file: URL) {
         let file = CookieFile(url: file)
-        self.state = Mutex(State(shelf: CookieStore(file.read(), now: Date())))
-        self.journal = CookieJournal(file: file)
+        self.state = Mutex(State(store: CookieStore(file.read(), now: Date())))
+        self.fileWriter = CookieFileWriter(file: file)
         super.init()
     }
 
-    /// The storage of this program, in the file `.cookies.shared` of its data folder.
+    /// The storage of this program, in the file `.cookies.shared` of its data directory.
     open class var shared: HTTPCookieStorage { self.sharedStorage }
 
-    /// A storage of its own for every identifier, always the same for the same one.
+    /// The storage for an identifier; the same object for the same identifier.
     open class func sharedCookieStorage(forGroupContainerIdentifier identifier: String) -> HTTPCookieStorage {
         self.groupStorages.withLock { storages in
             if let storage = storages[identifier] { return storage }
-            // An identifier names a file of the folder, and nothing outside of it.
+            // The identifier must not point outside of the directory.
             let name = identifier.split(separator: "/", omittingEmptySubsequences: false).joined(separator: "_")
             let storage = HTTPCookieStorage(file: StorageLocation.cookies.appendingPathComponent(".cookies.\(name)"))
             storages[identifier] = storage
@@ -50,10 +50,10 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
         }
     }
 
-    /// All that have not ended, in no order that means anything. Never `nil`.
-    open var cookies: [HTTPCookie]? { self.state.withLock { $0.shelf.cookies(at: Date()) } }
+    /// All cookies that have not expired, unordered. Never `nil`.
+    open var cookies: [HTTPCookie]? { self.state.withLock { $0.store.cookies(at: Date()) } }
 
-    /// Whose cookies are taken from answers; everybody's by default.
+    /// Which cookies of responses are stored. Default: all.
     open var cookieAcceptPolicy: HTTPCookie.AcceptPolicy {
         get { self.state.withLock { $0.policy } }
         set {
@@ -65,63 +65,63 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Keeps a cookie in place of one with the same name, domain and path, unless the policy is `never`. One that has
-    /// ended takes the other away.
+    /// Stores a cookie, replacing one with the same name, domain and path, unless the policy is `never`. An expired cookie
+    /// removes the other.
     open func setCookie(_ cookie: HTTPCookie) {
-        self.change { $0.policy != .never && $0.shelf.insert(cookie, now: Date()) }
+        self.change { $0.policy != .never && $0.store.insert(cookie, now: Date()) }
     }
 
     open func deleteCookie(_ cookie: HTTPCookie) {
-        self.change { $0.shelf.remove(cookie) }
+        self.change { $0.store.remove(cookie) }
     }
 
-    /// Takes out the cookies that were stored at `date` or later.
+    /// Removes the cookies stored at `date` or later.
     open func removeCookies(since date: Date) {
-        self.change { $0.shelf.remove(since: date) }
+        self.change { $0.store.remove(since: date) }
     }
 
-    /// Those that go along with a request for `URL` that no other site caused, in the order in which they are written.
+    /// The cookies for a same-site request of `URL`, in the order of the Cookie field.
     open func cookies(for URL: URL) -> [HTTPCookie]? { self.cookies(for: URL, mainDocumentURL: nil) }
 
-    /// Those that go along with a request that a document caused.
-    /// - Parameter isNavigation: whether the request brings the user to the site by a safe method.
+    /// The cookies for a request made by a document.
+    /// - Parameter isNavigation: whether the request is a top-level navigation with a safe method.
     package func cookies(for url: URL, mainDocumentURL: URL?, isNavigation: Bool = false) -> [HTTPCookie] {
-        guard self.state.withLock({ !$0.shelf.isEmpty }),
+        guard self.state.withLock({ !$0.store.isEmpty }),
             let request = CookieRequest(url, mainDocumentURL: mainDocumentURL, isNavigation: isNavigation)
         else { return [] }
-        return self.state.withLock { $0.shelf.take(for: request, now: Date()) }
+        return self.state.withLock { $0.store.take(for: request, now: Date()) }
     }
 
-    /// Keeps the cookies of an answer from `URL` that the policy and the rules let in. `nil` for `URL` keeps nothing.
+    /// Stores the cookies of a response from `URL` that the policy and the rules allow; none if `URL` is `nil`.
     open func setCookies(_ cookies: [HTTPCookie], for URL: URL?, mainDocumentURL: URL?) {
         self.setCookies(cookies, for: URL, mainDocumentURL: mainDocumentURL, policy: self.cookieAcceptPolicy)
     }
 
-    /// The same by another policy than the storage's own: a session's configuration goes before it.
+    /// - Parameter policy: replaces the storage's own; from the session's configuration.
     package func setCookies(
         _ cookies: [HTTPCookie], for url: URL?, mainDocumentURL: URL?, policy: HTTPCookie.AcceptPolicy
     ) {
         guard policy != .never, let url, let request = CookieRequest(url, mainDocumentURL: mainDocumentURL),
             policy == .always || request.isSameSite
         else { return }
-        // Who takes the cookies of all takes those too that do not say whether they are for other sites.
-        let own = CookieRequest(host: request.host, path: request.path, isSecure: request.isSecure)
+        // Cookies without SameSite are accepted as from a same-site request.
+        let sameSiteRequest = CookieRequest(host: request.host, path: request.path, isSecure: request.isSecure)
         self.change { state in
             let now = Date()
             return cookies.reduce(false) { changed, cookie in
-                let source = cookie.facts.sameSite == .unspecified ? own : request
-                return state.shelf.store(cookie, from: source, now: now) || changed
+                let source = cookie.attributes.sameSite == .unspecified ? sameSiteRequest : request
+                return state.store.store(cookie, from: source, now: now) || changed
             }
         }
     }
 
-    /// Keeps the cookies of the answer that a task was given, as `setCookies(_:for:mainDocumentURL:)` does.
+    /// Stores the cookies of a task's response, like `setCookies(_:for:mainDocumentURL:)`.
     open func storeCookies(_ cookies: [HTTPCookie], for task: URLSessionTask) {
         let request = task.currentRequest
         self.setCookies(cookies, for: request?.url, mainDocumentURL: request?.mainDocumentURL)
     }
 
-    /// - Parameter completionHandler: takes what goes along with the task's current request; at once.
+    /// - Parameter completionHandler: receives the cookies for the task's current request; called synchronously.
     open func getCookiesFor(
         _ task: URLSessionTask, completionHandler: @escaping @Sendable ([HTTPCookie]?) -> Void
     ) {
@@ -129,7 +129,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
         completionHandler(request?.url.map { self.cookies(for: $0, mainDocumentURL: request?.mainDocumentURL) })
     }
 
-    /// All cookies in the order of the descriptors, the first of which counts most.
+    /// All cookies, sorted by the descriptors.
     open func sortedCookies(using sortOrder: [NSSortDescriptor]) -> [HTTPCookie] {
         (self.cookies ?? []).sorted { one, other in
             for descriptor in sortOrder {
@@ -140,17 +140,16 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
         }
     }
 
-    /// Writes to the file what is not there yet.
-    package func flush() { self.journal?.flush { self.lasting } }
+    /// Writes pending changes to the file.
+    package func flush() { self.fileWriter?.flush { self.persistentCookies } }
 
     open override var description: String { "<NSHTTPCookieStorage cookies count:\(self.cookies?.count ?? 0)>" }
 
-    /// Those that outlive the session.
-    private var lasting: [HTTPCookie] { (self.cookies ?? []).filter { !$0.isSessionOnly } }
+    private var persistentCookies: [HTTPCookie] { (self.cookies ?? []).filter { !$0.isSessionOnly } }
 
     private func change(_ body: (inout State) -> Bool) {
         guard self.state.withLock({ body(&$0) }) else { return }
-        self.journal?.changed { self.lasting }
+        self.fileWriter?.changed { self.persistentCookies }
         self.post(.NSHTTPCookieManagerCookiesChanged)
     }
 
@@ -160,7 +159,7 @@ open class HTTPCookieStorage: NSObject, @unchecked Sendable {
 }
 
 extension HTTPCookieStorage {
-    /// As `getCookiesFor(_:completionHandler:)`.
+    /// Like `getCookiesFor(_:completionHandler:)`.
     public func cookies(for task: URLSessionTask) async -> [HTTPCookie]? {
         await withCheckedContinuation { continuation in
             self.getCookiesFor(task) { continuation.resume(returning: $0) }
@@ -169,22 +168,22 @@ extension HTTPCookieStorage {
 }
 
 extension Notification.Name {
-    /// A storage of cookies, the notification's object, has others than before.
+    /// The cookies of a storage, the notification's object, have changed.
     public static let NSHTTPCookieManagerCookiesChanged = Notification.Name(
         "NSHTTPCookieManagerCookiesChangedNotification")
-    /// A storage of cookies, the notification's object, has another accept policy than before.
+    /// The accept policy of a storage, the notification's object, has changed.
     public static let NSHTTPCookieManagerAcceptPolicyChanged = Notification.Name(
         "NSHTTPCookieManagerAcceptPolicyChangedNotification")
 }
 
 extension CookieRequest {
-    /// - Returns: `nil` for a URL without a host, which has no cookies.
+    /// - Returns: `nil` for a URL without a host.
     init?(_ url: URL, mainDocumentURL: URL?, isNavigation: Bool = false) {
         guard let host = url.host(percentEncoded: false), !host.isEmpty else { return nil }
         let document = mainDocumentURL?.host(percentEncoded: false)
         self.init(
             host: host, path: url.path(percentEncoded: true),
-            isSecure: ["https", "wss"].contains(url.scheme?.withLoweredLetters ?? ""),
+            isSecure: ["https", "wss"].contains(url.scheme?.lowercasedASCII ?? ""),
             isSameSite: document.map { CookieDomain.areSameSite(host, $0, suffixes: .singleLabels) } ?? true,
             isSafeNavigation: isNavigation)
     }

@@ -1,52 +1,52 @@
 import Foundation
 import Synchronization
 
-/// A store of credentials, for any number of threads. Those that are permanent are in a file of mode 0600 as well,
-/// where the storage has one; it is written with each change.
+/// A thread-safe store of credentials. Permanent ones are also stored in a file of mode 0600, if the storage has one, which
+/// is written on each change.
 open class URLCredentialStorage: NSObject, @unchecked Sendable {
     private static let sharedStorage = URLCredentialStorage(
         file: StorageLocation.credentials.appendingPathComponent(".credentials.shared"))
 
-    private let shelf: Mutex<CredentialStore>
+    private let store: Mutex<CredentialStore>
     private let file: URL?
 
-    /// In memory alone, and empty.
+    /// An empty storage without a file.
     public override init() {
-        self.shelf = Mutex(CredentialStore())
+        self.store = Mutex(CredentialStore())
         self.file = nil
         super.init()
     }
 
-    /// - Parameter file: of the permanent ones; is made when there is something to write.
+    /// - Parameter file: stores permanent credentials; created when there is something to write.
     package init(file: URL) {
-        self.shelf = Mutex(Self.read(file))
+        self.store = Mutex(Self.read(file))
         self.file = file
         super.init()
     }
 
-    /// The storage of this program, in the file `.credentials.shared` of its data folder.
+    /// The storage of this program, in the file `.credentials.shared` of its data directory.
     open class var shared: URLCredentialStorage { self.sharedStorage }
 
-    /// By user; `nil` where there are none.
+    /// By user name; `nil` if there are none.
     open func credentials(for space: URLProtectionSpace) -> [String: URLCredential]? {
-        self.shelf.withLock { $0.credentials(for: space) }
+        self.store.withLock { $0.credentials(for: space) }
     }
 
-    open var allCredentials: [URLProtectionSpace: [String: URLCredential]] { self.shelf.withLock { $0.all } }
+    open var allCredentials: [URLProtectionSpace: [String: URLCredential]] { self.store.withLock { $0.all } }
 
-    /// Keeps the credential in place of the same user's. The first of a space becomes its default. One whose
-    /// persistence is `none`, or that has no user, is not kept.
+    /// Stores the credential, replacing that of the same user. The first credential of a space becomes its default. One
+    /// with the persistence `none`, or without a user, is not stored.
     open func set(_ credential: URLCredential, for space: URLProtectionSpace) {
         self.change { $0.set(credential, for: space) }
     }
 
-    /// Takes the credential away, unless it is synchronizable.
+    /// Removes the credential, unless it is synchronizable.
     open func remove(_ credential: URLCredential, for space: URLProtectionSpace) {
         self.remove(credential, for: space, options: nil)
     }
 
-    /// - Parameter options: `NSURLCredentialStorageRemoveSynchronizableCredentials` as `true` takes a synchronizable
-    ///   one away too.
+    /// - Parameter options: `NSURLCredentialStorageRemoveSynchronizableCredentials: true` also removes a synchronizable
+    ///   credential.
     open func remove(_ credential: URLCredential, for space: URLProtectionSpace, options: [String: Any]? = [:]) {
         let option = options?[NSURLCredentialStorageRemoveSynchronizableCredentials]
         let allowed = option as? Bool ?? (option as? NSNumber)?.boolValue ?? false
@@ -54,23 +54,23 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
         self.change { $0.remove(credential, for: space) }
     }
 
-    /// What is tried first in this space; `nil` where there is none.
+    /// The credential tried first in this space.
     open func defaultCredential(for space: URLProtectionSpace) -> URLCredential? {
-        self.shelf.withLock { $0.defaultCredential(for: space) }
+        self.store.withLock { $0.defaultCredential(for: space) }
     }
 
-    /// Makes the credential the space's default, and keeps it like `set(_:for:)`.
+    /// Makes the credential the space's default, and stores it like `set(_:for:)`.
     open func setDefaultCredential(_ credential: URLCredential, for space: URLProtectionSpace) {
         self.change { $0.setDefault(credential, for: space) }
     }
 
-    /// Forgets everything, in the file too.
+    /// Removes all credentials, also from the file.
     package func removeAll() { self.change { $0.removeAll() } }
 
     private func change(_ body: (inout CredentialStore) -> Bool) {
-        let changed = self.shelf.withLock { shelf in
-            guard body(&shelf) else { return false }
-            if let file = self.file { Self.write(shelf, to: file) }
+        let changed = self.store.withLock { store in
+            guard body(&store) else { return false }
+            if let file = self.file { Self.write(store, to: file) }
             return true
         }
         guard changed else { return }
@@ -78,27 +78,27 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
     }
 
     private static func read(_ file: URL) -> CredentialStore {
-        var shelf = CredentialStore()
+        var store = CredentialStore()
         let records = (try? Data(contentsOf: file)).flatMap {
             try? PropertyListDecoder().decode([CredentialRecord].self, from: $0)
         }
         for record in records ?? [] {
             _ =
                 record.isDefault
-                ? shelf.setDefault(record.credential, for: record.space)
-                : shelf.set(record.credential, for: record.space)
+                ? store.setDefault(record.credential, for: record.space)
+                : store.set(record.credential, for: record.space)
         }
-        return shelf
+        return store
     }
 
-    private static func write(_ shelf: CredentialStore, to file: URL) {
-        let records = shelf.all.flatMap { space, credentials in
+    private static func write(_ store: CredentialStore, to file: URL) {
+        let records = store.all.flatMap { space, credentials in
             credentials.values.compactMap { credential in
                 CredentialRecord(
-                    credential, for: space, isDefault: shelf.defaultCredential(for: space) == credential)
+                    credential, for: space, isDefault: store.defaultCredential(for: space) == credential)
             }
         }
-        // Without anything to keep there is no need for a file, but an old one must not keep what was taken away.
+        // No file is created for nothing, but removed credentials must not stay in an existing one.
         if records.isEmpty, !FileManager.default.fileExists(atPath: file.path) { return }
         guard let data = try? PropertyListEncoder().encode(records) else { return }
         _ = PrivateFile.write(data, to: file)
@@ -106,12 +106,11 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {
 }
 
 extension Notification.Name {
-    /// A storage of credentials, the notification's object, has others than before.
+    /// The credentials of a storage, the notification's object, have changed.
     public static let NSURLCredentialStorageChanged = Notification.Name("NSURLCredentialStorageChangedNotification")
 }
 
-/// The same for every task: a storage does not tell them apart. Completion handlers are called before the method
-/// returns.
+/// The task is ignored. Completion handlers are called synchronously.
 extension URLCredentialStorage {
     public func getCredentials(
         for protectionSpace: URLProtectionSpace, task: URLSessionTask,
@@ -155,7 +154,7 @@ extension URLCredentialStorage {
     }
 }
 
-/// A credential in the file of a storage.
+/// The form of a credential in the storage's file.
 struct CredentialRecord: Codable {
     let host: String
     let port: Int
@@ -168,7 +167,7 @@ struct CredentialRecord: Codable {
     let persistence: UInt
     let isDefault: Bool
 
-    /// - Returns: `nil` for one that is not to outlive the process.
+    /// - Returns: `nil` if the credential is not permanent.
     init?(_ credential: URLCredential, for space: URLProtectionSpace, isDefault: Bool) {
         guard [.permanent, .synchronizable].contains(credential.persistence), let user = credential.user,
             let password = credential.password
@@ -187,7 +186,7 @@ struct CredentialRecord: Codable {
 
     var space: URLProtectionSpace {
         URLProtectionSpace(
-            URLProtectionSpace.Facts(
+            URLProtectionSpace.Attributes(
                 host: self.host, port: self.port, protocol: self.protocol, proxyType: self.proxyType,
                 realm: self.realm, method: self.method))
     }
@@ -199,7 +198,7 @@ struct CredentialRecord: Codable {
     }
 }
 
-/// The credentials of a storage, by the space that they are for and by the user.
+/// The credentials of a storage, by protection space and user.
 struct CredentialStore: Sendable {
     private var spaces: [URLProtectionSpace: [String: URLCredential]] = [:]
     private var defaults: [URLProtectionSpace: URLCredential] = [:]
@@ -210,7 +209,6 @@ struct CredentialStore: Sendable {
 
     func defaultCredential(for space: URLProtectionSpace) -> URLCredential? { self.defaults[space] }
 
-    /// The first of a space becomes its default. One that is not to be kept, or has no user, is left out.
     /// - Returns: whether anything changed.
     mutating func set(_ credential: URLCredential, for space: URLProtectionSpace) -> Bool {
         guard let user = credential.user, credential.persistence != .none else { return false }
@@ -220,7 +218,7 @@ struct CredentialStore: Sendable {
         return changed
     }
 
-    /// One without a user may be a default too.
+    /// The default may have no user.
     mutating func setDefault(_ credential: URLCredential, for space: URLProtectionSpace) -> Bool {
         guard credential.persistence != .none else { return false }
         let changed = self.defaults[space] != credential
@@ -229,7 +227,7 @@ struct CredentialStore: Sendable {
         return changed || added
     }
 
-    /// The default goes with it; no other takes its place.
+    /// Also removes it as the default, which is not replaced.
     mutating func remove(_ credential: URLCredential, for space: URLProtectionSpace) -> Bool {
         var changed = false
         if let user = credential.user, self.spaces[space]?[user] == credential {

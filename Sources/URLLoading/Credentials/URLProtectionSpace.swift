@@ -1,8 +1,8 @@
 import Foundation
 
-/// A server, or a part of it, that asks for credentials: where the same ones will do. It does not change once made.
+/// A server, or a part of it, that requires credentials: one credential is valid in the whole space. Immutable.
 open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
-    struct Facts: Hashable, Sendable {
+    struct Attributes: Hashable, Sendable {
         var host: String
         var port: Int
         var `protocol`: String?
@@ -17,7 +17,7 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
         NSURLAuthenticationMethodClientCertificate, NSURLAuthenticationMethodServerTrust,
     ]
 
-    private(set) var facts: Facts
+    private(set) var attributes: Attributes
     private var issuers: [Data]?
     private var trust: ServerTrust?
 
@@ -25,52 +25,52 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
 
     /// - Parameters:
     ///   - protocol: one of the `NSURLProtectionSpace` constants, or a scheme.
-    ///   - authenticationMethod: one of the constants; anything else, `nil` too, means the default.
+    ///   - authenticationMethod: one of the constants; any other value means the default.
     public init(host: String, port: Int, `protocol`: String?, realm: String?, authenticationMethod: String?) {
-        self.facts = Facts(
+        self.attributes = Attributes(
             host: host, port: port, protocol: `protocol`, proxyType: nil, realm: realm,
             method: Self.method(authenticationMethod))
         super.init()
     }
 
     /// The space of a proxy.
-    /// - Parameter type: one of the constants of proxies.
+    /// - Parameter type: one of the `NSURLProtectionSpace…Proxy` constants.
     public init(proxyHost host: String, port: Int, type: String?, realm: String?, authenticationMethod: String?) {
-        self.facts = Facts(
+        self.attributes = Attributes(
             host: host, port: port, protocol: nil, proxyType: type ?? NSURLProtectionSpaceHTTPProxy, realm: realm,
             method: Self.method(authenticationMethod))
         super.init()
     }
 
-    convenience init(_ facts: Facts, distinguishedNames: [Data]? = nil, serverTrust: ServerTrust? = nil) {
-        self.init(host: facts.host, port: facts.port, protocol: nil, realm: nil, authenticationMethod: nil)
-        self.facts = facts
+    convenience init(_ attributes: Attributes, distinguishedNames: [Data]? = nil, serverTrust: ServerTrust? = nil) {
+        self.init(host: attributes.host, port: attributes.port, protocol: nil, realm: nil, authenticationMethod: nil)
+        self.attributes = attributes
         self.issuers = distinguishedNames
         self.trust = serverTrust
     }
 
     /// The space of a TLS handshake.
     package convenience init(host: String, port: Int, `protocol`: String, trust: ServerTrust) {
-        let facts = Facts(
+        let attributes = Attributes(
             host: host, port: port, protocol: `protocol`, proxyType: nil, realm: nil,
             method: NSURLAuthenticationMethodServerTrust)
-        self.init(facts, serverTrust: trust)
+        self.init(attributes, serverTrust: trust)
     }
 
-    /// The space of a server that asks for our certificate.
-    /// - Parameter issuers: of whom it accepts certificates, as DER; empty for anybody.
+    /// The space of a server that requests a client certificate.
+    /// - Parameter issuers: DER names of the accepted issuers; empty means any.
     package convenience init(host: String, port: Int, `protocol`: String, issuers: [Data]) {
-        let facts = Facts(
+        let attributes = Attributes(
             host: host, port: port, protocol: `protocol`, proxyType: nil, realm: nil,
             method: NSURLAuthenticationMethodClientCertificate)
-        self.init(facts, distinguishedNames: issuers)
+        self.init(attributes, distinguishedNames: issuers)
     }
 
     /// Inherited by a subclass that overrides both designated initializers.
     public required convenience init?(coder: NSCoder) {
         guard coder.allowsKeyedCoding, let host = ResponseArchive.text("host", in: coder) else { return nil }
         self.init(
-            Facts(
+            Attributes(
                 host: host, port: Int(clamping: coder.decodeInt64(forKey: "port")),
                 protocol: ResponseArchive.text("protocol", in: coder),
                 proxyType: ResponseArchive.text("proxyType", in: coder),
@@ -80,49 +80,49 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
 
     open func encode(with coder: NSCoder) {
         let texts = [
-            "host": self.facts.host, "protocol": self.facts.protocol, "proxyType": self.facts.proxyType,
-            "realm": self.facts.realm, "authenticationMethod": self.facts.method,
+            "host": self.attributes.host, "protocol": self.attributes.protocol, "proxyType": self.attributes.proxyType,
+            "realm": self.attributes.realm, "authenticationMethod": self.attributes.method,
         ]
         for (key, text) in texts { coder.encode(text.map { NSString(string: $0) }, forKey: key) }
-        coder.encode(Int64(self.facts.port), forKey: "port")
+        coder.encode(Int64(self.attributes.port), forKey: "port")
     }
 
     open override func copy() -> Any { self.copy(with: nil) }
     open func copy(with zone: NSZone?) -> Any { self }
 
-    open var host: String { self.facts.host }
-    open var port: Int { self.facts.port }
+    open var host: String { self.attributes.host }
+    open var port: Int { self.attributes.port }
     /// `nil` for a proxy.
-    open var `protocol`: String? { self.facts.protocol }
-    /// `nil` but for a proxy.
-    open var proxyType: String? { self.facts.proxyType }
-    open var realm: String? { self.facts.realm }
-    open var authenticationMethod: String { self.facts.method }
-    open override func isProxy() -> Bool { self.facts.proxyType != nil }
-    /// Of whom the server accepts certificates: X.501 names as DER. `nil` where it did not ask for one.
+    open var `protocol`: String? { self.attributes.protocol }
+    /// `nil` unless it is a proxy.
+    open var proxyType: String? { self.attributes.proxyType }
+    open var realm: String? { self.attributes.realm }
+    open var authenticationMethod: String { self.attributes.method }
+    open override func isProxy() -> Bool { self.attributes.proxyType != nil }
+    /// Accepted issuers of client certificates: X.501 names in DER. `nil` if none was requested.
     open var distinguishedNames: [Data]? { self.issuers }
-    /// What the server showed. `nil` but for `NSURLAuthenticationMethodServerTrust`.
+    /// `nil` unless the method is `NSURLAuthenticationMethodServerTrust`.
     open var serverTrust: SecTrust? { self.trust }
 
-    /// Whether a credential for this space is safe from those on the way.
+    /// Whether credentials are sent encrypted or hashed.
     open var receivesCredentialSecurely: Bool {
         if [NSURLProtectionSpaceHTTPS, "https", NSURLProtectionSpaceHTTPSProxy].contains(
-            self.facts.protocol ?? self.facts.proxyType)
+            self.attributes.protocol ?? self.attributes.proxyType)
         {
             return true
         }
         return ![
             NSURLAuthenticationMethodDefault, NSURLAuthenticationMethodHTTPBasic, NSURLAuthenticationMethodHTMLForm,
-        ].contains(self.facts.method)
+        ].contains(self.attributes.method)
     }
 
     open override func isEqual(_ object: Any?) -> Bool {
         guard let other = object as? URLProtectionSpace else { return false }
         return other === self
-            || other.facts == self.facts && other.issuers == self.issuers && other.trust === self.trust
+            || other.attributes == self.attributes && other.issuers == self.issuers && other.trust === self.trust
     }
 
-    open override var hash: Int { self.facts.hashValue }
+    open override var hash: Int { self.attributes.hashValue }
 
     open override var description: String {
         let place = "Host:\(self.host), Server:\(self.protocol ?? "(null)"), Auth-Scheme:\(self.authenticationMethod)"
@@ -137,7 +137,7 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
     }
 }
 
-/// Protocols of a protection space: the schemes, so that a space that a program makes with either is the same.
+/// Protocols of a protection space: equal to the URL schemes, so that spaces created with either are equal.
 public let NSURLProtectionSpaceHTTP = "http"
 public let NSURLProtectionSpaceHTTPS = "https"
 public let NSURLProtectionSpaceFTP = "ftp"
@@ -148,24 +148,23 @@ public let NSURLProtectionSpaceHTTPSProxy = "NSURLProtectionSpaceHTTPSProxy"
 public let NSURLProtectionSpaceFTPProxy = "NSURLProtectionSpaceFTPProxy"
 public let NSURLProtectionSpaceSOCKSProxy = "NSURLProtectionSpaceSOCKSProxy"
 
-/// The protocol's own method.
+/// The default method of the protocol.
 public let NSURLAuthenticationMethodDefault = "NSURLAuthenticationMethodDefault"
-/// RFC 7617. Asked of the task.
+/// RFC 7617. A challenge for the task's delegate method.
 public let NSURLAuthenticationMethodHTTPBasic = "NSURLAuthenticationMethodHTTPBasic"
-/// RFC 7616. Asked of the task.
+/// RFC 7616. A challenge for the task's delegate method.
 public let NSURLAuthenticationMethodHTTPDigest = "NSURLAuthenticationMethodHTTPDigest"
-/// Never asked by the loader.
+/// Never used by the loader.
 public let NSURLAuthenticationMethodHTMLForm = "NSURLAuthenticationMethodHTMLForm"
-/// Asked of the session.
+/// A challenge for the session's delegate method.
 public let NSURLAuthenticationMethodNTLM = "NSURLAuthenticationMethodNTLM"
-/// Asked of the session.
+/// A challenge for the session's delegate method.
 public let NSURLAuthenticationMethodNegotiate = "NSURLAuthenticationMethodNegotiate"
-/// Asked of the session.
+/// A challenge for the session's delegate method.
 public let NSURLAuthenticationMethodClientCertificate = "NSURLAuthenticationMethodClientCertificate"
-/// Asked of the session, at every TLS handshake.
+/// A challenge for the session's delegate method, at each TLS handshake.
 public let NSURLAuthenticationMethodServerTrust = "NSURLAuthenticationMethodServerTrust"
 
-/// Among the options of `URLCredentialStorage.remove(_:for:options:)`: `true` lets synchronizable credentials be taken
-/// away.
+/// Option of `URLCredentialStorage.remove(_:for:options:)`: `true` also removes synchronizable credentials.
 public let NSURLCredentialStorageRemoveSynchronizableCredentials =
     "NSURLCredentialStorageRemoveSynchronizableCredentials"

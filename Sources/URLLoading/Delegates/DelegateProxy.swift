@@ -21,7 +21,8 @@ final class DelegateProxy: Sendable {
         self.traits = DelegateTraits.of(delegate)
     }
 
-    /// `false` if the delegate lacks the method's protocol, or if an earlier call showed that its class lacks the method.
+    /// `false` if the delegate lacks the method's protocol, or if an earlier call showed that its class lacks the
+    /// method.
     func mayImplement(_ method: DelegateMethod) -> Bool {
         self.conforms(for: method) && self.traits.implements(method) ?? true
     }

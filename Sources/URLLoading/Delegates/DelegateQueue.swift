@@ -76,30 +76,35 @@ final class DelegateQueue: Sendable {
         self.add { delegates.notifyFirst(method, call) }
     }
 
-    /// Sends the first of `requests` whose delegate implements the method.
-    /// - Parameter completion: called once, on any thread; with `nil` if no delegate implements its method, and then
+    /// Asks the first delegate that implements the method of a request: tries each request on all delegates before the
+    /// next request.
+    /// - Parameter completion: called once, on any thread; with `nil` if no delegate implements any method, and then
     ///   synchronously if that is known already.
     func ask<Answer: Sendable>(
-        _ requests: [DelegateRequest<Answer>], _ completion: @escaping @Sendable (Answer?) -> Void
+        _ delegates: [DelegateProxy], _ requests: DelegateRequest<Answer>...,
+        completion: @escaping @Sendable (Answer?) -> Void
     ) {
-        let requests = requests.filter(\.mayBeImplemented)
-        guard !requests.isEmpty else { return completion(nil) }
-        self.add { self.ask(requests[...], completion) }
+        let calls = requests.flatMap { request in
+            delegates.filter { $0.mayImplement(request.method) || $0.mayImplement(request.asyncMethod) }
+                .map { (request, $0) }
+        }
+        guard !calls.isEmpty else { return completion(nil) }
+        self.add { self.ask(calls[...], completion) }
     }
 
     private func ask<Answer: Sendable>(
-        _ requests: ArraySlice<DelegateRequest<Answer>>, _ completion: @escaping @Sendable (Answer?) -> Void
+        _ calls: ArraySlice<(DelegateRequest<Answer>, DelegateProxy)>,
+        _ completion: @escaping @Sendable (Answer?) -> Void
     ) {
-        guard let request = requests.first else { return completion(nil) }
-        let delegate = request.delegate
+        guard let (request, delegate) = calls.first else { return completion(nil) }
         let handler = OneShotHandler<Answer> { completion($0) }
         if delegate.notify(request.method, { request.call(delegate, handler) }) { return }
-        guard delegate.mayImplement(request.asyncMethod) else { return self.ask(requests.dropFirst(), completion) }
+        guard delegate.mayImplement(request.asyncMethod) else { return self.ask(calls.dropFirst(), completion) }
         Task {
             if let answer = await delegate.ask(request.asyncMethod, { await request.callAsync(delegate) }) {
                 completion(answer)
             } else {
-                self.add { self.ask(requests.dropFirst(), completion) }
+                self.add { self.ask(calls.dropFirst(), completion) }
             }
         }
     }
@@ -107,15 +112,10 @@ final class DelegateQueue: Sendable {
 
 /// A delegate method that returns an answer, in its form with a completion handler and in its asynchronous form.
 struct DelegateRequest<Answer: Sendable>: Sendable {
-    let delegate: DelegateProxy
     let method: DelegateMethod
     let asyncMethod: DelegateMethod
     let call: @Sendable (DelegateProxy, OneShotHandler<Answer>) -> Void
     let callAsync: @Sendable (DelegateProxy) async -> Answer
-
-    fileprivate var mayBeImplemented: Bool {
-        self.delegate.mayImplement(self.method) || self.delegate.mayImplement(self.asyncMethod)
-    }
 }
 
 /// A completion handler that takes the first answer, from any thread, and ignores later ones.

@@ -218,8 +218,8 @@ extension URLSessionTaskDelegate {
 
 /// Receives the response and the content of data and upload tasks.
 public protocol URLSessionDataDelegate: URLSessionTaskDelegate {
-    /// The response head has arrived; its content is held back until `completionHandler` is called. Called for each part
-    /// of `multipart/x-mixed-replace`.
+    /// The response head has arrived; its content is held back until `completionHandler` is called. Called for each
+    /// part of `multipart/x-mixed-replace`.
     func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,
         completionHandler: @escaping @Sendable (URLSession.ResponseDisposition) -> Void)
@@ -296,8 +296,8 @@ extension URLSessionDataDelegate {
 
 /// Receives the progress and the file of a download task.
 public protocol URLSessionDownloadDelegate: URLSessionTaskDelegate {
-    /// The file is complete. It is deleted when this returns: move it, or open it. Called for error statuses such as 404
-    /// as well.
+    /// The file is complete. It is deleted when this returns: move it, or open it. Called for error statuses such as
+    /// 404 as well.
     func urlSession(_ session: URLSession, downloadTask: URLSessionDownloadTask, didFinishDownloadingTo location: URL)
 
     /// More was written. Counts are bytes after decoding; `totalBytesExpectedToWrite` is -1 if unknown.

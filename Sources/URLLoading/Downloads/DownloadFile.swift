@@ -5,13 +5,13 @@ import Foundation
 import StreamTransport
 import Synchronization
 
-/// The file that a download goes to until it is whole: written on a queue of its own, while as much as `queueLimit`
-/// waits. Usable from any thread.
+/// The temporary file of a download, written on a queue of its own, with at most `queueLimit` bytes queued. Usable from any
+/// thread.
 package final class DownloadFile: Sendable {
     package enum Notice: Sendable {
-        /// After `append` returned `false`: there is room again.
+        /// `append` returned `false`, and the queue has space again.
         case hasRoom
-        /// Nothing more is written. Told once.
+        /// Writing has failed. Sent once.
         case failed(DownloadFileFailure)
     }
 
@@ -22,14 +22,14 @@ package final class DownloadFile: Sendable {
         var isWriting = false
         var isFull = false
         var isClosed = false
-        /// Bytes that are in the file.
+        /// Bytes written to the file.
         var length: Int64
         var failure: DownloadFileFailure?
         var finish: Completion?
         var observer: (@Sendable (Notice) -> Void)?
     }
 
-    /// Bytes that may wait to be written, beside those that are being written.
+    /// Largest number of bytes queued, not counting the block being written.
     package static let queueLimit = 1 << 20
 
     package let url: URL
@@ -37,7 +37,7 @@ package final class DownloadFile: Sendable {
     private let queue = DispatchQueue(label: "URLLoading.download")
     private let state: Mutex<State>
 
-    /// The file of an open descriptor, written from `offset` on; the descriptor is closed with it.
+    /// Takes ownership of the descriptor; writes from `offset`.
     package init(_ descriptor: Int32, url: URL, offset: Int64) {
         self.descriptor = descriptor
         self.url = url
@@ -48,22 +48,22 @@ package final class DownloadFile: Sendable {
         _ = Foundation.close(self.descriptor)
     }
 
-    /// Bytes written, those of a former attempt included.
+    /// Bytes written, including those of an earlier attempt.
     package var length: Int64 { self.state.withLock { $0.length } }
 
-    /// Calls `work` on the file's queue. Replaces what was set before.
+    /// Calls `work` on the file's queue. Replaces an earlier observer.
     package func observe(_ work: @escaping @Sendable (Notice) -> Void) {
         self.state.withLock { $0.observer = work }
     }
 
-    /// Adds a copy of `bytes`. What is added behind the end, or a failure, is dropped.
-    /// - Returns: whether more may come. If not, a notice follows; what comes all the same is taken.
+    /// Queues a copy of `bytes`, which is dropped after `finish` or a failure.
+    /// - Returns: whether to append more. If not, a notice follows; more bytes are accepted all the same.
     @discardableResult
     package func append(_ bytes: RawSpan) -> Bool {
         let (takesMore, begins) = self.state.withLock { state in
             guard !state.isClosed, state.failure == nil, bytes.byteCount > 0 else { return (!state.isFull, false) }
             state.queue.append(bytes)
-            // Only the notice says that there is room again.
+            // `isFull` is only reset together with the notice.
             if state.queue.count >= Self.queueLimit { state.isFull = true }
             defer { state.isWriting = true }
             return (!state.isFull, !state.isWriting)
@@ -72,8 +72,8 @@ package final class DownloadFile: Sendable {
         return takesMore
     }
 
-    /// Closes the file when everything is written, and tells, on the file's queue, how long it is, or what went wrong.
-    /// The file stays.
+    /// Calls `completion` on the file's queue with the file's length once everything is written, or with the failure. The
+    /// file stays in place.
     package func finish(_ completion: @escaping Completion) {
         let begins = self.state.withLock { state in
             state.finish = completion
@@ -85,7 +85,7 @@ package final class DownloadFile: Sendable {
         if begins { self.queue.async { self.write() } }
     }
 
-    /// Drops what waits, and removes the file.
+    /// Drops the queue, and removes the file.
     package func discard() {
         self.state.withLock { state in
             state.isClosed = true
@@ -95,7 +95,6 @@ package final class DownloadFile: Sendable {
         self.remove()
     }
 
-    /// Removes the file if it is still where it was made.
     package func remove() {
         unlink(self.url.path)
     }
@@ -107,14 +106,14 @@ package final class DownloadFile: Sendable {
         while true {
             let (offset, hasRoom) = self.state.withLock { state -> (Int64, (@Sendable (Notice) -> Void)?) in
                 state.queue.exchange(&block)
-                // Half of it: whoever waits is not woken for every block.
+                // At half the limit, so that the writer is not resumed for every block.
                 guard state.isFull, state.queue.count <= Self.queueLimit / 2 else { return (state.length, nil) }
                 state.isFull = false
                 return (state.length, state.observer)
             }
             hasRoom?(.hasRoom)
             if block.isEmpty {
-                if self.rest() { return }
+                if self.finishIfIdle() { return }
             } else if let failure = self.write(&block, at: offset) {
                 return self.fail(failure)
             }
@@ -137,8 +136,8 @@ package final class DownloadFile: Sendable {
         return nil
     }
 
-    /// - Returns: whether there is nothing to be done.
-    private func rest() -> Bool {
+    /// - Returns: whether the queue was empty and the job can end.
+    private func finishIfIdle() -> Bool {
         let (finish, result) = self.state.withLock { state -> (Completion?, Result<Int64, DownloadFileFailure>?) in
             guard state.queue.count == 0 else { return (nil, nil) }
             state.isWriting = false
@@ -159,13 +158,13 @@ package final class DownloadFile: Sendable {
         }
         if let finish { finish(.failure(failure)) } else { observer?(.failed(failure)) }
     }
-}
 
-extension DownloadFile {
-    /// A new and empty file among the temporary ones, for its owner's eyes only (mode 0600).
+    // MARK: Opening
+
+    /// Creates an empty file in the temporary directory, with mode 0600.
     package convenience init() throws(DownloadFileFailure) {
         var number = EEXIST
-        // A name that is taken is rare, and not taken ten times in a row unless somebody means it.
+        // Ten collisions of random names in a row only happen in an attack.
         for _ in 0..<10 where number == EEXIST {
             let url = DownloadFileName.random().url
             let descriptor = open(url.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
@@ -183,8 +182,8 @@ extension DownloadFile {
         throw DownloadFileFailure(step: .creating, number: number)
     }
 
-    /// What a former attempt left, to be written on from `offset`; what is behind is cut off.
-    /// - Throws: also when the file is shorter, is not ours alone, or is a link.
+    /// Reopens the file of an earlier attempt and truncates it to `offset`.
+    /// - Throws: also if the file is shorter, has another owner or other links, or is a symbolic link.
     package convenience init(resuming name: DownloadFileName, at offset: Int64) throws(DownloadFileFailure) {
         let descriptor = open(name.url.path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { throw DownloadFileFailure(step: .reopening, number: errno) }
@@ -192,9 +191,10 @@ extension DownloadFile {
             _ = Foundation.close(descriptor)
             throw DownloadFileFailure(step: .reopening, number: EMFILE)
         }
-        var facts = stat()
-        guard fstat(descriptor, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG, facts.st_uid == geteuid(),
-            facts.st_nlink == 1, offset >= 0, Int64(facts.st_size) >= offset, ftruncate(descriptor, off_t(offset)) == 0
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_uid == geteuid(),
+            status.st_nlink == 1, offset >= 0, Int64(status.st_size) >= offset,
+            ftruncate(descriptor, off_t(offset)) == 0
         else {
             _ = Foundation.close(descriptor)
             throw DownloadFileFailure(step: .reopening, number: 0)
@@ -205,29 +205,29 @@ extension DownloadFile {
     package var name: DownloadFileName? { DownloadFileName(self.url.lastPathComponent) }
 }
 
-/// The name of a download's file, which is directly in the folder for temporary files: whoever makes up a name cannot
-/// lead us anywhere else.
+/// The name of a download's file, directly in the temporary directory: a forged name in resume data cannot point anywhere
+/// else.
 package struct DownloadFileName: Hashable, Sendable {
-    private static let beginning = "URLLoadingDownload_"
-    private static let ending = ".tmp"
+    private static let prefix = "URLLoadingDownload_"
+    private static let suffix = ".tmp"
     private static let letters = Array("0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ".utf8)
     private static let letterCount = 12
 
     package let text: String
 
-    /// - Returns: `nil` for a name that we would not give.
+    /// - Returns: `nil` if `random()` cannot have created the name.
     package init?(_ text: String) {
-        guard text.hasPrefix(Self.beginning), text.hasSuffix(Self.ending) else { return nil }
-        let middle = text.utf8.dropFirst(Self.beginning.utf8.count).dropLast(Self.ending.utf8.count)
+        guard text.hasPrefix(Self.prefix), text.hasSuffix(Self.suffix) else { return nil }
+        let middle = text.utf8.dropFirst(Self.prefix.utf8.count).dropLast(Self.suffix.utf8.count)
         guard middle.count == Self.letterCount, middle.allSatisfy(Self.letters.contains) else { return nil }
         self.text = text
     }
 
     private init(middle: [UInt8]) {
-        self.text = Self.beginning + String(decoding: middle, as: UTF8.self) + Self.ending
+        self.text = Self.prefix + String(decoding: middle, as: UTF8.self) + Self.suffix
     }
 
-    /// One that nobody can guess.
+    /// An unpredictable name.
     static func random() -> DownloadFileName {
         Self(middle: (0..<Self.letterCount).map { _ in Self.letters.randomElement() ?? Self.letters[0] })
     }
@@ -235,17 +235,17 @@ package struct DownloadFileName: Hashable, Sendable {
     package var url: URL { FileManager.default.temporaryDirectory.appendingPathComponent(self.text) }
 }
 
-/// Why the file of a download cannot be had or written.
-package struct DownloadFileFailure: Error, Equatable, Sendable {
+/// Why the file of a download cannot be created, reopened or written.
+package struct DownloadFileFailure: Error, Equatable, Sendable, CustomStringConvertible {
     package enum Step: Sendable {
         case creating
-        /// What a former attempt left.
+        /// The file of an earlier attempt.
         case reopening
         case writing
     }
 
     package let step: Step
-    /// Of the system; 0 where a file is there that is not what was left.
+    /// `errno`; 0 if the file is not the one that the earlier attempt left.
     package let number: Int32
 
     package init(step: Step, number: Int32) {
@@ -261,32 +261,29 @@ package struct DownloadFileFailure: Error, Equatable, Sendable {
         }
     }
 
-    /// What the system said, for `NSUnderlyingErrorKey`.
+    /// The system's error, for `NSUnderlyingErrorKey`.
     package var underlying: NSError? {
         self.number == 0 ? nil : NSError(domain: NSPOSIXErrorDomain, code: Int(self.number))
     }
-}
 
-extension DownloadFileFailure: CustomStringConvertible {
     package var description: String {
-        let text = self.number == 0 ? "it is not the one that was left" : "\(SystemError(self.number))"
+        let text = self.number == 0 ? "it is not the file of the interrupted download" : "\(SystemError(self.number))"
         return switch self.step {
-        case .creating: "the file of the download cannot be made: \(text)"
-        case .reopening: "the file of the download cannot be gone on with: \(text)"
-        case .writing: "the file of the download cannot be written: \(text)"
+        case .creating: "cannot create the download file: \(text)"
+        case .reopening: "cannot reopen the download file: \(text)"
+        case .writing: "cannot write the download file: \(text)"
         }
     }
 }
 
-/// Bytes that are to be written, in blocks of one size that are used again: however much passes through, no more memory
-/// is taken than was once needed at a time.
+/// A queue of bytes in blocks of one size, which are reused: memory does not exceed the longest queue so far.
 package struct WriteQueue {
     /// Bytes in a block.
     package static let blockSize = 256 << 10
-    /// Empty blocks that are kept.
+    /// Most empty blocks kept for reuse.
     private static let spareLimit = 8
 
-    /// None is empty, and all but the last are full.
+    /// No block is empty, and all but the last are full.
     private var blocks: Deque<[UInt8]> = []
     private var spare: [[UInt8]] = []
     /// Bytes in all.
@@ -310,7 +307,7 @@ package struct WriteQueue {
         }
     }
 
-    /// - Parameter count: bytes that are there for it; a small content needs no whole block.
+    /// - Parameter count: bytes to be stored; the first block of short content is allocated smaller.
     private mutating func emptyBlock(for count: Int) -> [UInt8] {
         if let block = self.spare.popLast() { return block }
         var block: [UInt8] = []
@@ -318,7 +315,7 @@ package struct WriteQueue {
         return block
     }
 
-    /// Takes back a block that was written, and gives the next; an empty one where there is none.
+    /// Replaces a written block by the next one, or by an empty one at the end of the queue.
     package mutating func exchange(_ block: inout [UInt8]) {
         if block.capacity > 0, self.spare.count < Self.spareLimit {
             block.removeAll(keepingCapacity: true)

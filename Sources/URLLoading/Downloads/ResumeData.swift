@@ -1,18 +1,18 @@
 import Foundation
 import HTTPSemantics
 
-/// What goes on with a download that broke off, as it is given to the program: opaque, and kept by it as it likes.
+/// The state needed to resume an interrupted download. Programs store it as opaque data.
 package struct ResumeData: Sendable {
-    /// Larger ones are refused unread, in bytes.
+    /// Largest encoded size, in bytes.
     package static let limit = 1 << 20
 
     package var originalRequest: URLRequest
-    /// The same after redirects.
+    /// After redirects.
     package var currentRequest: URLRequest
     package var validator: ResumeValidator
     /// At least 1.
     package var bytesReceived: Int64
-    /// Of the whole; `nil` where the server did not tell.
+    /// Total length; `nil` if unknown.
     package var total: Int64?
     package var file: DownloadFileName
 
@@ -28,10 +28,9 @@ package struct ResumeData: Sendable {
         self.file = file
     }
 
-    /// - Returns: `nil` for what `encoded` did not give, for a request that is not of HTTP, and for a file that cannot
-    ///   be one of ours. Whether the file is there is not asked.
+    /// - Returns: `nil` if `encoded` cannot have created the data. Does not check that the file exists.
     package init?(_ data: Data) {
-        // Of the forms that property lists have, ours alone: the others nest without end.
+        // Only binary property lists: parsers of the other formats recurse without limit.
         guard data.count <= Self.limit, data.starts(with: "bplist00".utf8),
             let record = try? PropertyListDecoder().decode(ResumeRecord.self, from: data),
             record.version == ResumeRecord.version,
@@ -45,7 +44,7 @@ package struct ResumeData: Sendable {
     }
 
     /// A binary property list.
-    /// - Returns: `nil` where a request is too large to be kept, or is not of HTTP.
+    /// - Returns: `nil` if a request is too large or is not an HTTP request.
     package func encoded() -> Data? {
         guard let original = StoredRequest(self.originalRequest), let current = StoredRequest(self.currentRequest)
         else { return nil }
@@ -57,7 +56,7 @@ package struct ResumeData: Sendable {
     }
 }
 
-/// Resume data as it is written.
+/// The encoded form of resume data.
 struct ResumeRecord: Codable {
     static let version = 1
 
@@ -88,13 +87,13 @@ struct ResumeRecord: Codable {
         return .lastModified(date)
     }
 
-    /// It becomes the value of `If-Range`.
+    /// The validator becomes the value of `If-Range`.
     private static func isFieldValue(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.count <= 1024 && text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
     }
 }
 
-/// A request of HTTP as resume data keeps it: without a body, since only what was got by GET can be resumed.
+/// An HTTP request in resume data: without a body, because only GET can be resumed.
 struct StoredRequest: Codable {
     let url: String
     let mainDocumentURL: String?
@@ -105,7 +104,7 @@ struct StoredRequest: Codable {
     let networkServiceType: UInt
     let handlesCookies: Bool
 
-    /// - Returns: `nil` for a request that is not of HTTP.
+    /// - Returns: `nil` if it is not an HTTP request.
     init?(_ request: URLRequest) {
         guard let url = request.url, Self.isOfHTTP(url) else { return nil }
         self.url = url.absoluteString
@@ -118,14 +117,14 @@ struct StoredRequest: Codable {
         self.handlesCookies = request.httpShouldHandleCookies
     }
 
-    /// The request again; `nil` for what no request was.
+    /// `nil` if the stored values cannot come from a request.
     var request: URLRequest? {
         guard let url = URL(string: self.url), Self.isOfHTTP(url), self.method == "GET" else { return nil }
         var request = URLRequest(url: url)
         request.mainDocumentURL = self.mainDocumentURL.flatMap { URL(string: $0) }
         if !self.fields.isEmpty {
             request.allHTTPHeaderFields = self.fields
-            // A request holds no field that cannot be sent, and none twice.
+            // Invalid and duplicate fields are dropped by `URLRequest`; stored ones have neither.
             guard request.allHTTPHeaderFields?.count == self.fields.count else { return nil }
         }
         if let timeout = self.timeout, timeout.isFinite { request.timeoutInterval = timeout }

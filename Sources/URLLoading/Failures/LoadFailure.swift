@@ -4,9 +4,9 @@ import SessionTasks
 import StreamTransport
 import TLSEngine
 
-/// From what went wrong below to the codes of the URL loading system: the one place where this is decided.
+/// Maps the failures of the transport, TLS and HTTP layers to `URLError`.
 enum LoadFailure {
-    /// What Foundation calls `NSURLErrorFailingURLStringErrorKey`.
+    /// The value of Foundation's `NSURLErrorFailingURLStringErrorKey`.
     private static let failingURLStringKey = "NSErrorFailingURLStringKey"
 
     /// The error of a task.
@@ -194,8 +194,8 @@ enum LoadFailure {
         }
     }
 
-    /// What the system said, as an error that programs know.
-    static func cause(_ failure: TransportFailure) -> any Error {
+    /// The system's error as a `POSIXError`, if there is one.
+    private static func cause(_ failure: TransportFailure) -> any Error {
         guard let code = failure.systemError.flatMap({ POSIXErrorCode(rawValue: $0.number) }) else { return failure }
         return POSIXError(code)
     }
@@ -259,23 +259,17 @@ enum LoadFailure {
     }
 }
 
-extension URLError {
-    /// The status with which a server refused the opening handshake of a WebSocket. Ours:
-    /// `URLErrorHandshakeStatusCodeKey` in the `userInfo`.
-    public var handshakeStatusCode: Int? { self.userInfo[URLErrorHandshakeStatusCodeKey] as? Int }
-}
-
-/// In the `userInfo` of an error: the status with which a server refused the opening handshake of a WebSocket, an
-/// `Int`.
+/// Key in the `userInfo` of an error: the status with which a server rejected a WebSocket opening handshake, an `Int`.
 public let URLErrorHandshakeStatusCodeKey = "URLErrorHandshakeStatusCode"
 
-/// In the `userInfo` of an error: why the network may not be used.
+/// Key in the `userInfo` of an error: why the network is unavailable.
 public let NSURLErrorNetworkUnavailableReasonKey = "NSURLErrorNetworkUnavailableReasonKey"
-/// The number of the error about a file outside of where the program may look. `URLError.Code` cannot hold it on Linux.
+/// The code for a file outside the sandbox. `URLError.Code` does not have it on Linux.
 public let NSURLErrorFileOutsideSafeArea = -1104
 
 extension URLError {
-    /// The status with which a server rejected a WebSocket opening handshake. An extension that Foundation does not have.
+    /// The status with which a server rejected a WebSocket opening handshake. An extension that Foundation does not
+    /// have.
     public var handshakeStatusCode: Int? { self.userInfo[URLErrorHandshakeStatusCodeKey] as? Int }
 
     /// Why the system cancelled a task of a background session.

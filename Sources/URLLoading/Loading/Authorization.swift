@@ -133,7 +133,7 @@ struct AuthorizationCache {
 extension URLProtectionSpace {
     /// The protection space of a challenge in a response.
     convenience init(_ challenge: Challenge, at url: URL) {
-        let scheme = url.scheme?.withLoweredLetters ?? "http"
+        let scheme = url.scheme?.lowercasedASCII ?? "http"
         let isSecure = ["https", "wss"].contains(scheme)
         let method =
             switch challenge.scheme {

@@ -20,9 +20,9 @@ extension HTTPLoad {
             policy != .reloadIgnoringLocalCacheData, policy != .reloadIgnoringLocalAndRemoteCacheData
         else { return self.proceed(with: nil) }
         let key = self.request.asGET
-        if !cache.mayHave(key) { return self.proceed(with: nil) }
+        if !cache.mayContain(key) { return self.proceed(with: nil) }
         let found = self.awaiting { (load: HTTPLoad, found: CachedURLResponse?) in load.proceed(with: found) }
-        DiskQueue.shared.async { found(cache.cachedResponse(for: key).map { cache.completed($0, for: key) }) }
+        DiskQueue.shared.async { found(cache.cachedResponse(for: key).map { cache.withExchange($0, for: key) }) }
     }
 
     private func proceed(with stored: CachedURLResponse?) {
@@ -159,8 +159,7 @@ struct CacheWriter {
     private var content: Data? = Data()
 
     /// - Returns: `nil` if RFC 9111 forbids storing the response, if its status is not 200 to 299 (as on other
-    ///   platforms),
-    ///   or if it is larger than a twentieth of the cache.
+    ///   platforms), or if it is larger than a twentieth of the cache.
     init?(
         _ response: HTTPURLResponse, to request: URLRequest, sentFields: HTTPFields, requestTime: Date, cache: URLCache
     ) {
@@ -209,6 +208,6 @@ struct CacheWriter {
 
     /// Responses received over TLS are not written to disk.
     private static func policy(_ request: URLRequest) -> URLCache.StoragePolicy {
-        request.url?.scheme?.withLoweredLetters == "https" ? .allowedInMemoryOnly : .allowed
+        request.url?.scheme?.lowercasedASCII == "https" ? .allowedInMemoryOnly : .allowed
     }
 }

@@ -71,7 +71,7 @@ package struct ProxyEnvironment: Sendable {
             if let value = value(name), !value.isEmpty { self.proxies[name] = value }
         }
         guard !self.proxies.isEmpty, let exceptions = value("no_proxy") ?? value("NO_PROXY") else { return }
-        self.exceptions = exceptions.split { $0 == "," || $0 == " " }.map { $0.withLoweredLetters }
+        self.exceptions = exceptions.split { $0 == "," || $0 == " " }.map { $0.lowercasedASCII }
     }
 
     var isEmpty: Bool { self.proxies.isEmpty }

@@ -155,7 +155,7 @@ extension HTTPTransport.ServerEndpoint {
     init?(_ url: URL) {
         guard let host = url.serverName else { return nil }
         let scheme: HTTPTransport.ServerEndpoint.Scheme
-        switch url.scheme?.withLoweredLetters {
+        switch url.scheme?.lowercasedASCII {
         case "http", "ws": scheme = .http
         case "https", "wss": scheme = .https
         default: return nil
@@ -172,7 +172,7 @@ extension HTTPTransport.ServerEndpoint {
 extension URL {
     /// The host in lower case and without brackets; `nil` if there is none.
     var serverName: String? {
-        guard var host = self.host(percentEncoded: true)?.withLoweredLetters, !host.isEmpty else { return nil }
+        guard var host = self.host(percentEncoded: true)?.lowercasedASCII, !host.isEmpty else { return nil }
         if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
         return host
     }

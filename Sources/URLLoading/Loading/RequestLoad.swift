@@ -22,7 +22,7 @@ enum RequestLoadFactory {
         for request: URLRequest, body: TaskBody, loader: TaskLoader
     ) -> Result<any RequestLoad, URLError> {
         if let refusal = loader.core.refusal(of: request.url) { return .failure(refusal) }
-        guard let url = request.url, let scheme = url.scheme?.withLoweredLetters else {
+        guard let url = request.url, let scheme = url.scheme?.lowercasedASCII else {
             return self.unsupported(request, "There is no URL, or it has no scheme.")
         }
         if let load = ProtocolLoad.load(for: request, loader: loader) { return .success(load) }
@@ -253,7 +253,7 @@ private enum FileType {
     ]
 
     static func mediaType(_ pathExtension: String) -> String {
-        self.byExtension[pathExtension.withLoweredLetters] ?? "application/octet-stream"
+        self.byExtension[pathExtension.lowercasedASCII] ?? "application/octet-stream"
     }
 }
 

@@ -1,10 +1,10 @@
 import Foundation
 import HTTPTransport
 
-/// What becomes the metrics of a task, gathered from its creation on. It belongs to whoever runs the task.
+/// Collects the metrics of a task from its creation. Owned by the task's driver.
 package struct TaskMetricsRecord: Sendable {
-    /// Transactions kept at most. A task that goes on, as one whose delegate never tires of offering credentials, keeps
-    /// the first ones and the last.
+    /// Limit for recorded transactions. A task with more, as one whose delegate keeps offering credentials, records the
+    /// first ones and the last.
     package static let transactionLimit = 256
 
     private let anchor: WallClockAnchor
@@ -12,19 +12,18 @@ package struct TaskMetricsRecord: Sendable {
     private var transactions: [TransactionRecord] = []
     package private(set) var redirectCount = 0
 
-    /// - Parameter date: what the calendar says at `instant`.
+    /// - Parameter date: the wall-clock time at `instant`.
     package init(createdAt instant: ContinuousClock.Instant = .now, date: Date = Date()) {
         self.anchor = WallClockAnchor(at: instant, date: date)
         self.creation = instant
     }
 
-    /// Adds a transaction that has ended, in whatever way; in the order in which they began.
+    /// Adds a transaction that has ended. Transactions are added in the order of their start.
     package mutating func add(_ transaction: TransactionRecord) {
         if self.transactions.count == Self.transactionLimit { self.transactions.removeLast() }
         self.transactions.append(transaction)
     }
 
-    /// A redirection is followed.
     package mutating func countRedirect() {
         self.redirectCount += 1
     }
@@ -38,21 +37,21 @@ package struct TaskMetricsRecord: Sendable {
     }
 }
 
-/// One request with its response, as the loader counted it.
+/// The measurements of one request and its response.
 package struct TransactionRecord: Sendable {
     package enum Source: Sendable, Hashable {
         case network(ExchangeMetrics)
-        /// A response that was stored served as it was.
+        /// A cached response, used without validation.
         case cache(LocalTimings)
-        /// Neither: a `data` or `file` URL, or a `URLProtocol`.
+        /// A `data` or `file` URL, or a `URLProtocol`.
         case other(LocalTimings)
     }
 
     package var request: URLRequest
-    /// `nil` if none came.
+    /// `nil` if none was received.
     package var response: URLResponse?
     package var source: Source
-    /// Bytes of the content after its content coding was undone.
+    /// Bytes of the content after its content coding was removed.
     package var decodedBytes: Int64
 
     package init(request: URLRequest, response: URLResponse?, source: Source, decodedBytes: Int64) {
@@ -62,7 +61,6 @@ package struct TransactionRecord: Sendable {
         self.decodedBytes = decodedBytes
     }
 
-    /// What the network gave, if it was asked.
     var exchange: ExchangeMetrics? {
         if case .network(let metrics) = self.source { metrics } else { nil }
     }
@@ -83,8 +81,7 @@ package struct TransactionRecord: Sendable {
     }
 }
 
-/// When the steps of one transaction were taken. Of a step that began and did not end, the end is `nil`, and so is all
-/// that would come behind it.
+/// The dates of the steps of one transaction. If a step started and did not end, its end and all later dates are `nil`.
 package struct TransactionDates: Sendable, Hashable {
     package private(set) var fetchStart: Date?
     package private(set) var lookupStart: Date?
@@ -98,71 +95,69 @@ package struct TransactionDates: Sendable, Hashable {
     package private(set) var responseStart: Date?
     package private(set) var responseEnd: Date?
 
-    /// Of nothing.
     init() {}
 
-    /// Of an exchange. What opening took counts for the one that opened, not for those that use the connection again.
+    /// Dates of an HTTP exchange. Connecting counts only for the exchange that opened the connection.
     package init(_ metrics: ExchangeMetrics, _ anchor: WallClockAnchor) {
-        var walk = Walk(anchor: anchor)
-        self.fetchStart = walk.begin(metrics.fetchStart)
-        if metrics.connection?.isReused != true { self.open(metrics.timings, &walk) }
-        self.requestStart = walk.begin(metrics.requestStart)
-        // A server may answer a request before it has all of it: where that answer is whole, it ended the sending.
+        var steps = Steps(anchor: anchor)
+        self.fetchStart = steps.start(metrics.fetchStart)
+        if metrics.connection?.isReused != true { self.setConnectDates(metrics.timings, &steps) }
+        self.requestStart = steps.start(metrics.requestStart)
+        // A server may respond before it has received the whole request; a complete response then ends the request.
         let requestEnd = metrics.requestEnd ?? (metrics.responseEnd == nil ? nil : metrics.responseStart)
-        self.requestEnd = walk.end(requestEnd, of: self.requestStart)
-        self.responseStart = walk.begin(metrics.responseStart)
-        self.responseEnd = walk.end(metrics.responseEnd, of: self.responseStart)
+        self.requestEnd = steps.end(requestEnd, startedAt: self.requestStart)
+        self.responseStart = steps.start(metrics.responseStart)
+        self.responseEnd = steps.end(metrics.responseEnd, startedAt: self.responseStart)
     }
 
-    /// Of a load without network.
+    /// Dates of a load that used no network.
     package init(_ timings: LocalTimings, _ anchor: WallClockAnchor) {
-        var walk = Walk(anchor: anchor)
-        self.fetchStart = walk.begin(timings.fetchStart)
+        var steps = Steps(anchor: anchor)
+        self.fetchStart = steps.start(timings.fetchStart)
         self.requestStart = self.fetchStart
-        self.requestEnd = walk.end(timings.responseStart, of: self.requestStart)
-        self.responseStart = walk.begin(timings.responseStart)
-        self.responseEnd = walk.end(timings.responseEnd, of: self.responseStart)
+        self.requestEnd = steps.end(timings.responseStart, startedAt: self.requestStart)
+        self.responseStart = steps.start(timings.responseStart)
+        self.responseEnd = steps.end(timings.responseEnd, startedAt: self.responseStart)
     }
 
-    private mutating func open(_ timings: ConnectTimings, _ walk: inout Walk) {
-        self.lookupStart = walk.begin(timings.lookupStart)
-        // A lookup that was answered, and not with an address, leads to no attempt at connecting.
+    private mutating func setConnectDates(_ timings: ConnectTimings, _ steps: inout Steps) {
+        self.lookupStart = steps.start(timings.lookupStart)
+        // A lookup without a connection attempt found no address: it counts as not ended.
         let lookupEnd = timings.connectStart == nil ? nil : timings.lookupEnd
-        self.lookupEnd = walk.end(lookupEnd, of: self.lookupStart)
-        self.connectStart = walk.begin(timings.connectStart)
-        self.secureStart = walk.begin(timings.secureStart)
-        self.secureEnd = walk.end(timings.secureEnd, of: self.secureStart)
-        self.connectEnd = walk.end(timings.connectEnd, of: self.connectStart)
+        self.lookupEnd = steps.end(lookupEnd, startedAt: self.lookupStart)
+        self.connectStart = steps.start(timings.connectStart)
+        self.secureStart = steps.start(timings.secureStart)
+        self.secureEnd = steps.end(timings.secureEnd, startedAt: self.secureStart)
+        self.connectEnd = steps.end(timings.connectEnd, startedAt: self.connectStart)
     }
 
-    /// Goes through the steps in their order, up to the one that did not end.
-    private struct Walk {
+    /// Converts the instants of the steps in their order, up to the step that did not end.
+    private struct Steps {
         let anchor: WallClockAnchor
-        private var isOver = false
+        private var isInterrupted = false
 
         init(anchor: WallClockAnchor) {
             self.anchor = anchor
         }
 
-        func begin(_ instant: ContinuousClock.Instant?) -> Date? {
-            self.isOver ? nil : instant.map(self.anchor.date)
+        func start(_ instant: ContinuousClock.Instant?) -> Date? {
+            self.isInterrupted ? nil : instant.map(self.anchor.date)
         }
 
-        /// - Parameter begun: when the step began; `nil` if it was not taken.
-        mutating func end(_ instant: ContinuousClock.Instant?, of begun: Date?) -> Date? {
-            guard !self.isOver, begun != nil else { return nil }
-            self.isOver = instant == nil
+        /// - Parameter start: when the step started; `nil` if it did not.
+        mutating func end(_ instant: ContinuousClock.Instant?, startedAt start: Date?) -> Date? {
+            guard !self.isInterrupted, start != nil else { return nil }
+            self.isInterrupted = instant == nil
             return instant.map(self.anchor.date)
         }
     }
 }
 
-/// When the steps of a load were taken that used no network.
+/// The timings of a load that used no network.
 package struct LocalTimings: Sendable, Hashable {
     package var fetchStart: ContinuousClock.Instant
-    /// When the response was there; `nil` if it never was.
+    /// `nil` if there was no response.
     package var responseStart: ContinuousClock.Instant?
-    /// When its last byte was there.
     package var responseEnd: ContinuousClock.Instant?
 
     package init(
@@ -175,13 +170,13 @@ package struct LocalTimings: Sendable, Hashable {
     }
 }
 
-/// Where a clock that never goes back stands on the calendar. All dates made through one anchor keep the order of their
-/// instants, whatever happens to the system's time meanwhile.
+/// Converts instants of the monotonic clock to wall-clock dates. Dates from one anchor keep the order of their
+/// instants, even if the system's time changes in between.
 package struct WallClockAnchor: Sendable, Hashable {
     private let instant: ContinuousClock.Instant
     private let date: Date
 
-    /// - Parameter date: what the calendar says at `instant`.
+    /// - Parameter date: the wall-clock time at `instant`.
     package init(at instant: ContinuousClock.Instant = .now, date: Date = Date()) {
         self.instant = instant
         self.date = date

@@ -2,7 +2,7 @@ import Foundation
 import HTTPTransport
 import TLSEngine
 
-/// What a task took, from its creation to its completion. It does not change once made.
+/// The metrics of a task from its creation to its completion. Immutable.
 open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
     private let transactions: [URLSessionTaskTransactionMetrics]
     private let interval: DateInterval
@@ -15,7 +15,7 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
         super.init()
     }
 
-    /// Metrics of nothing.
+    /// Empty metrics.
     @available(*, deprecated, message: "Metrics are made by sessions.")
     public override init() {
         self.transactions = []
@@ -24,12 +24,12 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
         super.init()
     }
 
-    /// One for each request that was made, in their order: those before a redirection and before an authentication, the
-    /// question to the cache, and the last. Of more than 256 the first ones and the last.
+    /// One for each request in order, including those answered by a redirect, a challenge or the cache. Of more than
+    /// 256 the first ones and the last.
     open var transactionMetrics: [URLSessionTaskTransactionMetrics] { self.transactions }
     /// From the task's creation to its completion.
     open var taskInterval: DateInterval { self.interval }
-    /// Redirections that were followed.
+    /// Number of redirects followed.
     open var redirectCount: Int { self.redirects }
 
     open override var description: String {
@@ -39,19 +39,19 @@ open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
 }
 
 extension URLSessionTaskMetrics {
-    /// Where a resource came from.
+    /// The source of a response.
     public enum ResourceFetchType: Int, Sendable {
         /// A `data` or `file` URL, or a `URLProtocol`.
         case unknown = 0
         case networkLoad = 1
-        /// Never the case here.
+        /// Never reported.
         case serverPush = 2
         case localCache = 3
     }
 
-    /// How a name was looked up.
+    /// The protocol of name resolution.
     public enum DomainResolutionProtocol: Int, Sendable {
-        /// Always the case here: names are looked up by the system, which does not tell.
+        /// Always reported: the system resolver does not tell which protocol it used.
         case unknown = 0
         case udp = 1
         case tcp = 2
@@ -60,11 +60,10 @@ extension URLSessionTaskMetrics {
     }
 }
 
-/// What one request with its response took. It does not change once made.
+/// The metrics of one request and its response. Immutable.
 ///
-/// A date is `nil` where its step was not taken: nothing is looked up, connected or secured for a connection that is
-/// used again, nor for what comes from the cache. Of a step that began and did not end, the end is `nil`, and so are all
-/// dates that would come behind it.
+/// The date of a step that did not take place is `nil`: a reused connection or a cached response has no name lookup,
+/// connecting and TLS handshake. If a step started and did not end, its end and all later dates are `nil`.
 open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
     private let record: TransactionRecord
     private let dates: TransactionDates
@@ -75,7 +74,7 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
         super.init()
     }
 
-    /// Metrics of nothing.
+    /// Empty metrics.
     @available(*, deprecated, message: "Metrics are made by sessions.")
     public override init() {
         let request = URLRequest(url: URL(fileURLWithPath: "/dev/null", isDirectory: false))
@@ -88,51 +87,51 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
     private var exchange: ExchangeMetrics? { self.record.exchange }
     private var connection: ConnectionMetadata? { self.record.exchange?.connection }
 
-    /// As it was sent.
+    /// The request with the header fields that were sent.
     open var request: URLRequest { self.record.request }
-    /// `nil` if none came.
+    /// `nil` if none was received.
     open var response: URLResponse? { self.record.response }
 
-    /// When the resource was asked for, wherever it came from.
+    /// When the load started, from any source.
     open var fetchStartDate: Date? { self.dates.fetchStart }
     open var domainLookupStartDate: Date? { self.dates.lookupStart }
     open var domainLookupEndDate: Date? { self.dates.lookupEnd }
     open var connectStartDate: Date? { self.dates.connectStart }
-    /// `nil` without TLS, as the end is.
+    /// `nil` without TLS, as is the end.
     open var secureConnectionStartDate: Date? { self.dates.secureStart }
     open var secureConnectionEndDate: Date? { self.dates.secureEnd }
-    /// With TLS, after its handshake.
+    /// Includes the TLS handshake.
     open var connectEndDate: Date? { self.dates.connectEnd }
     open var requestStartDate: Date? { self.dates.requestStart }
-    /// When the last byte was handed to the system; where a whole response came before that, when it began.
+    /// When the kernel accepted the last byte; if a whole response arrived before that, its start.
     open var requestEndDate: Date? { self.dates.requestEnd }
-    /// When the head was there.
+    /// When the response head was received.
     open var responseStartDate: Date? { self.dates.responseStart }
-    /// When the last byte was there.
+    /// When the last byte was received.
     open var responseEndDate: Date? { self.dates.responseEnd }
 
-    /// By its ALPN name, as `http/1.1`; `nil` without a connection.
+    /// The ALPN name, such as `http/1.1`; `nil` without a connection.
     open var networkProtocolName: String? { self.connection?.networkProtocol }
     open var isProxyConnection: Bool { false }
-    /// Whether the connection served a request before.
+    /// Whether the connection had served another request.
     open var isReusedConnection: Bool { self.connection?.isReused ?? false }
     open var resourceFetchType: URLSessionTaskMetrics.ResourceFetchType { self.record.fetchType }
     open var domainResolutionProtocol: URLSessionTaskMetrics.DomainResolutionProtocol { .unknown }
 
-    /// Bytes on the wire, above TLS, as in all counts up to `countOfResponseBodyBytesReceived`.
+    /// Bytes before encryption, as all counts up to `countOfResponseBodyBytesReceived`.
     open var countOfRequestHeaderBytesSent: Int64 { self.exchange?.requestHeadBytes ?? 0 }
-    /// With the framing of chunks.
+    /// Includes chunked framing.
     open var countOfRequestBodyBytesSent: Int64 { self.exchange?.requestBodyBytes ?? 0 }
-    /// Without framing.
+    /// Excludes framing.
     open var countOfRequestBodyBytesBeforeEncoding: Int64 { self.exchange?.requestContentBytes ?? 0 }
-    /// Of all heads, the informational ones included.
+    /// Includes informational responses.
     open var countOfResponseHeaderBytesReceived: Int64 { self.exchange?.responseHeadBytes ?? 0 }
-    /// With the framing of chunks, and as the server coded it.
+    /// Includes chunked framing and content coding.
     open var countOfResponseBodyBytesReceived: Int64 { self.exchange?.responseBodyBytes ?? 0 }
-    /// Without framing and content coding; also of what comes from the cache.
+    /// Excludes framing and content coding. Also counts cached content.
     open var countOfResponseBodyBytesAfterDecoding: Int64 { self.record.decodedBytes }
 
-    /// In digits; `nil` without a connection, as the next three are.
+    /// Numeric; `nil` without a connection, as are the next three.
     open var localAddress: String? { self.connection?.localHost }
     open var localPort: Int? { self.connection?.localPort }
     open var remoteAddress: String? { self.connection?.peerHost }
@@ -143,16 +142,15 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
         self.connection?.tls.flatMap { tls_protocol_version_t(rawValue: $0.version.rawValue) }
     }
 
-    /// `nil` without TLS, and where the suite is one that `tls_ciphersuite_t` does not name.
+    /// `nil` without TLS, or if `tls_ciphersuite_t` does not have the suite.
     open var negotiatedTLSCipherSuite: tls_ciphersuite_t? {
         self.connection?.tls.flatMap { tls_ciphersuite_t(rawValue: $0.cipherIdentifier) }
     }
 
-    /// What kind of network it is does not become known here, so the next three are always `false`.
+    /// The kind of network is unknown: these are always `false`.
     open var isCellular: Bool { false }
     open var isExpensive: Bool { false }
     open var isConstrained: Bool { false }
-    /// Whether several paths were used at once; never here.
     open var isMultipath: Bool { false }
 
     open override var description: String {
@@ -162,7 +160,7 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
     }
 }
 
-/// Cipher suites of TLS by their numbers on the wire, which are IANA's.
+/// TLS cipher suites by their IANA numbers.
 public enum tls_ciphersuite_t: UInt16, Sendable {
     case RSA_WITH_3DES_EDE_CBC_SHA = 0x000A
     case RSA_WITH_AES_128_CBC_SHA = 0x002F

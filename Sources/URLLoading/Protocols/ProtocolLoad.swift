@@ -2,7 +2,7 @@ import DequeModule
 import Foundation
 import HTTPTransport
 
-/// Loads by a `URLProtocol` of the program. What that tells, from any thread, is told on by the loop.
+/// Loads by a `URLProtocol` of the program. Calls of the protocol, from any thread, are forwarded to the pool's event loop.
 final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {
     private let loader: TaskLoader
     private let type: URLProtocol.Type
@@ -10,20 +10,20 @@ final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {
     private let queue = DispatchQueue(label: "URLLoading.protocol")
     private var loading: URLProtocol?
     private var isStopped = false
-    /// Content for which nobody has asked yet.
-    private var waiting = Deque<Data>()
+    /// Content beyond the demand.
+    private var pendingContent = Deque<Data>()
     private let backlog = ProtocolBacklog()
-    private var mayGive = false
-    /// Bytes that are wanted; below zero where the last piece was longer.
-    private var credit = 0
+    private var isPulled = false
+    /// Bytes requested and not delivered; negative if the last piece was longer.
+    private var demand = 0
     private var isHeld = false
     private var hasResponse = false
-    /// The protocol has sent the request elsewhere: what it tells afterwards, mostly that it gave up, is of no account.
+    /// The protocol reported a redirect. Later events, usually a cancellation error, are ignored.
     private var isRedirected = false
-    private var ending: Result<Void, any Error>?
-    /// The ending is on its way to the transfer, which may take a while: the cache comes first.
-    private var isEnding = false
-    private var keeping: (policy: URLCache.StoragePolicy, response: URLResponse, content: Data)?
+    private var completion: Result<Void, any Error>?
+    /// The completion is being passed to the loader, which takes time if the response is stored in the cache first.
+    private var isCompleting = false
+    private var cacheCandidate: (policy: URLCache.StoragePolicy, response: URLResponse, content: Data)?
 
     private init(_ type: URLProtocol.Type, request: URLRequest, loader: TaskLoader) {
         self.type = type
@@ -32,7 +32,7 @@ final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {
         super.init()
     }
 
-    /// - Returns: `nil` where no protocol of the program takes the request.
+    /// - Returns: `nil` if no registered protocol accepts the task.
     static func load(for request: URLRequest, loader: TaskLoader) -> ProtocolLoad? {
         let own = loader.core.protocolClasses
         guard !own.isEmpty || loader.core.isShared else { return nil }
@@ -41,7 +41,7 @@ final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {
         return ProtocolLoad(type, request: type.canonicalRequest(for: request), loader: loader)
     }
 
-    // MARK: Loader
+    // MARK: RequestLoad
 
     func start() {
         self.loader.requestChanged(self.request)
@@ -53,37 +53,37 @@ final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {
                 type.init(task: task, cachedResponse: cache?.cachedResponse(for: request), client: self))
             self.loader.core.pool.execute {
                 if !self.isStopped { self.loading = loading.value }
-                self.queue.async { if self.begins(loading.value) { loading.value.startLoading() } }
+                self.queue.async { if self.mayStart(loading.value) { loading.value.startLoading() } }
             }
         }
     }
 
-    /// On the protocol's queue: one that was stopped before it began never begins.
-    private func begins(_ loading: URLProtocol) -> Bool { self.loading === loading }
+    /// On the protocol's queue: `false` if the load was stopped before the protocol started.
+    private func mayStart(_ loading: URLProtocol) -> Bool { self.loading === loading }
 
     func stop() {
         guard !self.isStopped else { return }
         self.isStopped = true
-        self.waiting = []
+        self.pendingContent = []
         self.backlog.end()
         let loading = Carried(self.loading)
         self.queue.async {
             loading.value?.stopLoading()
-            // It holds this as its client.
+            // Breaks the cycle: the protocol holds this object as its client.
             self.loading = nil
         }
     }
 
     func pull(_ count: Int) {
-        self.mayGive = true
-        let (sum, overflow) = self.credit.addingReportingOverflow(count)
-        self.credit = overflow ? .max : sum
-        self.loader.core.pool.executeLater { self.giveOut() }
+        self.isPulled = true
+        let (sum, overflow) = self.demand.addingReportingOverflow(count)
+        self.demand = overflow ? .max : sum
+        self.loader.core.pool.executeLater { self.deliverPending() }
     }
 
     func hold(_ isHeld: Bool) {
         self.isHeld = isHeld
-        if !isHeld { self.giveOut() }
+        if !isHeld { self.deliverPending() }
     }
 
     func setPriority(_ priority: Float) {}
@@ -92,56 +92,56 @@ final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {
 
     private func onLoop(_ work: @escaping @Sendable (ProtocolLoad) -> Void) {
         self.loader.core.pool.execute {
-            guard !self.isStopped, !self.isRedirected, self.ending == nil else { return }
+            guard !self.isStopped, !self.isRedirected, self.completion == nil else { return }
             work(self)
         }
     }
 
-    private func giveOut() {
-        guard self.mayGive, !self.isHeld, !self.isStopped else { return }
-        while self.credit > 0, let data = self.waiting.popFirst() {
-            if self.credit != .max { self.credit -= data.count }
+    private func deliverPending() {
+        guard self.isPulled, !self.isHeld, !self.isStopped else { return }
+        while self.demand > 0, let data = self.pendingContent.popFirst() {
+            if self.demand != .max { self.demand -= data.count }
             self.backlog.take(data.count)
-            self.gather(data)
+            self.appendForCache(data)
             self.loader.received(data, wireBytes: data.count)
             if self.isStopped { return }
         }
-        guard self.waiting.isEmpty, let ending = self.ending, !self.isEnding else { return }
-        self.isEnding = true
-        switch ending {
-        case .success: self.keep()
+        guard self.pendingContent.isEmpty, let completion = self.completion, !self.isCompleting else { return }
+        self.isCompleting = true
+        switch completion {
+        case .success: self.storeInCache()
         case .failure(let error): self.loader.failed(error)
         }
     }
 
-    /// For the cache, up to a twentieth of it.
-    private func gather(_ data: Data) {
-        guard let count = self.keeping?.content.count else { return }
+    /// Collects content for the cache, up to a twentieth of its capacity.
+    private func appendForCache(_ data: Data) {
+        guard let count = self.cacheCandidate?.content.count else { return }
         let cache = self.loader.core.configuration.urlCache
         let limit = cache.map { max($0.memoryCapacity, $0.diskCapacity) / 20 } ?? 0
-        if count + data.count <= limit { self.keeping?.content.append(data) } else { self.keeping = nil }
+        if count + data.count <= limit { self.cacheCandidate?.content.append(data) } else { self.cacheCandidate = nil }
     }
 
-    private func keep() {
-        guard let keeping = self.keeping, keeping.policy != .notAllowed, self.loader.isCacheable,
+    private func storeInCache() {
+        guard let candidate = self.cacheCandidate, candidate.policy != .notAllowed, self.loader.isCacheable,
             let cache = self.loader.core.configuration.urlCache
         else { return self.loader.finished() }
-        self.keeping = nil
+        self.cacheCandidate = nil
         let proposal = CachedURLResponse(
-            response: keeping.response, data: keeping.content, storagePolicy: keeping.policy)
+            response: candidate.response, data: candidate.content, storagePolicy: candidate.policy)
         let request = self.request
         self.loader.askToCache(
             proposal,
-            self.loader.awaiting { transfer, chosen in
-                guard let chosen else { return transfer.finished() }
+            self.loader.awaiting { loader, chosen in
+                guard let chosen else { return loader.finished() }
                 DiskQueue.shared.async {
                     cache.storeCachedResponse(chosen, for: request)
-                    transfer.core.pool.execute { transfer.finished() }
+                    loader.core.pool.execute { loader.finished() }
                 }
             })
     }
 
-    /// What else a protocol may say, only these are kept, as those of HTTP.
+    /// Only these are stored in the cache, as for HTTP.
     private static func isSuccess(_ response: URLResponse) -> Bool {
         (response as? HTTPURLResponse).map { (200...299).contains($0.statusCode) } ?? true
     }
@@ -149,7 +149,7 @@ final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {
     private func respond(_ response: URLResponse, _ policy: URLCache.StoragePolicy) {
         guard !self.hasResponse else { return }
         self.hasResponse = true
-        if policy != .notAllowed, Self.isSuccess(response) { self.keeping = (policy, response, Data()) }
+        if policy != .notAllowed, Self.isSuccess(response) { self.cacheCandidate = (policy, response, Data()) }
         self.loader.recordLocalTransaction(response, bytes: 0)
         self.loader.responseReceived(response)
     }
@@ -168,11 +168,11 @@ extension ProtocolLoad: URLProtocolClient {
             load.loader.countRedirect()
             load.loader.askRedirect(
                 response, to: request,
-                load.loader.awaiting { transfer, chosen in
-                    if let chosen { return transfer.restart(with: chosen) }
+                load.loader.awaiting { loader, chosen in
+                    if let chosen { return loader.restart(with: chosen) }
                     load.respond(response, .notAllowed)
-                    load.ending = .success(())
-                    load.giveOut()
+                    load.completion = .success(())
+                    load.deliverPending()
                 })
         }
     }
@@ -180,9 +180,9 @@ extension ProtocolLoad: URLProtocolClient {
     func urlProtocol(_ protocol: URLProtocol, cachedResponseIsValid cachedResponse: CachedURLResponse) {
         self.onLoop { load in
             load.respond(cachedResponse.response, .notAllowed)
-            load.waiting.append(cachedResponse.data)
-            load.ending = .success(())
-            load.giveOut()
+            load.pendingContent.append(cachedResponse.data)
+            load.completion = .success(())
+            load.deliverPending()
         }
     }
 
@@ -193,50 +193,52 @@ extension ProtocolLoad: URLProtocolClient {
     }
 
     func urlProtocol(_ protocol: URLProtocol, didLoad data: Data) {
-        let isTaken = self.backlog.add(data.count, patience: self.patience)
+        let isAccepted = self.backlog.add(data.count, patience: self.producerTimeout)
         self.loader.core.pool.execute {
-            guard !self.isStopped, !self.isRedirected, self.ending == nil else { return self.backlog.take(data.count) }
-            guard isTaken else { return self.refuseMore() }
-            self.waiting.append(data)
-            self.giveOut()
+            guard !self.isStopped, !self.isRedirected, self.completion == nil else {
+                return self.backlog.take(data.count)
+            }
+            guard isAccepted else { return self.failBacklogExceeded() }
+            self.pendingContent.append(data)
+            self.deliverPending()
         }
     }
 
-    /// How long the calling thread may be held: those on which the content would be taken must not be.
-    private var patience: TimeInterval {
+    /// How long the calling thread may be blocked, in seconds: 0 for the threads that consume the content.
+    private var producerTimeout: TimeInterval {
         let core = self.loader.core
         guard !core.pool.isCurrent, OperationQueue.current !== core.delegateQueue.queue else { return 0 }
         let timeout = self.request.chosenTimeout ?? core.configuration.timeoutIntervalForRequest
         return min(max(1, timeout), 3600)
     }
 
-    private func refuseMore() {
+    private func failBacklogExceeded() {
         self.loader.failed(
             LoadFailure.error(
                 .dataLengthExceedsMaximum, url: self.request.url,
-                text: "The protocol brings content that nobody takes: more than 64 MiB of it wait."))
+                text: "The URLProtocol supplies content faster than it is consumed: more than 64 MiB are buffered."))
     }
 
     func urlProtocolDidFinishLoading(_ protocol: URLProtocol) {
         self.onLoop { load in
-            load.ending = .success(())
+            load.completion = .success(())
             if !load.hasResponse { return load.loader.finished() }
-            load.giveOut()
+            load.deliverPending()
         }
     }
 
     func urlProtocol(_ protocol: URLProtocol, didFailWithError error: any Error) {
         self.onLoop { load in
-            load.ending = .failure(error)
+            load.completion = .failure(error)
             load.loader.failed(error)
         }
     }
 
     func urlProtocol(_ protocol: URLProtocol, didReceive challenge: URLAuthenticationChallenge) {
         self.onLoop { load in
-            load.loader.askChallenge(challenge) { answer in
+            load.loader.askChallenge(challenge) { reply in
                 let sender = challenge.sender
-                switch (answer.disposition, answer.credential) {
+                switch (reply.disposition, reply.credential) {
                 case (.useCredential, let credential?): sender?.use(credential, for: challenge)
                 case (.useCredential, nil): sender?.continueWithoutCredential(for: challenge)
                 case (.performDefaultHandling, _): sender?.performDefaultHandling(for: challenge)
@@ -250,59 +252,58 @@ extension ProtocolLoad: URLProtocolClient {
     func urlProtocol(_ protocol: URLProtocol, didCancel challenge: URLAuthenticationChallenge) {}
 }
 
-/// How much of what a protocol of the program has brought waits to be taken. The thread that brings more than there is
-/// room for waits in line; one that must not wait is taken up to a higher limit. Usable from any thread.
+/// Counts the bytes that a `URLProtocol` has supplied and the load has not consumed. Above `limit` the supplying thread
+/// blocks; a thread that must not block may exceed it up to `hardLimit`. Usable from any thread.
 package final class ProtocolBacklog: @unchecked Sendable {
-    /// Bytes that may wait. A piece that is longer waits alone.
+    /// Largest backlog, in bytes. A longer piece is accepted if the backlog is empty.
     package static let limit = 8 << 20
-    /// Bytes that may wait where who brings them cannot be held.
+    /// Largest backlog, in bytes, if the supplying thread cannot be blocked.
     package static let hardLimit = 64 << 20
 
     private let condition = NSCondition()
-    // Under the condition's lock, as all below.
-    private var waiting = 0
-    private var isOver = false
+    // Guarded by the condition's lock.
+    private var queuedBytes = 0
+    private var isEnded = false
 
     package init() {}
 
-    /// Counts `count` bytes that were brought, once there is room for them.
-    /// - Parameter patience: how long the calling thread waits at most while nothing is taken, in seconds; 0 for not at
-    ///   all.
-    /// - Returns: `false` where more would wait than ever may; they are not counted then.
-    package func add(_ count: Int, patience: TimeInterval) -> Bool {
+    /// Adds `count` bytes, blocking while the backlog is full.
+    /// - Parameter timeout: longest time to block while nothing is consumed, in seconds; 0 never blocks.
+    /// - Returns: `false` if the backlog would exceed `hardLimit`; the bytes are then not counted.
+    package func add(_ count: Int, patience timeout: TimeInterval) -> Bool {
         self.condition.withLock {
-            var seen = self.waiting
-            var deadline = Date(timeIntervalSinceNow: patience)
-            while patience > 0, !self.hasRoom(for: count, within: Self.limit), !self.isOver {
-                if !self.condition.wait(until: deadline), self.waiting >= seen { break }
-                if self.waiting < seen { deadline = Date(timeIntervalSinceNow: patience) }
-                seen = self.waiting
+            var seen = self.queuedBytes
+            var deadline = Date(timeIntervalSinceNow: timeout)
+            while timeout > 0, !self.hasRoom(for: count, within: Self.limit), !self.isEnded {
+                if !self.condition.wait(until: deadline), self.queuedBytes >= seen { break }
+                if self.queuedBytes < seen { deadline = Date(timeIntervalSinceNow: timeout) }
+                seen = self.queuedBytes
             }
-            // What is brought behind the end is dropped, and not to be complained of.
-            guard !self.isOver else { return true }
+            // After the end bytes are dropped, which is no error.
+            guard !self.isEnded else { return true }
             guard self.hasRoom(for: count, within: Self.hardLimit) else { return false }
-            self.waiting += count
+            self.queuedBytes += count
             return true
         }
     }
 
     private func hasRoom(for count: Int, within limit: Int) -> Bool {
-        self.waiting == 0 || self.waiting <= limit - min(count, limit)
+        self.queuedBytes == 0 || self.queuedBytes <= limit - min(count, limit)
     }
 
-    /// So many bytes wait no more.
+    /// Removes `count` consumed bytes from the backlog.
     package func take(_ count: Int) {
         self.condition.withLock {
-            self.waiting = max(0, self.waiting - count)
+            self.queuedBytes = max(0, self.queuedBytes - count)
             self.condition.broadcast()
         }
     }
 
-    /// Nobody waits from now on.
+    /// Unblocks all threads; `add` never blocks again.
     package func end() {
         self.condition.withLock {
-            self.isOver = true
-            self.waiting = 0
+            self.isEnded = true
+            self.queuedBytes = 0
             self.condition.broadcast()
         }
     }

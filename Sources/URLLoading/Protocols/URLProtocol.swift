@@ -1,25 +1,25 @@
 import Foundation
 import Synchronization
 
-/// A way to load that a program adds: subclasses are asked whether they load a request before the built-in schemes are.
+/// A loading mechanism that a program adds. Subclasses are asked whether they load a request before the built-in schemes.
 ///
 /// `startLoading` and `stopLoading` are called one after the other on a queue of the load's own; `client` may be called
 /// from any thread.
 open class URLProtocol: NSObject {
     private static let registered = Mutex<[URLProtocol.Type]>([])
 
-    private let asked: URLRequest
-    private let kept: CachedURLResponse?
-    private let listener: (any URLProtocolClient)?
-    private var load: URLSessionTask?
+    private let originalRequest: URLRequest
+    private let storedResponse: CachedURLResponse?
+    private let protocolClient: (any URLProtocolClient)?
+    private var sessionTask: URLSessionTask?
 
     public required init(
         request: URLRequest, cachedResponse: CachedURLResponse?, client: (any URLProtocolClient)?
     ) {
-        self.asked = request
-        self.kept = cachedResponse
-        self.listener = client
-        self.load = nil
+        self.originalRequest = request
+        self.storedResponse = cachedResponse
+        self.protocolClient = client
+        self.sessionTask = nil
         super.init()
     }
 
@@ -29,34 +29,34 @@ open class URLProtocol: NSObject {
     ) {
         let request = task.currentRequest ?? URLRequest(url: URL(fileURLWithPath: "/"))
         self.init(request: request, cachedResponse: cachedResponse, client: client)
-        self.load = task
+        self.sessionTask = task
     }
 
-    open var client: (any URLProtocolClient)? { self.listener }
-    open var request: URLRequest { self.asked }
-    open var cachedResponse: CachedURLResponse? { self.kept }
-    /// `nil` for a protocol that was made for a request alone.
-    open var task: URLSessionTask? { self.load }
+    open var client: (any URLProtocolClient)? { self.protocolClient }
+    open var request: URLRequest { self.originalRequest }
+    open var cachedResponse: CachedURLResponse? { self.storedResponse }
+    /// `nil` for a protocol created with a request alone.
+    open var task: URLSessionTask? { self.sessionTask }
 
     // MARK: For subclasses
 
-    /// Whether this class loads such requests; `false` here.
+    /// Whether this class loads such requests. Default: `false`.
     open class func canInit(with request: URLRequest) -> Bool { false }
 
-    /// Whether this class loads for such tasks: by its request here.
+    /// Whether this class loads for such tasks. Default: decided by the task's request.
     open class func canInit(with task: URLSessionTask) -> Bool {
         task.currentRequest.map { self.canInit(with: $0) } ?? false
     }
 
-    /// The request in the form under which it is loaded and kept: unchanged here.
+    /// The canonical form of a request, which is loaded and cached. Default: unchanged.
     open class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
 
-    /// Whether a cache may answer one with what it has for the other: where their canonical forms are equal here.
+    /// Whether a cached response to one request answers the other. Default: if their canonical forms are equal.
     open class func requestIsCacheEquivalent(_ a: URLRequest, to b: URLRequest) -> Bool {
         self.canonicalRequest(for: a) == self.canonicalRequest(for: b)
     }
 
-    /// Begins. Fails the load here: every subclass has its own.
+    /// Starts loading. Subclasses must override it; this one fails the load.
     open func startLoading() {
         self.client?.urlProtocol(
             self,
@@ -67,15 +67,15 @@ open class URLProtocol: NSObject {
                 ]))
     }
 
-    /// Ends, once, after `startLoading`: because everything was loaded, or because nobody wants it any more.
+    /// Stops loading. Called once after `startLoading`: after the load has completed or was cancelled.
     open func stopLoading() {}
 
-    // MARK: Notes on requests
+    // MARK: Properties of requests
 
-    /// What was attached to the request under this key.
+    /// The property attached to the request under this key.
     open class func property(forKey key: String, in request: URLRequest) -> Any? { request.properties[key] }
 
-    /// Attaches something to a request; it goes along with its copies, and is no part of its equality.
+    /// Attaches a property to a request; copies keep it, and equality ignores it.
     open class func setProperty(_ value: Any, forKey key: String, in request: NSMutableURLRequest) {
         request.value.properties[key] = value
     }
@@ -86,8 +86,8 @@ open class URLProtocol: NSObject {
 
     // MARK: Registration
 
-    /// Lets the shared session ask this class; the one that was registered last is asked first.
-    /// - Returns: `false` for what is no subclass of `URLProtocol`.
+    /// Registers the class with the shared session; the class registered last is asked first.
+    /// - Returns: `false` if the class is not a subclass of `URLProtocol`.
     @discardableResult
     open class func registerClass(_ protocolClass: AnyClass) -> Bool {
         guard let type = protocolClass as? URLProtocol.Type else { return false }
@@ -105,35 +105,35 @@ open class URLProtocol: NSObject {
     static var registeredClasses: [URLProtocol.Type] { self.registered.withLock { $0 } }
 }
 
-/// As in Foundation: subclasses have state that changes while they load.
+/// As in Foundation: subclasses have mutable state.
 @available(*, unavailable)
 extension URLProtocol: @unchecked Sendable {}
 
-/// Who hears what a `URLProtocol` loads: the loading system. For any thread; what comes after the end is ignored.
+/// The loading system, as a `URLProtocol` sees it. Callable from any thread; calls after the end are ignored.
 public protocol URLProtocolClient: NSObjectProtocol, Sendable {
-    /// The load goes on with `request`, if the task's delegate wants it to: this protocol is stopped then.
+    /// If the task's delegate allows the redirect, the load continues with `request` and this protocol is stopped.
     func urlProtocol(
         _ protocol: URLProtocol, wasRedirectedTo request: URLRequest, redirectResponse: URLResponse)
 
-    /// The cached response that the protocol was made with is the answer.
+    /// The cached response passed to the protocol's initializer is valid and completes the load.
     func urlProtocol(_ protocol: URLProtocol, cachedResponseIsValid cachedResponse: CachedURLResponse)
 
-    /// - Parameter policy: whether the response is kept when it is whole.
+    /// - Parameter policy: whether the complete response is cached.
     func urlProtocol(
         _ protocol: URLProtocol, didReceive response: URLResponse, cacheStoragePolicy policy: URLCache.StoragePolicy)
 
-    /// More of the content. May come many times, and waits while 8 MiB are there that nobody has taken: for the request's
-    /// timeout at most if nothing is taken meanwhile, and not at all on the delegate queue. When 64 MiB wait the load
-    /// fails with `URLError.dataLengthExceedsMaximum`; a single piece may be of any length.
+    /// The next piece of the content, of any length. Blocks while more than 8 MiB are unconsumed, for the request's timeout
+    /// at most if nothing is consumed meanwhile, and never on the delegate queue. Above 64 MiB the load fails with
+    /// `URLError.dataLengthExceedsMaximum`.
     func urlProtocol(_ protocol: URLProtocol, didLoad data: Data)
 
     func urlProtocolDidFinishLoading(_ protocol: URLProtocol)
 
     func urlProtocol(_ protocol: URLProtocol, didFailWithError error: any Error)
 
-    /// The delegate's answer goes to the challenge's sender.
+    /// The delegate's answer is passed to the challenge's sender.
     func urlProtocol(_ protocol: URLProtocol, didReceive challenge: URLAuthenticationChallenge)
 
-    /// The answer to the challenge is not wanted any more.
+    /// The protocol no longer needs an answer to the challenge.
     func urlProtocol(_ protocol: URLProtocol, didCancel challenge: URLAuthenticationChallenge)
 }

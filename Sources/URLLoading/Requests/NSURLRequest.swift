@@ -1,10 +1,10 @@
 import Foundation
 
-/// `URLRequest` as an object, for code that is written so. It does not change once made; `NSMutableURLRequest` does.
+/// The immutable object form of `URLRequest`.
 open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
     open class var supportsSecureCoding: Bool { true }
 
-    /// What the object stands for.
+    /// The request as a value.
     package var value: URLRequest
 
     /// - Parameter url: made absolute.
@@ -18,8 +18,8 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
         super.init()
     }
 
-    /// By way of a placeholder, since a designated initializer that other modules do not see would keep their subclasses
-    /// from inheriting `init(url:)`.
+    /// A convenience initializer, because a designated initializer that is not public would keep subclasses in other
+    /// modules from inheriting `init(url:)`.
     package convenience init(_ value: URLRequest) {
         self.init(url: value.url ?? Self.placeholder)
         self.value = value
@@ -70,30 +70,30 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
     open func value(forHTTPHeaderField field: String) -> String? { self.value.value(forHTTPHeaderField: field) }
 }
 
-/// As in Foundation: subclasses may have state that changes.
+/// As in Foundation: subclasses may be mutable.
 @available(*, unavailable)
 extension NSURLRequest: @unchecked Sendable {}
 
 extension NSURLRequest {
-    /// How a request uses the answers that caches keep.
+    /// How a request uses cached responses.
     public enum CachePolicy: UInt, Sendable {
-        /// What RFC 9111 says.
+        /// Follows RFC 9111.
         case useProtocolCachePolicy = 0
-        /// As if nothing were kept here.
+        /// Ignores the local cache.
         case reloadIgnoringLocalCacheData = 1
-        /// What is kept here, however old; else from the server.
+        /// Uses a cached response of any age; otherwise loads from the server.
         case returnCacheDataElseLoad = 2
-        /// What is kept here, however old; else `URLError.resourceUnavailable`.
+        /// Uses a cached response of any age; otherwise fails with `URLError.resourceUnavailable`.
         case returnCacheDataDontLoad = 3
-        /// As if nothing were kept here, and caches on the way are told so too.
+        /// Ignores the local cache, and asks caches on the way to do the same.
         case reloadIgnoringLocalAndRemoteCacheData = 4
-        /// What is kept here, once the server has said that it still holds.
+        /// Uses a cached response after validating it with the server.
         case reloadRevalidatingCacheData = 5
 
         public static let reloadIgnoringCacheData = CachePolicy.reloadIgnoringLocalCacheData
     }
 
-    /// What the traffic is for: a hint, by which packets are marked (RFC 4594).
+    /// The kind of traffic: a hint that selects the DSCP mark of packets (RFC 4594).
     public enum NetworkServiceType: UInt, Sendable {
         case `default` = 0
         case voip = 1
@@ -115,7 +115,7 @@ extension NSURLRequest {
     }
 }
 
-/// `URLRequest` as an object that can be changed. Not to be changed by several threads at a time.
+/// The mutable object form of `URLRequest`. Not thread-safe.
 open class NSMutableURLRequest: NSURLRequest {
     open override var url: URL? {
         get { self.value.url }

@@ -1,67 +1,67 @@
 import Foundation
 import StreamTransport
 
-/// A request to load a URL: a value, independent of how and when it is loaded.
+/// A request to load a URL.
 public struct URLRequest: @unchecked Sendable {
     public typealias CachePolicy = NSURLRequest.CachePolicy
     public typealias NetworkServiceType = NSURLRequest.NetworkServiceType
     public typealias Attribution = NSURLRequest.Attribution
 
-    /// The timeout of a request that names none, in seconds: 60.
+    /// The timeout of a request without its own, in seconds: 60.
     public static let standardTimeout: TimeInterval = 60
 
-    /// `nil` only when set so; loading such a request fails with `URLError.unsupportedURL`.
+    /// `nil` only if set to `nil`; such a request fails with `URLError.unsupportedURL`.
     public var url: URL?
-    /// How the stored answers of caches may be used.
     public var cachePolicy: CachePolicy
-    /// The document that this request belongs to, which decides what is another site's cookie.
+    /// The document that the request belongs to; determines which cookies are third-party.
     public var mainDocumentURL: URL?
     public var networkServiceType: NetworkServiceType = .default
-    /// Kept, and without effect on Linux, as the next two are.
+    /// Stored without effect, as the next three.
     public var allowsCellularAccess = true
     public var allowsExpensiveNetworkAccess = true
     public var allowsConstrainedNetworkAccess = true
     public var allowsUltraConstrainedNetworkAccess = true
-    /// Kept, and without effect: there is no HTTP/3 here.
+    /// Stored without effect: HTTP/3 is not supported.
     public var assumesHTTP3Capable = false
     public var attribution: Attribution = .developer
-    /// Kept, and without effect.
+    /// Not implemented: `true` makes the task fail with `URLError.unsupportedURL`.
     public var requiresDNSSECValidation = false
-    /// Kept, and without effect: cookies are in one store.
+    /// Stored without effect: the cookie storage is not partitioned.
     public var cookiePartitionIdentifier: String?
-    /// Whether cookies of the store go along with the request, and those of the answer into the store.
+    /// Whether the request sends stored cookies, and cookies of the response are stored.
     public var httpShouldHandleCookies = true
-    /// Kept, and without effect: requests wait for their turn on a connection.
+    /// Stored without effect: requests are never pipelined.
     public var httpShouldUsePipelining = false
 
     var fields = RequestFields()
     var body = RequestBody.none
-    /// What the programmer wrote; `nil` where the session's own timeout applies.
+    /// `nil` if the session's timeout applies.
     package private(set) var chosenTimeout: TimeInterval?
-    /// What `URLProtocol` attaches to a request; no part of its equality.
+    /// Set by `URLProtocol.setProperty`; ignored by `==`.
     package var properties: [String: Any] = [:]
     private var method = "GET"
 
-    /// A GET request with the session's own timeout.
+    /// A GET request with the session's timeout.
     /// - Parameter url: made absolute.
     public init(url: URL, cachePolicy: CachePolicy = .useProtocolCachePolicy) {
         self.url = url.absoluteURL
         self.cachePolicy = cachePolicy
     }
 
-    /// - Parameter timeoutInterval: in seconds; goes before the session's timeout even when it is 60.
+    /// - Parameter timeoutInterval: in seconds; takes precedence over the session's timeout even if it is 60.
     public init(url: URL, cachePolicy: CachePolicy = .useProtocolCachePolicy, timeoutInterval: TimeInterval) {
         self.init(url: url, cachePolicy: cachePolicy)
         self.chosenTimeout = timeoutInterval
     }
 
-    /// How long, in seconds, nothing may arrive and nothing leave before the load fails with `URLError.timedOut`.
+    /// Idle timeout in seconds: without data in either direction for so long, the load fails with `URLError.timedOut`.
     public var timeoutInterval: TimeInterval {
         get { self.chosenTimeout ?? Self.standardTimeout }
         set { self.chosenTimeout = newValue }
     }
 
-    /// Six methods known to all are written in capitals whatever their case; others stay as they are. `nil` means GET.
+    /// GET, HEAD, POST, PUT, DELETE and CONNECT are converted to upper case; other methods are left as they are. `nil`
+    /// means GET.
     public var httpMethod: String? {
         get { self.method }
         set {
@@ -70,36 +70,34 @@ public struct URLRequest: @unchecked Sendable {
             self.method = known.first { $0.isSameFieldName(as: name) } ?? name
         }
     }
-}
 
-extension URLRequest {
-    /// All fields by name; `nil` while none was ever set. Names or values that would break the header are left out.
+    /// All fields by name; `nil` if none was ever set. Fields with an invalid name or value are dropped.
     public var allHTTPHeaderFields: [String: String]? {
         get { self.fields.values }
         set { self.fields = RequestFields(newValue) }
     }
 
-    /// The field's value; names are told apart without regard to case.
+    /// The field's value. Names are case-insensitive.
     public func value(forHTTPHeaderField field: String) -> String? { self.fields.value(for: field) }
 
-    /// Sets the field, or takes it away. Nothing changes where the name is no token, or where the value holds a NUL or
-    /// a line end that no blank follows: such a value would begin another field.
+    /// Sets or removes the field. Has no effect if the name is not a token, or if the value contains NUL or a line end
+    /// that is not followed by white space and so would start another field.
     public mutating func setValue(_ value: String?, forHTTPHeaderField field: String) {
         self.fields.set(value, for: field)
     }
 
-    /// Adds to the field, behind a comma if it has a value already.
+    /// Appends to the field, after a comma if it has a value.
     public mutating func addValue(_ value: String, forHTTPHeaderField field: String) {
         self.fields.add(value, for: field)
     }
 
-    /// The body as bytes. Setting it takes the stream away.
+    /// The body as data. Setting it removes the stream.
     public var httpBody: Data? {
         get { if case .data(let data) = self.body { data } else { nil } }
         set { self.body = newValue.map(RequestBody.data) ?? .none }
     }
 
-    /// The body as a stream that is not open yet. Setting it takes the bytes away.
+    /// The body as an unopened stream. Setting it removes the data.
     public var httpBodyStream: InputStream? {
         get { if case .stream(let stream) = self.body { stream } else { nil } }
         set { self.body = newValue.map(RequestBody.stream) ?? .none }
@@ -154,7 +152,7 @@ extension URLRequest: CustomReflectable {
     }
 }
 
-/// Lets `as` turn the value into the object and back, as code for Foundation writes it.
+/// Makes `as` convert between the value and the object, as in Foundation.
 extension URLRequest: _ObjectiveCBridgeable {
     public typealias ReferenceType = NSURLRequest
 
@@ -171,7 +169,7 @@ extension URLRequest: _ObjectiveCBridgeable {
         return true
     }
 
-    /// - Returns: for `nil`, a request that cannot be loaded.
+    /// - Returns: for `nil`, a request without a URL.
     public static func _unconditionallyBridgeFromObjectiveC(_ source: NSURLRequest?) -> URLRequest {
         if let source { return source.value }
         var request = URLRequest(url: URL(fileURLWithPath: "/"))
@@ -180,15 +178,15 @@ extension URLRequest: _ObjectiveCBridgeable {
     }
 }
 
-/// The header fields of a request: one value a name, names told apart without regard to the case of ASCII letters.
-/// A name is kept as it was first given.
+/// The header fields of a request: one value per case-insensitive name. A name keeps the spelling it was first set
+/// with.
 struct RequestFields: Hashable, Sendable {
-    /// `nil` until something is set.
+    /// `nil` until a field is set.
     private(set) var values: [String: String]?
 
     init() {}
 
-    /// Where two names differ in case alone, the later in alphabetical order counts. What cannot be sent is left out.
+    /// Of names that differ only in case, the last in alphabetical order counts. Invalid fields are dropped.
     init(_ values: [String: String]?) {
         guard let values else { return }
         self.values = [:]
@@ -200,7 +198,7 @@ struct RequestFields: Hashable, Sendable {
         return values[name] ?? self.key(for: name).flatMap { values[$0] }
     }
 
-    /// Nothing changes when the name or the value cannot be sent.
+    /// Has no effect if the name or the value is invalid.
     mutating func set(_ value: String?, for name: String) {
         guard let value else {
             if let key = self.key(for: name) { self.values?[key] = nil }
@@ -212,7 +210,7 @@ struct RequestFields: Hashable, Sendable {
         self.values?[key] = value
     }
 
-    /// Behind a comma, where there is a value already (RFC 9110 §5.3).
+    /// Appends after a comma if there is a value (RFC 9110 §5.3).
     mutating func add(_ value: String, for name: String) {
         guard value.isFieldValue else { return }
         self.set(self.value(for: name).map { "\($0),\(value)" } ?? value, for: name)
@@ -225,18 +223,18 @@ struct RequestFields: Hashable, Sendable {
 }
 
 extension StringProtocol {
-    /// Compares as names of fields compare: letters of ASCII in either case are the same, nothing else is.
+    /// Compares field names: case-insensitive for ASCII letters only.
     func isSameFieldName(as other: some StringProtocol) -> Bool {
         self.utf8.count == other.utf8.count
-            && self.utf8.elementsEqual(other.utf8) { $0.loweredLetter == $1.loweredLetter }
+            && self.utf8.elementsEqual(other.utf8) { $0.lowercasedASCII == $1.lowercasedASCII }
     }
 
-    var withLoweredLetters: String {
-        guard self.utf8.contains(where: { $0 != $0.loweredLetter }) else { return String(self) }
-        return String(decoding: self.utf8.map(\.loweredLetter), as: UTF8.self)
+    var lowercasedASCII: String {
+        guard self.utf8.contains(where: { $0 != $0.lowercasedASCII }) else { return String(self) }
+        return String(decoding: self.utf8.map(\.lowercasedASCII), as: UTF8.self)
     }
 
-    /// Whether this is a token, which is what names of fields are (RFC 9110 §5.1).
+    /// Whether this is a token, as field names must be (RFC 9110 §5.1).
     var isFieldName: Bool {
         let marks = "!#$%&'*+-.^_`|~".utf8
         return !self.isEmpty
@@ -248,8 +246,8 @@ extension StringProtocol {
             }
     }
 
-    /// Whether this can be sent as a value without beginning another line: no NUL, and line ends only where the next
-    /// line goes on with a blank, as RFC 9112 §5.2 describes the old folding.
+    /// Whether this can be sent as a field value without starting another line: no NUL, and CRLF only as obsolete line
+    /// folding (RFC 9112 §5.2), where white space follows.
     var isFieldValue: Bool {
         let bytes = Array(self.utf8)
         var index = 0
@@ -269,20 +267,18 @@ extension StringProtocol {
 }
 
 extension UInt8 {
-    fileprivate var loweredLetter: UInt8 {
+    fileprivate var lowercasedASCII: UInt8 {
         UInt8(ascii: "A") <= self && self <= UInt8(ascii: "Z") ? self | 0x20 : self
     }
 }
 
-/// What a request sends: one kind of body excludes the other.
-enum RequestBody {
+/// The body of a request.
+enum RequestBody: Hashable {
     case none
     case data(Data)
     case stream(InputStream)
-}
 
-extension RequestBody: Hashable {
-    /// Streams are equal when they are one and the same: reading them to compare would use them up.
+    /// Streams are compared by identity: reading one would consume it.
     static func == (lhs: Self, rhs: Self) -> Bool {
         switch (lhs, rhs) {
         case (.none, .none): true
@@ -301,7 +297,7 @@ extension RequestBody: Hashable {
     }
 }
 
-/// A request in an archive. A body that is a stream is left out: it cannot be read twice.
+/// Encodes requests for `NSCoding`. A body stream is not encoded: it cannot be read twice.
 enum RequestArchive {
     static func write(_ request: URLRequest, to coder: NSCoder) {
         coder.encode(request.url.map { NSURL(string: $0.absoluteString) } ?? nil, forKey: "url")
@@ -313,12 +309,7 @@ enum RequestArchive {
         coder.encode(request.allowsCellularAccess, forKey: "allowsCellularAccess")
         coder.encode(request.httpShouldHandleCookies, forKey: "httpShouldHandleCookies")
         coder.encode(request.httpMethod.map { NSString(string: $0) }, forKey: "httpMethod")
-        if let fields = request.allHTTPHeaderFields {
-            let pairs = fields.sorted { $0.key < $1.key }.flatMap {
-                [NSString(string: $0.key), NSString(string: $0.value)]
-            }
-            coder.encode(NSArray(array: pairs), forKey: "fields")
-        }
+        if let fields = request.allHTTPHeaderFields { ResponseArchive.write(fields, to: coder) }
         coder.encode(request.httpBody.map { NSData(data: $0) }, forKey: "httpBody")
     }
 
@@ -338,7 +329,7 @@ enum RequestArchive {
         request.allowsCellularAccess = coder.decodeBool(forKey: "allowsCellularAccess")
         request.httpShouldHandleCookies = coder.decodeBool(forKey: "httpShouldHandleCookies")
         request.httpMethod = coder.decodeObject(of: NSString.self, forKey: "httpMethod").map { "\($0)" }
-        request.allHTTPHeaderFields = self.fields(in: coder)
+        request.allHTTPHeaderFields = ResponseArchive.fields(coder)
         request.httpBody = coder.decodeObject(of: NSData.self, forKey: "httpBody").map { Data(referencing: $0) }
         return request
     }
@@ -346,19 +337,10 @@ enum RequestArchive {
     private static func url(_ key: String, in coder: NSCoder) -> URL? {
         coder.decodeObject(of: NSURL.self, forKey: key).flatMap(\.absoluteString).flatMap { URL(string: $0) }
     }
-
-    private static func fields(in coder: NSCoder) -> [String: String]? {
-        guard coder.containsValue(forKey: "fields") else { return nil }
-        let list = coder.decodeObject(of: [NSArray.self, NSString.self], forKey: "fields") as? [String]
-        guard let list else { return nil }
-        var fields: [String: String] = [:]
-        for index in stride(from: 0, to: list.count - 1, by: 2) { fields[list[index]] = list[index + 1] }
-        return fields
-    }
 }
 
 extension NSURLRequest.NetworkServiceType {
-    /// The mark for traffic of this kind.
+    /// The traffic class that marks packets of this kind.
     package var trafficClass: TrafficClass {
         switch self {
         case .default: .standard
@@ -367,7 +349,7 @@ extension NSURLRequest.NetworkServiceType {
         case .avStreaming: .streaming
         case .responsiveAV: .interactive
         case .video: .conferencing
-        // Calls are made and ended by the one, in older and in newer words; their sound is `voice`.
+        // Both names mean call signaling; the audio of calls is `voice`.
         case .voip, .callSignaling: .signaling
         case .voice: .telephony
         }
@@ -375,7 +357,7 @@ extension NSURLRequest.NetworkServiceType {
 }
 
 extension URLSessionConfiguration {
-    /// The request's own, or the session's.
+    /// From the request's service type, or else the session's.
     func trafficClass(for request: URLRequest) -> TrafficClass {
         let own = request.networkServiceType
         return (own == .default ? self.networkServiceType : own).trafficClass

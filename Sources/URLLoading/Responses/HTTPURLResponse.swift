@@ -4,18 +4,18 @@ import HTTPTransport
 import HTTPTypes
 import Synchronization
 
-/// The head of an answer over HTTP.
+/// The metadata of an HTTP response.
 open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     private let status: Int
     private let lines: [HeaderField]
-    /// The lines by their names, once somebody has wanted them so: many only ask for the status.
+    /// The lines combined by name, created on first use: many programs read only the status.
     private let joined: Mutex<[String: String]?>
-    /// As in "HTTP/1.1"; `nil` where it was not given.
+    /// Such as "HTTP/1.1"; `nil` if not given.
     package let httpVersion: String?
 
     /// - Parameters:
-    ///   - httpVersion: as in "HTTP/1.1".
-    ///   - headerFields: by name; of names that differ in case alone the values are joined by a comma.
+    ///   - httpVersion: such as "HTTP/1.1".
+    ///   - headerFields: values of names that differ only in case are joined by a comma.
     public init?(url: URL, statusCode: Int, httpVersion: String?, headerFields: [String: String]?) {
         let lines = (headerFields ?? [:]).sorted { $0.key < $1.key }.map { HeaderField($0.key, $0.value) }
         self.status = statusCode
@@ -25,10 +25,10 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
         super.init(Self.metadata(url, lines, contentIsEncoded: false))
     }
 
-    /// The answer as it came over the wire.
+    /// A received response.
     /// - Parameters:
-    ///   - lines: in their order, repeated ones included.
-    ///   - contentIsEncoded: then its length once decoded is not known.
+    ///   - lines: the field lines in their order, repeated ones included.
+    ///   - contentIsEncoded: whether the content has a content coding; its decoded length is then unknown.
     package init(
         url: URL, statusCode: Int, httpVersion: String, lines: [HeaderField], contentIsEncoded: Bool
     ) {
@@ -47,20 +47,20 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
             lines: lines.map { HeaderField($0.name, $0.value) }, contentIsEncoded: contentIsEncoded)
     }
 
-    /// Brings back a response from where it was written to.
-    init(_ facts: ResponseMetadata, statusCode: Int, httpVersion: String?, fields: [String: String]) {
+    /// A response read from the disk cache.
+    init(_ metadata: ResponseMetadata, statusCode: Int, httpVersion: String?, fields: [String: String]) {
         self.status = statusCode
         self.lines = []
         self.joined = Mutex(fields)
         self.httpVersion = httpVersion
-        super.init(facts)
+        super.init(metadata)
     }
 
     public required init?(coder: NSCoder) {
         guard coder.allowsKeyedCoding else { return nil }
         self.status = Int(clamping: coder.decodeInt64(forKey: "statusCode"))
         self.lines = []
-        self.joined = Mutex(ResponseArchive.fields(coder))
+        self.joined = Mutex(ResponseArchive.fields(coder) ?? [:])
         self.httpVersion = ResponseArchive.text("httpVersion", in: coder)
         super.init(coder: coder)
     }
@@ -83,18 +83,18 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
 
     open var statusCode: Int { self.status }
 
-    /// By name: well-known names in their usual spelling, others as they came. Use `value(forHTTPHeaderField:)` to look
-    /// one up.
+    /// By name: well-known names in their standard spelling, others as received. Use `value(forHTTPHeaderField:)` for
+    /// case-insensitive lookup.
     open var allHeaderFields: [AnyHashable: Any] { self.fields }
 
-    /// The field's value, those of repeated fields joined by a comma; names are told apart without regard to case.
+    /// The field's value; values of repeated fields are joined by a comma. Names are case-insensitive.
     open func value(forHTTPHeaderField field: String) -> String? {
         let fields = self.fields
         return fields[field] ?? fields[StandardFieldNames.spelling(of: field)]
             ?? fields.first { $0.key.isSameFieldName(as: field) }?.value
     }
 
-    /// What the code is called, in English.
+    /// The reason phrase of a status code, in English.
     open class func localizedString(forStatusCode statusCode: Int) -> String { StatusPhrase.phrase(for: statusCode) }
 
     open override func isEqual(_ object: Any?) -> Bool {
@@ -109,12 +109,12 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
         let url = self.url?.absoluteString ?? "(null)"
         return "<\(type(of: self))> { URL: \(url) }{ status: \(self.status), headers {\n\(fields)} }"
     }
-}
 
-extension HTTPURLResponse {
-    fileprivate static func joined(_ lines: [HeaderField]) -> [String: String] {
+    // MARK: Fields
+
+    private static func joined(_ lines: [HeaderField]) -> [String: String] {
         var fields = [String: String](minimumCapacity: lines.count)
-        // Names that nobody registered keep the spelling in which they first came.
+        // Unknown names keep the spelling of their first occurrence.
         var others: [String] = []
         for line in lines {
             var name = StandardFieldNames.spelling(of: line.name)
@@ -132,7 +132,7 @@ extension HTTPURLResponse {
         return fields
     }
 
-    /// Of the field `name`; those of repeated lines joined by a comma.
+    /// The value of the field; values of repeated lines are joined by a comma.
     private static func value(of name: String, in lines: [HeaderField]) -> String? {
         var value: String?
         for line in lines where line.name.isSameFieldName(as: name) {
@@ -141,7 +141,7 @@ extension HTTPURLResponse {
         return value
     }
 
-    /// -1 for what is no number, or several that differ.
+    /// -1 for an invalid number, or for several that differ.
     private static func length(_ lines: [HeaderField]) -> Int64 {
         guard let value = self.value(of: "Content-Length", in: lines) else { return -1 }
         if value.utf8.count < 19, value.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) { return Int64(value) ?? -1 }
@@ -152,16 +152,14 @@ extension HTTPURLResponse {
         return Int64(first) ?? -1
     }
 
-    fileprivate static func metadata(_ url: URL, _ lines: [HeaderField], contentIsEncoded: Bool) -> ResponseMetadata {
+    private static func metadata(_ url: URL, _ lines: [HeaderField], contentIsEncoded: Bool) -> ResponseMetadata {
         ResponseMetadata(
             url: url, contentType: self.value(of: "Content-Type", in: lines),
             expectedContentLength: contentIsEncoded ? -1 : self.length(lines),
             disposition: self.value(of: "Content-Disposition", in: lines))
     }
-}
 
-extension HTTPURLResponse {
-    /// - Parameter contentIsEncoded: then its length once decoded is not known.
+    /// - Parameter contentIsEncoded: whether the content has a content coding; its decoded length is then unknown.
     package convenience init(
         url: URL, statusCode: Int, httpVersion: String, fields: HTTPFields, contentIsEncoded: Bool
     ) {
@@ -170,7 +168,7 @@ extension HTTPURLResponse {
             lines: fields.map { (name: $0.name.rawName, value: $0.value) }, contentIsEncoded: contentIsEncoded)
     }
 
-    /// The fields as the rules of HTTP take them. Repeated ones are one, as they are in `allHeaderFields`.
+    /// The fields as `HTTPFields`. Repeated fields are combined, as in `allHeaderFields`.
     package var httpFields: HTTPFields {
         var fields = HTTPFields()
         for (name, value) in self.fields.sorted(by: { $0.key < $1.key }) {
@@ -181,7 +179,7 @@ extension HTTPURLResponse {
     }
 }
 
-/// Names of fields in the spelling that everybody writes.
+/// Well-known field names in their standard spelling.
 enum StandardFieldNames {
     private static let names = [
         "Accept", "Accept-Charset", "Accept-Encoding", "Accept-Language", "Accept-Ranges", "Age", "Allow",
@@ -193,20 +191,20 @@ enum StandardFieldNames {
         "Retry-After", "Server", "Set-Cookie", "Strict-Transport-Security", "TE", "Trailer", "Transfer-Encoding",
         "Upgrade", "User-Agent", "Vary", "Via", "WWW-Authenticate", "Warning",
     ]
-    private static let spellings = Dictionary(names.map { ($0.withLoweredLetters, $0) }) { first, _ in first }
+    private static let spellings = Dictionary(names.map { ($0.lowercasedASCII, $0) }) { first, _ in first }
 
     private static let usual = Set(names)
 
-    /// `name` in the usual spelling if it is known, else as it is.
+    /// The standard spelling of `name`; `name` itself if it is not well known.
     static func spelling(of name: String) -> String {
-        self.usual.contains(name) ? name : self.spellings[name.withLoweredLetters] ?? name
+        self.usual.contains(name) ? name : self.spellings[name.lowercasedASCII] ?? name
     }
 
-    /// - Parameter name: as `spelling` gives it.
+    /// - Parameter name: as returned by `spelling(of:)`.
     static func isKnown(_ name: String) -> Bool { self.usual.contains(name) }
 }
 
-/// What status codes are called (RFC 9110 §15 and the register of status codes).
+/// The reason phrases of status codes (RFC 9110 §15 and the IANA registry).
 enum StatusPhrase {
     private static let phrases: [Int: String] = [
         100: "Continue", 101: "Switching Protocols", 102: "Processing", 103: "Early Hints", 200: "OK",
@@ -226,7 +224,7 @@ enum StatusPhrase {
         507: "Insufficient Storage", 508: "Loop Detected", 511: "Network Authentication Required",
     ]
 
-    /// Of a code that nobody registered, what its class is called.
+    /// For an unregistered code, the name of its class.
     static func phrase(for status: Int) -> String {
         if let phrase = self.phrases[status] { return phrase }
         return switch status {

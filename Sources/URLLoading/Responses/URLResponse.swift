@@ -2,15 +2,15 @@ import ByteKernels
 import Foundation
 import HTTPSemantics
 
-/// What is known about the answer to a load before its content. It does not change once made.
+/// The metadata of a response. Immutable.
 open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
     open class var supportsSecureCoding: Bool { true }
 
     let metadata: ResponseMetadata
 
     /// - Parameters:
-    ///   - expectedContentLength: in bytes, or -1 where it is not known.
-    ///   - name: of the text's encoding, as registered with IANA.
+    ///   - expectedContentLength: in bytes; -1 if unknown.
+    ///   - name: the IANA name of the text encoding.
     public init(url: URL, mimeType: String?, expectedContentLength length: Int, textEncodingName name: String?) {
         self.metadata = ResponseMetadata(
             url: url, mimeType: mimeType, expectedContentLength: Int64(length), textEncodingName: name,
@@ -18,14 +18,14 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
         super.init()
     }
 
-    init(_ facts: ResponseMetadata) {
-        self.metadata = facts
+    init(_ metadata: ResponseMetadata) {
+        self.metadata = metadata
         super.init()
     }
 
     public required init?(coder: NSCoder) {
-        guard let facts = ResponseArchive.metadata(coder) else { return nil }
-        self.metadata = facts
+        guard let metadata = ResponseArchive.metadata(coder) else { return nil }
+        self.metadata = metadata
         super.init()
     }
 
@@ -34,15 +34,15 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
     open override func copy() -> Any { self.copy(with: nil) }
     open func copy(with zone: NSZone?) -> Any { self }
 
-    /// Where the content came from, after all redirects.
+    /// The URL of the response, after all redirects.
     open var url: URL? { self.metadata.url }
-    /// `type/subtype`, for HTTP in lower case.
+    /// `type/subtype`; in lower case for HTTP.
     open var mimeType: String? { self.metadata.mimeType }
-    /// In bytes; -1 where it is not known.
+    /// In bytes; -1 if unknown.
     open var expectedContentLength: Int64 { self.metadata.expectedContentLength }
-    /// As registered with IANA; `nil` where the answer does not tell.
+    /// The IANA name; `nil` if the response has none.
     open var textEncodingName: String? { self.metadata.textEncodingName }
-    /// From the server's wish, or the end of the URL's path, or "Unknown"; made fit for a disk, without a slash.
+    /// From Content-Disposition, the last component of the URL's path, or "Unknown"; sanitized, without slashes.
     open var suggestedFilename: String? { self.metadata.suggestedFilename }
 
     open override func isEqual(_ object: Any?) -> Bool {
@@ -57,22 +57,20 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
     }
 }
 
-/// What is known of a response of any kind.
+/// The metadata of a response of any kind. Header fields are parsed only when a property is read: most never are.
 struct ResponseMetadata: Sendable {
     private enum Kind: Sendable {
         case given(mimeType: String?, textEncodingName: String?)
-        /// Taken apart when it is asked for.
-        case contentTypeField(contentType: String?)
+        case contentTypeField(String?)
     }
 
     private enum Name: Sendable {
         case given(String)
-        /// Made when it is asked for: few ever do.
         case derived(disposition: String?)
     }
 
     var url: URL?
-    /// In bytes; -1 where it is not known.
+    /// In bytes; -1 if unknown.
     var expectedContentLength: Int64
     private let kind: Kind
     private let name: Name
@@ -96,8 +94,7 @@ struct ResponseMetadata: Sendable {
 
     /// - Parameter contentType: the value of Content-Type.
     init(url: URL, contentType: String?, expectedContentLength: Int64, disposition: String?) {
-        self.init(
-            url, .contentTypeField(contentType: contentType), expectedContentLength, .derived(disposition: disposition))
+        self.init(url, .contentTypeField(contentType), expectedContentLength, .derived(disposition: disposition))
     }
 
     private init(_ url: URL?, _ kind: Kind, _ length: Int64, _ name: Name) {
@@ -144,14 +141,14 @@ extension ResponseMetadata: Hashable {
     }
 }
 
-/// A response in an archive.
+/// Encodes and decodes response metadata and header fields for `NSCoding`.
 enum ResponseArchive {
-    static func write(_ facts: ResponseMetadata, to coder: NSCoder) {
-        coder.encode(facts.url.flatMap { NSURL(string: $0.absoluteString) }, forKey: "url")
-        coder.encode(facts.mimeType.map { NSString(string: $0) }, forKey: "mimeType")
-        coder.encode(facts.expectedContentLength, forKey: "expectedContentLength")
-        coder.encode(facts.textEncodingName.map { NSString(string: $0) }, forKey: "textEncodingName")
-        coder.encode(NSString(string: facts.suggestedFilename), forKey: "suggestedFilename")
+    static func write(_ metadata: ResponseMetadata, to coder: NSCoder) {
+        coder.encode(metadata.url.flatMap { NSURL(string: $0.absoluteString) }, forKey: "url")
+        coder.encode(metadata.mimeType.map { NSString(string: $0) }, forKey: "mimeType")
+        coder.encode(metadata.expectedContentLength, forKey: "expectedContentLength")
+        coder.encode(metadata.textEncodingName.map { NSString(string: $0) }, forKey: "textEncodingName")
+        coder.encode(NSString(string: metadata.suggestedFilename), forKey: "suggestedFilename")
     }
 
     static func metadata(_ coder: NSCoder) -> ResponseMetadata? {
@@ -162,7 +159,7 @@ enum ResponseArchive {
             url: url.flatMap { URL(string: $0) }, mimeType: self.text("mimeType", in: coder),
             expectedContentLength: max(-1, coder.decodeInt64(forKey: "expectedContentLength")),
             textEncodingName: self.text("textEncodingName", in: coder),
-            // An archive may have been tampered with: of a path, only the last part is a name.
+            // An archive may have been tampered with: only the last component of a path is used.
             suggestedFilename: name.split(separator: "/").last.flatMap { SuggestedFilename.sanitized(String($0)) }
                 ?? SuggestedFilename.unknown)
     }
@@ -178,9 +175,10 @@ enum ResponseArchive {
         coder.encode(NSArray(array: pairs), forKey: "fields")
     }
 
-    static func fields(_ coder: NSCoder) -> [String: String] {
-        guard coder.containsValue(forKey: "fields") else { return [:] }
-        let list = coder.decodeObject(of: [NSArray.self, NSString.self], forKey: "fields") as? [String] ?? []
+    static func fields(_ coder: NSCoder) -> [String: String]? {
+        guard coder.containsValue(forKey: "fields"),
+            let list = coder.decodeObject(of: [NSArray.self, NSString.self], forKey: "fields") as? [String]
+        else { return nil }
         var fields: [String: String] = [:]
         for index in stride(from: 0, to: list.count - 1, by: 2) { fields[list[index]] = list[index + 1] }
         return fields
@@ -188,10 +186,9 @@ enum ResponseArchive {
 }
 
 extension Data {
-    /// A copy of `bytes`.
     init(copying bytes: RawSpan) {
         self.init(count: bytes.byteCount)
-        var room = self.mutableBytes
-        room.copy(bytes, at: 0)
+        var target = self.mutableBytes
+        target.copy(bytes, at: 0)
     }
 }

@@ -212,7 +212,7 @@ final class SessionCore: Sendable {
 
     /// The error of a request with settings that are not supported. Also checked for the target of a redirect.
     func refusal(of request: URLRequest) -> URLError? {
-        guard let url = request.url, let scheme = url.scheme?.withLoweredLetters else { return nil }
+        guard let url = request.url, let scheme = url.scheme?.lowercasedASCII else { return nil }
         return self.refusal(
             ofConnectionFor: url, scheme: scheme, requiresDNSSECValidation: request.requiresDNSSECValidation)
     }
@@ -239,26 +239,24 @@ final class SessionCore: Sendable {
         return RedirectPolicy.isSameOrigin(original, origin)
     }
 
-    /// - Parameter answer: called once, on any thread, with the request to follow, or `nil` to stop here; `request` if no
-    ///   delegate answers.
+    /// - Parameter answer: called once, on any thread, with the request to follow, or `nil` to stop here; `request` if
+    ///   no delegate answers.
     func askRedirect(
         _ response: HTTPURLResponse, to request: URLRequest, about task: URLSessionTask, of session: URLSession,
         _ answer: @escaping @Sendable (URLRequest?) -> Void
     ) {
-        let requests = self.delegates(for: task).map { delegate in
-            DelegateRequest<URLRequest?>(
-                delegate: delegate, method: .redirection, asyncMethod: .redirectionAsync,
-                call: { delegate, handler in
-                    delegate.task?.urlSession(
-                        session, task: task, willPerformHTTPRedirection: response, newRequest: request
-                    ) { handler($0) }
-                },
-                callAsync: { delegate in
-                    await delegate.task?.urlSession(
-                        session, task: task, willPerformHTTPRedirection: response, newRequest: request)
-                })
-        }
-        self.delegateQueue.ask(requests) { answer($0 ?? request) }
+        let delegateRequest = DelegateRequest<URLRequest?>(
+            method: .redirection, asyncMethod: .redirectionAsync,
+            call: { delegate, handler in
+                delegate.task?.urlSession(
+                    session, task: task, willPerformHTTPRedirection: response, newRequest: request
+                ) { handler($0) }
+            },
+            callAsync: { delegate in
+                await delegate.task?.urlSession(
+                    session, task: task, willPerformHTTPRedirection: response, newRequest: request)
+            })
+        self.delegateQueue.ask(self.delegates(for: task), delegateRequest) { answer($0 ?? request) }
     }
 
     // MARK: Cookies
@@ -346,8 +344,8 @@ extension TLSConfiguration {
     }
 }
 
-/// Challenges. Those of a TLS handshake and of connection-based schemes go to the session's method first and then to the
-/// task's; those of a request go to the task's method only.
+/// Challenges. Those of a TLS handshake and of connection-based schemes go to the session's method first and then to
+/// the task's; those of a request go to the task's method only.
 extension SessionCore {
     private static let sessionWideMethods: Set<String> = [
         NSURLAuthenticationMethodServerTrust, NSURLAuthenticationMethodClientCertificate,
@@ -359,39 +357,11 @@ extension SessionCore {
         _ challenge: URLAuthenticationChallenge, about task: URLSessionTask, of session: URLSession,
         _ answer: @escaping @Sendable (ChallengeAnswer) -> Void
     ) {
-        let delegates = self.delegates(for: task)
-        var requests: [DelegateRequest<ChallengeAnswer>] = []
-        if Self.sessionWideMethods.contains(challenge.protectionSpace.authenticationMethod) {
-            requests = delegates.map { Self.sessionRequest($0, challenge, session) }
-        }
-        requests += delegates.map { Self.taskRequest($0, challenge, task, session) }
         let handler = OneShotHandler(answer)
-        (challenge.sender as? ChallengeSender)?.answers(to: handler)
-        self.delegateQueue.ask(requests) { handler($0 ?? .none) }
-    }
-
-    private static func sessionRequest(
-        _ delegate: DelegateProxy, _ challenge: URLAuthenticationChallenge, _ session: URLSession
-    ) -> DelegateRequest<ChallengeAnswer> {
-        DelegateRequest(
-            delegate: delegate, method: .sessionChallenge, asyncMethod: .sessionChallengeAsync,
-            call: { delegate, handler in
-                delegate.delegate.urlSession(session, didReceive: challenge) { disposition, credential in
-                    handler(ChallengeAnswer(disposition: disposition, credential: credential))
-                }
-            },
-            callAsync: { delegate in
-                let (disposition, credential) = await delegate.delegate.urlSession(session, didReceive: challenge)
-                return ChallengeAnswer(disposition: disposition, credential: credential)
-            })
-    }
-
-    private static func taskRequest(
-        _ delegate: DelegateProxy, _ challenge: URLAuthenticationChallenge, _ task: URLSessionTask,
-        _ session: URLSession
-    ) -> DelegateRequest<ChallengeAnswer> {
-        DelegateRequest(
-            delegate: delegate, method: .taskChallenge, asyncMethod: .taskChallengeAsync,
+        (challenge.sender as? ChallengeSender)?.forward(to: handler)
+        let delegates = self.delegates(for: task)
+        let taskRequest = DelegateRequest<ChallengeAnswer>(
+            method: .taskChallenge, asyncMethod: .taskChallengeAsync,
             call: { delegate, handler in
                 delegate.task?.urlSession(session, task: task, didReceive: challenge) { disposition, credential in
                     handler(ChallengeAnswer(disposition: disposition, credential: credential))
@@ -402,6 +372,21 @@ extension SessionCore {
                 let (disposition, credential) = await delegate.urlSession(session, task: task, didReceive: challenge)
                 return ChallengeAnswer(disposition: disposition, credential: credential)
             })
+        guard Self.sessionWideMethods.contains(challenge.protectionSpace.authenticationMethod) else {
+            return self.delegateQueue.ask(delegates, taskRequest) { handler($0 ?? .none) }
+        }
+        let sessionRequest = DelegateRequest<ChallengeAnswer>(
+            method: .sessionChallenge, asyncMethod: .sessionChallengeAsync,
+            call: { delegate, handler in
+                delegate.delegate.urlSession(session, didReceive: challenge) { disposition, credential in
+                    handler(ChallengeAnswer(disposition: disposition, credential: credential))
+                }
+            },
+            callAsync: { delegate in
+                let (disposition, credential) = await delegate.delegate.urlSession(session, didReceive: challenge)
+                return ChallengeAnswer(disposition: disposition, credential: credential)
+            })
+        self.delegateQueue.ask(delegates, sessionRequest, taskRequest) { handler($0 ?? .none) }
     }
 
     /// Asks whether to trust a server's certificate.
@@ -476,18 +461,18 @@ extension ConnectionTaskDriver {
         var settings = SecureSettings(context: context, serverName: url.serverName)
         settings.timeout = timeout
         settings.resumptionKey = "\(url.serverName ?? ""):\(url.port ?? 443)"
-        let life = self.life
+        let taskState = self.taskState
         settings.decide = { request, answer in
-            life.core.askTrust(request, at: url, for: task, of: life.session) { decision, refusal in
+            taskState.core.askTrust(request, at: url, for: task, of: taskState.session) { decision, refusal in
                 // Recorded before the handshake fails because of it.
-                life.loop.execute { life.verdict = life.verdict ?? refusal }
+                taskState.loop.execute { taskState.finalError = taskState.finalError ?? refusal }
                 answer(decision)
             }
         }
         settings.chooseIdentity = { issuers, answer in
-            life.core.askIdentity(issuers, at: url, for: task, of: life.session) { identity, refusal in
+            taskState.core.askIdentity(issuers, at: url, for: task, of: taskState.session) { identity, refusal in
                 guard let refusal else { return answer(identity) }
-                life.loop.execute { self.fail(refusal) }
+                taskState.loop.execute { self.fail(refusal) }
             }
         }
         return settings

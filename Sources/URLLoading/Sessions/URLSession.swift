@@ -38,8 +38,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     ///   - configuration: copied; later changes have no effect on the session.
     ///   - delegate: retained until the session is invalid.
     ///   - queue: runs the delegate's methods and all completion handlers; `nil` creates a serial queue. On a
-    ///     concurrent
-    ///     queue they run in any order.
+    ///     concurrent queue they run in any order.
     public init(
         configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?,
         delegateQueue queue: OperationQueue?
@@ -90,8 +89,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {
     }
 
     /// - Parameter completionHandler: called on the delegate queue; a 404 response is a success. The delegate does not
-    ///   get
-    ///   the response and the content.
+    ///   get the response and the content.
     open func dataTask(
         with request: URLRequest, completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionDataTask {
@@ -253,24 +251,20 @@ extension URLSession {
         _ request: URLRequest, consumer: LoadConsumer, delegate: (any URLSessionTaskDelegate)? = nil
     ) -> URLSessionDataTask {
         let task = URLSessionDataTask(self.makeMetadata(request), of: self)
-        self.begin(task, body: TaskBody(request), consumer: consumer, delegate)
-        return task
+        return self.assignLoader(task, body: TaskBody(request), consumer, delegate)
     }
 
     private func uploadTask(
         _ request: URLRequest, body: TaskBody, consumer: LoadConsumer, delegate: (any URLSessionTaskDelegate)? = nil
     ) -> URLSessionUploadTask {
-        let task = URLSessionUploadTask(self.makeMetadata(request), of: self)
-        self.begin(task, body: body, consumer: consumer, delegate)
-        return task
+        self.assignLoader(URLSessionUploadTask(self.makeMetadata(request), of: self), body: body, consumer, delegate)
     }
 
     private func downloadTask(
         _ request: URLRequest, consumer: LoadConsumer, delegate: (any URLSessionTaskDelegate)? = nil
     ) -> URLSessionDownloadTask {
         let task = URLSessionDownloadTask(self.makeMetadata(request), of: self)
-        self.begin(task, body: TaskBody(request), consumer: consumer, delegate)
-        return task
+        return self.assignLoader(task, body: TaskBody(request), consumer, delegate)
     }
 
     private func downloadTask(
@@ -278,41 +272,40 @@ extension URLSession {
     ) -> URLSessionDownloadTask {
         let resumption = DownloadResumption(data)
         let task = URLSessionDownloadTask(self.makeMetadata(resumption?.originalRequest), of: self)
-        let loader = self.begin(task, body: .none, consumer: consumer, delegate)
-        if let resumption {
-            loader.resumption = resumption
-        } else {
-            loader.initialError = LoadFailure.error(
-                .unsupportedURL, url: nil, text: "The resume data cannot be read, or its file is gone.")
-        }
-        return task
+        let error = LoadFailure.error(
+            .unsupportedURL, url: nil, text: "The resume data cannot be read, or its file is gone.")
+        return self.assignLoader(
+            task, body: .none, consumer, delegate, resumption: resumption,
+            initialError: resumption == nil ? error : nil)
     }
 
     private func unsupportedUpload(
         _ consumer: LoadConsumer, delegate: (any URLSessionTaskDelegate)? = nil
     ) -> URLSessionUploadTask {
-        let task = URLSessionUploadTask(self.makeMetadata(nil), of: self)
-        self.begin(task, body: .none, consumer: consumer, delegate).initialError = LoadFailure.error(
+        let error = LoadFailure.error(
             .unsupportedURL, url: nil, text: "Resumable uploads are not supported: send the whole body again.")
-        return task
+        let task = URLSessionUploadTask(self.makeMetadata(nil), of: self)
+        return self.assignLoader(task, body: .none, consumer, delegate, initialError: error)
     }
 
     private func makeMetadata(_ request: URLRequest?) -> TaskMetadata {
         TaskMetadata(identifier: self.core.nextIdentifier(), request: request)
     }
 
-    @discardableResult
-    private func begin(
-        _ task: URLSessionTask, body: TaskBody, consumer: LoadConsumer, _ delegate: (any URLSessionTaskDelegate)?
-    ) -> TaskLoader {
+    /// Gives a data, upload or download task its loader.
+    private func assignLoader<LoadingTask: URLSessionTask>(
+        _ task: LoadingTask, body: TaskBody, _ consumer: LoadConsumer, _ delegate: (any URLSessionTaskDelegate)?,
+        resumption: DownloadResumption? = nil, initialError: URLError? = nil
+    ) -> LoadingTask {
         let proxy = delegate.map { DelegateProxy($0) }
         task.metadata.withLock { metadata in
             metadata.expectedToSend = body.length(for: metadata.originalRequest)
             metadata.delegate = proxy
             metadata.prefersIncrementalDelivery = consumer.isDelegate && !(task is URLSessionDownloadTask)
         }
-        let loader = TaskLoader(task, of: self, body: body, consumer: consumer)
-        task.setDriver(loader)
+        task.setDriver(
+            TaskLoader(
+                task, of: self, body: body, consumer: consumer, resumption: resumption, initialError: initialError))
         self.admit(task) { error in
             RefusedTask(task, error) { task, error in
                 let loader = TaskLoader(task, of: self, body: .none, consumer: consumer)
@@ -320,7 +313,7 @@ extension URLSession {
                 loader.core.pool.execute { loader.failed(error) }
             }
         }
-        return loader
+        return task
     }
 
     /// Registers a task and notifies the delegate.
@@ -348,8 +341,8 @@ extension URLSession {
     private func streamTask(to endpoint: StreamEndpoint) -> URLSessionStreamTask {
         let task = URLSessionStreamTask(self.makeMetadata(nil), of: self)
         let refusal = endpoint.proxiedURL.flatMap { self.core.refusal(ofConnectionFor: $0, scheme: "stream") }
-        self.assignDriver(task, at: endpoint.url, unless: endpoint.validationError ?? refusal) { life in
-            StreamConnection(life, to: endpoint.target, at: endpoint.url)
+        self.assignDriver(task, at: endpoint.url, unless: endpoint.validationError ?? refusal) { taskState in
+            StreamConnection(taskState, to: endpoint.target, at: endpoint.url)
         }
         self.admit(task) { RefusedTask(task, of: self, $0) }
         return task
@@ -361,7 +354,9 @@ extension URLSession {
             request.setValue(protocols.joined(separator: ", "), forHTTPHeaderField: "Sec-WebSocket-Protocol")
         }
         let task = URLSessionWebSocketTask(self.makeMetadata(request), of: self)
-        self.assignDriver(task, at: request.url, unless: WebSocketOpening.flaw(of: request)) { WebSocketConnection($0) }
+        self.assignDriver(task, at: request.url, unless: WebSocketOpening.validationError(of: request)) {
+            WebSocketConnection($0)
+        }
         self.admit(task) { RefusedTask(task, of: self, $0) }
         return task
     }
@@ -376,10 +371,10 @@ extension URLSession {
             return self.core.notifyEnd(of: old, Self.outOfDescriptors(old.currentRequest?.url), record, session: self)
         }
         let task = URLSessionStreamTask(old.metadata.withLock { $0 }, of: self)
-        let life = ConnectionTaskState(task, of: self, on: loop)
-        life.stage = .running
-        if let record = old.loader?.record { life.record = record }
-        let driver = StreamConnection(life, at: old.currentRequest?.url)
+        let taskState = ConnectionTaskState(task, of: self, on: loop)
+        taskState.stage = .running
+        if let record = old.loader?.record { taskState.record = record }
+        let driver = StreamConnection(taskState, at: old.currentRequest?.url)
         task.setDriver(driver)
         self.core.replace(with: task)
         old.mutate(\.state) { $0.state = .completed }
@@ -388,7 +383,7 @@ extension URLSession {
         old.setDriver(nil)
         loop.execute {
             // Before any delegate call for the new task, and before the program can use it.
-            life.tell(.becameStream) { $0.data?.urlSession(self, dataTask: old, didBecome: task) }
+            taskState.notifyDelegate(.becameStream) { $0.data?.urlSession(self, dataTask: old, didBecome: task) }
             driver.adopt(connection)
         }
     }

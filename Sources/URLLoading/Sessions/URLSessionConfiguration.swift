@@ -2,8 +2,8 @@ import Foundation
 import HTTPTransport
 import StreamTransport
 
-/// The settings of a session. A session copies them: later changes have no effect on it. Not safe for changes from several
-/// threads at a time.
+/// The settings of a session. A session copies them: later changes have no effect on it. Not safe for changes from
+/// several threads at a time.
 open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     /// Identifies a background session; otherwise `nil`.
     open private(set) var identifier: String?
@@ -30,9 +30,9 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     open var sharedContainerIdentifier: String?
     open var sessionSendsLaunchEvents = true
 
-    /// Proxy settings with the keys `HTTPEnable`, `HTTPProxy`, `HTTPPort` and so on; `nil` uses the environment variables
-    /// `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`. Proxies are not implemented: tasks that would use one fail
-    /// with `URLError.unsupportedURL`. An empty dictionary ignores the environment.
+    /// Proxy settings with the keys `HTTPEnable`, `HTTPProxy`, `HTTPPort` and so on; `nil` uses the environment
+    /// variables `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`. Proxies are not implemented: tasks that would
+    /// use one fail with `URLError.unsupportedURL`. An empty dictionary ignores the environment.
     open var connectionProxyDictionary: [AnyHashable: Any]?
     /// By default TLS 1.2, the oldest version supported: an older minimum means 1.2. A maximum below 1.2 or below the
     /// minimum fails every secure connection.
@@ -47,10 +47,10 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     open var httpShouldSetCookies = true
     /// Takes precedence over the storage's own policy.
     open var httpCookieAcceptPolicy: HTTPCookie.AcceptPolicy = .onlyFromMainDocumentDomain
-    /// Added to requests that lack a field of this name. Fields that the transport sets are ignored: `Connection`, `Host`,
-    /// `Content-Length`, `Transfer-Encoding`, `WWW-Authenticate` and those starting with `Proxy-`. `Authorization` is sent
-    /// to the origin of the original request only, not after a redirect to another; a credential that answers a challenge
-    /// replaces it.
+    /// Added to requests that lack a field of this name. Fields that the transport sets are ignored: `Connection`,
+    /// `Host`, `Content-Length`, `Transfer-Encoding`, `WWW-Authenticate` and those starting with `Proxy-`.
+    /// `Authorization` is sent to the origin of the original request only, not after a redirect to another; a
+    /// credential that answers a challenge replaces it.
     open var httpAdditionalHeaders: [AnyHashable: Any]?
     /// Limit for simultaneous HTTP connections to one host; by default 6. Does not apply to stream and WebSocket tasks.
     open var httpMaximumConnectionsPerHost = 6
@@ -68,12 +68,12 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
     open var multipathServiceType: MultipathServiceType = .none
     /// Stored without effect.
     open var usesClassicLoadingMode = true
-    /// Extension to Foundation. Whether a connection may be made to an address of a host. Called for each address of each
-    /// connection, including redirects, on any thread. If no address is permitted, the task fails with
+    /// Extension to Foundation. Whether a connection may be made to an address of a host. Called for each address of
+    /// each connection, including redirects, on any thread. If no address is permitted, the task fails with
     /// `URLError.cannotConnectToHost`. `nil` permits all. Not called for Unix sockets.
     public var permitsAddress: (@Sendable (ServerAddress, _ host: String) -> Bool)?
-    /// Extension to Foundation. Path of a Unix socket, at most 107 bytes, to which all HTTP and WebSocket connections go
-    /// instead of the URL's host. The Host field and the TLS handshake still name that host.
+    /// Extension to Foundation. Path of a Unix socket, at most 107 bytes, to which all HTTP and WebSocket connections
+    /// go instead of the URL's host. The Host field and the TLS handshake still name that host.
     public var unixSocketPath: String?
     /// Extension to Foundation. Certificate authorities in PEM, at least one, to trust instead of the system's.
     public var certificateAuthorities: Data?

@@ -3,13 +3,13 @@ import Foundation
 import SessionTasks
 import StreamTransport
 
-/// A connection taken out of its task, between its loop, where it is the transport's consumer, and the threads that read
-/// and write the two streams made of it, waiting where they have to.
+/// A connection captured from its task. It is the transport's consumer on the loop; the two streams read and write it from
+/// any thread, blocking.
 final class CapturedConnection: @unchecked Sendable {
-    /// Bytes that are received ahead of the reader, and given to the transport ahead of the peer.
+    /// Largest number of bytes buffered in each direction.
     static let limit = 256 << 10
 
-    private enum Order {
+    private enum Action {
         case nothing
         case resumeReading
         case finishOutput
@@ -22,14 +22,14 @@ final class CapturedConnection: @unchecked Sendable {
     private var transport: (any Transport)?
     private let sentBefore: UInt64
 
-    // Under the condition's lock, as all below.
+    // Guarded by the condition's lock.
     private var received: [UInt8]
-    private var taken = 0
+    private var consumed = 0
     private var isInputEnded: Bool
     private var isInputOpen = false
     private var isInputClosed = false
     private var isReadingPaused = true
-    private var given: UInt64 = 0
+    private var accepted: UInt64 = 0
     private var sent: UInt64 = 0
     private var isOutputClosed = false
     private var ending: Ending?
@@ -64,91 +64,91 @@ final class CapturedConnection: @unchecked Sendable {
 
     // MARK: Input, from any thread
 
-    var hasBytes: Bool { self.condition.withLock { self.taken < self.received.count } }
+    var hasBytes: Bool { self.condition.withLock { self.consumed < self.received.count } }
 
-    /// All was read, and nothing will come.
+    /// Everything was read, and the input has ended.
     var isInputExhausted: Bool {
-        self.condition.withLock { self.taken == self.received.count && (self.isInputEnded || self.ending != nil) }
+        self.condition.withLock { self.consumed == self.received.count && (self.isInputEnded || self.ending != nil) }
     }
 
-    /// Why the connection ended, unless it did so cleanly.
+    /// Why the connection ended; `nil` after a clean end.
     var failure: TransportFailure? { self.condition.withLock { self.ending?.failure } }
 
-    /// The same for the input: behind an end in order a reset takes nothing back.
+    /// The failure of the input: `nil` if the input had ended cleanly before the connection failed.
     var inputFailure: TransportFailure? {
         self.condition.withLock { self.isInputEnded ? nil : self.ending?.failure }
     }
 
     func openInput() {
-        let resumes = self.condition.withLock {
+        let isUnpaused = self.condition.withLock {
             defer { self.isInputOpen = true }
-            return !self.isInputOpen && !self.isInputClosed && self.resumesReading()
+            return !self.isInputOpen && !self.isInputClosed && self.unpauseIfDrained()
         }
-        if resumes { self.onLoop { $0.resumeReading() } }
+        if isUnpaused { self.onLoop { $0.resumeReading() } }
     }
 
-    /// Under the lock.
-    private func resumesReading() -> Bool {
-        guard self.isReadingPaused, self.received.count - self.taken <= Self.limit / 2 else { return false }
+    /// Requires the lock.
+    private func unpauseIfDrained() -> Bool {
+        guard self.isReadingPaused, self.received.count - self.consumed <= Self.limit / 2 else { return false }
         self.isReadingPaused = false
         return true
     }
 
-    /// Waits until something is there, and copies up to `count` bytes of it.
-    /// - Returns: how many; 0 at the end, -1 after a failure or when closed.
+    /// Blocks until bytes are available, and copies up to `count` of them.
+    /// - Returns: the number of bytes; 0 at the end, -1 after a failure or when closed.
     func read(into target: PointerBytes.Target, count: Int) -> Int {
-        let (given, resumes) = self.condition.withLock { () -> (Int, Bool) in
-            while self.taken == self.received.count, !self.isInputEnded, self.ending == nil, !self.isInputClosed {
+        let (copied, isUnpaused) = self.condition.withLock { () -> (Int, Bool) in
+            while self.consumed == self.received.count, !self.isInputEnded, self.ending == nil, !self.isInputClosed {
                 self.condition.wait()
             }
             guard !self.isInputClosed else { return (-1, false) }
-            let given = min(max(0, count), self.received.count - self.taken)
-            if self.taken == self.received.count {
+            let copied = min(max(0, count), self.received.count - self.consumed)
+            if self.consumed == self.received.count {
                 return (self.isInputEnded || self.ending?.failure == nil ? 0 : -1, false)
             }
-            self.received.withRawSpan { $0.extracting(self.taken..<(self.taken + given)).copy(to: target) }
-            self.taken += given
-            if self.taken == self.received.count {
+            self.received.withRawSpan { $0.extracting(self.consumed..<(self.consumed + copied)).copy(to: target) }
+            self.consumed += copied
+            if self.consumed == self.received.count {
                 self.received.removeAll(keepingCapacity: true)
-                self.taken = 0
+                self.consumed = 0
             }
-            return (given, self.resumesReading())
+            return (copied, self.unpauseIfDrained())
         }
-        if resumes { self.onLoop { $0.resumeReading() } }
-        return given
+        if isUnpaused { self.onLoop { $0.resumeReading() } }
+        return copied
     }
 
-    /// What still comes is thrown away; when the output is closed too, the connection ends.
+    /// Discards further input; if the output is closed too, closes the connection.
     func closeInput() {
-        let order = self.condition.withLock { () -> Order in
+        let action = self.condition.withLock { () -> Action in
             guard !self.isInputClosed else { return .nothing }
             self.isInputClosed = true
             self.received = []
-            self.taken = 0
+            self.consumed = 0
             self.condition.broadcast()
             return self.isOutputClosed ? .close : .resumeReading
         }
-        self.perform(order)
+        self.perform(action)
     }
 
     // MARK: Output, from any thread
 
     var hasSpace: Bool {
-        self.condition.withLock { self.room > 0 && self.ending == nil && !self.isOutputClosed }
+        self.condition.withLock { self.space > 0 && self.ending == nil && !self.isOutputClosed }
     }
 
     var isEnded: Bool { self.condition.withLock { self.ending != nil } }
 
-    private var room: Int { Self.limit - Int(clamping: self.given - self.sent) }
+    private var space: Int { Self.limit - Int(clamping: self.accepted - self.sent) }
 
-    /// Waits until there is room, and takes up to `count` bytes.
-    /// - Returns: how many; -1 after a failure, the end, or when closed.
+    /// Blocks until there is space, and accepts up to `count` bytes.
+    /// - Returns: the number of bytes; -1 after a failure, the end, or when closed.
     func write(_ source: PointerBytes.Source, count: Int) -> Int {
         let taken = self.condition.withLock { () -> Int in
-            while self.room <= 0, self.ending == nil, !self.isOutputClosed { self.condition.wait() }
+            while self.space <= 0, self.ending == nil, !self.isOutputClosed { self.condition.wait() }
             guard self.ending == nil, !self.isOutputClosed else { return -1 }
-            let taken = min(max(0, count), self.room)
-            self.given += UInt64(taken)
+            let taken = min(max(0, count), self.space)
+            self.accepted += UInt64(taken)
             return taken
         }
         guard taken > 0 else { return taken }
@@ -160,19 +160,19 @@ final class CapturedConnection: @unchecked Sendable {
         return taken
     }
 
-    /// Tells the peer that this was all, behind what was written; when the input is closed too, the connection ends.
+    /// Shuts the output down after everything written; if the input is closed too, closes the connection.
     func closeOutput() {
-        let order = self.condition.withLock { () -> Order in
+        let action = self.condition.withLock { () -> Action in
             guard !self.isOutputClosed else { return .nothing }
             self.isOutputClosed = true
             self.condition.broadcast()
             return self.isInputClosed ? .close : .finishOutput
         }
-        self.perform(order)
+        self.perform(action)
     }
 
-    private func perform(_ order: Order) {
-        switch order {
+    private func perform(_ action: Action) {
+        switch action {
         case .nothing: break
         case .resumeReading: self.onLoop { $0.resumeReading() }
         case .finishOutput: self.onLoop { $0.shutdownOutput() }
@@ -184,57 +184,57 @@ final class CapturedConnection: @unchecked Sendable {
 extension CapturedConnection: TransportConsumer {
     func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
         let count = bytes.byteCount
-        let (isFull, tell) = self.condition.withLock { () -> (Bool, (() -> Void)?) in
+        let (isFull, notify) = self.condition.withLock { () -> (Bool, (() -> Void)?) in
             guard !self.isInputClosed else { return (false, nil) }
-            if self.taken > Self.limit {
-                self.received.removeFirst(self.taken)
-                self.taken = 0
+            if self.consumed > Self.limit {
+                self.received.removeFirst(self.consumed)
+                self.consumed = 0
             }
             self.received.append(bytes.bytes)
-            self.isReadingPaused = self.received.count - self.taken >= Self.limit
+            self.isReadingPaused = self.received.count - self.consumed >= Self.limit
             self.condition.broadcast()
             return (self.isReadingPaused, self.inputChanged)
         }
         if isFull { self.transport?.pauseReading() }
-        tell?()
+        notify?()
         return count
     }
 
     func inputClosed() {
-        let tell = self.condition.withLock {
+        let notify = self.condition.withLock {
             self.isInputEnded = true
             self.condition.broadcast()
             return self.inputChanged
         }
-        tell?()
+        notify?()
     }
 
     func outputProgressed() {
         let sent = (self.transport?.sentBytes ?? 0) - self.sentBefore
-        let tell = self.condition.withLock { () -> (() -> Void)? in
-            self.sent = min(sent, self.given)
+        let notify = self.condition.withLock { () -> (() -> Void)? in
+            self.sent = min(sent, self.accepted)
             self.condition.broadcast()
-            return self.room > 0 ? self.outputChanged : nil
+            return self.space > 0 ? self.outputChanged : nil
         }
-        tell?()
+        notify?()
     }
 
     func transportEnded(_ end: TransportEnd) {
         self.transport = nil
-        let tells = self.condition.withLock {
+        let handlers = self.condition.withLock {
             let failure: TransportFailure? = if case .failed(let failure) = end { failure } else { nil }
             self.ending = Ending(failure: failure)
             self.condition.broadcast()
             defer { (self.inputChanged, self.outputChanged) = (nil, nil) }
             return [self.inputChanged, self.outputChanged]
         }
-        for tell in tells { tell?() }
+        for notify in handlers { notify?() }
     }
 }
 
-/// The two streams that a connection becomes when it is taken out of its task. Neither is open.
+/// The two streams of a captured connection. Neither is open.
 ///
-/// Closing the output tells the peer that this was all; when both are closed, or gone, the connection ends.
+/// Closing the output shuts down that direction; when both are closed or released, the connection is closed.
 package struct CapturedStreamPair: @unchecked Sendable {
     package let input: InputStream
     package let output: OutputStream
@@ -247,7 +247,7 @@ package struct CapturedStreamPair: @unchecked Sendable {
     }
 }
 
-/// What a stream says went wrong with its connection, in the terms of the system, as streams of sockets do.
+/// A stream's error as a POSIX error, as socket streams report it.
 enum StreamFailure {
     static func error(_ failure: TransportFailure) -> NSError {
         NSError(

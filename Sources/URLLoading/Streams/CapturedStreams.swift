@@ -2,8 +2,7 @@ import ByteKernels
 internal import CRunLoop
 import Foundation
 
-/// What a peer sends on a connection that was taken out of its task: read by waiting for it, or told of by events on a
-/// run loop. A stream that goes away is closed.
+/// The input of a captured connection. Reads block; a delegate gets events on its run loop. Closed on deinit.
 final class CapturedInputStream: InputStream {
     private enum Phase {
         case notOpen
@@ -14,9 +13,9 @@ final class CapturedInputStream: InputStream {
     private let connection: CapturedConnection
     private let lock = NSLock()
     private var phase = Phase.notOpen
-    /// An event told of bytes, and none were asked for since.
-    private var toldBytes = false
-    private var toldEnd = false
+    /// `hasBytesAvailable` was posted, and nothing was read since.
+    private var didReportBytes = false
+    private var didReportEnd = false
     private var events = StreamEvents { _ in }
 
     init(_ connection: CapturedConnection) {
@@ -30,16 +29,16 @@ final class CapturedInputStream: InputStream {
     }
 
     override func open() {
-        let begins = self.lock.withLock {
+        let isFirstOpen = self.lock.withLock {
             guard self.phase == .notOpen else { return false }
             self.phase = .open
             return true
         }
-        guard begins else { return }
-        self.connection.observe(input: { [weak self] in self?.changed() })
+        guard isFirstOpen else { return }
+        self.connection.observe(input: { [weak self] in self?.reportChanges() })
         self.connection.openInput()
-        self.events.raise(.openCompleted)
-        self.changed()
+        self.events.post(.openCompleted)
+        self.reportChanges()
     }
 
     override func close() {
@@ -50,12 +49,12 @@ final class CapturedInputStream: InputStream {
     override func read(_ buffer: PointerBytes.Target, maxLength len: Int) -> Int {
         guard self.lock.withLock({ self.phase == .open }) else { return -1 }
         let count = self.connection.read(into: buffer, count: len)
-        self.lock.withLock { self.toldBytes = false }
-        self.changed()
+        self.lock.withLock { self.didReportBytes = false }
+        self.reportChanges()
         return count
     }
 
-    /// There is no buffer to be looked into.
+    /// Not supported.
     override func getBuffer(_ buffer: PointerBytes.TargetSlot, length len: PointerBytes.CountSlot) -> Bool { false }
 
     override var hasBytesAvailable: Bool { self.lock.withLock { self.phase == .open } && self.connection.hasBytes }
@@ -85,36 +84,35 @@ final class CapturedInputStream: InputStream {
         self.events.remove(from: aRunLoop, mode: mode)
     }
 
-    private func changed() {
+    private func reportChanges() {
         let hasBytes = self.connection.hasBytes
         let isExhausted = self.connection.isInputExhausted
         let event = self.lock.withLock { () -> Event in
             guard self.phase == .open else { return [] }
-            if hasBytes, !self.toldBytes {
-                self.toldBytes = true
+            if hasBytes, !self.didReportBytes {
+                self.didReportBytes = true
                 return .hasBytesAvailable
             }
-            guard isExhausted, !self.toldEnd else { return [] }
-            self.toldEnd = true
+            guard isExhausted, !self.didReportEnd else { return [] }
+            self.didReportEnd = true
             return self.connection.inputFailure == nil ? .endEncountered : .errorOccurred
         }
-        if !event.isEmpty { self.events.raise(event) }
+        if !event.isEmpty { self.events.post(event) }
     }
 
     private func deliver(_ event: Event) {
         guard self.lock.withLock({ self.phase == .open }) else { return }
-        // Somebody may have read them by now.
+        // The bytes may have been read since the event was posted.
         if event == .hasBytesAvailable, !self.connection.hasBytes {
-            self.lock.withLock { self.toldBytes = false }
-            // Others may have come since.
-            return self.changed()
+            self.lock.withLock { self.didReportBytes = false }
+            // More may have arrived meanwhile.
+            return self.reportChanges()
         }
         self.delegate?.stream(self, handle: event)
     }
 }
 
-/// What is sent to the peer of a connection that was taken out of its task: written by waiting for room, or when events on
-/// a run loop tell of some. A stream that goes away is closed.
+/// The output of a captured connection. Writes block; a delegate gets events on its run loop. Closed on deinit.
 final class CapturedOutputStream: OutputStream {
     private enum Phase {
         case notOpen
@@ -122,13 +120,13 @@ final class CapturedOutputStream: OutputStream {
         case closed
     }
 
-    /// `nil` for a stream that was made without a connection, which is closed.
+    /// `nil` for a stream created by `init(toMemory:)`, which is closed.
     private let connection: CapturedConnection?
     private let lock = NSLock()
     private var phase: Phase
-    /// An event told of room, and nothing was written since.
-    private var toldSpace = false
-    private var toldEnd = false
+    /// `hasSpaceAvailable` was posted, and nothing was written since.
+    private var didReportSpace = false
+    private var didReportEnd = false
     private var events = StreamEvents { _ in }
 
     init(_ connection: CapturedConnection) {
@@ -149,15 +147,15 @@ final class CapturedOutputStream: OutputStream {
     }
 
     override func open() {
-        let begins = self.lock.withLock {
+        let isFirstOpen = self.lock.withLock {
             guard self.phase == .notOpen else { return false }
             self.phase = .open
             return true
         }
-        guard begins else { return }
-        self.connection?.observe(output: { [weak self] in self?.changed() })
-        self.events.raise(.openCompleted)
-        self.changed()
+        guard isFirstOpen else { return }
+        self.connection?.observe(output: { [weak self] in self?.reportChanges() })
+        self.events.post(.openCompleted)
+        self.reportChanges()
     }
 
     override func close() {
@@ -168,8 +166,8 @@ final class CapturedOutputStream: OutputStream {
     override func write(_ buffer: PointerBytes.Source, maxLength len: Int) -> Int {
         guard let connection = self.connection, self.lock.withLock({ self.phase == .open }) else { return -1 }
         let count = connection.write(buffer, count: len)
-        self.lock.withLock { self.toldSpace = false }
-        self.changed()
+        self.lock.withLock { self.didReportSpace = false }
+        self.reportChanges()
         return count
     }
 
@@ -202,47 +200,47 @@ final class CapturedOutputStream: OutputStream {
         self.events.remove(from: aRunLoop, mode: mode)
     }
 
-    private func changed() {
+    private func reportChanges() {
         guard let connection = self.connection else { return }
         let (hasSpace, isEnded) = (connection.hasSpace, connection.isEnded)
         let event = self.lock.withLock { () -> Event in
             guard self.phase == .open else { return [] }
-            if hasSpace, !self.toldSpace {
-                self.toldSpace = true
+            if hasSpace, !self.didReportSpace {
+                self.didReportSpace = true
                 return .hasSpaceAvailable
             }
-            guard isEnded, !self.toldEnd else { return [] }
-            self.toldEnd = true
+            guard isEnded, !self.didReportEnd else { return [] }
+            self.didReportEnd = true
             return connection.failure == nil ? .endEncountered : .errorOccurred
         }
-        if !event.isEmpty { self.events.raise(event) }
+        if !event.isEmpty { self.events.post(event) }
     }
 
     private func deliver(_ event: Event) {
         guard self.lock.withLock({ self.phase == .open }) else { return }
-        // Somebody may have filled it by now.
+        // The space may have been used since the event was posted.
         if event == .hasSpaceAvailable, self.connection?.hasSpace != true {
-            self.lock.withLock { self.toldSpace = false }
-            // Room may have come since.
-            return self.changed()
+            self.lock.withLock { self.didReportSpace = false }
+            // More space may be available meanwhile.
+            return self.reportChanges()
         }
         self.delegate?.stream(self, handle: event)
     }
 }
 
-/// Brings the events of a stream to its delegate, on the run loops in which the stream is scheduled.
+/// Delivers the events of a stream to its delegate, on the run loops in which the stream is scheduled.
 ///
-/// A timer that never falls due stands for the stream in each of them, so that it is not left for having nothing to wait
-/// for; who has an event makes it fall due.
+/// In each run loop a timer in the distant future represents the stream, so that the run loop does not exit for lack of
+/// sources. Posting an event makes the timer fire.
 final class StreamEvents: @unchecked Sendable {
-    private struct Place {
+    private struct Registration {
         let runLoop: RunLoop
         let mode: RunLoop.Mode
         let timer: Timer
     }
 
     private let lock = NSLock()
-    private var places: [Place] = []
+    private var registrations: [Registration] = []
     private var pending: Stream.Event = []
     /// Called with one event at a time, on a run loop.
     private let deliver: (Stream.Event) -> Void
@@ -252,7 +250,7 @@ final class StreamEvents: @unchecked Sendable {
     }
 
     deinit {
-        for place in self.places { place.timer.invalidate() }
+        for registration in self.registrations { registration.timer.invalidate() }
     }
 
     func schedule(in runLoop: RunLoop, mode: RunLoop.Mode) {
@@ -260,7 +258,7 @@ final class StreamEvents: @unchecked Sendable {
             self?.fire()
         }
         let isDue = self.lock.withLock {
-            self.places.append(Place(runLoop: runLoop, mode: mode, timer: timer))
+            self.registrations.append(Registration(runLoop: runLoop, mode: mode, timer: timer))
             return !self.pending.isEmpty
         }
         runLoop.add(timer, forMode: mode)
@@ -268,19 +266,21 @@ final class StreamEvents: @unchecked Sendable {
     }
 
     func remove(from runLoop: RunLoop, mode: RunLoop.Mode) {
-        let removed = self.lock.withLock { () -> [Place] in
-            let isMeant = { (place: Place) in place.runLoop === runLoop && place.mode == mode }
-            defer { self.places.removeAll(where: isMeant) }
-            return self.places.filter(isMeant)
+        let removed = self.lock.withLock { () -> [Registration] in
+            let isMeant = { (registration: Registration) in
+                registration.runLoop === runLoop && registration.mode == mode
+            }
+            defer { self.registrations.removeAll(where: isMeant) }
+            return self.registrations.filter(isMeant)
         }
-        for place in removed { place.timer.invalidate() }
+        for registration in removed { registration.timer.invalidate() }
     }
 
     /// From any thread. Events wait until the stream is scheduled.
-    func raise(_ events: Stream.Event) {
+    func post(_ events: Stream.Event) {
         let timers = self.lock.withLock { () -> [Timer] in
             self.pending.formUnion(events)
-            return self.places.map(\.timer)
+            return self.registrations.map(\.timer)
         }
         let now = Date()
         for timer in timers { timer.fireDate = now }
@@ -298,7 +298,7 @@ final class StreamEvents: @unchecked Sendable {
             ]
             for event in order where events.contains(event) { self.deliver(event) }
         }
-        // As behind any event of a source: who runs the loop until something has happened goes on.
+        // Like an event of any source, this ends `RunLoop.run(mode:before:)`.
         sluice_run_loop_return()
     }
 }

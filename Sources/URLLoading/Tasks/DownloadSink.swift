@@ -4,7 +4,8 @@ import HTTPTransport
 import HTTPTypes
 import Synchronization
 
-/// Writes the content of a download to its file: pulls more as the disk takes it, and notifies the delegate of progress.
+/// Writes the content of a download to its file: pulls more as the disk takes it, and notifies the delegate of
+/// progress.
 ///
 /// Confined to the session's event loop, except for delegate calls.
 final class DownloadSink: @unchecked Sendable {

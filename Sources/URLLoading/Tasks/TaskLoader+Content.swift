@@ -60,15 +60,15 @@ extension TaskLoader {
         guard let task = self.task as? URLSessionDataTask else { return self.startFile(response) }
         self.awaitsDisposition = true
         let session = self.session
-        let requests = self.contentDelegates.map { delegate in
-            DelegateRequest<URLSession.ResponseDisposition>(
-                delegate: delegate, method: .response, asyncMethod: .responseAsync,
-                call: { delegate, handler in
-                    delegate.data?.urlSession(session, dataTask: task, didReceive: response) { handler($0) }
-                },
-                callAsync: { await $0.data?.urlSession(session, dataTask: task, didReceive: response) ?? .allow })
-        }
-        self.core.delegateQueue.ask(requests, self.awaiting { $0.dispositionReceived($1 ?? .allow, response) })
+        let request = DelegateRequest<URLSession.ResponseDisposition>(
+            method: .response, asyncMethod: .responseAsync,
+            call: { delegate, handler in
+                delegate.data?.urlSession(session, dataTask: task, didReceive: response) { handler($0) }
+            },
+            callAsync: { await $0.data?.urlSession(session, dataTask: task, didReceive: response) ?? .allow })
+        self.core.delegateQueue.ask(
+            self.contentDelegates, request,
+            completion: self.awaiting { $0.dispositionReceived($1 ?? .allow, response) })
     }
 
     private func dispositionReceived(_ disposition: URLSession.ResponseDisposition, _ response: URLResponse) {
@@ -148,8 +148,8 @@ extension TaskLoader {
         return all
     }
 
-    /// Reserves at most 1 MiB on the strength of a Content-Length alone. Allocating and freeing larger blocks would also
-    /// teach the allocator to keep much memory for itself.
+    /// Reserves at most 1 MiB on the strength of a Content-Length alone. Allocating and freeing larger blocks would
+    /// also teach the allocator to keep much memory for itself.
     private func initialCapacity(for response: URLResponse) -> Int {
         guard self.task.metadata.withLock({ $0.currentRequest?.httpMethod }) != "HEAD" else { return 0 }
         return Int(max(0, min(response.expectedContentLength, 1 << 20)))
@@ -257,7 +257,7 @@ enum ContentSink {
 }
 
 /// Content on its way to the delegate queue. It is coalesced while the queue is busy, and counted so that the network
-/// delivers no faster than the delegate consumes. For any thread.
+/// delivers no faster than the delegate consumes. Thread-safe.
 final class DeliveryWindow: Sendable {
     /// Bytes that are pulled in advance.
     static let limit = 512 << 10

@@ -21,10 +21,10 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {
     private(set) var task: URLSessionTask
     let consumer: LoadConsumer
     private let body: TaskBody
-    /// Fails the task as soon as it is resumed. Set before the program gets the task.
-    var initialError: URLError?
     /// For a download that was created from resume data.
-    var resumption: DownloadResumption?
+    let resumption: DownloadResumption?
+    /// Fails the task when it is resumed.
+    private let initialError: URLError?
 
     private(set) var stage = Stage.waiting
     var currentLoad: (any RequestLoad)?
@@ -55,12 +55,17 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {
     /// Whether pieces of content may be joined. The pieces of a program's `URLProtocol` are delivered as they are.
     private(set) var coalescesContent = true
 
-    init(_ task: URLSessionTask, of session: URLSession, body: TaskBody, consumer: LoadConsumer) {
+    init(
+        _ task: URLSessionTask, of session: URLSession, body: TaskBody, consumer: LoadConsumer,
+        resumption: DownloadResumption? = nil, initialError: URLError? = nil
+    ) {
         self.core = session.core
         self.session = session
         self.task = task
         self.body = body
         self.consumer = consumer
+        self.resumption = resumption
+        self.initialError = initialError
         self.resourceTimeLeft = Duration(timeout: session.core.configuration.timeoutIntervalForResource)
     }
 
@@ -215,17 +220,13 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {
     /// - Parameter answer: gets an unopened body stream; `nil` if no delegate has one.
     func askBodyStream(_ answer: @escaping @Sendable (Carried<InputStream?>) -> Void) {
         let (task, session) = (self.task, self.session)
-        let requests = self.delegates.map { delegate in
-            DelegateRequest<Carried<InputStream?>>(
-                delegate: delegate, method: .newBodyStream, asyncMethod: .newBodyStreamAsync,
-                call: { delegate, handler in
-                    delegate.task?.urlSession(session, task: task) { stream in handler(Carried(stream)) }
-                },
-                callAsync: { delegate in
-                    Carried(await delegate.task?.urlSession(session, needNewBodyStreamForTask: task))
-                })
-        }
-        self.core.delegateQueue.ask(requests) { answer($0 ?? Carried(nil)) }
+        let request = DelegateRequest<Carried<InputStream?>>(
+            method: .newBodyStream, asyncMethod: .newBodyStreamAsync,
+            call: { delegate, handler in
+                delegate.task?.urlSession(session, task: task) { stream in handler(Carried(stream)) }
+            },
+            callAsync: { Carried(await $0.task?.urlSession(session, needNewBodyStreamForTask: task)) })
+        self.core.delegateQueue.ask(self.delegates, request) { answer($0 ?? Carried(nil)) }
     }
 
     /// - Parameter answer: gets the response to cache, or `nil`; `proposal` unless the content goes to a delegate that
@@ -233,15 +234,13 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {
     func askToCache(_ proposal: CachedURLResponse, _ answer: @escaping @Sendable (CachedURLResponse?) -> Void) {
         guard self.consumer.isDelegate, let task = self.task as? URLSessionDataTask else { return answer(proposal) }
         let session = self.session
-        let requests = self.delegates.map { delegate in
-            DelegateRequest<CachedURLResponse?>(
-                delegate: delegate, method: .cacheProposal, asyncMethod: .cacheProposalAsync,
-                call: { delegate, handler in
-                    delegate.data?.urlSession(session, dataTask: task, willCacheResponse: proposal) { handler($0) }
-                },
-                callAsync: { await $0.data?.urlSession(session, dataTask: task, willCacheResponse: proposal) })
-        }
-        self.core.delegateQueue.ask(requests) { answer($0 ?? proposal) }
+        let request = DelegateRequest<CachedURLResponse?>(
+            method: .cacheProposal, asyncMethod: .cacheProposalAsync,
+            call: { delegate, handler in
+                delegate.data?.urlSession(session, dataTask: task, willCacheResponse: proposal) { handler($0) }
+            },
+            callAsync: { await $0.data?.urlSession(session, dataTask: task, willCacheResponse: proposal) })
+        self.core.delegateQueue.ask(self.delegates, request) { answer($0 ?? proposal) }
     }
 
     // MARK: Becoming another task

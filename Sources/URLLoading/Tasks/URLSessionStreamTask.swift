@@ -30,8 +30,8 @@ open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
     /// - Parameters:
     ///   - minBytes: the read waits for so many, or for the end of the stream; 0 means 1.
     ///   - maxBytes: at least 1 and `minBytes`; otherwise the read fails.
-    ///   - timeout: in seconds, while the task is resumed; 0 for none. When it expires, this read and all queued behind
-    ///     it fail with `URLError.timedOut`.
+    ///   - timeout: in seconds from the resumption of the task; 0 for none. When it expires, this and all later reads
+    ///     fail with `URLError.timedOut`.
     ///   - completionHandler: gets the bytes, and whether the stream is at its end. After `closeRead()` it gets
     ///     `URLError.networkConnectionLost`.
     open func readData(

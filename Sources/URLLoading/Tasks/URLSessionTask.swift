@@ -130,8 +130,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
     // MARK: Settings
 
-    /// Takes precedence over the session's delegate, method by method. Setting it after the task was first resumed has no
-    /// effect. `nil` once the task has completed.
+    /// Takes precedence over the session's delegate, method by method. Setting it after the task was first resumed has
+    /// no effect. `nil` once the task has completed.
     open var delegate: (any URLSessionTaskDelegate)? {
         get { self.metadata.withLock { $0.delegate?.task } }
         set {
@@ -207,7 +207,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         self.driver?.resumed()
     }
 
-    /// Pauses the task and its timeouts until `resume` was called as often. Data received before may still be delivered.
+    /// Pauses the task and its timeouts until `resume` was called as often. Data received before may still be
+    /// delivered.
     open func suspend() {
         let stops = self.metadata.withLock { metadata in
             guard metadata.state == .running || metadata.state == .suspended else { return false }

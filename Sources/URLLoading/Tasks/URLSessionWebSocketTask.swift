@@ -3,10 +3,10 @@ import SessionTasks
 
 /// A WebSocket (RFC 6455) with message queues in both directions.
 ///
-/// Operations requested before the opening handshake completes wait for it and run in order. Handlers run on the delegate
-/// queue, each once. The server's Pings are answered automatically. When the WebSocket has ended, queued and later
-/// operations fail with the task's error if there is one, otherwise with `URLError.networkConnectionLost`; messages
-/// received before can still be read.
+/// Operations requested before the opening handshake completes wait for it and run in order. Handlers run on the
+/// delegate queue, each once. The server's Pings are answered automatically. When the WebSocket has ended, queued and
+/// later operations fail with the task's error if there is one, otherwise with `URLError.networkConnectionLost`;
+/// messages received before can still be read.
 open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     var connection: WebSocketConnection? { self.driver as? WebSocketConnection }
 
@@ -21,12 +21,12 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
     /// Bytes of message payload. Observers of this property and the next are notified only when the task ends.
     open override var countOfBytesReceived: Int64 {
         let final = super.countOfBytesReceived
-        return self.connection?.shownSocket.map { Int64(clamping: $0.record.bytesReceived) } ?? final
+        return self.connection?.currentSocket.map { Int64(clamping: $0.record.bytesReceived) } ?? final
     }
 
     open override var countOfBytesSent: Int64 {
         let final = super.countOfBytesSent
-        return self.connection?.shownSocket.map { Int64(clamping: $0.record.bytesSent) } ?? final
+        return self.connection?.currentSocket.map { Int64(clamping: $0.record.bytesSent) } ?? final
     }
 
     // MARK: Messages
@@ -38,8 +38,8 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
         connection.send(message, completionHandler)
     }
 
-    /// Receives the next message; calls are served in order. Messages are queued until one is requested. Reading from the
-    /// socket pauses while 64 messages or `maximumMessageSize` bytes are queued.
+    /// Receives the next message; calls are served in order. Messages are queued until one is requested. Reading from
+    /// the socket pauses while 64 messages or `maximumMessageSize` bytes are queued.
     open func receive(completionHandler: @escaping @Sendable (Result<Message, any Error>) -> Void) {
         guard let connection else { return self.fail { completionHandler(.failure($0)) } }
         connection.receive(completionHandler)
@@ -54,8 +54,8 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
 
     // MARK: Closing
 
-    /// Starts the closing handshake after all queued messages. The task ends when the server answers, or after 5 s. A task
-    /// that is not open is cancelled.
+    /// Starts the closing handshake after all queued messages. The task ends when the server answers, or after 5 s. A
+    /// task that is not open is cancelled.
     /// - Parameters:
     ///   - closeCode: `invalid` and `noStatusReceived` send no code; other codes not allowed on the wire become 1000.
     ///   - reason: UTF-8, truncated to 123 bytes.
@@ -74,16 +74,16 @@ open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
 
     /// The code of the first Close frame received or sent: `noStatusReceived` if it had none, `invalid` before any.
     open var closeCode: CloseCode {
-        self.connection?.shownSocket?.closeCode.map { CloseCode($0) } ?? .invalid
+        self.connection?.currentSocket?.closeCode.map { CloseCode($0) } ?? .invalid
     }
 
     /// The reason in that Close frame; `nil` for none.
-    open var closeReason: Data? { self.connection?.shownSocket?.closeReason.map { Data($0) } }
+    open var closeReason: Data? { self.connection?.currentSocket?.closeReason.map { Data($0) } }
 
     // MARK: Settings
 
-    /// Limit for a received message, in bytes over all its fragments; 1 MiB (1 048 576) by default. A longer message ends
-    /// the task with `URLError.dataLengthExceedsMaximum`, and the WebSocket with code 1009.
+    /// Limit for a received message, in bytes over all its fragments; 1 MiB (1 048 576) by default. A longer message
+    /// ends the task with `URLError.dataLengthExceedsMaximum`, and the WebSocket with code 1009.
     open var maximumMessageSize: Int {
         get { self.connection?.settings.maximumMessageSize ?? 1 << 20 }
         set { self.connection?.set { $0.maximumMessageSize = newValue } }
@@ -165,15 +165,15 @@ extension URLSessionWebSocketTask {
         set { self.connection?.set { $0.pingInterval = newValue } }
     }
 
-    /// Seconds that the server may be silent after a keep-alive Ping before the task ends with `URLError.timedOut`; 20 by
-    /// default.
+    /// Seconds that the server may be silent after a keep-alive Ping before the task ends with `URLError.timedOut`; 20
+    /// by default.
     public var pongTimeout: TimeInterval {
         get { self.connection?.settings.pongTimeout ?? 0 }
         set { self.connection?.set { $0.pongTimeout = newValue } }
     }
 
-    /// Whether the opening handshake offers compression (permessage-deflate, RFC 7692); `false` by default. Set it before
-    /// the task is first resumed. The response's `Sec-WebSocket-Extensions` shows whether the server accepted.
+    /// Whether the opening handshake offers compression (permessage-deflate, RFC 7692); `false` by default. Set it
+    /// before the task is first resumed. The response's `Sec-WebSocket-Extensions` shows whether the server accepted.
     public var offersCompression: Bool {
         get { self.connection?.settings.offersCompression ?? false }
         set { self.connection?.set { $0.offersCompression = newValue } }

@@ -1,4 +1,5 @@
 import ByteKernels
+import WireText
 
 /// The frames of one WebSocket in both directions, without IO: `nextEvent` decodes received bytes in place and is
 /// called until it returns `nil`; frames to send are encoded into the caller's buffer. Messages are not assembled:
@@ -308,16 +309,14 @@ public struct WebSocketEngine: ~Copyable {
         self.role.frameSize(payloadCount: payloadCount)
     }
 
-    /// Encodes a frame to the front of `target`, which has room for `frameSize` bytes; a client's payload is
-    /// masked.
+    /// Encodes a frame to the front of `target`, which has room for `frameSize` bytes; a client's payload is masked.
     /// - Returns: the number of bytes written.
     @discardableResult
     public func encodeFrame(
         _ opcode: Opcode, isFinal: Bool, isCompressed: Bool = false, _ payload: RawSpan, keys: MaskingKeys,
         into target: inout MutableRawSpan
     ) -> Int {
-        self.role.encodeFrame(
-            opcode, isFinal: isFinal, isCompressed: isCompressed, payload, keys: keys, into: &target)
+        self.role.encodeFrame(opcode, isFinal: isFinal, isCompressed: isCompressed, payload, keys: keys, into: &target)
     }
 
     /// Compresses the payload of one data frame, if permessage-deflate was negotiated and the message is long enough.

@@ -1,4 +1,5 @@
 import ByteKernels
+import WireText
 
 /// A frame header (RFC 6455 §5.2).
 public struct FrameHeader: Sendable, Hashable {
@@ -92,8 +93,7 @@ public struct FrameHeader: Sendable, Hashable {
         var header = FrameHeader(
             isFinal: first & 0x80 != 0, isCompressed: isCompressed, opcode: opcode, payloadLength: length)
         if isMasked {
-            header.maskingKey = UInt32(
-                littleEndian: bytes.unaligned(offset + 2 + lengthSize, as: UInt32.self))
+            header.maskingKey = UInt32(littleEndian: bytes.unaligned(offset + 2 + lengthSize, as: UInt32.self))
         }
         return header
     }

@@ -1,4 +1,5 @@
 import ByteKernels
+import WireText
 
 /// Tracks one direction of a WebSocket for a relay that forwards frames unchanged: enforces the framing rules, and
 /// locates frame boundaries, where the relay may insert its own Ping or Close.
@@ -49,8 +50,7 @@ package struct FrameScanner: Sendable {
         guard !self.isOver else { return nil }
         do throws(PeerViolation) {
             if self.inFrame { return self.payload(bytes, at: &position) }
-            let header = try FrameHeader.decode(
-                bytes, at: position, from: self.sender, reservedBits: self.reservedBits)
+            let header = try FrameHeader.decode(bytes, at: position, from: self.sender, reservedBits: self.reservedBits)
             guard let header else { return nil }
             if header.opcode.isControl { return try self.controlFrame(header, bytes, at: &position) }
             try self.begin(header)

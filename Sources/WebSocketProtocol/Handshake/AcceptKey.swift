@@ -1,3 +1,5 @@
+import WireText
+
 /// `Sec-WebSocket-Accept` (RFC 6455 §1.3).
 public enum AcceptKey {
     /// The value of `Sec-WebSocket-Accept` for a `Sec-WebSocket-Key`.
@@ -10,10 +12,9 @@ public enum AcceptKey {
 
     /// Appends the value, 28 bytes.
     static func append(answering key: String, to head: inout [UInt8]) {
-        var hash = SHA1()
-        hash.update(key.utf8.span.bytes)
-        hash.update("258EAFA5-E914-47DA-95CA-C5AB0DC85B11".utf8.span.bytes)
-        let digest = hash.digest()
-        Base64.append(digest.span.bytes, to: &head)
+        var digest = MessageDigest(.sha1)
+        digest.update(key.utf8.span.bytes)
+        digest.update("258EAFA5-E914-47DA-95CA-C5AB0DC85B11".utf8.span.bytes)
+        Base64.append(digest.finalize().span.bytes, to: &head)
     }
 }

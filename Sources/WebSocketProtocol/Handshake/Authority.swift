@@ -1,3 +1,5 @@
+import WireText
+
 /// The syntax of `host` and `host:port` (RFC 3986 §3.2, RFC 9110 §7.2).
 enum Authority {
     /// Whether `text` can be the value of a Host field.
@@ -66,7 +68,7 @@ enum Authority {
 extension UInt8 {
     /// A character of an IPv6 address: hexadecimal digits, colons and dots.
     fileprivate var isAddressCharacter: Bool {
-        switch self.lowercasedASCII {
+        switch self.loweredASCII {
         case 0x30...0x3A, UInt8(ascii: "a")...UInt8(ascii: "f"), UInt8(ascii: "."): true
         default: false
         }
@@ -74,7 +76,7 @@ extension UInt8 {
 
     /// A character of reg-name: unreserved, sub-delims and the percent sign (RFC 3986 §3.2.2).
     fileprivate var isNameCharacter: Bool {
-        switch self.lowercasedASCII {
+        switch self.loweredASCII {
         case 0x30...0x39, UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "."), UInt8(ascii: "-"): true
         default: "-._~!$&'()*+;=%".utf8.contains(self)
         }
@@ -101,6 +103,6 @@ struct ResourceName: Equatable {
             let name = rest.dropFirst(authority.count)
             return ResourceName(name: name.hasPrefix("/") ? String(name) : "/" + name, authority: String(authority))
         }
-        throw .malformed("The target is neither a path nor an address of http, https, ws or wss.")
+        throw .malformed("The target is neither a path nor an http, https, ws or wss URL.")
     }
 }

@@ -1,3 +1,5 @@
+import WireText
+
 /// The client's side of the opening handshake: the request and the check of the response.
 public struct ClientHandshake: Equatable, Sendable {
     /// The value of the Host field: host, and port unless it is the default one; an IPv6 address in brackets.
@@ -41,7 +43,7 @@ public struct ClientHandshake: Equatable, Sendable {
     }
 
     /// The value of `Sec-WebSocket-Key`.
-    private static func key(_ nonce: [UInt8]) -> String { Base64.encode(nonce) }
+    private static func key(_ nonce: [UInt8]) -> String { Base64.encoded(nonce) }
 
     /// The subprotocols that the server may select.
     private var offeredSubprotocols: [String] {

@@ -1,4 +1,5 @@
 import ByteKernels
+import WireText
 
 /// The header fields of a head in wire order. Lookup by name is case-insensitive.
 public struct HTTPFields: Equatable, Sendable {
@@ -114,8 +115,8 @@ public struct HTTPField: Equatable, Sendable {
     /// Whether the name is a token, and the value has no control characters and no surrounding whitespace (RFC 9110
     /// §5.5).
     public var isWellFormed: Bool {
-        guard self.name.isToken, !self.value.utf8.contains(where: \.isForbiddenInHead) else { return false }
-        let isPadded = [self.value.utf8.first, self.value.utf8.last].contains { $0?.isFieldWhitespace == true }
+        guard self.name.isToken, !self.value.utf8.contains(where: \.isControl) else { return false }
+        let isPadded = [self.value.utf8.first, self.value.utf8.last].contains { $0?.isBlank == true }
         return !isPadded
     }
 
@@ -140,55 +141,6 @@ package struct FieldOccurrence {
     package var occursOnce: Bool { self.first != nil && !self.isRepeated }
 }
 
-extension UInt8 {
-    /// tchar of RFC 9110 §5.6.2.
-    var isTokenCharacter: Bool {
-        switch self {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        case UInt8(ascii: "!"), UInt8(ascii: "#")...UInt8(ascii: "'"), UInt8(ascii: "*"), UInt8(ascii: "+"),
-            UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "^")...UInt8(ascii: "`"), UInt8(ascii: "|"),
-            UInt8(ascii: "~"):
-            true
-        default: false
-        }
-    }
-
-    /// Optional whitespace of RFC 9110 §5.6.3.
-    var isFieldWhitespace: Bool { self == 0x20 || self == 0x09 }
-
-    /// A control character other than the tab, which neither start lines nor fields may contain (RFC 9110 §5.5).
-    var isForbiddenInHead: Bool { (self < 0x20 && self != 0x09) || self == 0x7F }
-
-    /// A character that a target may contain: `!` to `~`.
-    var isVisibleASCII: Bool { self > 0x20 && self < 0x7F }
-
-    /// ASCII letters in lower case, other bytes unchanged.
-    var lowercasedASCII: UInt8 {
-        (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains(self) ? self | 0x20 : self
-    }
-}
-
-extension StringProtocol {
-    /// Whether this is a `token` of RFC 9110 §5.6.2.
-    var isToken: Bool { !self.isEmpty && self.utf8.allSatisfy(\.isTokenCharacter) }
-}
-
-extension String {
-    /// ASCII case-insensitive comparison.
-    func matchesIgnoringCase(_ other: String) -> Bool {
-        let count = self.utf8.count
-        guard count == other.utf8.count else { return false }
-        let left = self.utf8.span
-        let right = other.utf8.span
-        for index in 0..<count where left[index] != right[index] {
-            guard left[index].lowercasedASCII == right[index].lowercasedASCII else { return false }
-        }
-        return true
-    }
-}
-
 /// Scans a field value: tokens, quoted strings, list elements (RFC 9110 §5.6).
 struct FieldValueScanner {
     private let bytes: [UInt8]
@@ -201,7 +153,7 @@ struct FieldValueScanner {
     var isAtEnd: Bool { self.offset == self.bytes.count }
 
     mutating func skipWhitespace() {
-        while self.offset < self.bytes.count, self.bytes[self.offset].isFieldWhitespace { self.offset += 1 }
+        while self.offset < self.bytes.count, self.bytes[self.offset].isBlank { self.offset += 1 }
     }
 
     mutating func skip(_ delimiter: Unicode.Scalar) -> Bool {
@@ -241,7 +193,7 @@ struct FieldValueScanner {
             let start = self.offset
             self.skipToComma()
             var end = self.offset
-            while end > start, self.bytes[end - 1].isFieldWhitespace { end -= 1 }
+            while end > start, self.bytes[end - 1].isBlank { end -= 1 }
             _ = self.skip(",")
             if end > start { return String(decoding: self.bytes[start..<end], as: UTF8.self) }
         }

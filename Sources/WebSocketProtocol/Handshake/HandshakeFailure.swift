@@ -53,16 +53,16 @@ public enum ResponseViolation: Error, Equatable, Sendable {
     /// One sentence for a human.
     public var explanation: String {
         switch self {
-        case .wrongHTTPVersion: "The response upgrades in a version of HTTP that cannot."
+        case .wrongHTTPVersion: "The response is not HTTP/1.1, which an upgrade requires."
         case .missingUpgrade: "The response does not upgrade to websocket."
         case .missingConnectionUpgrade: "The response's Connection field lacks 'Upgrade'."
-        case .wrongAccept: "Sec-WebSocket-Accept is missing or does not answer our key."
+        case .wrongAccept: "Sec-WebSocket-Accept is missing or does not match our key."
         case .severalSubprotocols: "The server chose more than one subprotocol."
         case .subprotocolNotOffered(let name): "The server chose the subprotocol '\(name)', which was not offered."
         case .malformedExtensions: "Sec-WebSocket-Extensions is not a list of extensions."
         case .extensionNotOffered(let name): "The server accepted the extension '\(name)', which was not offered."
         case .repeatedExtension(let name): "The server accepted the extension '\(name)' twice."
-        case .illegalExtensionParameters(let text): "The server accepted '\(text)', which answers none of our offers."
+        case .illegalExtensionParameters(let text): "The server accepted '\(text)', which matches none of our offers."
         }
     }
 }

@@ -1,7 +1,8 @@
 import ByteKernels
+import WireText
 
 /// Incremental parser for message heads. Inspects each byte once and buffers only an incomplete line.
-struct HeadReader {
+private struct HeadReader {
     private let limits: HeadLimits
     private let readStartLine: StartLine.Reader
     private(set) var startLine: StartLine?
@@ -56,7 +57,7 @@ struct HeadReader {
         let end = start + min(self.limits.byteCount - self.byteCount, bytes.byteCount - start)
         var offset = start
         while end - offset >= 8, !Self.mayBeForbidden(bytes.unaligned(offset, as: UInt64.self)) { offset += 8 }
-        while offset < end, !bytes[byte: offset].isForbiddenInHead { offset += 1 }
+        while offset < end, !bytes[byte: offset].isControl { offset += 1 }
         self.byteCount += offset - start
         consumed = offset
     }
@@ -84,7 +85,7 @@ struct HeadReader {
         case (0x0D, false): self.followsCarriageReturn = true
         case (0x0A, false): throw .bareLineFeed
         case (_, false):
-            if byte.isForbiddenInHead { throw .controlCharacter }
+            if byte.isControl { throw .controlCharacter }
         }
         return false
     }
@@ -119,19 +120,18 @@ struct HeadReader {
 
     /// field-line = field-name ":" OWS field-value OWS (RFC 9112 §5)
     private static func field(_ line: RawSpan) throws(HeadViolation) -> HTTPField {
-        if line[byte: 0].isFieldWhitespace { throw .foldedField }
+        if line[byte: 0].isBlank { throw .foldedField }
         var colon = 0
         while colon < line.byteCount, line[byte: colon].isTokenCharacter { colon += 1 }
         guard colon > 0, colon < line.byteCount else { throw .malformedFieldName }
-        if line[byte: colon].isFieldWhitespace { throw .whitespaceBeforeColon }
+        if line[byte: colon].isBlank { throw .whitespaceBeforeColon }
         guard line[byte: colon] == UInt8(ascii: ":") else { throw .malformedFieldName }
         var start = colon + 1
         var end = line.byteCount
-        while start < end, line[byte: start].isFieldWhitespace { start += 1 }
-        while end > start, line[byte: end - 1].isFieldWhitespace { end -= 1 }
+        while start < end, line[byte: start].isBlank { start += 1 }
+        while end > start, line[byte: end - 1].isBlank { end -= 1 }
         let name = line.extracting(0..<colon)
-        return HTTPField(
-            HandshakeNames.find(name) ?? String(tolerant: name), received: line.extracting(start..<end))
+        return HTTPField(HandshakeNames.find(name) ?? String(tolerant: name), received: line.extracting(start..<end))
     }
 }
 
@@ -193,7 +193,7 @@ public enum HeadViolation: Error, Equatable, Sendable {
 }
 
 /// A request line or status line.
-enum StartLine: Equatable {
+private enum StartLine: Equatable {
     case request(method: String, target: String, version: HTTPVersion)
     case response(version: HTTPVersion, status: Int, reason: String)
 

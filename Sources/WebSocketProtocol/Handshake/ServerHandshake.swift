@@ -1,3 +1,5 @@
+import WireText
+
 /// The server's side of the opening handshake: the check of the request.
 public enum ServerHandshake {
     /// Checks the request (RFC 6455 §4.2.1). The caller decides on path, origin and admission.
@@ -31,7 +33,7 @@ public enum ServerHandshake {
         let field = head.fields.single("Host")
         guard let host = field.first else { throw .malformed("The Host field is missing.") }
         guard field.occursOnce else { throw .malformed("There is more than one Host field.") }
-        guard Authority.isWellFormed(host) else { throw .malformed("The Host field does not name a host.") }
+        guard Authority.isWellFormed(host) else { throw .malformed("The Host field is not a valid host.") }
         return host
     }
 
@@ -41,18 +43,19 @@ public enum ServerHandshake {
         }
         guard head.fields.list("Connection", contains: "upgrade") else {
             throw .upgradeRequired(
-                "The Connection field lacks 'Upgrade'; a proxy in between may have removed it, let it pass upgrades.")
+                "The Connection field lacks 'Upgrade'; if a proxy removed it, configure the proxy to forward upgrades.")
         }
         // Upgrade in HTTP/1.0 must be ignored: RFC 9110 §7.8.
         guard head.version >= .http11 else {
-            throw .upgradeRequired("HTTP/1.0 cannot be upgraded; use HTTP/1.1, also in proxies in between.")
+            throw .upgradeRequired("HTTP/1.0 does not support upgrades; use HTTP/1.1, also in proxies.")
         }
         let version = head.fields.single("Sec-WebSocket-Version")
         guard !version.isRepeated else {
             throw .malformed("There is more than one Sec-WebSocket-Version field.")
         }
         guard version.first == "13" else {
-            throw .upgradeRequired("Only version 13 of the WebSocket protocol is spoken here; ask for it.")
+            throw .upgradeRequired(
+                "Only version 13 of the WebSocket protocol is supported; send Sec-WebSocket-Version: 13.")
         }
     }
 
@@ -82,7 +85,7 @@ public enum ServerHandshake {
         guard head.fields["Sec-WebSocket-Protocol"] != nil else { return [] }
         let offered = head.fields.list("Sec-WebSocket-Protocol")
         guard !offered.isEmpty, offered.allSatisfy(\.isToken) else {
-            throw .malformed("Sec-WebSocket-Protocol is not a list of names.")
+            throw .malformed("Sec-WebSocket-Protocol is not a list of tokens.")
         }
         return offered
     }
@@ -215,15 +218,15 @@ public struct HandshakeRefusal: Error, Equatable, Sendable {
 
     /// 400: the target is not a valid path.
     public static let malformedTarget = HandshakeRefusal.malformed(
-        "The request target is not a path that can be read; begin it with / and check its percent signs.")
+        "The request target is not a valid path; it must begin with / and be percent-encoded.")
 
     /// 403: the origin is not allowed (RFC 6455 §4.2.2).
     public static let originRefused = HandshakeRefusal(
         status: 403,
-        explanation: "Pages of this origin may not connect here; the server's list of allowed origins decides.")
+        explanation: "This origin is not allowed; check the server's list of allowed origins.")
 
     public static let noRoute = HandshakeRefusal(
-        status: 404, explanation: "Nothing answers at this host and path; check the URL.")
+        status: 404, explanation: "No route matches this host and path; check the URL.")
 
     /// 405: an opening handshake is a GET.
     public static let wrongMethod = HandshakeRefusal(
@@ -249,7 +252,7 @@ public struct HandshakeRefusal: Error, Equatable, Sendable {
     /// - Parameter retryAfter: seconds until the client should retry.
     public static func unavailable(retryAfter: Int) -> HandshakeRefusal {
         HandshakeRefusal(
-            status: 503, explanation: "The server takes no more connections now; try again in \(retryAfter) s.",
+            status: 503, explanation: "The server has reached its connection limit; try again in \(retryAfter) s.",
             fields: [HTTPField("Retry-After", String(retryAfter))])
     }
 
@@ -258,5 +261,5 @@ public struct HandshakeRefusal: Error, Equatable, Sendable {
         status: 503, explanation: "This server is shutting down; try another or try again later.")
 
     public static let wrongHTTPVersion = HandshakeRefusal(
-        status: 505, explanation: "The opening handshake of a WebSocket needs HTTP/1.1 here.")
+        status: 505, explanation: "The opening handshake requires HTTP/1.1.")
 }

@@ -1,6 +1,7 @@
 import ByteKernels
 import GatewayConfiguration
 import WebSocketProtocol
+import WireText
 
 /// Turns WebSocket messages into a byte stream. Chunks that need no change cost no copy.
 ///

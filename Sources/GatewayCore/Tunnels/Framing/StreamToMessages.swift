@@ -1,6 +1,7 @@
 import ByteKernels
 import GatewayConfiguration
 import WebSocketProtocol
+import WireText
 
 /// Splits a byte stream into WebSocket messages, by ranges of the input wherever the bytes stay the same. Never
 /// assembles a message.
@@ -55,10 +56,17 @@ package struct StreamToMessages: Sendable {
         case .base64:
             let start = offset
             offset += min(bytes.byteCount - start, self.messageLimit / 4 * 3)
-            return .replacement(Base64.encoded(bytes, start..<offset), .whole(.text))
+            return .replacement(self.base64(bytes.extracting(start..<offset)), .whole(.text))
         case .failed(let violation):
             return .violation(violation)
         }
+    }
+
+    private func base64(_ bytes: RawSpan) -> [UInt8] {
+        var text: [UInt8] = []
+        text.reserveCapacity((bytes.byteCount + 2) / 3 * 4)
+        Base64.append(bytes, to: &text)
+        return text
     }
 
     /// Ends the stream: returns the unfinished last line as a message, a truncated unit as a violation, or `nil`.

@@ -28,7 +28,7 @@ extension Framing {
     fileprivate var assembledLimit: Int {
         switch self {
         case .binary, .text, .lines, .base64: .max
-        case .lengthPrefixed: TunnelSettings.assembledMessageSize
+        case .lengthPrefixed: TunnelSettings.defaultMaximumMessageSize
         }
     }
 }

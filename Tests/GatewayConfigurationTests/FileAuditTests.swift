@@ -1,0 +1,71 @@
+import GatewayConfiguration
+import TestSupport
+import Testing
+
+@Suite("Files that a configuration names")
+struct FileAuditTests {
+    private func located() throws -> LocatedConfiguration {
+        try ConfigurationReader.read([UInt8](ConfigurationSamples.everything.utf8), file: "c.yaml")
+    }
+
+    @Test func looksAtEveryFile() throws {
+        let files = try FileAudit.files(of: self.located())
+        #expect(
+            files.map { "\($0.keyPath) \($0.path)" } == [
+                "control.transfers.credentials[0].password-file word.txt",
+                "control.transfers.credentials[3].token-file token.txt",
+                "listeners[1].tls.certificate a.pem", "listeners[1].tls.key a.key",
+                "listeners[1].tls.certificates[0].certificate b.pem", "listeners[1].tls.certificates[0].key b.key",
+                "listeners[1].tls.certificates[0].password-file b.txt", "listeners[1].tls.client-ca ca.pem",
+                "listeners[1].tls.client-crl[0] ca.crl", "listeners[1].tls.client-crl[1] more.crl",
+                "listeners[1].tls.key-log keys.log", "upstreams[0].tls.certificate me.pem",
+                "upstreams[0].tls.key me.key",
+                "upstreams[0].tls.password-file me.txt", "upstreams[0].tls.ca up.pem",
+                "upstreams[0].tls.crl[0] up.crl", "upstreams[0].tls.key-log up.log",
+            ])
+        #expect(files.filter { $0.use == .append }.map(\.path) == ["keys.log", "up.log"])
+    }
+
+    @Test func tellsEachFileThatCannotBeUsedAtItsPlace() throws {
+        let audit = FileAudit { path, use in
+            switch path {
+            case "b.key": .notPermitted
+            case "more.crl", "up.pem": .missing
+            case "keys.log": use == .append ? .notAFile : nil
+            default: nil
+            }
+        }
+        let problems = try audit.problems(in: self.located()).map(\.description)
+        let remedy = "check the path and its permissions for the user that sluice runs as"
+        #expect(
+            problems == [
+                "c.yaml:46:37: listeners[1].tls.certificates[0].key: expected a file that can be read, "
+                    + "found a file without the required permissions at \"b.key\"; \(remedy)",
+                "c.yaml:49:28: listeners[1].tls.client-crl[1]: expected a file that can be read, "
+                    + "found no such file at \"more.crl\"; \(remedy)",
+                "c.yaml:53:16: listeners[1].tls.key-log: expected a file that can be written, "
+                    + "found something other than a regular file at \"keys.log\"; \(remedy)",
+                "c.yaml:109:11: upstreams[0].tls.ca: expected a file that can be read, found no such file at \"up.pem\"; \(remedy)",
+            ])
+    }
+
+    @Test func findsACertificateOfAListWithoutOneBesideIt() throws {
+        let text = """
+            listeners:
+              - {name: a, listen: "wss://127.0.0.1:1", tls: {certificates: [{certificate: c.pem}, {certificate: d.pem}]}}
+            routes: [{name: echo, path: /echo, target: echo}]
+            """
+        let located = try ConfigurationReader.read([UInt8](text.utf8), file: "c.yaml")
+        #expect(
+            FileAudit.files(of: located).map(\.keyPath.description) == [
+                "listeners[0].tls.certificates[0].certificate", "listeners[0].tls.certificates[1].certificate",
+            ])
+    }
+
+    @Test func namesTheOptionOfABridge() throws {
+        let request = BridgeRequest(
+            listen: "wss://127.0.0.1:0", target: "echo", options: [.init(.certificate, "c.pem"), .init(.key, "k.pem")])
+        let problems = try FileAudit { path, _ in path == "k.pem" ? .missing : nil }.problems(in: request.read())
+        #expect(problems.map { "\($0.origin)" } == ["--key"])
+    }
+}
