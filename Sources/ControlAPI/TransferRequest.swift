@@ -57,9 +57,7 @@ package struct TransferRequest: Codable, Sendable, Equatable, StrictDecodable {
 
     package static let members = [
         "url", "method", "headers", "text", "body", "data", "file", "streamed", "destination", "overwrite",
-        "credential",
-        "followRedirects", "insecure", "authorities", "idleTimeoutMs", "timeoutMs", "maximumBodyBytes", "start",
-        "description",
-        "priority", "labels",
+        "credential", "followRedirects", "insecure", "authorities", "idleTimeoutMs", "timeoutMs", "maximumBodyBytes",
+        "start", "description", "priority", "labels",
     ]
 }

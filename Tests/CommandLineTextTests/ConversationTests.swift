@@ -56,7 +56,9 @@ struct ConversationTests {
             self.orders(stream, .opened, .interrupted, .outputEnded, .closed)
                 == [[.begin], [.stopReading, .startCloseTimer], [], [.finish]])
         #expect(
-            self.orders(stream, .opened, .inputEnded, .closed, .outputEnded) == [[.begin], [.closeOutput], [], [.finish]])
+            self.orders(stream, .opened, .inputEnded, .closed, .outputEnded) == [
+                [.begin], [.closeOutput], [], [.finish],
+            ])
     }
 
     @Test func aPersonIsNotKeptBehindThePeersEnd() {
@@ -102,7 +104,8 @@ struct ConversationTests {
 
     @Test func theDeadlineIsNotForWhoReadsWhatCame() {
         let orders = self.orders(
-            self.settings(messages: true, idleTimeout: .zero), .opened, .inputEnded, .closed, .deadlinePassed, .outputEnded)
+            self.settings(messages: true, idleTimeout: .zero), .opened, .inputEnded, .closed, .deadlinePassed,
+            .outputEnded)
         #expect(orders == [[.begin], [.closeOutput, .startCloseTimer], [], [], [.finish]])
     }
 
@@ -129,7 +132,9 @@ struct ConversationTests {
             #expect(orders.count { $0 == .finish } <= 1)
             #expect(orders.firstIndex(of: .finish).map { $0 == orders.count - 1 } ?? true)
             #expect(orders.count { $0 == .begin } <= 1)
-            if let end = orders.firstIndex(of: .closeOutput) { #expect(orders.firstIndex(of: .begin).map { $0 < end } == true) }
+            if let end = orders.firstIndex(of: .closeOutput) {
+                #expect(orders.firstIndex(of: .begin).map { $0 < end } == true)
+            }
         }
     }
 }

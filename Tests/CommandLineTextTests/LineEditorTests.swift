@@ -6,7 +6,7 @@ struct LineEditorTests {
     private func edited(_ keys: String) -> LineEditor {
         var editor = LineEditor()
         var decoder = KeyDecoder()
-        for key in decoder.keys(Array(keys.utf8)) { _ = editor.handle(key) }
+        for key in decoder.decode(Array(keys.utf8)) { _ = editor.handle(key) }
         return editor
     }
 

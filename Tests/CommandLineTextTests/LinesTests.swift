@@ -50,7 +50,7 @@ struct LinesTests {
             var streamed = UTF8StreamDecoder()
             let bytes = Array(text.utf8)
             let pieces = stride(from: 0, to: bytes.count, by: size).map {
-                streamed.text(Array(bytes[$0..<min($0 + size, bytes.count)]))
+                streamed.decode(Array(bytes[$0..<min($0 + size, bytes.count)]))
             }
             #expect(pieces.joined() == text)
         }
@@ -58,9 +58,9 @@ struct LinesTests {
 
     @Test func bytesThatAreNoTextAreNotWaitedFor() {
         var streamed = UTF8StreamDecoder()
-        #expect(streamed.text([0x80, 0x80, 0x80, 0x80, 0x80]).count == 5)
-        #expect(streamed.text([0xFF]) == "\u{FFFD}")
-        #expect(streamed.text([0xF0, 0x9F]).isEmpty)
-        #expect(streamed.text([0x41]) == "\u{FFFD}A")
+        #expect(streamed.decode([0x80, 0x80, 0x80, 0x80, 0x80]).count == 5)
+        #expect(streamed.decode([0xFF]) == "\u{FFFD}")
+        #expect(streamed.decode([0xF0, 0x9F]).isEmpty)
+        #expect(streamed.decode([0x41]) == "\u{FFFD}A")
     }
 }

@@ -65,7 +65,7 @@ struct ConnectionTableTests {
         #expect(lines.contains("close reason  bye\\u{1B}[2J"))
         #expect(
             lines.suffix(3).first == "request       GET / HTTP/1.1" && lines.suffix(2).first == "              Host: h")
-        #expect(one.ending.hasPrefix("closed with 4001"))
+        #expect(one.closeDescription.hasPrefix("closed with 4001"))
     }
 
     @Test(
@@ -96,11 +96,11 @@ struct ConnectionTableTests {
         end.labels = ["team": "blue"]
         #expect(
             EventLine.line(end).hasSuffix(
-                "17, downstream/relaying/clean(4001), said \"done \", received 2 KiB, sent 5 B, team=blue"))
+                "17, downstream/relaying/clean(4001), close reason \"done \", received 2 KiB, sent 5 B, team=blue"))
         var gap = Event(number: 9, type: "gap")
         gap.missedFrom = 8
         gap.missedTo = 9
-        #expect(EventLine.line(gap).hasSuffix("events 8 to 9 are not kept any more"))
+        #expect(EventLine.line(gap).hasSuffix("events 8 to 9 are no longer kept"))
     }
 
     @Test func tokensAreBase64OfTheURLKind() {

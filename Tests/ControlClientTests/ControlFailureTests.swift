@@ -26,7 +26,8 @@ struct ControlFailureTests {
             (400, .invalidRequest), (401, .notAllowed), (403, .notAllowed), (404, .notFound), (405, .invalidRequest),
             (409, .conflict), (410, .notFound), (412, .conflict), (413, .unsendableInput), (415, .unsendableInput),
             (421, .notAllowed),
-            (422, .invalidRequest), (428, .conflict), (429, .unavailable), (500, .internalError), (502, .peer), (503, .unavailable),
+            (422, .invalidRequest), (428, .conflict), (429, .unavailable), (500, .internalError), (502, .peer),
+            (503, .unavailable),
             (504, .unavailable), (599, .internalError),
         ] as [(Int, ControlFailure.Kind)])
     func everyStatusHasAKind(_ status: Int, _ kind: ControlFailure.Kind) {

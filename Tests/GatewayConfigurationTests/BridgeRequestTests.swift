@@ -218,7 +218,7 @@ struct BridgeRequestTests {
                 == ["--client-crl: expected --client-ca beside it, found none; add --client-ca FILE"])
         #expect(
             self.problems("tcp://127.0.0.1:0", "tls+unix:///run/t.sock") == [
-                "--server-name: expected the name to verify behind a Unix socket, found none; "
+                "--server-name: expected the name to verify over a Unix socket, found none; "
                     + "add --server-name NAME, or --insecure for a test"
             ])
         #expect(

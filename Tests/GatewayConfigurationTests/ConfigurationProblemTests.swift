@@ -136,8 +136,8 @@ struct ConfigurationProblemTests {
                 + "leave out one of the two"),
         .listener(
             "tls: {certificate: c, client-crl: d}", listen: "wss://*:1",
-            "5:37: listeners[0].tls.client-crl: expected no revocation lists, as there is no client-ca whose certificates "
-                + "they could name, found \"d\"; add client-ca: FILE, or leave it out"),
+            "5:37: listeners[0].tls.client-crl: expected no revocation lists, as there is no client-ca, found \"d\"; "
+                + "add client-ca: FILE, or leave it out"),
         .listener(
             "tls: {certificates: []}", listen: "wss://*:1",
             "5:23: listeners[0].tls.certificates: expected at least one certificate, found an empty list"),

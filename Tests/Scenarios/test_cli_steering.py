@@ -51,10 +51,10 @@ def test_connections_are_told_to_end_and_watched_until_they_have(control, client
     names = [control.open(echo, labels={"team": "blue"}) for _ in range(5)]
     other = control.open(echo, labels={"team": "red"})
     chosen = ("drain", "--label", "team=blue")
-    assert client(*chosen, "--preview") == "5 connections, told within 40ms\n"
+    assert client(*chosen, "--preview") == "5 connections, notified within 40ms\n"
     assert json.loads(client(*chosen, "--preview", "--json")) == {"matched": 5, "told": 0, "takesMs": 40}
     line = client(*chosen, "--rate", "1000", "--code", "4001", "--reason", "moving")
-    assert re.fullmatch(r"drain \d+: 5 connections, the last is told at \S+Z\ndrain \d+ ended: 5 of 5 told, 0 remain, 0 reset\n", line)
+    assert re.fullmatch(r"drain \d+: 5 connections, last notified at \S+Z\ndrain \d+ ended: 5 of 5 notified, 0 remaining, 0 reset\n", line)
     for name in names:
         closed = control.closed(name)
         assert (closed["closeCode"], closed["closeReason"]) == (4001, "moving")
@@ -69,10 +69,10 @@ def test_a_drain_says_when_it_will_be_done_and_warns_of_a_deadline_that_is_too_s
         control.open(echo, labels={"of": "test"})
     chosen = ("drain", "--label", "of=test", "--rate", "1", "--deadline", "1500ms")
     preview = client.run(*chosen, "--preview")
-    assert preview.output == b"4 connections, told within 3s\n" and "2 of 4 connections are reset at the deadline of 1s500ms" in preview.errors
+    assert preview.output == b"4 connections, notified within 3s\n" and "2 of 4 connections are reset at the deadline of 1s500ms" in preview.errors
     ended = client.run(*chosen)
-    assert re.search(r"drain \d+: 4 connections, the last is told at \S+Z, what is left is reset at \S+Z", ended.output.decode()), ended.output
-    assert "2 of 4 connections are reset" in ended.errors and b"2 of 4 told, 0 remain, 2 reset" in ended.output, ended
+    assert re.search(r"drain \d+: 4 connections, last notified at \S+Z, remaining reset at \S+Z", ended.output.decode()), ended.output
+    assert "2 of 4 connections are reset" in ended.errors and b"2 of 4 notified, 0 remaining, 2 reset" in ended.output, ended
 
 
 def test_ctrl_c_cancels_what_is_left_of_a_drain(control, client, echo):

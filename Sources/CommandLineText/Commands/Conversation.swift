@@ -128,7 +128,8 @@ package struct Conversation: Sendable {
     private mutating func beginClosing() -> [Action] {
         self.phase = .ending
         if self.settings.carriesMessages { return [.closeOutput, .startCloseTimer] }
-        return self.settings.outlivesClient ? [.stopReading, .startCloseTimer] : [.closeOutput, .stopReading, .startCloseTimer]
+        return self.settings.outlivesClient
+            ? [.stopReading, .startCloseTimer] : [.closeOutput, .stopReading, .startCloseTimer]
     }
 
     private mutating func interrupted() -> [Action] {

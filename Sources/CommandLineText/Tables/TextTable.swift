@@ -15,7 +15,8 @@ package struct TextTable: Sendable {
         package let keepsPort: Bool
 
         package init(
-            _ title: String, rightAligned: Bool = false, minimumWidth: Int? = nil, dropOrder: Int = 0, keepsPort: Bool = false
+            _ title: String, rightAligned: Bool = false, minimumWidth: Int? = nil, dropOrder: Int = 0,
+            keepsPort: Bool = false
         ) {
             self.title = title
             self.keepsPort = keepsPort

@@ -110,7 +110,8 @@ struct ConnectWebSocketOptions: ParsableArguments {
     @Flag(help: "Offer permessage-deflate.")
     var compress = false
 
-    @Option(help: ArgumentHelp("Interval between pings sent, 1s to 1d, or none. (default: none)", valueName: "duration"))
+    @Option(
+        help: ArgumentHelp("Interval between pings sent, 1s to 1d, or none. (default: none)", valueName: "duration"))
     var pingInterval: String?
 
     @Option(
@@ -211,33 +212,4 @@ struct ConnectTLSOptions: ParsableArguments {
             """,
             valueName: "mode"))
     var starttls: String?
-}
-
-/// Parses the values of options and collects their problems.
-struct OptionReader {
-    /// One line each: `--option: reason; remedy`.
-    private(set) var problems: [String] = []
-
-    mutating func value<Value>(_ option: String, _ text: String?, _ syntax: ValueSyntax<Value>) -> Value? {
-        guard let text else { return nil }
-        do throws(ValueSyntaxError) {
-            return try syntax.parse(text)
-        } catch {
-            self.reject(option, "expected \(error.expected), found \(QuotedText.quoted(text))", remedy: error.remedy)
-            return nil
-        }
-    }
-
-    /// - Parameter remedy: what to do instead, without a full stop; may be empty.
-    mutating func reject(_ option: String, _ reason: String, remedy: String = "") {
-        self.problems.append("\(option): \(reason)" + (remedy.isEmpty ? "" : "; \(remedy)"))
-    }
-}
-
-/// Everything wrong with the options of one command line.
-struct UsageProblems: Error, CustomStringConvertible {
-    /// One line each.
-    let problems: [String]
-
-    var description: String { self.problems.joined(separator: "\n") }
 }

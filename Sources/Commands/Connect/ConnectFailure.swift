@@ -62,7 +62,8 @@ extension ConnectFailure {
         case .cannotConnect(let fault):
             self.init(.noConnection, "\(url): \(fault)", remedy: Self.remedy(fault.kind, reaching: url))
         case .timedOut:
-            self.init(.noConnection, "\(url): connecting timed out", remedy: "try a longer --timeout, like --timeout 30s")
+            self.init(
+                .noConnection, "\(url): connecting timed out", remedy: "try a longer --timeout, like --timeout 30s")
         case .secureConnectionFailed(let failure):
             self.init(.tls, "\(url): TLS failed: \(failure)", remedy: Self.remedy(failure, url))
         case .protocolViolation(_, let text):
@@ -121,7 +122,8 @@ extension ConnectFailure {
         }
         switch url.location {
         case .unix(let path): return "check that a program listens at \(path)"
-        case .name(let name, let port): return "check that \(name) is the right name, and that a server listens on port \(port)"
+        case .name(let name, let port):
+            return "check that \(name) is the right name, and that a server listens on port \(port)"
         case .address(_, let port): return "check that a server listens on port \(port)"
         }
     }
@@ -139,35 +141,6 @@ extension ConnectFailure {
         case .peerAlert, .handshake, .record, .closedDuringHandshake, .excessiveInput, .unreadableCredentials,
             .wrongPassword, .keyMismatch, .configuration, .outputClosed, .engine:
             return "inspect the server with: openssl s_client -connect HOST:PORT"
-        }
-    }
-}
-
-/// Maps an invalid opening handshake to the option that caused it.
-enum HandshakeProblem {
-    static func note(_ error: HandshakeUsageError, in reader: inout OptionReader) {
-        switch error {
-        case .malformedField(let field):
-            let text = QuotedText.quoted("\(field.name): \(field.value)")
-            reader.reject("--header", "expected a header field without control characters, found \(text)")
-        case .reservedField(let name):
-            reader.reject(
-                "--header", "\(QuotedText.quoted(name)) is set by the opening handshake itself",
-                remedy: "use --subprotocol and --compress instead")
-        case .malformedSubprotocol(let name):
-            reader.reject("--subprotocol", "expected a token, found \(QuotedText.quoted(name))")
-        case .repeatedSubprotocol(let name):
-            reader.reject("--subprotocol", "\(QuotedText.quoted(name)) is given twice")
-        case .subprotocolsGivenTwice:
-            reader.reject(
-                "--subprotocol", "cannot be combined with --header 'Sec-WebSocket-Protocol: …'",
-                remedy: "remove the header")
-        case .malformedAuthority(let text):
-            reader.reject("--header", "expected HOST[:PORT] in Host, found \(QuotedText.quoted(text))")
-        case .malformedTarget(let text):
-            reader.reject("URL", "expected a path of visible ASCII characters, found \(QuotedText.quoted(text))")
-        case .malformedOffer:
-            reader.reject("--compress", "expected window sizes of 8 to 15 bits")
         }
     }
 }

@@ -248,7 +248,7 @@ final class WebSocketLink: ConnectLink {
 ///
 /// A hop to the loop and back costs more than a small message, so all available messages are taken with the first. The
 /// task bounds its buffer, which bounds the batch too.
-final class MessageBatch {
+private final class MessageBatch {
     /// Maximum number of messages in a batch.
     private static let limit = 256
 
@@ -299,86 +299,8 @@ final class MessageBatch {
     }
 }
 
-/// Splits standard input into messages or writes.
-struct InputSplitter {
-    private let plan: ConnectPlan
-    private var splitter: LineSplitter
-    /// The whole input, if it is one message.
-    private var whole: [UInt8] = []
-
-    init(plan: ConnectPlan) {
-        self.plan = plan
-        self.splitter = LineSplitter(limit: plan.messageLimit)
-    }
-
-    private var isOneMessage: Bool { self.plan.speaksWebSocket && self.plan.settings.expectsSingleReply }
-
-    mutating func pieces(_ bytes: [UInt8]) throws(ConnectFailure) -> [OutgoingItem] {
-        guard !self.isOneMessage else {
-            self.whole += bytes
-            // A trailing CRLF does not count.
-            guard self.whole.count <= self.plan.messageLimit + 2 else { throw self.overflow("standard input") }
-            return []
-        }
-        guard self.plan.framing != .bytes else { return [.data(bytes)] }
-        var pieces: [OutgoingItem] = []
-        for line in try self.cut({ splitter throws(LineSplitter.Overflow) in try splitter.lines(bytes) }) {
-            pieces.append(try self.piece(line))
-        }
-        return pieces
-    }
-
-    /// At the end of the input.
-    mutating func lastPieces() throws(ConnectFailure) -> [OutgoingItem] {
-        if self.isOneMessage {
-            var bytes = self.whole
-            if self.plan.framing != .bytes, bytes.last == 0x0A {
-                bytes.removeLast()
-                if bytes.last == 0x0D { bytes.removeLast() }
-            }
-            guard bytes.count <= self.plan.messageLimit else { throw self.overflow("standard input") }
-            return [try self.piece(bytes)]
-        }
-        let rest = try self.cut { splitter throws(LineSplitter.Overflow) in try splitter.finish() }
-        guard let rest else { return [] }
-        // A last line without an end is sent without one.
-        if case .streamLines = self.plan.framing { return [.data(rest)] }
-        return [try self.piece(rest)]
-    }
-
-    private mutating func cut<Value>(
-        _ work: (inout LineSplitter) throws(LineSplitter.Overflow) -> Value
-    ) throws(ConnectFailure) -> Value {
-        do throws(LineSplitter.Overflow) {
-            return try work(&self.splitter)
-        } catch {
-            throw self.overflow("a line of standard input")
-        }
-    }
-
-    private func piece(_ line: [UInt8]) throws(ConnectFailure) -> OutgoingItem {
-        switch self.plan.framing {
-        case .textLines:
-            guard let text = String(validating: line, as: UTF8.self) else {
-                throw ConnectFailure(
-                    .unsendableInput, "standard input is not valid UTF-8, which a text message requires",
-                    remedy: "use --binary")
-            }
-            return .text(text)
-        case .binaryLines, .bytes: return .data(line)
-        case .streamLines(let end): return .data(line + Array(end.utf8))
-        }
-    }
-
-    private func overflow(_ what: String) -> ConnectFailure {
-        ConnectFailure(
-            .unsendableInput, "\(what) is longer than \(self.plan.messageLimit) bytes",
-            remedy: "raise --max-message-size, or use --binary")
-    }
-}
-
 /// Runs a `StartTLSDialogue` on a stream and then upgrades it to TLS.
-struct StartTLSExchange {
+private struct StartTLSExchange {
     let task: StreamTask
     let url: EndpointURL
 

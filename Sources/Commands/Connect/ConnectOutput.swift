@@ -3,14 +3,14 @@ import CommandLineText
 /// Output of `connect`: received data and events of the connection.
 protocol ConnectOutput: Sendable {
     /// Returns when the events are written, so that a slow reader applies backpressure to the peer.
-    func tell(_ events: [ConnectEvent]) async throws(ConnectFailure)
+    func write(_ events: [ConnectEvent]) async throws(ConnectFailure)
     /// Prints a line that is not an event: the response to a command, or a warning. Must be sanitized.
     func note(_ text: String) async
 }
 
 extension ConnectOutput {
-    func tell(_ event: ConnectEvent) async throws(ConnectFailure) {
-        try await self.tell([event])
+    func write(_ event: ConnectEvent) async throws(ConnectFailure) {
+        try await self.write([event])
     }
 }
 
@@ -19,7 +19,7 @@ struct TerminalOutput: ConnectOutput {
     let screen: Screen
     let verbosity: ConnectPlan.Verbosity
 
-    func tell(_ events: [ConnectEvent]) async throws(ConnectFailure) {
+    func write(_ events: [ConnectEvent]) async throws(ConnectFailure) {
         for event in events { await self.show(event) }
     }
 
@@ -66,7 +66,7 @@ struct PipeOutput: ConnectOutput {
     /// Standard output is a terminal: escape sequences from the peer must not reach it.
     let guardsTerminal: Bool
 
-    func tell(_ events: [ConnectEvent]) async throws(ConnectFailure) {
+    func write(_ events: [ConnectEvent]) async throws(ConnectFailure) {
         var output: [UInt8] = []
         for event in events {
             switch event {
@@ -98,7 +98,7 @@ struct JSONOutput: ConnectOutput {
     let streams: StandardStreams
     let verbosity: ConnectPlan.Verbosity
 
-    func tell(_ events: [ConnectEvent]) async throws(ConnectFailure) {
+    func write(_ events: [ConnectEvent]) async throws(ConnectFailure) {
         var lines: [UInt8] = []
         for event in events {
             if case .failed(let failure) = event { ErrorReporter.print("sluice: \(failure.line)") }

@@ -101,12 +101,14 @@ extension ConnectPlan {
         target.connectTimeout = timeout
         let opening =
             url.scheme.speaksWebSocket
-            ? try Self.webSocketOpening(target, secure, url, webSocket, limit: limit, timeout: timeout, reading: &reader)
+            ? try Self.webSocketOpening(
+                target, secure, url, webSocket, limit: limit, timeout: timeout, reading: &reader)
             : Self.streamOpening(target, secure, startTLS: security.starttls, reading: &reader)
         guard let opening, reader.problems.isEmpty else { return nil }
         self.init(
             url: url, opening: opening, framing: Self.framing(url, transport),
-            settings: Self.conversationSettings(url, transport, wait: wait), timeout: timeout, messageLimit: limit, closeCode: code,
+            settings: Self.conversationSettings(url, transport, wait: wait), timeout: timeout, messageLimit: limit,
+            closeCode: code,
             closeReason: reason, printsJSON: transport.json,
             verbosity: transport.quiet ? .quiet : transport.verbose ? .verbose : .normal,
             skipsVerification: secure != nil && security.insecure)
@@ -184,7 +186,8 @@ extension ConnectPlan {
         let verified = name ?? url.hostName
         if verified == nil, settings.verifies {
             reader.reject(
-                "--server-name", "required to verify TLS on a Unix socket", remedy: "for example --server-name localhost")
+                "--server-name", "required to verify TLS on a Unix socket",
+                remedy: "for example --server-name localhost")
             return nil
         }
         do throws(GatewayPlanError) {
@@ -230,19 +233,14 @@ extension ConnectPlan {
     private static func headerLines(_ texts: [String]) throws -> [String] {
         try texts.flatMap { text -> [String] in
             guard text.hasPrefix("@") else { return [text] }
-            let path = String(text.dropFirst())
-            do throws(SystemError) {
-                let bytes = try SystemFile.read(path, limit: 64 << 10)
-                return String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline).map(String.init)
-            } catch {
-                throw UnusableFiles("sluice: --header: \(path): \(error)")
-            }
+            let bytes = try OptionReader.file(String(text.dropFirst()), "--header", limit: 64 << 10)
+            return String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline).map(String.init)
         }
     }
 }
 
 /// Rejects options that do not apply to a URL's scheme or exclude one another.
-struct ConnectConflicts {
+private struct ConnectConflicts {
     let url: EndpointURL
 
     func note(
@@ -251,7 +249,8 @@ struct ConnectConflicts {
     ) {
         let scheme = self.url.scheme
         if !scheme.speaksWebSocket {
-            self.refuse(Self.givenOptions(webSocket) + (transport.text ? ["--text"] : []), unless: "ws or wss", in: &reader)
+            self.refuse(
+                Self.givenOptions(webSocket) + (transport.text ? ["--text"] : []), unless: "ws or wss", in: &reader)
         } else {
             self.refuse(transport.crlf ? ["--crlf"] : [], unless: "tcp, tls or unix", in: &reader)
         }
@@ -338,6 +337,35 @@ extension ValueSyntax<String> {
                 throw ValueSyntaxError(expected: "a close reason of at most \(ClosePayload.reasonLimit) bytes")
             }
             return text
+        }
+    }
+}
+
+/// Maps an invalid opening handshake to the option that caused it.
+private enum HandshakeProblem {
+    static func note(_ error: HandshakeUsageError, in reader: inout OptionReader) {
+        switch error {
+        case .malformedField(let field):
+            let text = QuotedText.quoted("\(field.name): \(field.value)")
+            reader.reject("--header", "expected a header field without control characters, found \(text)")
+        case .reservedField(let name):
+            reader.reject(
+                "--header", "\(QuotedText.quoted(name)) is set by the opening handshake itself",
+                remedy: "use --subprotocol and --compress instead")
+        case .malformedSubprotocol(let name):
+            reader.reject("--subprotocol", "expected a token, found \(QuotedText.quoted(name))")
+        case .repeatedSubprotocol(let name):
+            reader.reject("--subprotocol", "\(QuotedText.quoted(name)) is given twice")
+        case .subprotocolsGivenTwice:
+            reader.reject(
+                "--subprotocol", "cannot be combined with --header 'Sec-WebSocket-Protocol: …'",
+                remedy: "remove the header")
+        case .malformedAuthority(let text):
+            reader.reject("--header", "expected HOST[:PORT] in Host, found \(QuotedText.quoted(text))")
+        case .malformedTarget(let text):
+            reader.reject("URL", "expected a path of visible ASCII characters, found \(QuotedText.quoted(text))")
+        case .malformedOffer:
+            reader.reject("--compress", "expected window sizes of 8 to 15 bits")
         }
     }
 }

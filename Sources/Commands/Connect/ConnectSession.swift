@@ -10,7 +10,7 @@ final class ConnectSession: Sendable {
     let plan: ConnectPlan
     let link: any ConnectLink
     let output: any ConnectOutput
-    let outcome = FirstFailure()
+    private let outcome = FirstFailure()
     private let idleMonitor = IdleMonitor()
     private let events: AsyncStream<Conversation.Event>
     private let continuation: AsyncStream<Conversation.Event>.Continuation
@@ -45,7 +45,7 @@ final class ConnectSession: Sendable {
     /// - Returns: the failure, already reported; `nil` after a clean close.
     func run(_ conversation: Conversation, input: any ConnectInput) async -> ConnectFailure? {
         var conversation = conversation
-        try? await self.output.tell(.connecting("\(self.plan.url)"))
+        try? await self.output.write(.connecting("\(self.plan.url)"))
         await self.link.open(opened: { self.post(.opened) }, closed: { self.post(.closed) })
         let limit = self.after(self.plan.timeout) {
             self.outcome.note(ConnectFailure(opening: .timedOut, of: self.plan.url))
@@ -79,7 +79,7 @@ final class ConnectSession: Sendable {
         switch action {
         case .begin:
             do {
-                try await self.output.tell(.opened(self.link.metadata))
+                try await self.output.write(.opened(self.link.metadata))
             } catch {
                 self.fail(error)
             }
@@ -93,7 +93,8 @@ final class ConnectSession: Sendable {
                 })
         case .closeOutput:
             progress.endedFirst = true
-            let (code, reason) = self.requestedClose.withLock { $0 } ?? (self.plan.closeCode.rawValue, self.plan.closeReason)
+            let (code, reason) =
+                self.requestedClose.withLock { $0 } ?? (self.plan.closeCode.rawValue, self.plan.closeReason)
             self.link.closeOutput(code: code, reason: reason)
         case .stopReading:
             progress.endedFirst = true
@@ -135,13 +136,13 @@ final class ConnectSession: Sendable {
             var events: [ConnectEvent] = []
             for one in received { events += try formatter.events(one) }
             if self.plan.settings.expectsSingleReply, let answer = events.firstIndex(where: formatter.isReply) {
-                try await self.output.tell(Array(events[...answer]))
+                try await self.output.write(Array(events[...answer]))
                 return self.post(.replied)
             }
-            try await self.output.tell(events)
+            try await self.output.write(events)
             if case .end? = received.last { isOver = true }
         }
-        if !self.plan.speaksWebSocket { try await self.output.tell(.ended) }
+        if !self.plan.speaksWebSocket { try await self.output.write(.ended) }
     }
 
     // MARK: Closing
@@ -150,9 +151,9 @@ final class ConnectSession: Sendable {
         let failure = self.failure(conversation, progress)
         let isClosed = failure == nil || failure?.kind == .closedWithCode || failure?.kind == .noAnswer
         if progress.wasOpen, isClosed {
-            try? await self.output.tell(.closed(self.link.closingMetadata(by: progress.endedFirst ? .us : .peer)))
+            try? await self.output.write(.closed(self.link.closingMetadata(by: progress.endedFirst ? .us : .peer)))
         }
-        if let failure { try? await self.output.tell(.failed(failure)) }
+        if let failure { try? await self.output.write(.failed(failure)) }
         return failure
     }
 
@@ -282,14 +283,8 @@ enum ConnectEvent: Sendable {
     case failed(ConnectFailure)
 }
 
-/// Source of the data to send.
-protocol ConnectInput: Sendable {
-    /// Sends until the input ends or the connection accepts no more data; then notifies the session.
-    func feed() async
-}
-
 /// Keeps the first failure of a session.
-final class FirstFailure: Sendable {
+private final class FirstFailure: Sendable {
     private let first = Mutex<ConnectFailure?>(nil)
 
     var failure: ConnectFailure? { self.first.withLock { $0 } }
@@ -323,7 +318,7 @@ enum ReceivedItem: Sendable {
 }
 
 /// Measures the time without incoming data. Time spent writing output does not count.
-final class IdleMonitor: Sendable {
+private final class IdleMonitor: Sendable {
     private let idleSince = Mutex<ContinuousClock.Instant?>(nil)
 
     func receiveStarted() {
@@ -342,6 +337,42 @@ final class IdleMonitor: Sendable {
             let since = max(began, self.idleSince.withLock { $0 } ?? now)
             guard since.advanced(by: duration) > now else { return }
             try? await Task.sleep(until: since.advanced(by: duration), clock: .continuous)
+        }
+    }
+}
+
+/// Turns received data into events, splitting a stream into lines if requested.
+private struct ReceivedFormatter {
+    private let wantsLines: Bool
+    private let limit: Int
+    private var splitter: LineSplitter
+
+    init(plan: ConnectPlan) {
+        self.wantsLines = !plan.speaksWebSocket && (plan.writesLines || plan.settings.expectsSingleReply)
+        self.limit = plan.messageLimit
+        self.splitter = LineSplitter(limit: plan.messageLimit)
+    }
+
+    mutating func events(_ received: ReceivedItem) throws(ConnectFailure) -> [ConnectEvent] {
+        do throws(LineSplitter.Overflow) {
+            switch received {
+            case .text(let text): return [.text(text)]
+            case .data(let bytes): return [.data(bytes)]
+            case .bytes(let bytes):
+                return self.wantsLines ? try self.splitter.lines(bytes).map { .line($0) } : [.bytes(bytes)]
+            case .end: return try self.splitter.finish().map { [.line($0)] } ?? []
+            }
+        } catch {
+            throw ConnectFailure(
+                .outOfOrder, "the peer sent a line longer than \(self.limit) bytes",
+                remedy: "remove --lines to write bytes as they arrive")
+        }
+    }
+
+    func isReply(_ event: ConnectEvent) -> Bool {
+        switch event {
+        case .text, .data, .line: true
+        default: false
         }
     }
 }

@@ -104,7 +104,8 @@ struct AttachCommand: AsyncParsableCommand {
         }
         guard one.kind == "stream" || !self.crlf && !self.keep else {
             throw ControlFailure(
-                .invalidRequest, "\(self.crlf ? "--crlf" : "--keep") is only valid for streams: connection \(self.id) is a WebSocket")
+                .invalidRequest,
+                "\(self.crlf ? "--crlf" : "--keep") is only valid for streams: connection \(self.id) is a WebSocket")
         }
     }
 
@@ -113,7 +114,8 @@ struct AttachCommand: AsyncParsableCommand {
     ) throws(ControlFailure) -> ConnectPlan {
         let placeholder = attachment.isStream ? "tcp://gateway.invalid:1" : "ws://gateway.invalid/"
         guard let url = try? EndpointURL(attachment.connection.url ?? placeholder) else {
-            throw ControlFailure(.invalidResponse, "connection \(self.id) has an invalid URL: \(attachment.connection.url ?? "")")
+            throw ControlFailure(
+                .invalidResponse, "connection \(self.id) has an invalid URL: \(attachment.connection.url ?? "")")
         }
         var settings = Conversation.Settings(carriesMessages: !attachment.isStream || self.keep)
         settings.outlivesClient = true
@@ -255,7 +257,8 @@ final class AttachedLink: ConnectLink {
                 remedy: "'sluice show \(self.attachment.id)' shows the reason")
         }
         guard task.closeCode == .invalid else { return nil }
-        let text = error.map { "lost the connection to the gateway: \($0.localizedDescription)" }
+        let text =
+            error.map { "lost the connection to the gateway: \($0.localizedDescription)" }
             ?? "the gateway closed the connection"
         return ConnectFailure(wasOpen ? .outOfOrder : .noConnection, text, remedy: "check that the gateway is running")
     }
@@ -269,7 +272,8 @@ final class AttachedLink: ConnectLink {
                 status: status)
         case 409:
             return ConnectFailure(
-                .conflict, "another client is attached to \(id)", remedy: "use 'sluice tap \(id)' for a copy of its data",
+                .conflict, "another client is attached to \(id)",
+                remedy: "use 'sluice tap \(id)' for a copy of its data",
                 status: status)
         default:
             return ConnectFailure(
@@ -294,7 +298,7 @@ final class AttachedLink: ConnectLink {
 }
 
 /// Notifies about the beginning and the end of an attachment.
-final class AttachmentDelegate: NSObject, URLSessionWebSocketDelegate {
+private final class AttachmentDelegate: NSObject, URLSessionWebSocketDelegate {
     private let opened: @Sendable () -> Void
     private let ended: @Sendable ((any Error)?) -> Void
 

@@ -82,7 +82,8 @@ struct CloseCommand: AsyncParsableCommand {
 
     private func close(_ id: String, _ parameters: [ControlRequest.Parameter], _ context: CommandContext) async throws {
         guard self.read || self.write else {
-            let answer = try await context.session.send(ControlRequest(.delete, ConnectionPath.connection(id), parameters))
+            let answer = try await context.session.send(
+                ControlRequest(.delete, ConnectionPath.connection(id), parameters))
             return try await context.show(answer, as: Connection.self) { one in
                 [TerminalText.singleLine("\(one.id ?? id) \(one.closeDescription)", limit: 400)]
             }
@@ -252,7 +253,8 @@ struct SecurityOptions: ParsableArguments {
     var insecure = false
 
     @Option(
-        help: ArgumentHelp("CA certificates to trust instead of those of the gateway's system, PEM.", valueName: "file"),
+        help: ArgumentHelp(
+            "CA certificates to trust instead of those of the gateway's system, PEM.", valueName: "file"),
         completion: .file())
     var ca: String?
 
@@ -271,13 +273,7 @@ struct SecurityOptions: ParsableArguments {
         request.insecure = self.insecure ? true : nil
         request.applicationProtocols = self.alpn.isEmpty ? nil : self.alpn
         request.minimumVersion = self.minTLS
-        if let ca {
-            do throws(SystemError) {
-                request.authorities = String(decoding: try SystemFile.read(ca, limit: 512 << 10), as: UTF8.self)
-            } catch {
-                throw UnusableFiles("sluice: --ca: \(ca): \(error)")
-            }
-        }
+        if let ca { request.authorities = try OptionReader.authorities(ca) }
         return request == TLSRequest() ? nil : request
     }
 }
@@ -307,8 +303,11 @@ struct SuspendCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await self.control.run { context in
-            let answer = try await context.session.send(ControlRequest(.post, ConnectionPath.action("suspend", self.id)))
-            try await context.show(answer, as: Connection.self) { [TerminalText.singleLine("\($0.id ?? self.id) suspended")] }
+            let answer = try await context.session.send(
+                ControlRequest(.post, ConnectionPath.action("suspend", self.id)))
+            try await context.show(answer, as: Connection.self) {
+                [TerminalText.singleLine("\($0.id ?? self.id) suspended")]
+            }
         }
     }
 }
@@ -336,7 +335,9 @@ struct ResumeCommand: AsyncParsableCommand {
     func run() async throws {
         try await self.control.run { context in
             let answer = try await context.session.send(ControlRequest(.post, ConnectionPath.action("resume", self.id)))
-            try await context.show(answer, as: Connection.self) { [TerminalText.singleLine("\($0.id ?? self.id) resumed")] }
+            try await context.show(answer, as: Connection.self) {
+                [TerminalText.singleLine("\($0.id ?? self.id) resumed")]
+            }
         }
     }
 }

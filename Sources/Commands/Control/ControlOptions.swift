@@ -100,7 +100,7 @@ extension ControlOptions {
     private func access(_ reader: inout OptionReader) throws -> ControlAccess? {
         var access = ControlAccess()
         access.isInsecure = self.controlInsecure
-        access.authorities = try self.controlCA.map { try Self.content($0, "--control-ca") }
+        access.authorities = try self.controlCA.map { try OptionReader.file($0, "--control-ca") }
         guard let token = try self.readToken(&reader) else { return nil }
         access.token = token
         guard (self.controlCertificate == nil) == (self.controlKey == nil) else {
@@ -110,8 +110,8 @@ extension ControlOptions {
             return nil
         }
         if let certificate = self.controlCertificate, let key = self.controlKey {
-            let chain = try Self.content(certificate, "--control-certificate")
-            let secret = try Self.content(key, "--control-key")
+            let chain = try OptionReader.file(certificate, "--control-certificate")
+            let secret = try OptionReader.file(key, "--control-key")
             do {
                 access.identity = try ClientIdentity(certificates: Data(chain), key: Data(secret))
             } catch {
@@ -132,7 +132,7 @@ extension ControlOptions {
         if self.token == nil, self.tokenFile == nil, let given = Self.environment("SLUICE_TOKEN") {
             (origin, text) = ("SLUICE_TOKEN", given)
         } else if let file {
-            let bytes = try Self.content(file, "--token-file")
+            let bytes = try OptionReader.file(file, "--token-file")
             (origin, text) = (file, String(decoding: bytes, as: UTF8.self))
         }
         guard let text else { return .some(nil) }
@@ -144,14 +144,6 @@ extension ControlOptions {
             return .none
         }
         return .some(token)
-    }
-
-    private static func content(_ path: String, _ option: String) throws -> [UInt8] {
-        do throws(SystemError) {
-            return try SystemFile.read(path, limit: 1 << 20)
-        } catch {
-            throw UnusableFiles("sluice: \(option): \(path): \(error)")
-        }
     }
 }
 

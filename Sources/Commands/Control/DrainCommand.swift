@@ -12,8 +12,8 @@ struct DrainCommand: AsyncParsableCommand {
         commandName: "drain",
         abstract: "Close connections gradually, and follow the progress.",
         discussion: """
-            Select connections, or use --all. Connections are told to close at --rate, each with a random delay of up to --jitter. \
-            The gateway reports when the last one will be told, and warns if the deadline is earlier. Ctrl-C cancels the rest of \
+            Select connections, or use --all. Connections are notified at --rate, each with a random delay of up to --jitter. \
+            The gateway reports when the last one will be notified, and warns if the deadline is earlier. Ctrl-C cancels the rest of \
             the drain; with --background it continues in the gateway, and its ID is printed.
 
             EXAMPLES
@@ -48,7 +48,8 @@ struct DrainCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Maximum random delay of each connection. (default: 0s)", valueName: "duration"))
     var jitter: String?
 
-    @Option(help: ArgumentHelp("Reset the remaining connections after this time. (default: none)", valueName: "duration"))
+    @Option(
+        help: ArgumentHelp("Reset the remaining connections after this time. (default: none)", valueName: "duration"))
     var deadline: String?
 
     @Flag(help: "Start the drain, print its ID and exit.")
@@ -74,7 +75,7 @@ struct DrainCommand: AsyncParsableCommand {
     }
 
     private static func text(_ preview: BulkAnswer) -> String {
-        let time = preview.takesMs.map { ", told within \(DurationText(.milliseconds($0)))" } ?? ""
+        let time = preview.takesMs.map { ", notified within \(DurationText(.milliseconds($0)))" } ?? ""
         return "\(preview.matched) connections\(time)"
     }
 
@@ -103,7 +104,7 @@ struct DrainCommand: AsyncParsableCommand {
 }
 
 /// Follows a drain until it ends. A signal cancels it.
-struct DrainWatch {
+private struct DrainWatch {
     private static let interval = Duration.milliseconds(200)
 
     let context: CommandContext
@@ -116,7 +117,8 @@ struct DrainWatch {
             try await self.follow()
         } cancelled: {
             _ = try await self.context.session.send(ControlRequest(.delete, self.path))
-            throw ControlFailure(.cancelled, "drain \(self.id) is cancelled; connections already told to close still do")
+            throw ControlFailure(
+                .cancelled, "drain \(self.id) is cancelled; connections already notified still close")
         }
     }
 
@@ -143,14 +145,14 @@ struct DrainWatch {
 
     /// Describes a drain that has just been started.
     static func plan(_ drain: Drain) -> String {
-        let end = drain.lastToldAt.map { ", the last is told at \($0)" } ?? ""
-        let deadline = drain.deadlineAt.map { ", what is left is reset at \($0)" } ?? ""
+        let end = drain.lastToldAt.map { ", last notified at \($0)" } ?? ""
+        let deadline = drain.deadlineAt.map { ", remaining reset at \($0)" } ?? ""
         return TerminalText.singleLine("drain \(drain.id): \(drain.total) connections\(end)\(deadline)")
     }
 
     private static func text(_ drain: Drain) -> String {
         TerminalText.singleLine(
-            "drain \(drain.id) \(drain.state): \(drain.told) of \(drain.total) told, \(drain.remaining) remain, \(drain.cut) reset"
+            "drain \(drain.id) \(drain.state): \(drain.told) of \(drain.total) notified, \(drain.remaining) remaining, \(drain.cut) reset"
         )
     }
 }

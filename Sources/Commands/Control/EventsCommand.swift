@@ -48,7 +48,8 @@ struct EventsCommand: AsyncParsableCommand {
     @Option(parsing: .singleValue, help: ArgumentHelp("Only events of this upstream.", valueName: "name"))
     var upstream: [String] = []
 
-    @Option(help: ArgumentHelp("Start after the event with this number; 0 starts with the oldest.", valueName: "number"))
+    @Option(
+        help: ArgumentHelp("Start after the event with this number; 0 starts with the oldest.", valueName: "number"))
     var after: String?
 
     @Option(name: .shortAndLong, help: ArgumentHelp("Exit after this many events.", valueName: "number"))
@@ -96,7 +97,8 @@ struct EventsCommand: AsyncParsableCommand {
     private func show(_ event: ServerSentEvent, _ context: CommandContext) async throws {
         if context.printsJSON { return try await context.print(json: Data(event.data)) }
         guard let known = try? JSONDecoder().decode(Event.self, from: Data(event.data)) else {
-            throw ControlFailure(.invalidResponse, "the gateway sent an invalid event: \(String(decoding: event.data, as: UTF8.self))")
+            throw ControlFailure(
+                .invalidResponse, "the gateway sent an invalid event: \(String(decoding: event.data, as: UTF8.self))")
         }
         try await context.print(EventLine.line(known, colors: context.colors))
     }

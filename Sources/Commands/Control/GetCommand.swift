@@ -54,7 +54,7 @@ struct GetCommand: AsyncParsableCommand {
     var fresh = false
 
     @OptionGroup(title: "Transfer")
-    var transfer: TransferOptions
+    private var transfer: TransferOptions
 
     @OptionGroup(title: "Gateway and output")
     var control: ControlOptions
@@ -151,7 +151,7 @@ struct PutCommand: AsyncParsableCommand {
     var resume: String?
 
     @OptionGroup(title: "Transfer")
-    var transfer: TransferOptions
+    private var transfer: TransferOptions
 
     @OptionGroup(title: "Gateway and output")
     var control: ControlOptions
@@ -204,20 +204,23 @@ struct PutCommand: AsyncParsableCommand {
 }
 
 /// Options common to `get` and `put`.
-struct TransferOptions: ParsableArguments {
+private struct TransferOptions: ParsableArguments {
     @Option(
         name: [.customShort("H"), .long], parsing: .unconditionalSingleValue,
         help: ArgumentHelp("Request header field. Repeatable.", valueName: "Name: value"))
     var header: [String] = []
 
-    @Option(help: ArgumentHelp("Name of an entry of control.transfers.credentials to authenticate with.", valueName: "name"))
+    @Option(
+        help: ArgumentHelp("Name of an entry of control.transfers.credentials to authenticate with.", valueName: "name")
+    )
     var credential: String?
 
     @Flag(name: [.customShort("k"), .long], help: "Do not verify the server's certificate. For tests only: insecure.")
     var insecure = false
 
     @Option(
-        help: ArgumentHelp("CA certificates to trust instead of those of the gateway's system, PEM.", valueName: "file"),
+        help: ArgumentHelp(
+            "CA certificates to trust instead of those of the gateway's system, PEM.", valueName: "file"),
         completion: .file())
     var ca: String?
 
@@ -234,13 +237,7 @@ struct TransferOptions: ParsableArguments {
     var background = false
 
     func apply(to request: inout TransferRequest, _ reader: inout OptionReader) throws(UnusableFiles) {
-        var headers: [String: String] = [:]
-        for text in self.header {
-            guard let field = reader.value("--header", text, ValueSyntax<HTTPField>.headerField) else { continue }
-            let name = headers.keys.first { $0.lowercased() == field.name.lowercased() } ?? field.name
-            headers[name] = headers[name].map { "\($0), \(field.value)" } ?? field.value
-        }
-        request.headers = headers.isEmpty ? nil : headers
+        request.headers = reader.headers(self.header)
         request.credential = self.credential
         request.insecure = self.insecure ? true : nil
         let span = ValueSyntax<Duration>.duration(.milliseconds(1) ... .seconds(366 * 86_400))
@@ -250,17 +247,12 @@ struct TransferOptions: ParsableArguments {
         request.description = annotations.description
         request.priority = annotations.priority
         request.labels = annotations.labels
-        guard let ca else { return }
-        do throws(SystemError) {
-            request.authorities = String(decoding: try SystemFile.read(ca, limit: 512 << 10), as: UTF8.self)
-        } catch {
-            throw UnusableFiles("sluice: --ca: \(ca): \(error)")
-        }
+        if let ca { request.authorities = try OptionReader.authorities(ca) }
     }
 }
 
 /// Starts a transfer for `get` and `put`, or resumes an earlier one.
-struct TransferStart {
+private struct TransferStart {
     enum Plan {
         case begin(TransferRequest)
         /// With the transfer's ID.
@@ -329,61 +321,5 @@ struct TransferStart {
         let body = TransferRestart(fromBeginning: fromBeginning ? true : nil)
         return try await self.context.session.send(
             try ControlRequest(.post, TransferText.path(id) + ":restart", json: body))
-    }
-}
-
-/// A local file for content from the gateway. A regular file is written to `PATH.part` and renamed once it is complete;
-/// a device, a pipe or a symbolic link is written directly.
-struct OutputFile {
-    private let path: String
-    /// Temporary file that is renamed at the end; `nil` if `path` is written directly.
-    private let temporaryPath: String?
-    private let handle: FileHandle
-
-    init(_ path: String) throws(ConnectFailure) {
-        self.path = path
-        let kind = (try? FileManager.default.attributesOfItem(atPath: path))?[.type] as? FileAttributeType
-        guard kind != .typeDirectory else { throw Self.failure(path, "is a directory") }
-        self.temporaryPath = kind == nil || kind == .typeRegular ? path + ".part" : nil
-        if let temporaryPath, !FileManager.default.createFile(atPath: temporaryPath, contents: nil) {
-            throw Self.failure(temporaryPath, String(cString: strerror(errno)))
-        }
-        do {
-            self.handle = try FileHandle(forWritingTo: URL(fileURLWithPath: self.temporaryPath ?? path))
-        } catch {
-            throw Self.failure(path, error.localizedDescription)
-        }
-        // Fails for a pipe, which needs no truncation.
-        if self.temporaryPath == nil { try? self.handle.truncate(atOffset: 0) }
-    }
-
-    func write(_ bytes: [UInt8]) throws(ConnectFailure) {
-        do {
-            try self.handle.write(contentsOf: bytes)
-        } catch {
-            throw Self.failure(self.path, error.localizedDescription)
-        }
-    }
-
-    /// Renames the complete file into place.
-    func finish() throws(ConnectFailure) {
-        do {
-            try self.handle.close()
-        } catch {
-            throw Self.failure(self.path, error.localizedDescription)
-        }
-        guard let temporaryPath, rename(temporaryPath, self.path) != 0 else { return }
-        throw Self.failure(self.path, String(cString: strerror(errno)))
-    }
-
-    /// Removes the incomplete file.
-    func discard() {
-        try? self.handle.close()
-        if let temporaryPath { try? FileManager.default.removeItem(atPath: temporaryPath) }
-    }
-
-    private static func failure(_ path: String, _ reason: String) -> ConnectFailure {
-        ConnectFailure(
-            .inputOrOutput, "cannot write \(path): \(reason)", remedy: "choose another file with --output")
     }
 }

@@ -62,7 +62,8 @@ struct ListCommand: AsyncParsableCommand {
     func run() async throws {
         try await self.control.run(reading: self.plan) { context, plan in
             guard self.watch else { return try await Self.list(plan.listing, context) }
-            try await ConnectionWatch(context: context, listing: plan.listing, interval: plan.interval).untilInterrupted()
+            try await ConnectionWatch(context: context, listing: plan.listing, interval: plan.interval)
+                .untilInterrupted()
         }
     }
 
@@ -131,10 +132,10 @@ struct ShowCommand: AsyncParsableCommand {
                 guard let record = failure.problem?.connection else { throw failure }
                 if !context.printsJSON { try await context.print(ConnectionDetails(record).lines) }
                 // The properties are printed above, so the remedy to show them would mislead.
-                var told = ControlFailure(
+                var shown = ControlFailure(
                     failure.kind, failure.text, remedy: "'sluice ls --state closed' lists closed connections")
-                (told.document, told.problem) = (failure.document, failure.problem)
-                throw told
+                (shown.document, shown.problem) = (failure.document, failure.problem)
+                throw shown
             }
         }
     }
@@ -163,7 +164,8 @@ struct SelectionOptions: ParsableArguments {
     var state: [String] = []
 
     @Option(
-        help: ArgumentHelp("Direction: accepted by a listener, or opened by the gateway.", valueName: "accepted|opened"),
+        help: ArgumentHelp(
+            "Direction: accepted by a listener, or opened by the gateway.", valueName: "accepted|opened"),
         completion: .list(["accepted", "opened"]))
     var direction: String?
 
@@ -219,7 +221,7 @@ struct SelectionOptions: ParsableArguments {
 }
 
 /// `sluice ls --watch`: refreshes the list periodically.
-struct ConnectionWatch {
+private struct ConnectionWatch {
     let context: CommandContext
     let listing: ConnectionListing
     let interval: Duration
@@ -257,7 +259,9 @@ struct ConnectionWatch {
                 lines = try await self.fetchLines()
             } catch {
                 // After the first success, an unreachable gateway may come back.
-                guard !isFirst, self.drawsInPlace, [.noConnection, .unavailable].contains(error.kind) else { throw error }
+                guard !isFirst, self.drawsInPlace, [.noConnection, .unavailable].contains(error.kind) else {
+                    throw error
+                }
                 try await self.draw(lines, status: error.text)
                 try await Task.sleep(for: self.interval)
                 continue
@@ -300,62 +304,12 @@ struct ConnectionWatch {
     private func draw(_ lines: [String], status: String?) async throws {
         let cells = Terminal.columns
         let time = Date().formatted(.iso8601.time(includingFractionalSeconds: false).timeZone(separator: .omitted))
-        let head = status ?? "\(self.context.session.address), \(max(0, lines.count - 1)) shown at \(time), Ctrl-C exits"
+        let head =
+            status ?? "\(self.context.session.address), \(max(0, lines.count - 1)) shown at \(time), Ctrl-C exits"
         let shown = CellText.truncate(TerminalText.singleLine(head, limit: 400), cells: cells)
         let style: TextStyle = status == nil ? .faint : .red
         let rows = [self.context.colors ? style.applied(to: shown) : shown, ""] + lines
         let text = rows.prefix(Terminal.rows).map { $0 + "\u{1B}[K" }.joined(separator: "\n")
         try await self.context.write(Array(("\u{1B}[H" + text + "\u{1B}[J").utf8))
-    }
-}
-
-/// Cancels work at the first signal; a second signal exits the process at once.
-final class Interruption: Sendable {
-    private struct State {
-        var isRequested = false
-        var cancel: (@Sendable () -> Void)?
-    }
-
-    /// Time from a signal until the process exits at the latest: work is cancelled, and its final state is fetched.
-    private static let patience = Duration.seconds(30)
-
-    private let state = Mutex(State())
-
-    /// Starts handling signals, also those that arrive before the work starts.
-    init() throws {
-        let signals = try ProcessSignals(patience: Self.patience)
-        Task {
-            for await _ in signals.events { self.handleSignal() }
-        }
-    }
-
-    private func handleSignal() {
-        let (isSecond, cancel) = self.state.withLock { state in
-            defer { state.isRequested = true }
-            return (state.isRequested, state.cancel)
-        }
-        if isSecond { exit(130) }
-        cancel?()
-    }
-
-    /// - Parameter cancelled: runs after a signal, and replaces the result of `work`.
-    func run<Value: Sendable>(
-        _ work: @escaping @Sendable () async throws -> Value, cancelled: () async throws -> Value
-    ) async throws -> Value {
-        let working = Task { try await work() }
-        let isLate = self.state.withLock { state in
-            state.cancel = { working.cancel() }
-            return state.isRequested
-        }
-        if isLate { working.cancel() }
-        do {
-            return try await working.value
-        } catch let error where working.isCancelled && Self.isCancellation(error) {
-            return try await cancelled()
-        }
-    }
-
-    private static func isCancellation(_ error: any Error) -> Bool {
-        error is CancellationError || (error as? ControlFailure)?.kind == .cancelled
     }
 }

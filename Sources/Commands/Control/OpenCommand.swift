@@ -96,7 +96,8 @@ struct OpenOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "Maximum message size, 1B to 256MiB; larger messages are refused with 1009. (default: 1MiB)", valueName: "size"))
+            "Maximum message size, 1B to 256MiB; larger messages are refused with 1009. (default: 1MiB)",
+            valueName: "size"))
     var maxMessageSize: String?
 
     @Option(help: ArgumentHelp("Interval between keep-alive pings, or none. (default: none)", valueName: "duration"))
@@ -108,7 +109,9 @@ struct OpenOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Timeout for name lookup and connecting. (default: 10s)", valueName: "duration"))
     var connectTimeout: String?
 
-    @Option(help: ArgumentHelp("Timeout for TLS, and again for the opening handshake. (default: 10s)", valueName: "duration"))
+    @Option(
+        help: ArgumentHelp(
+            "Timeout for TLS, and again for the opening handshake. (default: 10s)", valueName: "duration"))
     var handshakeTimeout: String?
 
     @Option(help: ArgumentHelp("TCP keep-alive: idle time before the first probe.", valueName: "duration"))
@@ -121,14 +124,15 @@ struct OpenOptions: ParsableArguments {
     var keepAliveProbes: String?
 
     @Option(
-        help: ArgumentHelp("TCP user timeout: maximum time that sent data may stay unacknowledged.", valueName: "duration"))
+        help: ArgumentHelp(
+            "TCP user timeout: maximum time that sent data may stay unacknowledged.", valueName: "duration"))
     var userTimeout: String?
 
     @OptionGroup
     var annotations: AnnotationOptions
 
     func apply(to request: inout OpenRequest, _ reader: inout OptionReader) {
-        request.headers = self.headers(&reader)
+        request.headers = reader.headers(self.header)
         request.subprotocols = self.subprotocol.isEmpty ? nil : self.subprotocol
         request.compress = self.compress ? true : nil
         request.maximumMessageSizeBytes = reader.value(
@@ -153,16 +157,5 @@ struct OpenOptions: ParsableArguments {
 
     static func milliseconds(_ option: String, _ text: String?, _ reader: inout OptionReader) -> Double? {
         reader.value(option, text, .duration(.zero ... .seconds(86400))).map { $0 / .milliseconds(1) }
-    }
-
-    /// Fields with the same name are joined with commas (RFC 9110 §5.3).
-    private func headers(_ reader: inout OptionReader) -> [String: String]? {
-        var headers: [String: String] = [:]
-        for text in self.header {
-            guard let field = reader.value("--header", text, ValueSyntax<HTTPField>.headerField) else { continue }
-            let name = headers.keys.first { $0.lowercased() == field.name.lowercased() } ?? field.name
-            headers[name] = headers[name].map { "\($0), \(field.value)" } ?? field.value
-        }
-        return headers.isEmpty ? nil : headers
     }
 }

@@ -44,7 +44,8 @@ struct SendCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Maximum time to wait until the data is sent; it stays queued after that. (default: 10s)", valueName: "duration"))
+            "Maximum time to wait until the data is sent; it stays queued after that. (default: 10s)",
+            valueName: "duration"))
     var timeout: String?
 
     @OptionGroup(title: "Gateway and output")
@@ -151,7 +152,9 @@ struct ReceiveCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("On a stream: minimum number of bytes to wait for. (default: 1B)", valueName: "size"))
     var min: String?
 
-    @Option(help: ArgumentHelp("On a stream: maximum number of bytes to receive, up to 1MiB. (default: 64KiB)", valueName: "size"))
+    @Option(
+        help: ArgumentHelp(
+            "On a stream: maximum number of bytes to receive, up to 1MiB. (default: 64KiB)", valueName: "size"))
     var max: String?
 
     @Flag(name: .shortAndLong, help: "Keep receiving until the connection is closed.")

@@ -82,7 +82,7 @@ struct ListenersCommand: AsyncParsableCommand {
         discussion: EntryAction.discussion("listeners", "listener"))
 
     @OptionGroup
-    var entry: EntryOptions
+    private var entry: EntryOptions
 
     @OptionGroup(title: "Gateway and output")
     var control: ControlOptions
@@ -102,7 +102,7 @@ struct RoutesCommand: AsyncParsableCommand {
         discussion: EntryAction.discussion("routes", "route"))
 
     @OptionGroup
-    var entry: EntryOptions
+    private var entry: EntryOptions
 
     @OptionGroup(title: "Gateway and output")
     var control: ControlOptions
@@ -122,7 +122,7 @@ struct UpstreamsCommand: AsyncParsableCommand {
         discussion: EntryAction.discussion("upstreams", "upstream"))
 
     @OptionGroup
-    var entry: EntryOptions
+    private var entry: EntryOptions
 
     @OptionGroup(title: "Gateway and output")
     var control: ControlOptions
@@ -135,7 +135,7 @@ struct UpstreamsCommand: AsyncParsableCommand {
 }
 
 /// Operation on the listeners, routes or upstreams of the running configuration.
-enum EntryAction {
+private enum EntryAction {
     case list
     case show(String)
     case put(String, [UInt8], dryRun: Bool)
@@ -211,7 +211,7 @@ enum EntryAction {
 }
 
 /// Options that select an entry of the configuration and the operation on it.
-struct EntryOptions: ParsableArguments {
+private struct EntryOptions: ParsableArguments {
     @Argument(help: ArgumentHelp("Name of the entry to show or change.", valueName: "NAME"))
     var name: String?
 
@@ -246,10 +246,6 @@ struct EntryOptions: ParsableArguments {
         if self.delete { return .delete(name, dryRun: self.dryRun) }
         if let patch { return .patch(name, Array(patch.utf8), dryRun: self.dryRun) }
         guard let put else { return .show(name) }
-        do throws(SystemError) {
-            return .put(name, try SystemFile.read(put, limit: 1 << 20), dryRun: self.dryRun)
-        } catch {
-            throw UnusableFiles("sluice: --put: \(put): \(error)")
-        }
+        return .put(name, try OptionReader.file(put, "--put"), dryRun: self.dryRun)
     }
 }

@@ -241,3 +241,59 @@ final class BodyUpload: Sendable {
         self.task.cancel()
     }
 }
+
+/// A local file for content from the gateway. A regular file is written to `PATH.part` and renamed once it is complete;
+/// a device, a pipe or a symbolic link is written directly.
+private struct OutputFile {
+    private let path: String
+    /// Temporary file that is renamed at the end; `nil` if `path` is written directly.
+    private let temporaryPath: String?
+    private let handle: FileHandle
+
+    init(_ path: String) throws(ConnectFailure) {
+        self.path = path
+        let kind = (try? FileManager.default.attributesOfItem(atPath: path))?[.type] as? FileAttributeType
+        guard kind != .typeDirectory else { throw Self.failure(path, "is a directory") }
+        self.temporaryPath = kind == nil || kind == .typeRegular ? path + ".part" : nil
+        if let temporaryPath, !FileManager.default.createFile(atPath: temporaryPath, contents: nil) {
+            throw Self.failure(temporaryPath, String(cString: strerror(errno)))
+        }
+        do {
+            self.handle = try FileHandle(forWritingTo: URL(fileURLWithPath: self.temporaryPath ?? path))
+        } catch {
+            throw Self.failure(path, error.localizedDescription)
+        }
+        // Fails for a pipe, which needs no truncation.
+        if self.temporaryPath == nil { try? self.handle.truncate(atOffset: 0) }
+    }
+
+    func write(_ bytes: [UInt8]) throws(ConnectFailure) {
+        do {
+            try self.handle.write(contentsOf: bytes)
+        } catch {
+            throw Self.failure(self.path, error.localizedDescription)
+        }
+    }
+
+    /// Renames the complete file into place.
+    func finish() throws(ConnectFailure) {
+        do {
+            try self.handle.close()
+        } catch {
+            throw Self.failure(self.path, error.localizedDescription)
+        }
+        guard let temporaryPath, rename(temporaryPath, self.path) != 0 else { return }
+        throw Self.failure(self.path, String(cString: strerror(errno)))
+    }
+
+    /// Removes the incomplete file.
+    func discard() {
+        try? self.handle.close()
+        if let temporaryPath { try? FileManager.default.removeItem(atPath: temporaryPath) }
+    }
+
+    private static func failure(_ path: String, _ reason: String) -> ConnectFailure {
+        ConnectFailure(
+            .inputOrOutput, "cannot write \(path): \(reason)", remedy: "choose another file with --output")
+    }
+}

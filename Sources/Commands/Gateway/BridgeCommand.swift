@@ -52,16 +52,16 @@ struct BridgeCommand: GatewayCommand {
     var target: String
 
     @OptionGroup(title: "Protocol")
-    var tunnel: TunnelOptions
+    private var tunnel: TunnelOptions
 
     @OptionGroup(title: "TLS")
-    var tls: TLSOptions
+    private var tls: TLSOptions
 
     @OptionGroup(title: "Limits and timeouts")
-    var limits: LimitOptions
+    private var limits: LimitOptions
 
     @OptionGroup(title: "Process")
-    var process: ProcessOptions
+    private var process: ProcessOptions
 
     func run() async throws {
         let located = try await ErrorReporter.reporting(problemsAs: ExitStatus.usage) { try self.request.read() }
@@ -86,16 +86,8 @@ extension BridgeRequest {
     }
 }
 
-/// Options of `sluice bridge` besides its configuration.
-struct BridgeRunOptions: Sendable, Equatable {
-    /// Exits with 69 unless the target can be reached at start.
-    var requiresTarget: Bool
-    /// Prints nothing on standard output.
-    var isQuiet: Bool
-}
-
 /// Protocol options of a bridge.
-struct TunnelOptions: ParsableArguments {
+private struct TunnelOptions: ParsableArguments {
     @Option(
         parsing: .singleValue,
         help: ArgumentHelp(
@@ -160,9 +152,10 @@ struct TunnelOptions: ParsableArguments {
 }
 
 /// Limits and timeouts of a bridge.
-struct LimitOptions: ParsableArguments {
+private struct LimitOptions: ParsableArguments {
     @Option(
-        help: ArgumentHelp("Interval between pings to WebSocket peers, 1s to 1d, or none. (default: 25s)", valueName: "duration")
+        help: ArgumentHelp(
+            "Interval between pings to WebSocket peers, 1s to 1d, or none. (default: 25s)", valueName: "duration")
     )
     var pingInterval: String?
 
@@ -216,14 +209,15 @@ struct LimitOptions: ParsableArguments {
 }
 
 /// TLS options of a bridge.
-struct TLSOptions: ParsableArguments {
+private struct TLSOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp("For clients: server certificate, PEM with its chain or PKCS#12.", valueName: "file"),
         completion: .file())
     var certificate: String?
 
     @Option(
-        help: ArgumentHelp("For clients: private key of the server certificate, PEM.", valueName: "file"), completion: .file())
+        help: ArgumentHelp("For clients: private key of the server certificate, PEM.", valueName: "file"),
+        completion: .file())
     var key: String?
 
     @Option(
@@ -282,5 +276,29 @@ struct TLSOptions: ParsableArguments {
             (.clientCertificate, [self.clientCertificate]), (.clientKey, [self.clientKey]),
             (.serverName, [self.serverName]))
             + (self.insecure ? [BridgeRequest.Option(.insecure)] : [])
+    }
+}
+
+/// Process options of a bridge.
+private struct ProcessOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("Log format: text or json. (default: text)", valueName: "format"))
+    var logFormat: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Minimum log level: trace, debug, info, notice, warning, error or critical. (default: info)",
+            valueName: "level"))
+    var logLevel: String?
+
+    @Flag(help: "Print nothing on standard output, and log errors only unless --log-level is given.")
+    var quiet = false
+
+    @Flag(
+        help: "Exit with 69 unless the target can be reached at start, including TLS and opening handshake.")
+    var requireTarget = false
+
+    var options: [BridgeRequest.Option] {
+        BridgeRequest.options((.logFormat, [self.logFormat]), (.logLevel, [self.logLevel]))
+            + (self.quiet ? [BridgeRequest.Option(.quiet)] : [])
     }
 }

@@ -121,36 +121,3 @@ private struct CheckReport: Encodable {
         return (try? encoder.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
     }
 }
-
-/// Checks at start whether the upstreams can be reached, for `--require-target`.
-struct TargetProbe {
-    let loop: Loop
-
-    /// - Throws: `StartFailure.targetUnavailable` if no endpoint of an upstream can be reached.
-    func requireAll(of plan: GatewayPlan) async throws {
-        for route in plan.routes {
-            let reasons = await ReachabilityCheck.reasons(route, on: self.loop)
-            guard reasons.isEmpty else {
-                throw StartFailure.targetUnavailable("the target cannot be reached: \(reasons.joined(separator: "; "))")
-            }
-        }
-    }
-}
-
-/// A configuration file, or a file that it or an option names, cannot be read or is invalid.
-struct UnusableFiles: Error, CustomStringConvertible {
-    /// One line per file.
-    let description: String
-    /// The same as single problems, if the configuration names the files.
-    let problems: [ConfigurationProblem]
-
-    init(_ description: String) {
-        self.description = description
-        self.problems = []
-    }
-
-    init(_ problems: [ConfigurationProblem]) {
-        self.description = problems.map(\.description).joined(separator: "\n")
-        self.problems = problems
-    }
-}

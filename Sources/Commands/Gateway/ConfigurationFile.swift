@@ -121,3 +121,29 @@ extension ConfigurationSource {
         if self.hasNoControlPlane { configuration.control.address = nil }
     }
 }
+
+/// Options of `sluice bridge` besides its configuration.
+struct BridgeRunOptions: Sendable, Equatable {
+    /// Exits with 69 unless the target can be reached at start.
+    var requiresTarget: Bool
+    /// Prints nothing on standard output.
+    var isQuiet: Bool
+}
+
+/// A configuration file, or a file that it or an option names, cannot be read or is invalid.
+struct UnusableFiles: Error, CustomStringConvertible {
+    /// One line per file.
+    let description: String
+    /// The same as single problems, if the configuration names the files.
+    let problems: [ConfigurationProblem]
+
+    init(_ description: String) {
+        self.description = description
+        self.problems = []
+    }
+
+    init(_ problems: [ConfigurationProblem]) {
+        self.description = problems.map(\.description).joined(separator: "\n")
+        self.problems = problems
+    }
+}

@@ -48,7 +48,9 @@ func runGateway(_ located: LocatedConfiguration, source: ConfigurationSource) as
     startup.group.stop()
 }
 
-private func logDescriptorLimit(_ limits: (before: Int, now: Int), for configuration: GatewayConfiguration, log: TunnelLog) {
+private func logDescriptorLimit(
+    _ limits: (before: Int, now: Int), for configuration: GatewayConfiguration, log: TunnelLog
+) {
     let before = limits.before == limits.now ? "" : ", raised from \(limits.before)"
     log.log("descriptors: at most \(limits.now)\(before)", level: .info)
     if let shortage = configuration.descriptorShortage(DescriptorReserve.process.budget) {
@@ -56,119 +58,386 @@ private func logDescriptorLimit(_ limits: (before: Int, now: Int), for configura
     }
 }
 
-/// Process options of a bridge.
-struct ProcessOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("Log format: text or json. (default: text)", valueName: "format"))
-    var logFormat: String?
+/// Handles signals of a running gateway: reloads, drain and exit.
+private struct Service {
+    /// How long a stop waits for a running reload, which may block on a file.
+    private static let reloadPatience = Duration.seconds(3)
 
-    @Option(
-        help: ArgumentHelp(
-            "Minimum log level: trace, debug, info, notice, warning, error or critical. (default: info)",
-            valueName: "level"))
-    var logLevel: String?
-
-    @Flag(help: "Print nothing on standard output, and log errors only unless --log-level is given.")
-    var quiet = false
-
-    @Flag(
-        help: "Exit with 69 unless the target can be reached at start, including TLS and opening handshake.")
-    var requireTarget = false
-
-    var options: [BridgeRequest.Option] {
-        BridgeRequest.options((.logFormat, [self.logFormat]), (.logLevel, [self.logLevel]))
-            + (self.quiet ? [BridgeRequest.Option(.quiet)] : [])
-    }
-}
-
-/// Signals that stop or reload the process, as an asynchronous sequence.
-struct ProcessSignals {
-    enum Event: Sendable {
-        case stop
-        case reload
-
-        init(_ signal: Int32) {
-            self = signal == SIGHUP ? .reload : .stop
-        }
-    }
-
-    /// Exit code after an immediate exit by signal.
-    static let interrupted: Int32 = 130
-    /// A third signal exits the process anyway.
-    private static let bufferLimit = 2
-
-    let events: AsyncStream<Event>
-
-    /// Takes over SIGTERM, SIGINT and SIGHUP. The process still exits with `interrupted` one second after a second signal,
-    /// at a third signal, and when `patience` has passed after the first.
-    /// - Parameter patience: `nil` waits for a second signal.
-    init(patience: Duration?) throws(StartFailure) {
-        // Writing to a closed pipe must not end the process.
-        signal(SIGPIPE, SIG_IGN)
-        let (events, continuation) = AsyncStream.makeStream(of: Event.self, bufferingPolicy: .bufferingOldest(Self.bufferLimit))
-        self.events = events
-        do throws(SystemError) {
-            SignalWatch.set(patience: patience)
-            try SignalWatch.take(
-                ending: [SIGTERM, SIGINT, SIGHUP], others: [], exitCode: Self.interrupted)
-            try SignalWatch.hear { continuation.yield(Event($0)) }
-        } catch {
-            throw StartFailure.system("\(error)")
-        }
-    }
-}
-
-/// The process's main thread as a task executor, lent to a gateway's first loop once it is started.
-///
-/// A gateway with one loop then has no other thread, and system calls cost less in a process with one thread. Blocking
-/// work must not run here, because it would block the loop.
-final class MainThread: TaskExecutor, Sendable {
-    static let shared = MainThread()
+    let gateway: Gateway
+    let configuration: RunningConfiguration
+    let source: ConfigurationSource
+    let log: TunnelLog
+    let control: ControlServer?
+    let watchdog: Watchdog
+    let events: ServiceEvents
 
     private struct State {
-        var loop: Loop?
-        var waiting: [@Sendable () -> Void] = []
+        var isReloading = false
+        /// Another reload was requested during a reload.
+        var reloadsAgain = false
+        var isStopping = false
+        var isDraining = false
     }
 
-    private let state = Mutex(State())
-    private let wake = DispatchSemaphore(value: 0)
-
-    private init() {}
-
-    func enqueue(_ job: consuming ExecutorJob) {
-        let job = UnownedJob(job)
-        self.perform { job.runSynchronously(on: self.asUnownedTaskExecutor()) }
-    }
-
-    private func perform(_ body: @escaping @Sendable () -> Void) {
-        let loop = self.state.withLock { state in
-            if state.loop == nil { state.waiting.append(body) }
-            return state.loop
+    /// Returns when the gateway has drained, or at a second signal.
+    func run() async {
+        GatewaySignals.setDeadline(drain: self.gateway.drainTimeout)
+        var state = State()
+        for await _ in self.events.changes {
+            while let event = self.events.take() {
+                guard await self.handle(event, &state) else { return }
+            }
         }
-        guard let loop else {
-            self.wake.signal()
+    }
+
+    /// - Returns: whether the service continues.
+    private func handle(_ event: ServiceEvents.Event, _ state: inout State) async -> Bool {
+        switch event {
+        case .reload:
+            self.beginReload(&state)
+        case .reloaded:
+            state.isReloading = false
+            if state.isStopping { self.beginDrain(&state) } else { self.endReload(&state) }
+        case .stop where state.isStopping:
+            // A second signal aborts the drain.
+            await self.gateway.abandon()
+            return false
+        case .stop:
+            state.isStopping = true
+            self.watchdog.notify("STOPPING=1\nSTATUS=draining")
+            self.log.log(self.gateway.drainDescription)
+            self.control?.phase = .draining
+            if state.isReloading {
+                self.add(.reloadTooSlow, after: Self.reloadPatience)
+            } else {
+                self.beginDrain(&state)
+            }
+        case .reloadTooSlow:
+            self.beginDrain(&state)
+        case .drained:
+            return false
+        }
+        return true
+    }
+
+    private func add(_ event: ServiceEvents.Event, after pause: Duration) {
+        Task {
+            try? await Task.sleep(for: pause)
+            self.events.add(event)
+        }
+    }
+
+    private func beginDrain(_ state: inout State) {
+        guard !state.isDraining else { return }
+        state.isDraining = true
+        Task {
+            await self.gateway.drain()
+            self.events.add(.drained)
+        }
+    }
+
+    // MARK: Reloading
+
+    private func beginReload(_ state: inout State) {
+        guard !state.isStopping else { return }
+        guard !state.isReloading else {
+            state.reloadsAgain = true
             return
         }
-        loop.execute(body)
-    }
-
-    /// Runs `loop` on this thread until the loop is stopped, as soon as the current job suspends.
-    func lend(to loop: Loop) {
-        self.perform {
-            loop.run()
-            self.state.withLock { $0.loop = nil }
-            // One more turn for jobs that were enqueued on the loop meanwhile; they must not block.
-            loop.execute {}
-            loop.turn()
+        state.isReloading = true
+        // Off the first loop's thread: reading and checking files blocks.
+        Task.detached {
+            await self.reload()
+            self.events.add(.reloaded)
         }
-        self.state.withLock { $0.loop = loop }
     }
 
-    /// Runs jobs on the calling thread. Called once, by the main thread.
-    func serve() -> Never {
-        while true {
-            self.wake.wait()
-            let body = self.state.withLock { $0.waiting.isEmpty ? nil : $0.waiting.removeFirst() }
-            body?()
+    private func endReload(_ state: inout State) {
+        GatewaySignals.setDeadline(drain: self.gateway.drainTimeout)
+        self.watchdog.notify("READY=1")
+        guard state.reloadsAgain else { return }
+        state.reloadsAgain = false
+        self.beginReload(&state)
+    }
+
+    /// Reloads the file. If it has problems, the current configuration stays in use.
+    private func reload() async {
+        guard case .file(let path, _) = self.source else {
+            return self.log.log("nothing to reload: running without a configuration file")
+        }
+        self.watchdog.notify(ServiceSupervisor.reloading)
+        switch await self.configuration.reload() {
+        case .success: self.log.log("reloaded \(path)")
+        case .failure(let refusal):
+            self.log.log("not reloaded, still running with the previous configuration: \(refusal)", level: .error)
+        }
+    }
+}
+
+/// Queue of events that the service has to handle.
+///
+/// Bounded: at most two stops and one of each other event are queued; further ones are dropped. Callable from any thread.
+private final class ServiceEvents: Sendable {
+    enum Event {
+        case reload
+        case reloaded
+        case stop
+        /// `reloadPatience` has passed since the stop.
+        case reloadTooSlow
+        /// The drain is complete.
+        case drained
+    }
+
+    private let waiting = Mutex<[Event]>([])
+    private let added: AsyncStream<Void>.Continuation
+    /// Yields an element whenever events may be queued.
+    let changes: AsyncStream<Void>
+
+    init() {
+        (self.changes, self.added) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    func add(_ event: Event) {
+        self.waiting.withLock { waiting in
+            let limit = event == .stop ? 2 : 1
+            if waiting.count(where: { $0 == event }) < limit { waiting.append(event) }
+        }
+        self.added.yield()
+    }
+
+    func add(_ signal: ProcessSignals.Event) {
+        self.add(signal == .reload ? Event.reload : Event.stop)
+    }
+
+    /// - Returns: the next event; stops precede all others.
+    func take() -> Event? {
+        self.waiting.withLock { waiting in
+            guard let place = waiting.firstIndex(of: .stop) ?? waiting.indices.first else { return nil }
+            return waiting.remove(at: place)
+        }
+    }
+}
+
+/// Starts the parts of a gateway.
+private struct GatewayStart {
+    let group: LoopGroup
+    let gateway: Gateway
+    let running: RunningConfiguration
+    let control: ControlServer?
+
+    /// Starts loops, listeners and the control plane, and prints their addresses unless the source is quiet.
+    /// - Parameters:
+    ///   - configuration: that of `located` with the command line's overrides.
+    ///   - handler: called with each signal, on the first loop.
+    /// - Throws: `SystemError`, `GatewayPlanError`, or `StartFailure` for a required target.
+    init(
+        _ located: LocatedConfiguration, _ configuration: GatewayConfiguration, source: ConfigurationSource,
+        log: TunnelLog,
+        _ handler: @escaping @Sendable (ProcessSignals.Event) -> Void
+    ) async throws {
+        let passed = ServiceSupervisor.takeListeningDescriptors().map {
+            ActivatedSocket(name: $0.name, descriptor: $0.descriptor)
+        }
+        self.group = try LoopGroup(count: configuration.loops ?? Machine.cores, lend: MainThread.shared.lend)
+        let loops = self.group.loops
+        try await GatewaySignals.observe(on: loops[0], handler)
+        self.gateway = Gateway(loops: loops, log: log, configuration: configuration, passedSockets: passed)
+        let plan = try GatewayPlan(configuration)
+        if source.requiresTarget { try await TargetProbe(loop: loops[0]).requireAll(of: plan) }
+        let bound = try await self.gateway.start(plan)
+        self.running = RunningConfiguration(
+            located, gateway: self.gateway, terms: ConfigurationFile.terms(of: source))
+        let (server, address) = try await Self.startControl(
+            configuration.control, gateway: self.gateway, configuration: self.running, log: log)
+        self.control = server
+        if !source.isQuiet { Announcement.print(bound, configuration, source: source, control: address) }
+    }
+
+    /// Starts the configured control plane.
+    /// - Throws: `GatewayPlanError` if a configured address cannot be bound; without the default address, the gateway
+    ///   starts without a control plane.
+    private static func startControl(
+        _ settings: ControlSettings, gateway: Gateway, configuration: RunningConfiguration, log: TunnelLog
+    ) async throws(GatewayPlanError) -> (ControlServer?, String?) {
+        guard settings.address != nil else { return (nil, nil) }
+        let server = try ControlServer(
+            settings, gateway: gateway, configuration: configuration, log: log, version: Version.text)
+        if !settings.isLocal, settings.tls == nil {
+            log.log("control plane without TLS: tokens are sent in plaintext", level: .warning)
+        }
+        do throws(GatewayPlanError) {
+            return (server, try await server.start())
+        } catch {
+            await server.stop()
+            guard !settings.isExplicit else { throw error }
+            log.log(
+                "running without a control plane: \(error.description); set control.address to another address",
+                level: .warning)
+            return (nil, nil)
+        }
+    }
+}
+
+/// Signals of a gateway, delivered on one of its loops. The final exit by a signal's deadline does not depend on a loop.
+private enum GatewaySignals {
+    /// Time from a signal until the process exits at the latest, while the gateway starts.
+    private static let startPatience = Duration.seconds(5)
+    /// Additional time after the drain for the control plane's last responses, transfers, and the log.
+    private static let grace = Duration.seconds(15)
+
+    /// Takes over the signals, which are pending until `observe`. Must be called before any thread is started.
+    /// - Throws: `SystemError` if no descriptors are available.
+    static func block() throws(SystemError) {
+        // Writing to a closed pipe must not end the process.
+        signal(SIGPIPE, SIG_IGN)
+        SignalWatch.set(patience: self.startPatience)
+        try SignalWatch.take(ending: [SIGTERM, SIGINT], others: [SIGHUP], exitCode: 0)
+    }
+
+    /// Sets the exit deadline after a signal to the drain timeout plus `grace`.
+    static func setDeadline(drain timeout: Duration) {
+        SignalWatch.set(patience: timeout + self.grace)
+    }
+
+    /// Calls `handler` on `loop` for each signal, including pending ones.
+    static func observe(
+        on loop: Loop, _ handler: @escaping @Sendable (ProcessSignals.Event) -> Void
+    ) async throws(SystemError) {
+        let error: SystemError? = await withCheckedContinuation { answer in
+            loop.execute {
+                do throws(SystemError) {
+                    _ = try SignalWatch(on: loop) { handler(ProcessSignals.Event($0)) }
+                    answer.resume(returning: nil)
+                } catch {
+                    answer.resume(returning: error)
+                }
+            }
+        }
+        if let error { throw error }
+    }
+}
+
+/// A command that runs a gateway until a signal ends it.
+protocol GatewayCommand: AsyncParsableCommand {}
+
+/// Output of the gateway once it is ready.
+private enum Announcement {
+    static func print(
+        _ bound: [Gateway.Place], _ configuration: GatewayConfiguration, source: ConfigurationSource, control: String?
+    ) {
+        var lines = bound.map { "listening on \(Self.url($0, configuration))" }
+        if let control { lines.append("control on \(control)") }
+        if case .builtIn = source, let web = bound.first { lines += Self.firstSteps(web) }
+        lines.append("ready")
+        // In one write, so that readers never see a partial line.
+        ProcessOutput.print(lines.joined(separator: "\n") + "\n")
+    }
+
+    /// URL of a listener. Includes the path if the listener serves only one, so that the URL can be used directly.
+    private static func url(_ place: Gateway.Place, _ configuration: GatewayConfiguration) -> String {
+        let kind = place.listener.kind
+        let paths = configuration.routes.filter { configuration.serves($0, on: place.listener) }.compactMap(\.path)
+        let path = paths.count == 1 && paths[0].parameters.isEmpty ? "\(paths[0])" : "/"
+        switch place.address {
+        case .unix(let path): return kind == .unix ? "unix://\(path)" : "\(kind.rawValue)+unix://\(path)"
+        case .ipv4, .ipv6: return "\(kind.rawValue)://\(place.address)" + (kind.speaksWebSocket ? path : "")
+        }
+    }
+
+    /// Example commands for the built-in configuration.
+    private static func firstSteps(_ web: Gateway.Place) -> [String] {
+        let program = CommandLine.arguments.first ?? "sluice"
+        return [
+            "",
+            "try, each in a terminal of its own:",
+            "  \(program) bridge tcp://127.0.0.1:7000 ws://\(web.address)/echo",
+            "      a TCP port in front of it: what you send to port 7000 comes back",
+            "  \(program) connect ws://\(web.address)/echo",
+            "      what you type comes back",
+            "  \(program) connect ws://\(web.address)/chat/lobby",
+            "      in two terminals: one hears the other",
+            "",
+        ]
+    }
+}
+
+/// Why the gateway, or the loop of a client, failed to start.
+enum StartFailure: Error, CustomStringConvertible {
+    /// `--require-target` was given and no endpoint can be reached.
+    case targetUnavailable(String)
+    /// A listener cannot be bound, or another system call failed.
+    case system(String)
+
+    var description: String {
+        switch self {
+        case .targetUnavailable(let reason), .system(let reason): reason
+        }
+    }
+
+    var exitCode: ExitCode {
+        switch self {
+        case .targetUnavailable: ExitStatus.unavailable
+        case .system: ExitStatus.systemError
+        }
+    }
+}
+
+/// Reports the state of the process and that it is alive to the service manager (sd_watchdog_enabled(3)).
+///
+/// Never blocks. A notification that cannot be sent is retried with the next watchdog report, or after `retryPause`
+/// without a watchdog.
+private struct Watchdog: Sendable {
+    /// Minimum interval between two messages, whatever the service manager requests.
+    private static let shortestPause = Duration.milliseconds(10)
+    private static let retryPause = Duration.seconds(1)
+
+    private let notifier: ServiceNotifier
+
+    init(log: TunnelLog) {
+        self.notifier = ServiceNotifier(complain: { error in
+            log.log("cannot notify the service manager: \(error)", level: .warning)
+        })
+    }
+
+    /// Reports a state, like `STOPPING=1`.
+    func notify(_ state: String) {
+        guard !self.notifier.tell(state), ServiceSupervisor.watchdogLimit == nil else { return }
+        Task { await self.retry() }
+    }
+
+    private func retry() async {
+        repeat { try? await Task.sleep(for: Self.retryPause) } while !self.notifier.retry() && !Task.isCancelled
+    }
+
+    /// Reports, twice as often as necessary, that every loop still takes its turns. If a loop is stuck, the reports
+    /// stop, and the service manager restarts the process.
+    /// - Returns: the reporting task; `nil` if the service manager requests no reports.
+    func start(_ loops: [Loop]) -> Task<Void, Never>? {
+        ServiceSupervisor.watchdogLimit.map { limit in Task { await self.report(loops, within: limit) } }
+    }
+
+    private func report(_ loops: [Loop], within limit: Duration) async {
+        while !Task.isCancelled {
+            for loop in loops {
+                await withCheckedContinuation { answer in loop.execute { answer.resume() } }
+            }
+            self.notifier.notifyWatchdog()
+            try? await Task.sleep(for: max(limit / 2, Self.shortestPause))
+        }
+    }
+}
+
+/// Checks at start whether the upstreams can be reached, for `--require-target`.
+private struct TargetProbe {
+    let loop: Loop
+
+    /// - Throws: `StartFailure.targetUnavailable` if no endpoint of an upstream can be reached.
+    func requireAll(of plan: GatewayPlan) async throws {
+        for route in plan.routes {
+            let reasons = await ReachabilityCheck.reasons(route, on: self.loop)
+            guard reasons.isEmpty else {
+                throw StartFailure.targetUnavailable("the target cannot be reached: \(reasons.joined(separator: "; "))")
+            }
         }
     }
 }

@@ -139,7 +139,8 @@ extension ControlFailure {
     /// - Parameter status: HTTP status; 0 for a response that is not HTTP.
     init(foreign status: Int, at address: ControlAddress) {
         self.init(
-            .invalidResponse, "the server at \(address) is not a control plane\(status > 0 ? " (status \(status))" : "")",
+            .invalidResponse,
+            "the server at \(address) is not a control plane\(status > 0 ? " (status \(status))" : "")",
             remedy: "pass the address that 'sluice serve' prints after 'control on' with --control")
     }
 
@@ -151,7 +152,8 @@ extension ControlFailure {
         case .typeMismatch(_, let context), .valueNotFound(_, let context):
             return "\(self.place(context.codingPath)) has the wrong type"
         case .dataCorrupted(let context):
-            return context.codingPath.isEmpty ? "invalid JSON" : "\(self.place(context.codingPath)) has an invalid value"
+            return context.codingPath.isEmpty
+                ? "invalid JSON" : "\(self.place(context.codingPath)) has an invalid value"
         @unknown default: return "invalid JSON"
         }
     }

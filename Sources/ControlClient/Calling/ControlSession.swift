@@ -89,7 +89,8 @@ package final class ControlSession: Sendable {
         while let run = try await body.next() {
             data.append(contentsOf: run)
             guard data.count <= limit else {
-                throw ControlFailure(.invalidResponse, "the response is longer than \(limit) bytes", remedy: "request less data")
+                throw ControlFailure(
+                    .invalidResponse, "the response is longer than \(limit) bytes", remedy: "request less data")
             }
         }
         return data

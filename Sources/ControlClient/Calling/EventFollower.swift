@@ -39,7 +39,8 @@ package struct EventFollower: Sendable {
             do throws(ControlFailure) {
                 try await self.read()
             } catch {
-                guard self.wasOpen, [.noConnection, .unavailable].contains(error.kind), self.failures < Self.retryDelays.count
+                guard self.wasOpen, [.noConnection, .unavailable].contains(error.kind),
+                    self.failures < Self.retryDelays.count
                 else {
                     throw error
                 }
@@ -208,7 +209,7 @@ package enum EventLine {
 
     private static func words(_ event: Event) -> String {
         if let first = event.missedFrom, let last = event.missedTo {
-            return "events \(first) to \(last) are not kept any more"
+            return "events \(first) to \(last) are no longer kept"
         }
         let facts = [
             event.connection, event.listener.map { "on \($0)" }, event.route.map { "route \($0)" },
@@ -217,7 +218,7 @@ package enum EventLine {
             event.peerAddress.map { "peer \($0)" },
             event.drain.map { "drain \($0)" }, event.transfer.map { "transfer \($0)" },
             event.count.map { "count \($0)" }, event.reason, event.detail,
-            event.closeReason.flatMap { $0.isEmpty ? nil : "said \"\($0)\"" },
+            event.closeReason.flatMap { $0.isEmpty ? nil : "close reason \"\($0)\"" },
             event.receivedBytes.map { "received \(QuantityText.bytes($0))" },
             event.sentBytes.map { "sent \(QuantityText.bytes($0))" },
             event.labels.map { $0.sorted { $0.key < $1.key }.map { "\($0)=\($1)" }.joined(separator: " ") },

@@ -1,7 +1,7 @@
 import CommandLineText
 import ControlAPI
 
-/// Entries of the configuration as rows for people: name, status, and other keys.
+/// Table of listeners, routes or upstreams: name, status and other keys.
 package struct EntryTable {
     package private(set) var table = TextTable([
         TextTable.Column("NAME"), TextTable.Column("STATUS", minimumWidth: 12, dropOrder: 1),
@@ -19,7 +19,7 @@ package struct EntryTable {
         }
     }
 
-    /// An address, or each endpoint with what it carries.
+    /// Bound address of a listener, or the endpoints of an upstream with their number of connections.
     private static func status(_ value: JSONValue) -> String {
         guard case .object(let members) = value else { return DifferenceText.text(value) }
         if let address = members["address"] { return DifferenceText.text(address) }

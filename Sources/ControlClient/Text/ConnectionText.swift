@@ -12,10 +12,14 @@ package struct ConnectionTable {
 
     private static let columns = [
         TextTable.Column("ID", rightAligned: true), TextTable.Column("KIND", dropOrder: 4), TextTable.Column("STATE"),
-        TextTable.Column("PEER", minimumWidth: 21, keepsPort: true), TextTable.Column("VIA", minimumWidth: 8, dropOrder: 2),
-        TextTable.Column("RECEIVED", rightAligned: true, dropOrder: 1), TextTable.Column("SENT", rightAligned: true, dropOrder: 1),
-        TextTable.Column("QUEUED", rightAligned: true, dropOrder: 3), TextTable.Column("RTT", rightAligned: true, dropOrder: 6),
-        TextTable.Column("IDLE", rightAligned: true, dropOrder: 5), TextTable.Column("AGE", rightAligned: true, dropOrder: 3),
+        TextTable.Column("PEER", minimumWidth: 21, keepsPort: true),
+        TextTable.Column("VIA", minimumWidth: 8, dropOrder: 2),
+        TextTable.Column("RECEIVED", rightAligned: true, dropOrder: 1),
+        TextTable.Column("SENT", rightAligned: true, dropOrder: 1),
+        TextTable.Column("QUEUED", rightAligned: true, dropOrder: 3),
+        TextTable.Column("RTT", rightAligned: true, dropOrder: 6),
+        TextTable.Column("IDLE", rightAligned: true, dropOrder: 5),
+        TextTable.Column("AGE", rightAligned: true, dropOrder: 3),
         TextTable.Column("NOTE", minimumWidth: 10, dropOrder: 7),
     ]
 
@@ -128,10 +132,10 @@ package struct ConnectionDetails {
         self.add("queued to send", one.queuedSendBytes.map { QuantityText.bytes($0) })
         let unread = one.unreadMessages.map { ", \($0) messages" } ?? ""
         self.add("queued to read", one.queuedReceiveBytes.map { QuantityText.bytes($0) + unread })
-        self.add("not read for", Self.stall(one.receiveStalledMs))
-        self.add("not sent for", Self.stall(one.sendStalledMs))
+        self.add("receive stalled", Self.stall(one.receiveStalledMs))
+        self.add("send stalled", Self.stall(one.sendStalledMs))
         let ends = [one.inputClosed == true ? "input" : nil, one.outputClosed == true ? "output" : nil]
-        self.add("closed for", ends.compactMap(\.self).joined(separator: ", "))
+        self.add("half-closed", ends.compactMap(\.self).joined(separator: ", "))
         self.add("relayed", one.relayed == true ? "yes" : nil)
         if let ping = one.ping {
             let spans = [("last", ping.lastMs), ("p50", ping.p50Ms), ("p99", ping.p99Ms)]

@@ -42,7 +42,8 @@ package enum TransferText {
             return ControlFailure(.peer, "\(one.url): \(detail)", remedy: remedy)
         default:
             return ControlFailure(
-                .unavailable, "transfer \(one.id) is \(one.state)", remedy: "it continues in the gateway; follow it with --resume \(one.id)")
+                .unavailable, "transfer \(one.id) is \(one.state)",
+                remedy: "it continues in the gateway; follow it with --resume \(one.id)")
         }
     }
 }

@@ -40,7 +40,7 @@ struct BridgeAudit {
         var corrected = self.request
         let misplaced = BridgeOption.allCases.filter { self.has($0) && self.isMisplaced($0) }
         corrected.options.removeAll { misplaced.contains($0.name) }
-        let problems = misplaced.map(self.inapplicableProblem)
+        let problems = misplaced.map(self.misplacedProblem)
         let others = [
             self.missingCertificate(&corrected), self.missingAuthority(&corrected), self.missingIdentity(&corrected),
             self.missingName(&corrected), self.contradiction(&corrected), self.unknownProxyWord(&corrected),
@@ -70,7 +70,7 @@ struct BridgeAudit {
         }
     }
 
-    private func inapplicableProblem(_ option: BridgeOption) -> ConfigurationProblem {
+    private func misplacedProblem(_ option: BridgeOption) -> ConfigurationProblem {
         let listen = QuotedText.quoted(self.request.listen)
         let target = QuotedText.quoted(self.request.target)
         let (place, schemes, found) =
@@ -118,7 +118,7 @@ struct BridgeAudit {
         else { return nil }
         corrected.options.append(.init(.serverName, "localhost"))
         return self.problem(
-            .serverName, expected: "the name to verify behind a Unix socket", found: "none",
+            .serverName, expected: "the name to verify over a Unix socket", found: "none",
             remedy: "add --server-name NAME, or --insecure for a test")
     }
 

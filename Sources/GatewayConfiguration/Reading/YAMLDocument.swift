@@ -33,7 +33,7 @@ enum YAMLDocument {
             // The basic resolver keeps every scalar as text.
             return try Yams.compose(yaml: text, .basic, .default, .utf8)
         } catch let error as YamlError {
-            throw YAMLErrorText.problem(error, text: text, file: file)
+            throw YAMLErrorMapping.problem(error, text: text, file: file)
         } catch {
             throw Self.problem(.wholeFile(file), expected: "YAML", found: "text that could not be read")
         }
@@ -104,7 +104,7 @@ enum YAMLDocument {
 }
 
 /// Maps errors of the YAML parser to problems.
-private enum YAMLErrorText {
+private enum YAMLErrorMapping {
     static func problem(_ error: YamlError, text: String, file: String) -> ConfigurationProblem {
         switch error {
         case .scanner(let context, let problem, let mark, _), .parser(let context, let problem, let mark, _),

@@ -205,20 +205,6 @@ package struct KeepAliveSettings: Sendable, Equatable {
     package init() {}
 }
 
-/// Settings of permessage-deflate (RFC 7692).
-package struct CompressionPolicy: Sendable, Equatable {
-    /// Compression level of zlib, 1 (fast) to 9 (small).
-    package var level = 6
-    /// Messages of fewer bytes are sent uncompressed. 0 to 1 MiB.
-    package var minimumSize = 64
-    /// Context takeover: smaller messages, but more memory per connection.
-    package var keepsContext = true
-    /// Window bits of our compressor, 9 to 15.
-    package var windowBits = 15
-
-    package init() {}
-}
-
 /// Keys of an entry of `listeners`.
 package enum ListenerKey: String, CaseIterable, Sendable {
     case name
@@ -249,14 +235,6 @@ package enum KeepAliveKey: String, CaseIterable, Sendable {
     case idle
     case interval
     case probes
-}
-
-/// Keys of `compress`.
-package enum CompressionKey: String, CaseIterable, Sendable {
-    case level
-    case minSize = "min-size"
-    case contextTakeover = "context-takeover"
-    case windowBits = "window-bits"
 }
 
 extension ListenerConfiguration {
@@ -351,24 +329,5 @@ extension KeepAliveSettings {
         section.readOptionalOrNone(.idle, into: &self.idle, as: .duration(.probing))
         section.read(.interval, into: &self.interval, as: .duration(.probing))
         section.read(.probes, into: &self.probes, as: .integer(1...127))
-    }
-}
-
-extension CompressionPolicy {
-    /// Reads `true`, `false`, or a mapping, which turns compression on.
-    static func read(_ section: SectionReader<RouteKey>) -> CompressionPolicy? {
-        switch section.valueOrSection(.compress, as: .boolean, keys: CompressionKey.self) {
-        case nil: nil
-        case .value(let isOn)?: isOn == true ? CompressionPolicy() : nil
-        case .section(let inner)?: CompressionPolicy(reading: inner)
-        }
-    }
-
-    private init(reading section: SectionReader<CompressionKey>) {
-        self.init()
-        section.read(.level, into: &self.level, as: .integer(1...9))
-        section.read(.minSize, into: &self.minimumSize, as: .size(0...1_048_576))
-        section.read(.contextTakeover, into: &self.keepsContext, as: .boolean)
-        section.read(.windowBits, into: &self.windowBits, as: .integer(9...15))
     }
 }

@@ -16,8 +16,8 @@ package struct RouteConfiguration: Sendable, Equatable {
     package var origins: [OriginPattern] = []
     /// Supported subprotocols, in order of preference; a client that offers none of them is accepted without one.
     /// Towards a WebSocket upstream they filter the client's offers, of which the upstream chooses; empty forwards all
-    /// offers. Towards a stream the framing's own subprotocol is supported too, as the last choice. Otherwise
-    /// empty selects none.
+    /// offers. Towards a stream the framing's own subprotocol is supported too, as the last choice. Otherwise empty
+    /// selects none.
     package var subprotocols: [String] = []
     /// Whether the client's query is appended to the target's path. Only towards WebSocket upstreams.
     package var passesQuery = true

@@ -106,7 +106,7 @@ private enum TargetText {
         let path = text.dropFirst("unix://".count)
         guard path.first == "/", path.utf8.count <= 107, !path.split(separator: "/").contains("..") else {
             throw ValueSyntaxError(
-                expected: "an absolute path of at most 107 bytes behind unix://", remedy: "write unix:///run/app.sock")
+                expected: "an absolute path of at most 107 bytes after unix://", remedy: "write unix:///run/app.sock")
         }
         return path.hasSuffix("/*") ? .socketFolder(String(path.dropLast())) : .socketFile(String(path))
     }
@@ -115,96 +115,5 @@ private enum TargetText {
 extension ValueSyntax<TargetRule> {
     package static var targetRule: ValueSyntax {
         ValueSyntax(.text("10.0.0.0/8")) { text throws(ValueSyntaxError) in try TargetText.rule(text) }
-    }
-}
-
-/// Path and query of a WebSocket endpoint, with placeholders for the parameters of the route's path.
-package struct ResourceTemplate: Sendable, Hashable, CustomStringConvertible {
-    package enum Part: Sendable, Hashable {
-        case text(String)
-        case parameter(String)
-    }
-
-    package let parts: [Part]
-
-    package init(_ parts: [Part] = []) {
-        self.parts = parts
-    }
-
-    package var isEmpty: Bool { self.parts.isEmpty }
-
-    /// Names of its parameters.
-    package var parameters: [String] {
-        self.parts.compactMap { part in
-            if case .parameter(let name) = part { name } else { nil }
-        }
-    }
-
-    /// Path and query for one request.
-    ///
-    /// - Parameters:
-    ///   - parameters: values, percent-encoded as the client sent them; a missing one is empty.
-    ///   - query: the client's query without `?`, to be appended with `?` or `&`; `nil` or empty appends nothing.
-    package func resource(parameters: [String: String], query: String?) -> String {
-        var text = ""
-        for part in self.parts {
-            switch part {
-            case .text(let piece): text += piece
-            case .parameter(let name):
-                let value = parameters[name] ?? ""
-                text += text.utf8.contains(UInt8(ascii: "?")) ? Self.queryValue(value) : value
-            }
-        }
-        guard let query, !query.isEmpty else { return text }
-        return text + (text.utf8.contains(UInt8(ascii: "?")) ? "&" : "?") + query
-    }
-
-    /// Percent-encodes the delimiters of a query.
-    private static func queryValue(_ value: String) -> String {
-        guard value.utf8.contains(where: { self.escapes[$0] != nil }) else { return value }
-        return value.utf8.reduce(into: "") { text, byte in
-            text += self.escapes[byte] ?? String(UnicodeScalar(byte))
-        }
-    }
-
-    private static let escapes = [
-        UInt8(ascii: "&"): "%26", UInt8(ascii: ";"): "%3B", UInt8(ascii: "+"): "%2B", UInt8(ascii: "="): "%3D",
-    ]
-
-    package var description: String {
-        self.parts.reduce(into: "") { text, part in
-            switch part {
-            case .text(let piece): text += piece
-            case .parameter(let name): text += "{\(name)}"
-            }
-        }
-    }
-
-    /// Parses path and query (RFC 3986) with parameters as `{name}`. An empty path becomes `/`.
-    package init(parsing text: Substring) throws(ValueSyntaxError) {
-        let error = ValueSyntaxError(
-            expected: "a path of RFC 3986's characters, with parameters as {name}",
-            remedy: "percent-encode other characters, and close each { with }")
-        var parts: [Part] = []
-        var literal = text.first == "/" ? "" : "/"
-        guard text.isEmpty || text.first == "/" || text.first == "?" else { throw error }
-        var rest = text
-        while let first = rest.first {
-            if first == "{" {
-                guard let end = rest.firstIndex(of: "}") else { throw error }
-                let name = rest[..<end].dropFirst()
-                guard NameText.isParameter(name) else { throw error }
-                if !literal.isEmpty { parts.append(.text(literal)) }
-                literal = ""
-                parts.append(.parameter(String(name)))
-                rest = rest[end...].dropFirst()
-            } else {
-                guard let byte = first.asciiValue, NameText.isResourceByte(byte) else { throw error }
-                literal.append(first)
-                rest = rest.dropFirst()
-            }
-        }
-        if !literal.isEmpty { parts.append(.text(literal)) }
-        self.init(parts)
     }
 }

@@ -28,6 +28,20 @@ package struct TunnelSettings: Sendable, Equatable {
     package init() {}
 }
 
+/// Settings of permessage-deflate (RFC 7692).
+package struct CompressionPolicy: Sendable, Equatable {
+    /// Compression level of zlib, 1 (fast) to 9 (small).
+    package var level = 6
+    /// Messages of fewer bytes are sent uncompressed. 0 to 1 MiB.
+    package var minimumSize = 64
+    /// Context takeover: smaller messages, but more memory per connection.
+    package var keepsContext = true
+    /// Window bits of our compressor, 9 to 15.
+    package var windowBits = 15
+
+    package init() {}
+}
+
 /// Watermarks of the bytes queued in one direction of a tunnel.
 package struct BufferWatermarks: Sendable, Equatable {
     /// Reading from the source pauses at this number of bytes. 4 KiB to 64 MiB.
@@ -100,10 +114,37 @@ package enum Framing: String, Sendable, Equatable, CaseIterable {
     }
 }
 
+/// Keys of `compress`.
+package enum CompressionKey: String, CaseIterable, Sendable {
+    case level
+    case minSize = "min-size"
+    case contextTakeover = "context-takeover"
+    case windowBits = "window-bits"
+}
+
 /// Keys of `buffer`.
 package enum BufferKey: String, CaseIterable, Sendable {
     case high
     case low
+}
+
+extension CompressionPolicy {
+    /// Reads `true`, `false`, or a mapping, which turns compression on.
+    static func read(_ section: SectionReader<RouteKey>) -> CompressionPolicy? {
+        switch section.valueOrSection(.compress, as: .boolean, keys: CompressionKey.self) {
+        case nil: nil
+        case .value(let isOn)?: isOn == true ? CompressionPolicy() : nil
+        case .section(let inner)?: CompressionPolicy(reading: inner)
+        }
+    }
+
+    private init(reading section: SectionReader<CompressionKey>) {
+        self.init()
+        section.read(.level, into: &self.level, as: .integer(1...9))
+        section.read(.minSize, into: &self.minimumSize, as: .size(0...1_048_576))
+        section.read(.contextTakeover, into: &self.keepsContext, as: .boolean)
+        section.read(.windowBits, into: &self.windowBits, as: .integer(9...15))
+    }
 }
 
 extension BufferWatermarks {

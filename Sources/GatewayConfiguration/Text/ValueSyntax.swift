@@ -139,7 +139,7 @@ extension ValueSyntax<AddressBlock> {
             }
             guard parts.count == 2 else { return try Self.block(address, prefixLength: address.bitWidth) }
             guard let length = Decimal.integer(parts[1].utf8), length <= address.bitWidth else {
-                throw ValueSyntaxError(expected: "a prefix length from 0 to \(address.bitWidth) behind /")
+                throw ValueSyntaxError(expected: "a prefix length from 0 to \(address.bitWidth) after /")
             }
             return try Self.block(address, prefixLength: length)
         }

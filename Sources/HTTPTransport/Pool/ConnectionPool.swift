@@ -310,7 +310,7 @@ package struct PoolTimer: Sendable {
 }
 
 /// The event loops of all HTTP exchanges of the process. Their threads start with first use and are never stopped.
-enum SharedEventLoops {
+private enum SharedEventLoops {
     /// More loops would only move packets between CPU caches.
     private static let limit = 4
 

@@ -145,7 +145,7 @@ struct DiskStore: Sendable {
 /// little-endian 64-bit integers, the record as a property list, the content.
 ///
 /// A file with another magic number, other lengths or an invalid record is ignored.
-enum DiskEntry {
+private enum DiskEntry {
     private static let magic = Array("SLUICEC1".utf8)
     private static let headerLength = 24
 
@@ -185,7 +185,7 @@ enum DiskEntry {
 }
 
 /// The metadata in the file of a stored response.
-struct DiskRecord: Codable {
+private struct DiskRecord: Codable {
     /// Detects hash collisions of file names.
     let key: String
     let stored: Date

@@ -90,7 +90,7 @@ package final class ContentDecoder {
 }
 
 /// Decodes one coding.
-final class DecodingStage {
+private final class DecodingStage {
     private enum State {
         /// `deflate` before the two bytes that tell a zlib header from raw blocks.
         case undecided

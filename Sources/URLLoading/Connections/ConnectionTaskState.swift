@@ -51,18 +51,18 @@ final class ConnectionTaskState: @unchecked Sendable {
     // MARK: Resource timeout
 
     /// - Parameter expired: called after `timeoutIntervalForResource`.
-    func startResourceTimer(_ expired: @escaping () -> Void) {
+    fileprivate func startResourceTimer(_ expired: @escaping () -> Void) {
         self.expired = expired
         self.resourceTimerStart = .now
         self.loop.arm(self.resourceTimer, after: self.resourceTimeLeft, target: self)
     }
 
-    func pauseResourceTimer() {
+    fileprivate func pauseResourceTimer() {
         self.loop.disarm(self.resourceTimer)
         self.resourceTimeLeft -= self.resourceTimerStart.duration(to: .now)
     }
 
-    func resumeResourceTimer() {
+    fileprivate func resumeResourceTimer() {
         self.resourceTimerStart = .now
         self.loop.arm(self.resourceTimer, after: max(.zero, self.resourceTimeLeft), target: self)
     }

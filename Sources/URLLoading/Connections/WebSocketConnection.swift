@@ -327,7 +327,7 @@ extension URLSessionWebSocketTask.Message {
             }
     }
 
-    var wireMessage: WebSocketTask.Message {
+    fileprivate var wireMessage: WebSocketTask.Message {
         switch self {
         case .data(let data): .data([UInt8](data))
         case .string(let text): .string(text)
@@ -341,7 +341,7 @@ extension URLSessionWebSocketTask.CloseCode {
     }
 
     /// `nil` for a Close frame without a code. Other codes that must not be sent become 1000.
-    var wireCode: WebSocketProtocol.CloseCode? {
+    fileprivate var wireCode: WebSocketProtocol.CloseCode? {
         switch self {
         case .invalid, .noStatusReceived: nil
         default: WebSocketProtocol.CloseCode(rawValue: UInt16(exactly: self.rawValue) ?? 1000)

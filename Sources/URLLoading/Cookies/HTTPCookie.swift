@@ -144,8 +144,8 @@ public struct HTTPCookiePropertyKey: RawRepresentable, Hashable, Sendable {
     /// Whether a script created the cookie. Without effect.
     public static let setByJavaScript = HTTPCookiePropertyKey("SetInJavaScript")
 
-    static let httpOnly = HTTPCookiePropertyKey("HttpOnly")
-    static let created = HTTPCookiePropertyKey("Created")
+    fileprivate static let httpOnly = HTTPCookiePropertyKey("HttpOnly")
+    fileprivate static let created = HTTPCookiePropertyKey("Created")
 }
 
 /// With which cross-site requests a cookie is sent (RFC 6265bis §5.6.7).

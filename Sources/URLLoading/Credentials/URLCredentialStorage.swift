@@ -155,7 +155,7 @@ extension URLCredentialStorage {
 }
 
 /// The form of a credential in the storage's file.
-struct CredentialRecord: Codable {
+private struct CredentialRecord: Codable {
     let host: String
     let port: Int
     let `protocol`: String?
@@ -199,7 +199,7 @@ struct CredentialRecord: Codable {
 }
 
 /// The credentials of a storage, by protection space and user.
-struct CredentialStore: Sendable {
+private struct CredentialStore: Sendable {
     private var spaces: [URLProtectionSpace: [String: URLCredential]] = [:]
     private var defaults: [URLProtectionSpace: URLCredential] = [:]
 

@@ -57,7 +57,7 @@ package struct ResumeData: Sendable {
 }
 
 /// The encoded form of resume data.
-struct ResumeRecord: Codable {
+private struct ResumeRecord: Codable {
     static let version = 1
 
     var version = Self.version
@@ -94,7 +94,7 @@ struct ResumeRecord: Codable {
 }
 
 /// An HTTP request in resume data: without a body, because only GET can be resumed.
-struct StoredRequest: Codable {
+private struct StoredRequest: Codable {
     let url: String
     let mainDocumentURL: String?
     let method: String

@@ -4,15 +4,9 @@ import Foundation
 
 /// The input of a captured connection. Reads block; a delegate gets events on its run loop. Closed on deinit.
 final class CapturedInputStream: InputStream {
-    private enum Phase {
-        case notOpen
-        case open
-        case closed
-    }
-
     private let connection: CapturedConnection
     private let lock = NSLock()
-    private var phase = Phase.notOpen
+    private var phase = StreamPhase.notOpen
     /// `hasBytesAvailable` was posted, and nothing was read since.
     private var didReportBytes = false
     private var didReportEnd = false
@@ -114,16 +108,10 @@ final class CapturedInputStream: InputStream {
 
 /// The output of a captured connection. Writes block; a delegate gets events on its run loop. Closed on deinit.
 final class CapturedOutputStream: OutputStream {
-    private enum Phase {
-        case notOpen
-        case open
-        case closed
-    }
-
     /// `nil` for a stream created by `init(toMemory:)`, which is closed.
     private let connection: CapturedConnection?
     private let lock = NSLock()
-    private var phase: Phase
+    private var phase: StreamPhase
     /// `hasSpaceAvailable` was posted, and nothing was written since.
     private var didReportSpace = false
     private var didReportEnd = false
@@ -228,11 +216,17 @@ final class CapturedOutputStream: OutputStream {
     }
 }
 
+private enum StreamPhase {
+    case notOpen
+    case open
+    case closed
+}
+
 /// Delivers the events of a stream to its delegate, on the run loops in which the stream is scheduled.
 ///
 /// In each run loop a timer in the distant future represents the stream, so that the run loop does not exit for lack of
 /// sources. Posting an event makes the timer fire.
-final class StreamEvents: @unchecked Sendable {
+private final class StreamEvents: @unchecked Sendable {
     private struct Registration {
         let runLoop: RunLoop
         let mode: RunLoop.Mode

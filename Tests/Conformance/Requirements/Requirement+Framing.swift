@@ -98,10 +98,10 @@ extension Requirement {
         .proven(
             "RFC 6455 §5.5.3", "A pong has the payload of its ping; one may stand for several pings.",
             by: "test_conformance_framing.py::test_ten_pings_are_answered_in_order",
-            "PingLedgerTests.completesPingsInTheirOrder", "PingLedgerTests.takesAPongForEveryEarlierPingToo"),
+            "PendingPingsTests.completesPingsInTheirOrder", "PendingPingsTests.takesAPongForEveryEarlierPingToo"),
         .proven(
             "RFC 6455 §5.5.3", "An unsolicited pong is not answered.",
-            by: "PingLedgerTests.ignoresAnUnsolicitedPong",
+            by: "PendingPingsTests.ignoresAnUnsolicitedPong",
             "test_conformance_framing.py::test_an_unsolicited_pong_is_ignored"),
     ]
 

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite("Who gets which connection")
-struct HostLedgerTests {
+struct HostConnectionsTests {
     private final class Connection {}
 
     private typealias Ledger = HostConnections<Connection, String>

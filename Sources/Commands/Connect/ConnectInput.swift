@@ -1,6 +1,12 @@
 import CommandLineText
 import SessionTasks
 
+/// Source of the data to send.
+protocol ConnectInput: Sendable {
+    /// Sends until the input ends or the connection accepts no more data; then notifies the session.
+    func feed() async
+}
+
 /// Input from an interactive terminal: messages and slash commands.
 struct TerminalInput: ConnectInput {
     /// A queued action. Closing waits for the messages before it.
@@ -85,7 +91,8 @@ struct TerminalInput: ConnectInput {
     private func queue(_ entry: Entry, _ sender: AsyncStream<Entry>.Continuation) async {
         switch sender.yield(entry) {
         case .dropped:
-            await self.session.output.note("not sent: \(Self.queueLimit) lines are queued already because the peer does not read")
+            await self.session.output.note(
+                "not sent: \(Self.queueLimit) lines are queued already because the peer does not read")
         case .terminated: await self.session.output.note("not sent: the input was ended with Ctrl-D")
         case .enqueued: break
         @unknown default: break
@@ -96,7 +103,7 @@ struct TerminalInput: ConnectInput {
         Task {
             do throws(TaskFailure) {
                 let time = try await self.session.link.ping(payload)
-                try? await self.session.output.tell(.pong(payload: payload, roundTrip: time))
+                try? await self.session.output.write(.pong(payload: payload, roundTrip: time))
             } catch {
                 await self.session.output.note("no pong: \(error)")
             }
@@ -137,38 +144,80 @@ struct PipeInput: ConnectInput {
     }
 }
 
-/// Turns received data into events, splitting a stream into lines if requested.
-struct ReceivedFormatter {
-    private let wantsLines: Bool
-    private let limit: Int
+/// Splits standard input into messages or writes.
+private struct InputSplitter {
+    private let plan: ConnectPlan
     private var splitter: LineSplitter
+    /// The whole input, if it is one message.
+    private var whole: [UInt8] = []
 
     init(plan: ConnectPlan) {
-        self.wantsLines = !plan.speaksWebSocket && (plan.writesLines || plan.settings.expectsSingleReply)
-        self.limit = plan.messageLimit
+        self.plan = plan
         self.splitter = LineSplitter(limit: plan.messageLimit)
     }
 
-    mutating func events(_ received: ReceivedItem) throws(ConnectFailure) -> [ConnectEvent] {
-        do throws(LineSplitter.Overflow) {
-            switch received {
-            case .text(let text): return [.text(text)]
-            case .data(let bytes): return [.data(bytes)]
-            case .bytes(let bytes):
-                return self.wantsLines ? try self.splitter.lines(bytes).map { .line($0) } : [.bytes(bytes)]
-            case .end: return try self.splitter.finish().map { [.line($0)] } ?? []
+    private var isOneMessage: Bool { self.plan.speaksWebSocket && self.plan.settings.expectsSingleReply }
+
+    mutating func pieces(_ bytes: [UInt8]) throws(ConnectFailure) -> [OutgoingItem] {
+        guard !self.isOneMessage else {
+            self.whole += bytes
+            // A trailing CRLF does not count.
+            guard self.whole.count <= self.plan.messageLimit + 2 else { throw self.overflow("standard input") }
+            return []
+        }
+        guard self.plan.framing != .bytes else { return [.data(bytes)] }
+        var pieces: [OutgoingItem] = []
+        for line in try self.cut({ splitter throws(LineSplitter.Overflow) in try splitter.lines(bytes) }) {
+            pieces.append(try self.piece(line))
+        }
+        return pieces
+    }
+
+    /// At the end of the input.
+    mutating func lastPieces() throws(ConnectFailure) -> [OutgoingItem] {
+        if self.isOneMessage {
+            var bytes = self.whole
+            if self.plan.framing != .bytes, bytes.last == 0x0A {
+                bytes.removeLast()
+                if bytes.last == 0x0D { bytes.removeLast() }
             }
+            guard bytes.count <= self.plan.messageLimit else { throw self.overflow("standard input") }
+            return [try self.piece(bytes)]
+        }
+        let rest = try self.cut { splitter throws(LineSplitter.Overflow) in try splitter.finish() }
+        guard let rest else { return [] }
+        // A last line without an end is sent without one.
+        if case .streamLines = self.plan.framing { return [.data(rest)] }
+        return [try self.piece(rest)]
+    }
+
+    private mutating func cut<Value>(
+        _ work: (inout LineSplitter) throws(LineSplitter.Overflow) -> Value
+    ) throws(ConnectFailure) -> Value {
+        do throws(LineSplitter.Overflow) {
+            return try work(&self.splitter)
         } catch {
-            throw ConnectFailure(
-                .outOfOrder, "the peer sent a line longer than \(self.limit) bytes",
-                remedy: "remove --lines to write bytes as they arrive")
+            throw self.overflow("a line of standard input")
         }
     }
 
-    func isReply(_ event: ConnectEvent) -> Bool {
-        switch event {
-        case .text, .data, .line: true
-        default: false
+    private func piece(_ line: [UInt8]) throws(ConnectFailure) -> OutgoingItem {
+        switch self.plan.framing {
+        case .textLines:
+            guard let text = String(validating: line, as: UTF8.self) else {
+                throw ConnectFailure(
+                    .unsendableInput, "standard input is not valid UTF-8, which a text message requires",
+                    remedy: "use --binary")
+            }
+            return .text(text)
+        case .binaryLines, .bytes: return .data(line)
+        case .streamLines(let end): return .data(line + Array(end.utf8))
         }
+    }
+
+    private func overflow(_ what: String) -> ConnectFailure {
+        ConnectFailure(
+            .unsendableInput, "\(what) is longer than \(self.plan.messageLimit) bytes",
+            remedy: "raise --max-message-size, or use --binary")
     }
 }

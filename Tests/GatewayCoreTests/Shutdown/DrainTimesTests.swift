@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite("A drain at a rate")
-struct DrainTimetableTests {
+struct DrainTimesTests {
     private static func at(_ milliseconds: Int) -> MonotonicInstant {
         MonotonicInstant(nanoseconds: Int64(milliseconds) * 1_000_000)
     }

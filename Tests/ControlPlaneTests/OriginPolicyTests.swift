@@ -4,7 +4,7 @@ import GatewayCore
 import Testing
 
 @Suite("Requests that a web page makes")
-struct SourceRulesTests {
+struct OriginPolicyTests {
     private func status(
         _ authority: String?, origin: String? = nil, fetchSite: String? = nil,
         _ change: (inout ControlSettings) -> Void = { _ in }

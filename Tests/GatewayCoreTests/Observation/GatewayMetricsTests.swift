@@ -3,7 +3,7 @@ import SessionTasks
 import Testing
 
 @Suite("What is counted")
-struct GatewayFiguresTests {
+struct GatewayMetricsTests {
     private func figures(routes: [String]) -> GatewayMetrics {
         var figures = GatewayMetrics()
         for route in routes {

@@ -2,7 +2,7 @@ import ControlPlane
 import Testing
 
 @Suite("Places for connections to the control plane")
-struct ConnectionPlacesTests {
+struct ConnectionSlotsTests {
     @Test func theOneThatHasWaitedLongestGivesWay() {
         var places = ConnectionSlots(limit: 3, clientLimit: 10)
         for identifier: UInt64 in 1...3 { #expect(places.admit(identifier, from: "a") == .admitted(closing: nil)) }

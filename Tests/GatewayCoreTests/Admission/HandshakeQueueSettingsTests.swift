@@ -3,7 +3,7 @@ import StreamTransport
 import Testing
 
 @Suite("The line of TLS handshakes")
-struct HandshakeLineTests {
+struct HandshakeQueueSettingsTests {
     private func instant(_ seconds: Int64) -> MonotonicInstant {
         MonotonicInstant(nanoseconds: seconds * 1_000_000_000)
     }

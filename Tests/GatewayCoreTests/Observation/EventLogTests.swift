@@ -2,7 +2,7 @@ import GatewayCore
 import Testing
 
 @Suite("The journal of events")
-struct EventJournalTests {
+struct EventLogTests {
     private func journal(of count: Int, limit: Int = 4) -> EventLog {
         let journal = EventLog(limit: limit)
         for _ in 0..<count { journal.publish(GatewayEvent(.opened)) }

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite("Records behind the handshake, RFC 8446 §5")
-struct EstablishedRecordsTests {
+struct CompactRecordLayerTests {
     @Test func opensAndWritesTheRecordsOfTheExample() throws {
         let (client, server) = (RecordVector.fromClient, RecordVector.fromServer)
         func make() throws -> CompactRecordLayer {

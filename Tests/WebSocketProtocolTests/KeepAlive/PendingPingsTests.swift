@@ -2,7 +2,7 @@ import Testing
 import WebSocketProtocol
 
 @Suite("Pings and their Pongs, RFC 6455 §5.5.2 and §5.5.3")
-struct PingLedgerTests {
+struct PendingPingsTests {
     private func ledger(_ payloads: [UInt8]) -> PendingPings {
         var ledger = PendingPings()
         for (number, payload) in payloads.enumerated() {

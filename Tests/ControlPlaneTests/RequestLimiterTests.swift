@@ -3,7 +3,7 @@ import StreamTransport
 import Testing
 
 @Suite("How many requests at once")
-struct RequestBudgetTests {
+struct RequestLimiterTests {
     private let start = MonotonicInstant(nanoseconds: 1_000_000_000)
 
     @Test func noMoreThanTheLimitAreCarriedOutAtOnce() throws {

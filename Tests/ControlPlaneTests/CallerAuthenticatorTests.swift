@@ -6,7 +6,7 @@ import TLSEngine
 import Testing
 
 @Suite("Who may use the control plane")
-struct AccessRulesTests {
+struct CallerAuthenticatorTests {
     /// SHA-256 of `abc` (FIPS 180-4, the example of its appendix).
     private static let abc: [UInt8] = [
         0xba, 0x78, 0x16, 0xbf, 0x8f, 0x01, 0xcf, 0xea, 0x41, 0x41, 0x40, 0xde, 0x5d, 0xae, 0x22, 0x23, 0xb0, 0x03,

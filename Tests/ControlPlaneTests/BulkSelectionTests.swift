@@ -4,7 +4,7 @@ import GatewayCore
 import Testing
 
 @Suite("Bulk verbs")
-struct BulkOrderTests {
+struct BulkSelectionTests {
     private func order(_ body: String) throws -> BulkSelection {
         try BulkSelection(JSONBody.decode(BulkRequest.self, from: Array(body.utf8)), defaultCode: 1001)
     }

@@ -2,7 +2,7 @@ import CommandLineText
 import Testing
 
 @Suite("Figures for people")
-struct FigureTextTests {
+struct QuantityTextTests {
     @Test(
         arguments: [
             (0, "0 B"), (1, "1 B"), (1023, "1023 B"), (1024, "1 KiB"), (1536, "1.5 KiB"), (10_240, "10 KiB"),

@@ -5,7 +5,7 @@ import SessionTasks
 import Testing
 
 @Suite("What is to be opened")
-struct ClientOrderTests {
+struct ClientConnectionRequestTests {
     private func order(_ members: String) throws -> ClientConnectionRequest {
         let body = #"{"url":"ws://127.0.0.1:1/"\#(members)}"#
         return try OpenRequestParser(JSONBody.decode(OpenRequest.self, from: Array(body.utf8))).parse()

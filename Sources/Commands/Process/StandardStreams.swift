@@ -1,0 +1,75 @@
+import Foundation
+
+/// Standard input and output of the process, without blocking a thread of Swift's cooperative pool.
+///
+/// Reads only on request, and `write` returns when all bytes are written: a caller that awaits both bounds its memory.
+final class StandardStreams: Sendable {
+    enum ReadResult: Sendable {
+        case bytes([UInt8])
+        case end
+        case failed(String)
+    }
+
+    static let readSize = 64 << 10
+
+    // Separate queues, since each may block.
+    private let reading = DispatchQueue(label: "standard input")
+    private let writing = DispatchQueue(label: "standard output")
+
+    /// Returns the available bytes, at most `readSize`; waits for the first.
+    func read() async -> ReadResult {
+        await withCheckedContinuation { continuation in
+            self.reading.async { continuation.resume(returning: Self.readNow()) }
+        }
+    }
+
+    /// - Throws: `ConnectFailure` when not all could be written.
+    func write(_ bytes: [UInt8]) async throws(ConnectFailure) {
+        let failure: ConnectFailure? = await withCheckedContinuation { continuation in
+            self.writing.async { continuation.resume(returning: Self.writeNow(bytes)) }
+        }
+        if let failure { throw failure }
+    }
+
+    private static func readNow() -> ReadResult {
+        var buffer = [UInt8](repeating: 0, count: self.readSize)
+        while true {
+            let count = Foundation.read(STDIN_FILENO, &buffer, buffer.count)
+            if count > 0 { return .bytes(Array(buffer[..<count])) }
+            if count == 0 { return .end }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN: self.wait(for: STDIN_FILENO, POLLIN)
+            // The terminal was closed.
+            case EIO: return .end
+            default: return .failed(String(cString: strerror(errno)))
+            }
+        }
+    }
+
+    private static func writeNow(_ bytes: [UInt8]) -> ConnectFailure? {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count =
+                rest.withContiguousStorageIfAvailable { Foundation.write(STDOUT_FILENO, $0.baseAddress, $0.count) } ?? 0
+            if count >= 0 {
+                rest = rest.dropFirst(count)
+                continue
+            }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN: self.wait(for: STDOUT_FILENO, POLLOUT)
+            case EPIPE: return ConnectFailure(.inputOrOutput, "standard output was closed by its reader")
+            default:
+                return ConnectFailure(.inputOrOutput, "standard output: \(String(cString: strerror(errno)))")
+            }
+        }
+        return nil
+    }
+
+    /// Waits for a descriptor that was inherited in non-blocking mode.
+    private static func wait(for descriptor: Int32, _ event: Int32) {
+        var poll = pollfd(fd: descriptor, events: Int16(event), revents: 0)
+        _ = Foundation.poll(&poll, 1, -1)
+    }
+}
