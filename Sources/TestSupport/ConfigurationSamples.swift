@@ -160,7 +160,7 @@ package enum ConfigurationSamples {
         }
     }
 
-    package static func configuration(_ text: String) throws -> GatewayConfiguration {
+    package static func configuration(_ text: String) throws -> Configuration {
         try ConfigurationReader.read([UInt8](text.utf8), file: "c.yaml").configuration
     }
 

@@ -1,7 +1,9 @@
 /// A day of the proleptic Gregorian calendar.
 package struct CivilDate: Equatable {
     package static let dayNames = ["Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"]
-    package static let monthNames = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+    package static let monthNames = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
     private static let dayKeys = Self.dayNames.map { Self.key($0.utf8) }
     private static let monthKeys = Self.monthNames.map { Self.key($0.utf8) }
 

@@ -3,7 +3,8 @@ enum HouseRules {
     static let largestFile = 600
     static let largestFunction = 40
     static let rooms = [
-        "Sources/WireText/", "Sources/ByteKernels/", "Sources/Deflate/", "Sources/TLSEngine/OpenSSL/", "Sources/StreamTransport/System/",
+        "Sources/WireText/", "Sources/ByteKernels/", "Sources/Deflate/", "Sources/TLSEngine/OpenSSL/",
+        "Sources/StreamTransport/System/",
         // One call, whose name alone is unsafe: NIO's generic way to ask a socket for an option.
         "Sources/ControlPlane/Access/PeerProcess.swift",
     ]

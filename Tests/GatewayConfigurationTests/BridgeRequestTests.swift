@@ -5,7 +5,7 @@ import Testing
 struct BridgeRequestTests {
     private func configuration(
         _ listen: String, _ target: String, _ options: BridgeRequest.Option...
-    ) throws -> GatewayConfiguration {
+    ) throws -> Configuration {
         try BridgeRequest(listen: listen, target: target, options: options).read().configuration
     }
 

@@ -14,7 +14,7 @@ struct ConfigurationReaderTests {
         let listener = ListenerConfiguration(name: "web", address: .tcp(.loopback, port: 8080), kind: .ws)
         var route = RouteConfiguration(name: "echo", path: PathPattern([.literal("echo")]), target: .echo)
         route.tunnel.maximumMessageSize = 1_048_576
-        #expect(configuration == GatewayConfiguration(listeners: [listener], routes: [route]))
+        #expect(configuration == Configuration(listeners: [listener], routes: [route]))
         #expect(route.tunnel.compression == nil)
         #expect(route.tunnel.pingInterval == .seconds(25))
     }
@@ -175,7 +175,7 @@ struct ConfigurationReaderTests {
     }
 
     @Test func derivesOneDefaultFromAnother() throws {
-        func gateway(_ top: String) throws -> GatewayConfiguration {
+        func gateway(_ top: String) throws -> Configuration {
             try ConfigurationSamples.configuration(top + "\n" + self.minimal)
         }
         #expect(try gateway("drain-timeout: 2s").drain.closeSpread == .seconds(2))

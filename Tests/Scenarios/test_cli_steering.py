@@ -340,7 +340,7 @@ def test_colours_and_bars_are_for_terminals_alone(control, client, echo):
     terminal = Terminal("drain", "--label", "of=test", "--control", control.url, program=[str(BINARY)])
     try:
         assert terminal.wait() == 0
-        assert re.search(r"ended: 3 of 3 told", terminal.text)
+        assert re.search(r"ended: 3 of 3 notified", terminal.text)
     finally:
         terminal.close()
     for words in (["ls"], ["listeners"], ["routes"], ["upstreams"], ["events", "--after", "0", "--count", "1"], ["reload"]):

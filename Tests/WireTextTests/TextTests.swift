@@ -56,10 +56,11 @@ struct TextTests {
         for text in ["0", "0g", "0x00"] { #expect(Hexadecimal.bytes(text) == nil) }
     }
 
-    @Test(arguments: [
-        (1970, 1, 1, 0, 4), (1969, 12, 31, -1, 3), (2000, 2, 29, 11016, 2), (2026, 11, 23, 20_780, 1),
-        (9999, 12, 31, 2_932_896, 5), (1, 1, 1, -719_162, 1),
-    ] as [(Int, Int, Int, Int64, Int)])
+    @Test(
+        arguments: [
+            (1970, 1, 1, 0, 4), (1969, 12, 31, -1, 3), (2000, 2, 29, 11016, 2), (2026, 11, 23, 20_780, 1),
+            (9999, 12, 31, 2_932_896, 5), (1, 1, 1, -719_162, 1),
+        ] as [(Int, Int, Int, Int64, Int)])
     func datesAndDaysSinceTheEpochCorrespond(_ year: Int, _ month: Int, _ day: Int, _ days: Int64, _ weekday: Int) {
         let date = CivilDate(daysSinceEpoch: days)
         #expect((date.year, date.month, date.day) == (year, month, day))
@@ -67,7 +68,9 @@ struct TextTests {
         #expect(CivilDate(year: year, month: month, day: day)?.daysSinceEpoch == days)
     }
 
-    @Test(arguments: [(2025, 2, 29), (1900, 2, 29), (2026, 4, 31), (2026, 13, 1), (2026, 0, 1), (0, 1, 1), (10_000, 1, 1)])
+    @Test(arguments: [
+        (2025, 2, 29), (1900, 2, 29), (2026, 4, 31), (2026, 13, 1), (2026, 0, 1), (0, 1, 1), (10_000, 1, 1),
+    ])
     func datesThatDoNotExistAreRejected(_ year: Int, _ month: Int, _ day: Int) {
         #expect(CivilDate(year: year, month: month, day: day) == nil)
     }

@@ -57,8 +57,9 @@ package struct Conversation: Sendable {
         case opening, open, ending, finished
     }
 
-    /// Closed by the user; `wasAborted`: without waiting for the peer. They decide the exit code.
+    /// The user closed the connection.
     package private(set) var wasInterrupted = false
+    /// The connection was closed without waiting for the peer.
     package private(set) var wasAborted = false
     /// A reply is expected and was not received.
     package private(set) var isMissingReply = false

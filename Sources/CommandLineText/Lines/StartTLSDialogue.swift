@@ -20,6 +20,7 @@ package struct StartTLSDialogue: Sendable {
     private var unread: [UInt8] = []
     private var skippedBytes = 0
     private var sawKeyword = false
+    private var isInMultilineReply = false
 
     package init(_ mode: StartTLSMode) {
         self.steps = mode.steps
@@ -114,9 +115,6 @@ package struct StartTLSDialogue: Sendable {
     private static func begins(_ line: String, with start: String) -> Bool {
         line.uppercased().hasPrefix(start.uppercased())
     }
-
-    /// Within a multiline reply.
-    private var isInMultilineReply = false
 
     private mutating func advance() {
         self.steps.removeFirst()

@@ -1,8 +1,6 @@
 import ArgumentParser
 import CommandLineText
 import GatewayConfiguration
-import GatewayCore
-import StreamTransport
 
 /// `sluice connect`: a client for one connection, for terminals and pipes. Needs no gateway.
 struct ConnectCommand: AsyncParsableCommand {

@@ -1,7 +1,6 @@
 import ArgumentParser
 import CommandLineText
 import GatewayConfiguration
-import GatewayCore
 import SessionTasks
 import TLSEngine
 import WebSocketProtocol
@@ -13,7 +12,7 @@ struct ConnectFailure: Error, Sendable, Equatable {
         case noConnection = "no-connection"
         case inputOrOutput = "input-or-output"
         case noAnswer = "no-answer"
-        case outOfOrder = "out-of-order"
+        case connectionLost = "out-of-order"
         case refused
         case tls
         case closedWithCode = "closed-with-code"
@@ -45,7 +44,7 @@ struct ConnectFailure: Error, Sendable, Equatable {
         case .noConnection: ExitStatus.unavailable
         case .inputOrOutput: ExitCode(74)
         case .noAnswer: ExitCode(75)
-        case .outOfOrder: ExitCode(76)
+        case .connectionLost: ExitCode(76)
         case .refused: ExitCode(77)
         case .tls: ExitCode(79)
         case .closedWithCode: ExitCode(80)
@@ -71,9 +70,10 @@ extension ConnectFailure {
                 .refused, "\(url): invalid response to the opening handshake: \(text)",
                 remedy: "check that this URL is served by a WebSocket server; tcp:// shows its raw response")
         case .connectionLost(let fault):
-            self.init(.outOfOrder, "\(url): \(fault)", remedy: "the server closed the connection before it was open")
+            self.init(
+                .connectionLost, "\(url): \(fault)", remedy: "the server closed the connection before it was open")
         case .cancelled: self.init(.interrupted, "interrupted")
-        default: self.init(.outOfOrder, "\(url): \(failure)")
+        default: self.init(.connectionLost, "\(url): \(failure)")
         }
     }
 
@@ -82,12 +82,12 @@ extension ConnectFailure {
         switch failure {
         case .cancelled: self.init(.interrupted, "interrupted")
         case .messageTooLong:
-            self.init(.outOfOrder, "\(failure)", remedy: "raise --max-message-size")
+            self.init(.connectionLost, "\(failure)", remedy: "raise --max-message-size")
         case .peerUnresponsive:
-            self.init(.outOfOrder, "the peer stopped answering", remedy: "the last data sent may not have arrived")
+            self.init(.connectionLost, "the peer stopped answering", remedy: "the last data sent may not have arrived")
         case .connectionLost(let fault):
-            self.init(.outOfOrder, fault.description, remedy: "received data may be incomplete")
-        default: self.init(.outOfOrder, "\(failure)")
+            self.init(.connectionLost, fault.description, remedy: "received data may be incomplete")
+        default: self.init(.connectionLost, "\(failure)")
         }
     }
 

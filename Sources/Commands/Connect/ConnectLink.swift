@@ -1,6 +1,5 @@
 import CommandLineText
 import GatewayConfiguration
-import GatewayCore
 import SessionTasks
 import StreamTransport
 import Synchronization

@@ -4,7 +4,6 @@ import ControlClient
 import GatewayConfiguration
 import GatewayCore
 import SessionTasks
-import StreamTransport
 import TLSEngine
 import WebSocketProtocol
 

@@ -161,7 +161,7 @@ final class ConnectSession: Sendable {
         if let own = self.outcome.failure { return own }
         if conversation.wasAborted {
             guard conversation.wasInterrupted else {
-                return ConnectFailure(.outOfOrder, "the peer did not close the connection in time")
+                return ConnectFailure(.connectionLost, "the peer did not close the connection in time")
             }
             return ConnectFailure(.interrupted, "interrupted")
         }
@@ -364,7 +364,7 @@ private struct ReceivedFormatter {
             }
         } catch {
             throw ConnectFailure(
-                .outOfOrder, "the peer sent a line longer than \(self.limit) bytes",
+                .connectionLost, "the peer sent a line longer than \(self.limit) bytes",
                 remedy: "remove --lines to write bytes as they arrive")
         }
     }

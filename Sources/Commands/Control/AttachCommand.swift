@@ -6,7 +6,6 @@ import Foundation
 import GatewayConfiguration
 import GatewayCore
 import SessionTasks
-import StreamTransport
 import Synchronization
 import URLLoading
 import WebSocketProtocol
@@ -253,14 +252,15 @@ final class AttachedLink: ConnectLink {
         if !wasOpen, let status, status != 101 { return self.refusal(status) }
         if task.closeCode == .internalServerError, self.attachment.isStream || task.closeReason?.isEmpty != false {
             return ConnectFailure(
-                .outOfOrder, "connection \(self.attachment.id) was lost",
+                .connectionLost, "connection \(self.attachment.id) was lost",
                 remedy: "'sluice show \(self.attachment.id)' shows the reason")
         }
         guard task.closeCode == .invalid else { return nil }
         let text =
             error.map { "lost the connection to the gateway: \($0.localizedDescription)" }
             ?? "the gateway closed the connection"
-        return ConnectFailure(wasOpen ? .outOfOrder : .noConnection, text, remedy: "check that the gateway is running")
+        return ConnectFailure(
+            wasOpen ? .connectionLost : .noConnection, text, remedy: "check that the gateway is running")
     }
 
     private func refusal(_ status: Int) -> ConnectFailure {

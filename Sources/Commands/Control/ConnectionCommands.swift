@@ -3,8 +3,6 @@ import CommandLineText
 import ControlAPI
 import ControlClient
 import GatewayConfiguration
-import GatewayCore
-import StreamTransport
 import WebSocketProtocol
 
 /// `sluice close`: closes connections, or one direction of a stream.

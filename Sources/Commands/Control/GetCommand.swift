@@ -4,9 +4,6 @@ import ControlAPI
 import ControlClient
 import Foundation
 import GatewayConfiguration
-import GatewayCore
-import StreamTransport
-import WebSocketProtocol
 
 /// `sluice get`: lets the gateway download a URL.
 struct GetCommand: AsyncParsableCommand {

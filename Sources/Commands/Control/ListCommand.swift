@@ -4,8 +4,6 @@ import ControlAPI
 import ControlClient
 import Foundation
 import GatewayConfiguration
-import GatewayCore
-import Synchronization
 
 /// `sluice ls`: lists the connections of a running gateway.
 struct ListCommand: AsyncParsableCommand {

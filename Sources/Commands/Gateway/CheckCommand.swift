@@ -80,7 +80,7 @@ private struct CheckReport: Encodable {
     var upstreams: Int?
     var problems: [Problem] = []
 
-    init(_ file: String, _ configuration: GatewayConfiguration) {
+    init(_ file: String, _ configuration: Configuration) {
         self.file = file
         self.ok = true
         self.listeners = configuration.listeners.count

@@ -113,7 +113,7 @@ extension ConfigurationSource {
     }
 
     /// Applies the command line's options to a configuration.
-    func adjust(_ configuration: inout GatewayConfiguration) {
+    func adjust(_ configuration: inout Configuration) {
         switch self {
         case .builtIn(let overrides), .file(_, let overrides): overrides.apply(to: &configuration)
         case .bridge: break

@@ -49,7 +49,7 @@ func runGateway(_ located: LocatedConfiguration, source: ConfigurationSource) as
 }
 
 private func logDescriptorLimit(
-    _ limits: (before: Int, now: Int), for configuration: GatewayConfiguration, log: TunnelLog
+    _ limits: (before: Int, now: Int), for configuration: Configuration, log: TunnelLog
 ) {
     let before = limits.before == limits.now ? "" : ", raised from \(limits.before)"
     log.log("descriptors: at most \(limits.now)\(before)", level: .info)
@@ -231,7 +231,7 @@ private struct GatewayStart {
     ///   - handler: called with each signal, on the first loop.
     /// - Throws: `SystemError`, `GatewayPlanError`, or `StartFailure` for a required target.
     init(
-        _ located: LocatedConfiguration, _ configuration: GatewayConfiguration, source: ConfigurationSource,
+        _ located: LocatedConfiguration, _ configuration: Configuration, source: ConfigurationSource,
         log: TunnelLog,
         _ handler: @escaping @Sendable (ProcessSignals.Event) -> Void
     ) async throws {
@@ -323,7 +323,7 @@ protocol GatewayCommand: AsyncParsableCommand {}
 /// Output of the gateway once it is ready.
 private enum Announcement {
     static func print(
-        _ bound: [Gateway.Place], _ configuration: GatewayConfiguration, source: ConfigurationSource, control: String?
+        _ bound: [Gateway.Place], _ configuration: Configuration, source: ConfigurationSource, control: String?
     ) {
         var lines = bound.map { "listening on \(Self.url($0, configuration))" }
         if let control { lines.append("control on \(control)") }
@@ -334,7 +334,7 @@ private enum Announcement {
     }
 
     /// URL of a listener. Includes the path if the listener serves only one, so that the URL can be used directly.
-    private static func url(_ place: Gateway.Place, _ configuration: GatewayConfiguration) -> String {
+    private static func url(_ place: Gateway.Place, _ configuration: Configuration) -> String {
         let kind = place.listener.kind
         let paths = configuration.routes.filter { configuration.serves($0, on: place.listener) }.compactMap(\.path)
         let path = paths.count == 1 && paths[0].parameters.isEmpty ? "\(paths[0])" : "/"

@@ -56,7 +56,7 @@ struct LogOverrides: Sendable, Equatable {
     var format: LogSettings.Format?
     var level: LogSettings.Level?
 
-    func apply(to configuration: inout GatewayConfiguration) {
+    func apply(to configuration: inout Configuration) {
         if let format { configuration.log.format = format }
         if let level { configuration.log.level = level }
     }

@@ -27,7 +27,7 @@ struct MetricsResource: Sendable {
     }
 
     private func text() async -> String {
-        let metrics = await self.context.gateway.figures()
+        let metrics = await self.context.gateway.metrics()
         var text = OpenMetricsText()
         self.writeConnections(metrics, to: &text)
         self.writeTraffic(metrics, to: &text)

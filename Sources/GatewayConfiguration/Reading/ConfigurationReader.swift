@@ -25,7 +25,7 @@ package enum ConfigurationReader {
     /// Reads a document from another source, like the command line.
     package static func read(_ document: DocumentNode) throws(ConfigurationProblems) -> LocatedConfiguration {
         let problems = ProblemCollector(document: document)
-        let configuration = GatewayConfiguration(reading: SectionReader(document, at: .root, problems: problems))
+        let configuration = Configuration(reading: SectionReader(document, at: .root, problems: problems))
         ConfigurationValidator(configuration, problems: problems).validate()
         try problems.finish()
         return LocatedConfiguration(configuration, document: document)
@@ -34,10 +34,10 @@ package enum ConfigurationReader {
 
 /// A configuration that passed every check, with the document it was read from.
 package struct LocatedConfiguration: Sendable {
-    package let configuration: GatewayConfiguration
+    package let configuration: Configuration
     package let document: DocumentNode
 
-    init(_ configuration: GatewayConfiguration, document: DocumentNode) {
+    init(_ configuration: Configuration, document: DocumentNode) {
         self.configuration = configuration
         self.document = document
     }

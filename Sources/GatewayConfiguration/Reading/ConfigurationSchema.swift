@@ -59,7 +59,7 @@ package struct ConfigurationSchema: Sendable {
         let empty = DocumentNode(.mapping([]), origin: .option(""))
         let keyCollector = ConfigurationKeyCollector()
         let problems = ProblemCollector(document: empty, keyCollector: keyCollector)
-        _ = GatewayConfiguration(reading: SectionReader(empty, at: .root, problems: problems))
+        _ = Configuration(reading: SectionReader(empty, at: .root, problems: problems))
         guard case .section(let section)? = keyCollector.form(at: .root) else {
             return Section(name: "Gateway", keys: [])
         }

@@ -4,7 +4,7 @@ import WebSocketProtocol
 ///
 /// Values that could not be read are skipped, so that each mistake is reported once.
 package struct ConfigurationValidator {
-    private let configuration: GatewayConfiguration
+    private let configuration: Configuration
     private let problems: ProblemCollector
 
     package static let listeners = ConfigurationKeyPath.root.key(GatewayKey.listeners)
@@ -12,7 +12,7 @@ package struct ConfigurationValidator {
     package static let control = ConfigurationKeyPath.root.key(GatewayKey.control)
     package static let upstreams = ConfigurationKeyPath.root.key(GatewayKey.upstreams)
 
-    init(_ configuration: GatewayConfiguration, problems: ProblemCollector) {
+    init(_ configuration: Configuration, problems: ProblemCollector) {
         self.configuration = configuration
         self.problems = problems
     }

@@ -19,20 +19,20 @@ package struct Admission: Sendable {
         self.clientTableLimit = clientTableLimit
     }
 
-    package init(_ configuration: GatewayConfiguration) {
+    package init(_ configuration: Configuration) {
         self.init(totalLimit: configuration.maximumConnections)
         self.reload(configuration)
     }
 
     /// Replaces limits and listeners. Open connections stay counted, and stay open even above a lowered limit.
-    package mutating func reload(_ configuration: GatewayConfiguration) {
+    package mutating func reload(_ configuration: Configuration) {
         self.prepare(configuration)
         self.retire(allBut: configuration)
     }
 
     /// First step of a reload, before the new listeners accept: applies their limits and the total, and keeps the
     /// former listeners.
-    package mutating func prepare(_ configuration: GatewayConfiguration) {
+    package mutating func prepare(_ configuration: Configuration) {
         self.totalLimit = configuration.connectionLimit(DescriptorReserve.process.budget)
         for listener in configuration.listeners {
             var admission = self.listeners[listener.name] ?? ListenerAdmission(listener.limits)
@@ -44,7 +44,7 @@ package struct Admission: Sendable {
 
     /// The last step of a reload, once the former listeners accept nothing more: they are forgotten with their last
     /// connection.
-    package mutating func retire(allBut configuration: GatewayConfiguration) {
+    package mutating func retire(allBut configuration: Configuration) {
         let names = Set(configuration.listeners.map(\.name))
         for name in Array(self.listeners.keys) where !names.contains(name) {
             self.listeners[name]?.isRetired = true
@@ -226,7 +226,7 @@ struct ClientKey: Hashable, Sendable {
     }
 }
 
-extension GatewayConfiguration {
+extension Configuration {
     /// Connections at once: as written, and by default no more than the process has descriptors for.
     package func connectionLimit(_ budget: DescriptorBudget) -> Int {
         guard self.maximumConnections == Self.defaultMaximumConnections else { return self.maximumConnections }

@@ -58,20 +58,20 @@ package final class ChatHub: Sendable {
     private func announce(from origin: Int, to target: Int) {
         let loop = self.loops[target]
         loop.execute {
-            if let floor = LoopRooms.current(on: loop) { return floor.messagesArrived(from: origin) }
+            if let rooms = LoopRooms.current(on: loop) { return rooms.messagesArrived(from: origin) }
             // The gateway's part on that loop is gone, and its members with it.
             while self.take(from: origin, to: target, upTo: .max).hasMore {}
         }
     }
 
     /// Takes a batch from another loop, and lets that loop resume when the channel is half empty.
-    func take(from origin: Int, to target: Int, upTo limit: Int) -> ChatChannel.Part {
-        guard let part = self.channel(from: origin, to: target)?.take(upTo: limit) else { return ChatChannel.Part() }
-        if part.wakesSender {
+    func take(from origin: Int, to target: Int, upTo limit: Int) -> ChatChannel.Batch {
+        guard let batch = self.channel(from: origin, to: target)?.take(upTo: limit) else { return ChatChannel.Batch() }
+        if batch.wakesSender {
             let loop = self.loops[origin]
             loop.execute { LoopRooms.current(on: loop)?.drained(target) }
         }
-        return part
+        return batch
     }
 
     private func channel(from origin: Int, to target: Int) -> ChatChannel? {
@@ -93,7 +93,7 @@ package final class ChatChannel: Sendable {
     package static let highWatermark = 1 << 20
     package static let lowWatermark = highWatermark / 2
 
-    package struct Part {
+    package struct Batch {
         package var messages: [(room: String, message: ChatMessage)] = []
         /// More is left.
         package var hasMore = false
@@ -136,22 +136,22 @@ package final class ChatChannel: Sendable {
     }
 
     /// Takes messages in their order until they count for `limit` bytes, at least one.
-    package func take(upTo limit: Int) -> Part {
+    package func take(upTo limit: Int) -> Batch {
         self.state.withLock { state in
-            var part = Part()
+            var batch = Batch()
             var taken = 0
             while taken < limit, let first = state.messages.popFirst() {
                 taken += first.message.cost
-                part.messages.append(first)
+                batch.messages.append(first)
             }
             state.cost -= taken
-            part.hasMore = !state.messages.isEmpty
-            if !part.hasMore { state.isAnnounced = false }
+            batch.hasMore = !state.messages.isEmpty
+            if !batch.hasMore { state.isAnnounced = false }
             if state.senderWaits, state.cost <= Self.lowWatermark {
                 state.senderWaits = false
-                part.wakesSender = true
+                batch.wakesSender = true
             }
-            return part
+            return batch
         }
     }
 }

@@ -12,31 +12,31 @@ final class ChatMember: WebSocketRelay {
     /// Given up when the task ends, which it always does.
     private var task: WebSocketTask?
     private let room: String
-    private let floor: LoopRooms
+    private let rooms: LoopRooms
     private var unfinished: [UInt8] = []
     /// While it is a member of the room.
-    private var seat: ChatSubscription?
+    private var subscription: ChatSubscription?
 
-    init(room: String, floor: LoopRooms) {
+    init(room: String, rooms: LoopRooms) {
         self.room = room
-        self.floor = floor
+        self.rooms = rooms
     }
 
     func start(_ task: WebSocketTask) {
         self.task = task
-        self.seat = self.floor.join(self, room: self.room)
+        self.subscription = self.rooms.join(self, room: self.room)
     }
 
     func webSocketOpened() {}
 
     func received(_ mark: FramePosition, _ bytes: RawSpan, by task: WebSocketTask, over transport: any Transport) {
         // A removed member may still receive input for a while.
-        guard let seat = self.seat else { return }
+        guard let subscription = self.subscription else { return }
         self.unfinished.append(bytes)
         guard mark.endsMessage else { return }
         let message = ChatMessage(kind: mark.kind, bytes: self.unfinished)
         self.unfinished = []
-        self.floor.publish(message, by: seat)
+        self.rooms.publish(message, by: subscription)
     }
 
     func peerClosed(_ code: CloseCode?, reason: [UInt8]) -> Bool {
@@ -45,11 +45,11 @@ final class ChatMember: WebSocketRelay {
     }
 
     func outputProgressed() {
-        if let seat = self.seat { self.floor.outputProgressed(seat) }
+        if let subscription = self.subscription { self.rooms.outputProgressed(subscription) }
     }
 
     var unconsumedBytes: Int {
-        self.seat.map { $0.room.backlog(of: $0) } ?? 0
+        self.subscription.map { $0.room.backlog(of: $0) } ?? 0
     }
 
     func webSocketEnded(_ end: WebSocketEnd) {
@@ -58,10 +58,10 @@ final class ChatMember: WebSocketRelay {
     }
 
     private func leave() {
-        guard let seat = self.seat else { return }
-        self.seat = nil
+        guard let subscription = self.subscription else { return }
+        self.subscription = nil
         self.unfinished = []
-        self.floor.leave(seat)
+        self.rooms.leave(subscription)
     }
 }
 
@@ -101,18 +101,18 @@ final class StreamChatMember: TransportConsumer {
     /// Given up when the task ends, which it always does.
     private var task: StreamTask?
     private let room: String
-    private let floor: LoopRooms
+    private let rooms: LoopRooms
     private var toMessages: StreamToMessages
     private var toStream: MessagesToStream
     private let messageLimit: Int
     private let framing: Framing
     private var unfinished: [UInt8] = []
     /// While it is a member of the room.
-    private var seat: ChatSubscription?
+    private var subscription: ChatSubscription?
 
-    init(room: String, floor: LoopRooms, settings: TunnelSettings) {
+    init(room: String, rooms: LoopRooms, settings: TunnelSettings) {
         self.room = room
-        self.floor = floor
+        self.rooms = rooms
         self.messageLimit = settings.maximumMessageSize ?? TunnelSettings.defaultMaximumMessageSize
         self.framing = settings.framing
         self.toMessages = StreamToMessages(settings.framing, messageLimit: self.messageLimit)
@@ -121,16 +121,16 @@ final class StreamChatMember: TransportConsumer {
 
     func start(_ task: StreamTask) {
         self.task = task
-        self.seat = self.floor.join(self, room: self.room)
+        self.subscription = self.rooms.join(self, room: self.room)
         task.attach(self)
         task.resumeReading()
     }
 
     func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
         var offset = 0
-        while let seat = self.seat, let task = self.task {
+        while let subscription = self.subscription, let task = self.task {
             // The rest is offered again when the room takes more, or in the next turn.
-            guard !seat.isPaused, !task.loop.budgetIsSpent else { return offset }
+            guard !subscription.isPaused, !task.loop.budgetIsSpent else { return offset }
             let start = offset
             let step = self.toMessages.next(bytes.bytes, at: &offset)
             task.loop.spend(TurnBudget.frame + offset - start)
@@ -145,13 +145,13 @@ final class StreamChatMember: TransportConsumer {
     }
 
     private func publish(_ piece: RawSpan, _ mark: ChunkPosition) {
-        guard let seat = self.seat else { return }
+        guard let subscription = self.subscription else { return }
         guard piece.byteCount <= self.messageLimit - self.unfinished.count else { return self.fail() }
         self.unfinished.append(piece)
         guard mark.endsMessage else { return }
         let message = ChatMessage(kind: mark.kind, bytes: self.unfinished)
         self.unfinished = []
-        self.floor.publish(message, by: seat)
+        self.rooms.publish(message, by: subscription)
     }
 
     func inputClosed() {
@@ -165,11 +165,11 @@ final class StreamChatMember: TransportConsumer {
     }
 
     func outputProgressed() {
-        if let seat = self.seat { self.floor.outputProgressed(seat) }
+        if let subscription = self.subscription { self.rooms.outputProgressed(subscription) }
     }
 
     var unconsumedBytes: Int {
-        self.seat.map { $0.room.backlog(of: $0) } ?? 0
+        self.subscription.map { $0.room.backlog(of: $0) } ?? 0
     }
 
     func transportEnded(_ end: TransportEnd) {
@@ -184,10 +184,10 @@ final class StreamChatMember: TransportConsumer {
     }
 
     private func leave() {
-        guard let seat = self.seat else { return }
-        self.seat = nil
+        guard let subscription = self.subscription else { return }
+        self.subscription = nil
         self.unfinished = []
-        self.floor.leave(seat)
+        self.rooms.leave(subscription)
     }
 }
 

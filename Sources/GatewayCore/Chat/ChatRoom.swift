@@ -3,10 +3,10 @@ import WebSocketProtocol
 
 /// Receives the messages of a chat room.
 protocol ChatSubscriber: AnyObject {
-    /// Whether the output takes another message now. A hearer that says no must call `LoopRooms.outputProgressed` when
-    /// it does again.
+    /// Whether the output takes another message now. A subscriber that says no must call `LoopRooms.outputProgressed`
+    /// when it does again.
     var takesMore: Bool { get }
-    /// Bytes that wait in the hearer's own output.
+    /// Bytes that wait in the subscriber's own output.
     var queuedBytes: Int { get }
     /// Delivers a message of another member.
     func deliver(_ message: ChatMessage)
@@ -33,17 +33,17 @@ final class ChatSubscription {
     let number: UInt64
     let room: ChatRoom
     /// `nil` once the member has left.
-    fileprivate(set) var hearer: (any ChatSubscriber)?
+    fileprivate(set) var subscriber: (any ChatSubscriber)?
     fileprivate(set) var state = State.idle
     /// Number of the message to be given next.
     fileprivate(set) var next: UInt64
     /// The member's reading is paused.
     var isPaused = false
 
-    fileprivate init(_ number: UInt64, in room: ChatRoom, _ hearer: any ChatSubscriber, next: UInt64) {
+    fileprivate init(_ number: UInt64, in room: ChatRoom, _ subscriber: any ChatSubscriber, next: UInt64) {
         self.number = number
         self.room = room
-        self.hearer = hearer
+        self.subscriber = subscriber
         self.next = next
     }
 }
@@ -65,7 +65,7 @@ final class ChatBacklog {
 final class ChatRoom {
     struct Entry {
         let message: ChatMessage
-        let speaker: UInt64
+        let publisher: UInt64
         /// Cost of all messages up to and including this one.
         let end: UInt64
     }
@@ -77,9 +77,9 @@ final class ChatRoom {
     private static let sharedBacklogLimit = 256 << 10
 
     let name: String
-    private(set) var seats: [UInt64: ChatSubscription] = [:]
+    private(set) var subscriptions: [UInt64: ChatSubscription] = [:]
     /// The room is listed for delivery.
-    var isUnheard = false
+    var hasPendingMessages = false
     /// Loops that are behind with this room's messages.
     var blockedLoops: Set<Int> = []
     /// Messages of this loop's members that no other loop has been given.
@@ -102,41 +102,42 @@ final class ChatRoom {
         self.backlog = backlog
     }
 
-    var isEmpty: Bool { self.seats.isEmpty }
+    var isEmpty: Bool { self.subscriptions.isEmpty }
 
     /// Messages that are kept.
     private var messageCount: Int { self.log.count }
 
     // MARK: Members
 
-    func add(_ hearer: any ChatSubscriber, number: UInt64) -> ChatSubscription {
-        let seat = ChatSubscription(number, in: self, hearer, next: self.first + UInt64(self.log.count))
-        self.seats[number] = seat
-        return seat
+    func add(_ subscriber: any ChatSubscriber, number: UInt64) -> ChatSubscription {
+        let subscription = ChatSubscription(number, in: self, subscriber, next: self.first + UInt64(self.log.count))
+        self.subscriptions[number] = subscription
+        return subscription
     }
 
-    func remove(_ seat: ChatSubscription) {
-        self.seats[seat.number] = nil
-        self.set(seat, .idle)
-        seat.hearer = nil
+    func remove(_ subscription: ChatSubscription) {
+        self.subscriptions[subscription.number] = nil
+        self.set(subscription, .idle)
+        subscription.subscriber = nil
     }
 
-    func set(_ seat: ChatSubscription, _ state: ChatSubscription.State) {
-        guard seat.hearer != nil else { return }
-        if seat.state == .idle, state != .idle { self.pending += 1 }
-        if seat.state != .idle, state == .idle { self.pending -= 1 }
-        seat.state = state
+    func set(_ subscription: ChatSubscription, _ state: ChatSubscription.State) {
+        guard subscription.subscriber != nil else { return }
+        if subscription.state == .idle, state != .idle { self.pending += 1 }
+        if subscription.state != .idle, state == .idle { self.pending -= 1 }
+        subscription.state = state
         if self.pending == 0 { self.forget(self.log.count) }
     }
 
     // MARK: Messages
 
-    /// - Parameter speaker: the number of the member that said it, and that is not given it; 0 for one on another loop.
-    func append(_ message: ChatMessage, from speaker: UInt64) {
+    /// - Parameter publisher: the number of the member that said it, and that is not given it; 0 for one on another
+    ///   loop.
+    func append(_ message: ChatMessage, from publisher: UInt64) {
         self.end += UInt64(message.cost)
         self.backlog.cost += message.cost
-        self.log.append(Entry(message: message, speaker: speaker, end: self.end))
-        if speaker != 0 { self.outgoing.append(message) }
+        self.log.append(Entry(message: message, publisher: publisher, end: self.end))
+        if publisher != 0 { self.outgoing.append(message) }
     }
 
     func takeOutgoing() -> [ChatMessage] {
@@ -145,33 +146,35 @@ final class ChatRoom {
     }
 
     /// The next message for this member, which then counts as given. `nil` when there is none.
-    func take(for seat: ChatSubscription) -> Entry? {
-        guard seat.next >= self.first, seat.next - self.first < UInt64(self.log.count) else { return nil }
-        let entry = self.log[Int(seat.next - self.first)]
-        seat.next += 1
+    func take(for subscription: ChatSubscription) -> Entry? {
+        guard subscription.next >= self.first, subscription.next - self.first < UInt64(self.log.count) else {
+            return nil
+        }
+        let entry = self.log[Int(subscription.next - self.first)]
+        subscription.next += 1
         return entry
     }
 
-    func hasMore(for seat: ChatSubscription) -> Bool {
-        seat.next < self.first + UInt64(self.log.count)
+    func hasMore(for subscription: ChatSubscription) -> Bool {
+        subscription.next < self.first + UInt64(self.log.count)
     }
 
     /// Bytes that the member has yet to be given.
-    func backlog(of seat: ChatSubscription) -> Int {
-        guard self.hasMore(for: seat), seat.next >= self.first else { return 0 }
-        let entry = self.log[Int(seat.next - self.first)]
+    func backlog(of subscription: ChatSubscription) -> Int {
+        guard self.hasMore(for: subscription), subscription.next >= self.first else { return 0 }
+        let entry = self.log[Int(subscription.next - self.first)]
         return Int(self.end - entry.end) + entry.message.cost
     }
 
-    func isTooFarBehind(_ seat: ChatSubscription) -> Bool {
+    func isTooFarBehind(_ subscription: ChatSubscription) -> Bool {
         let limit = self.backlog.cost > self.backlog.limit ? Self.sharedBacklogLimit : Self.backlogLimit
-        return self.backlog(of: seat) + (seat.hearer?.queuedBytes ?? 0) > limit
+        return self.backlog(of: subscription) + (subscription.subscriber?.queuedBytes ?? 0) > limit
     }
 
     /// Forgets what every member has been given.
     func trim() {
         guard self.log.count >= self.trimThreshold else { return }
-        let least = self.seats.values.reduce(self.first + UInt64(self.log.count)) { min($0, $1.next) }
+        let least = self.subscriptions.values.reduce(self.first + UInt64(self.log.count)) { min($0, $1.next) }
         self.forget(Int(least - self.first))
         self.trimThreshold = max(Self.shortLog, self.log.count * 2)
     }

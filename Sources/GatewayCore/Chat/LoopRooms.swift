@@ -12,9 +12,9 @@ final class LoopRooms {
     /// Messages that a member is given before it is the next one's turn.
     private static let messagesPerVisit = 512
     /// Cost of messages between two deliveries, in bytes, above which publishers are paused.
-    private static let unheardLimit = 256 << 10
+    private static let pendingCostLimit = 256 << 10
     /// Taken at once of what another loop hands over, in the same bytes.
-    private static let arrivalPart = 64 << 10
+    private static let arrivalBatchLimit = 64 << 10
 
     private let hub: ChatHub
     private let index: Int
@@ -58,41 +58,41 @@ final class LoopRooms {
     }
 
     /// The member's own messages still go to the others; if its reading was paused, it resumes.
-    func leave(_ seat: ChatSubscription) {
-        guard let hearer = seat.hearer else { return }
-        let room = seat.room
-        room.remove(seat)
+    func leave(_ subscription: ChatSubscription) {
+        guard let subscriber = subscription.subscriber else { return }
+        let room = subscription.room
+        room.remove(subscription)
         if room.isEmpty { self.rooms[room.name] = nil }
         self.hub.left(room.name, onLoop: self.index)
-        if seat.isPaused {
-            seat.isPaused = false
-            hearer.resumeReading()
+        if subscription.isPaused {
+            subscription.isPaused = false
+            subscriber.resumeReading()
         }
     }
 
     /// Gives a member's message to everyone else in its room. The member's reading is paused if the room is behind.
-    func publish(_ message: ChatMessage, by seat: ChatSubscription) {
-        guard seat.hearer != nil else { return }
-        let room = seat.room
-        room.append(message, from: seat.number)
+    func publish(_ message: ChatMessage, by subscription: ChatSubscription) {
+        guard subscription.subscriber != nil else { return }
+        let room = subscription.room
+        room.append(message, from: subscription.number)
         self.pendingCost += message.cost
         self.markPending(room)
-        if self.isBehind || !room.blockedLoops.isEmpty || self.pendingCost >= Self.unheardLimit {
-            self.pausePublisher(seat)
+        if self.isBehind || !room.blockedLoops.isEmpty || self.pendingCost >= Self.pendingCostLimit {
+            self.pausePublisher(subscription)
         }
     }
 
-    private func pausePublisher(_ seat: ChatSubscription) {
-        guard !seat.isPaused else { return }
-        seat.isPaused = true
-        self.pausedMembers.append(seat)
-        seat.hearer?.pauseReading()
+    private func pausePublisher(_ subscription: ChatSubscription) {
+        guard !subscription.isPaused else { return }
+        subscription.isPaused = true
+        self.pausedMembers.append(subscription)
+        subscription.subscriber?.pauseReading()
     }
 
     /// The member's output takes more again.
-    func outputProgressed(_ seat: ChatSubscription) {
-        guard seat.state == .blocked, seat.hearer?.takesMore == true else { return }
-        self.enqueue(seat)
+    func outputProgressed(_ subscription: ChatSubscription) {
+        guard subscription.state == .blocked, subscription.subscriber?.takesMore == true else { return }
+        self.enqueue(subscription)
         self.scheduleDelivery()
     }
 
@@ -106,7 +106,7 @@ final class LoopRooms {
     /// That loop has taken enough of what this one handed over.
     func drained(_ target: Int) {
         for room in self.blockedRooms.removeValue(forKey: target) ?? [] { room.blockedLoops.remove(target) }
-        self.releaseHeld()
+        self.resumePublishers()
     }
 
     private func forward(_ room: ChatRoom) {
@@ -121,8 +121,8 @@ final class LoopRooms {
     // MARK: Work
 
     private func markPending(_ room: ChatRoom) {
-        if !room.isUnheard { self.pendingRooms.append(room) }
-        room.isUnheard = true
+        if !room.hasPendingMessages { self.pendingRooms.append(room) }
+        room.hasPendingMessages = true
         self.scheduleDelivery()
     }
 
@@ -136,8 +136,8 @@ final class LoopRooms {
         self.deliverPending()
         var hadNoneReady = self.ready.isEmpty
         while !self.loop.budgetIsSpent {
-            if let seat = self.ready.popFirst() {
-                self.serve(seat)
+            if let subscription = self.ready.popFirst() {
+                self.serve(subscription)
             } else if let origin = self.arrivals.popFirst() {
                 self.receive(from: origin)
             } else {
@@ -146,7 +146,7 @@ final class LoopRooms {
             hadNoneReady = hadNoneReady || self.ready.isEmpty
         }
         self.isBehind = !self.ready.isEmpty
-        if hadNoneReady { self.releaseHeld() }
+        if hadNoneReady { self.resumePublishers() }
         if self.isBehind || !self.arrivals.isEmpty { self.scheduleForNextTurn() }
     }
 
@@ -162,7 +162,7 @@ final class LoopRooms {
         self.pendingRooms = []
         self.pendingCost = 0
         for room in rooms {
-            room.isUnheard = false
+            room.hasPendingMessages = false
             self.forward(room)
             self.offer(room)
         }
@@ -171,51 +171,51 @@ final class LoopRooms {
     /// Queues the room's members for delivery, and removes those that are too far behind.
     private func offer(_ room: ChatRoom) {
         var late: [ChatSubscription] = []
-        for seat in room.seats.values where room.hasMore(for: seat) {
-            switch seat.state {
-            case .idle: self.enqueue(seat)
+        for subscription in room.subscriptions.values where room.hasMore(for: subscription) {
+            switch subscription.state {
+            case .idle: self.enqueue(subscription)
             case .ready: break
-            case .blocked: if room.isTooFarBehind(seat) { late.append(seat) }
+            case .blocked: if room.isTooFarBehind(subscription) { late.append(subscription) }
             }
         }
-        for seat in late { seat.hearer?.backlogExceeded() }
+        for subscription in late { subscription.subscriber?.backlogExceeded() }
         room.trim()
     }
 
-    private func enqueue(_ seat: ChatSubscription) {
-        seat.room.set(seat, .ready)
-        self.ready.append(seat)
+    private func enqueue(_ subscription: ChatSubscription) {
+        subscription.room.set(subscription, .ready)
+        self.ready.append(subscription)
     }
 
     /// Delivers the waiting messages to one member, as far as its output and the share of the turn allow.
-    private func serve(_ seat: ChatSubscription) {
-        let room = seat.room
+    private func serve(_ subscription: ChatSubscription) {
+        let room = subscription.room
         self.loop.spend(Self.visitWork)
         var left = Self.messagesPerVisit
-        while seat.state == .ready, let hearer = seat.hearer, room.hasMore(for: seat) {
-            guard left > 0, !self.loop.budgetIsSpent else { return self.ready.append(seat) }
-            guard hearer.takesMore else { return self.block(seat, hearer) }
-            guard let entry = room.take(for: seat) else { break }
+        while subscription.state == .ready, let subscriber = subscription.subscriber, room.hasMore(for: subscription) {
+            guard left > 0, !self.loop.budgetIsSpent else { return self.ready.append(subscription) }
+            guard subscriber.takesMore else { return self.block(subscription, subscriber) }
+            guard let entry = room.take(for: subscription) else { break }
             left -= 1
-            guard entry.speaker != seat.number else { continue }
+            guard entry.publisher != subscription.number else { continue }
             self.loop.spend(TurnBudget.frame + entry.message.bytes.count)
-            hearer.deliver(entry.message)
+            subscriber.deliver(entry.message)
         }
-        if seat.state == .ready { room.set(seat, .idle) }
+        if subscription.state == .ready { room.set(subscription, .idle) }
     }
 
-    private func block(_ seat: ChatSubscription, _ hearer: any ChatSubscriber) {
-        seat.room.set(seat, .blocked)
-        if seat.room.isTooFarBehind(seat) { return hearer.backlogExceeded() }
-        hearer.awaitProgress()
+    private func block(_ subscription: ChatSubscription, _ subscriber: any ChatSubscriber) {
+        subscription.room.set(subscription, .blocked)
+        if subscription.room.isTooFarBehind(subscription) { return subscriber.backlogExceeded() }
+        subscriber.awaitProgress()
     }
 
     private func receive(from origin: Int) {
-        let part = self.hub.take(from: origin, to: self.index, upTo: Self.arrivalPart)
-        if part.hasMore { self.arrivals.append(origin) }
-        self.loop.spend(TurnBudget.frame * part.messages.count)
+        let batch = self.hub.take(from: origin, to: self.index, upTo: Self.arrivalBatchLimit)
+        if batch.hasMore { self.arrivals.append(origin) }
+        self.loop.spend(TurnBudget.frame * batch.messages.count)
         var touched: [ChatRoom] = []
-        for (name, message) in part.messages {
+        for (name, message) in batch.messages {
             guard let room = self.rooms[name] else { continue }
             room.append(message, from: 0)
             if touched.last !== room { touched.append(room) }
@@ -224,29 +224,29 @@ final class LoopRooms {
     }
 
     /// Resumes paused publishers, except those whose room waits for another loop.
-    private func releaseHeld() {
+    private func resumePublishers() {
         guard !self.pausedMembers.isEmpty, !self.isBehind else { return }
-        let seats = self.pausedMembers
+        let subscriptions = self.pausedMembers
         self.pausedMembers = []
-        for seat in seats where seat.isPaused {
-            guard seat.room.blockedLoops.isEmpty else {
-                self.pausedMembers.append(seat)
+        for subscription in subscriptions where subscription.isPaused {
+            guard subscription.room.blockedLoops.isEmpty else {
+                self.pausedMembers.append(subscription)
                 continue
             }
-            seat.isPaused = false
-            seat.hearer?.resumeReading()
+            subscription.isPaused = false
+            subscription.subscriber?.resumeReading()
         }
     }
 
     // MARK: Place
 
-    /// The floor of the loop that the caller is on; `nil` while the gateway has none.
+    /// The rooms of the loop that the caller is on; `nil` while the gateway has none.
     static func current(on loop: Loop) -> LoopRooms? {
-        loop.local(LoopRoomsReference.self) { LoopRoomsReference() }.floor
+        loop.local(LoopRoomsReference.self) { LoopRoomsReference() }.rooms
     }
 
-    func resumePublishers() {
-        self.loop.local(LoopRoomsReference.self) { LoopRoomsReference() }.floor = self
+    func register() {
+        self.loop.local(LoopRoomsReference.self) { LoopRoomsReference() }.rooms = self
     }
 }
 
@@ -262,7 +262,7 @@ extension LoopRooms: TurnEndTarget {
     }
 }
 
-/// Where a loop finds its floor, which the gateway's part on that loop keeps: a floor leads back to all loops.
+/// Where a loop finds its rooms, which the gateway's part on that loop keeps: a rooms leads back to all loops.
 private final class LoopRoomsReference {
-    weak var floor: LoopRooms?
+    weak var rooms: LoopRooms?
 }

@@ -8,24 +8,24 @@ final class ClientSession {
 
     let identifier: UInt64
     private let gateway: LoopGateway
-    private let ordered: RequestedTask
+    private let requested: RequestedTask
     private let createdAt: MonotonicInstant
     private var opened: Opened?
     /// Set when we began the end.
     private var termination: TerminationReason?
 
-    init(_ order: ClientConnectionRequest, on gateway: LoopGateway, opened: @escaping Opened) {
+    init(_ request: ClientConnectionRequest, on gateway: LoopGateway, opened: @escaping Opened) {
         self.identifier = gateway.nextIdentifier()
         self.gateway = gateway
         self.createdAt = gateway.loop.now
         self.opened = opened
-        self.ordered = RequestedTask(order, on: gateway)
+        self.requested = RequestedTask(request, on: gateway)
     }
 
-    var webSocket: WebSocketTask? { self.ordered.webSocket }
+    var webSocket: WebSocketTask? { self.requested.webSocket }
 
     func start() {
-        self.ordered.start {
+        self.requested.start {
             self.isOpen()
         } ended: {
             self.over($0)
@@ -60,11 +60,11 @@ final class ClientSession {
 }
 
 extension ClientSession: RequestedConnection {
-    var url: String { self.ordered.url }
+    var url: String { self.requested.url }
     var upstreamURL: String? { nil }
-    var openedAt: MonotonicInstant? { self.ordered.link.record.openedAt }
-    var records: [TaskRecord] { [self.ordered.link.record] }
-    var queuedBytes: Int { self.ordered.link.queuedBytes }
+    var openedAt: MonotonicInstant? { self.requested.link.record.openedAt }
+    var records: [TaskRecord] { [self.requested.link.record] }
+    var queuedBytes: Int { self.requested.link.queuedBytes }
 
     func drain() {
         self.begins(.drained)
@@ -77,7 +77,7 @@ extension ClientSession: RequestedConnection {
     }
 
     private func finish(_ signal: CloseSignal) {
-        switch self.ordered.link {
+        switch self.requested.link {
         case .webSocket(let task):
             task.resumeOnLoop()
             task.close(signal.closeCode, reason: signal.reason)
@@ -87,18 +87,18 @@ extension ClientSession: RequestedConnection {
 
     func abandon(_ party: TerminationParty, _ cause: TerminationCause) {
         self.begins(cause, by: party)
-        switch self.ordered.link {
+        switch self.requested.link {
         case .webSocket(let task): task.reset()
         case .stream(let task): task.cancelOnLoop()
         }
     }
 
     func link(_ side: TunnelSide) -> RelayEndpoint? {
-        side == .downstream ? self.ordered.link : nil
+        side == .downstream ? self.requested.link : nil
     }
 
     func report(at now: MonotonicInstant, to reports: inout [ConnectionReport]) {
-        reports.append(self.ordered.report(self.key, createdAt: self.createdAt, at: now))
+        reports.append(self.requested.report(self.key, createdAt: self.createdAt, at: now))
     }
 }
 

@@ -78,7 +78,7 @@ extension GatewayEvent {
     }
 }
 
-/// The task that carries out one order, up to the point where payload can flow. On its loop.
+/// The task that carries out one request, up to the point where payload can flow. On its loop.
 struct RequestedTask {
     /// How a task came to its end.
     struct End {
@@ -101,21 +101,21 @@ struct RequestedTask {
     private let handshake: ClientHandshake?
 
     /// - Parameter startsPaused: no message is read before a relay is attached.
-    init(_ order: ClientConnectionRequest, on gateway: LoopGateway, startsPaused: Bool = false) {
-        self.url = order.url.description
-        if order.url.scheme.speaksWebSocket {
-            let handshake = order.handshake
-            let opening = ClientOpening(target: order.target, handshake: handshake, deflate: order.deflate)
+    init(_ request: ClientConnectionRequest, on gateway: LoopGateway, startsPaused: Bool = false) {
+        self.url = request.url.description
+        if request.url.scheme.speaksWebSocket {
+            let handshake = request.handshake
+            let opening = ClientOpening(target: request.target, handshake: handshake, deflate: request.deflate)
             self.link = .webSocket(
                 WebSocketTask(
-                    opening: opening, on: gateway.loop, options: order.options, startsPaused: startsPaused))
+                    opening: opening, on: gateway.loop, options: request.options, startsPaused: startsPaused))
             self.handshake = gateway.shared.keepsHandshakes ? handshake : nil
         } else {
-            self.link = .stream(StreamTask(to: order.target, on: gateway.loop))
+            self.link = .stream(StreamTask(to: request.target, on: gateway.loop))
             self.handshake = nil
         }
-        self.link.record.priority = order.priority
-        if let description = order.description { self.link.record.update { $0.label = description } }
+        self.link.record.priority = request.priority
+        if let description = request.description { self.link.record.update { $0.label = description } }
     }
 
     var webSocket: WebSocketTask? {

@@ -10,7 +10,7 @@ final class ClientTunnel {
     private let gateway: LoopGateway
     private let downstream: RequestedTask
     private let upstream: RequestedTask
-    private let terms: RelaySettings
+    private let relaySettings: RelaySettings
     private let createdAt: MonotonicInstant
     private(set) var openedAt: MonotonicInstant?
     private var opened: ClientSession.Opened?
@@ -20,13 +20,13 @@ final class ClientTunnel {
     private var tunnel: Tunnel?
     private var isOver = false
 
-    init(_ order: ClientTunnelRequest, on gateway: LoopGateway, opened: @escaping ClientSession.Opened) {
+    init(_ request: ClientTunnelRequest, on gateway: LoopGateway, opened: @escaping ClientSession.Opened) {
         self.identifier = gateway.nextIdentifier()
         self.gateway = gateway
         self.createdAt = gateway.loop.now
-        self.terms = RelaySettings(order.settings)
-        self.downstream = RequestedTask(order.downstream, on: gateway, startsPaused: true)
-        self.upstream = RequestedTask(order.upstream, on: gateway, startsPaused: true)
+        self.relaySettings = RelaySettings(request.settings)
+        self.downstream = RequestedTask(request.downstream, on: gateway, startsPaused: true)
+        self.upstream = RequestedTask(request.upstream, on: gateway, startsPaused: true)
         self.opened = opened
     }
 
@@ -57,7 +57,8 @@ final class ClientTunnel {
     private func join() {
         for side in TunnelSide.allCases { self.task(side).releaseOwnership() }
         let tunnel = Tunnel(
-            downstream: self.downstream.link, upstream: self.upstream.link, terms: self.terms, on: self.gateway.loop
+            downstream: self.downstream.link, upstream: self.upstream.link, relaySettings: self.relaySettings,
+            on: self.gateway.loop
         ) { reason in
             self.finish(reason)
         }

@@ -34,14 +34,14 @@ final class EndpointSession {
         start(task)
     }
 
-    func accept(_ transport: any Transport, _ asked: MatchedRequest, relay: any EndpointRelay) {
-        let acceptance = asked.request.acceptance(
+    func accept(_ transport: any Transport, _ matched: MatchedRequest, relay: any EndpointRelay) {
+        let acceptance = matched.request.acceptance(
             subprotocols: self.route.configuration.subprotocols, deflate: self.route.deflate)
         let task = WebSocketTask(
             accepting: transport, response: acceptance.response, subprotocol: acceptance.subprotocol,
             deflate: self.route.negotiated(acceptance), options: self.route.webSocketOptions, relay: relay)
         self.webSocket = task
-        self.gateway.keepHandshake(self.identifier, asked.head, acceptance.response)
+        self.gateway.keepHandshake(self.identifier, matched.head, acceptance.response)
         self.begun()
         task.whenEnded { end in self.over(TerminationReason(endpoint: end)) }
         relay.start(task)

@@ -18,7 +18,7 @@ package final class Gateway: Sendable {
 
     package let loops: [Loop]
     let shared: GatewayShared
-    let parts: [LoopConfined<LoopGateway>]
+    let loopGateways: [LoopConfined<LoopGateway>]
     private let turn = Atomic<Int>(0)
     let state = Mutex(State())
     private let passedSockets: [ActivatedSocket]
@@ -27,7 +27,7 @@ package final class Gateway: Sendable {
     ///   - loops: running already; connections stay on the loop that accepted them.
     ///   - passedSockets: listening sockets from the service manager.
     package init(
-        loops: [Loop], log: TunnelLog, configuration: GatewayConfiguration, passedSockets: [ActivatedSocket] = []
+        loops: [Loop], log: TunnelLog, configuration: Configuration, passedSockets: [ActivatedSocket] = []
     ) {
         self.loops = loops
         self.passedSockets = passedSockets
@@ -36,9 +36,9 @@ package final class Gateway: Sendable {
             log: log, hub: ChatHub(loops: loops), admission: Admission(configuration),
             closedLimit: control.address == nil ? 0 : control.closedConnections,
             keepsHandshakes: control.address != nil && control.keepsHandshakes,
-            journal: control.address == nil ? nil : EventLog(), returnsMemory: true)
+            eventLog: control.address == nil ? nil : EventLog(), returnsMemory: true)
         self.shared = shared
-        self.parts = loops.enumerated().map { index, loop in
+        self.loopGateways = loops.enumerated().map { index, loop in
             LoopConfined(LoopGateway(loop: loop, index: index, shared: shared))
         }
     }
@@ -49,10 +49,10 @@ package final class Gateway: Sendable {
     package var counters: GatewayCounters { self.shared.counters }
 
     /// Picks the loop for the next requested connection.
-    private func nextPart() -> LoopConfined<LoopGateway>? {
-        guard !self.parts.isEmpty else { return nil }
+    private func nextLoopGateway() -> LoopConfined<LoopGateway>? {
+        guard !self.loopGateways.isEmpty else { return nil }
         let turn = self.turn.wrappingAdd(1, ordering: .relaxed).oldValue
-        return self.parts[Int(UInt(bitPattern: turn) % UInt(self.parts.count))]
+        return self.loopGateways[Int(UInt(bitPattern: turn) % UInt(self.loopGateways.count))]
     }
 
     // MARK: Starting and reloading
@@ -89,7 +89,7 @@ package final class Gateway: Sendable {
     /// Settings apply before a listener accepts, and are withdrawn only after it accepts nothing more: no client is
     /// refused because of a reload.
     /// - Throws: `GatewayPlanError`; nothing is changed then.
-    package func reload(_ configuration: GatewayConfiguration) async throws(GatewayPlanError) {
+    package func reload(_ configuration: Configuration) async throws(GatewayPlanError) {
         let former = self.state.withLock { $0.plan }
         let plan = try GatewayPlan(configuration, former: former)
         var opened: [(ListenerPlan, [Descriptor])] = []
@@ -200,31 +200,31 @@ package final class Gateway: Sendable {
     private func serve(_ opened: [(listener: ListenerPlan, descriptors: [Descriptor])]) async throws(GatewayPlanError) {
         let places = self.state.withLock { $0.places }
         var served = 0
-        var fault: GatewayPlanError?
+        var failure: GatewayPlanError?
         for (listener, descriptors) in opened {
             served += 1
             let name = listener.configuration.name
             let address = descriptors.first.flatMap { self.loops.first?.system.localAddress($0) }
             if let address { self.state.withLock { $0.places[name] = address } }
             guard let error = await self.serve(listener, on: descriptors) else { continue }
-            fault = GatewayPlanError("listener '\(name)': \(error)")
+            failure = GatewayPlanError("listener '\(name)': \(error)")
             break
         }
-        guard let fault else { return }
+        guard let failure else { return }
         for (listener, _) in opened.prefix(served) {
             await self.onEachLoop { $0.withdraw(listener) }
         }
         for (_, descriptors) in opened.dropFirst(served) { for descriptor in descriptors { descriptor.close() } }
         self.state.withLock { $0.places = places }
-        throw fault
+        throw failure
     }
 
     private func serve(_ listener: ListenerPlan, on descriptors: [Descriptor]) async -> SystemError? {
-        for (index, part) in self.parts.enumerated() {
+        for (index, loopGateway) in self.loopGateways.enumerated() {
             let descriptor = descriptors[index]
-            let error = await part.value.loop.perform { () -> SystemError? in
+            let error = await loopGateway.value.loop.perform { () -> SystemError? in
                 do throws(SystemError) {
-                    try part.value.open(listener, on: descriptor)
+                    try loopGateway.value.open(listener, on: descriptor)
                     return nil
                 } catch {
                     return error
@@ -243,7 +243,7 @@ package final class Gateway: Sendable {
     }
 
     private func onEachLoop(_ body: @escaping @Sendable (LoopGateway) -> Void) async {
-        for part in self.parts { await part.value.loop.perform { body(part.value) } }
+        for loopGateway in self.loopGateways { await loopGateway.value.loop.perform { body(loopGateway.value) } }
     }
 
     // MARK: Ending
@@ -272,11 +272,11 @@ package final class Gateway: Sendable {
         self.shared.eventLog?.publish(GatewayEvent(.drainStarted))
         defer { self.shared.eventLog?.publish(GatewayEvent(.drainEnded)) }
         await withTaskGroup(of: Void.self) { group in
-            for part in self.parts {
+            for loopGateway in self.loopGateways {
                 group.addTask {
                     await withCheckedContinuation { continuation in
-                        part.value.loop.execute {
-                            part.value.drain(settings) { continuation.resume() }
+                        loopGateway.value.loop.execute {
+                            loopGateway.value.drain(settings) { continuation.resume() }
                         }
                     }
                 }
@@ -308,31 +308,35 @@ extension Gateway {
         case unknown
     }
 
-    private func part(of key: ConnectionKey) -> LoopConfined<LoopGateway>? {
-        guard key.number > 0, !self.parts.isEmpty else { return nil }
-        return self.parts[Int((key.number - 1) % UInt64(self.parts.count))]
+    private func loopGateway(of key: ConnectionKey) -> LoopConfined<LoopGateway>? {
+        guard key.number > 0, !self.loopGateways.isEmpty else { return nil }
+        return self.loopGateways[Int((key.number - 1) % UInt64(self.loopGateways.count))]
     }
 
     /// The numbers of all live connections, in rising order.
     /// - Parameter first: those below are left out.
     package func liveIdentifiers(from first: UInt64 = 0) async -> [UInt64] {
         var numbers: [UInt64] = []
-        for part in self.parts { numbers += await part.value.loop.perform { part.value.liveIdentifiers(from: first) } }
+        for loopGateway in self.loopGateways {
+            numbers += await loopGateway.value.loop.perform { loopGateway.value.liveIdentifiers(from: first) }
+        }
         return numbers.inRisingOrder
     }
 
     /// Reports of those that still live; of a tunnel, two. In no special order.
     /// - Returns: what each turn of a loop gave: reports are large, and are left where they are.
     package func reports(of numbers: [UInt64]) async -> [[ConnectionReport]] {
-        var byPart: [[UInt64]] = Array(repeating: [], count: self.parts.count)
-        for number in numbers where number > 0 { byPart[Int((number - 1) % UInt64(self.parts.count))].append(number) }
+        var byLoop: [[UInt64]] = Array(repeating: [], count: self.loopGateways.count)
+        for number in numbers where number > 0 {
+            byLoop[Int((number - 1) % UInt64(self.loopGateways.count))].append(number)
+        }
         var reports: [[ConnectionReport]] = []
-        for (part, numbers) in zip(self.parts, byPart) {
+        for (loopGateway, numbers) in zip(self.loopGateways, byLoop) {
             var rest = numbers[...]
             while !rest.isEmpty {
                 let turn = rest.prefix(Self.reportsPerTurn)
                 rest = rest.dropFirst(turn.count)
-                reports.append(await part.value.loop.perform { part.value.reports(of: turn) })
+                reports.append(await loopGateway.value.loop.perform { loopGateway.value.reports(of: turn) })
             }
         }
         return reports
@@ -341,16 +345,18 @@ extension Gateway {
     /// Those that ended last, in no special order.
     package func closedReports() async -> [ConnectionReport] {
         var reports: [ConnectionReport] = []
-        for part in self.parts { reports += await part.value.loop.perform { Array(part.value.closed.reports) } }
+        for loopGateway in self.loopGateways {
+            reports += await loopGateway.value.loop.perform { Array(loopGateway.value.closed.reports) }
+        }
         return reports
     }
 
     package func find(_ key: ConnectionKey) async -> Lookup {
-        guard let part = self.part(of: key) else { return .unknown }
-        return await part.value.loop.perform {
-            switch part.value.find(key) {
+        guard let loopGateway = self.loopGateway(of: key) else { return .unknown }
+        return await loopGateway.value.loop.perform {
+            switch loopGateway.value.find(key) {
             case .live(let report):
-                .live(Live(link: part.value.live[key.number]?.link(key.side), report: report))
+                .live(Live(link: loopGateway.value.live[key.number]?.link(key.side), report: report))
             case .closed(let report): .closed(report)
             case .unknown: .unknown
             }
@@ -371,9 +377,9 @@ extension Gateway {
 
     private func withLive(_ key: ConnectionKey, _ body: @escaping @Sendable (any LiveConnection) -> Void) async -> Bool
     {
-        guard let part = self.part(of: key) else { return false }
-        return await part.value.loop.perform {
-            guard let connection = part.value.live[key.number] else { return false }
+        guard let loopGateway = self.loopGateway(of: key) else { return false }
+        return await loopGateway.value.loop.perform {
+            guard let connection = loopGateway.value.live[key.number] else { return false }
             body(connection)
             return true
         }
@@ -382,19 +388,19 @@ extension Gateway {
     /// Puts other labels in the place of a connection's own; empty takes them away.
     /// - Returns: whether it was there.
     package func setLabels(_ labels: [String: String], of key: ConnectionKey) async -> Bool {
-        guard let part = self.part(of: key) else { return false }
-        return await part.value.loop.perform {
-            guard part.value.live[key.number] != nil else { return false }
-            part.value.labels[key] = labels.isEmpty ? nil : labels
+        guard let loopGateway = self.loopGateway(of: key) else { return false }
+        return await loopGateway.value.loop.perform {
+            guard loopGateway.value.live[key.number] != nil else { return false }
+            loopGateway.value.labels[key] = labels.isEmpty ? nil : labels
             return true
         }
     }
 
     /// The messages of a connection that ended before all were received; `nil` if there are none.
     package func unreadSession(_ key: ConnectionKey) async -> WebSocketTask? {
-        guard let part = self.part(of: key) else { return nil }
-        return await part.value.loop.perform {
-            part.value.unreadSessions.first { $0.identifier == key.number }?.webSocket
+        guard let loopGateway = self.loopGateway(of: key) else { return nil }
+        return await loopGateway.value.loop.perform {
+            loopGateway.value.unreadSessions.first { $0.identifier == key.number }?.webSocket
         }
     }
 }
@@ -407,26 +413,28 @@ extension Gateway {
 
     /// Opens a connection, on the loop whose turn it is.
     /// - Returns: its name, once it is open.
-    package func open(_ order: ClientConnectionRequest, named: Naming? = nil) async -> Opening {
-        await self.opening(named) { $0.open(order, $1) }
+    package func open(_ request: ClientConnectionRequest, named: Naming? = nil) async -> Opening {
+        await self.opening(named) { $0.open(request, $1) }
     }
 
     /// Opens a tunnel between two peers, both its connections on one loop.
     /// - Returns: key of the downstream side, once both are open and joined.
-    package func open(_ order: ClientTunnelRequest, named: Naming? = nil) async -> Opening {
-        await self.opening(named) { $0.open(order, $1) }
+    package func open(_ request: ClientTunnelRequest, named: Naming? = nil) async -> Opening {
+        await self.opening(named) { $0.open(request, $1) }
     }
 
     private func opening(
         _ named: Naming?,
         _ begin: @escaping @Sendable (LoopGateway, @escaping ClientSession.Opened) -> any RequestedConnection
     ) async -> Opening {
-        guard let part = self.nextPart() else { return .failure(ClientFailure(nil, failure: .ended, response: nil)) }
+        guard let loopGateway = self.nextLoopGateway() else {
+            return .failure(ClientFailure(nil, failure: .ended, response: nil))
+        }
         let watch = LoopConfined(PendingOpening())
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                part.value.loop.execute {
-                    let connection = begin(part.value) { result in
+                loopGateway.value.loop.execute {
+                    let connection = begin(loopGateway.value) { result in
                         watch.value.openingCompleted()
                         continuation.resume(returning: result)
                     }
@@ -435,7 +443,7 @@ extension Gateway {
                 }
             }
         } onCancel: {
-            part.value.loop.execute { watch.value.giveUp() }
+            loopGateway.value.loop.execute { watch.value.giveUp() }
         }
     }
 }
@@ -454,7 +462,8 @@ extension Gateway {
     private func refuseTaken(_ listener: ListenerConfiguration, by kept: [ListenerPlan]) throws(GatewayPlanError) {
         let places = self.state.withLock { $0.places }
         for other in kept.map(\.configuration) {
-            guard let port = places[other.name]?.port, listener.address.overlaps(other.address.resolvingPort(port)) else {
+            guard let port = places[other.name]?.port, listener.address.overlaps(other.address.resolvingPort(port))
+            else {
                 continue
             }
             throw GatewayPlanError(
@@ -476,13 +485,13 @@ extension Gateway {
 
     /// In their order; empty for an upstream that no route leads to.
     package func endpointSnapshots(ofUpstream name: String) -> [EndpointSnapshot] {
-        self.state.withLock { $0.plan }?.standings(ofUpstream: name, at: self.now) ?? []
+        self.state.withLock { $0.plan }?.endpointSnapshots(ofUpstream: name, at: self.now) ?? []
     }
 }
 
 extension GatewayPlan {
     /// In their order; empty for an upstream that no route leads to.
-    package func standings(ofUpstream name: String, at now: MonotonicInstant) -> [Gateway.EndpointSnapshot] {
+    package func endpointSnapshots(ofUpstream name: String, at now: MonotonicInstant) -> [Gateway.EndpointSnapshot] {
         let routes = self.listeners.flatMap { $0.routes + [$0.route].compactMap(\.self) }
         guard let upstream = routes.compactMap(\.upstream).first(where: { $0.configuration.name == name }) else {
             return []
@@ -499,42 +508,42 @@ extension GatewayPlan {
 
 extension Gateway {
     /// Sums everything up, a few hundred connections a turn.
-    package func figures() async -> GatewayMetrics {
-        var figures = GatewayMetrics()
-        figures.loops = self.parts.count
-        for part in self.parts {
-            var rest = await part.value.loop.perform { part.value.liveIdentifiers(from: 0) }[...]
-            let begun = figures
-            figures = await part.value.loop.perform { part.value.includingClosed(begun) }
+    package func metrics() async -> GatewayMetrics {
+        var metrics = GatewayMetrics()
+        metrics.loops = self.loopGateways.count
+        for loopGateway in self.loopGateways {
+            var rest = await loopGateway.value.loop.perform { loopGateway.value.liveIdentifiers(from: 0) }[...]
+            let subtotal = metrics
+            metrics = await loopGateway.value.loop.perform { loopGateway.value.includingClosed(subtotal) }
             while !rest.isEmpty {
                 let turn = rest.prefix(Self.reportsPerTurn)
                 rest = rest.dropFirst(turn.count)
-                let begun = figures
-                figures = await part.value.loop.perform { part.value.counted(turn, begun) }
+                let subtotal = metrics
+                metrics = await loopGateway.value.loop.perform { loopGateway.value.counted(turn, subtotal) }
             }
         }
         let configured = self.state.withLock { $0.plan?.configuration.routes.map(\.name) ?? [] }
-        return figures.bounded(preferring: configured)
+        return metrics.bounded(preferring: configured)
     }
 }
 
 extension LoopGateway {
     /// Adds the metrics of closed connections.
-    func includingClosed(_ figures: GatewayMetrics) -> GatewayMetrics {
-        var figures = figures
-        for (route, sums) in self.totals.ended { figures.traffic[route, default: TrafficMetrics()].add(sums) }
-        figures.handshakes.add(self.totals.handshakes)
-        figures.lifetimes.add(self.totals.lives)
-        let tally = LoopTaskMetrics.shared(on: self.loop)
-        figures.messageSizes.add(tally.messageSizes)
-        figures.roundTrips.add(tally.roundTrips)
-        figures.addedLatencies.add(AddedLatency.shared(on: self.loop).distribution)
-        return figures
+    func includingClosed(_ metrics: GatewayMetrics) -> GatewayMetrics {
+        var metrics = metrics
+        for (route, traffic) in self.totals.ended { metrics.traffic[route, default: TrafficMetrics()].add(traffic) }
+        metrics.handshakes.add(self.totals.handshakes)
+        metrics.lifetimes.add(self.totals.lives)
+        let taskMetrics = LoopTaskMetrics.shared(on: self.loop)
+        metrics.messageSizes.add(taskMetrics.messageSizes)
+        metrics.roundTrips.add(taskMetrics.roundTrips)
+        metrics.addedLatencies.add(AddedLatency.shared(on: self.loop).distribution)
+        return metrics
     }
 
     /// Adds some of what lives.
-    func counted(_ identifiers: ArraySlice<UInt64>, _ figures: GatewayMetrics) -> GatewayMetrics {
-        var figures = figures
+    func counted(_ identifiers: ArraySlice<UInt64>, _ metrics: GatewayMetrics) -> GatewayMetrics {
+        var metrics = metrics
         var reports: [ConnectionReport] = []
         for identifier in identifiers {
             guard let connection = self.live[identifier] else { continue }
@@ -544,12 +553,12 @@ extension LoopGateway {
             for report in reports {
                 let group = GatewayMetrics.Group(
                     route: route, kind: report.kind, isAccepted: report.isAccepted, stage: report.stage)
-                figures.live[group, default: 0] += 1
-                figures.stalled += report.isStalled ? 1 : 0
-                figures.queuedBytes += report.queuedSendBytes + report.queuedReceiveBytes
-                if let record = report.record { figures.traffic[route, default: TrafficMetrics()].add(record) }
+                metrics.live[group, default: 0] += 1
+                metrics.stalled += report.isStalled ? 1 : 0
+                metrics.queuedBytes += report.queuedSendBytes + report.queuedReceiveBytes
+                if let record = report.record { metrics.traffic[route, default: TrafficMetrics()].add(record) }
             }
         }
-        return figures
+        return metrics
     }
 }

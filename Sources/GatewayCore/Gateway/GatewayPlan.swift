@@ -8,13 +8,13 @@ import WebSocketProtocol
 /// A whole configuration ready to work: every certificate read, every reference resolved. Made at once or not at all,
 /// so that a reload that cannot work leaves the running plan as it is.
 package struct GatewayPlan: Sendable {
-    package let configuration: GatewayConfiguration
+    package let configuration: Configuration
     package let listeners: [ListenerPlan]
 
     /// - Parameter former: the running plan. Upstreams and TLS contexts whose settings did not change are taken over,
     ///   with what they know (ejected endpoints, sessions); certificates are read anew all the same.
     /// - Throws: the first fault; nothing was changed then.
-    package init(_ configuration: GatewayConfiguration, former: GatewayPlan? = nil) throws(GatewayPlanError) {
+    package init(_ configuration: Configuration, former: GatewayPlan? = nil) throws(GatewayPlanError) {
         self.configuration = configuration
         var routes: [String: RoutePlan] = [:]
         for route in configuration.routes {
@@ -28,7 +28,7 @@ package struct GatewayPlan: Sendable {
     }
 
     private static func route(
-        _ route: RouteConfiguration, _ configuration: GatewayConfiguration, former: GatewayPlan?
+        _ route: RouteConfiguration, _ configuration: Configuration, former: GatewayPlan?
     ) throws(GatewayPlanError) -> RoutePlan {
         guard let upstream = configuration.upstream(of: route) else { return RoutePlan(route, upstream: nil) }
         if let kept = former?.upstream(like: upstream) { return RoutePlan(route, upstream: kept) }
@@ -45,7 +45,7 @@ package struct GatewayPlan: Sendable {
     }
 
     private static func listener(
-        _ listener: ListenerConfiguration, _ configuration: GatewayConfiguration, _ routes: [String: RoutePlan],
+        _ listener: ListenerConfiguration, _ configuration: Configuration, _ routes: [String: RoutePlan],
         former: GatewayPlan?
     ) throws(GatewayPlanError) -> ListenerPlan {
         let served = configuration.routes.filter { configuration.serves($0, on: listener) }.compactMap {
@@ -149,12 +149,12 @@ package final class RoutePlan: Sendable {
     let origins: OriginRules
     /// How a WebSocket of this route behaves, on either side. Made once, so that its connections share it.
     let webSocketOptions: WebSocketOptions
-    let terms: RelaySettings
+    let relaySettings: RelaySettings
 
     init(_ configuration: RouteConfiguration, upstream: UpstreamPlan?) {
         self.configuration = configuration
         self.upstream = upstream
-        self.terms = RelaySettings(configuration.tunnel)
+        self.relaySettings = RelaySettings(configuration.tunnel)
         self.webSocketOptions = Self.options(of: configuration.tunnel)
         self.origins = OriginRules(of: configuration)
         self.deflate = configuration.tunnel.compression.map { policy in

@@ -18,7 +18,7 @@ package final class GatewayShared: Sendable {
 
     package init(
         log: TunnelLog, hub: ChatHub, admission: Admission, closedLimit: Int = 0, keepsHandshakes: Bool = false,
-        journal: EventLog? = nil, returnsMemory: Bool = false
+        eventLog: EventLog? = nil, returnsMemory: Bool = false
     ) {
         self.memory = returnsMemory ? MemoryReturn() : nil
         self.log = log
@@ -26,7 +26,7 @@ package final class GatewayShared: Sendable {
         self.admission = Mutex(admission)
         self.closedLimit = closedLimit
         self.keepsHandshakes = keepsHandshakes
-        self.eventLog = journal
+        self.eventLog = eventLog
     }
 
     var loopCount: Int { self.hub.loopCount }

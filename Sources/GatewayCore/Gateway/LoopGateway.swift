@@ -8,7 +8,7 @@ package final class LoopGateway {
     package let loop: Loop
     let index: Int
     let shared: GatewayShared
-    let floor: LoopRooms
+    let rooms: LoopRooms
     private var listeners: [String: LoopListener] = [:]
     /// Listeners whose name a new one has taken; they accept until the reload is complete.
     private var replacedListeners: [String: LoopListener] = [:]
@@ -35,13 +35,13 @@ package final class LoopGateway {
         self.loop = loop
         self.index = index
         self.shared = shared
-        self.floor = LoopRooms(hub: shared.hub, loop: loop, loopIndex: index)
+        self.rooms = LoopRooms(hub: shared.hub, loop: loop, loopIndex: index)
         if shared.eventLog != nil {
             LoopTaskMetrics.shared(on: loop).keepsRoundTrips = true
             AddedLatency.shared(on: loop).isEnabled = true
         }
         self.closed = ClosedConnections(limit: shared.closedLimit(onLoop: index))
-        self.floor.resumePublishers()
+        self.rooms.register()
     }
 
     // MARK: Listeners
@@ -212,19 +212,19 @@ extension LoopGateway {
             let session = EndpointSession(inbound, route: route, gateway: self)
             let echo = StreamEcho(watermarks: route.configuration.tunnel.buffer)
             session.begin(transport) { echo.start($0) }
-        case (.echo, .webSocket(let transport, let asked)):
+        case (.echo, .webSocket(let transport, let matched)):
             let session = EndpointSession(inbound, route: route, gateway: self)
             session.accept(
-                transport, asked,
+                transport, matched,
                 relay: WebSocketEcho(keepsFragmentation: route.configuration.tunnel.keepsFragmentation))
-        case (.chat, .webSocket(let transport, let asked)):
+        case (.chat, .webSocket(let transport, let matched)):
             let session = EndpointSession(inbound, route: route, gateway: self)
-            let room = asked.match.value(of: "room") ?? route.configuration.name
-            session.accept(transport, asked, relay: ChatMember(room: room, floor: self.floor))
+            let room = matched.match.value(of: "room") ?? route.configuration.name
+            session.accept(transport, matched, relay: ChatMember(room: room, rooms: self.rooms))
         case (.chat, .stream(let transport)):
             let session = EndpointSession(inbound, route: route, gateway: self)
             let settings = route.configuration.tunnel
-            let member = StreamChatMember(room: route.configuration.name, floor: self.floor, settings: settings)
+            let member = StreamChatMember(room: route.configuration.name, rooms: self.rooms, settings: settings)
             session.begin(transport) { member.start($0) }
         case (.upstream, _), (.url, _):
             UpstreamSession(inbound, link: link, route: route, gateway: self).start()
@@ -232,44 +232,44 @@ extension LoopGateway {
     }
 
     /// A connection came to its endpoint: payload may flow.
-    func opened(_ connection: any LiveConnection, _ passport: ConnectionContext, isWebSocket: Bool) {
-        self.shared.log.opened(passport)
-        self.totals.handshakes.add(passport.acceptedAt.duration(to: self.loop.now))
+    func opened(_ connection: any LiveConnection, _ context: ConnectionContext, isWebSocket: Bool) {
+        self.shared.log.opened(context)
+        self.totals.handshakes.add(context.acceptedAt.duration(to: self.loop.now))
         self.replace(connection)
-        guard let journal = self.shared.eventLog else { return }
+        guard let eventLog = self.shared.eventLog else { return }
         if isWebSocket {
-            var event = GatewayEvent(.upgraded, of: passport)
+            var event = GatewayEvent(.upgraded, of: context)
             event.reason = "websocket"
-            journal.publish(event)
+            eventLog.publish(event)
         }
-        journal.publish(GatewayEvent(.opened, of: passport))
+        eventLog.publish(GatewayEvent(.opened, of: context))
     }
 
     /// The last word on a connection: its log line, its counter, its place.
     func ended(
-        _ passport: ConnectionContext, _ reason: TerminationReason, detail: String? = nil, downstream: TaskRecord?,
+        _ context: ConnectionContext, _ reason: TerminationReason, detail: String? = nil, downstream: TaskRecord?,
         upstream: TaskRecord?
     ) {
         self.shared.counters.count("ended/" + reason.name)
         self.shared.log.closed(
-            passport, reason, detail: detail, downstream: downstream, upstream: upstream, at: self.loop.now)
-        for record in [downstream, upstream].compactMap(\.self) { self.totals.end(record, route: passport.route) }
+            context, reason, detail: detail, downstream: downstream, upstream: upstream, at: self.loop.now)
+        for record in [downstream, upstream].compactMap(\.self) { self.totals.end(record, route: context.route) }
         if let opened = downstream?.openedAt { self.totals.lives.add(opened.duration(to: self.loop.now)) }
-        let event = self.shared.eventLog.map { _ in GatewayEvent(.closed, of: passport) }
-        self.recordClosing(passport.identifier, reason, detail: detail, event)
-        self.remove(passport.identifier)
+        let event = self.shared.eventLog.map { _ in GatewayEvent(.closed, of: context) }
+        self.recordClosing(context.identifier, reason, detail: detail, event)
+        self.remove(context.identifier)
     }
 }
 
 extension GatewayEvent {
-    init(_ kind: Kind, of passport: ConnectionContext) {
+    init(_ kind: Kind, of context: ConnectionContext) {
         self.init(kind)
-        self.connection = ConnectionKey(passport.identifier)
-        self.listener = passport.listener
-        self.route = passport.route
-        self.upstream = passport.upstreamPlan?.configuration.name
-        self.endpoint = passport.upstream
-        self.peer = passport.client.description
+        self.connection = ConnectionKey(context.identifier)
+        self.listener = context.listener
+        self.route = context.route
+        self.upstream = context.upstreamPlan?.configuration.name
+        self.endpoint = context.upstream
+        self.peer = context.client.description
     }
 }
 
@@ -279,19 +279,19 @@ extension LoopGateway {
     private static let unreadSessionLimit = 32
 
     /// - Returns: what it is until it ends; `opened` may have been called already.
-    func open(_ order: ClientConnectionRequest, _ opened: @escaping ClientSession.Opened) -> any RequestedConnection {
-        let session = ClientSession(order, on: self, opened: opened)
+    func open(_ request: ClientConnectionRequest, _ opened: @escaping ClientSession.Opened) -> any RequestedConnection {
+        let session = ClientSession(request, on: self, opened: opened)
         self.add(session)
-        self.keep(order.labels, of: session.key)
+        self.keep(request.labels, of: session.key)
         session.start()
         return self.registered(session)
     }
 
     /// Opens both sides of a tunnel, and joins them.
-    func open(_ order: ClientTunnelRequest, _ opened: @escaping ClientSession.Opened) -> any RequestedConnection {
-        let tunnel = ClientTunnel(order, on: self, opened: opened)
+    func open(_ request: ClientTunnelRequest, _ opened: @escaping ClientSession.Opened) -> any RequestedConnection {
+        let tunnel = ClientTunnel(request, on: self, opened: opened)
         self.add(tunnel)
-        for side in TunnelSide.allCases { self.keep(order[side].labels, of: ConnectionKey(tunnel.identifier, side)) }
+        for side in TunnelSide.allCases { self.keep(request[side].labels, of: ConnectionKey(tunnel.identifier, side)) }
         tunnel.start()
         return self.registered(tunnel)
     }
@@ -356,7 +356,7 @@ extension LoopGateway {
         first == 0 ? Array(self.live.keys) : self.live.keys.filter { $0 >= first }
     }
 
-    /// Of those in `identifiers` that still live, in that order.
+    /// Of those in `identifiers` that still live, in that request.
     package func reports(of identifiers: ArraySlice<UInt64>) -> [ConnectionReport] {
         let now = self.loop.now
         var reports: [ConnectionReport] = []

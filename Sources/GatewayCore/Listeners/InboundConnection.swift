@@ -33,8 +33,8 @@ final class InboundConnection {
     /// Used by the connection's next owner too.
     let timer = LoopTimer()
 
-    init(_ passport: ConnectionContext, plan: ListenerPlan, transport: any Transport, gateway: LoopGateway) {
-        self.context = passport
+    init(_ context: ConnectionContext, plan: ListenerPlan, transport: any Transport, gateway: LoopGateway) {
+        self.context = context
         self.plan = plan
         self.transport = transport
         self.gateway = gateway
@@ -170,9 +170,9 @@ final class InboundConnection {
             return self.refuse(refusal.handshakeRefusal, as: .refusedAdmission(refusal))
         }
         do throws(HandshakeRefusal) {
-            let asked = try self.plan.find(head, isSecure: self.isSecure)
-            self.handOver(to: asked.route)
-            self.gateway.begin(.webSocket(self.transport, asked), of: self, route: asked.route)
+            let matched = try self.plan.find(head, isSecure: self.isSecure)
+            self.handOver(to: matched.route)
+            self.gateway.begin(.webSocket(self.transport, matched), of: self, route: matched.route)
         } catch {
             self.refuse(error)
         }

@@ -46,8 +46,8 @@ package struct GatewayMetrics: Sendable {
         let kept = Set((known + names.subtracting(known).sorted()).prefix(Self.routeLimit))
         var bounded = self
         bounded.traffic = [:]
-        for (route, sums) in self.traffic {
-            bounded.traffic[kept.contains(route) ? route : "other", default: TrafficMetrics()].add(sums)
+        for (route, metrics) in self.traffic {
+            bounded.traffic[kept.contains(route) ? route : "other", default: TrafficMetrics()].add(metrics)
         }
         bounded.live = [:]
         for (group, count) in self.live {

@@ -39,9 +39,9 @@ package final class TunnelLog: Sendable {
         self.write(LogLine("accepting paused", fields, level: .warning))
     }
 
-    func opened(_ passport: ConnectionContext) {
+    func opened(_ context: ConnectionContext) {
         guard self.logsConnections else { return }
-        self.write(LogLine("connection opened", Self.fields(of: passport)))
+        self.write(LogLine("connection opened", Self.fields(of: context)))
     }
 
     /// A write by the control plane.
@@ -78,11 +78,11 @@ package final class TunnelLog: Sendable {
     }
 
     func closed(
-        _ passport: ConnectionContext, _ reason: TerminationReason, detail: String?, downstream: TaskRecord?,
+        _ context: ConnectionContext, _ reason: TerminationReason, detail: String?, downstream: TaskRecord?,
         upstream: TaskRecord?, at now: MonotonicInstant
     ) {
         guard self.logsConnections else { return }
-        var fields = Self.fields(of: passport)
+        var fields = Self.fields(of: context)
         // Each direction as its sender counts it: bytes from the client, and bytes from the upstream or from us.
         fields.append(("bytesTowardUpstream", .number(downstream?.bytesReceived ?? 0)))
         fields.append(("bytesTowardDownstream", .number(downstream?.bytesSent ?? 0)))
@@ -91,21 +91,21 @@ package final class TunnelLog: Sendable {
             ("messagesTowardUpstream", .number(max(downstream?.messagesReceived ?? 0, upstream?.messagesSent ?? 0))))
         fields.append(
             ("messagesTowardDownstream", .number(max(downstream?.messagesSent ?? 0, upstream?.messagesReceived ?? 0))))
-        let age = passport.acceptedAt.duration(to: now).clampedNanoseconds / 1_000_000
+        let age = context.acceptedAt.duration(to: now).clampedNanoseconds / 1_000_000
         fields.append(("durationMs", .number(UInt64(max(0, age)))))
         fields.append(("reason", .text(reason.description)))
         if let detail { fields.append(("detail", .text(detail))) }
         self.write(LogLine("connection closed", fields))
     }
 
-    private static func fields(of passport: ConnectionContext) -> [(String, LogLine.Value)] {
+    private static func fields(of context: ConnectionContext) -> [(String, LogLine.Value)] {
         var fields: [(String, LogLine.Value)] = [
-            ("id", .number(passport.identifier)), ("listener", .text(passport.listener)),
-            ("client", .text("\(passport.client)")),
+            ("id", .number(context.identifier)), ("listener", .text(context.listener)),
+            ("client", .text("\(context.client)")),
         ]
-        if passport.client != passport.peer { fields.append(("peer", .text("\(passport.peer)"))) }
-        if let route = passport.route { fields.append(("route", .text(route))) }
-        if let upstream = passport.upstream { fields.append(("upstream", .text(upstream))) }
+        if context.client != context.peer { fields.append(("peer", .text("\(context.peer)"))) }
+        if let route = context.route { fields.append(("route", .text(route))) }
+        if let upstream = context.upstream { fields.append(("upstream", .text(upstream))) }
         return fields
     }
 

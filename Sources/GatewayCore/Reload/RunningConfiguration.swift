@@ -8,7 +8,7 @@ package actor RunningConfiguration {
         /// Reads the file again; `nil` where there is none.
         package var read: (@Sendable () throws -> LocatedConfiguration)?
         /// Applies the command line's options to the configuration read.
-        package var adjust: @Sendable (inout GatewayConfiguration) -> Void = { _ in }
+        package var adjust: @Sendable (inout Configuration) -> Void = { _ in }
         /// Tries a file that the configuration names.
         package var check: @Sendable (_ path: String, _ use: FileUse) -> FileProblem? = { _, _ in nil }
 
@@ -28,7 +28,7 @@ package actor RunningConfiguration {
     /// Applies a prepared configuration.
     package typealias Adoption = @Sendable () -> Void
     /// Prepares a configuration for another component, or refuses it.
-    package typealias Follower = @Sendable (GatewayConfiguration) throws(GatewayPlanError) -> Adoption
+    package typealias Follower = @Sendable (Configuration) throws(GatewayPlanError) -> Adoption
 
     package private(set) var snapshot: ConfigurationSnapshot
     private var follower: Follower?
@@ -145,20 +145,20 @@ package struct ConfigurationSnapshot: Sendable {
     }
 
     package let document: DocumentNode
-    package let configuration: GatewayConfiguration
+    package let configuration: Configuration
     /// Grows with each change.
     package let revision: UInt64
     /// When each entry was last changed.
     private let revisions: [Place: UInt64]
 
-    init(_ document: DocumentNode, _ configuration: GatewayConfiguration) {
+    init(_ document: DocumentNode, _ configuration: Configuration) {
         self.document = document
         self.configuration = configuration
         self.revision = 1
         self.revisions = Self.revisions(of: document, 1, former: nil)
     }
 
-    private init(_ document: DocumentNode, _ configuration: GatewayConfiguration, after former: ConfigurationSnapshot) {
+    private init(_ document: DocumentNode, _ configuration: Configuration, after former: ConfigurationSnapshot) {
         self.document = document
         self.configuration = configuration
         let isSame = document.isSame(as: former.document)
@@ -166,7 +166,7 @@ package struct ConfigurationSnapshot: Sendable {
         self.revisions = Self.revisions(of: document, self.revision, former: former)
     }
 
-    func followed(by document: DocumentNode, _ configuration: GatewayConfiguration) -> ConfigurationSnapshot {
+    func followed(by document: DocumentNode, _ configuration: Configuration) -> ConfigurationSnapshot {
         ConfigurationSnapshot(document, configuration, after: self)
     }
 

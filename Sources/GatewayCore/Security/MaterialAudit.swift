@@ -30,9 +30,10 @@ package struct MaterialAudit {
     }
 
     private func problems(of tls: ServerTLSSettings, at path: ConfigurationKeyPath) -> [ConfigurationProblem] {
-        let identities = zip(tls.certificates, FileAudit.certificateKeyPaths(of: tls, at: path, in: self.located)).compactMap {
-            self.problem(with: $0, at: $1)
-        }
+        let identities = zip(tls.certificates, FileAudit.certificateKeyPaths(of: tls, at: path, in: self.located))
+            .compactMap {
+                self.problem(with: $0, at: $1)
+            }
         return identities + self.problems(authorities: tls.clientCA, at: path.key(ServerTLSKey.clientCA))
             + self.problems(lists: tls.clientRevocationLists, at: path.key(ServerTLSKey.clientCRL))
     }

@@ -7,7 +7,7 @@ final class LoopDrainer: TimerTarget {
     private let schedule: DrainSchedule
     private var whenEmpty: (() -> Void)?
     private let waiting: [UInt64]
-    private var told = 0
+    private var notified = 0
     private let timer = LoopTimer()
 
     init(_ gateway: LoopGateway, settings: DrainSettings, whenEmpty: @escaping () -> Void) {
@@ -27,12 +27,12 @@ final class LoopDrainer: TimerTarget {
     /// Notifies connections that are due; closed ones count as notified.
     private func goOn() {
         let due = self.schedule.due(at: self.gateway.loop.now)
-        while self.told < due, self.whenEmpty != nil {
-            self.gateway.drain(self.waiting[self.told])
-            self.told += 1
+        while self.notified < due, self.whenEmpty != nil {
+            self.gateway.drain(self.waiting[self.notified])
+            self.notified += 1
         }
         guard self.whenEmpty != nil else { return }
-        let next = self.schedule.next(after: self.told) ?? self.schedule.deadline
+        let next = self.schedule.next(after: self.notified) ?? self.schedule.deadline
         self.gateway.loop.arm(self.timer, at: min(next, self.schedule.deadline), target: self)
     }
 
@@ -86,11 +86,11 @@ package struct DrainSchedule: Hashable, Sendable {
     }
 
     /// Time of the next notification.
-    /// - Parameter told: number of connections notified.
+    /// - Parameter notified: number of connections notified.
     /// - Returns: `nil` when all were.
-    package func next(after told: Int) -> MonotonicInstant? {
-        guard told >= 0, told < self.count else { return nil }
-        let scaled = self.spread.multipliedFullWidth(by: Int64(told) * self.loops + self.loop)
+    package func next(after notified: Int) -> MonotonicInstant? {
+        guard notified >= 0, notified < self.count else { return nil }
+        let scaled = self.spread.multipliedFullWidth(by: Int64(notified) * self.loops + self.loop)
         let (quotient, remainder) = (Int64(self.count) * self.loops).dividingFullWidth(scaled)
         return self.began.advanced(by: .nanoseconds(quotient + (remainder > 0 ? 1 : 0)))
     }

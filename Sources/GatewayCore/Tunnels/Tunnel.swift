@@ -2,14 +2,14 @@ import GatewayConfiguration
 import SessionTasks
 import StreamTransport
 
-/// Two connections joined, both on one loop: performs what its machine orders, and keeps its deadlines.
+/// Two connections joined, both on one loop: performs what its machine actions, and keeps its deadlines.
 final class Tunnel {
     /// From the first action that ends a side until what is still open is reset.
     static let closingTimeout = Duration.seconds(10)
 
     let downstream: TunnelEnd
     let upstream: TunnelEnd
-    private let terms: RelaySettings
+    private let relaySettings: RelaySettings
     private let loop: Loop
     private var machine: TunnelMachine
     private let openedAt: MonotonicInstant
@@ -25,12 +25,12 @@ final class Tunnel {
     ///   - timer: not armed.
     ///   - finished: called once, when both connections are over.
     init(
-        downstream: RelayEndpoint, upstream: RelayEndpoint, terms: RelaySettings, on loop: Loop,
+        downstream: RelayEndpoint, upstream: RelayEndpoint, relaySettings: RelaySettings, on loop: Loop,
         timer: LoopTimer = LoopTimer(),
         finished: @escaping (TerminationReason) -> Void
     ) {
-        let settings = terms.settings
-        self.terms = terms
+        let settings = relaySettings.settings
+        self.relaySettings = relaySettings
         self.loop = loop
         self.openedAt = loop.now
         self.lifeTimer = timer
@@ -42,7 +42,7 @@ final class Tunnel {
     }
 
     func start() {
-        let settings = self.terms.settings
+        let settings = self.relaySettings.settings
         self.downstream.join(self.upstream, in: self, settings: settings)
         self.upstream.join(self.downstream, in: self, settings: settings)
         self.followMachine()
@@ -63,8 +63,8 @@ final class Tunnel {
     func inputFinished(_ side: TunnelSide) { self.perform(self.machine.inputFinished(side)) }
     func endMarkReceived(_ side: TunnelSide) { self.perform(self.machine.endMarkReceived(side)) }
     func connectionClosed(_ side: TunnelSide) { self.perform(self.machine.connectionClosed(side)) }
-    func connectionFaulted(_ side: TunnelSide, _ fault: ConnectionFailure) {
-        self.perform(self.machine.connectionFaulted(side, fault))
+    func connectionFailed(_ side: TunnelSide, _ failure: ConnectionFailure) {
+        self.perform(self.machine.connectionFailed(side, failure))
     }
     func violated(_ side: TunnelSide, closeCode: UInt16) {
         self.perform(self.machine.violated(side, closeCode: closeCode))
@@ -89,7 +89,9 @@ final class Tunnel {
         case .connectionLost?, .secureConnectionFailed?, .cancelled?, .timedOut?, .directionClosed?, .usageError?,
             .ended?,
             .cannotConnect?, .handshakeRefused?, .closed?:
-            if let fault = end.failure.flatMap({ ConnectionFailure($0) }) { return self.connectionFaulted(side, fault) }
+            if let failure = end.failure.flatMap({ ConnectionFailure($0) }) {
+                return self.connectionFailed(side, failure)
+            }
         }
         self.connectionClosed(side)
     }
@@ -104,13 +106,13 @@ final class Tunnel {
 
     // MARK: Performing
 
-    private func perform(_ orders: TunnelActions) {
+    private func perform(_ actions: TunnelActions) {
         self.followMachine()
-        if orders.startsClosingTimer { self.armClosing() }
+        if actions.startsClosingTimer { self.armClosing() }
         for side in TunnelSide.allCases {
-            if let order = orders[side] { self.end(side).perform(order) }
+            if let action = actions[side] { self.end(side).perform(action) }
         }
-        if let reason = orders.termination { self.finish(reason) }
+        if let reason = actions.termination { self.finish(reason) }
     }
 
     private func followMachine() {
@@ -154,8 +156,8 @@ final class Tunnel {
     }
 
     private func armLife() {
-        let idle = self.terms.settings.idleTimeout.map { self.lastActivity.advanced(by: $0) }
-        let age = self.terms.settings.maximumAge.map { self.openedAt.advanced(by: $0) }
+        let idle = self.relaySettings.settings.idleTimeout.map { self.lastActivity.advanced(by: $0) }
+        let age = self.relaySettings.settings.maximumAge.map { self.openedAt.advanced(by: $0) }
         guard let next = [idle, age].compactMap(\.self).min() else { return }
         self.loop.arm(self.lifeTimer, at: next, target: self)
     }
@@ -165,9 +167,9 @@ extension Tunnel: TimerTarget {
     func timerFired(_ timer: LoopTimer) {
         if timer === self.closingTimer { return self.closingTimerFired() }
         let now = self.loop.now
-        if let age = self.terms.settings.maximumAge, self.openedAt.advanced(by: age) <= now {
+        if let age = self.relaySettings.settings.maximumAge, self.openedAt.advanced(by: age) <= now {
             self.perform(self.machine.maximumAgeReached())
-        } else if let idle = self.terms.settings.idleTimeout, self.lastActivity.advanced(by: idle) <= now {
+        } else if let idle = self.relaySettings.settings.idleTimeout, self.lastActivity.advanced(by: idle) <= now {
             self.perform(self.machine.idleTimedOut())
         } else {
             self.armLife()

@@ -169,28 +169,28 @@ final class TunnelEnd {
         }
     }
 
-    // MARK: Orders
+    // MARK: Actions
 
-    func perform(_ order: SideAction) {
+    func perform(_ action: SideAction) {
         switch self.link {
-        case .stream(let task): self.perform(order, task)
-        case .webSocket(let task): self.perform(order, task)
+        case .stream(let task): self.perform(action, task)
+        case .webSocket(let task): self.perform(action, task)
         }
     }
 
-    private func perform(_ order: SideAction, _ task: StreamTask) {
-        switch order {
+    private func perform(_ action: SideAction, _ task: StreamTask) {
+        switch action {
         case .finishOutput: task.finishOutput()
         case .close: task.close(linger: Tunnel.closingTimeout)
         case .reset: task.reset()
         case .sendEndMark, .sendClose, .sendEndMarkThenClose, .answerClose, .fail:
-            assertionFailure("\(order) is not for a stream")
+            assertionFailure("\(action) is not for a stream")
             task.reset()
         }
     }
 
-    private func perform(_ order: SideAction, _ task: WebSocketTask) {
-        switch order {
+    private func perform(_ action: SideAction, _ task: WebSocketTask) {
+        switch action {
         case .sendEndMark: self.sendEndMark(task)
         case .sendClose(let signal): task.close(signal.closeCode, reason: signal.reason)
         case .sendEndMarkThenClose(let signal):
@@ -258,7 +258,7 @@ extension TunnelEnd: TransportConsumer {
     func transportEnded(_ end: TransportEnd) {
         switch end {
         case .closed, .abandoned: self.tunnel?.connectionClosed(self.side)
-        case .failed(let failure): self.tunnel?.connectionFaulted(self.side, ConnectionFailure(failure))
+        case .failed(let failure): self.tunnel?.connectionFailed(self.side, ConnectionFailure(failure))
         }
     }
 }

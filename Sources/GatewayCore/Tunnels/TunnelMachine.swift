@@ -107,28 +107,28 @@ extension TunnelMachine {
         }
     }
 
-    /// Gives `side` an order and moves it to the phase that follows.
-    mutating func order(_ order: SideAction, _ side: TunnelSide, _ orders: inout TunnelActions) {
-        orders[side] = order
-        switch order {
+    /// Gives `side` an action and moves it to the phase that follows.
+    mutating func issue(_ action: SideAction, _ side: TunnelSide, _ actions: inout TunnelActions) {
+        actions[side] = action
+        switch action {
         case .finishOutput, .sendEndMark: return
         case .sendClose(let signal), .sendEndMarkThenClose(let signal): self.setPhase(side, .closeSent(signal))
         case .answerClose, .close, .fail, .reset: self.setPhase(side, .ending)
         }
         if !self.closingTimerStarted {
             self.closingTimerStarted = true
-            orders.startsClosingTimer = true
+            actions.startsClosingTimer = true
         }
     }
 
     /// Ends `side` so that its peer knows it is no clean end, unless it is ending already.
-    mutating func end(_ side: TunnelSide, _ signal: CloseSignal, _ orders: inout TunnelActions) {
+    mutating func end(_ side: TunnelSide, _ signal: CloseSignal, _ actions: inout TunnelActions) {
         switch (self.phase(side), self.kind(of: side)) {
-        case (.open, .webSocket): self.order(.fail(signal), side, &orders)
+        case (.open, .webSocket): self.issue(.fail(signal), side, &actions)
         // A second Close may not be sent (RFC 6455 §5.5.1): without an answer the peer sees 1006.
-        case (.open, .stream), (.closeSent, _): self.order(.reset, side, &orders)
+        case (.open, .stream), (.closeSent, _): self.issue(.reset, side, &actions)
         // Answered with its own code the peer would believe that it got everything the other side had to say.
-        case (.closeHeld, _): self.order(.answerClose(signal), side, &orders)
+        case (.closeHeld, _): self.issue(.answerClose(signal), side, &actions)
         case (.ending, _), (.ended, _): break
         }
     }
@@ -147,9 +147,9 @@ extension TunnelMachine {
         }
     }
 
-    mutating func finishIfBothEnded(_ orders: inout TunnelActions) {
+    mutating func finishIfBothEnded(_ actions: inout TunnelActions) {
         guard self.isOver else { return }
-        orders.termination = self.termination
+        actions.termination = self.termination
     }
 }
 
@@ -165,7 +165,7 @@ extension TunnelMachine {
     /// The peer finished sending: FIN, under TLS behind a close_notify. A WebSocket that does so without a Close is
     /// truncated.
     package mutating func inputFinished(_ side: TunnelSide) -> TunnelActions {
-        guard self.kind(of: side) == .stream else { return self.connectionFaulted(side, .truncated) }
+        guard self.kind(of: side) == .stream else { return self.connectionFailed(side, .truncated) }
         return self.sourceFinished(side)
     }
 
@@ -180,29 +180,29 @@ extension TunnelMachine {
         guard self.direction(from: side) == .open, self.isReading(side) else { return .none }
         self.setDirection(from: side, .finished)
         self.firstFinisher = self.firstFinisher ?? side
-        var orders = TunnelActions.none
+        var actions = TunnelActions.none
         guard self.direction(from: side.other) == .open else {
-            self.finishBoth(lastFinisher: side, &orders)
-            return orders
+            self.finishBoth(lastFinisher: side, &actions)
+            return actions
         }
-        guard self.phase(side.other) == .open else { return orders }
+        guard self.phase(side.other) == .open else { return actions }
         switch (self.kind(of: side.other), self.halfClose) {
-        case (.stream, _): orders[side.other] = .finishOutput
+        case (.stream, _): actions[side.other] = .finishOutput
         case (.webSocket, .hold): break
-        case (.webSocket, .close): self.order(.sendClose(.normal), side.other, &orders)
-        case (.webSocket, .signal): orders[side.other] = .sendEndMark
+        case (.webSocket, .close): self.issue(.sendClose(.normal), side.other, &actions)
+        case (.webSocket, .signal): actions[side.other] = .sendEndMark
         }
-        return orders
+        return actions
     }
 
     /// Nothing more will come from either side; `lastFinisher`'s end was not yet passed on.
-    private mutating func finishBoth(lastFinisher: TunnelSide, _ orders: inout TunnelActions) {
+    private mutating func finishBoth(lastFinisher: TunnelSide, _ actions: inout TunnelActions) {
         self.recordTermination(TerminationParty(self.firstFinisher ?? lastFinisher), .clean(closeCode: nil))
         for side in TunnelSide.allCases where self.phase(side) == .open {
             switch self.kind(of: side) {
-            case .stream: self.order(.close, side, &orders)
-            case .webSocket where side == lastFinisher: self.order(.sendClose(.normal), side, &orders)
-            case .webSocket: self.order(.sendEndMarkThenClose(.normal), side, &orders)
+            case .stream: self.issue(.close, side, &actions)
+            case .webSocket where side == lastFinisher: self.issue(.sendClose(.normal), side, &actions)
+            case .webSocket: self.issue(.sendEndMarkThenClose(.normal), side, &actions)
             }
         }
     }
@@ -211,39 +211,39 @@ extension TunnelMachine {
     /// whose own Close comes back as the answer.
     package mutating func closeReceived(_ side: TunnelSide, _ signal: CloseSignal) -> TunnelActions {
         guard self.kind(of: side) == .webSocket else { return .none }
-        var orders = TunnelActions.none
+        var actions = TunnelActions.none
         switch self.phase(side) {
         case .closeHeld, .ending, .ended: break
-        case .open: self.closeBegun(by: side, signal, &orders)
-        case .closeSent(let sent): self.closeAnswered(by: side, signal, to: sent, &orders)
+        case .open: self.closeBegun(by: side, signal, &actions)
+        case .closeSent(let sent): self.closeAnswered(by: side, signal, to: sent, &actions)
         }
-        return orders
+        return actions
     }
 
-    private mutating func closeBegun(by side: TunnelSide, _ signal: CloseSignal, _ orders: inout TunnelActions) {
+    private mutating func closeBegun(by side: TunnelSide, _ signal: CloseSignal, _ actions: inout TunnelActions) {
         self.recordTermination(TerminationParty(side), signal.cause)
         self.finishDirections(closedBy: side, signal)
         guard self.kind(of: side.other) == .webSocket, self.phase(side.other) == .open else {
-            self.order(.answerClose(signal), side, &orders)
-            self.endStream(side.other, after: signal, &orders)
+            self.issue(.answerClose(signal), side, &actions)
+            self.endStream(side.other, after: signal, &actions)
             return
         }
-        self.order(.sendClose(signal), side.other, &orders)
+        self.issue(.sendClose(signal), side.other, &actions)
         self.setPhase(side, .closeHeld(signal))
     }
 
     private mutating func closeAnswered(
-        by side: TunnelSide, _ signal: CloseSignal, to sent: CloseSignal, _ orders: inout TunnelActions
+        by side: TunnelSide, _ signal: CloseSignal, to sent: CloseSignal, _ actions: inout TunnelActions
     ) {
-        // Where we began, the side that finished first is the cause, unless the answer names a fault.
+        // Where we began, the side that finished first is the cause, unless the answer names a failure.
         let party = signal.isRegular ? self.firstFinisher ?? side : side
         self.recordTermination(TerminationParty(party), signal.cause)
         self.finishDirections(closedBy: side, signal)
-        self.order(.close, side, &orders)
+        self.issue(.close, side, &actions)
         switch (self.kind(of: side.other), self.phase(side.other)) {
-        case (.stream, _): self.endStream(side.other, after: signal, &orders)
-        case (.webSocket, .closeHeld): self.order(.answerClose(signal), side.other, &orders)
-        case (.webSocket, .open): self.order(.sendClose(sent), side.other, &orders)
+        case (.stream, _): self.endStream(side.other, after: signal, &actions)
+        case (.webSocket, .closeHeld): self.issue(.answerClose(signal), side.other, &actions)
+        case (.webSocket, .open): self.issue(.sendClose(sent), side.other, &actions)
         case (.webSocket, .closeSent), (.webSocket, .ending), (.webSocket, .ended): break
         }
     }
@@ -256,47 +256,47 @@ extension TunnelMachine {
         self.setDirection(from: side.other, end)
     }
 
-    private mutating func endStream(_ side: TunnelSide, after signal: CloseSignal, _ orders: inout TunnelActions) {
+    private mutating func endStream(_ side: TunnelSide, after signal: CloseSignal, _ actions: inout TunnelActions) {
         guard self.kind(of: side) == .stream, self.phase(side) == .open else { return }
-        self.order(signal.isRegular ? .close : .reset, side, &orders)
+        self.issue(signal.isRegular ? .close : .reset, side, &actions)
     }
 }
 
-/// Ends that are not clean: losses, violations, deadlines, orders from above.
+/// Ends that are not clean: losses, violations, deadlines, actions from above.
 extension TunnelMachine {
     /// The connection of `side` is gone, without a clean end of its own.
-    package mutating func connectionFaulted(_ side: TunnelSide, _ fault: ConnectionFailure) -> TunnelActions {
-        var orders = TunnelActions.none
+    package mutating func connectionFailed(_ side: TunnelSide, _ failure: ConnectionFailure) -> TunnelActions {
+        var actions = TunnelActions.none
         switch self.phase(side) {
-        case .ended: return orders
+        case .ended: return actions
         // It has said its last word already: the other side may still answer that.
         case .closeHeld, .ending: break
         case .open, .closeSent:
-            self.fail(TerminationParty(side), fault.cause)
-            self.end(side.other, .otherSideFailed, &orders)
+            self.fail(TerminationParty(side), failure.cause)
+            self.end(side.other, .otherSideFailed, &actions)
         }
         self.setPhase(side, .ended)
-        self.finishIfBothEnded(&orders)
-        return orders
+        self.finishIfBothEnded(&actions)
+        return actions
     }
 
     /// The transport of `side` ended as requested. Unrequested, it is a failure of the system.
     package mutating func connectionClosed(_ side: TunnelSide) -> TunnelActions {
-        guard self.phase(side) == .ending else { return self.connectionFaulted(side, .system) }
+        guard self.phase(side) == .ending else { return self.connectionFailed(side, .system) }
         self.setPhase(side, .ended)
-        var orders = TunnelActions.none
-        self.finishIfBothEnded(&orders)
-        return orders
+        var actions = TunnelActions.none
+        self.finishIfBothEnded(&actions)
+        return actions
     }
 
     /// The peer of `side` sent no Pong in time, though the connection is open.
     package mutating func peerUnresponsive(_ side: TunnelSide) -> TunnelActions {
-        var orders = TunnelActions.none
-        guard self.isReading(side) else { return orders }
+        var actions = TunnelActions.none
+        guard self.isReading(side) else { return actions }
         self.fail(TerminationParty(side), .unresponsive)
-        self.order(.reset, side, &orders)
-        self.end(side.other, .otherSideFailed, &orders)
-        return orders
+        self.issue(.reset, side, &actions)
+        self.end(side.other, .otherSideFailed, &actions)
+        return actions
     }
 
     /// The peer of `side` broke a rule of WebSocket or of the framing, or exceeded a limit.
@@ -304,12 +304,12 @@ extension TunnelMachine {
     /// A WebSocket that did so is closed with `closeCode`, and the other side ends abnormally (1011); the violation of
     /// a stream is reported to the WebSocket on the other side.
     package mutating func violated(_ side: TunnelSide, closeCode: UInt16) -> TunnelActions {
-        var orders = TunnelActions.none
-        guard self.isReading(side) else { return orders }
+        var actions = TunnelActions.none
+        guard self.isReading(side) else { return actions }
         self.fail(TerminationParty(side), .violation(closeCode: closeCode))
-        self.end(side, CloseSignal(code: closeCode), &orders)
-        self.end(side.other, self.kind(of: side) == .stream ? CloseSignal(code: closeCode) : .otherSideFailed, &orders)
-        return orders
+        self.end(side, CloseSignal(code: closeCode), &actions)
+        self.end(side.other, self.kind(of: side) == .stream ? CloseSignal(code: closeCode) : .otherSideFailed, &actions)
+        return actions
     }
 
     /// No data for too long (1001, `idle timeout`); a stream is reset, as it did not finish.
@@ -325,19 +325,19 @@ extension TunnelMachine {
     /// The closing timeout passed: everything still open is reset. Only a Close that waits for the other side's is
     /// still answered; call again if that does not end it.
     package mutating func closingTimedOut() -> TunnelActions {
-        var orders = TunnelActions.none
+        var actions = TunnelActions.none
         let silent = TunnelSide.allCases.first { side in
             if case .closeSent = self.phase(side) { true } else { false }
         }
         self.fail(silent.map { TerminationParty($0) } ?? .gateway, .timeout(.closing))
         for side in TunnelSide.allCases {
             switch self.phase(side) {
-            case .closeHeld(let signal): self.order(.answerClose(signal), side, &orders)
-            case .open, .closeSent, .ending: self.order(.reset, side, &orders)
+            case .closeHeld(let signal): self.issue(.answerClose(signal), side, &actions)
+            case .open, .closeSent, .ending: self.issue(.reset, side, &actions)
             case .ended: break
             }
         }
-        return orders
+        return actions
     }
 
     /// The gateway drains: one WebSocket side gets 1001, and after its answer the other side ends; data in flight from
@@ -353,37 +353,37 @@ extension TunnelMachine {
 
     /// Everything still open is reset: the drain's hard deadline, a second signal, a command.
     package mutating func abandoned(_ party: TerminationParty, _ cause: TerminationCause) -> TunnelActions {
-        var orders = TunnelActions.none
+        var actions = TunnelActions.none
         self.fail(party, cause)
-        for side in TunnelSide.allCases where self.phase(side) != .ended { self.order(.reset, side, &orders) }
-        return orders
+        for side in TunnelSide.allCases where self.phase(side) != .ended { self.issue(.reset, side, &actions) }
+        return actions
     }
 
     private mutating func cut(
         _ party: TerminationParty, _ cause: TerminationCause, _ signal: CloseSignal
     ) -> TunnelActions {
-        var orders = TunnelActions.none
-        guard TunnelSide.allCases.contains(where: { self.isReading($0) }) else { return orders }
+        var actions = TunnelActions.none
+        guard TunnelSide.allCases.contains(where: { self.isReading($0) }) else { return actions }
         self.fail(party, cause)
-        for side in TunnelSide.allCases { self.end(side, signal, &orders) }
-        return orders
+        for side in TunnelSide.allCases { self.end(side, signal, &actions) }
+        return actions
     }
 
     private mutating func closeRequested(
         _ signal: CloseSignal, by party: TerminationParty, _ cause: TerminationCause, leavesStreams: Bool
     ) -> TunnelActions {
-        var orders = TunnelActions.none
-        guard self.downstreamPhase == .open, self.upstreamPhase == .open else { return orders }
+        var actions = TunnelActions.none
+        guard self.downstreamPhase == .open, self.upstreamPhase == .open else { return actions }
         guard let side = TunnelSide.allCases.first(where: { self.kind(of: $0) == .webSocket }) else {
-            guard !leavesStreams else { return orders }
+            guard !leavesStreams else { return actions }
             self.fail(party, cause)
-            for side in TunnelSide.allCases { self.order(.close, side, &orders) }
-            return orders
+            for side in TunnelSide.allCases { self.issue(.close, side, &actions) }
+            return actions
         }
         self.recordTermination(party, cause)
         if self.direction(from: side.other) == .open { self.setDirection(from: side.other, .failed) }
-        self.order(.sendClose(signal), side, &orders)
-        return orders
+        self.issue(.sendClose(signal), side, &actions)
+        return actions
     }
 }
 

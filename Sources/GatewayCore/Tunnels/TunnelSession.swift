@@ -11,9 +11,8 @@ final class TunnelSession {
     private let gateway: LoopGateway
     private var tunnel: Tunnel?
 
-    init(_ passport: ConnectionContext, ticket: AdmissionPermit, route: RoutePlan, endpoint: Int, gateway: LoopGateway)
-    {
-        self.context = passport
+    init(_ context: ConnectionContext, ticket: AdmissionPermit, route: RoutePlan, endpoint: Int, gateway: LoopGateway) {
+        self.context = context
         self.ticket = ticket
         self.route = route
         self.endpoint = endpoint
@@ -23,7 +22,8 @@ final class TunnelSession {
     /// - Parameter timer: the one that the connection has had so far.
     func join(_ downstream: RelayEndpoint, _ upstream: RelayEndpoint, timer: LoopTimer) {
         let tunnel = Tunnel(
-            downstream: downstream, upstream: upstream, terms: self.route.terms, on: self.gateway.loop, timer: timer
+            downstream: downstream, upstream: upstream, relaySettings: self.route.relaySettings, on: self.gateway.loop,
+            timer: timer
         ) { reason in
             self.over(reason, downstream: downstream.record, upstream: upstream.record)
         }

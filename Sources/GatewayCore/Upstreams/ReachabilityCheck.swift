@@ -23,10 +23,10 @@ package enum ReachabilityCheck {
         await withCheckedContinuation { continuation in
             loop.execute {
                 // There is no client for the forwarding headers.
-                let passport = ConnectionContext(
+                let context = ConnectionContext(
                     identifier: 0, listener: "", peer: .unix(path: ""), acceptedAt: loop.now)
                 _ = UpstreamAttempt(
-                    upstream, endpoint: endpoint, route: route, asked: nil, passport: passport, on: loop
+                    upstream, endpoint: endpoint, route: route, matched: nil, context: context, on: loop
                 ) { result in
                     continuation.resume(returning: self.reason(result, upstream.configuration.endpoints[endpoint].url))
                 }

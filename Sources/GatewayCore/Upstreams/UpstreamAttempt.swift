@@ -20,24 +20,24 @@ final class UpstreamAttempt {
     private var webSocket: WebSocketTask?
 
     init(
-        _ upstream: UpstreamPlan, endpoint: Int, route: RoutePlan, asked: MatchedRequest?, passport: ConnectionContext,
+        _ upstream: UpstreamPlan, endpoint: Int, route: RoutePlan, matched: MatchedRequest?, context: ConnectionContext,
         on loop: Loop, completion: @escaping Completion
     ) {
         self.completion = completion
-        let preamble = Self.preamble(route.configuration.proxyProtocol, passport)
+        let preamble = Self.preamble(route.configuration.proxyProtocol, context)
         let target = upstream.target(endpoint, settings: route.configuration.tunnel, preamble: preamble)
         if upstream.configuration.speaksWebSocket {
-            self.open(upstream, endpoint, route, asked, passport, target, on: loop)
+            self.open(upstream, endpoint, route, matched, context, target, on: loop)
         } else {
             self.open(target, on: loop)
         }
     }
 
     /// The PROXY header that names the client to the upstream.
-    private static func preamble(_ version: ProxyProtocolVersion?, _ passport: ConnectionContext) -> [UInt8] {
+    private static func preamble(_ version: ProxyProtocolVersion?, _ context: ConnectionContext) -> [UInt8] {
         guard let version else { return [] }
-        guard let destination = passport.destination else { return ProxyHeader.local.encoded(version) }
-        return ProxyHeader.proxied(source: passport.client, destination: destination).encoded(version)
+        guard let destination = context.destination else { return ProxyHeader.local.encoded(version) }
+        return ProxyHeader.proxied(source: context.client, destination: destination).encoded(version)
     }
 
     private func open(_ target: OpeningTarget, on loop: Loop) {
@@ -52,13 +52,13 @@ final class UpstreamAttempt {
     }
 
     private func open(
-        _ upstream: UpstreamPlan, _ endpoint: Int, _ route: RoutePlan, _ asked: MatchedRequest?,
-        _ passport: ConnectionContext, _ target: OpeningTarget, on loop: Loop
+        _ upstream: UpstreamPlan, _ endpoint: Int, _ route: RoutePlan, _ matched: MatchedRequest?,
+        _ context: ConnectionContext, _ target: OpeningTarget, on loop: Loop
     ) {
         var options = route.webSocketOptions
         options.handshakeTimeout = upstream.configuration.handshakeTimeout
         let handshake = UpstreamRequest.make(
-            upstream, endpoint: endpoint, route: route, asked: asked, passport: passport)
+            upstream, endpoint: endpoint, route: route, matched: matched, context: context)
         let task = WebSocketTask(
             opening: ClientOpening(target: target, handshake: handshake, deflate: route.deflate), on: loop,
             options: options, startsPaused: true)

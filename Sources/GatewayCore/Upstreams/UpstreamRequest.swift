@@ -7,42 +7,42 @@ import WebSocketProtocol
 /// endpoint.
 enum UpstreamRequest {
     static func make(
-        _ upstream: UpstreamPlan, endpoint: Int, route: RoutePlan, asked: MatchedRequest?, passport: ConnectionContext
+        _ upstream: UpstreamPlan, endpoint: Int, route: RoutePlan, matched: MatchedRequest?, context: ConnectionContext
     ) -> ClientHandshake {
         let url = upstream.configuration.endpoints[endpoint].url
-        let query = route.configuration.passesQuery ? asked?.match.query : nil
-        let resource = url.resource.resource(parameters: asked?.match.encodedParameters ?? [:], query: query)
+        let query = route.configuration.passesQuery ? matched?.match.query : nil
+        let resource = url.resource.resource(parameters: matched?.match.encodedParameters ?? [:], query: query)
         return ClientHandshake(
             authority: url.authority, target: resource.isEmpty ? "/" : resource,
-            subprotocols: Self.subprotocols(upstream.configuration, route.configuration, asked),
-            offers: route.deflate?.offers ?? [], fields: Self.fields(route.configuration, asked, passport))
+            subprotocols: Self.subprotocols(upstream.configuration, route.configuration, matched),
+            offers: route.deflate?.offers ?? [], fields: Self.fields(route.configuration, matched, context))
     }
 
     /// The upstream's own list wins; else what the client offered, held to what the route allows; a client without an
     /// offer of its own (a byte stream) offers the route's.
     private static func subprotocols(
-        _ upstream: UpstreamConfiguration, _ route: RouteConfiguration, _ asked: MatchedRequest?
+        _ upstream: UpstreamConfiguration, _ route: RouteConfiguration, _ matched: MatchedRequest?
     ) -> [String] {
-        guard upstream.subprotocols.isEmpty, let asked else { return upstream.subprotocols(of: route) }
-        let offered = asked.request.subprotocols
+        guard upstream.subprotocols.isEmpty, let matched else { return upstream.subprotocols(of: route) }
+        let offered = matched.request.subprotocols
         return route.subprotocols.isEmpty ? offered : offered.filter { route.subprotocols.contains($0) }
     }
 
     private static func fields(
-        _ route: RouteConfiguration, _ asked: MatchedRequest?, _ passport: ConnectionContext
+        _ route: RouteConfiguration, _ matched: MatchedRequest?, _ context: ConnectionContext
     ) -> [HTTPField] {
         var fields = route.headers.map { HTTPField($0.name, $0.value) }
         var request = ForwardedRequest(
-            client: passport.client, isSecure: asked?.isSecure ?? false, host: asked?.head.fields["Host"])
+            client: context.client, isSecure: matched?.isSecure ?? false, host: matched?.head.fields["Host"])
         var trusted = false
-        if let asked {
+        if let matched {
             // The source in a PROXY header wrote the request, not the proxy that wrote the header.
-            trusted = TrustedPeers(asked.plan.configuration.trustedForwarders).contains(passport.client)
-            request.forwarded = asked.head.fields.values("Forwarded")
-            request.forwardedFor = asked.head.fields.values("X-Forwarded-For")
-            request.forwardedProto = asked.head.fields.values("X-Forwarded-Proto")
-            request.forwardedHost = asked.head.fields.values("X-Forwarded-Host")
-            fields += Self.forwardedFields(asked.head, unless: fields)
+            trusted = TrustedPeers(matched.plan.configuration.trustedForwarders).contains(context.client)
+            request.forwarded = matched.head.fields.values("Forwarded")
+            request.forwardedFor = matched.head.fields.values("X-Forwarded-For")
+            request.forwardedProto = matched.head.fields.values("X-Forwarded-Proto")
+            request.forwardedHost = matched.head.fields.values("X-Forwarded-Host")
+            fields += Self.forwardedFields(matched.head, unless: fields)
         }
         return fields + ForwardedFields(request, trusted: trusted).fields.map { HTTPField($0.name, $0.value) }
     }

@@ -64,9 +64,9 @@ final class UpstreamSession {
         self.currentEndpoint = endpoint
         self.context.upstream = upstream.configuration.endpoints[endpoint].url.description
         self.context.upstreamPlan = upstream
-        let asked: MatchedRequest? = if case .webSocket(_, let asked) = self.link { asked } else { nil }
+        let matched: MatchedRequest? = if case .webSocket(_, let matched) = self.link { matched } else { nil }
         self.attempt = UpstreamAttempt(
-            upstream, endpoint: endpoint, route: self.route, asked: asked, passport: self.context, on: self.loop
+            upstream, endpoint: endpoint, route: self.route, matched: matched, context: self.context, on: self.loop
         ) { result in
             self.attempt = nil
             self.finished(endpoint, result)
@@ -124,9 +124,9 @@ final class UpstreamSession {
         let downstream: RelayEndpoint
         switch self.link {
         case .stream: downstream = .stream(StreamTask(adopting: transport))
-        case .webSocket(_, let asked):
-            let acceptance = self.acceptance(asked, upstream: upstream)
-            self.gateway.keepHandshake(self.identifier, asked.head, acceptance.response)
+        case .webSocket(_, let matched):
+            let acceptance = self.acceptance(matched, upstream: upstream)
+            self.gateway.keepHandshake(self.identifier, matched.head, acceptance.response)
             downstream = .webSocket(self.accept(transport, acceptance))
         }
         let session = TunnelSession(
@@ -134,14 +134,14 @@ final class UpstreamSession {
         session.join(downstream, upstream, timer: self.timer)
     }
 
-    private func acceptance(_ asked: MatchedRequest, upstream: RelayEndpoint) -> HandshakeAcceptance {
+    private func acceptance(_ matched: MatchedRequest, upstream: RelayEndpoint) -> HandshakeAcceptance {
         switch upstream {
         // The client gets the subprotocol that the upstream chose: negotiated once, end to end.
         case .webSocket(let task):
-            asked.request.acceptance(subprotocol: task.subprotocol, deflate: self.route.deflate)
+            matched.request.acceptance(subprotocol: task.subprotocol, deflate: self.route.deflate)
         case .stream:
-            asked.request.acceptance(
-                subprotocol: self.route.configuration.subprotocol(towardStream: asked.request.subprotocols),
+            matched.request.acceptance(
+                subprotocol: self.route.configuration.subprotocol(towardStream: matched.request.subprotocols),
                 deflate: self.route.deflate)
         }
     }

@@ -3,7 +3,7 @@ import GatewayCore
 
 enum ConfigurationCheck {
     private enum Outcome: Equatable {
-        case configuration(GatewayConfiguration)
+        case configuration(Configuration)
         case problems(ConfigurationProblems)
     }
 

@@ -12,7 +12,7 @@ struct AdmissionTests {
     private static func configuration(
         total: Int = 100, connections: Int = 10, perClient: Int = 5, rate: AcceptRate = AcceptRate(),
         names: [String] = ["a"]
-    ) -> GatewayConfiguration {
+    ) -> Configuration {
         let listeners = names.map { name in
             var listener = ListenerConfiguration(name: name, address: .tcp(.loopback, port: 0), kind: .ws)
             listener.limits.maximumConnections = connections
@@ -20,7 +20,7 @@ struct AdmissionTests {
             listener.limits.acceptRate = rate
             return listener
         }
-        var configuration = GatewayConfiguration(listeners: listeners, routes: [])
+        var configuration = Configuration(listeners: listeners, routes: [])
         configuration.maximumConnections = total
         return configuration
     }

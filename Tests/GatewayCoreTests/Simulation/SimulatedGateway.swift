@@ -27,7 +27,7 @@ final class SimulatedGateway {
 
     /// - Parameter loops: all listen on every address.
     init(
-        _ configuration: GatewayConfiguration, on network: SimulatedNetwork, loops count: Int = 1,
+        _ configuration: Configuration, on network: SimulatedNetwork, loops count: Int = 1,
         chatBacklog: Int = 64 << 20
     ) throws {
         self.network = network
@@ -50,7 +50,7 @@ final class SimulatedGateway {
         self.log = TunnelLog(configuration.log, writer: LogWriter(onOwnThread: false) { written.append($0) })
         let shared = GatewayShared(
             log: self.log, hub: ChatHub(loops: loops, backlogLimit: chatBacklog), admission: Admission(configuration),
-            journal: self.journal)
+            eventLog: self.journal)
         self.shared = shared
         self.parts = loops.enumerated().map { LoopGateway(loop: $1, index: $0, shared: shared) }
         self.plan = try GatewayPlan(configuration)

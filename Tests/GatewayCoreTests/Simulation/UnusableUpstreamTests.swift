@@ -24,7 +24,7 @@ struct UnusableUpstreamTests {
     }
 
     private static func ejected(_ scene: GatewayScene, _ upstream: String) -> [Bool] {
-        scene.gateway.plan.standings(ofUpstream: upstream, at: scene.network.now).map(\.isEjected)
+        scene.gateway.plan.endpointSnapshots(ofUpstream: upstream, at: scene.network.now).map(\.isEjected)
     }
 
     enum Fault: CaseIterable {

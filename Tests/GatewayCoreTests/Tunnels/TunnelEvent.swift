@@ -23,7 +23,7 @@ enum TunnelEvent: Hashable, Sendable {
         case .finished(let side): machine.inputFinished(side)
         case .endMark(let side): machine.endMarkReceived(side)
         case .close(let side, let code): machine.closeReceived(side, CloseSignal(code: code))
-        case .fault(let side, let fault): machine.connectionFaulted(side, fault)
+        case .fault(let side, let fault): machine.connectionFailed(side, fault)
         case .closed(let side): machine.connectionClosed(side)
         case .unresponsive(let side): machine.peerUnresponsive(side)
         case .violated(let side, let code): machine.violated(side, closeCode: code)

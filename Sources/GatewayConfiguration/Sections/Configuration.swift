@@ -2,7 +2,7 @@
 ///
 /// A value made by `ConfigurationReader` has passed every check: names are unique, every reference resolves, every
 /// number is in its range. Files (certificates, keys) are checked later, by `FileAudit`.
-package struct GatewayConfiguration: Sendable, Equatable {
+package struct Configuration: Sendable, Equatable {
     package var listeners: [ListenerConfiguration]
     package var routes: [RouteConfiguration]
     package var upstreams: [UpstreamConfiguration]
@@ -76,7 +76,7 @@ package enum GatewayKey: String, CaseIterable, Sendable {
     case logLevel = "log-level"
 }
 
-extension GatewayConfiguration {
+extension Configuration {
     /// Reads the top level of a document. Invalid entries are kept, so that indices agree with the document.
     init(reading section: SectionReader<GatewayKey>) {
         self.init(
@@ -116,7 +116,7 @@ extension GatewayConfiguration {
 extension LocatedConfiguration {
     /// The built-in configuration. A test shows that it has no problems.
     package static func builtIn() throws(ConfigurationProblems) -> LocatedConfiguration {
-        try ConfigurationReader.read(Array(GatewayConfiguration.builtInText.utf8), file: "built-in configuration")
+        try ConfigurationReader.read(Array(Configuration.builtInText.utf8), file: "built-in configuration")
     }
 }
 
