@@ -1,11 +1,11 @@
 import GatewayConfiguration
 import StreamTransport
 
-/// Decides which connections the gateway takes on, and counts those it has. Shared by all loops, under a lock.
+/// Decides which connections the gateway admits, and counts them. Shared by all loops, under a lock.
 package struct Admission: Sendable {
     /// Connections open on all listeners together.
     package private(set) var connections = 0
-    /// Most of them; above it `.totalLimit`.
+    /// Largest number of connections; above it `.totalLimit`.
     package var totalLimit: Int
     private let clientTableLimit: Int
     private var listeners: [String: ListenerAdmission] = [:]
@@ -68,12 +68,12 @@ package struct Admission: Sendable {
         self.forgetIfUnused(listener)
     }
 
-    /// From here on everything is refused.
+    /// Refuses all connections from now on.
     package mutating func beginDrain() {
         self.isDraining = true
     }
 
-    /// Counts a connection in.
+    /// Admits a connection.
     ///
     /// - Parameter client: the client's address, from a trusted PROXY header if there is one; `nil` for a Unix socket,
     ///   which has no client limit.
@@ -82,14 +82,14 @@ package struct Admission: Sendable {
         guard !self.isDraining else { return .draining }
         guard self.connections < self.totalLimit else { return .totalLimit }
         let key = client.map { ClientKey($0) }
-        // Not of a listener of ours: one is known from before it accepts until its last connection is over.
+        // Unknown listener: ours are registered from before they accept until their last connection ends.
         guard let index = self.listeners.index(forKey: listener) else { return .draining }
         let refusal = self.listeners.values[index].admit(key, tableLimit: self.clientTableLimit, at: now)
         if refusal == nil { self.connections += 1 }
         return refusal
     }
 
-    /// Counts an admitted connection out, with the arguments of its `admit`.
+    /// Releases an admitted connection, with the arguments of its `admit`.
     package mutating func release(listener: String, client: IPAddress?) {
         guard self.listeners[listener]?.release(client.map { ClientKey($0) }) == true else { return }
         self.connections -= 1
@@ -123,15 +123,15 @@ package struct Admission: Sendable {
 
 /// Why a connection was not admitted. The raw value names it in logs and in the counter.
 package enum AdmissionRefusal: String, CaseIterable, Sendable {
-    /// The gateway carries as many connections as it may.
+    /// The gateway is at its connection limit.
     case totalLimit = "total-limit"
-    /// The listener does.
+    /// The listener is at its connection limit.
     case listenerLimit = "listener-limit"
-    /// The client's address (or IPv6 /64) does.
+    /// The client's address (or IPv6 /64) is at its connection limit.
     case clientLimit = "client-limit"
     /// Too many different clients to count: the table is full.
     case clientTableFull = "client-table-full"
-    /// Accepting faster than the bucket of tokens fills.
+    /// The token bucket of the accept rate is empty.
     case acceptRate = "accept-rate"
     /// The gateway is shutting down.
     case draining
@@ -145,8 +145,7 @@ package enum AdmissionRefusal: String, CaseIterable, Sendable {
     }
 }
 
-/// One accepted connection's place among those that admission counts, given back once. It outlives the connection's way
-/// in, so that nothing else of that needs to.
+/// Permit of one accepted connection, released once. Separate from the inbound connection, which it outlives.
 final class AdmissionPermit {
     private enum State {
         case none
@@ -175,8 +174,8 @@ final class AdmissionPermit {
         self.state = .arriving
     }
 
-    /// Asks admission for a place.
-    /// - Returns: why there is none.
+    /// Requests admission.
+    /// - Returns: why it was refused; `nil` if admitted.
     func take(client: IPAddress?, at now: MonotonicInstant) -> AdmissionRefusal? {
         let listener = self.listener
         let hadArrived = if case .arriving = self.state { true } else { false }
@@ -190,7 +189,7 @@ final class AdmissionPermit {
         return refusal
     }
 
-    /// Asks for leave to tell a refused client so, which costs what an admitted one does.
+    /// Requests permission to send a refused client its response, which costs as much as an admitted connection.
     func takeAnswer() -> Bool {
         guard self.shared.withAdmission({ $0.beginAnswer() }) else { return false }
         self.state = .answering
@@ -227,7 +226,7 @@ struct ClientKey: Hashable, Sendable {
 }
 
 extension Configuration {
-    /// Connections at once: as written, and by default no more than the process has descriptors for.
+    /// The configured connection limit; by default as many as the process has descriptors for.
     package func connectionLimit(_ budget: DescriptorBudget) -> Int {
         guard self.maximumConnections == Self.defaultMaximumConnections else { return self.maximumConnections }
         return min(self.maximumConnections, budget.connections(each: self.descriptorsPerConnection))
@@ -255,7 +254,7 @@ extension Configuration {
 }
 
 extension ControlSettings {
-    /// Connections at once: as written, and by default no more than the process has descriptors for.
+    /// The configured connection limit; by default as many as the process has descriptors for.
     package func connectionLimit(_ budget: DescriptorBudget) -> Int {
         guard self.maximumConnections == Self.defaultMaximumConnections else { return self.maximumConnections }
         return budget.controlConnections

@@ -72,9 +72,9 @@ package struct HandshakeQueueSettings: Sendable {
     package static let queuedTimeout = Duration.seconds(2)
 
     private var underWay: [UInt64: MonotonicInstant] = [:]
-    /// In the order in which they began, among them some that are over.
+    /// In starting order; may contain handshakes that ended.
     private var begun: Deque<UInt64> = []
-    /// In the order in which they came, among them some that are gone.
+    /// In arrival order; may contain connections that ended.
     private var waiting: Deque<UInt64> = []
     private var waitingSet: Set<UInt64> = []
 
@@ -100,7 +100,7 @@ package struct HandshakeQueueSettings: Sendable {
         self.begun.append(identifier)
     }
 
-    /// Its handshake is over, or the connection is. Safe to call again.
+    /// The handshake or the connection ended. Idempotent.
     package mutating func removed(_ identifier: UInt64) {
         self.underWay[identifier] = nil
         self.waitingSet.remove(identifier)
@@ -108,7 +108,7 @@ package struct HandshakeQueueSettings: Sendable {
         while let first = self.waiting.first, !self.waitingSet.contains(first) { self.waiting.removeFirst() }
     }
 
-    /// The next connection whose turn it is, if there is a place; its handshake begins `now`.
+    /// The next queued connection, if the limit permits; its handshake begins `now`.
     package mutating func takeNext(limit: Int, at now: MonotonicInstant) -> UInt64? {
         guard self.underWay.count < max(1, limit), let next = self.waiting.first else { return nil }
         self.removed(next)
@@ -116,13 +116,13 @@ package struct HandshakeQueueSettings: Sendable {
         return next
     }
 
-    /// When the oldest handshake must be over because others wait; `nil` while none does.
+    /// Deadline of the oldest handshake while others are queued; `nil` while none is.
     package var nextDeadline: MonotonicInstant? {
         guard !self.waitingSet.isEmpty, let oldest = self.begun.first else { return nil }
         return self.underWay[oldest]?.advanced(by: Self.queuedTimeout)
     }
 
-    /// A handshake that must be over; it is still in the line.
+    /// A handshake past its deadline; it stays counted.
     package func overdue(at now: MonotonicInstant) -> UInt64? {
         guard let deadline = self.nextDeadline, deadline <= now else { return nil }
         return self.begun.first

@@ -8,15 +8,15 @@ struct ListenerAdmission: Sendable {
             if oldValue.acceptRate != self.limits.acceptRate { self.bucket = TokenBucket(self.limits.acceptRate) }
         }
     }
-    /// The listener is gone from the configuration; forgotten when its last connection is.
+    /// The listener was removed from the configuration; dropped with its last connection.
     var isRetired = false
-    /// Accepted, but their clients are not known yet.
+    /// Accepted connections whose client is not known yet.
     var arriving = 0
     private(set) var connections = 0
     private(set) var clients: [ClientKey: Int] = [:]
     private var bucket: TokenBucket
 
-    /// Whether the listener is still to be asked about, or has connections to count out.
+    /// Whether the listener still accepts or has connections.
     var isInUse: Bool { self.connections > 0 || self.arriving > 0 }
 
     init(_ limits: ListenerLimits) {
@@ -24,7 +24,7 @@ struct ListenerAdmission: Sendable {
         self.bucket = TokenBucket(limits.acceptRate)
     }
 
-    /// Counts the connection in, or says why not; a refusal takes no token.
+    /// Admits the connection, or returns why not; a refusal takes no token.
     mutating func admit(_ client: ClientKey?, tableLimit: Int, at now: MonotonicInstant) -> AdmissionRefusal? {
         guard self.connections < self.limits.maximumConnections else { return .listenerLimit }
         if let client {
@@ -38,7 +38,7 @@ struct ListenerAdmission: Sendable {
         return nil
     }
 
-    /// - Returns: whether there was one to count out.
+    /// - Returns: whether a connection was counted.
     mutating func release(_ client: ClientKey?) -> Bool {
         guard self.connections > 0 else { return false }
         self.connections -= 1
@@ -48,14 +48,14 @@ struct ListenerAdmission: Sendable {
     }
 }
 
-/// A rate with a burst: tokens come back evenly, and a quiet time saves up at most `burst` of them.
+/// A token bucket: tokens are refilled evenly, up to `burst`.
 ///
 /// Kept as one instant, that at which the bucket would be full again (the generic cell rate algorithm, ITU-T I.371), so
 /// it never drifts.
 package struct TokenBucket: Hashable, Sendable {
-    /// Nanoseconds for one token to come back.
+    /// Nanoseconds to refill one token.
     private let interval: Int64
-    /// Nanoseconds that a full bucket is worth.
+    /// Nanoseconds to refill the whole bucket.
     private let span: Int64
     private var fullAt: Int64 = .min
 
@@ -66,7 +66,7 @@ package struct TokenBucket: Hashable, Sendable {
         self.span = self.interval * Int64(clamping: min(max(rate.burst, 1), 1_000_000_000))
     }
 
-    /// - Returns: whether there was a token to take.
+    /// - Returns: whether a token was taken.
     package mutating func take(at now: MonotonicInstant) -> Bool {
         let start = max(self.fullAt, now.nanoseconds)
         let (next, overflow) = start.addingReportingOverflow(self.interval)

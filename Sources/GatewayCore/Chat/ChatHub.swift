@@ -3,12 +3,12 @@ import StreamTransport
 import Synchronization
 import WebSocketProtocol
 
-/// The rooms of the process: knows on which loops a room has members, and carries messages there.
+/// Forwards messages between the loops on which a room has members.
 package final class ChatHub: Sendable {
     /// Members on each loop, by room.
     private let rooms = Mutex<[String: [Int: Int]]>([:])
     private let loops: [Loop]
-    /// One for each ordered pair of loops that had something to hand over.
+    /// One channel for each ordered pair of loops, created on first use.
     private let channels = Mutex<[Int: ChatChannel]>([:])
 
     /// Bytes that the rooms of one loop may keep for slow members.
@@ -42,8 +42,8 @@ package final class ChatHub: Sendable {
         self.channels.withLock { $0.values.reduce(0) { $0 + $1.cost } }
     }
 
-    /// Gives `messages` to all loops but `origin` on which the room has members.
-    /// - Returns: those of the loops that are behind. Each calls `LoopRooms.caughtUp` when it is no more.
+    /// Forwards `messages` to all loops but `origin` on which the room has members.
+    /// - Returns: the loops whose channel is full. Each calls `LoopRooms.drained` once its channel has space.
     func forward(_ messages: [ChatMessage], to room: String, from origin: Int) -> [Int] {
         let others = self.rooms.withLock { $0[room]?.keys.filter { $0 != origin } ?? [] }
         return others.filter { target in
@@ -59,7 +59,7 @@ package final class ChatHub: Sendable {
         let loop = self.loops[target]
         loop.execute {
             if let rooms = LoopRooms.current(on: loop) { return rooms.messagesArrived(from: origin) }
-            // The gateway's part on that loop is gone, and its members with it.
+            // The `LoopGateway` of that loop is released, and its members with it.
             while self.take(from: origin, to: target, upTo: .max).hasMore {}
         }
     }
@@ -95,14 +95,14 @@ package final class ChatChannel: Sendable {
 
     package struct Batch {
         package var messages: [(room: String, message: ChatMessage)] = []
-        /// More is left.
+        /// More messages are queued.
         package var hasMore = false
         /// The sending loop waits for free space.
         package var wakesSender = false
     }
 
     package struct AddResult: Equatable {
-        /// The taker does not know yet that there is something to take.
+        /// The receiving loop has been notified and has not emptied the channel yet.
         package var tellsTaker: Bool
         package var isFull: Bool
     }
@@ -121,7 +121,7 @@ package final class ChatChannel: Sendable {
     /// Cost of the queued messages in bytes.
     package var cost: Int { self.state.withLock { $0.cost } }
 
-    /// Takes all of `messages`, be the channel full or not.
+    /// Enqueues all of `messages`, even beyond the limit.
     package func add(_ messages: [ChatMessage], room: String) -> AddResult {
         self.state.withLock { state in
             for message in messages {
@@ -135,7 +135,7 @@ package final class ChatChannel: Sendable {
         }
     }
 
-    /// Takes messages in their order until they count for `limit` bytes, at least one.
+    /// Removes messages in order up to a total cost of `limit` bytes, at least one.
     package func take(upTo limit: Int) -> Batch {
         self.state.withLock { state in
             var batch = Batch()

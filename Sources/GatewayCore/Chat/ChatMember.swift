@@ -6,15 +6,15 @@ import WebSocketProtocol
 
 /// One WebSocket in a chat room.
 final class ChatMember: WebSocketRelay {
-    /// Bytes that may wait in a member's connection before what follows waits in the room, which keeps it once for all.
+    /// Bytes queued in a member's connection above which messages stay in the room, stored once for all members.
     static let outputWatermark = 64 << 10
 
-    /// Given up when the task ends, which it always does.
+    /// Released when the task ends.
     private var task: WebSocketTask?
     private let room: String
     private let rooms: LoopRooms
     private var unfinished: [UInt8] = []
-    /// While it is a member of the room.
+    /// Membership in the room; `nil` before it joins and after it leaves.
     private var subscription: ChatSubscription?
 
     init(room: String, rooms: LoopRooms) {
@@ -96,9 +96,9 @@ extension ChatMember: ChatSubscriber {
     }
 }
 
-/// A byte stream in a chat room: its route's framing makes messages of what it says, and bytes of what it hears.
+/// A byte stream in a chat room. The route's framing converts between its bytes and the room's messages.
 final class StreamChatMember: TransportConsumer {
-    /// Given up when the task ends, which it always does.
+    /// Released when the task ends.
     private var task: StreamTask?
     private let room: String
     private let rooms: LoopRooms
@@ -107,7 +107,7 @@ final class StreamChatMember: TransportConsumer {
     private let messageLimit: Int
     private let framing: Framing
     private var unfinished: [UInt8] = []
-    /// While it is a member of the room.
+    /// Membership in the room; `nil` before it joins and after it leaves.
     private var subscription: ChatSubscription?
 
     init(room: String, rooms: LoopRooms, settings: TunnelSettings) {

@@ -6,25 +6,25 @@ protocol ChatSubscriber: AnyObject {
     /// Whether the output takes another message now. A subscriber that says no must call `LoopRooms.outputProgressed`
     /// when it does again.
     var takesMore: Bool { get }
-    /// Bytes that wait in the subscriber's own output.
+    /// Bytes queued in the subscriber's own output.
     var queuedBytes: Int { get }
     /// Delivers a message of another member.
     func deliver(_ message: ChatMessage)
-    /// Asks for `LoopRooms.outputProgressed`.
+    /// Requests a call of `LoopRooms.outputProgressed`.
     func awaitProgress()
-    /// More than `ChatRoom.backlogLimit` waits for this member. It must leave.
+    /// The member's backlog exceeds `ChatRoom.backlogLimit`. It must leave.
     func backlogExceeded()
     /// The room accepts no more messages for now. The member may complete the message it has begun.
     func pauseReading()
     func resumeReading()
 }
 
-/// A member's place in a room: which of the room's messages it has been given.
+/// A member's position in the messages of a room.
 final class ChatSubscription {
     enum State {
-        /// Has been given everything.
+        /// All messages are delivered.
         case idle
-        /// Queued to be given more.
+        /// Queued for delivery.
         case ready
         /// Its output is full.
         case blocked
@@ -35,7 +35,7 @@ final class ChatSubscription {
     /// `nil` once the member has left.
     fileprivate(set) var subscriber: (any ChatSubscriber)?
     fileprivate(set) var state = State.idle
-    /// Number of the message to be given next.
+    /// Number of the next message to deliver.
     fileprivate(set) var next: UInt64
     /// The member's reading is paused.
     var isPaused = false
@@ -50,9 +50,9 @@ final class ChatSubscription {
 
 /// Bytes that the rooms of one loop keep for slow members, in total.
 final class ChatBacklog {
-    /// In bytes. Above it, members that are behind are sent away much sooner.
+    /// In bytes. Above it, members that are behind are removed much sooner.
     let limit: Int
-    /// As messages count.
+    /// Total cost of the stored messages, in bytes.
     fileprivate(set) var cost = 0
 
     init(limit: Int) {
@@ -60,8 +60,7 @@ final class ChatBacklog {
     }
 }
 
-/// One loop's members of a room, and the messages that some of them have yet to be given. Each message is kept once,
-/// however many members are behind.
+/// One loop's members of a room, and the messages not yet delivered to all of them. Each message is stored once.
 final class ChatRoom {
     struct Entry {
         let message: ChatMessage
@@ -73,27 +72,27 @@ final class ChatRoom {
     /// Bytes that may wait for a member whose output is full; a member further behind is removed, so that it does not
     /// hold up the room.
     static let backlogLimit = 4 << 20
-    /// The same while the rooms of the loop keep too much together.
+    /// Replaces `backlogLimit` while the rooms of the loop together exceed theirs.
     private static let sharedBacklogLimit = 256 << 10
 
     let name: String
     private(set) var subscriptions: [UInt64: ChatSubscription] = [:]
     /// The room is listed for delivery.
     var hasPendingMessages = false
-    /// Loops that are behind with this room's messages.
+    /// Loops whose channel is full of this room's messages.
     var blockedLoops: Set<Int> = []
-    /// Messages of this loop's members that no other loop has been given.
+    /// Messages of this loop's members not yet forwarded to other loops.
     private var outgoing: [ChatMessage] = []
     private var log: Deque<Entry> = []
     /// Number of the first message in `log`.
     private var first: UInt64 = 0
-    /// Cost of all messages so far, and of those no longer kept.
+    /// Cost of all messages so far, and of those removed.
     private var end: UInt64 = 0
     private var forgotten: UInt64 = 0
     private let backlog: ChatBacklog
     /// Members that are not idle.
     private var pending = 0
-    /// Length of `log` from which on a look for messages that everybody has is worth it.
+    /// Length of `log` at which messages delivered to all members are removed.
     private var trimThreshold = ChatRoom.shortLog
     private static let shortLog = 64
 
@@ -104,7 +103,7 @@ final class ChatRoom {
 
     var isEmpty: Bool { self.subscriptions.isEmpty }
 
-    /// Messages that are kept.
+    /// Messages not yet delivered to all members.
     private var messageCount: Int { self.log.count }
 
     // MARK: Members
@@ -145,7 +144,7 @@ final class ChatRoom {
         return self.outgoing
     }
 
-    /// The next message for this member, which then counts as given. `nil` when there is none.
+    /// Returns the next message for this member and advances its position; `nil` if there is none.
     func take(for subscription: ChatSubscription) -> Entry? {
         guard subscription.next >= self.first, subscription.next - self.first < UInt64(self.log.count) else {
             return nil
@@ -159,7 +158,7 @@ final class ChatRoom {
         subscription.next < self.first + UInt64(self.log.count)
     }
 
-    /// Bytes that the member has yet to be given.
+    /// Cost of the messages not yet delivered to the member.
     func backlog(of subscription: ChatSubscription) -> Int {
         guard self.hasMore(for: subscription), subscription.next >= self.first else { return 0 }
         let entry = self.log[Int(subscription.next - self.first)]
@@ -171,7 +170,7 @@ final class ChatRoom {
         return self.backlog(of: subscription) + (subscription.subscriber?.queuedBytes ?? 0) > limit
     }
 
-    /// Forgets what every member has been given.
+    /// Removes the messages delivered to all members.
     func trim() {
         guard self.log.count >= self.trimThreshold else { return }
         let least = self.subscriptions.values.reduce(self.first + UInt64(self.log.count)) { min($0, $1.next) }
@@ -189,7 +188,7 @@ final class ChatRoom {
     }
 }
 
-/// One message on its way to a room. Its bytes are shared by all loops and members that it goes to.
+/// A message published in a room. All loops and members share its bytes.
 package struct ChatMessage: Sendable {
     /// Memory that a message takes beside its bytes, in every queue together.
     private static let overhead = 128

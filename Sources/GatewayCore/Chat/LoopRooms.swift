@@ -1,19 +1,19 @@
 import DequeModule
 import StreamTransport
 
-/// One loop's part of the rooms: its own members.
+/// The members of all rooms on one loop.
 ///
 /// Messages are delivered at the end of the event, to each member all at once. Deliveries beyond the event's share of
 /// the turn (`TurnBudget`) follow in the next turns. While this loop, or another with members of the room, is behind,
 /// members that publish are not read.
 final class LoopRooms {
-    /// To visit a member is to send to it: so many units of `TurnBudget`.
+    /// Cost of delivering to one member, in units of `TurnBudget`.
     private static let visitWork = 8192
-    /// Messages that a member is given before it is the next one's turn.
+    /// Messages delivered to one member before the next one is served.
     private static let messagesPerVisit = 512
     /// Cost of messages between two deliveries, in bytes, above which publishers are paused.
     private static let pendingCostLimit = 256 << 10
-    /// Taken at once of what another loop hands over, in the same bytes.
+    /// Cost of the messages taken from another loop at once, in bytes.
     private static let arrivalBatchLimit = 64 << 10
 
     private let hub: ChatHub
@@ -26,16 +26,16 @@ final class LoopRooms {
     /// Rooms with undelivered messages.
     private var pendingRooms: [ChatRoom] = []
     private var pendingCost = 0
-    /// Members with messages to be given.
+    /// Members with undelivered messages whose output has space.
     private var ready: Deque<ChatSubscription> = []
-    /// Loops that handed messages over.
+    /// Loops that forwarded messages to this one.
     private var arrivals: Deque<Int> = []
     /// Members whose reading is paused.
     private var pausedMembers: [ChatSubscription] = []
-    /// Rooms whose messages another loop is behind with, by loop.
+    /// Rooms whose messages fill the channel to another loop, by that loop.
     private var blockedRooms: [Int: [ChatRoom]] = [:]
 
-    /// Members wait for the next turn.
+    /// Some members are still ready after the turn's budget is spent.
     private var isBehind = false
     private var awaitsTurnEnd = false
     private var awaitsNextTurn = false
@@ -57,7 +57,7 @@ final class LoopRooms {
         return room.add(member, number: self.lastNumber)
     }
 
-    /// The member's own messages still go to the others; if its reading was paused, it resumes.
+    /// Messages that the member published are still delivered to the others. Its reading resumes if it was paused.
     func leave(_ subscription: ChatSubscription) {
         guard let subscriber = subscription.subscriber else { return }
         let room = subscription.room
@@ -70,7 +70,7 @@ final class LoopRooms {
         }
     }
 
-    /// Gives a member's message to everyone else in its room. The member's reading is paused if the room is behind.
+    /// Sends a member's message to all others in its room. Pauses the member's reading if the room is behind.
     func publish(_ message: ChatMessage, by subscription: ChatSubscription) {
         guard subscription.subscriber != nil else { return }
         let room = subscription.room
@@ -89,7 +89,7 @@ final class LoopRooms {
         subscription.subscriber?.pauseReading()
     }
 
-    /// The member's output takes more again.
+    /// The member's output has space again.
     func outputProgressed(_ subscription: ChatSubscription) {
         guard subscription.state == .blocked, subscription.subscriber?.takesMore == true else { return }
         self.enqueue(subscription)
@@ -103,7 +103,7 @@ final class LoopRooms {
         self.scheduleDelivery()
     }
 
-    /// That loop has taken enough of what this one handed over.
+    /// The channel to `target` has space again.
     func drained(_ target: Int) {
         for room in self.blockedRooms.removeValue(forKey: target) ?? [] { room.blockedLoops.remove(target) }
         self.resumePublishers()
@@ -118,7 +118,7 @@ final class LoopRooms {
         }
     }
 
-    // MARK: Work
+    // MARK: Delivery
 
     private func markPending(_ room: ChatRoom) {
         if !room.hasPendingMessages { self.pendingRooms.append(room) }
@@ -238,9 +238,9 @@ final class LoopRooms {
         }
     }
 
-    // MARK: Place
+    // MARK: Lookup by loop
 
-    /// The rooms of the loop that the caller is on; `nil` while the gateway has none.
+    /// The rooms of `loop`; `nil` without a gateway on it. Call on the loop.
     static func current(on loop: Loop) -> LoopRooms? {
         loop.local(LoopRoomsReference.self) { LoopRoomsReference() }.rooms
     }
@@ -262,7 +262,7 @@ extension LoopRooms: TurnEndTarget {
     }
 }
 
-/// Where a loop finds its rooms, which the gateway's part on that loop keeps: a rooms leads back to all loops.
+/// Weak reference that breaks the cycle between a loop and its rooms, which refer to all loops through the hub.
 private final class LoopRoomsReference {
     weak var rooms: LoopRooms?
 }

@@ -11,7 +11,7 @@ final class ClientSession {
     private let requested: RequestedTask
     private let createdAt: MonotonicInstant
     private var opened: Opened?
-    /// Set when we began the end.
+    /// Set when the gateway initiated the end.
     private var termination: TerminationReason?
 
     init(_ request: ClientConnectionRequest, on gateway: LoopGateway, opened: @escaping Opened) {
@@ -130,7 +130,7 @@ final class PendingOpening {
 
 /// Why a requested connection failed to open.
 package struct ClientFailure: Error, Sendable {
-    /// The name it had; its closing record is kept under it.
+    /// Key of the connection, under which its final report is kept.
     package let key: ConnectionKey?
     package let failure: TaskFailure
     /// The server's answer to the opening handshake, if it was not 101.
@@ -144,7 +144,7 @@ package struct ClientFailure: Error, Sendable {
 }
 
 extension ClientHandshake {
-    /// The request as it went out, but for the key, which was made of chance.
+    /// The request as sent, except for the random `Sec-WebSocket-Key`.
     var redacted: RequestHead {
         let text = String(decoding: self.rendered(nonce: []), as: UTF8.self)
         let lines = text.split(separator: "\r\n").dropFirst()
@@ -157,7 +157,7 @@ extension ClientHandshake {
 }
 
 extension ResponseHead {
-    /// The head in bytes again, without secrets.
+    /// The head serialized without credentials.
     var shown: [UInt8] {
         let fields = self.fields.all.map { field in
             "\(field.name): \(field.name.lowercased() == "set-cookie" ? HandshakeMetadata.hidden : field.value)\r\n"

@@ -23,7 +23,7 @@ package struct ClientConnectionRequest: Sendable {
     package var priority: Float = 0.5
     package var description: String?
     package var labels: [String: String] = [:]
-    /// Asked of each address before it is tried; `nil` permits all.
+    /// Evaluated for each address before it is tried; `nil` permits all.
     package var permits: (@Sendable (SocketAddress) -> Bool)?
     /// Called for each step of the opening, on its loop.
     package var watch: (@Sendable (OpeningStep) -> Void)?
@@ -80,12 +80,12 @@ extension GatewayEvent {
 
 /// The task that carries out one request, up to the point where payload can flow. On its loop.
 struct RequestedTask {
-    /// How a task came to its end.
+    /// How a task ended.
     struct End {
         let failure: TaskFailure?
         let cause: TerminationCause
 
-        /// Whose end it is: of the connection on `side`, unless we lacked what it needs.
+        /// The party that caused the end: `side`, or the gateway if it lacked a resource.
         func terminatingParty(_ side: TunnelSide) -> TerminationParty {
             if case .cannotConnect(let fault) = self.failure, fault.isLocalResourceFailure {
                 .gateway
@@ -124,7 +124,7 @@ struct RequestedTask {
 
     /// - Parameters:
     ///   - opened: called once, if it opens.
-    ///   - ended: called once, when it is over.
+    ///   - ended: called once, when it has ended.
     func start(opened: @escaping () -> Void, ended: @escaping (End) -> Void) {
         switch self.link {
         case .stream(let task):

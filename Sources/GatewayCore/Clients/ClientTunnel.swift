@@ -80,7 +80,7 @@ final class ClientTunnel {
     private func failed(_ side: TunnelSide, _ end: RequestedTask.End) {
         guard !self.isOver else { return }
         let detail = "\(side.rawValue): \(end.failure?.description ?? "the peer ended the connection")"
-        // 1014 is the 502 of WebSocket.
+        // 1014 is WebSocket's equivalent of 502.
         self.giveUp(
             TerminationReason(end.terminatingParty(side), .connecting, end.cause), CloseCode(rawValue: 1014),
             detail: detail
@@ -128,14 +128,14 @@ extension ClientTunnel: RequestedConnection {
         self.tunnel == nil ? self.giveUp(party, cause) : self.tunnel?.abandon(party, cause)
     }
 
-    /// The tasks are used by the tunnel only.
+    /// Only the tunnel uses the tasks.
     func link(_ side: TunnelSide) -> RelayEndpoint? {
         self.tunnel == nil ? nil : self.task(side).link
     }
 
     func report(at now: MonotonicInstant, to reports: inout [ConnectionReport]) {
         var (first, second) = (self.report(.downstream, at: now), self.report(.upstream, at: now))
-        // A side that is not read holds up the side whose bytes wait.
+        // Reading of this side is paused because the other side's output is full: that side is the stalled one.
         first.sendStalled = second.receiveStalled
         second.sendStalled = first.receiveStalled
         reports.append(first)

@@ -6,7 +6,7 @@ import WebSocketProtocol
 
 /// Sends every byte back, and the end of the stream after them.
 final class StreamEcho: TransportConsumer {
-    /// Given up when the task ends, which it always does.
+    /// Released when the task ends.
     private var task: StreamTask?
     private let watermarks: BufferWatermarks
 
@@ -58,14 +58,14 @@ final class WebSocketEcho: WebSocketRelay {
         var ends: [Int] = []
     }
 
-    /// A message on its way back. Made only for one that came in pieces.
+    /// A message being echoed. Created only for a message in several pieces.
     private final class Answer {
         let kind: MessageKind
         let bytes: [UInt8]
         let ends: [Int]
-        /// Frames of `ends` that are out.
+        /// Number of frames in `ends` already sent.
         var frames = 0
-        /// Bytes that are out.
+        /// Number of bytes already sent.
         var start = 0
 
         init(_ kind: MessageKind, _ bytes: [UInt8], ends: [Int]) {
@@ -76,7 +76,7 @@ final class WebSocketEcho: WebSocketRelay {
     }
 
     private let keepsFragmentation: Bool
-    /// Given up when the task ends, which it always does.
+    /// Released when the task ends.
     private var task: WebSocketTask?
     private var unfinished: Unfinished?
     private var answer: Answer?
@@ -110,7 +110,7 @@ final class WebSocketEcho: WebSocketRelay {
         self.unfinished = message
     }
 
-    /// Sends as much of the answer as the connection's share of the turn allows.
+    /// Sends as much of the message as the turn's budget allows.
     private func sendBack(by task: WebSocketTask) {
         guard let answer = self.answer else { return }
         let most = task.compresses ? WebSocketTask.compressedPiece : answer.bytes.count

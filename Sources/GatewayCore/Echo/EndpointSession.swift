@@ -11,7 +11,7 @@ final class EndpointSession {
     private let gateway: LoopGateway
     private var stream: StreamTask?
     private var webSocket: WebSocketTask?
-    /// Set when we began the end.
+    /// Set when the gateway initiated the end.
     private var termination: TerminationReason?
     private let timer: LoopTimer
 
@@ -114,7 +114,7 @@ extension EndpointSession: LiveConnection {
 
     func report(at now: MonotonicInstant, to reports: inout [ConnectionReport]) {
         let kind: ConnectionKind = self.stream == nil ? .webSocket : .stream
-        // Filled where it is: it is large to be moved.
+        // Mutated in place: a report is large.
         reports.append(self.context.report(kind, stage: .open, at: now))
         let place = reports.endIndex - 1
         if let link = self.link(.downstream) { reports[place].read(link) }

@@ -3,7 +3,7 @@ import SessionTasks
 import StreamTransport
 import Synchronization
 
-/// The whole gateway: loops, listeners, and the life of the process around them. Callable from any thread.
+/// The gateway: loops, listeners, reload and drain. Callable from any thread.
 package final class Gateway: Sendable {
     /// Where a listener can be reached.
     package struct Place: Sendable {
@@ -48,7 +48,7 @@ package final class Gateway: Sendable {
 
     package var counters: GatewayCounters { self.shared.counters }
 
-    /// Picks the loop for the next requested connection.
+    /// The loop for the next requested connection.
     private func nextLoopGateway() -> LoopConfined<LoopGateway>? {
         guard !self.loopGateways.isEmpty else { return nil }
         let turn = self.turn.wrappingAdd(1, ordering: .relaxed).oldValue
@@ -58,7 +58,7 @@ package final class Gateway: Sendable {
     // MARK: Starting and reloading
 
     /// Opens all listeners.
-    /// - Returns: where they listen, in the configuration's order.
+    /// - Returns: their addresses, in the configuration's order.
     /// - Throws: `GatewayPlanError`; nothing listens then.
     package func start(_ plan: GatewayPlan) async throws(GatewayPlanError) -> [Place] {
         var opened: [(ListenerPlan, [Descriptor])] = []
@@ -74,7 +74,7 @@ package final class Gateway: Sendable {
         return self.places
     }
 
-    /// Where the listeners listen.
+    /// Addresses of the listeners.
     package var places: [Place] {
         self.state.withLock { state in
             (state.plan?.listeners ?? []).compactMap { plan in
@@ -123,7 +123,7 @@ package final class Gateway: Sendable {
         self.shared.eventLog?.publish(GatewayEvent(.reloaded))
     }
 
-    /// Closes the listeners that are gone, and those whose name another has now.
+    /// Closes listeners that were removed, or replaced by one of the same name.
     private func closeAll(of former: GatewayPlan?, but plan: GatewayPlan) async {
         await self.onEachLoop { $0.closeReplaced() }
         for old in former?.listeners ?? [] where plan.listener(named: old.configuration.name) == nil {
@@ -138,10 +138,10 @@ package final class Gateway: Sendable {
         self.shared.eventLog?.publish(event)
     }
 
-    /// Where events go; `nil` without a control plane.
+    /// `nil` without a control plane.
     package var eventLog: EventLog? { self.shared.eventLog }
 
-    /// The file of a Unix socket that stays open takes the permission bits that it is to have now.
+    /// Applies the configured permission bits to the file of a Unix socket that stays open.
     private func setMode(_ listener: ListenerConfiguration) throws(GatewayPlanError) {
         guard case .unix(let path, let mode) = listener.address,
             let error = self.loops.first?.system.setMode(mode, ofSocketFile: path)
@@ -150,7 +150,7 @@ package final class Gateway: Sendable {
     }
 
     /// One socket for each loop: TCP listeners share the port, others the socket.
-    /// - Parameter joins: a listener of ours has the address still, and is closed as soon as this one is there.
+    /// - Parameter joins: a listener to be closed after this reload still uses the address.
     private func openSockets(
         _ listener: ListenerConfiguration, joins: Bool = false
     ) throws(GatewayPlanError) -> [Descriptor] {
@@ -195,8 +195,7 @@ package final class Gateway: Sendable {
         }
     }
 
-    /// Lets all of them accept.
-    /// - Throws: none of them accepts then.
+    /// Starts accepting on all of them, or on none if it throws.
     private func serve(_ opened: [(listener: ListenerPlan, descriptors: [Descriptor])]) async throws(GatewayPlanError) {
         let places = self.state.withLock { $0.places }
         var served = 0
@@ -262,7 +261,7 @@ package final class Gateway: Sendable {
         self.state.withLock { $0.plan?.configuration.drain } ?? DrainSettings()
     }
 
-    /// From the beginning of `drain` to its end at the latest.
+    /// Longest duration of `drain`.
     package var drainTimeout: Duration { self.drainSettings.timeout }
 
     /// Stops listening, asks every connection to close over the drain's close spread, and resets the remaining ones at
@@ -284,7 +283,7 @@ package final class Gateway: Sendable {
         }
     }
 
-    /// Cuts everything at once.
+    /// Resets all connections at once.
     package func abandon() async {
         await self.onEachLoop { $0.abandonAll() }
     }
@@ -323,8 +322,8 @@ extension Gateway {
         return numbers.inRisingOrder
     }
 
-    /// Reports of those that still live; of a tunnel, two. In no special order.
-    /// - Returns: what each turn of a loop gave: reports are large, and are left where they are.
+    /// Reports of those that are still open, unordered; two for a tunnel.
+    /// - Returns: one array for each turn of a loop, not joined because reports are large.
     package func reports(of numbers: [UInt64]) async -> [[ConnectionReport]] {
         var byLoop: [[UInt64]] = Array(repeating: [], count: self.loopGateways.count)
         for number in numbers where number > 0 {
@@ -342,7 +341,7 @@ extension Gateway {
         return reports
     }
 
-    /// Those that ended last, in no special order.
+    /// Reports of the connections that ended last, unordered.
     package func closedReports() async -> [ConnectionReport] {
         var reports: [ConnectionReport] = []
         for loopGateway in self.loopGateways {
@@ -363,14 +362,14 @@ extension Gateway {
         }
     }
 
-    /// Ends a connection in order, and its tunnel with it.
-    /// - Returns: whether it was there.
+    /// Closes a connection in an orderly way, and its tunnel with it.
+    /// - Returns: whether the connection was found.
     package func stop(_ key: ConnectionKey, _ signal: CloseSignal) async -> Bool {
         await self.withLive(key) { $0.stop(signal) }
     }
 
     /// Ends a connection at once with a reset, and its tunnel with it.
-    /// - Returns: whether it was there.
+    /// - Returns: whether the connection was found.
     package func abort(_ key: ConnectionKey) async -> Bool {
         await self.withLive(key) { $0.abandon(.operator, .stopped) }
     }
@@ -385,8 +384,8 @@ extension Gateway {
         }
     }
 
-    /// Puts other labels in the place of a connection's own; empty takes them away.
-    /// - Returns: whether it was there.
+    /// Replaces a connection's labels; empty removes them.
+    /// - Returns: whether the connection was found.
     package func setLabels(_ labels: [String: String], of key: ConnectionKey) async -> Bool {
         guard let loopGateway = self.loopGateway(of: key) else { return false }
         return await loopGateway.value.loop.perform {
@@ -411,8 +410,8 @@ extension Gateway {
     /// Called with the key as soon as it is assigned.
     package typealias Naming = @Sendable (ConnectionKey) -> Void
 
-    /// Opens a connection, on the loop whose turn it is.
-    /// - Returns: its name, once it is open.
+    /// Opens a connection, on the next loop in rotation.
+    /// - Returns: its key, once it is open.
     package func open(_ request: ClientConnectionRequest, named: Naming? = nil) async -> Opening {
         await self.opening(named) { $0.open(request, $1) }
     }
@@ -457,8 +456,8 @@ extension Gateway {
         }
     }
 
-    /// Refuses the address of a new listener where one that stays has the very port, which the system picked for it:
-    /// the kernel would let both listen, and share the connections out between them.
+    /// Refuses a new listener on a port that the system picked for one that stays open: the kernel would let both
+    /// listen, and distribute connections between them.
     private func refuseTaken(_ listener: ListenerConfiguration, by kept: [ListenerPlan]) throws(GatewayPlanError) {
         let places = self.state.withLock { $0.places }
         for other in kept.map(\.configuration) {
@@ -477,20 +476,20 @@ extension Gateway {
     /// One endpoint at one moment.
     package struct EndpointSnapshot: Sendable {
         package let url: EndpointURL
-        /// Under way and open.
+        /// Connecting and open.
         package let connections: Int
-        /// Left out for a while, since it kept failing.
+        /// Not chosen for a while because of repeated failures.
         package let isEjected: Bool
     }
 
-    /// In their order; empty for an upstream that no route leads to.
+    /// In the configuration's order; empty for an upstream without a route.
     package func endpointSnapshots(ofUpstream name: String) -> [EndpointSnapshot] {
         self.state.withLock { $0.plan }?.endpointSnapshots(ofUpstream: name, at: self.now) ?? []
     }
 }
 
 extension GatewayPlan {
-    /// In their order; empty for an upstream that no route leads to.
+    /// In the configuration's order; empty for an upstream without a route.
     package func endpointSnapshots(ofUpstream name: String, at now: MonotonicInstant) -> [Gateway.EndpointSnapshot] {
         let routes = self.listeners.flatMap { $0.routes + [$0.route].compactMap(\.self) }
         guard let upstream = routes.compactMap(\.upstream).first(where: { $0.configuration.name == name }) else {
@@ -507,7 +506,7 @@ extension GatewayPlan {
 }
 
 extension Gateway {
-    /// Sums everything up, a few hundred connections a turn.
+    /// Collects the metrics of all loops, `reportsPerTurn` connections a turn.
     package func metrics() async -> GatewayMetrics {
         var metrics = GatewayMetrics()
         metrics.loops = self.loopGateways.count
@@ -541,7 +540,7 @@ extension LoopGateway {
         return metrics
     }
 
-    /// Adds some of what lives.
+    /// Adds the metrics of some open connections.
     func counted(_ identifiers: ArraySlice<UInt64>, _ metrics: GatewayMetrics) -> GatewayMetrics {
         var metrics = metrics
         var reports: [ConnectionReport] = []

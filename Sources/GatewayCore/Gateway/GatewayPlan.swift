@@ -5,15 +5,15 @@ import Synchronization
 import TLSEngine
 import WebSocketProtocol
 
-/// A whole configuration ready to work: every certificate read, every reference resolved. Made at once or not at all,
-/// so that a reload that cannot work leaves the running plan as it is.
+/// A configuration ready to run: all certificates read, all references resolved. Built completely or not at all, so
+/// that a failed reload leaves the running plan unchanged.
 package struct GatewayPlan: Sendable {
     package let configuration: Configuration
     package let listeners: [ListenerPlan]
 
     /// - Parameter former: the running plan. Upstreams and TLS contexts whose settings did not change are taken over,
-    ///   with what they know (ejected endpoints, sessions); certificates are read anew all the same.
-    /// - Throws: the first fault; nothing was changed then.
+    ///   with their state (ejected endpoints, sessions); certificates are always read again.
+    /// - Throws: the first error; nothing was changed then.
     package init(_ configuration: Configuration, former: GatewayPlan? = nil) throws(GatewayPlanError) {
         self.configuration = configuration
         var routes: [String: RoutePlan] = [:]
@@ -67,7 +67,7 @@ package struct GatewayPlan: Sendable {
         for listener in self.listeners {
             let plans = listener.routes + [listener.route].compactMap(\.self)
             for plan in plans {
-                // TLS material may have changed on disk: such an upstream is made anew.
+                // TLS material may have changed on disk: such an upstream is created again.
                 if let upstream = plan.upstream, upstream.context == nil, upstream.configuration == wanted {
                     return upstream
                 }
@@ -76,7 +76,7 @@ package struct GatewayPlan: Sendable {
         return nil
     }
 
-    /// Connections to all upstreams together, under way and open.
+    /// Number of connections to all upstreams, connecting and open.
     package var upstreamConnections: Int {
         let routes = self.listeners.flatMap { $0.routes + [$0.route].compactMap(\.self) }
         // A route served by two listeners occurs twice.

@@ -12,7 +12,7 @@ package final class GatewayShared: Sendable {
     package let keepsHandshakes: Bool
     /// Receives events; `nil` without a control plane.
     package let eventLog: EventLog?
-    /// Of the process; `nil` where connections have no memory that could be returned, as in simulations.
+    /// Returns freed memory to the system; `nil` in simulations.
     let memory: MemoryReturn?
     private let admission: Mutex<Admission>
 
@@ -31,7 +31,7 @@ package final class GatewayShared: Sendable {
 
     var loopCount: Int { self.hub.loopCount }
 
-    /// One loop's part of the limit.
+    /// One loop's share of the limit.
     func closedLimit(onLoop index: Int) -> Int {
         let loops = max(1, self.loopCount)
         return self.closedLimit / loops + (index < self.closedLimit % loops ? 1 : 0)
@@ -42,7 +42,7 @@ package final class GatewayShared: Sendable {
     }
 }
 
-/// Carries something that belongs to a loop's thread; touched only there.
+/// A value confined to a loop's thread.
 struct LoopConfined<Value>: @unchecked Sendable {
     let value: Value
 
@@ -52,7 +52,7 @@ struct LoopConfined<Value>: @unchecked Sendable {
 }
 
 extension Loop {
-    /// Runs `body` on the loop and returns what it gave.
+    /// Runs `body` on the loop and returns its result.
     func perform<R: Sendable>(_ body: @escaping @Sendable () -> R) async -> R {
         await withCheckedContinuation { continuation in
             self.execute { continuation.resume(returning: body()) }

@@ -3,7 +3,7 @@ import SessionTasks
 import StreamTransport
 import WebSocketProtocol
 
-/// The gateway's part on one loop: its listeners, and the connections they took. A connection never leaves its loop.
+/// The gateway on one loop: listeners and the connections they accepted. A connection never leaves its loop.
 package final class LoopGateway {
     package let loop: Loop
     let index: Int
@@ -12,7 +12,7 @@ package final class LoopGateway {
     private var listeners: [String: LoopListener] = [:]
     /// Listeners whose name a new one has taken; they accept until the reload is complete.
     private var replacedListeners: [String: LoopListener] = [:]
-    /// Of listeners that have TLS handshakes under way.
+    /// Queues of listeners with TLS handshakes in progress.
     var handshakeQueues: [String: HandshakeQueue] = [:]
     private(set) var live: [UInt64: any LiveConnection] = [:]
     private(set) var isDraining = false
@@ -20,11 +20,11 @@ package final class LoopGateway {
     var drainer: LoopDrainer?
     private let memoryTimer = LoopTimer()
     private var looksForMemory = false
-    /// Identifiers given out on this loop so far.
+    /// Number of identifiers assigned on this loop.
     private var sequence: UInt64 = 0
     var closed: ClosedConnections
     var totals = LoopMetrics()
-    /// Of those few connections that have any.
+    /// Labels of the connections that have any.
     var labels: [ConnectionKey: [String: String]] = [:]
     /// Opening handshakes of open connections, if they are kept for the REST interface.
     var handshakes: [UInt64: HandshakeMetadata] = [:]
@@ -57,7 +57,7 @@ package final class LoopGateway {
         }
     }
 
-    /// Takes `open` back, if it came to that here.
+    /// Reverts `open`, if it was called here.
     func withdraw(_ plan: ListenerPlan) {
         let name = plan.configuration.name
         guard let place = self.listeners[name], place.plan === plan else { return }
@@ -70,7 +70,7 @@ package final class LoopGateway {
         self.replacedListeners = [:]
     }
 
-    /// New connections of this listener follow `plan`; those that are there keep the one they came under.
+    /// New connections of this listener use `plan`; existing ones keep theirs.
     func replace(_ plan: ListenerPlan) {
         guard let place = self.listeners[plan.configuration.name] else { return }
         place.plan = plan
@@ -102,7 +102,7 @@ package final class LoopGateway {
 
     // MARK: Connections
 
-    /// Whatever lives on this loop now.
+    /// All connections of this loop.
     package var liveConnections: [AnyObject] {
         self.live.values.map { $0 as AnyObject }
     }
@@ -112,7 +112,7 @@ package final class LoopGateway {
         self.live.values.reduce(0) { $1.routeName == name ? max($0, $1.queuedBytes) : $0 }
     }
 
-    /// The tasks of one route's clients that live, in the order of acceptance.
+    /// Open client tasks of one route, in the order of acceptance.
     package func clients(ofRoute name: String) -> [RelayEndpoint] {
         self.live.sorted { $0.key < $1.key }.compactMap { $1.routeName == name ? $1.link(.downstream) : nil }
     }
@@ -205,7 +205,7 @@ extension LoopGateway: TimerTarget {
 }
 
 extension LoopGateway {
-    /// Leads an accepted connection to where its route says.
+    /// Connects an accepted connection to the endpoint of its route.
     func begin(_ link: InboundTransport, of inbound: InboundConnection, route: RoutePlan) {
         switch (route.configuration.target, link) {
         case (.echo, .stream(let transport)):
@@ -231,7 +231,7 @@ extension LoopGateway {
         }
     }
 
-    /// A connection came to its endpoint: payload may flow.
+    /// A connection reached its endpoint: payload may flow.
     func opened(_ connection: any LiveConnection, _ context: ConnectionContext, isWebSocket: Bool) {
         self.shared.log.opened(context)
         self.totals.handshakes.add(context.acceptedAt.duration(to: self.loop.now))
@@ -245,7 +245,7 @@ extension LoopGateway {
         eventLog.publish(GatewayEvent(.opened, of: context))
     }
 
-    /// The last word on a connection: its log line, its counter, its place.
+    /// Logs and counts the end of a connection, and removes it.
     func ended(
         _ context: ConnectionContext, _ reason: TerminationReason, detail: String? = nil, downstream: TaskRecord?,
         upstream: TaskRecord?
@@ -278,7 +278,7 @@ extension LoopGateway {
     /// Sessions kept after their end for their unread messages; beyond that the oldest is dropped.
     private static let unreadSessionLimit = 32
 
-    /// - Returns: what it is until it ends; `opened` may have been called already.
+    /// - Returns: the connection; `opened` may have been called already.
     func open(_ request: ClientConnectionRequest, _ opened: @escaping ClientSession.Opened) -> any RequestedConnection {
         let session = ClientSession(request, on: self, opened: opened)
         self.add(session)
@@ -342,8 +342,8 @@ extension LoopGateway {
     }
 }
 
-/// Snapshots for the control plane. Each visits at most a few hundred connections a step, so that traffic does not wait
-/// long.
+/// Snapshots for the control plane. Each visits at most a few hundred connections a step, so that traffic is not
+/// delayed.
 extension LoopGateway {
     /// Result of looking a connection up.
     package enum Finding: Sendable {
@@ -356,7 +356,7 @@ extension LoopGateway {
         first == 0 ? Array(self.live.keys) : self.live.keys.filter { $0 >= first }
     }
 
-    /// Of those in `identifiers` that still live, in that request.
+    /// Reports of those in `identifiers` that are still open, in that order.
     package func reports(of identifiers: ArraySlice<UInt64>) -> [ConnectionReport] {
         let now = self.loop.now
         var reports: [ConnectionReport] = []
@@ -379,7 +379,7 @@ extension LoopGateway {
         }
     }
 
-    /// Keeps an opening handshake to be shown.
+    /// Keeps an opening handshake for the REST interface.
     func keepHandshake(_ identifier: UInt64, _ request: RequestHead, _ response: [UInt8]) {
         guard self.shared.keepsHandshakes else { return }
         self.handshakes[identifier] = HandshakeMetadata(request, response: response)

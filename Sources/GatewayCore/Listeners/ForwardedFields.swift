@@ -14,7 +14,7 @@ package struct ForwardedFields: Hashable, Sendable {
     package let forwardedProto: String
     package let forwardedHost: String?
 
-    /// - Parameter trusted: the peer is one whose fields are believed.
+    /// - Parameter trusted: whether the peer's own fields are trusted.
     package init(_ request: ForwardedRequest, trusted: Bool) {
         let scheme = request.isSecure ? "https" : "http"
         let host = request.host.flatMap { Self.isSendable($0) ? $0 : nil }
@@ -92,7 +92,7 @@ package struct ForwardedRequest: Hashable, Sendable {
     }
 }
 
-/// Peers whose word about the client is believed: their PROXY headers, their forwarding fields.
+/// Peers whose PROXY headers or forwarding fields are trusted.
 package struct TrustedPeers: Hashable, Sendable {
     private let blocks: [AddressBlock]
 

@@ -14,7 +14,7 @@ final class InboundConnection {
         case detectingTLS
         case securing
         case request
-        /// Someone else owns the transport, or it is ending.
+        /// The transport has another owner, or is ending.
         case done
     }
 
@@ -23,14 +23,14 @@ final class InboundConnection {
     let gateway: LoopGateway
     private(set) var transport: any Transport
     private var phase = Phase.detectingTLS
-    /// Of the phase `request`; apart from it, so that it is changed in place.
+    /// Parser of the phase `request`. Not a payload of the case, so that it is mutated in place.
     private var parser: RequestParser?
     private var isSecure = false
     /// Refused by admission; a WebSocket client gets the status after its request.
     private var refusal: AdmissionRefusal?
     let ticket: AdmissionPermit
     private var securing: SecureTransport?
-    /// Used by the connection's next owner too.
+    /// Handed to the connection's next owner.
     let timer = LoopTimer()
 
     init(_ context: ConnectionContext, plan: ListenerPlan, transport: any Transport, gateway: LoopGateway) {
@@ -65,7 +65,7 @@ final class InboundConnection {
         return TrustedPeers(acceptance.trusted).contains(self.context.peer)
     }
 
-    /// The client is known by its address: admission can judge.
+    /// The client's address is known: asks admission.
     private func clientAddressKnown() {
         let client = self.context.client.ipAddress
         self.refusal = self.ticket.take(client: client, at: self.loop.now)
@@ -119,7 +119,7 @@ final class InboundConnection {
         }
     }
 
-    /// Others wait for their turn, and this one takes too long.
+    /// Its handshake exceeded the time allowed while others are queued.
     func handshakeOverdue() {
         self.end(TerminationReason(.downstream, .tls, .timeout(.handshake)), reset: true)
     }
@@ -313,8 +313,8 @@ extension AdmissionRefusal {
 
 /// An accepted connection, ready for its endpoint.
 enum InboundTransport {
-    /// Bytes from now on.
+    /// A byte stream.
     case stream(any Transport)
-    /// An opening request that waits for its answer.
+    /// An opening request that is not answered yet.
     case webSocket(any Transport, MatchedRequest)
 }

@@ -12,7 +12,7 @@ struct ConnectionContext: Sendable {
     /// Unique in the process, from 1 up; appears in both log lines and in the REST interface.
     let identifier: UInt64
     let listener: String
-    /// The other end of the connection that was accepted.
+    /// Remote address of the accepted connection.
     let peer: SocketAddress
     let acceptedAt: MonotonicInstant
     var route: String?

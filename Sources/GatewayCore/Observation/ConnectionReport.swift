@@ -4,7 +4,7 @@ import SessionTasks
 import StreamTransport
 import WebSocketProtocol
 
-/// Snapshot of one connection with all that REST shows of it. Made on its loop; counters are read from the task's
+/// Snapshot of one connection for the REST interface. Made on its loop; counters are read from the task's
 /// record when they are shown.
 package struct ConnectionReport: Sendable {
     package let key: ConnectionKey
@@ -40,7 +40,7 @@ package struct ConnectionReport: Sendable {
     package var isSuspended = false
     package var isInputClosed = false
     package var isOutputClosed = false
-    /// Its bytes are passed on: to its tunnel's other side, to echo, to a chat room.
+    /// Whether its bytes are relayed: to a tunnel's other side, echo, or a chat room.
     package var isRelayed = false
     package var roundTrips: RoundTrips?
     package var usesDeflate = false
@@ -124,7 +124,7 @@ package struct ConnectionKey: Hashable, Sendable, Comparable {
         self.side = side
     }
 
-    /// Takes back what `description` gives; `nil` for anything else.
+    /// Parses `description`; `nil` for anything else.
     package init?(_ text: some StringProtocol) {
         let bytes = Array(text.utf8.prefix(22))
         let isUpstream = bytes.last == UInt8(ascii: "u")
@@ -219,7 +219,7 @@ package struct HandshakeMetadata: Sendable, Hashable {
 package struct ClosingRecord: Sendable {
     package let at: MonotonicInstant
     package let reason: TerminationReason
-    /// In words, where there are any.
+    /// Description, if any.
     package let detail: String?
 
     package init(at: MonotonicInstant, reason: TerminationReason, detail: String? = nil) {
@@ -229,7 +229,7 @@ package struct ClosingRecord: Sendable {
     }
 }
 
-/// The connections of one loop that ended last, with how they ended. Bounded: the oldest makes room.
+/// The last closed connections of one loop. Bounded: the oldest is dropped.
 struct ClosedConnections {
     /// 0 remembers none.
     let limit: Int

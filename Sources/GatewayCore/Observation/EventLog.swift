@@ -9,12 +9,12 @@ import WebSocketProtocol
 /// A follower has no queue, only the number up to which it has read: one that is too slow finds a gap, and holds up
 /// nothing.
 package final class EventLog: Sendable {
-    /// Events that are kept.
+    /// Number of events kept.
     package static let standardLimit = 4096
 
     /// Events after a number.
     package struct Batch: Sendable {
-        /// Events that are not kept any more, or never were.
+        /// Number of events that were dropped or never kept.
         package let missed: ClosedRange<UInt64>?
         package let events: [GatewayEvent]
     }
@@ -82,7 +82,7 @@ package final class EventLog: Sendable {
     /// Returns at most `count` events after `number`.
     package func events(after number: UInt64, count: Int = 256) -> Batch {
         self.state.withLock { state in
-            // From before this process began: what it meant is unknown.
+            // A number of an earlier process: its meaning is unknown.
             if number > state.last { return Batch(missed: number...number, events: []) }
             guard let first = state.events.first, number < state.last else { return Batch(missed: nil, events: []) }
             let missed = number + 1 < first.number ? (number + 1)...(first.number - 1) : nil
@@ -91,7 +91,7 @@ package final class EventLog: Sendable {
         }
     }
 
-    /// Waits until there is an event after `number`, the journal is closed, or the awaiting task is cancelled.
+    /// Waits until there is an event after `number`, the log is closed, or the awaiting task is cancelled.
     /// - Returns: whether more may come; `nil` when the wait was cancelled.
     package func wait(after number: UInt64) async -> Bool? {
         let ticket = self.state.withLock { state in
@@ -128,7 +128,7 @@ package final class EventLog: Sendable {
     }
 }
 
-/// Something that happened to the gateway, numbered in the order in which it was noted.
+/// An event of the gateway, numbered in the order of publication.
 package struct GatewayEvent: Sendable {
     package enum Kind: String, CaseIterable, Sendable {
         case opened, closed
@@ -139,7 +139,7 @@ package struct GatewayEvent: Sendable {
         case upstreamDown, upstreamUp
         case reloaded, reloadFailed
         case drainStarted, drainProgressed, drainEnded
-        /// An attempt at a transfer began; it came to its end, or was cancelled; it failed.
+        /// An attempt at a transfer began; completed or was cancelled; failed.
         case transferStarted, transferEnded, transferFailed
     }
 

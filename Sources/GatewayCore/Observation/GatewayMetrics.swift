@@ -2,7 +2,7 @@ import SessionTasks
 import StreamTransport
 import Synchronization
 
-/// Everything that is counted, of all loops together, at one moment.
+/// Snapshot of all metrics, summed over all loops.
 package struct GatewayMetrics: Sendable {
     /// One group of live connections.
     package struct Group: Hashable, Sendable {
@@ -31,7 +31,7 @@ package struct GatewayMetrics: Sendable {
     package var lifetimes = Distribution()
     package var messageSizes = Distribution()
     package var roundTrips = Distribution()
-    /// Of one relayed read in 64.
+    /// Sampled from one relayed read in 64.
     package var addedLatencies = Distribution()
     package var loops = 0
 
@@ -59,7 +59,7 @@ package struct GatewayMetrics: Sendable {
     }
 }
 
-/// Counts of what the gateway refused or lost, since it began.
+/// Numbers of refused and lost connections since the start.
 package final class GatewayCounters: Sendable {
     private let counts = Mutex<[String: UInt64]>([:])
 
@@ -87,7 +87,7 @@ struct LoopMetrics {
     private(set) var ended: [String: TrafficMetrics] = [:]
     /// From acceptance to the first byte of payload that may flow, in microseconds.
     var handshakes = Distribution()
-    /// From there to the end.
+    /// From the first byte of payload that may flow to the end, in microseconds.
     var lives = Distribution()
 
     mutating func end(_ record: TaskRecord, route: String?) {
@@ -130,10 +130,10 @@ package struct TrafficMetrics: Sendable {
     }
 }
 
-/// How long what tunnels relay stays in the process: from its read until the kernel has taken its last byte on the
-/// other side. Taken of a few reads alone. On its loop.
+/// Time that relayed bytes stay in the process: from their read until the kernel has taken the last one on the other
+/// side. Sampled. On its loop.
 package final class AddedLatency {
-    /// Reads of one side of a tunnel of which one is taken; the first is.
+    /// One read in this many is sampled on each side of a tunnel, beginning with the first.
     package static let interval: UInt8 = 64
     /// Number of reads measured at once. Beyond that the oldest counts as it is: a peer that accepts nothing is
     /// visible, and hides no others.
@@ -148,7 +148,7 @@ package final class AddedLatency {
 
     /// In microseconds.
     package private(set) var distribution = Distribution()
-    /// Only if the metrics can be queried.
+    /// Whether the metrics can be queried.
     package var isEnabled = false
     private var pending: [Pending] = []
 
@@ -162,7 +162,7 @@ package final class AddedLatency {
         self.distribution.add(readAt.duration(to: now))
     }
 
-    /// Starts measuring a read of which bytes still wait for the kernel.
+    /// Starts measuring a read whose bytes are still queued.
     package func startWaiting(
         _ end: AnyObject, _ readAt: MonotonicInstant, until target: UInt64, at now: MonotonicInstant
     ) {
@@ -172,7 +172,7 @@ package final class AddedLatency {
 
     /// - Parameters:
     ///   - sent: bytes that the kernel took on this connection; `.max` where nothing waits.
-    /// - Returns: whether something of `end` is still waited for.
+    /// - Returns: whether a sample of `end` is still pending.
     package func progressed(_ end: AnyObject, sent: UInt64, at now: MonotonicInstant) -> Bool {
         let name = ObjectIdentifier(end)
         var isWaiting = false
@@ -188,7 +188,7 @@ package final class AddedLatency {
         return isWaiting
     }
 
-    /// The tunnel is over: what did not leave will not.
+    /// Drops the samples of an ended tunnel.
     package func forget(_ end: AnyObject) {
         let name = ObjectIdentifier(end)
         self.pending.removeAll { $0.end == name }

@@ -14,7 +14,7 @@ package final class LogWriter: Sendable {
     package static let limit = 4 << 20
     /// How long the end of the process waits for a reader that takes no lines.
     package static let flushTimeout = Duration.seconds(2)
-    /// Between two looks at whether all is written, at the end of the process.
+    /// Interval at which `flush` checks for completion at the end of the process.
     private static let pause = Duration.milliseconds(2)
 
     private struct Queue {
@@ -66,7 +66,7 @@ package final class LogWriter: Sendable {
         queue.waiting.append(0x0A)
     }
 
-    /// Runs until nothing waits: an idle process keeps no thread for its log.
+    /// Runs until the queue is empty: an idle process keeps no log thread.
     private func drain() {
         while let bytes = self.take() { self.write(bytes) }
     }
@@ -201,7 +201,7 @@ package enum WallClock {
         Self.text(milliseconds: Machine.wallClockMilliseconds())
     }
 
-    /// The bytes of every text.
+    /// Length of every timestamp in bytes.
     package static let room = 24
 
     /// - Parameter milliseconds: since 1970-01-01T00:00:00Z, leap seconds not counted; from 0 to the end of the year 9999.

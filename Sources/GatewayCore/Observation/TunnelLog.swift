@@ -3,7 +3,7 @@ import SessionTasks
 import StreamTransport
 import Synchronization
 
-/// The gateway's log: a line when a connection is led to its endpoint, and one when it is over.
+/// The gateway's log: one line when a connection reaches its endpoint, and one when it ends.
 package final class TunnelLog: Sendable {
     private let writer: LogWriter
     private let settings: LogSettings
@@ -29,7 +29,7 @@ package final class TunnelLog: Sendable {
         self.writes(.info)
     }
 
-    /// Something about the gateway as a whole.
+    /// Logs a message about the gateway as a whole.
     package func log(_ text: String, level: LogSettings.Level = .notice) {
         self.write(LogLine("note", [("text", .text(text))], level: level))
     }
@@ -44,7 +44,7 @@ package final class TunnelLog: Sendable {
         self.write(LogLine("connection opened", Self.fields(of: context)))
     }
 
-    /// A write by the control plane.
+    /// Logs a change made through the control plane.
     package func audit(
         operation: String, path: String, caller: String, peer: String, status: Int, code: String?
     ) {
@@ -114,7 +114,7 @@ package final class TunnelLog: Sendable {
         self.writer.log(line.rendered(self.settings.format, at: WallClock.now()))
     }
 
-    /// Waits until all lines are written, but never long for a reader that reads nothing.
+    /// Waits until all lines are written, or briefly if the reader takes none.
     package func flush() {
         self.writer.flush()
     }

@@ -1,15 +1,15 @@
 import GatewayConfiguration
 
-/// One change of a configuration that runs.
+/// One change of the running configuration.
 package enum ConfigurationEdit: Sendable {
     /// Adds an entry at the end of its list.
     case create(ConfigurationSection, DocumentNode)
-    /// Puts an entry in the place of the one with this name; where there is none, adds it.
+    /// Replaces the entry of this name, or adds it.
     case put(ConfigurationSection, name: String, DocumentNode)
-    /// Lays a patch over an entry (RFC 7396).
+    /// Applies a JSON merge patch to an entry (RFC 7396).
     case merge(ConfigurationSection, name: String, DocumentNode)
     case delete(ConfigurationSection, name: String)
-    /// Puts another configuration in the place of the whole.
+    /// Replaces the whole configuration.
     case replace(DocumentNode)
 
     /// Result of applying an edit to a document.
@@ -102,11 +102,11 @@ package enum ConfigurationRefusal: Error, Sendable {
     case problems(ConfigurationProblems, entry: ConfigurationKeyPath?)
     case unknown(ConfigurationSection, String)
     case taken(ConfigurationSection, String)
-    /// It would not run: a certificate that cannot be used, an address that is taken.
+    /// It cannot run: an unusable certificate, an address in use.
     case cannotRun(GatewayPlanError)
     /// The configuration was changed by another request in between.
     case changedMeanwhile
-    /// There is no file that could be read again.
+    /// There is no configuration file.
     case noFile
     /// The file cannot be read.
     case unreadable(String)

@@ -1,15 +1,14 @@
 import GatewayConfiguration
 
-/// The configuration that runs, and the one way in which it changes: from a file that is read again, or entry by entry.
-/// Changes are carried out one after another.
+/// The running configuration and its changes: the file read again, or single entries edited. Changes are serialized.
 package actor RunningConfiguration {
     /// Callbacks that connect the configuration with the process.
     package struct Terms: Sendable {
-        /// Reads the file again; `nil` where there is none.
+        /// Reads the file again; `nil` without a file.
         package var read: (@Sendable () throws -> LocatedConfiguration)?
         /// Applies the command line's options to the configuration read.
         package var adjust: @Sendable (inout Configuration) -> Void = { _ in }
-        /// Tries a file that the configuration names.
+        /// Checks a file that the configuration names.
         package var check: @Sendable (_ path: String, _ use: FileUse) -> FileProblem? = { _, _ in nil }
 
         package init() {}
@@ -18,7 +17,7 @@ package actor RunningConfiguration {
     /// Effect of a change, or of a dry run.
     package struct Outcome: Sendable {
         package let changes: [ConfigurationChange]
-        /// As it is now; of a dry run, as it would be.
+        /// The configuration after the change; of a dry run, as it would be.
         package let snapshot: ConfigurationSnapshot
     }
 
@@ -87,7 +86,7 @@ package actor RunningConfiguration {
         self.follower = follower
     }
 
-    // MARK: One at a time
+    // MARK: Serialization
 
     private func exclusively<Value: Sendable>(_ work: @escaping @Sendable () async -> Value) async -> Value {
         let former = self.last
@@ -189,7 +188,7 @@ package struct ConfigurationSnapshot: Sendable {
         self.document.index(of: name, in: section).map { self.document.elements(section)[$0] }
     }
 
-    /// `nil` for an entry that is not there.
+    /// `nil` for an unknown entry.
     package func revision(of name: String, in section: ConfigurationSection) -> UInt64? {
         self.revisions[Place(section: section, name: name)]
     }

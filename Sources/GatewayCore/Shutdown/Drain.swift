@@ -1,7 +1,7 @@
 import GatewayConfiguration
 import StreamTransport
 
-/// The end of one loop's part of the gateway: connections are asked to end by a schedule, and cut at its deadline.
+/// Drains the gateway on one loop: asks connections to close by a schedule, and resets them at its deadline.
 final class LoopDrainer: TimerTarget {
     private let gateway: LoopGateway
     private let schedule: DrainSchedule

@@ -31,7 +31,7 @@ extension TerminationReason: CustomStringConvertible {
 package enum TerminationCause: Hashable, Sendable {
     /// Both directions finished, or a regular Close with this code (`nil` for none).
     case clean(closeCode: UInt16?)
-    /// A Close whose code names a fault.
+    /// A Close whose code reports an error.
     case abnormalClose(closeCode: UInt16)
     case reset
     case truncated
@@ -143,7 +143,7 @@ extension ConnectionFailure {
     /// `nil` for a task whose connection was not lost: it never came about, or its end has another cause.
     init?(_ failure: TaskFailure) {
         switch failure {
-        // Without a failure of the transport it is the task's own protocol that misses its end.
+        // Without a transport failure, the task's own protocol ended early.
         case .connectionLost(let fault): self = fault.transportFailure.map { ConnectionFailure($0) } ?? .truncated
         case .peerUnresponsive: self = .unresponsive
         case .secureConnectionFailed: self = .tls
@@ -193,11 +193,11 @@ package enum TerminationPhase: String, CaseIterable, Sendable {
     /// Reaching the upstream: resolution, TCP, TLS and its opening handshake.
     case connecting
     case relaying
-    /// After the first Close frame or the first order to end.
+    /// After the first Close frame or the first request to end.
     case closing
 }
 
-/// Which time ran out.
+/// The deadline that passed.
 package enum TerminationTimeout: String, CaseIterable, Sendable {
     /// The client's whole way to a tunnel: PROXY header, TLS, opening handshake.
     case handshake
@@ -206,6 +206,6 @@ package enum TerminationTimeout: String, CaseIterable, Sendable {
     case upstreamHandshake = "upstream-handshake"
     case idle
     case maximumAge = "maximum-age"
-    /// The closing handshake, or the last bytes' way out.
+    /// The closing handshake, or sending the last bytes.
     case closing
 }

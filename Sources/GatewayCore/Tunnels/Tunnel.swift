@@ -2,9 +2,9 @@ import GatewayConfiguration
 import SessionTasks
 import StreamTransport
 
-/// Two connections joined, both on one loop: performs what its machine actions, and keeps its deadlines.
+/// Two joined connections on one loop. Performs the actions of its machine, and keeps its deadlines.
 final class Tunnel {
-    /// From the first action that ends a side until what is still open is reset.
+    /// Time from the first action that ends a side until the remaining connections are reset.
     static let closingTimeout = Duration.seconds(10)
 
     let downstream: TunnelEnd
@@ -23,7 +23,7 @@ final class Tunnel {
     /// Joins two open tasks; bytes flow after `start`.
     /// - Parameters:
     ///   - timer: not armed.
-    ///   - finished: called once, when both connections are over.
+    ///   - finished: called once, when both connections have ended.
     init(
         downstream: RelayEndpoint, upstream: RelayEndpoint, relaySettings: RelaySettings, on loop: Loop,
         timer: LoopTimer = LoopTimer(),
@@ -73,8 +73,7 @@ final class Tunnel {
         self.perform(self.machine.closeReceived(side, signal))
     }
 
-    /// A message came from a side whose direction is over: after an end mark that is against the agreement, else it is
-    /// thrown away.
+    /// A message arrived from a side whose direction ended: a violation after an end mark, otherwise discarded.
     func receivedAfterEnd(_ side: TunnelSide) {
         guard self.machine.watchesEndMark(from: side), self.machine.direction(from: side) == .finished else { return }
         self.violated(side, closeCode: 1002)
@@ -96,7 +95,7 @@ final class Tunnel {
         self.connectionClosed(side)
     }
 
-    // MARK: From above
+    // MARK: Requests
 
     func drain() { self.perform(self.machine.drainBegan()) }
     func stop(_ signal: CloseSignal) { self.perform(self.machine.stopRequested(signal)) }
@@ -104,7 +103,7 @@ final class Tunnel {
         self.perform(self.machine.abandoned(party, cause))
     }
 
-    // MARK: Performing
+    // MARK: Actions
 
     private func perform(_ actions: TunnelActions) {
         self.followMachine()
@@ -143,7 +142,7 @@ final class Tunnel {
         self.loop.arm(timer, after: Self.closingTimeout, target: self)
     }
 
-    /// A peer that still accepts earlier output gets the full time again.
+    /// Restarts the closing timeout while the peer still accepts earlier output.
     private func closingTimerFired() {
         guard self.sentBytes == self.sentAtClosing else { return self.armClosing() }
         self.perform(self.machine.closingTimedOut())
@@ -177,7 +176,7 @@ extension Tunnel: TimerTarget {
     }
 }
 
-/// The settings of a tunnel, held once by the many that share them.
+/// Settings of a tunnel, by reference: tunnels of a route share one copy.
 final class RelaySettings: Sendable {
     let settings: TunnelSettings
 

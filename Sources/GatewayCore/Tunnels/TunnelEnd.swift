@@ -4,27 +4,25 @@ import SessionTasks
 import StreamTransport
 import WebSocketProtocol
 
-/// One side of a tunnel: takes what its task receives, gives it to the other side's task, and performs the orders for
-/// its own.
+/// One side of a tunnel: forwards what its task receives to the other side's task, and performs actions on its own.
 final class TunnelEnd {
     let side: TunnelSide
     let link: RelayEndpoint
     private let watermarks: BufferWatermarks
-    /// Between a stream and a WebSocket alone: what joins them beyond plain binary messages. Each end has its own, and
-    /// uses one direction of it.
+    /// Framing between a stream and a WebSocket; `nil` for plain binary messages. Each end uses one direction.
     private var framing: TunnelFraming?
-    /// Where what this side receives goes. Not to change, so that it costs nothing to look at for every read.
+    /// Destination of this side's input. Constant, so that it is cheap to read on the hot path.
     private let target: RelayEndpoint
-    /// Both cleared when the tunnel is over; together they keep it alive until then.
+    /// Strong references that keep the tunnel alive until it ends.
     private var tunnel: Tunnel?
     private var other: TunnelEnd?
-    /// The machine's word on whether bytes of this side still go over.
+    /// Whether input of this side is still forwarded, as the machine decided.
     private var relays = true
     private var watchesEndMark = false
     private var isPausedForOtherSide = false
-    /// Reads so far, around and around.
+    /// Number of reads, wrapping.
     private var reads: UInt8 = 0
-    /// Bytes written on this side are being measured until they are sent.
+    /// The added latency of bytes queued on this side is being measured.
     private var isMeasuringLatency = false
 
     init(_ side: TunnelSide, _ link: RelayEndpoint, to target: RelayEndpoint, settings: TunnelSettings) {
@@ -41,7 +39,7 @@ final class TunnelEnd {
         case (.stream, .webSocket), (.webSocket, .stream):
             self.framing = TunnelFraming.needed(by: settings)
         case (.webSocket(let task), .webSocket(let others)):
-            // Frames go over as they are from a client to a server and back; between two servers a mask is missing.
+            // Frames are forwarded unchanged only between opposite roles: otherwise the masking would be wrong.
             guard task.role != others.role else { break }
             if task.mayForwardFrames, others.mayForwardFrames { task.startForwarding(to: self) }
         case (.stream, .stream):
@@ -78,9 +76,9 @@ final class TunnelEnd {
         self.other = nil
     }
 
-    // MARK: Over to the other side
+    // MARK: Forwarding
 
-    /// Input of this side was forwarded to the other one.
+    /// Input was forwarded to the other side.
     /// - Parameters:
     ///   - queued: bytes queued there now.
     ///   - readAt: time of the read, if it is measured.
@@ -97,7 +95,7 @@ final class TunnelEnd {
         self.target.awaitProgress()
     }
 
-    /// The other side has sent enough for this one to be read again.
+    /// The other side's queue is below its low watermark.
     func resumeReading() {
         guard self.isPausedForOtherSide else { return }
         self.isPausedForOtherSide = false
@@ -232,7 +230,7 @@ extension TunnelEnd: TransportConsumer {
         return used
     }
 
-    /// Between two streams nothing is looked at.
+    /// Bytes between two streams need no inspection and may be spliced.
     var spliceTarget: SocketConnection? {
         guard self.relays, case .stream(let task) = self.target else { return nil }
         return task.spliceDestination
@@ -300,16 +298,16 @@ extension TunnelEnd: WebSocketRelay {
 extension TunnelEnd: FrameRelay {
     func received(_ run: FrameRun, _ bytes: RawSpan) {
         guard case .webSocket(let task) = self.target else { return }
-        // A frame that went over in part is finished even where nothing else goes over any more.
+        // A partly forwarded frame is completed even when nothing else is forwarded.
         guard self.relays || task.awaitsFrameEnd else { return }
         let readAt = self.readBegins()
         self.didForward(queued: task.forward(run, bytes), readAt)
     }
 }
 
-/// How long what one side reads takes until it has left on the other.
+/// Added latency: from the read on one side until the kernel has taken the bytes on the other.
 extension TunnelEnd {
-    /// - Returns: when the read was that is made now, if this is one that is looked at.
+    /// - Returns: time of the current read if it is sampled.
     private func readBegins() -> MonotonicInstant? {
         self.reads &+= 1
         guard self.reads % AddedLatency.interval == 1 else { return nil }

@@ -10,9 +10,9 @@ import GatewayConfiguration
 package struct TunnelMachine: Hashable, Sendable {
     enum SidePhase: Hashable, Sendable {
         case open
-        /// WebSocket: we sent this Close and still read until its own comes.
+        /// WebSocket: we sent this Close and read until the peer's arrives.
         case closeSent(CloseSignal)
-        /// WebSocket: its Close was passed on to the other side, whose answer will be the answer.
+        /// WebSocket: its Close was forwarded to the other side, whose answer will be returned.
         case closeHeld(CloseSignal)
         /// An action ended this side; its transport has not ended yet.
         case ending
@@ -25,7 +25,7 @@ package struct TunnelMachine: Hashable, Sendable {
     /// From downstream to upstream, and back.
     package internal(set) var towardUpstream = TunnelDirection.open
     package internal(set) var towardDownstream = TunnelDirection.open
-    /// Why the tunnel ends, as soon as that is certain.
+    /// Why the tunnel ends; `nil` until that is certain.
     package internal(set) var termination: TerminationReason?
 
     var downstreamPhase = SidePhase.open
@@ -55,8 +55,8 @@ package struct TunnelMachine: Hashable, Sendable {
         }
     }
 
-    /// Whether bytes read from `side` are to be written to the other. Where not, they are thrown away, or are a
-    /// violation (1002) if the direction is `.finished` by an end mark.
+    /// Whether bytes read from `side` are forwarded to the other. Otherwise they are discarded, or are a violation
+    /// (1002) if an end mark finished the direction.
     package func relays(from side: TunnelSide) -> Bool {
         switch self.phase(side.other) {
         // A side that sent Close may still receive pending data: our own Close is not sent yet.
@@ -70,13 +70,13 @@ package struct TunnelMachine: Hashable, Sendable {
         self.halfClose == .signal && self.kind(of: side) == .webSocket && self.kind(of: side.other) == .stream
     }
 
-    /// Both connections are over.
+    /// Both connections have ended.
     package var isOver: Bool {
         self.downstreamPhase == .ended && self.upstreamPhase == .ended
     }
 }
 
-/// The small steps that every event is made of.
+/// Steps shared by the events.
 extension TunnelMachine {
     func phase(_ side: TunnelSide) -> SidePhase {
         switch side {
@@ -107,7 +107,7 @@ extension TunnelMachine {
         }
     }
 
-    /// Gives `side` an action and moves it to the phase that follows.
+    /// Adds an action for `side` and moves the side to the phase that follows.
     mutating func issue(_ action: SideAction, _ side: TunnelSide, _ actions: inout TunnelActions) {
         actions[side] = action
         switch action {
@@ -121,19 +121,19 @@ extension TunnelMachine {
         }
     }
 
-    /// Ends `side` so that its peer knows it is no clean end, unless it is ending already.
+    /// Ends `side` so that its peer sees an abnormal end, unless it is ending already.
     mutating func end(_ side: TunnelSide, _ signal: CloseSignal, _ actions: inout TunnelActions) {
         switch (self.phase(side), self.kind(of: side)) {
         case (.open, .webSocket): self.issue(.fail(signal), side, &actions)
         // A second Close may not be sent (RFC 6455 §5.5.1): without an answer the peer sees 1006.
         case (.open, .stream), (.closeSent, _): self.issue(.reset, side, &actions)
-        // Answered with its own code the peer would believe that it got everything the other side had to say.
+        // Echoing its own code would tell the peer that it received everything from the other side.
         case (.closeHeld, _): self.issue(.answerClose(signal), side, &actions)
         case (.ending, _), (.ended, _): break
         }
     }
 
-    /// Settles the reason, if none is, in the phase the tunnel is in.
+    /// Sets the reason in the current phase, unless there is one.
     mutating func recordTermination(_ party: TerminationParty, _ cause: TerminationCause) {
         guard self.termination == nil else { return }
         let isRelaying = self.downstreamPhase == .open && self.upstreamPhase == .open
@@ -160,7 +160,7 @@ extension CloseSignal {
     }
 }
 
-/// Directions that end well.
+/// Clean ends of a direction.
 extension TunnelMachine {
     /// The peer finished sending: FIN, under TLS behind a close_notify. A WebSocket that does so without a Close is
     /// truncated.
@@ -169,8 +169,7 @@ extension TunnelMachine {
         return self.sourceFinished(side)
     }
 
-    /// An empty binary message came where `watchesEndMark` says so; elsewhere it is a message like any other and this
-    /// does nothing.
+    /// An empty binary message arrived. Does nothing unless `watchesEndMark`: it is then an ordinary message.
     package mutating func endMarkReceived(_ side: TunnelSide) -> TunnelActions {
         guard self.watchesEndMark(from: side) else { return .none }
         return self.sourceFinished(side)
@@ -262,14 +261,14 @@ extension TunnelMachine {
     }
 }
 
-/// Ends that are not clean: losses, violations, deadlines, actions from above.
+/// Abnormal ends: losses, violations, deadlines, requests of the gateway.
 extension TunnelMachine {
     /// The connection of `side` is gone, without a clean end of its own.
     package mutating func connectionFailed(_ side: TunnelSide, _ failure: ConnectionFailure) -> TunnelActions {
         var actions = TunnelActions.none
         switch self.phase(side) {
         case .ended: return actions
-        // It has said its last word already: the other side may still answer that.
+        // Its Close was already received: the other side may still answer it.
         case .closeHeld, .ending: break
         case .open, .closeSent:
             self.fail(TerminationParty(side), failure.cause)
@@ -391,10 +390,10 @@ extension TunnelMachine {
 package struct TunnelActions: Hashable, Sendable {
     package var downstream: SideAction?
     package var upstream: SideAction?
-    /// The first side began to end: start the closing timer, whose end is `closingTimedOut`. Said once in a tunnel's
-    /// life.
+    /// The first side began to end: start the closing timer, which ends in `closingTimedOut`. At most once for
+    /// each tunnel.
     package var startsClosingTimer = false
-    /// Both connections are over: the tunnel ended, for this reason. Said once, last.
+    /// The reason, once both connections have ended: the last action of the tunnel.
     package var termination: TerminationReason?
 
     package init(

@@ -2,7 +2,7 @@ import SessionTasks
 import StreamTransport
 import Synchronization
 
-/// A running tunnel as the gateway keeps it: its name, its place in the balancer, its log lines.
+/// A running tunnel in the gateway: its identity, its balancer slot, its log lines.
 final class TunnelSession {
     let context: ConnectionContext
     private let ticket: AdmissionPermit
@@ -19,7 +19,7 @@ final class TunnelSession {
         self.gateway = gateway
     }
 
-    /// - Parameter timer: the one that the connection has had so far.
+    /// - Parameter timer: the connection's timer, reused.
     func join(_ downstream: RelayEndpoint, _ upstream: RelayEndpoint, timer: LoopTimer) {
         let tunnel = Tunnel(
             downstream: downstream, upstream: upstream, relaySettings: self.route.relaySettings, on: self.gateway.loop,
@@ -82,7 +82,7 @@ extension TunnelSession: LiveConnection {
         second.endpoint = first.endpoint
         second.partner = ConnectionKey(self.identifier)
         second.read(upstream)
-        // A side that is not read holds up the side whose bytes wait.
+        // Reading of this side is paused because the other side's output is full: that side is the stalled one.
         first.sendStalled = second.receiveStalled
         second.sendStalled = first.receiveStalled
         reports.append(first)

@@ -46,7 +46,7 @@ package enum SideAction: Hashable, Sendable {
 /// One direction of a tunnel, named after the side its bytes come from.
 package enum TunnelDirection: Sendable {
     case open
-    /// Ended by its source, or not wanted by its sink: nothing is missing.
+    /// Ended by its source, or refused by its sink: complete.
     case finished
     /// It ended before its source did: bytes may be missing.
     case failed
@@ -70,7 +70,7 @@ package struct CloseSignal: Hashable, Sendable {
     package static let otherSideFailed = CloseSignal(code: 1011)
 
     /// Whether the sender means a regular end. Normal, going away and no code are; so are the applications' own codes
-    /// (3000 to 4999), whose meaning we cannot know. All others name a fault: 1002, 1003, 1007 to 1014.
+    /// (3000 to 4999), whose meaning we cannot know. All others report an error: 1002, 1003, 1007 to 1014.
     package var isRegular: Bool {
         switch self.code {
         case nil, 1000, 1001, .some(3000...4999): true
@@ -89,7 +89,7 @@ package enum ConnectionFailure: CaseIterable, Sendable {
     case unresponsive
     /// TLS failed in mid-stream.
     case tls
-    /// Anything else the system says.
+    /// Any other error of the system.
     case system
 
     package var cause: TerminationCause {

@@ -22,7 +22,7 @@ package struct Balancer: Sendable {
 
     package var count: Int { self.endpoints.count }
 
-    /// Connections of an endpoint, under way and open; 0 for one that is not there.
+    /// Connections of an endpoint, connecting and open; 0 for an unknown index.
     package func connections(of endpoint: Int) -> Int {
         self.endpoints.indices.contains(endpoint) ? self.endpoints[endpoint].connections : 0
     }
@@ -58,13 +58,13 @@ package struct Balancer: Sendable {
         return chosen
     }
 
-    /// The connection that `choose` gave is over, however it went.
+    /// The connection for which `choose` was called has ended, or failed to open.
     package mutating func release(_ endpoint: Int) {
         guard self.endpoints.indices.contains(endpoint), self.endpoints[endpoint].connections > 0 else { return }
         self.endpoints[endpoint].connections -= 1
     }
 
-    /// Connecting succeeded, the opening handshake included: the endpoint's past is forgotten.
+    /// Connecting succeeded, the opening handshake included: resets the endpoint's failures.
     /// - Returns: whether it had been ejected.
     @discardableResult
     package mutating func succeeded(_ endpoint: Int) -> Bool {
@@ -81,7 +81,7 @@ package struct Balancer: Sendable {
 
     /// Connecting failed. After the configured number in a row the endpoint is ejected; when it comes back, one more
     /// failure ejects it again, for twice as long.
-    /// - Returns: whether it is ejected by that.
+    /// - Returns: whether this failure ejected it.
     @discardableResult
     package mutating func failed(_ endpoint: Int, now: MonotonicInstant) -> Bool {
         guard let limit = self.ejection.failures, self.endpoints.indices.contains(endpoint) else { return false }
@@ -98,7 +98,8 @@ package struct Balancer: Sendable {
         return health.failures == limit
     }
 
-    /// The smooth weighted round: everyone's claim grows by its weight, the largest claim wins and pays for all.
+    /// Smooth weighted round-robin, as in nginx: each current weight grows by its weight; the largest is chosen and
+    /// reduced by the total.
     private mutating func nextInRound(_ candidates: [Int]) -> Int? {
         var total = 0
         for index in candidates {
@@ -128,14 +129,14 @@ package struct Balancer: Sendable {
 /// Health of one endpoint.
 private struct EndpointHealth: Hashable, Sendable {
     let weight: Int
-    /// Connections chosen for it and not given back: under way and open.
+    /// Connections not yet released: connecting and open.
     var connections = 0
     /// Failures since the last success.
     var failures = 0
     /// Ejections since the last success.
     var ejections = 0
     var ejectedUntil: MonotonicInstant?
-    /// Its claim in the smooth weighted round.
+    /// Current weight of the smooth weighted round-robin.
     var claim = 0
 
     init(weight: Int) {
@@ -147,7 +148,7 @@ private struct EndpointHealth: Hashable, Sendable {
     }
 }
 
-/// Chance for one decision, from the loop's system: the kernel's generator, or a simulation's seed.
+/// Random numbers from the loop's system: the kernel's generator, or a simulation's seed.
 struct LoopRandomGenerator: RandomNumberGenerator {
     private let system: any System
 

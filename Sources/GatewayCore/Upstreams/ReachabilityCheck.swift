@@ -3,8 +3,8 @@ import SessionTasks
 import StreamTransport
 import WebSocketProtocol
 
-/// One attempt at all that a tunnel needs of its upstream before payload flows, ended at once: name, connection, PROXY
-/// header, TLS with its verification, opening handshake.
+/// Opens and closes one connection as a tunnel would: name resolution, connecting, PROXY header, TLS with verification,
+/// opening handshake.
 package enum ReachabilityCheck {
     /// Why no endpoint of the route's upstream can be used, one reason for each; empty if one can, or there is none.
     package static func reasons(_ route: RoutePlan, on loop: Loop) async -> [String] {

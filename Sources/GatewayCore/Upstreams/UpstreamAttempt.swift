@@ -7,9 +7,9 @@ import WebSocketProtocol
 final class UpstreamAttempt {
     struct Failure: Error {
         let kind: UpstreamFailure
-        /// In words, for the log.
+        /// Description for the log.
         let detail: String?
-        /// The upstream's own answer, if it gave one.
+        /// The upstream's response, if it sent one.
         let response: ResponseHead?
     }
 

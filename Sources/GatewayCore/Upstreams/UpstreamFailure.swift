@@ -18,7 +18,7 @@ package enum UpstreamFailure: Hashable, Sendable {
     case status(UInt16)
     /// The answer was no HTTP, or a 101 that does not fit the request (RFC 6455 §4.1).
     case invalidHandshake
-    /// Our own system did not give what a connection needs: descriptors, memory, a local port.
+    /// The gateway's own system lacks a resource: descriptors, memory, a local port.
     case ownResources
 
     /// Fields of the upstream's own answer that go with a status passed on (lower case).
@@ -40,8 +40,8 @@ package enum UpstreamFailure: Hashable, Sendable {
         if case .status(let status) = self { Self.isForwarded(status) } else { false }
     }
 
-    /// Whether it speaks against the endpoint: an answer meant for the client (401, 403, 404, 429) does not, nor does
-    /// what we lack ourselves.
+    /// Whether the failure counts against the endpoint: an answer meant for the client (401, 403, 404, 429) does not,
+    /// nor does a lack of our own resources.
     package var countsAgainstEndpoint: Bool {
         switch self {
         case .ownResources: false
@@ -56,7 +56,7 @@ package enum UpstreamFailure: Hashable, Sendable {
     /// Whether another attempt may succeed: not if the response is meant for the client.
     package var isRetryable: Bool { self.countsAgainstEndpoint || self == .ownResources }
 
-    /// Whose end of the connection it is.
+    /// The party that caused the failure.
     package var party: TerminationParty { self == .ownResources ? .gateway : .upstream }
 
     package var terminationCause: TerminationCause {

@@ -47,7 +47,7 @@ enum UpstreamRequest {
         return fields + ForwardedFields(request, trusted: trusted).fields.map { HTTPField($0.name, $0.value) }
     }
 
-    /// Fields of the client about itself and its user are forwarded; those of this hop are not (RFC 9110 §7.6.1).
+    /// End-to-end fields of the client are forwarded; hop-by-hop fields are not (RFC 9110 §7.6.1).
     private static func forwardedFields(_ head: RequestHead, unless own: [HTTPField]) -> [HTTPField] {
         let names = ["Origin", "Cookie", "Authorization", "User-Agent", "Accept-Language"]
         return names.filter { name in !own.contains { $0.name.lowercased() == name.lowercased() } }

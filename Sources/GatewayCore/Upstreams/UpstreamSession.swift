@@ -5,8 +5,8 @@ import StreamTransport
 import Synchronization
 import WebSocketProtocol
 
-/// An accepted connection while its upstream is being reached: picks endpoints, tries again, and joins the two sides;
-/// or answers the client with what went wrong.
+/// An accepted connection while its upstream is being connected: picks endpoints, retries, and joins the two sides; or
+/// sends the client an error response.
 final class UpstreamSession {
     private(set) var context: ConnectionContext
     private let ticket: AdmissionPermit
@@ -16,7 +16,7 @@ final class UpstreamSession {
     /// The accepted connection; `nil` once it has another owner.
     private var transport: (any Transport)?
     private var attempt: UpstreamAttempt?
-    /// The endpoint that the attempt under way counts against.
+    /// The endpoint of the current attempt.
     private var currentEndpoint: Int?
     private var plan: RetryPlan
     private var triedEndpoints: [Int] = []
@@ -47,7 +47,7 @@ final class UpstreamSession {
     private var loop: Loop { self.gateway.loop }
 
     func start() {
-        // Paused: what the client sends meanwhile waits in the kernel. A reset is noticed all the same.
+        // Reading is paused: the client's bytes stay in the kernel. A reset is still detected.
         self.transport?.pauseReading()
         self.transport?.consumer = self
         self.gateway.replace(self)
@@ -240,7 +240,7 @@ extension UpstreamSession: LiveConnection {
     }
 }
 
-/// When to try again for one connection that could not be made.
+/// Retry schedule of one connection.
 package struct RetryPlan: Sendable {
     package enum Step: Hashable, Sendable {
         /// Try again when this long has passed.

@@ -22,7 +22,7 @@ extension Requirement {
             by: "ClientHandshakeTests.asksAsTheExampleOfTheRFCDoes"),
         .proven(
             "RFC 6455 §4.1", "Sec-WebSocket-Key is a nonce of 16 bytes in Base64.",
-            by: "ClientHandshakeTests.asksAsTheExampleOfTheRFCDoes", "AcceptKeyTests.encodesTheExamplesOfTheRFC"),
+            by: "ClientHandshakeTests.asksAsTheExampleOfTheRFCDoes", "Base64Tests.examplesOfTheRFCAreEncodedAndDecoded"),
         .proven(
             "RFC 6455 §4.1", "The subprotocols are tokens, each once, in order of preference.",
             by: "ClientHandshakeTests.refusesToAskForWhatCannotBeWritten"),
@@ -56,7 +56,7 @@ extension Requirement {
         .proven(
             "RFC 6455 §4.1", "With a missing or wrong Sec-WebSocket-Accept the connection fails.",
             by: "ClientHandshakeTests.failsTheConnectionOnAnAnswerThatBreaksARule",
-            "AcceptKeyTests.answersTheKeyOfTheRFC"),
+            "AcceptKeyTests.keyOfTheRFCHasItsValue"),
         .proven(
             "RFC 6455 §4.1", "An extension that was not asked for fails the connection.",
             by: "ClientHandshakeTests.trustsNoExtensionWhenItOfferedNone"),
@@ -113,8 +113,8 @@ extension Requirement {
     private static let serverAnswer: [Requirement] = [
         .proven(
             "RFC 6455 §4.2.2", "The 101 has Upgrade, Connection and the accept key made from the request's key.",
-            by: "ServerHandshakeTests.acceptsTheExampleOfTheRFC", "AcceptKeyTests.answersTheKeyOfTheRFC",
-            "AcceptKeyTests.digestsTheStandardMessages"),
+            by: "ServerHandshakeTests.acceptsTheExampleOfTheRFC", "AcceptKeyTests.keyOfTheRFCHasItsValue",
+            "MessageDigestTests.sha1HasTheValuesOfTheStandard"),
         .proven(
             "RFC 6455 §4.2.2", "The subprotocol chosen is one of the client's list, or the field is absent.",
             by: "ServerHandshakeTests.choosesTheFirstOfTheClientsListThatIsSupported"),

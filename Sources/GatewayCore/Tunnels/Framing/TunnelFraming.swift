@@ -14,7 +14,7 @@ final class TunnelFraming {
         self.toStream = MessagesToStream(framing, messageLimit: messageLimit)
     }
 
-    /// - Returns: `nil` where there is nothing to remember.
+    /// - Returns: `nil` if the framing needs no state.
     static func needed(by settings: TunnelSettings) -> TunnelFraming? {
         let limit = settings.maximumMessageSize ?? settings.framing.assembledLimit
         if settings.framing == .binary, limit == .max { return nil }
@@ -49,9 +49,9 @@ package enum FramingStep: Hashable, Sendable {
     case exhausted
     /// Send these bytes of the input, as they are.
     case chunk(Range<Int>, ChunkPosition)
-    /// Send these bytes, which the input does not hold in this form.
+    /// Send these converted bytes.
     case replacement([UInt8], ChunkPosition)
-    /// The stream broke the framing; every later step says the same.
+    /// The stream broke the framing; every later step returns the same.
     case violation(FramingViolation)
 }
 
