@@ -7,7 +7,7 @@ package enum Base64 {
     package static func encoded(_ bytes: [UInt8]) -> String {
         var text: [UInt8] = []
         text.reserveCapacity((bytes.count + 2) / 3 * 4)
-        self.append(bytes.span.bytes, to: &text)
+        bytes.withRawSpan { self.append($0, to: &text) }
         return String(decoding: text, as: UTF8.self)
     }
 
@@ -29,7 +29,8 @@ package enum Base64 {
     package static func decoded(_ text: some Collection<UInt8>) -> [UInt8]? {
         var decoder = Base64Decoder()
         var bytes: [UInt8] = []
-        guard decoder.decode(Array(text).span.bytes, into: &bytes), decoder.finish() else { return nil }
+        let isValid = Array(text).withRawSpan { decoder.decode($0, into: &bytes) }
+        guard isValid, decoder.finish() else { return nil }
         return bytes
     }
 

@@ -1,3 +1,4 @@
+import ByteKernels
 import COpenSSL
 
 /// Incremental message digest by libcrypto.
@@ -48,7 +49,7 @@ package struct MessageDigest: Sendable {
 
     package static func of(_ bytes: [UInt8], by algorithm: Algorithm) -> [UInt8] {
         var digest = MessageDigest(algorithm)
-        digest.update(bytes.span.bytes)
+        bytes.withRawSpan { digest.update($0) }
         return digest.finalize()
     }
 
@@ -64,7 +65,7 @@ package struct MessageDigest: Sendable {
 }
 
 /// Owns an `EVP_MD`, which is immutable and may be used by any thread.
-private final class Implementation: @unchecked Sendable {
+@safe private final class Implementation: @unchecked Sendable {
     // Looking an algorithm up takes libcrypto longer than a short digest: once for each.
     static let md5 = Implementation(.md5)
     static let sha1 = Implementation(.sha1)
@@ -78,11 +79,11 @@ private final class Implementation: @unchecked Sendable {
 }
 
 /// Owns an `EVP_MD_CTX`. Sendable because `MessageDigest` changes only a context that no other copy refers to.
-private final class Context: @unchecked Sendable {
+@safe private final class Context: @unchecked Sendable {
     private let handle: OpaquePointer?
 
     init(_ algorithm: MessageDigest.Algorithm) {
-        let context = EVP_MD_CTX_new()
+        let context = unsafe EVP_MD_CTX_new()
         if unsafe EVP_DigestInit_ex2(context, algorithm.implementation.handle, nil) == 1 {
             unsafe self.handle = context
         } else {
@@ -92,7 +93,7 @@ private final class Context: @unchecked Sendable {
     }
 
     init(copying other: Context) {
-        let context = EVP_MD_CTX_new()
+        let context = unsafe EVP_MD_CTX_new()
         if unsafe other.handle != nil, unsafe EVP_MD_CTX_copy_ex(context, other.handle) == 1 {
             unsafe self.handle = context
         } else {
