@@ -16,6 +16,8 @@ import peers  # noqa: E402
 import rows  # noqa: E402
 import steering  # noqa: E402
 
+pytestmark = pytest.mark.alone
+
 # KiB for each idle connection: what was reached, and a fifth more for the allocator's moods; with OpenSSL's records the budget.
 MEMORY = {
     "memory, idle ws echo": 1.6, "memory, idle tunnel ws→tcp": 3.1, "memory, idle wss echo": 18.0,

@@ -187,6 +187,7 @@ def test_a_flood_of_a_room_does_not_keep_others_waiting(sluice, tmp_path):
     assert during < seconds(1) and after < seconds(1), (during, after)
 
 
+@pytest.mark.alone
 def test_a_room_goes_on_when_a_flood_is_over(sluice, tmp_path):
     gateway = start(sluice, tmp_path)
     members = [connect(gateway.address(), "/chat/a") for _ in range(6)]

@@ -207,7 +207,7 @@ def test_two_connections_are_joined_to_a_tunnel(control, client, listener):
         assert near.receive(4) == b"pong"
         partner = control.show(name)["tunnelPartner"]
         assert {row[0] for row in rows(client("ls"))} == {name, partner}
-        assert "belongs to a tunnel" in client.run("attach", name).failed(81)
+        assert "is relayed and cannot be attached" in client.run("attach", name).failed(81)
         client("close", name)
         near.expect_any_end()
         far.expect_any_end()

@@ -13,6 +13,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "Benchmarks"))
 
 import crowding  # noqa: E402
 
+pytestmark = pytest.mark.alone
+
 # In seconds, for a busy machine; with nothing else to do it is a few milliseconds. One client could stop its loop for seconds.
 MEDIAN, WORST = 0.1, 0.5
 

@@ -41,4 +41,4 @@ def test_where_nobody_answers_it_is_not_well():
 
 
 def test_another_server_is_no_gateway(nginx):
-    assert "no control plane" in Client(nginx.base).run("health").failed(76)
+    assert "is not a control plane" in Client(nginx.base).run("health").failed(76)

@@ -137,7 +137,8 @@ def handlers(process):
 
 
 def pending(process):
-    return status(process, "ShdPnd") & 1 << signal.SIGTERM - 1
+    """Whether SIGTERM was not taken yet; one that has ended takes none."""
+    return process.returncode is None and status(process, "ShdPnd") & 1 << signal.SIGTERM - 1
 
 
 # -- the service manager
