@@ -10,6 +10,8 @@ actor DrainRun {
     /// Longest sleep, used while a drain without a deadline is paused.
     private static let longestSleep = Duration.seconds(3600)
 
+    nonisolated let id: String
+    private nonisolated let end = Atomic<Bool>(false)
     private let gateway: Gateway
     private let selection: BulkSelection
     private let keys: [ConnectionKey]
@@ -27,6 +29,7 @@ actor DrainRun {
     ) {
         let now = gateway.now
         var generator = SystemRandomNumberGenerator()
+        self.id = id
         self.drain = Drain(id: id, state: "running", total: keys.count, startedAt: anchor.text(now))
         self.selection = selection
         self.keys = keys
@@ -61,8 +64,12 @@ actor DrainRun {
         self.updateForecast()
         if !self.isOver { self.drain.state = "ended" }
         self.drain.endedAt = self.anchor.text(self.gateway.now)
+        self.end.store(true, ordering: .relaxed)
         self.publish(.drainEnded)
     }
+
+    /// Whether `run` has returned or is about to: nothing changes any more.
+    nonisolated var hasEnded: Bool { self.end.load(ordering: .relaxed) }
 
     /// Sleeps until the next close or the deadline.
     private func sleep() async {
@@ -152,38 +159,32 @@ actor DrainRun {
     }
 }
 
-/// The running and recent drains. Bounded: the oldest one is dropped.
+/// The running and recent drains. Bounded: the oldest ended one is dropped.
 final class DrainRegistry: Sendable {
     private static let limit = 64
+    private static let full = ControlProblem(
+        429, "too-many-drains",
+        "\(DrainRegistry.limit) drains are running already; wait for one to end, or cancel one."
+    ).retryable(after: 1)
 
-    private struct State {
-        var runs: [(id: String, run: DrainRun)] = []
-        var last = 0
-    }
-
-    private let state = Mutex(State())
+    private let records = Mutex(
+        BoundedRecords<DrainRun>(limit: DrainRegistry.limit, full: DrainRegistry.full) { $0.hasEnded })
 
     func find(_ id: String) -> DrainRun? {
-        self.state.withLock { $0.runs.first { $0.id == id }?.run }
+        self.records.withLock { $0.records.first { $0.id == id } }
     }
 
     var all: [Drain] {
         get async {
             var drains: [Drain] = []
-            for run in self.state.withLock({ $0.runs.map(\.run) }) { drains.append(await run.snapshot()) }
+            for run in self.records.withLock({ $0.records }) { drains.append(await run.snapshot()) }
             return drains
         }
     }
 
-    func add(_ make: (String) -> DrainRun) -> DrainRun {
-        self.state.withLock { state in
-            if state.runs.count >= Self.limit { state.runs.removeFirst() }
-            state.last += 1
-            let id = "\(state.last)"
-            let run = make(id)
-            state.runs.append((id, run))
-            return run
-        }
+    /// - Throws: `ControlProblem` 429 at the limit of running drains.
+    func add(_ make: (String) -> DrainRun) throws(ControlProblem) -> DrainRun {
+        try self.records.withLock { (records) throws(ControlProblem) in try records.add { make("\($0)") } }
     }
 }
 

@@ -43,7 +43,7 @@ struct DrainsResource: Sendable {
         let pace = try DrainPace(request)
         let keys = await self.connections.keys(matching: selection.filter)
         if selection.isPreview { return .json(pace.preview(of: keys.count)) }
-        let run = self.registry.add { id in
+        let run = try self.registry.add { id in
             DrainRun(
                 id: id, selection, keys, pace: pace, gateway: self.context.gateway, anchor: self.context.anchor)
         }

@@ -61,54 +61,40 @@ struct OperationsResource: Sendable {
 /// The running and recent operations. Bounded: the oldest finished one is dropped.
 final class OperationRegistry: Sendable {
     private static let limit = 256
+    private static let full = ControlProblem(
+        429, "too-many-operations",
+        "\(OperationRegistry.limit) operations are running already; wait for one to finish, or cancel one."
+    ).retryable(after: 1)
 
-    private struct State {
-        /// In the order of their start.
-        var operations: [RunningOperation] = []
-        var last: UInt64 = 0
-        var isStopped = false
-    }
+    private let records = Mutex(
+        BoundedRecords<RunningOperation>(limit: OperationRegistry.limit, full: OperationRegistry.full) {
+            $0.outcome != nil
+        })
 
-    private let state = Mutex(State())
-
-    var all: [RunningOperation] { self.state.withLock { $0.operations } }
+    /// In the order of their start.
+    var all: [RunningOperation] { self.records.withLock { $0.records } }
 
     func find(_ name: String) -> RunningOperation? {
         guard let number = UInt64(name), "\(number)" == name else { return nil }
-        return self.state.withLock { $0.operations.first { $0.number == number } }
+        return self.all.first { $0.number == number }
     }
 
-    /// - Throws: `ControlProblem` 429 at the limit of running operations.
+    /// - Throws: `ControlProblem` 429 at the limit of running operations, 503 while the server stops.
     func add(_ operation: Operation, by caller: Caller) throws(ControlProblem) -> RunningOperation {
-        let running = self.state.withLock { state -> RunningOperation? in
-            if state.operations.count >= Self.limit {
-                guard let index = state.operations.firstIndex(where: { $0.outcome != nil }) else { return nil }
-                state.operations.remove(at: index)
-            }
-            guard !state.isStopped else { return nil }
-            state.last += 1
-            let running = RunningOperation(operation, by: caller, number: state.last)
-            state.operations.append(running)
-            return running
+        try self.records.withLock { (records) throws(ControlProblem) in
+            try records.add { RunningOperation(operation, by: caller, number: $0) }
         }
-        guard let running else {
-            throw ControlProblem(
-                429, "too-many-operations",
-                "\(Self.limit) operations are running already; wait for one to finish, or cancel one."
-            ).retryable(after: 1)
-        }
-        return running
     }
 
     func remove(_ operation: RunningOperation) {
-        self.state.withLock { $0.operations.removeAll { $0 === operation } }
+        self.records.withLock { $0.remove { $0 === operation } }
     }
 
     /// Cancels all operations.
     func stop() {
-        let operations = self.state.withLock { state in
-            state.isStopped = true
-            return state.operations
+        let operations = self.records.withLock { records in
+            records.stop()
+            return records.records
         }
         for operation in operations { operation.cancel() }
     }
