@@ -145,8 +145,8 @@ package enum AdmissionRefusal: String, CaseIterable, Sendable {
     }
 }
 
-/// Permit of one accepted connection, released once. Separate from the inbound connection, which it outlives.
-final class AdmissionPermit {
+/// Place of one accepted connection in the limits, given back once.
+struct AdmissionPermit {
     private enum State {
         case none
         /// Accepted; the client's address is not known yet.
@@ -156,53 +156,47 @@ final class AdmissionPermit {
         case answering
     }
 
-    private let shared: GatewayShared
-    private let listener: String
-    private var client: IPAddress?
     private var state = State.none
-
-    init(listener: String, shared: GatewayShared) {
-        self.listener = listener
-        self.shared = shared
-    }
 
     /// Admission follows in a later turn, when the client's address is known; a reload may remove the listener
     /// meanwhile.
-    func arrive() {
-        let listener = self.listener
-        self.shared.withAdmission { $0.beginArrival(listener: listener) }
+    mutating func arrive(_ context: ConnectionContext) {
+        guard let listener = context.listener else { return }
+        context.gateway.shared.withAdmission { $0.beginArrival(listener: listener) }
         self.state = .arriving
     }
 
-    /// Requests admission.
+    /// Requests admission. The client's address no longer changes.
     /// - Returns: why it was refused; `nil` if admitted.
-    func take(client: IPAddress?, at now: MonotonicInstant) -> AdmissionRefusal? {
-        let listener = self.listener
+    mutating func request(_ context: ConnectionContext) -> AdmissionRefusal? {
+        guard let listener = context.listener else { return nil }
         let hadArrived = if case .arriving = self.state { true } else { false }
-        let refusal = self.shared.withAdmission { admission in
+        let (client, now) = (context.client.ipAddress, context.loop.now)
+        let refusal = context.gateway.shared.withAdmission { admission in
             defer { if hadArrived { admission.endArrival(listener: listener) } }
             return admission.admit(listener: listener, client: client, at: now)
         }
-        self.state = .none
-        self.client = client
-        if refusal == nil { self.state = .admitted }
+        self.state = refusal == nil ? .admitted : .none
         return refusal
     }
 
     /// Requests permission to send a refused client its response, which costs as much as an admitted connection.
-    func takeAnswer() -> Bool {
-        guard self.shared.withAdmission({ $0.beginAnswer() }) else { return false }
+    mutating func requestAnswer(_ context: ConnectionContext) -> Bool {
+        guard context.gateway.shared.withAdmission({ $0.beginAnswer() }) else { return false }
         self.state = .answering
         return true
     }
 
-    func release() {
-        let (listener, client) = (self.listener, self.client)
+    /// Does nothing for a connection that no listener accepted.
+    mutating func release(_ context: ConnectionContext) {
+        guard let listener = context.listener else { return }
+        let client = context.client.ipAddress
+        let shared = context.gateway.shared
         switch self.state {
         case .none: return
-        case .arriving: self.shared.withAdmission { $0.endArrival(listener: listener) }
-        case .admitted: self.shared.withAdmission { $0.release(listener: listener, client: client) }
-        case .answering: self.shared.withAdmission { $0.endAnswer() }
+        case .arriving: shared.withAdmission { $0.endArrival(listener: listener) }
+        case .admitted: shared.withAdmission { $0.release(listener: listener, client: client) }
+        case .answering: shared.withAdmission { $0.endAnswer() }
         }
         self.state = .none
     }

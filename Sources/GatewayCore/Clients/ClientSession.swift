@@ -1,3 +1,4 @@
+import GatewayConfiguration
 import SessionTasks
 import StreamTransport
 import WebSocketProtocol
@@ -6,65 +7,69 @@ import WebSocketProtocol
 final class ClientSession {
     typealias Opened = (Result<ConnectionKey, ClientFailure>) -> Void
 
-    let identifier: UInt64
-    private let gateway: LoopGateway
-    private let requested: RequestedTask
-    private let createdAt: MonotonicInstant
+    let context: ConnectionContext
+    private let task: RelayEndpoint
     private var opened: Opened?
+    /// Our request, until its response is known; `nil` unless handshakes are kept.
+    private var handshake: ClientHandshake?
     /// Set when the gateway initiated the end.
     private var termination: TerminationReason?
 
     init(_ request: ClientConnectionRequest, on gateway: LoopGateway, opened: @escaping Opened) {
-        self.identifier = gateway.nextIdentifier()
-        self.gateway = gateway
-        self.createdAt = gateway.loop.now
+        self.context = ConnectionContext(.requested(url: request.url.description, upstreamURL: nil), on: gateway)
+        self.task = request.task(on: gateway.loop)
         self.opened = opened
-        self.requested = RequestedTask(request, on: gateway)
+        self.handshake = gateway.shared.keepsHandshakes ? request.handshake : nil
     }
 
-    var webSocket: WebSocketTask? { self.requested.webSocket }
+    var webSocket: WebSocketTask? { self.task.webSocket }
 
     func start() {
-        self.requested.start {
+        self.task.open {
             self.isOpen()
         } ended: {
-            self.over($0)
+            self.ended($0)
         }
     }
 
     private func isOpen() {
-        self.gateway.connectionOpened(self, since: self.createdAt)
+        self.keepHandshake()
+        self.context.gateway.opened(self)
+        self.complete(.success(self.context.key))
+    }
+
+    private func keepHandshake() {
+        self.context.gateway.keepHandshake(self.context.key, self.handshake, self.task.response)
+        self.handshake = nil
+    }
+
+    private func complete(_ result: Result<ConnectionKey, ClientFailure>) {
         let opened = self.opened
         self.opened = nil
-        opened?(.success(self.key))
+        opened?(result)
     }
 
     // MARK: The end
 
-    private func over(_ end: RequestedTask.End) {
-        let reason = self.termination ?? TerminationReason(end.terminatingParty(.upstream), self.phase, end.cause)
-        self.gateway.ended(self, reason, detail: end.failure?.description)
-        if let opened = self.opened {
-            self.opened = nil
-            let response = self.webSocket?.response
-            opened(.failure(ClientFailure(self.key, failure: end.failure ?? .ended, response: response)))
-        }
-        if let task = self.webSocket, task.unreadMessages > 0 { self.gateway.keepUnread(self) }
+    private func ended(_ end: TaskEnd) {
+        self.keepHandshake()
+        let reason = self.termination ?? TerminationReason(end, of: .upstream, self.phase)
+        self.context.gateway.ended(
+            self.context, reason, detail: end.failure?.description, downstream: self.task.record)
+        self.complete(
+            .failure(ClientFailure(self.context.key, failure: end.failure ?? .ended, response: self.task.response)))
+        if let task = self.webSocket, task.unreadMessages > 0 { self.context.gateway.keepUnread(self) }
     }
 
-    private var phase: TerminationPhase { self.openedAt == nil ? .connecting : .relaying }
+    private var phase: TerminationPhase { self.context.openedAt == nil ? .connecting : .relaying }
 
     private func begins(_ cause: TerminationCause, by party: TerminationParty = .operator) {
         self.termination = self.termination ?? TerminationReason(party, self.phase, cause)
     }
 }
 
-extension ClientSession: RequestedConnection {
-    var url: String { self.requested.url }
-    var upstreamURL: String? { nil }
-    var openedAt: MonotonicInstant? { self.requested.link.record.openedAt }
-    var records: [TaskRecord] { [self.requested.link.record] }
-    var queuedBytes: Int { self.requested.link.queuedBytes }
+extension ClientSession: LiveConnection {
+    var queuedBytes: Int { self.task.queuedBytes }
 
     func drain() {
         self.begins(.drained)
@@ -77,7 +82,7 @@ extension ClientSession: RequestedConnection {
     }
 
     private func finish(_ signal: CloseSignal) {
-        switch self.requested.link {
+        switch self.task {
         case .webSocket(let task):
             task.resumeOnLoop()
             task.close(signal.closeCode, reason: signal.reason)
@@ -87,59 +92,60 @@ extension ClientSession: RequestedConnection {
 
     func abandon(_ party: TerminationParty, _ cause: TerminationCause) {
         self.begins(cause, by: party)
-        switch self.requested.link {
+        switch self.task {
         case .webSocket(let task): task.reset()
         case .stream(let task): task.cancelOnLoop()
         }
     }
 
     func link(_ side: TunnelSide) -> RelayEndpoint? {
-        side == .downstream ? self.requested.link : nil
+        side == .downstream ? self.task : nil
     }
 
     func report(at now: MonotonicInstant, to reports: inout [ConnectionReport]) {
-        reports.append(self.requested.report(self.key, createdAt: self.createdAt, at: now))
+        var report = self.context.report(self.webSocket == nil ? .stream : .webSocket, stage: .opening, at: now)
+        report.read(self.task)
+        reports.append(report)
     }
 }
 
-/// An opening in progress, so that it can be cancelled. Used on its loop only.
+/// The wait for a requested connection to open, so that it can be cancelled. Used on its loop only.
 final class PendingOpening {
-    private var connection: (any RequestedConnection)?
-    private var isGivenUp = false
-    private var isOver = false
+    private enum Phase {
+        /// The connection has not been made yet.
+        case beginning
+        case opening(any LiveConnection)
+        /// Cancelled before the connection was made.
+        case cancelled
+        case over
+    }
 
-    func registered(_ connection: any RequestedConnection) {
-        guard !self.isOver else { return }
-        if self.isGivenUp { return connection.abandon(.operator, .stopped) }
-        self.connection = connection
+    private var phase = Phase.beginning
+
+    /// The connection was made, and may have opened or failed already.
+    func began(_ connection: any LiveConnection) {
+        switch self.phase {
+        case .beginning: self.phase = .opening(connection)
+        case .cancelled:
+            self.phase = .over
+            connection.abandon(.operator, .stopped)
+        case .opening, .over: break
+        }
     }
 
     /// The connection is open, or failed to open.
-    func openingCompleted() {
-        self.isOver = true
-        self.connection = nil
+    func completed() {
+        self.phase = .over
     }
 
-    func giveUp() {
-        self.isGivenUp = true
-        let connection = self.connection
-        self.connection = nil
-        connection?.abandon(.operator, .stopped)
-    }
-}
-
-/// Why a requested connection failed to open.
-package struct ClientFailure: Error, Sendable {
-    /// Key of the connection, under which its final report is kept.
-    package let key: ConnectionKey?
-    package let failure: TaskFailure
-    /// The server's answer to the opening handshake, if it was not 101.
-    package let response: ResponseHead?
-
-    init(_ key: ConnectionKey?, failure: TaskFailure, response: ResponseHead?) {
-        self.key = key
-        self.failure = failure
-        self.response = response
+    func cancel() {
+        switch self.phase {
+        case .beginning: self.phase = .cancelled
+        case .opening(let connection):
+            self.phase = .over
+            connection.abandon(.operator, .stopped)
+        case .cancelled, .over: break
+        }
     }
 }
 
@@ -157,8 +163,8 @@ extension ClientHandshake {
 }
 
 extension ResponseHead {
-    /// The head serialized without credentials.
-    var shown: [UInt8] {
+    /// The serialized head without credentials.
+    var redacted: [UInt8] {
         let fields = self.fields.all.map { field in
             "\(field.name): \(field.name.lowercased() == "set-cookie" ? HandshakeMetadata.hidden : field.value)\r\n"
         }

@@ -52,123 +52,35 @@ package struct ClientConnectionRequest: Sendable {
     }
 }
 
-/// A connection, or a tunnel of two, opened through the control plane.
-protocol RequestedConnection: LiveConnection {
-    /// The requested URL; of a tunnel, downstream.
-    var url: String { get }
-    /// The requested upstream URL of a tunnel.
-    var upstreamURL: String? { get }
-    /// When payload could flow; `nil` before.
-    var openedAt: MonotonicInstant? { get }
-    /// Records of its tasks.
-    var records: [TaskRecord] { get }
-}
-
-extension RequestedConnection {
-    var key: ConnectionKey { ConnectionKey(self.identifier) }
-    var routeName: String? { nil }
-}
-
-extension GatewayEvent {
-    init(_ kind: Kind, of connection: any RequestedConnection) {
-        self.init(kind)
-        self.connection = connection.key
-        self.url = connection.url
-        self.upstream = connection.upstreamURL
-    }
-}
-
-/// The task that carries out one request, up to the point where payload can flow. On its loop.
-struct RequestedTask {
-    /// How a task ended.
-    struct End {
-        let failure: TaskFailure?
-        let cause: TerminationCause
-
-        /// The party that caused the end: `side`, or the gateway if it lacked a resource.
-        func terminatingParty(_ side: TunnelSide) -> TerminationParty {
-            if case .cannotConnect(let fault) = self.failure, fault.isLocalResourceFailure {
-                .gateway
-            } else {
-                TerminationParty(side)
-            }
-        }
-    }
-
-    let url: String
-    let link: RelayEndpoint
-    /// The request as shown by the REST interface, if handshakes are kept.
-    private let handshake: ClientHandshake?
-
+extension ClientConnectionRequest {
+    /// A task that connects when it is opened.
     /// - Parameter startsPaused: no message is read before a relay is attached.
-    init(_ request: ClientConnectionRequest, on gateway: LoopGateway, startsPaused: Bool = false) {
-        self.url = request.url.description
-        if request.url.scheme.speaksWebSocket {
-            let handshake = request.handshake
-            let opening = ClientOpening(target: request.target, handshake: handshake, deflate: request.deflate)
-            self.link = .webSocket(
-                WebSocketTask(
-                    opening: opening, on: gateway.loop, options: request.options, startsPaused: startsPaused))
-            self.handshake = gateway.shared.keepsHandshakes ? handshake : nil
+    func task(on loop: Loop, startsPaused: Bool = false) -> RelayEndpoint {
+        let link: RelayEndpoint
+        if self.url.scheme.speaksWebSocket {
+            let opening = ClientOpening(target: self.target, handshake: self.handshake, deflate: self.deflate)
+            link = .webSocket(
+                WebSocketTask(opening: opening, on: loop, options: self.options, startsPaused: startsPaused))
         } else {
-            self.link = .stream(StreamTask(to: request.target, on: gateway.loop))
-            self.handshake = nil
+            link = .stream(StreamTask(to: self.target, on: loop))
         }
-        self.link.record.priority = request.priority
-        if let description = request.description { self.link.record.update { $0.label = description } }
+        link.record.priority = self.priority
+        if let description = self.description { link.record.update { $0.label = description } }
+        return link
     }
+}
 
-    var webSocket: WebSocketTask? {
-        if case .webSocket(let task) = self.link { task } else { nil }
-    }
+/// Why a requested connection failed to open.
+package struct ClientFailure: Error, Sendable {
+    /// Key of the connection, under which its final report is kept.
+    package let key: ConnectionKey?
+    package let failure: TaskFailure
+    /// The server's answer to the opening handshake, if it was not 101.
+    package let response: ResponseHead?
 
-    /// - Parameters:
-    ///   - opened: called once, if it opens.
-    ///   - ended: called once, when it has ended.
-    func start(opened: @escaping () -> Void, ended: @escaping (End) -> Void) {
-        switch self.link {
-        case .stream(let task):
-            task.openObserver = opened
-            task.whenEnded { failure in
-                ended(End(failure: failure, cause: failure.map { TerminationCause($0) } ?? .clean(closeCode: nil)))
-            }
-            task.resumeOnLoop()
-        case .webSocket(let task):
-            task.openObserver = opened
-            task.whenEnded { end in
-                let cause = end.failure.map { TerminationCause($0) } ?? CloseSignal(code: end.code?.rawValue).cause
-                ended(End(failure: end.failure, cause: cause))
-            }
-            task.resumeOnLoop()
-        }
-    }
-
-    /// The task gets a new owner: its end is no longer observed here.
-    func releaseOwnership() {
-        switch self.link {
-        case .stream(let task): task.forgetEndObservers()
-        case .webSocket(let task): task.forgetEndObservers()
-        }
-    }
-
-    /// Ends the connection in any state, the opening included; an open WebSocket is closed with this code.
-    func giveUp(_ code: CloseCode) {
-        switch self.link {
-        case .stream(let task): task.cancelOnLoop()
-        case .webSocket(let task) where task.record.openedAt == nil: task.cancelOnLoop()
-        case .webSocket(let task): task.fail(with: code, reason: [])
-        }
-    }
-
-    func report(_ key: ConnectionKey, createdAt: MonotonicInstant, at now: MonotonicInstant) -> ConnectionReport {
-        let kind: ConnectionKind = self.webSocket == nil ? .stream : .webSocket
-        var report = ConnectionReport(
-            key, kind, isAccepted: false, stage: .opening, createdAt: createdAt, takenAt: now)
-        report.url = self.url
-        report.read(self.link)
-        if let handshake = self.handshake, let response = self.webSocket?.response {
-            report.handshake = HandshakeMetadata(handshake.redacted, response: response.shown)
-        }
-        return report
+    init(_ key: ConnectionKey?, failure: TaskFailure, response: ResponseHead?) {
+        self.key = key
+        self.failure = failure
+        self.response = response
     }
 }

@@ -6,97 +6,80 @@ import WebSocketProtocol
 /// A connection whose endpoint is the gateway itself: echo, or a chat room.
 final class EndpointSession {
     let context: ConnectionContext
-    private let ticket: AdmissionPermit
-    private let route: RoutePlan
-    private let gateway: LoopGateway
-    private var stream: StreamTask?
-    private var webSocket: WebSocketTask?
+    private let relaySettings: RelaySettings
+    /// `nil` once it has ended.
+    private var task: RelayEndpoint?
     /// Set when the gateway initiated the end.
     private var termination: TerminationReason?
-    private let timer: LoopTimer
 
-    init(_ inbound: InboundConnection, route: RoutePlan, gateway: LoopGateway) {
-        self.context = inbound.context
-        self.ticket = inbound.ticket
-        self.timer = inbound.timer
-        self.route = route
-        self.gateway = gateway
+    init(_ context: ConnectionContext, route: RoutePlan) {
+        self.context = context
+        self.relaySettings = route.relaySettings
     }
+
+    private var settings: TunnelSettings { self.relaySettings.settings }
 
     /// A byte stream whose endpoint takes over once the session is known.
     func begin(_ transport: any Transport, _ start: (StreamTask) -> Void) {
         let task = StreamTask(adopting: transport)
-        self.stream = task
-        self.begun()
-        task.whenEnded { failure in
-            self.over(failure.map { TerminationReason(.downstream, .relaying, TerminationCause($0)) })
-        }
+        self.begin(.stream(task))
         start(task)
     }
 
     func accept(_ transport: any Transport, _ matched: MatchedRequest, relay: any EndpointRelay) {
+        let route = matched.route
         let acceptance = matched.request.acceptance(
-            subprotocols: self.route.configuration.subprotocols, deflate: self.route.deflate)
+            subprotocols: route.configuration.subprotocols, deflate: route.deflate)
         let task = WebSocketTask(
             accepting: transport, response: acceptance.response, subprotocol: acceptance.subprotocol,
-            deflate: self.route.negotiated(acceptance), options: self.route.webSocketOptions, relay: relay)
-        self.webSocket = task
-        self.gateway.keepHandshake(self.identifier, matched.head, acceptance.response)
-        self.begun()
-        task.whenEnded { end in self.over(TerminationReason(endpoint: end)) }
+            deflate: route.negotiated(acceptance), options: route.webSocketOptions, relay: relay)
+        self.context.gateway.keepHandshake(self.context.key, matched.head, acceptance.response)
+        self.begin(.webSocket(task))
         relay.start(task)
         task.resumeReading()
     }
 
-    private func begun() {
-        self.gateway.opened(self, self.context, isWebSocket: self.webSocket != nil)
+    private func begin(_ task: RelayEndpoint) {
+        self.task = task
+        self.context.gateway.opened(self)
         self.armLife()
+        task.whenEnded { self.ended(TerminationReason($0, of: .downstream, .relaying)) }
     }
 
-    private func over(_ reason: TerminationReason?) {
-        self.gateway.loop.disarm(self.timer)
-        let clean = TerminationReason(.downstream, .relaying, .clean(closeCode: nil))
-        self.gateway.ended(self.context, self.termination ?? reason ?? clean, downstream: self.record, upstream: nil)
-        self.ticket.release()
-        self.stream = nil
-        self.webSocket = nil
-    }
-
-    private var record: TaskRecord? {
-        self.stream?.record ?? self.webSocket?.record
+    private func ended(_ reason: TerminationReason) {
+        self.context.loop.disarm(self.context.timer)
+        self.context.gateway.ended(self.context, self.termination ?? reason, downstream: self.task?.record)
+        self.task = nil
     }
 
     // MARK: Deadlines
 
+    private var lastActivity: MonotonicInstant { self.task?.record.lastActivityAt ?? self.context.createdAt }
+
     private func armLife() {
-        let settings = self.route.configuration.tunnel
-        let active = self.record?.lastActivityAt ?? self.context.acceptedAt
-        var next: MonotonicInstant?
-        if let idle = settings.idleTimeout { next = active.advanced(by: idle) }
-        if let age = settings.maximumAge {
-            let end = self.context.acceptedAt.advanced(by: age)
-            next = next.map { min($0, end) } ?? end
-        }
-        guard let next else { return }
-        self.gateway.loop.arm(self.timer, at: next, target: self)
+        let idle = self.settings.idleTimeout.map { self.lastActivity.advanced(by: $0) }
+        let age = self.settings.maximumAge.map { self.context.createdAt.advanced(by: $0) }
+        guard let next = [idle, age].compactMap(\.self).min() else { return }
+        self.context.loop.arm(self.context.timer, at: next, target: self)
     }
 
-    private func end(_ reason: TerminationReason, _ code: CloseCode, _ text: String) {
-        self.termination = self.termination ?? reason
-        self.webSocket?.close(code, reason: Array(text.utf8))
-        self.stream?.reset()
+    private func end(_ timeout: TerminationTimeout, _ text: String) {
+        self.termination = self.termination ?? TerminationReason(.gateway, .relaying, .timeout(timeout))
+        switch self.task {
+        case .webSocket(let task): task.close(.goingAway, reason: Array(text.utf8))
+        case .stream(let task): task.reset()
+        case nil: break
+        }
     }
 }
 
 extension EndpointSession: TimerTarget {
     func timerFired(_ timer: LoopTimer) {
-        let settings = self.route.configuration.tunnel
-        let now = self.gateway.loop.now
-        let active = self.record?.lastActivityAt ?? self.context.acceptedAt
-        if let age = settings.maximumAge, self.context.acceptedAt.advanced(by: age) <= now {
-            self.end(TerminationReason(.gateway, .relaying, .timeout(.maximumAge)), .goingAway, "maximum age")
-        } else if let idle = settings.idleTimeout, active.advanced(by: idle) <= now {
-            self.end(TerminationReason(.gateway, .relaying, .timeout(.idle)), .goingAway, "idle timeout")
+        let now = self.context.loop.now
+        if let age = self.settings.maximumAge, self.context.createdAt.advanced(by: age) <= now {
+            self.end(.maximumAge, "maximum age")
+        } else if let idle = self.settings.idleTimeout, self.lastActivity.advanced(by: idle) <= now {
+            self.end(.idle, "idle timeout")
         } else {
             self.armLife()
         }
@@ -104,43 +87,46 @@ extension EndpointSession: TimerTarget {
 }
 
 extension EndpointSession: LiveConnection {
-    var identifier: UInt64 { self.context.identifier }
-    var routeName: String? { self.context.route }
-
     func link(_ side: TunnelSide) -> RelayEndpoint? {
-        guard side == .downstream else { return nil }
-        return self.stream.map { .stream($0) } ?? self.webSocket.map { .webSocket($0) }
+        side == .downstream ? self.task : nil
     }
 
     func report(at now: MonotonicInstant, to reports: inout [ConnectionReport]) {
-        let kind: ConnectionKind = self.stream == nil ? .webSocket : .stream
+        let kind: ConnectionKind = self.task?.webSocket == nil ? .stream : .webSocket
         // Mutated in place: a report is large.
         reports.append(self.context.report(kind, stage: .open, at: now))
-        let place = reports.endIndex - 1
-        if let link = self.link(.downstream) { reports[place].read(link) }
-        reports[place].sendStalled = reports[place].receiveStalled
+        let index = reports.endIndex - 1
+        if let task = self.task { reports[index].read(task) }
+        reports[index].sendStalled = reports[index].receiveStalled
     }
+
+    var queuedBytes: Int { self.task?.queuedBytes ?? 0 }
 
     func stop(_ signal: CloseSignal) {
-        self.termination = self.termination ?? TerminationReason(.operator, .relaying, .stopped)
-        self.webSocket?.close(signal.closeCode, reason: signal.reason)
-        self.stream?.close(linger: Tunnel.closingTimeout)
-    }
-
-    var queuedBytes: Int {
-        self.stream?.queuedBytes ?? self.webSocket?.queuedBytes ?? 0
+        self.begins(.stopped)
+        switch self.task {
+        case .webSocket(let task): task.close(signal.closeCode, reason: signal.reason)
+        case .stream(let task): task.close(linger: Tunnel.closingTimeout)
+        case nil: break
+        }
     }
 
     func drain() {
-        self.termination = self.termination ?? TerminationReason(.operator, .relaying, .drained)
-        self.webSocket?.close(.goingAway, reason: [])
-        self.stream?.finishOutput()
+        self.begins(.drained)
+        switch self.task {
+        case .webSocket(let task): task.close(.goingAway, reason: [])
+        case .stream(let task): task.finishOutput()
+        case nil: break
+        }
     }
 
     func abandon(_ party: TerminationParty, _ cause: TerminationCause) {
+        self.begins(cause, by: party)
+        self.task?.reset()
+    }
+
+    private func begins(_ cause: TerminationCause, by party: TerminationParty = .operator) {
         self.termination = self.termination ?? TerminationReason(party, .relaying, cause)
-        self.webSocket?.reset()
-        self.stream?.reset()
     }
 }
 

@@ -424,25 +424,25 @@ extension Gateway {
 
     private func opening(
         _ named: Naming?,
-        _ begin: @escaping @Sendable (LoopGateway, @escaping ClientSession.Opened) -> any RequestedConnection
+        _ begin: @escaping @Sendable (LoopGateway, @escaping ClientSession.Opened) -> any LiveConnection
     ) async -> Opening {
         guard let loopGateway = self.nextLoopGateway() else {
             return .failure(ClientFailure(nil, failure: .ended, response: nil))
         }
-        let watch = LoopConfined(PendingOpening())
+        let pending = LoopConfined(PendingOpening())
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 loopGateway.value.loop.execute {
                     let connection = begin(loopGateway.value) { result in
-                        watch.value.openingCompleted()
+                        pending.value.completed()
                         continuation.resume(returning: result)
                     }
-                    named?(connection.key)
-                    watch.value.registered(connection)
+                    named?(connection.context.key)
+                    pending.value.began(connection)
                 }
             }
         } onCancel: {
-            loopGateway.value.loop.execute { watch.value.giveUp() }
+            loopGateway.value.loop.execute { pending.value.cancel() }
         }
     }
 }
@@ -546,7 +546,7 @@ extension LoopGateway {
         var reports: [ConnectionReport] = []
         for identifier in identifiers {
             guard let connection = self.live[identifier] else { continue }
-            let route = connection.routeName ?? ""
+            let route = connection.context.routeName ?? ""
             reports.removeAll(keepingCapacity: true)
             connection.report(at: self.loop.now, to: &reports)
             for report in reports {

@@ -183,11 +183,14 @@ package final class RoutePlan: Sendable {
 package final class UpstreamPlan: Sendable {
     package let configuration: UpstreamConfiguration
     let context: TLSContext?
+    /// In the configuration's order. Made once: reports and log lines of all connections share them.
+    let endpointURLs: [String]
     let balancer: Mutex<Balancer>
 
     init(_ configuration: UpstreamConfiguration, context: TLSContext?) {
         self.configuration = configuration
         self.context = context
+        self.endpointURLs = configuration.endpoints.map(\.url.description)
         self.balancer = Mutex(Balancer(configuration))
     }
 

@@ -15,11 +15,8 @@ package final class LoopGateway {
     /// Queues of listeners with TLS handshakes in progress.
     var handshakeQueues: [String: HandshakeQueue] = [:]
     private(set) var live: [UInt64: any LiveConnection] = [:]
-    private(set) var isDraining = false
-    private var whenEmpty: (() -> Void)?
-    var drainer: LoopDrainer?
+    private var drainPhase = DrainPhase.serving
     private let memoryTimer = LoopTimer()
-    private var looksForMemory = false
     /// Number of identifiers assigned on this loop.
     private var sequence: UInt64 = 0
     var closed: ClosedConnections
@@ -27,7 +24,7 @@ package final class LoopGateway {
     /// Labels of the connections that have any.
     var labels: [ConnectionKey: [String: String]] = [:]
     /// Opening handshakes of open connections, if they are kept for the REST interface.
-    var handshakes: [UInt64: HandshakeMetadata] = [:]
+    private var handshakes: [ConnectionKey: HandshakeMetadata] = [:]
     /// Ended connections with unread messages, oldest first.
     var unreadSessions: [ClientSession] = []
 
@@ -49,10 +46,10 @@ package final class LoopGateway {
     /// Starts a listener on a listening descriptor. A listener of the same name keeps accepting until `closeReplaced`.
     /// - Throws: the descriptor is closed then, and the listener of that name is unchanged.
     package func open(_ plan: ListenerPlan, on descriptor: Descriptor) throws(SystemError) {
-        let place = LoopListener(plan, gateway: self)
+        let listener = LoopListener(plan, gateway: self)
         _ = self.loop.system.apply(plan.configuration.keepAlive.socketOptions, to: descriptor)
-        place.socket = try SocketListener(adopting: descriptor, on: self.loop, owner: place)
-        if let former = self.listeners.updateValue(place, forKey: plan.configuration.name) {
+        listener.socket = try SocketListener(adopting: descriptor, on: self.loop, owner: listener)
+        if let former = self.listeners.updateValue(listener, forKey: plan.configuration.name) {
             self.replacedListeners[plan.configuration.name] = former
         }
     }
@@ -60,37 +57,37 @@ package final class LoopGateway {
     /// Reverts `open`, if it was called here.
     func withdraw(_ plan: ListenerPlan) {
         let name = plan.configuration.name
-        guard let place = self.listeners[name], place.plan === plan else { return }
-        self.close(place)
+        guard let listener = self.listeners[name], listener.plan === plan else { return }
+        self.close(listener)
         self.listeners[name] = self.replacedListeners.removeValue(forKey: name)
     }
 
     func closeReplaced() {
-        for (_, place) in self.replacedListeners.sorted(by: { $0.key < $1.key }) { self.close(place) }
+        for (_, listener) in self.replacedListeners.sorted(by: { $0.key < $1.key }) { self.close(listener) }
         self.replacedListeners = [:]
     }
 
     /// New connections of this listener use `plan`; existing ones keep theirs.
     func replace(_ plan: ListenerPlan) {
-        guard let place = self.listeners[plan.configuration.name] else { return }
-        place.plan = plan
-        if let socket = place.socket {
+        guard let listener = self.listeners[plan.configuration.name] else { return }
+        listener.plan = plan
+        if let socket = listener.socket {
             _ = self.loop.system.apply(plan.configuration.keepAlive.socketOptions, to: socket.descriptor)
         }
     }
 
     package func closeListener(_ name: String) {
-        guard let place = self.listeners.removeValue(forKey: name) else { return }
-        self.close(place)
+        guard let listener = self.listeners.removeValue(forKey: name) else { return }
+        self.close(listener)
     }
 
     /// Accepts the connections already in the kernel's queue, then closes.
-    private func close(_ place: LoopListener) {
-        if !self.isDraining { place.socket?.acceptWaiting() }
-        place.socket?.close()
+    private func close(_ listener: LoopListener) {
+        if !self.isDraining { listener.socket?.acceptWaiting() }
+        listener.socket?.close()
         // All loops share the one socket file, and each may be the first to close it; the file of an adopted socket
         // belongs to its creator.
-        if case .unix(let path, _) = place.plan.configuration.address { self.loop.system.removeSocketFile(path) }
+        if case .unix(let path, _) = listener.plan.configuration.address { self.loop.system.removeSocketFile(path) }
     }
 
     func handshakeQueue(of listener: String) -> HandshakeQueue {
@@ -109,12 +106,12 @@ package final class LoopGateway {
 
     /// Largest number of bytes queued by one connection of the route.
     package func largestQueue(onRoute name: String) -> Int {
-        self.live.values.reduce(0) { $1.routeName == name ? max($0, $1.queuedBytes) : $0 }
+        self.live.values.reduce(0) { $1.context.routeName == name ? max($0, $1.queuedBytes) : $0 }
     }
 
     /// Open client tasks of one route, in the order of acceptance.
     package func clients(ofRoute name: String) -> [RelayEndpoint] {
-        self.live.sorted { $0.key < $1.key }.compactMap { $1.routeName == name ? $1.link(.downstream) : nil }
+        self.live.sorted { $0.key < $1.key }.compactMap { $1.context.routeName == name ? $1.link(.downstream) : nil }
     }
 
     /// Every identifier assigned on this loop.
@@ -137,10 +134,9 @@ package final class LoopGateway {
             let transport = try SocketConnection(
                 adopting: socket.descriptor, peer: socket.peer, local: socket.local, on: self.loop,
                 options: plan.configuration.keepAlive.socketOptions, inherits: true, paused: true)
-            let inbound = InboundConnection(
-                ConnectionContext(
-                    identifier: self.nextIdentifier(), listener: plan.configuration.name, peer: socket.peer,
-                    acceptedAt: self.loop.now), plan: plan, transport: transport, gateway: self)
+            let context = ConnectionContext(
+                .accepted(listener: plan.configuration.name, peer: socket.peer), on: self)
+            let inbound = InboundConnection(context, plan: plan, transport: transport)
             self.add(inbound)
             inbound.start()
         } catch {
@@ -150,39 +146,53 @@ package final class LoopGateway {
 
     func add(_ connection: any LiveConnection) {
         self.live[connection.identifier] = connection
-        guard self.shared.memory != nil, !self.looksForMemory else { return }
-        self.looksForMemory = true
+        if self.shared.memory != nil, self.memoryTimer.deadline == nil { self.armMemoryTimer() }
+    }
+
+    private func armMemoryTimer() {
         self.loop.arm(self.memoryTimer, after: MemoryReturn.interval, target: self)
     }
 
-    /// Replaces a connection under the same identifier: an accepted connection that became a tunnel.
+    /// Replaces a connection's owner: an accepted connection that became a tunnel.
     func replace(_ connection: any LiveConnection) {
-        guard let place = self.live.index(forKey: connection.identifier) else { return }
-        self.live.values[place] = connection
+        guard let index = self.live.index(forKey: connection.identifier), self.live.values[index] !== connection else {
+            return
+        }
+        self.live.values[index] = connection
         if self.isDraining { connection.drain() }
     }
 
-    func remove(_ identifier: UInt64) {
+    private func remove(_ identifier: UInt64) {
         let wasLive = self.live.removeValue(forKey: identifier) != nil
-        self.handshakes[identifier] = nil
-        if !self.labels.isEmpty {
-            for side in TunnelSide.allCases { self.labels[ConnectionKey(identifier, side)] = nil }
+        if !self.labels.isEmpty || !self.handshakes.isEmpty {
+            for key in TunnelSide.allCases.map({ ConnectionKey(identifier, $0) }) {
+                self.labels[key] = nil
+                self.handshakes[key] = nil
+            }
         }
-        guard wasLive, self.live.isEmpty else { return }
-        let whenEmpty = self.whenEmpty
-        self.whenEmpty = nil
-        whenEmpty?()
+        guard wasLive, self.live.isEmpty, case .draining(let drainer) = self.drainPhase else { return }
+        drainer.finish()
     }
 
     // MARK: Shutdown
 
-    /// Stops listening. `whenEmpty` is called when the last connection is over; at once if none is there.
-    func beginDrain(whenEmpty: @escaping () -> Void) {
-        self.isDraining = true
+    private var isDraining: Bool {
+        if case .serving = self.drainPhase { false } else { true }
+    }
+
+    /// Ends this loop's part: stops listening, begins closing handshakes spread evenly over the close spread, and resets
+    /// the remaining connections at the timeout.
+    /// - Parameter whenEmpty: called when the last connection is over; at once if there is none.
+    package func drain(_ settings: DrainSettings, whenEmpty: @escaping () -> Void) {
+        let drainer = LoopDrainer(self, settings: settings, whenEmpty: whenEmpty)
+        self.drainPhase = .draining(drainer)
         self.closeReplaced()
         for name in self.listeners.keys.sorted() { self.closeListener(name) }
-        guard !self.live.isEmpty else { return whenEmpty() }
-        self.whenEmpty = whenEmpty
+        drainer.begin()
+    }
+
+    func drained() {
+        self.drainPhase = .drained
     }
 
     func drain(_ identifier: UInt64) {
@@ -198,46 +208,52 @@ package final class LoopGateway {
 extension LoopGateway: TimerTarget {
     package func timerFired(_ timer: LoopTimer) {
         self.shared.memory?.checkMemory(at: self.loop.now)
-        self.looksForMemory = !self.live.isEmpty
-        guard self.looksForMemory else { return }
-        self.loop.arm(self.memoryTimer, after: MemoryReturn.interval, target: self)
+        if !self.live.isEmpty { self.armMemoryTimer() }
     }
 }
 
 extension LoopGateway {
     /// Connects an accepted connection to the endpoint of its route.
-    func begin(_ link: InboundTransport, of inbound: InboundConnection, route: RoutePlan) {
-        switch (route.configuration.target, link) {
-        case (.echo, .stream(let transport)):
-            let session = EndpointSession(inbound, route: route, gateway: self)
-            let echo = StreamEcho(watermarks: route.configuration.tunnel.buffer)
-            session.begin(transport) { echo.start($0) }
-        case (.echo, .webSocket(let transport, let matched)):
-            let session = EndpointSession(inbound, route: route, gateway: self)
-            session.accept(
-                transport, matched,
-                relay: WebSocketEcho(keepsFragmentation: route.configuration.tunnel.keepsFragmentation))
-        case (.chat, .webSocket(let transport, let matched)):
-            let session = EndpointSession(inbound, route: route, gateway: self)
-            let room = matched.match.value(of: "room") ?? route.configuration.name
-            session.accept(transport, matched, relay: ChatMember(room: room, rooms: self.rooms))
-        case (.chat, .stream(let transport)):
-            let session = EndpointSession(inbound, route: route, gateway: self)
-            let settings = route.configuration.tunnel
+    /// - Parameter matched: the opening request, which is not answered yet; `nil` for a byte stream.
+    func begin(
+        _ context: ConnectionContext, _ transport: any Transport, _ matched: MatchedRequest?, route: RoutePlan
+    ) {
+        context.route = route
+        let settings = route.configuration.tunnel
+        switch (route.configuration.target, matched) {
+        case (.echo, nil):
+            let echo = StreamEcho(watermarks: settings.buffer)
+            EndpointSession(context, route: route).begin(transport) { echo.start($0) }
+        case (.echo, let matched?):
+            let echo = WebSocketEcho(keepsFragmentation: settings.keepsFragmentation)
+            EndpointSession(context, route: route).accept(transport, matched, relay: echo)
+        case (.chat, nil):
             let member = StreamChatMember(room: route.configuration.name, rooms: self.rooms, settings: settings)
-            session.begin(transport) { member.start($0) }
+            EndpointSession(context, route: route).begin(transport) { member.start($0) }
+        case (.chat, let matched?):
+            let room = matched.match.value(of: "room") ?? route.configuration.name
+            EndpointSession(context, route: route).accept(
+                transport, matched, relay: ChatMember(room: room, rooms: self.rooms))
         case (.upstream, _), (.url, _):
-            UpstreamSession(inbound, link: link, route: route, gateway: self).start()
+            guard let upstream = route.upstream else {
+                assertionFailure("route \(route.configuration.name) has no upstream")
+                transport.consumer = nil
+                transport.reset()
+                return self.ended(context, TerminationReason(.gateway, .connecting, .system))
+            }
+            UpstreamSession(context, transport, matched, route: route, upstream: upstream).start()
         }
     }
 
-    /// A connection reached its endpoint: payload may flow.
-    func opened(_ connection: any LiveConnection, _ context: ConnectionContext, isWebSocket: Bool) {
+    /// A connection or tunnel is open: payload may flow.
+    func opened(_ connection: any LiveConnection) {
+        let context = connection.context
+        context.openedAt = self.loop.now
         self.shared.log.opened(context)
-        self.totals.handshakes.add(context.acceptedAt.duration(to: self.loop.now))
+        self.totals.handshakes.add(context.createdAt.duration(to: self.loop.now))
         self.replace(connection)
         guard let eventLog = self.shared.eventLog else { return }
-        if isWebSocket {
+        if case .accepted = context.origin, connection.link(.downstream)?.kind == .webSocket {
             var event = GatewayEvent(.upgraded, of: context)
             event.reason = "websocket"
             eventLog.publish(event)
@@ -245,31 +261,40 @@ extension LoopGateway {
         eventLog.publish(GatewayEvent(.opened, of: context))
     }
 
-    /// Logs and counts the end of a connection, and removes it.
+    /// Logs and counts the end of a connection or tunnel, and removes it.
+    /// - Parameters:
+    ///   - downstream: record of its task, or of its tunnel's downstream side; `nil` if it had none.
+    ///   - upstream: record of its tunnel's upstream side.
     func ended(
-        _ context: ConnectionContext, _ reason: TerminationReason, detail: String? = nil, downstream: TaskRecord?,
-        upstream: TaskRecord?
+        _ context: ConnectionContext, _ reason: TerminationReason, detail: String? = nil,
+        downstream: TaskRecord? = nil, upstream: TaskRecord? = nil
     ) {
+        let now = self.loop.now
         self.shared.counters.count("ended/" + reason.name)
-        self.shared.log.closed(
-            context, reason, detail: detail, downstream: downstream, upstream: upstream, at: self.loop.now)
-        for record in [downstream, upstream].compactMap(\.self) { self.totals.end(record, route: context.route) }
-        if let opened = downstream?.openedAt { self.totals.lives.add(opened.duration(to: self.loop.now)) }
-        let event = self.shared.eventLog.map { _ in GatewayEvent(.closed, of: context) }
-        self.recordClosing(context.identifier, reason, detail: detail, event)
+        self.shared.log.closed(context, reason, detail: detail, downstream: downstream, upstream: upstream, at: now)
+        for record in [downstream, upstream].compactMap(\.self) { self.totals.end(record, route: context.routeName) }
+        if let opened = context.openedAt { self.totals.lives.add(opened.duration(to: now)) }
+        self.recordClosing(context, reason, detail: detail)
         self.remove(context.identifier)
+        context.permit.release(context)
     }
 }
 
 extension GatewayEvent {
     init(_ kind: Kind, of context: ConnectionContext) {
         self.init(kind)
-        self.connection = ConnectionKey(context.identifier)
-        self.listener = context.listener
-        self.route = context.route
-        self.upstream = context.upstreamPlan?.configuration.name
-        self.endpoint = context.upstream
-        self.peer = context.client.description
+        self.connection = context.key
+        switch context.origin {
+        case .accepted(let listener, _):
+            self.listener = listener
+            self.route = context.routeName
+            self.upstream = context.upstreamName
+            self.endpoint = context.endpointURL
+            self.peer = context.client.description
+        case .requested(let url, let upstreamURL):
+            self.url = url
+            self.upstream = upstreamURL
+        }
     }
 }
 
@@ -279,49 +304,32 @@ extension LoopGateway {
     private static let unreadSessionLimit = 32
 
     /// - Returns: the connection; `opened` may have been called already.
-    func open(_ request: ClientConnectionRequest, _ opened: @escaping ClientSession.Opened) -> any RequestedConnection {
+    func open(_ request: ClientConnectionRequest, _ opened: @escaping ClientSession.Opened) -> any LiveConnection {
         let session = ClientSession(request, on: self, opened: opened)
         self.add(session)
-        self.keep(request.labels, of: session.key)
+        self.setLabels(request.labels, of: session.context.key)
         session.start()
-        return self.registered(session)
+        return self.begun(session)
     }
 
     /// Opens both sides of a tunnel, and joins them.
-    func open(_ request: ClientTunnelRequest, _ opened: @escaping ClientSession.Opened) -> any RequestedConnection {
-        let tunnel = ClientTunnel(request, on: self, opened: opened)
-        self.add(tunnel)
-        for side in TunnelSide.allCases { self.keep(request[side].labels, of: ConnectionKey(tunnel.identifier, side)) }
-        tunnel.start()
-        return self.registered(tunnel)
+    func open(_ request: ClientTunnelRequest, _ opened: @escaping ClientSession.Opened) -> any LiveConnection {
+        let opening = TunnelOpening(request, on: self, opened: opened)
+        self.add(opening)
+        for side in TunnelSide.allCases {
+            self.setLabels(request[side].labels, of: ConnectionKey(opening.identifier, side))
+        }
+        opening.start()
+        return self.begun(opening)
     }
 
-    private func keep(_ labels: [String: String], of key: ConnectionKey) {
+    private func setLabels(_ labels: [String: String], of key: ConnectionKey) {
         if !labels.isEmpty { self.labels[key] = labels }
     }
 
-    private func registered(_ connection: some RequestedConnection) -> any RequestedConnection {
-        if self.isDraining, self.live[connection.identifier] != nil { connection.drain() }
+    private func begun(_ connection: any LiveConnection) -> any LiveConnection {
+        if self.isDraining { self.live[connection.identifier]?.drain() }
         return connection
-    }
-
-    /// Payload may flow.
-    func connectionOpened(_ connection: any RequestedConnection, since beginning: MonotonicInstant) {
-        self.shared.log.opened(connection.key, url: connection.url, upstream: connection.upstreamURL)
-        self.totals.handshakes.add(beginning.duration(to: self.loop.now))
-        self.shared.eventLog?.publish(GatewayEvent(.opened, of: connection))
-    }
-
-    /// Records the end of a requested connection.
-    func ended(_ connection: any RequestedConnection, _ reason: TerminationReason, detail: String?) {
-        self.shared.counters.count("ended/" + reason.name)
-        self.shared.log.closed(
-            connection.key, url: connection.url, upstream: connection.upstreamURL, reason, detail: detail)
-        for record in connection.records { self.totals.end(record, route: nil) }
-        if let opened = connection.openedAt { self.totals.lives.add(opened.duration(to: self.loop.now)) }
-        let event = self.shared.eventLog.map { _ in GatewayEvent(.closed, of: connection) }
-        self.recordClosing(connection.identifier, reason, detail: detail, event)
-        self.remove(connection.identifier)
     }
 
     func keepUnread(_ session: ClientSession) {
@@ -329,16 +337,6 @@ extension LoopGateway {
         self.unreadSessions.removeAll { ($0.webSocket?.unreadMessages ?? 0) == 0 }
         if self.unreadSessions.count >= Self.unreadSessionLimit { self.unreadSessions.removeFirst() }
         self.unreadSessions.append(session)
-    }
-}
-
-extension LoopGateway {
-    /// Ends this loop's part: closing handshakes begin spread evenly over the close spread, and at the timeout the rest
-    /// is cut.
-    package func drain(_ settings: DrainSettings, whenEmpty: @escaping () -> Void) {
-        let drainer = LoopDrainer(self, settings: settings, whenEmpty: whenEmpty)
-        self.drainer = drainer
-        drainer.begin()
     }
 }
 
@@ -374,15 +372,20 @@ extension LoopGateway {
         for index in reports.indices {
             let key = reports[index].key
             reports[index].labels = self.labels[key] ?? [:]
-            guard key.side == .downstream, reports[index].handshake == nil else { continue }
-            reports[index].handshake = self.handshakes[key.number]
+            reports[index].handshake = self.handshakes[key]
         }
     }
 
-    /// Keeps an opening handshake for the REST interface.
-    func keepHandshake(_ identifier: UInt64, _ request: RequestHead, _ response: [UInt8]) {
+    /// Keeps an opening handshake for the REST interface, if the gateway keeps them.
+    func keepHandshake(_ key: ConnectionKey, _ request: RequestHead, _ response: [UInt8]) {
         guard self.shared.keepsHandshakes else { return }
-        self.handshakes[identifier] = HandshakeMetadata(request, response: response)
+        self.handshakes[key] = HandshakeMetadata(request, response: response)
+    }
+
+    /// The same for our own request and its response, once both are known.
+    func keepHandshake(_ key: ConnectionKey, _ request: ClientHandshake?, _ response: ResponseHead?) {
+        guard let request, let response else { return }
+        self.keepHandshake(key, request.redacted, response.redacted)
     }
 
     func find(_ key: ConnectionKey) -> Finding {
@@ -390,21 +393,19 @@ extension LoopGateway {
         return self.closed.report(key).map { .closed($0) } ?? .unknown
     }
 
-    /// Records the end of a connection and publishes `event`.
-    private func recordClosing(
-        _ identifier: UInt64, _ reason: TerminationReason, detail: String?, _ event: GatewayEvent?
-    ) {
-        guard self.closed.limit > 0 || event != nil else { return }
-        var event = event
-        for var report in self.reports(of: [identifier]) {
+    /// Keeps the last reports of a connection and publishes its end.
+    private func recordClosing(_ context: ConnectionContext, _ reason: TerminationReason, detail: String?) {
+        let eventLog = self.shared.eventLog
+        guard self.closed.limit > 0 || eventLog != nil else { return }
+        var event = GatewayEvent(.closed, of: context)
+        for var report in self.reports(of: [context.identifier]) {
             report.stage = .closed
             report.closing = ClosingRecord(at: report.takenAt, reason: reason, detail: detail)
-            if report.key.side == .downstream { event?.add(report) }
+            if report.key.side == .downstream { event.add(report) }
             self.closed.append(report)
         }
-        guard var event else { return }
         event.reason = reason.description
         event.detail = detail
-        self.shared.eventLog?.publish(event)
+        eventLog?.publish(event)
     }
 }

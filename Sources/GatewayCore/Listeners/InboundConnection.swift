@@ -8,153 +8,130 @@ import WebSocketProtocol
 /// A connection on its way from the listener to its endpoint or tunnel: PROXY header, TLS, opening handshake, route.
 /// One deadline covers it all.
 final class InboundConnection {
-    private enum Phase {
-        case proxyHeader
-        /// Plain or TLS, by the first byte.
-        case detectingTLS
-        case securing
-        case request
-        /// The transport has another owner, or is ending.
-        case done
-    }
-
-    private(set) var context: ConnectionContext
-    let plan: ListenerPlan
-    let gateway: LoopGateway
-    private(set) var transport: any Transport
-    private var phase = Phase.detectingTLS
+    let context: ConnectionContext
+    private let plan: ListenerPlan
+    private var transport: any Transport
+    private var phase = InboundPhase.arriving
     /// Parser of the phase `request`. Not a payload of the case, so that it is mutated in place.
     private var parser: RequestParser?
-    private var isSecure = false
-    /// Refused by admission; a WebSocket client gets the status after its request.
-    private var refusal: AdmissionRefusal?
-    let ticket: AdmissionPermit
-    private var securing: SecureTransport?
-    /// Handed to the connection's next owner.
-    let timer = LoopTimer()
+    /// TLS handshake of the phase `securing`; `nil` while it is queued.
+    private var handshake: SecureTransport?
 
-    init(_ context: ConnectionContext, plan: ListenerPlan, transport: any Transport, gateway: LoopGateway) {
+    init(_ context: ConnectionContext, plan: ListenerPlan, transport: any Transport) {
         self.context = context
         self.plan = plan
         self.transport = transport
-        self.gateway = gateway
-        self.ticket = AdmissionPermit(listener: plan.configuration.name, shared: gateway.shared)
     }
 
-    var loop: Loop { self.gateway.loop }
+    private var gateway: LoopGateway { self.context.gateway }
+    private var configuration: ListenerConfiguration { self.plan.configuration }
 
     // MARK: The steps
 
     func start() {
         self.transport.consumer = self
-        self.loop.arm(self.timer, after: self.plan.configuration.limits.handshakeTimeout, target: self)
-        if self.readsProxyHeader {
-            self.phase = .proxyHeader
-            self.ticket.arrive()
+        self.context.loop.arm(self.context.timer, after: self.configuration.limits.handshakeTimeout, target: self)
+        let proxyProtocol = self.configuration.proxyProtocol
+        if proxyProtocol.mode != .off, TrustedPeers(proxyProtocol.trusted).contains(self.context.client) {
+            self.context.permit.arrive(self.context)
             self.transport.resumeReading()
-        } else if self.plan.configuration.proxyProtocol.mode == .require {
-            self.end(TerminationReason(.downstream, .proxyProtocol, .proxyHeader), reset: true)
+        } else if proxyProtocol.mode == .require {
+            self.end(.downstream, .proxyHeader, reset: true)
         } else {
             self.clientAddressKnown()
         }
     }
 
-    private var readsProxyHeader: Bool {
-        let acceptance = self.plan.configuration.proxyProtocol
-        guard acceptance.mode != .off else { return false }
-        return TrustedPeers(acceptance.trusted).contains(self.context.peer)
-    }
-
-    /// The client's address is known: asks admission.
+    /// Asks admission.
     private func clientAddressKnown() {
-        let client = self.context.client.ipAddress
-        self.refusal = self.ticket.take(client: client, at: self.loop.now)
-        if let refusal = self.refusal {
+        let refusal = self.context.permit.request(self.context)
+        if let refusal {
             self.gateway.shared.counters.count(refusal.rawValue)
-            self.gateway.shared.eventLog?.limitHit(refusal.rawValue, listener: self.context.listener)
-            guard self.plan.configuration.kind.speaksWebSocket, self.ticket.takeAnswer() else {
-                return self.end(TerminationReason(.gateway, .accepting, .refusedAdmission(refusal)), reset: true)
+            self.gateway.shared.eventLog?.limitHit(refusal.rawValue, listener: self.configuration.name)
+            guard self.configuration.kind.speaksWebSocket, self.context.permit.requestAnswer(self.context) else {
+                return self.end(.gateway, .refusedAdmission(refusal), in: .accepting, reset: true)
             }
         }
-        if self.plan.configuration.kind.speaksTLS {
-            self.plan.configuration.acceptsPlain ? self.sniff() : self.secure()
-        } else {
-            self.plain()
+        self.perform(
+            self.phase.clientAddressKnown(
+                self.configuration.kind, acceptsPlain: self.configuration.acceptsPlain, refusal: refusal))
+    }
+
+    private func perform(_ step: InboundPhase.Step) {
+        switch step {
+        case .detectTLS: self.transport.resumeReading()
+        case .beginTLS: self.enterHandshakeQueue()
+        case .readRequest: self.readRequest()
+        case .handOver: self.handOver()
+        case .ignore: break
         }
     }
 
-    private func sniff() {
-        self.phase = .detectingTLS
+    private func readRequest() {
+        let limits = self.configuration.limits
+        self.parser = RequestParser(
+            limits: HeadLimits(byteCount: limits.maximumHeaderSize, fieldCount: limits.maximumHeaderCount))
         self.transport.resumeReading()
     }
 
-    private func secure() {
-        self.phase = .securing
-        let queue = self.gateway.handshakeQueue(of: self.context.listener)
-        if queue.enter(self.context.identifier, limit: self.plan.configuration.limits.maximumHandshakes) {
-            self.beginHandshake()
+    /// Hands a byte stream to the listener's route.
+    private func handOver() {
+        guard let route = self.plan.route else {
+            self.context.loop.disarm(self.context.timer)
+            assertionFailure("listener \(self.configuration.name) has no route")
+            self.transport.consumer = nil
+            self.transport.reset()
+            return self.gateway.ended(self.context, TerminationReason(.gateway, .accepting, .system))
         }
+        self.handOver(nil, to: route)
+    }
+
+    /// The transport gets a new owner; the deadline of these steps no longer matters.
+    private func handOver(_ matched: MatchedRequest?, to route: RoutePlan) {
+        self.context.loop.disarm(self.context.timer)
+        self.transport.pauseReading()
+        self.gateway.begin(self.context, self.transport, matched, route: route)
+    }
+
+    // MARK: TLS
+
+    private func enterHandshakeQueue() {
+        let queue = self.gateway.handshakeQueue(of: self.configuration.name)
+        if queue.enter(self.identifier, limit: self.configuration.limits.maximumHandshakes) { self.beginHandshake() }
     }
 
     func beginHandshake() {
-        guard let context = self.plan.context else {
-            return self.end(TerminationReason(.gateway, .tls, .system), reset: true)
-        }
+        guard let context = self.plan.context else { return self.end(.gateway, .system, in: .tls, reset: true) }
         var settings = SecureSettings(context: context)
         // The deadline of all steps ends this one too.
-        settings.timeout = self.plan.configuration.limits.handshakeTimeout
-        settings.handshakeByteLimit = self.plan.configuration.limits.maximumHandshakeSize
-        self.securing = SecureTransport.upgrade(self.transport, settings: settings, received: []) { result in
-            self.securing = nil
+        settings.timeout = self.configuration.limits.handshakeTimeout
+        settings.handshakeByteLimit = self.configuration.limits.maximumHandshakeSize
+        self.handshake = SecureTransport.upgrade(self.transport, settings: settings, received: []) { result in
+            self.handshake = nil
             switch result {
             case .success(let secure):
                 self.leaveHandshakeQueue()
-                self.isSecure = true
                 self.transport = secure
                 secure.consumer = self
-                self.plain()
+                self.perform(self.phase.secured(self.configuration.kind))
             case .failure(let failure):
-                self.end(self.reason(for: failure, in: .tls), reset: false, detail: failure.description)
+                self.end(.downstream, TerminationCause(arriving: failure), in: .tls, detail: failure.description)
             }
         }
     }
 
     /// Its handshake exceeded the time allowed while others are queued.
     func handshakeOverdue() {
-        self.end(TerminationReason(.downstream, .tls, .timeout(.handshake)), reset: true)
+        self.end(.downstream, .timeout(.handshake), reset: true)
     }
 
     private func leaveHandshakeQueue() {
-        self.gateway.handshakeQueues[self.context.listener]?.leave(self.context.identifier)
-    }
-
-    /// Continues with the plaintext, inside TLS or without.
-    private func plain() {
-        if self.plan.configuration.kind.speaksWebSocket {
-            let limits = self.plan.configuration.limits
-            self.phase = .request
-            self.parser = RequestParser(
-                limits: HeadLimits(byteCount: limits.maximumHeaderSize, fieldCount: limits.maximumHeaderCount))
-            self.transport.resumeReading()
-        } else if let route = self.plan.route {
-            self.handOver(to: route)
-            self.gateway.begin(.stream(self.transport), of: self, route: route)
-        } else {
-            self.end(TerminationReason(.gateway, .accepting, .system), reset: true)
-        }
-    }
-
-    /// The transport gets a new owner; the deadline of these steps no longer matters.
-    private func handOver(to route: RoutePlan) {
-        self.context.route = route.configuration.name
-        self.phase = .done
-        self.loop.disarm(self.timer)
-        self.transport.pauseReading()
+        self.gateway.handshakeQueues[self.configuration.name]?.leave(self.identifier)
     }
 
     // MARK: The request
 
-    private func readRequest(_ bytes: RawSpan) -> Int {
+    private func parseRequest(_ bytes: RawSpan) -> Int {
         var used = 0
         do throws(HeadViolation) {
             if let head = try self.parser?.parse(bytes, consumed: &used) { self.respond(head) }
@@ -166,76 +143,64 @@ final class InboundConnection {
     }
 
     private func respond(_ head: RequestHead) {
-        if let refusal = self.refusal {
-            return self.refuse(refusal.handshakeRefusal, as: .refusedAdmission(refusal))
-        }
-        do throws(HandshakeRefusal) {
-            let matched = try self.plan.find(head, isSecure: self.isSecure)
-            self.handOver(to: matched.route)
-            self.gateway.begin(.webSocket(self.transport, matched), of: self, route: matched.route)
-        } catch {
-            self.refuse(error)
+        switch self.phase.requestReceived() {
+        case .refuse(let refusal):
+            self.refuse(refusal.handshakeRefusal, by: .gateway, as: .refusedAdmission(refusal))
+        case .findRoute(let isSecure):
+            do throws(HandshakeRefusal) {
+                let matched = try self.plan.find(head, isSecure: isSecure)
+                self.phase.routeFound()
+                self.handOver(matched, to: matched.route)
+            } catch {
+                self.refuse(error)
+            }
+        case .ignore:
+            break
         }
     }
 
     /// Answers with a status and ends the connection.
-    func refuse(_ refusal: HandshakeRefusal, as cause: TerminationCause? = nil) {
-        self.phase = .done
+    private func refuse(
+        _ refusal: HandshakeRefusal, by party: TerminationParty = .downstream, as cause: TerminationCause? = nil
+    ) {
         refusal.rendered().withRawSpan { self.transport.write($0) }
-        let fault = cause ?? .refusedRequest(status: UInt16(clamping: refusal.status))
-        let party: TerminationParty = if case .refusedAdmission = fault { .gateway } else { .downstream }
-        self.end(TerminationReason(party, .openingHandshake, fault), reset: false)
+        self.end(party, cause ?? .refusedRequest(status: UInt16(clamping: refusal.status)))
     }
 
     // MARK: Ending
 
-    private func reason(for failure: TransportFailure, in phase: TerminationPhase) -> TerminationReason {
-        TerminationReason(.downstream, phase, TerminationCause(arriving: failure))
-    }
-
-    private var phaseName: TerminationPhase {
-        switch self.phase {
-        case .proxyHeader: .proxyProtocol
-        case .detectingTLS, .securing: .tls
-        case .request, .done: .openingHandshake
-        }
-    }
-
-    private var isEnding = false
-
-    private func end(_ reason: TerminationReason, reset: Bool, detail: String? = nil) {
-        guard !self.isEnding else { return }
-        self.isEnding = true
-        self.phase = .done
-        self.loop.disarm(self.timer)
-        let wasSecuring = self.plan.configuration.kind.speaksTLS && !self.isSecure
-        self.securing?.reset()
-        self.securing = nil
+    /// - Parameters:
+    ///   - phase: the current one by default.
+    ///   - reset: rather than closed behind the bytes already written.
+    private func end(
+        _ party: TerminationParty, _ cause: TerminationCause, in phase: TerminationPhase? = nil, reset: Bool = false,
+        detail: String? = nil
+    ) {
+        let reason = TerminationReason(party, phase ?? self.phase.terminationPhase, cause)
+        let action = self.phase.ended()
+        guard action != .ignore else { return }
+        self.context.loop.disarm(self.context.timer)
+        self.handshake?.reset()
+        self.handshake = nil
         self.transport.consumer = nil
         if reset { self.transport.reset() } else { self.transport.close(linger: .seconds(2)) }
-        self.gateway.ended(self.context, reason, detail: detail, downstream: nil, upstream: nil)
-        self.ticket.release()
-        if wasSecuring { self.leaveHandshakeQueue() }
+        self.gateway.ended(self.context, reason, detail: detail)
+        if action == .endHandshake { self.leaveHandshakeQueue() }
     }
 }
 
 extension InboundConnection: TransportConsumer {
     func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
         switch self.phase {
-        case .proxyHeader: return self.readProxyHeader(bytes.bytes)
-        case .detectingTLS: return self.protocolDetected(bytes.bytes)
-        case .request: return self.readRequest(bytes.bytes)
-        case .securing: return 0
-        case .done: return self.isEnding ? bytes.byteCount : 0
+        case .arriving: return self.readProxyHeader(bytes.bytes)
+        case .detectingTLS:
+            self.transport.pauseReading()
+            self.perform(self.phase.firstByteReceived(bytes.bytes[byte: 0], self.configuration.kind))
+            return 0
+        case .request: return self.parseRequest(bytes.bytes)
+        case .securing, .handedOver: return 0
+        case .ended: return bytes.byteCount
         }
-    }
-
-    private func protocolDetected(_ bytes: RawSpan) -> Int {
-        self.transport.pauseReading()
-        // A TLS record of a handshake begins with 22 (RFC 8446 §5.1); no HTTP method, and no sensible stream protocol,
-        // does.
-        bytes[byte: 0] == 22 ? self.secure() : self.plain()
-        return 0
     }
 
     private func readProxyHeader(_ bytes: RawSpan) -> Int {
@@ -250,54 +215,53 @@ extension InboundConnection: TransportConsumer {
             }
             self.clientAddressKnown()
             return length
-        case .absent where self.plan.configuration.proxyProtocol.mode == .accept:
+        case .absent where self.configuration.proxyProtocol.mode == .accept:
             self.transport.pauseReading()
             self.clientAddressKnown()
             return 0
         case .absent, .violation:
-            self.end(TerminationReason(.downstream, .proxyProtocol, .proxyHeader), reset: true)
+            self.end(.downstream, .proxyHeader, reset: true)
             return bytes.byteCount
         }
     }
 
     func inputClosed() {
-        self.end(TerminationReason(.downstream, self.phaseName, .truncated), reset: false)
+        self.end(.downstream, .truncated)
     }
 
     func outputProgressed() {}
 
     func transportEnded(_ end: TransportEnd) {
-        self.end(self.reason(for: end.transportFailure ?? .reset, in: self.phaseName), reset: true)
+        self.end(.downstream, TerminationCause(arriving: end.transportFailure ?? .reset), reset: true)
     }
 }
 
 extension InboundConnection: TimerTarget {
     func timerFired(_ timer: LoopTimer) {
-        guard case .request = self.phase else {
-            return self.end(TerminationReason(.downstream, self.phaseName, .timeout(.handshake)), reset: true)
+        switch self.phase.timedOut() {
+        case .refuse:
+            let explanation = "The request did not arrive in time; send it faster."
+            self.refuse(HandshakeRefusal(status: 408, explanation: explanation), as: .timeout(.handshake))
+        case .reset: self.end(.downstream, .timeout(.handshake), reset: true)
+        case .ignore: break
         }
-        self.refuse(
-            HandshakeRefusal(status: 408, explanation: "The request did not arrive in time; send it faster."),
-            as: .timeout(.handshake))
     }
 }
 
 extension InboundConnection: LiveConnection {
-    var identifier: UInt64 { self.context.identifier }
-    var routeName: String? { self.context.route }
-    /// Nothing goes anywhere before its route is known.
+    /// Nothing is forwarded before the route is known.
     var queuedBytes: Int { 0 }
 
     func report(at now: MonotonicInstant, to reports: inout [ConnectionReport]) {
-        reports.append(self.context.report(self.plan.configuration.kind.connectionKind, stage: .opening, at: now))
+        reports.append(self.context.report(self.configuration.kind.connectionKind, stage: .opening, at: now))
     }
 
     func drain() {
-        self.end(TerminationReason(.operator, self.phaseName, .drained), reset: false)
+        self.end(.operator, .drained)
     }
 
     func abandon(_ party: TerminationParty, _ cause: TerminationCause) {
-        self.end(TerminationReason(party, self.phaseName, cause), reset: true)
+        self.end(party, cause, reset: true)
     }
 }
 
@@ -309,12 +273,4 @@ extension AdmissionRefusal {
             explanation: "Too many connections (\(self.rawValue)); close some or try again later.",
             fields: [HTTPField("Retry-After", "5")])
     }
-}
-
-/// An accepted connection, ready for its endpoint.
-enum InboundTransport {
-    /// A byte stream.
-    case stream(any Transport)
-    /// An opening request that is not answered yet.
-    case webSocket(any Transport, MatchedRequest)
 }

@@ -56,56 +56,50 @@ package final class TunnelLog: Sendable {
         self.write(LogLine("control", fields, level: .notice))
     }
 
-    /// Logs a connection opened through the control plane.
-    func opened(_ key: ConnectionKey, url: String, upstream: String?) {
-        guard self.logsConnections else { return }
-        self.write(LogLine("connection opened", Self.fields(of: key, url, upstream)))
-    }
-
-    private static func fields(of key: ConnectionKey, _ url: String, _ upstream: String?) -> [(String, LogLine.Value)] {
-        let fields: [(String, LogLine.Value)] = [("id", .number(key.number)), ("url", .text(url))]
-        return fields + (upstream.map { [("upstream", .text($0))] } ?? [])
-    }
-
-    func closed(
-        _ key: ConnectionKey, url: String, upstream: String?, _ reason: TerminationReason, detail: String?
-    ) {
-        guard self.logsConnections else { return }
-        var fields = Self.fields(of: key, url, upstream)
-        fields.append(("reason", .text(reason.description)))
-        if let detail { fields.append(("detail", .text(detail))) }
-        self.write(LogLine("connection closed", fields))
-    }
-
     func closed(
         _ context: ConnectionContext, _ reason: TerminationReason, detail: String?, downstream: TaskRecord?,
         upstream: TaskRecord?, at now: MonotonicInstant
     ) {
         guard self.logsConnections else { return }
         var fields = Self.fields(of: context)
-        // Each direction as its sender counts it: bytes from the client, and bytes from the upstream or from us.
-        fields.append(("bytesTowardUpstream", .number(downstream?.bytesReceived ?? 0)))
-        fields.append(("bytesTowardDownstream", .number(downstream?.bytesSent ?? 0)))
-        // A stream has no messages: then the other side's count is the tunnel's.
-        fields.append(
-            ("messagesTowardUpstream", .number(max(downstream?.messagesReceived ?? 0, upstream?.messagesSent ?? 0))))
-        fields.append(
-            ("messagesTowardDownstream", .number(max(downstream?.messagesSent ?? 0, upstream?.messagesReceived ?? 0))))
-        let age = context.acceptedAt.duration(to: now).clampedNanoseconds / 1_000_000
-        fields.append(("durationMs", .number(UInt64(max(0, age)))))
+        if case .accepted = context.origin {
+            fields += Self.fields(downstream, upstream, since: context.createdAt, now)
+        }
         fields.append(("reason", .text(reason.description)))
         if let detail { fields.append(("detail", .text(detail))) }
         self.write(LogLine("connection closed", fields))
     }
 
-    private static func fields(of context: ConnectionContext) -> [(String, LogLine.Value)] {
-        var fields: [(String, LogLine.Value)] = [
-            ("id", .number(context.identifier)), ("listener", .text(context.listener)),
-            ("client", .text("\(context.client)")),
+    /// Traffic and duration.
+    private static func fields(
+        _ downstream: TaskRecord?, _ upstream: TaskRecord?, since createdAt: MonotonicInstant, _ now: MonotonicInstant
+    ) -> [(String, LogLine.Value)] {
+        // A stream has no messages: then the other side's count is the tunnel's.
+        let towardUpstream = max(downstream?.messagesReceived ?? 0, upstream?.messagesSent ?? 0)
+        let towardDownstream = max(downstream?.messagesSent ?? 0, upstream?.messagesReceived ?? 0)
+        let milliseconds = createdAt.duration(to: now).clampedNanoseconds / 1_000_000
+        return [
+            // Each direction as its sender counts it: bytes from the client, and bytes from the upstream or from us.
+            ("bytesTowardUpstream", .number(downstream?.bytesReceived ?? 0)),
+            ("bytesTowardDownstream", .number(downstream?.bytesSent ?? 0)),
+            ("messagesTowardUpstream", .number(towardUpstream)),
+            ("messagesTowardDownstream", .number(towardDownstream)),
+            ("durationMs", .number(UInt64(max(0, milliseconds)))),
         ]
-        if context.client != context.peer { fields.append(("peer", .text("\(context.peer)"))) }
-        if let route = context.route { fields.append(("route", .text(route))) }
-        if let upstream = context.upstream { fields.append(("upstream", .text(upstream))) }
+    }
+
+    private static func fields(of context: ConnectionContext) -> [(String, LogLine.Value)] {
+        var fields: [(String, LogLine.Value)] = [("id", .number(context.identifier))]
+        switch context.origin {
+        case .accepted(let listener, let peer):
+            fields += [("listener", .text(listener)), ("client", .text("\(context.client)"))]
+            if context.client != peer { fields.append(("peer", .text("\(peer)"))) }
+            if let route = context.routeName { fields.append(("route", .text(route))) }
+            if let upstream = context.endpointURL { fields.append(("upstream", .text(upstream))) }
+        case .requested(let url, let upstreamURL):
+            fields.append(("url", .text(url)))
+            if let upstreamURL { fields.append(("upstream", .text(upstreamURL))) }
+        }
         return fields
     }
 

@@ -1,52 +1,60 @@
 import GatewayConfiguration
 import StreamTransport
 
+/// Phase of a gateway on one loop.
+enum DrainPhase {
+    case serving
+    case draining(LoopDrainer)
+    /// New connections are drained at once.
+    case drained
+}
+
 /// Drains the gateway on one loop: asks connections to close by a schedule, and resets them at its deadline.
 final class LoopDrainer: TimerTarget {
     private let gateway: LoopGateway
     private let schedule: DrainSchedule
-    private var whenEmpty: (() -> Void)?
-    private let waiting: [UInt64]
+    private let whenEmpty: () -> Void
+    /// Connections open at the beginning, in the order of acceptance.
+    private let identifiers: [UInt64]
+    /// Number of connections that were asked to close, or had ended before.
     private var notified = 0
     private let timer = LoopTimer()
 
     init(_ gateway: LoopGateway, settings: DrainSettings, whenEmpty: @escaping () -> Void) {
         self.gateway = gateway
         self.whenEmpty = whenEmpty
-        self.waiting = gateway.live.keys.sorted()
+        self.identifiers = gateway.live.keys.sorted()
         self.schedule = DrainSchedule(
-            settings, count: self.waiting.count, loop: gateway.index, of: gateway.shared.loopCount,
+            settings, count: self.identifiers.count, loop: gateway.index, of: gateway.shared.loopCount,
             began: gateway.loop.now)
     }
 
     func begin() {
-        self.gateway.beginDrain { self.finish() }
-        self.goOn()
+        self.gateway.live.isEmpty ? self.finish() : self.drainDue()
     }
 
-    /// Notifies connections that are due; closed ones count as notified.
-    private func goOn() {
+    /// Asks the connections that are due to close.
+    private func drainDue() {
         let due = self.schedule.due(at: self.gateway.loop.now)
-        while self.notified < due, self.whenEmpty != nil {
-            self.gateway.drain(self.waiting[self.notified])
+        while self.notified < due, !self.gateway.live.isEmpty {
+            self.gateway.drain(self.identifiers[self.notified])
             self.notified += 1
         }
-        guard self.whenEmpty != nil else { return }
+        guard !self.gateway.live.isEmpty else { return }
         let next = self.schedule.next(after: self.notified) ?? self.schedule.deadline
         self.gateway.loop.arm(self.timer, at: min(next, self.schedule.deadline), target: self)
     }
 
     func timerFired(_ timer: LoopTimer) {
         guard self.gateway.loop.now < self.schedule.deadline else { return self.gateway.abandonAll() }
-        self.goOn()
+        self.drainDue()
     }
 
-    private func finish() {
+    /// No connection is left.
+    func finish() {
         self.gateway.loop.disarm(self.timer)
-        self.gateway.drainer = nil
-        let whenEmpty = self.whenEmpty
-        self.whenEmpty = nil
-        whenEmpty?()
+        self.gateway.drained()
+        self.whenEmpty()
     }
 }
 

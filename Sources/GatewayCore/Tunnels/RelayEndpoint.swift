@@ -128,3 +128,60 @@ package enum RelayEndpoint: Sendable {
         }
     }
 }
+
+/// How a task ended, whether it was open or not.
+struct TaskEnd {
+    /// `nil` after a clean end.
+    let failure: TaskFailure?
+    /// Code of the peer's Close frame; `nil` for a stream.
+    var closeCode: UInt16?
+}
+
+extension RelayEndpoint {
+    /// - Parameter ended: called once, when the task has ended.
+    func whenEnded(_ ended: @escaping (TaskEnd) -> Void) {
+        switch self {
+        case .stream(let task): task.whenEnded { ended(TaskEnd(failure: $0)) }
+        case .webSocket(let task):
+            task.whenEnded { ended(TaskEnd(failure: $0.failure, closeCode: $0.code?.rawValue)) }
+        }
+    }
+
+    /// Connects a task of ours.
+    /// - Parameters:
+    ///   - opened: called once, if payload can flow.
+    ///   - ended: called once, when the task has ended, unless `forgetEndObservers` is called before.
+    func open(opened: @escaping () -> Void, ended: @escaping (TaskEnd) -> Void) {
+        self.whenEnded(ended)
+        switch self {
+        case .stream(let task):
+            task.openObserver = opened
+            task.resumeOnLoop()
+        case .webSocket(let task):
+            task.openObserver = opened
+            task.resumeOnLoop()
+        }
+    }
+
+    /// The task gets a new owner: its end is no longer observed by the former one.
+    func forgetEndObservers() {
+        switch self {
+        case .stream(let task): task.forgetEndObservers()
+        case .webSocket(let task): task.forgetEndObservers()
+        }
+    }
+
+    func cancel() {
+        switch self {
+        case .stream(let task): task.cancelOnLoop()
+        case .webSocket(let task): task.cancelOnLoop()
+        }
+    }
+
+    var webSocket: WebSocketTask? {
+        if case .webSocket(let task) = self { task } else { nil }
+    }
+
+    /// The server's response to our opening handshake, if it came.
+    var response: ResponseHead? { self.webSocket?.response }
+}

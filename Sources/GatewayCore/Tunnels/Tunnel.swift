@@ -2,44 +2,37 @@ import GatewayConfiguration
 import SessionTasks
 import StreamTransport
 
-/// Two joined connections on one loop. Performs the actions of its machine, and keeps its deadlines.
+/// Two joined connections on one loop: an accepted one with its upstream, or two opened through the control plane.
+/// Performs the actions of its machine, and keeps its deadlines.
 final class Tunnel {
     /// Time from the first action that ends a side until the remaining connections are reset.
     static let closingTimeout = Duration.seconds(10)
 
+    let context: ConnectionContext
     let downstream: TunnelEnd
     let upstream: TunnelEnd
     private let relaySettings: RelaySettings
-    private let loop: Loop
     private var machine: TunnelMachine
-    private let openedAt: MonotonicInstant
-    private let lifeTimer: LoopTimer
     /// Made when the closing begins.
     private var closingTimer: LoopTimer?
     /// Bytes sent when the closing last progressed.
     private var sentAtClosing: UInt64 = 0
-    private var finished: ((TerminationReason) -> Void)?
 
     /// Joins two open tasks; bytes flow after `start`.
-    /// - Parameters:
-    ///   - timer: not armed.
-    ///   - finished: called once, when both connections have ended.
+    /// - Parameter context: of both; its timer is not armed.
     init(
-        downstream: RelayEndpoint, upstream: RelayEndpoint, relaySettings: RelaySettings, on loop: Loop,
-        timer: LoopTimer = LoopTimer(),
-        finished: @escaping (TerminationReason) -> Void
+        _ context: ConnectionContext, downstream: RelayEndpoint, upstream: RelayEndpoint, relaySettings: RelaySettings
     ) {
         let settings = relaySettings.settings
+        self.context = context
         self.relaySettings = relaySettings
-        self.loop = loop
-        self.openedAt = loop.now
-        self.lifeTimer = timer
-        self.finished = finished
         self.machine = TunnelMachine(
             downstream: downstream.kind, upstream: upstream.kind, halfClose: settings.halfClose)
         self.downstream = TunnelEnd(.downstream, downstream, to: upstream, settings: settings)
         self.upstream = TunnelEnd(.upstream, upstream, to: downstream, settings: settings)
     }
+
+    private var loop: Loop { self.context.loop }
 
     func start() {
         let settings = self.relaySettings.settings
@@ -95,14 +88,6 @@ final class Tunnel {
         self.connectionClosed(side)
     }
 
-    // MARK: Requests
-
-    func drain() { self.perform(self.machine.drainBegan()) }
-    func stop(_ signal: CloseSignal) { self.perform(self.machine.stopRequested(signal)) }
-    func abandon(_ party: TerminationParty, _ cause: TerminationCause) {
-        self.perform(self.machine.abandoned(party, cause))
-    }
-
     // MARK: Actions
 
     private func perform(_ actions: TunnelActions) {
@@ -119,14 +104,15 @@ final class Tunnel {
         self.upstream.follow(self.machine)
     }
 
+    /// Both connections have ended.
     private func finish(_ reason: TerminationReason) {
-        self.loop.disarm(self.lifeTimer)
+        self.loop.disarm(self.context.timer)
         if let timer = self.closingTimer { self.loop.disarm(timer) }
         self.downstream.leave()
         self.upstream.leave()
-        let finished = self.finished
-        self.finished = nil
-        finished?(reason)
+        self.context.releaseEndpoint()
+        self.context.gateway.ended(
+            self.context, reason, downstream: self.downstream.link.record, upstream: self.upstream.link.record)
     }
 
     // MARK: Deadlines
@@ -149,6 +135,8 @@ final class Tunnel {
         if !self.machine.isOver { self.armClosing() }
     }
 
+    private var openedAt: MonotonicInstant { self.context.openedAt ?? self.context.createdAt }
+
     private var lastActivity: MonotonicInstant {
         let instants = [self.downstream, self.upstream].compactMap { $0.link.record.lastActivityAt }
         return instants.max() ?? self.openedAt
@@ -158,7 +146,7 @@ final class Tunnel {
         let idle = self.relaySettings.settings.idleTimeout.map { self.lastActivity.advanced(by: $0) }
         let age = self.relaySettings.settings.maximumAge.map { self.openedAt.advanced(by: $0) }
         guard let next = [idle, age].compactMap(\.self).min() else { return }
-        self.loop.arm(self.lifeTimer, at: next, target: self)
+        self.loop.arm(self.context.timer, at: next, target: self)
     }
 }
 
@@ -173,6 +161,22 @@ extension Tunnel: TimerTarget {
         } else {
             self.armLife()
         }
+    }
+}
+
+extension Tunnel: LiveConnection {
+    var queuedBytes: Int { self.downstream.link.queuedBytes + self.upstream.link.queuedBytes }
+
+    func drain() { self.perform(self.machine.drainBegan()) }
+    func stop(_ signal: CloseSignal) { self.perform(self.machine.stopRequested(signal)) }
+    func abandon(_ party: TerminationParty, _ cause: TerminationCause) {
+        self.perform(self.machine.abandoned(party, cause))
+    }
+
+    func link(_ side: TunnelSide) -> RelayEndpoint? { self.end(side).link }
+
+    func report(at now: MonotonicInstant, to reports: inout [ConnectionReport]) {
+        self.context.report(self.downstream.link, self.upstream.link, at: now, to: &reports)
     }
 }
 

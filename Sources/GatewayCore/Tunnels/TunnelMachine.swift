@@ -153,13 +153,6 @@ extension TunnelMachine {
     }
 }
 
-extension CloseSignal {
-    var cause: TerminationCause {
-        guard let code = self.code, !self.isRegular else { return .clean(closeCode: self.code) }
-        return .abnormalClose(closeCode: code)
-    }
-}
-
 /// Clean ends of a direction.
 extension TunnelMachine {
     /// The peer finished sending: FIN, under TLS behind a close_notify. A WebSocket that does so without a Close is
@@ -220,7 +213,7 @@ extension TunnelMachine {
     }
 
     private mutating func closeBegun(by side: TunnelSide, _ signal: CloseSignal, _ actions: inout TunnelActions) {
-        self.recordTermination(TerminationParty(side), signal.cause)
+        self.recordTermination(TerminationParty(side), TerminationCause(signal))
         self.finishDirections(closedBy: side, signal)
         guard self.kind(of: side.other) == .webSocket, self.phase(side.other) == .open else {
             self.issue(.answerClose(signal), side, &actions)
@@ -236,7 +229,7 @@ extension TunnelMachine {
     ) {
         // Where we began, the side that finished first is the cause, unless the answer names a failure.
         let party = signal.isRegular ? self.firstFinisher ?? side : side
-        self.recordTermination(TerminationParty(party), signal.cause)
+        self.recordTermination(TerminationParty(party), TerminationCause(signal))
         self.finishDirections(closedBy: side, signal)
         self.issue(.close, side, &actions)
         switch (self.kind(of: side.other), self.phase(side.other)) {
@@ -271,7 +264,7 @@ extension TunnelMachine {
         // Its Close was already received: the other side may still answer it.
         case .closeHeld, .ending: break
         case .open, .closeSent:
-            self.fail(TerminationParty(side), failure.cause)
+            self.fail(TerminationParty(side), TerminationCause(failure))
             self.end(side.other, .otherSideFailed, &actions)
         }
         self.setPhase(side, .ended)

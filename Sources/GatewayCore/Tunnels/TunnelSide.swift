@@ -91,14 +91,4 @@ package enum ConnectionFailure: CaseIterable, Sendable {
     case tls
     /// Any other error of the system.
     case system
-
-    package var cause: TerminationCause {
-        switch self {
-        case .reset: .reset
-        case .truncated: .truncated
-        case .unresponsive: .unresponsive
-        case .tls: .tls
-        case .system: .system
-        }
-    }
 }

@@ -22,32 +22,31 @@ package enum ReachabilityCheck {
     ) async -> String? {
         await withCheckedContinuation { continuation in
             loop.execute {
-                // There is no client for the forwarding headers.
-                let context = ConnectionContext(
-                    identifier: 0, listener: "", peer: .unix(path: ""), acceptedAt: loop.now)
-                _ = UpstreamAttempt(
-                    upstream, endpoint: endpoint, route: route, matched: nil, context: context, on: loop
-                ) { result in
-                    continuation.resume(returning: self.reason(result, upstream.configuration.endpoints[endpoint].url))
+                let task = UpstreamRequest(route: route, upstream: upstream).task(endpoint, on: loop)
+                task.open {
+                    task.forgetEndObservers()
+                    Self.close(task)
+                    continuation.resume(returning: nil)
+                } ended: { end in
+                    let url = upstream.configuration.endpoints[endpoint].url
+                    continuation.resume(returning: self.reason(end, task, url))
                 }
             }
         }
     }
 
-    private static func reason(_ result: Result<RelayEndpoint, UpstreamAttempt.Failure>, _ url: EndpointURL) -> String?
-    {
-        switch result {
-        case .success(.stream(let task)):
-            task.closeOnLoop()
-            return nil
-        case .success(.webSocket(let task)):
+    private static func close(_ task: RelayEndpoint) {
+        switch task {
+        case .stream(let task): task.closeOnLoop()
+        case .webSocket(let task):
             task.resumeReading()
             task.close(.normalClosure)
-            return nil
-        case .failure(let failure):
-            // Without a client's parameters, the upstream need not know the path.
-            if case .status = failure.kind, !url.resource.parameters.isEmpty { return nil }
-            return failure.detail ?? "no connection came about"
         }
+    }
+
+    private static func reason(_ end: TaskEnd, _ task: RelayEndpoint, _ url: EndpointURL) -> String? {
+        // Without a client's parameters, the upstream need not know the path.
+        if case .status = UpstreamFailure(end.failure, of: task), !url.resource.parameters.isEmpty { return nil }
+        return end.failure?.description ?? "the endpoint closed the connection before it was open"
     }
 }

@@ -1,5 +1,4 @@
 import SessionTasks
-import TLSEngine
 import WebSocketProtocol
 
 /// Why an upstream cannot serve a client, and the client's response.
@@ -56,21 +55,6 @@ package enum UpstreamFailure: Hashable, Sendable {
     /// Whether another attempt may succeed: not if the response is meant for the client.
     package var isRetryable: Bool { self.countsAgainstEndpoint || self == .ownResources }
 
-    /// The party that caused the failure.
-    package var party: TerminationParty { self == .ownResources ? .gateway : .upstream }
-
-    package var terminationCause: TerminationCause {
-        switch self {
-        case .unreachable: .unreachable
-        case .tls, .certificate: .tls
-        case .connectTimeout: .timeout(.connect)
-        case .handshakeTimeout: .timeout(.upstreamHandshake)
-        case .status(let status): .upstreamStatus(status)
-        case .invalidHandshake: .upstreamHandshake
-        case .ownResources: .system
-        }
-    }
-
     private static func isForwarded(_ status: UInt16) -> Bool {
         switch status {
         case 401, 403, 404, 429, 503: true
@@ -80,28 +64,11 @@ package enum UpstreamFailure: Hashable, Sendable {
 }
 
 extension UpstreamFailure {
-    /// Maps the failure of a task that never opened.
-    /// - Parameter connected: whether its connection was established, so that a timeout was the handshake's.
-    init(_ failure: TaskFailure?, response: ResponseHead?, connected: Bool) {
-        switch failure {
-        case .handshakeRefused(let status): self = .status(UInt16(clamping: status))
-        case .timedOut: self = connected ? .handshakeTimeout : .connectTimeout
-        case .secureConnectionFailed(let failure): self = failure.concernsCertificates ? .certificate : .tls
-        case .protocolViolation: self = .invalidHandshake
-        case .peerUnresponsive: self = .handshakeTimeout
-        case .cannotConnect(let fault) where fault.isLocalResourceFailure: self = .ownResources
-        case .cancelled, .directionClosed, .usageError, .ended, .connectionLost, .cannotConnect, .messageTooLong,
-            .closed,
-            nil:
-            self = response == nil ? .unreachable : .invalidHandshake
-        }
-    }
-
     /// Response to the client before its 101.
-    func refusal(_ answer: ResponseHead?) -> HandshakeRefusal {
+    func refusal(_ response: ResponseHead?) -> HandshakeRefusal {
         var fields: [HTTPField] = []
-        if self.forwardsResponse, let answer {
-            for name in Self.passedFields { fields += answer.fields.fields(name) }
+        if self.forwardsResponse, let response {
+            for name in Self.passedFields { fields += response.fields.fields(name) }
         }
         return HandshakeRefusal(status: Int(self.status), explanation: self.explanation, fields: fields)
     }
@@ -111,7 +78,7 @@ extension UpstreamFailure {
         case .unreachable: "The upstream cannot be reached; try again later."
         case .tls: "The TLS handshake with the upstream failed; try again later."
         case .certificate:
-            "The certificates of the upstream and the gateway do not fit; their operator must replace them."
+            "A certificate of the upstream or the gateway was refused; their operator must replace it."
         case .connectTimeout: "The upstream did not accept a connection in time; try again later."
         case .handshakeTimeout: "The upstream did not answer in time; try again later."
         case .status(let status): "The upstream answered the opening handshake with status \(status)."

@@ -3,41 +3,63 @@ import SessionTasks
 import StreamTransport
 import WebSocketProtocol
 
-/// The opening handshake towards a WebSocket upstream, made of the client's own (if it had one), the route and the
-/// endpoint.
-enum UpstreamRequest {
-    static func make(
-        _ upstream: UpstreamPlan, endpoint: Int, route: RoutePlan, matched: MatchedRequest?, context: ConnectionContext
-    ) -> ClientHandshake {
-        let url = upstream.configuration.endpoints[endpoint].url
-        let query = route.configuration.passesQuery ? matched?.match.query : nil
-        let resource = url.resource.resource(parameters: matched?.match.encodedParameters ?? [:], query: query)
+/// A client's connection to an upstream, to be opened at one of its endpoints.
+struct UpstreamRequest {
+    let route: RoutePlan
+    let upstream: UpstreamPlan
+    /// The client's opening request; `nil` for a byte stream.
+    var matched: MatchedRequest?
+    var client = SocketAddress.unix(path: "")
+    /// Where the client connected to; `nil` if the upstream is not told.
+    var destination: SocketAddress?
+
+    /// A task for the endpoint. It connects when it is opened, and reads nothing before it is resumed.
+    func task(_ endpoint: Int, on loop: Loop) -> RelayEndpoint {
+        let target = self.upstream.target(
+            endpoint, settings: self.route.configuration.tunnel, preamble: self.proxyHeader)
+        guard self.upstream.configuration.speaksWebSocket else { return .stream(StreamTask(to: target, on: loop)) }
+        var options = self.route.webSocketOptions
+        options.handshakeTimeout = self.upstream.configuration.handshakeTimeout
+        let opening = ClientOpening(target: target, handshake: self.handshake(endpoint), deflate: self.route.deflate)
+        return .webSocket(WebSocketTask(opening: opening, on: loop, options: options, startsPaused: true))
+    }
+
+    /// The PROXY header that names the client to the upstream.
+    private var proxyHeader: [UInt8] {
+        guard let version = self.route.configuration.proxyProtocol else { return [] }
+        guard let destination = self.destination else { return ProxyHeader.local.encoded(version) }
+        return ProxyHeader.proxied(source: self.client, destination: destination).encoded(version)
+    }
+
+    // MARK: Opening handshake
+
+    /// Made of the client's own (if it had one), the route and the endpoint.
+    private func handshake(_ endpoint: Int) -> ClientHandshake {
+        let url = self.upstream.configuration.endpoints[endpoint].url
+        let query = self.route.configuration.passesQuery ? self.matched?.match.query : nil
+        let resource = url.resource.resource(parameters: self.matched?.match.encodedParameters ?? [:], query: query)
         return ClientHandshake(
-            authority: url.authority, target: resource.isEmpty ? "/" : resource,
-            subprotocols: Self.subprotocols(upstream.configuration, route.configuration, matched),
-            offers: route.deflate?.offers ?? [], fields: Self.fields(route.configuration, matched, context))
+            authority: url.authority, target: resource.isEmpty ? "/" : resource, subprotocols: self.subprotocols,
+            offers: self.route.deflate?.offers ?? [], fields: self.fields)
     }
 
     /// The upstream's own list wins; else what the client offered, held to what the route allows; a client without an
     /// offer of its own (a byte stream) offers the route's.
-    private static func subprotocols(
-        _ upstream: UpstreamConfiguration, _ route: RouteConfiguration, _ matched: MatchedRequest?
-    ) -> [String] {
-        guard upstream.subprotocols.isEmpty, let matched else { return upstream.subprotocols(of: route) }
+    private var subprotocols: [String] {
+        let (upstream, route) = (self.upstream.configuration, self.route.configuration)
+        guard upstream.subprotocols.isEmpty, let matched = self.matched else { return upstream.subprotocols(of: route) }
         let offered = matched.request.subprotocols
         return route.subprotocols.isEmpty ? offered : offered.filter { route.subprotocols.contains($0) }
     }
 
-    private static func fields(
-        _ route: RouteConfiguration, _ matched: MatchedRequest?, _ context: ConnectionContext
-    ) -> [HTTPField] {
-        var fields = route.headers.map { HTTPField($0.name, $0.value) }
+    private var fields: [HTTPField] {
+        var fields = self.route.configuration.headers.map { HTTPField($0.name, $0.value) }
         var request = ForwardedRequest(
-            client: context.client, isSecure: matched?.isSecure ?? false, host: matched?.head.fields["Host"])
+            client: self.client, isSecure: self.matched?.isSecure ?? false, host: self.matched?.head.fields["Host"])
         var trusted = false
-        if let matched {
+        if let matched = self.matched {
             // The source in a PROXY header wrote the request, not the proxy that wrote the header.
-            trusted = TrustedPeers(matched.plan.configuration.trustedForwarders).contains(context.client)
+            trusted = TrustedPeers(matched.plan.configuration.trustedForwarders).contains(self.client)
             request.forwarded = matched.head.fields.values("Forwarded")
             request.forwardedFor = matched.head.fields.values("X-Forwarded-For")
             request.forwardedProto = matched.head.fields.values("X-Forwarded-Proto")

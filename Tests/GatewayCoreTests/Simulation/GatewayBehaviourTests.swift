@@ -377,7 +377,7 @@ struct GatewayBehaviourTests {
         let clients = [try scene.client(1001), try scene.client(1002)]
         #expect(scene.run { scene.gateway.plan.upstreamConnections == 2 })
         let watched = scene.gateway.parts.flatMap { WeakObject.graph(of: $0.liveConnections) }
-        #expect(Set(watched.map(\.name)).isSuperset(of: ["UpstreamAttempt", "StreamTask", "WebSocketTask"]))
+        #expect(Set(watched.map(\.name)).isSuperset(of: ["UpstreamSession", "StreamTask", "WebSocketTask"]))
         #expect(scene.run { clients.allSatisfy { $0.failure == .reset } })
         scene.finish()
         #expect(
@@ -423,7 +423,7 @@ struct GatewayBehaviourTests {
         let names = Set(watched.map(\.name))
         #expect(
             names.isSuperset(of: [
-                "Tunnel", "TunnelEnd", "StreamTask", "WebSocketTask", "SocketConnection", "TunnelSession",
+                "Tunnel", "TunnelEnd", "StreamTask", "WebSocketTask", "SocketConnection", "ConnectionContext",
             ]))
         // A timer that was given up may stay in the queue for a while, without its owner.
         let left = watched.filter { $0.object != nil && !["LoopTimer", "LoopTaskMetrics"].contains($0.name) }.map(

@@ -30,6 +30,7 @@ struct UpstreamFailureTests {
 
     @Test func whatWeLackOurselvesDoesNotSpeakAgainstTheEndpoint() {
         #expect(!UpstreamFailure.ownResources.countsAgainstEndpoint && UpstreamFailure.ownResources.isRetryable)
-        #expect(UpstreamFailure.ownResources.party == .gateway && UpstreamFailure.unreachable.party == .upstream)
+        #expect(TerminationReason(.ownResources).party == .gateway)
+        #expect(TerminationReason(.unreachable).party == .upstream)
     }
 }
