@@ -257,7 +257,7 @@ extension UpgradedTransport: Transport {
     }
 
     /// Always `nil`: the descriptor belongs to NIO's event loop.
-    func surrender() -> DetachedSocket? {
+    func detach() -> DetachedSocket? {
         nil
     }
 }

@@ -115,7 +115,7 @@ extension SecureTransport: Transport {
     }
 
     /// Never: there is no plain descriptor to give.
-    package func surrender() -> DetachedSocket? {
+    package func detach() -> DetachedSocket? {
         nil
     }
 }

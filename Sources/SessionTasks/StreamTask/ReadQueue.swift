@@ -184,7 +184,7 @@ package struct ReadQueue {
     }
 
     /// Takes the buffered bytes; they precede those still in the transport.
-    package mutating func surrenderGathered() -> [UInt8] {
+    package mutating func takeBuffered() -> [UInt8] {
         defer { self.buffered = [] }
         return self.buffered
     }

@@ -361,8 +361,7 @@ extension StreamTask {
         }
         self.securing = SecuringStep(number: barrier, completion: completion)
         self.transport = nil
-        let secure = SecureTransport.upgrade(plain, settings: settings, received: self.queues.reads.surrenderGathered())
-        {
+        let secure = SecureTransport.upgrade(plain, settings: settings, received: self.queues.reads.takeBuffered()) {
             result in
             self.secured(result, behind: barrier)
         }
@@ -394,7 +393,7 @@ extension StreamTask {
         transport.consumer = nil
         self.transport = nil
         let captured = CapturedStreams(
-            transport: transport, unread: self.queues.reads.surrenderGathered(), inputClosed: self.inputWasClosed)
+            transport: transport, unread: self.queues.reads.takeBuffered(), inputClosed: self.inputWasClosed)
         self.finish(nil)
         completion(.success(captured))
     }
@@ -409,7 +408,8 @@ extension StreamTask {
     /// - Parameters:
     ///   - minimum: the read waits until so many bytes are there, or the stream ends; 0 counts as 1.
     ///   - maximum: at least 1 and not below `minimum`.
-    ///   - timeout: counted from now, without the time in suspension; `nil` waits without limit. When it passes, this read and all reads after it fail.
+    ///   - timeout: counted from now, without the time in suspension; `nil` waits without limit. When it passes, this
+    ///     read and all reads after it fail.
     /// - Throws: `TaskFailure`.
     public func read(minimum: Int = 1, maximum: Int, timeout: Duration? = nil) async throws(TaskFailure) -> Chunk {
         try await self.perform { task, completion in

@@ -119,7 +119,7 @@ package final class ConnectAttempt {
             self.loop.disarm(self.delayTimer)
             return self.tryNext()
         }
-        let descriptor = socket.surrender()
+        let descriptor = socket.releaseDescriptor()
         do throws(SystemError) {
             let connection = try SocketConnection(
                 adopting: descriptor, peer: socket.address, on: self.loop, options: self.options, paused: true)
@@ -195,7 +195,7 @@ final class ConnectingSocket {
         }
     }
 
-    func surrender() -> Descriptor {
+    func releaseDescriptor() -> Descriptor {
         self.attempt = nil
         self.loop.unwatch(self.descriptor, token: self.token)
         return self.descriptor
@@ -203,7 +203,7 @@ final class ConnectingSocket {
 
     /// Closes with a reset: if the peer has accepted already, a FIN would look like a client with nothing to say.
     func abandon() {
-        self.loop.system.reset(self.surrender())
+        self.loop.system.reset(self.releaseDescriptor())
     }
 }
 

@@ -23,7 +23,7 @@ package final class SocketConnection: Transport {
         case ended(TransportEnd)
         /// The end was reported to the consumer; nothing happens any more.
         case told
-        case surrendered
+        case detached
     }
 
     package let loop: Loop
@@ -148,7 +148,7 @@ package final class SocketConnection: Transport {
     var isLive: Bool {
         switch self.lifecycle {
         case .open, .closing: true
-        case .ended, .told, .surrendered: false
+        case .ended, .told, .detached: false
         }
     }
 
@@ -414,7 +414,7 @@ extension SocketConnection {
         switch self.lifecycle {
         case .open: self.told?.inputClosed()
         case .closing: self.closeIfDone()
-        case .ended, .told, .surrendered: break
+        case .ended, .told, .detached: break
         }
     }
 
@@ -549,14 +549,14 @@ extension SocketConnection {
         self.endTurnLater()
     }
 
-    package func surrender() -> DetachedSocket? {
+    package func detach() -> DetachedSocket? {
         guard !self.isOffering else { return nil }
         if self.loop.writeBuffer.owner === self { self.flushWriteBuffer() }
         guard self.lifecycle == .open, self.waiting == 0, self.output == .open else { return nil }
         self.unwatch()
         // The new owner gets the socket options as configured.
         self.removeFromSweep()
-        self.lifecycle = .surrendered
+        self.lifecycle = .detached
         self.told = nil
         let count = self.keptCount
         return DetachedSocket(descriptor: self.descriptor, unread: Array(self.takeKept().suffix(count)))

@@ -83,7 +83,7 @@ package protocol Transport: AnyObject {
     /// Hands the descriptor over with the bytes already read but not consumed, and forgets it. `nil` where there is no
     /// plain descriptor to give (TLS), bytes still wait to be written, or a consumer asks from within its
     /// `bytesReceived`: what that leaves unused is known only when it returned. Nothing is changed then.
-    func surrender() -> DetachedSocket?
+    func detach() -> DetachedSocket?
 }
 
 extension Transport {

@@ -13,7 +13,7 @@ package final class LinuxSystem: System {
     private let resolutions: PendingResolutions
     let reserve: DescriptorReserve
     /// Made by the first bulk.
-    private var passage: Passage?
+    private var splicePipe: SplicePipe?
 
     /// - Throws: `SystemError` when the process has no descriptors left.
     package init(resolver: ResolverThreads = .shared, reserve: DescriptorReserve = .process) throws(SystemError) {
@@ -275,12 +275,12 @@ extension LinuxSystem {
     package var spliceThreshold: Int { 32 << 10 }
 
     package func splice(_ source: Descriptor, to target: Descriptor, atMost count: Int) -> SplicedBytes? {
-        if self.passage == nil { self.passage = Passage(self.reserve) }
-        return self.passage?.pass(source, to: target, atMost: count)
+        if self.splicePipe == nil { self.splicePipe = SplicePipe(self.reserve) }
+        return self.splicePipe?.pass(source, to: target, atMost: count)
     }
 
     package func drainSplicePipe(into buffer: inout MutableRawSpan) -> Int {
-        self.passage?.take(into: &buffer) ?? 0
+        self.splicePipe?.take(into: &buffer) ?? 0
     }
 
     package func shutdownOutput(_ descriptor: Descriptor) -> SystemError? {

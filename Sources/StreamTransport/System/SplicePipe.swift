@@ -3,7 +3,7 @@ import CLinux
 /// The pipe through which a loop's bulk goes from socket to socket without being copied. Empty between two calls but for
 /// what a target did not take, which is fetched before the next. Made when first needed, one for a loop.
 @safe
-struct Passage: ~Copyable {
+struct SplicePipe: ~Copyable {
     private static let capacity = 1 << 20
 
     private let writeEnd: Int32

@@ -205,7 +205,7 @@ struct ConnectionEndTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func surrendersItsDescriptorWithTheUnreadBytes(_ kind: Kind) throws {
+    func detachesItsDescriptorWithTheUnreadBytes(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         consumer.acceptedCount = { [unowned connection] _ in
@@ -215,12 +215,12 @@ struct ConnectionEndTests {
         peer.send("HEADrest")
         #expect(meeting.run { consumer.text == "HEAD" })
         peer.send(" and more")
-        var surrendered: DetachedSocket?
+        var detached: DetachedSocket?
         meeting.perform {
             connection.write("sent before")
-            surrendered = connection.surrender()
+            detached = connection.detach()
         }
-        let socket = try #require(surrendered)
+        let socket = try #require(detached)
         #expect(socket.unread == Array("rest".utf8))
         #expect(consumer.events.isEmpty)
 
@@ -239,26 +239,26 @@ struct ConnectionEndTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func doesNotSurrenderWhileBytesWait(_ kind: Kind) throws {
+    func doesNotDetachWhileBytesWait(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, _, peer) = try meeting.connect()
         peer.isReading = false
         let bytes = meeting.flood
         meeting.perform { connection.write(bytes) }
         meeting.ground.settle()
-        meeting.perform { #expect(connection.surrender() == nil) }
+        meeting.perform { #expect(connection.detach() == nil) }
         meeting.perform { connection.reset() }
         meeting.finish()
     }
 
     /// How many of them the consumer uses is known only when it returns.
     @Test(arguments: Kind.allCases)
-    func doesNotSurrenderFromWithinAnOfferAndLosesNothing(_ kind: Kind) throws {
+    func doesNotDetachFromWithinAnOfferAndLosesNothing(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         var given: [DetachedSocket?] = []
         consumer.acceptedCount = { [unowned connection] _ in
-            given.append(connection.surrender())
+            given.append(connection.detach())
             connection.pauseReading()
             return 2
         }
@@ -267,9 +267,9 @@ struct ConnectionEndTests {
         meeting.perform { connection.resumeReading() }
         #expect(meeting.run { consumer.text == "to t" })
         #expect(given.count == 2 && given.allSatisfy { $0 == nil })
-        var surrendered: DetachedSocket?
-        meeting.perform { surrendered = connection.surrender() }
-        let socket = try #require(surrendered)
+        var detached: DetachedSocket?
+        meeting.perform { detached = connection.detach() }
+        let socket = try #require(detached)
         #expect(socket.unread == Array("he heir".utf8))
         meeting.perform { meeting.loop.system.reset(socket.descriptor) }
         meeting.finish()
