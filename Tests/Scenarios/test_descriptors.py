@@ -173,7 +173,7 @@ def test_the_limit_is_raised_to_what_the_system_permits(sluice, limits, text):
 
 def test_a_written_limit_that_cannot_be_had_is_warned_of(sluice, tmp_path):
     one = raw(sluice, tmp_path, descriptors=LIMIT, max_connections=10_000)
-    assert re.search(r"max-connections is 10000, but 256 descriptors are enough for \d+", one.gateway.wait_log("max-connections is"))
+    assert re.search(r"max-connections is 10000, but the limit of 256 descriptors permits \d+", one.gateway.wait_log("max-connections is"))
 
 
 # -- another process on the same address

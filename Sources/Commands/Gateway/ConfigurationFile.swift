@@ -39,12 +39,12 @@ enum ConfigurationFile {
     }
 
     /// How the configuration of `source` is reloaded, and its files are checked, at run time.
-    static func terms(of source: ConfigurationSource) -> RunningConfiguration.Terms {
-        var terms = RunningConfiguration.Terms()
-        if case .file(let path, _) = source { terms.read = { try self.read(path) } }
-        terms.adjust = { source.adjust(&$0) }
-        terms.check = { self.problem($0, $1) }
-        return terms
+    static func reloadSettings(of source: ConfigurationSource) -> RunningConfiguration.Settings {
+        var settings = RunningConfiguration.Settings()
+        if case .file(let path, _) = source { settings.read = { try self.read(path) } }
+        settings.adjust = { source.adjust(&$0) }
+        settings.check = { self.problem($0, $1) }
+        return settings
     }
 
     private static func problem(_ path: String, _ use: FileUse) -> FileProblem? {

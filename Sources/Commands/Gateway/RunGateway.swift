@@ -246,7 +246,7 @@ private struct GatewayStart {
         if source.requiresTarget { try await TargetProbe(loop: loops[0]).requireAll(of: plan) }
         let bound = try await self.gateway.start(plan)
         self.running = RunningConfiguration(
-            located, gateway: self.gateway, terms: ConfigurationFile.terms(of: source))
+            located, gateway: self.gateway, settings: ConfigurationFile.reloadSettings(of: source))
         let (server, address) = try await Self.startControl(
             configuration.control, gateway: self.gateway, configuration: self.running, log: log)
         self.control = server
@@ -323,7 +323,7 @@ protocol GatewayCommand: AsyncParsableCommand {}
 /// Output of the gateway once it is ready.
 private enum Announcement {
     static func print(
-        _ bound: [Gateway.Place], _ configuration: Configuration, source: ConfigurationSource, control: String?
+        _ bound: [Gateway.BoundListener], _ configuration: Configuration, source: ConfigurationSource, control: String?
     ) {
         var lines = bound.map { "listening on \(Self.url($0, configuration))" }
         if let control { lines.append("control on \(control)") }
@@ -334,18 +334,18 @@ private enum Announcement {
     }
 
     /// URL of a listener. Includes the path if the listener serves only one, so that the URL can be used directly.
-    private static func url(_ place: Gateway.Place, _ configuration: Configuration) -> String {
-        let kind = place.listener.kind
-        let paths = configuration.routes.filter { configuration.serves($0, on: place.listener) }.compactMap(\.path)
+    private static func url(_ bound: Gateway.BoundListener, _ configuration: Configuration) -> String {
+        let kind = bound.listener.kind
+        let paths = configuration.routes.filter { configuration.serves($0, on: bound.listener) }.compactMap(\.path)
         let path = paths.count == 1 && paths[0].parameters.isEmpty ? "\(paths[0])" : "/"
-        switch place.address {
+        switch bound.address {
         case .unix(let path): return kind == .unix ? "unix://\(path)" : "\(kind.rawValue)+unix://\(path)"
-        case .ipv4, .ipv6: return "\(kind.rawValue)://\(place.address)" + (kind.speaksWebSocket ? path : "")
+        case .ipv4, .ipv6: return "\(kind.rawValue)://\(bound.address)" + (kind.speaksWebSocket ? path : "")
         }
     }
 
     /// Example commands for the built-in configuration.
-    private static func firstSteps(_ web: Gateway.Place) -> [String] {
+    private static func firstSteps(_ web: Gateway.BoundListener) -> [String] {
         let program = CommandLine.arguments.first ?? "sluice"
         return [
             "",

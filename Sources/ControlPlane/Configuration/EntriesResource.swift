@@ -71,8 +71,8 @@ struct EntriesResource: Sendable {
     private func status(of name: String) -> JSONValue? {
         switch self.section {
         case .listeners:
-            self.context.gateway.places.first { $0.listener.name == name }.map { place in
-                .object(["address": .string(place.address.description)])
+            self.context.gateway.boundListeners.first { $0.listener.name == name }.map { bound in
+                .object(["address": .string(bound.address.description)])
             }
         case .routes: nil
         case .upstreams:
@@ -130,7 +130,7 @@ struct EntriesResource: Sendable {
     ) async throws -> Response {
         try self.context.checkNotDraining()
         let isDryRun = try call.query.boolean("dryRun") ?? false
-        let name = edit.place?.name
+        let name = edit.entry?.name
         // A missing entry fails If-Match (412), but the client should get 404.
         let exists = await self.running.snapshot.revision(of: name ?? "", in: self.section) != nil
         if case .put = edit {

@@ -181,7 +181,7 @@ struct ConnectionsResource: Sendable {
         var connection = try OpenRequestParser(request).parse()
         let targetGuard = TargetGuard(self.context.targets, url: connection.url)
         targetGuard.install(on: &connection)
-        switch await self.gateway.open(connection, named: { call.runningOperation?.connectionCreated($0) }) {
+        switch await self.gateway.open(connection, keyAssigned: { call.runningOperation?.connectionCreated($0) }) {
         case .success(let key): return try await self.opened(key)
         case .failure where targetGuard.hasRefused: throw targetGuard.problem
         case .failure(let failure): throw await self.problem(failure)
@@ -196,7 +196,7 @@ struct ConnectionsResource: Sendable {
             targetGuard.install(on: &connection)
             guards[side] = targetGuard
         }
-        switch await self.gateway.open(tunnel, named: { call.runningOperation?.connectionCreated($0) }) {
+        switch await self.gateway.open(tunnel, keyAssigned: { call.runningOperation?.connectionCreated($0) }) {
         case .success(let key): return try await self.opened(key)
         case .failure(let failure):
             let side = failure.key?.side ?? .downstream

@@ -262,7 +262,7 @@ extension ControlProblem {
             .at(pointer: "/name")
         case .cannotRun(let error):
             self.init(409, "cannot-run", "The change was not applied, as it cannot run: \(error.description)")
-        case .changedMeanwhile: self = .preconditionFailed
+        case .preconditionFailed: self = .preconditionFailed
         case .noFile: self.init(409, "no-file", "The gateway was started without a configuration file to reload.")
         case .unreadable(let text): self.init(409, "unreadable-file", text)
         }

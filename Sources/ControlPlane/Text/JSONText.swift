@@ -104,13 +104,13 @@ package struct JSONText {
     /// RFC 3339 in UTC with milliseconds.
     /// - Parameter milliseconds: since 1970-01-01T00:00:00Z.
     package mutating func time(_ milliseconds: Int64) {
-        self.put(capacity: WallClock.room + 2) { $0.append(time: milliseconds) }
+        self.put(capacity: WallClock.byteCount + 2) { $0.append(time: milliseconds) }
     }
 
     // MARK: Members
 
     package mutating func member(_ key: JSONKey, time milliseconds: Int64) {
-        self.put(key, capacity: WallClock.room + 2) { $0.append(time: milliseconds) }
+        self.put(key, capacity: WallClock.byteCount + 2) { $0.append(time: milliseconds) }
     }
 
     package mutating func member(_ key: JSONKey, _ text: String?) {

@@ -42,30 +42,30 @@ package struct Admission: Sendable {
         }
     }
 
-    /// The last step of a reload, once the former listeners accept nothing more: they are forgotten with their last
+    /// Last step of a reload, once the former listeners accept nothing more: they are removed with their last
     /// connection.
     package mutating func retire(allBut configuration: Configuration) {
         let names = Set(configuration.listeners.map(\.name))
         for name in Array(self.listeners.keys) where !names.contains(name) {
             self.listeners[name]?.isRetired = true
-            self.forgetIfUnused(name)
+            self.removeIfUnused(name)
         }
     }
 
-    private mutating func forgetIfUnused(_ name: String) {
+    private mutating func removeIfUnused(_ name: String) {
         guard let admission = self.listeners[name], admission.isRetired, !admission.isInUse else { return }
         self.listeners[name] = nil
     }
 
     /// A listener accepted a connection whose client is not known yet: `endArrival` follows, before or after `admit`.
-    /// Until then the listener is not forgotten.
+    /// Until then the listener is kept.
     package mutating func beginArrival(listener: String) {
         self.listeners[listener]?.arriving += 1
     }
 
     package mutating func endArrival(listener: String) {
         self.listeners[listener]?.arriving -= 1
-        self.forgetIfUnused(listener)
+        self.removeIfUnused(listener)
     }
 
     /// Refuses all connections from now on.
@@ -93,7 +93,7 @@ package struct Admission: Sendable {
     package mutating func release(listener: String, client: IPAddress?) {
         guard self.listeners[listener]?.release(client.map { ClientKey($0) }) == true else { return }
         self.connections -= 1
-        self.forgetIfUnused(listener)
+        self.removeIfUnused(listener)
     }
 
     /// A refused WebSocket client gets its status only after it has sent its request, so until then it costs what an
@@ -145,7 +145,7 @@ package enum AdmissionRefusal: String, CaseIterable, Sendable {
     }
 }
 
-/// Place of one accepted connection in the limits, given back once.
+/// Counts one accepted connection in the limits, until it is released.
 struct AdmissionPermit {
     private enum State {
         case none
@@ -232,18 +232,18 @@ extension Configuration {
         let possible = budget.connections(each: self.descriptorsPerConnection)
         guard wanted > possible else { return nil }
         return
-            "max-connections is \(wanted), but \(budget.limit) descriptors are enough for \(possible): raise LimitNOFILE"
+            "max-connections is \(wanted), but the limit of \(budget.limit) descriptors permits \(possible): raise LimitNOFILE"
     }
 
     /// A tunnel has a socket on each side.
     private var descriptorsPerConnection: Int {
-        let leadsOn = self.routes.contains { route in
+        let hasTunnels = self.routes.contains { route in
             switch route.target {
             case .upstream, .url: true
             case .echo, .chat: false
             }
         }
-        return leadsOn ? 2 : 1
+        return hasTunnels ? 2 : 1
     }
 }
 

@@ -1,12 +1,12 @@
 import DequeModule
 import StreamTransport
 
-/// A queue of TLS handshakes with its timer, on a loop. Released when it is empty.
+/// The TLS handshakes of one listener, running and queued, with their timer. On a loop; released when there are none.
 final class HandshakeQueue {
     private let gateway: LoopGateway
     private let listener: String
     private let timer = LoopTimer()
-    private var line = HandshakeQueueSettings()
+    private var slots = HandshakeSlots()
     private var limit = 1
 
     init(_ gateway: LoopGateway, listener: String) {
@@ -18,22 +18,23 @@ final class HandshakeQueue {
     /// - Returns: whether the handshake may begin; else `beginHandshake` is called later.
     func enter(_ identifier: UInt64, limit: Int) -> Bool {
         self.limit = max(1, limit / max(1, self.gateway.shared.loopCount))
-        let begins = self.line.arrived(identifier, limit: self.limit, at: self.gateway.loop.now)
+        let begins = self.slots.arrived(identifier, limit: self.limit, at: self.gateway.loop.now)
         if !begins { self.gateway.shared.counters.count("tls-handshakes-waited") }
         self.armTimer()
         return begins
     }
 
     func leave(_ identifier: UInt64) {
-        self.line.removed(identifier)
-        // Not now: the connection that leaves may have records in the buffer that all connections of the loop share.
+        self.slots.removed(identifier)
+        // The next one begins in the next turn: the connection that leaves may have records in the buffer that all
+        // connections of the loop share.
         self.gateway.loop.inNextTurn(self)
         self.armTimer()
-        if self.line.isEmpty { self.gateway.handshakeQueues[self.listener] = nil }
+        if self.slots.isEmpty { self.gateway.handshakeQueues[self.listener] = nil }
     }
 
     private func armTimer() {
-        if let deadline = self.line.nextDeadline {
+        if let deadline = self.slots.nextDeadline {
             self.gateway.loop.arm(self.timer, at: deadline, target: self)
         } else {
             self.gateway.loop.disarm(self.timer)
@@ -43,7 +44,7 @@ final class HandshakeQueue {
 
 extension HandshakeQueue: TimerTarget {
     func timerFired(_ timer: LoopTimer) {
-        while let expired = self.line.overdue(at: self.gateway.loop.now) {
+        while let expired = self.slots.overdue(at: self.gateway.loop.now) {
             guard let connection = self.gateway.live[expired] as? InboundConnection else {
                 self.leave(expired)
                 continue
@@ -56,7 +57,7 @@ extension HandshakeQueue: TimerTarget {
 
 extension HandshakeQueue: TurnEndTarget {
     func turnEnded() {
-        while let next = self.line.takeNext(limit: self.limit, at: self.gateway.loop.now) {
+        while let next = self.slots.takeNext(limit: self.limit, at: self.gateway.loop.now) {
             (self.gateway.live[next] as? InboundConnection)?.beginHandshake()
         }
         self.armTimer()
@@ -66,27 +67,27 @@ extension HandshakeQueue: TurnEndTarget {
 /// The TLS handshakes of one listener on one loop: a limited number at once, because each takes some 55 KiB before the
 /// client is known. Further connections wait in order of arrival, holding only a socket.
 ///
-/// While others wait, a handshake has `patience` to complete, so that silent clients cannot keep others out for their
-/// whole `handshake-timeout`.
-package struct HandshakeQueueSettings: Sendable {
+/// While others wait, a handshake has `queuedTimeout` to complete, so that silent clients cannot keep others out for
+/// their whole `handshake-timeout`.
+package struct HandshakeSlots: Sendable {
     package static let queuedTimeout = Duration.seconds(2)
 
-    private var underWay: [UInt64: MonotonicInstant] = [:]
+    private var running: [UInt64: MonotonicInstant] = [:]
     /// In starting order; may contain handshakes that ended.
-    private var begun: Deque<UInt64> = []
+    private var started: Deque<UInt64> = []
     /// In arrival order; may contain connections that ended.
     private var waiting: Deque<UInt64> = []
     private var waitingSet: Set<UInt64> = []
 
     package init() {}
 
-    package var isEmpty: Bool { self.underWay.isEmpty && self.waitingSet.isEmpty }
+    package var isEmpty: Bool { self.running.isEmpty && self.waitingSet.isEmpty }
 
     /// A connection is ready to begin its handshake.
     /// - Parameter limit: concurrent handshakes; at least one is allowed.
     /// - Returns: whether it may begin; otherwise `takeNext` returns it later.
     package mutating func arrived(_ identifier: UInt64, limit: Int, at now: MonotonicInstant) -> Bool {
-        guard self.waitingSet.isEmpty, self.underWay.count < max(1, limit) else {
+        guard self.waitingSet.isEmpty, self.running.count < max(1, limit) else {
             self.waiting.append(identifier)
             self.waitingSet.insert(identifier)
             return false
@@ -96,21 +97,21 @@ package struct HandshakeQueueSettings: Sendable {
     }
 
     private mutating func begin(_ identifier: UInt64, at now: MonotonicInstant) {
-        self.underWay[identifier] = now
-        self.begun.append(identifier)
+        self.running[identifier] = now
+        self.started.append(identifier)
     }
 
     /// The handshake or the connection ended. Idempotent.
     package mutating func removed(_ identifier: UInt64) {
-        self.underWay[identifier] = nil
+        self.running[identifier] = nil
         self.waitingSet.remove(identifier)
-        while let first = self.begun.first, self.underWay[first] == nil { self.begun.removeFirst() }
+        while let first = self.started.first, self.running[first] == nil { self.started.removeFirst() }
         while let first = self.waiting.first, !self.waitingSet.contains(first) { self.waiting.removeFirst() }
     }
 
     /// The next queued connection, if the limit permits; its handshake begins `now`.
     package mutating func takeNext(limit: Int, at now: MonotonicInstant) -> UInt64? {
-        guard self.underWay.count < max(1, limit), let next = self.waiting.first else { return nil }
+        guard self.running.count < max(1, limit), let next = self.waiting.first else { return nil }
         self.removed(next)
         self.begin(next, at: now)
         return next
@@ -118,13 +119,13 @@ package struct HandshakeQueueSettings: Sendable {
 
     /// Deadline of the oldest handshake while others are queued; `nil` while none is.
     package var nextDeadline: MonotonicInstant? {
-        guard !self.waitingSet.isEmpty, let oldest = self.begun.first else { return nil }
-        return self.underWay[oldest]?.advanced(by: Self.queuedTimeout)
+        guard !self.waitingSet.isEmpty, let oldest = self.started.first else { return nil }
+        return self.running[oldest]?.advanced(by: Self.queuedTimeout)
     }
 
     /// A handshake past its deadline; it stays counted.
     package func overdue(at now: MonotonicInstant) -> UInt64? {
         guard let deadline = self.nextDeadline, deadline <= now else { return nil }
-        return self.begun.first
+        return self.started.first
     }
 }

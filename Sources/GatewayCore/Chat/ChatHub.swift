@@ -37,7 +37,7 @@ package final class ChatHub: Sendable {
         }
     }
 
-    /// Bytes on their way to other loops, as messages count for them.
+    /// Total cost of the messages queued for other loops, in bytes.
     package var bytesUnderWay: Int {
         self.channels.withLock { $0.values.reduce(0) { $0 + $1.cost } }
     }
@@ -89,7 +89,7 @@ package final class ChatHub: Sendable {
 /// Messages from one loop to another. Bounded: a sender that fills the channel must pause its sources, and is woken
 /// when half of it has been taken.
 package final class ChatChannel: Sendable {
-    /// Bytes, as messages count for them, from which on the channel is full.
+    /// Cost of the queued messages, in bytes, from which on the channel is full.
     package static let highWatermark = 1 << 20
     package static let lowWatermark = highWatermark / 2
 

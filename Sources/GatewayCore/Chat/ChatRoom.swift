@@ -3,7 +3,7 @@ import WebSocketProtocol
 
 /// Receives the messages of a chat room.
 protocol ChatSubscriber: AnyObject {
-    /// Whether the output takes another message now. A subscriber that says no must call `LoopRooms.outputProgressed`
+    /// Whether the output takes another message now. After `false`, the subscriber calls `LoopRooms.outputProgressed`
     /// when it does again.
     var takesMore: Bool { get }
     /// Bytes queued in the subscriber's own output.
@@ -130,7 +130,7 @@ final class ChatRoom {
 
     // MARK: Messages
 
-    /// - Parameter publisher: the number of the member that said it, and that is not given it; 0 for one on another
+    /// - Parameter publisher: number of the member that sent it, to which it is not delivered; 0 for a member on another
     ///   loop.
     func append(_ message: ChatMessage, from publisher: UInt64) {
         self.end += UInt64(message.cost)

@@ -72,7 +72,7 @@ final class WebSocketEcho: WebSocketRelay {
             (self.kind, self.bytes, self.ends) = (kind, bytes, ends)
         }
 
-        var isOut: Bool { self.frames == self.ends.count }
+        var isSent: Bool { self.frames == self.ends.count }
     }
 
     private let keepsFragmentation: Bool
@@ -96,14 +96,14 @@ final class WebSocketEcho: WebSocketRelay {
             return task.stopReadingIfBehind(
                 task.sendFrame(mark.kind, startsMessage: true, endsMessage: true, bytes, over: transport))
         }
-        self.gather(mark, bytes)
+        self.append(mark, bytes)
         guard mark.endsMessage, let message = self.unfinished.take() else { return }
         let keeps = self.keepsFragmentation && message.ends.count < Self.fragmentLimit
         self.answer = Answer(mark.kind, message.bytes, ends: keeps ? message.ends : [message.bytes.count])
         self.sendBack(by: task)
     }
 
-    private func gather(_ mark: FramePosition, _ bytes: RawSpan) {
+    private func append(_ mark: FramePosition, _ bytes: RawSpan) {
         var message = self.unfinished.take() ?? Unfinished()
         message.bytes.append(bytes)
         if mark.endsFrame, message.ends.count < Self.fragmentLimit { message.ends.append(message.bytes.count) }
@@ -114,7 +114,7 @@ final class WebSocketEcho: WebSocketRelay {
     private func sendBack(by task: WebSocketTask) {
         guard let answer = self.answer else { return }
         let most = task.compresses ? WebSocketTask.compressedPiece : answer.bytes.count
-        while !answer.isOut {
+        while !answer.isSent {
             if task.compresses, task.loop.budgetIsSpent {
                 task.pauseReading()
                 return task.loop.inNextTurn(self)
@@ -130,10 +130,10 @@ final class WebSocketEcho: WebSocketRelay {
         let end = min(frameEnd, answer.start + most)
         let startsMessage = answer.start == 0 && answer.frames == 0
         if end == frameEnd { answer.frames += 1 }
-        let (start, kind, isOut) = (answer.start, answer.kind, answer.isOut)
+        let (start, kind, isSent) = (answer.start, answer.kind, answer.isSent)
         answer.bytes.withRawSpan { bytes in
             _ = task.sendFrame(
-                kind, startsMessage: startsMessage, endsMessage: isOut, bytes.extracting(start..<end))
+                kind, startsMessage: startsMessage, endsMessage: isSent, bytes.extracting(start..<end))
         }
         answer.start = end
     }

@@ -5,15 +5,16 @@ import Synchronization
 
 /// The gateway: loops, listeners, reload and drain. Callable from any thread.
 package final class Gateway: Sendable {
-    /// Where a listener can be reached.
-    package struct Place: Sendable {
+    /// A listener with the address that its sockets are bound to.
+    package struct BoundListener: Sendable {
         package let listener: ListenerConfiguration
         package let address: SocketAddress
     }
 
     struct State {
         var plan: GatewayPlan?
-        var places: [String: SocketAddress] = [:]
+        /// By the listener's name.
+        var boundAddresses: [String: SocketAddress] = [:]
     }
 
     package let loops: [Loop]
@@ -60,7 +61,7 @@ package final class Gateway: Sendable {
     /// Opens all listeners.
     /// - Returns: their addresses, in the configuration's order.
     /// - Throws: `GatewayPlanError`; nothing listens then.
-    package func start(_ plan: GatewayPlan) async throws(GatewayPlanError) -> [Place] {
+    package func start(_ plan: GatewayPlan) async throws(GatewayPlanError) -> [BoundListener] {
         var opened: [(ListenerPlan, [Descriptor])] = []
         do throws(GatewayPlanError) {
             for listener in plan.listeners { opened.append((listener, try self.openSockets(listener.configuration))) }
@@ -71,14 +72,16 @@ package final class Gateway: Sendable {
         self.shared.withAdmission { $0.prepare(plan.configuration) }
         self.state.withLock { $0.plan = plan }
         try await self.serve(opened)
-        return self.places
+        return self.boundListeners
     }
 
-    /// Addresses of the listeners.
-    package var places: [Place] {
+    /// The open listeners, in the configuration's order.
+    package var boundListeners: [BoundListener] {
         self.state.withLock { state in
             (state.plan?.listeners ?? []).compactMap { plan in
-                state.places[plan.configuration.name].map { Place(listener: plan.configuration, address: $0) }
+                state.boundAddresses[plan.configuration.name].map {
+                    BoundListener(listener: plan.configuration, address: $0)
+                }
             }
         }
     }
@@ -197,14 +200,14 @@ package final class Gateway: Sendable {
 
     /// Starts accepting on all of them, or on none if it throws.
     private func serve(_ opened: [(listener: ListenerPlan, descriptors: [Descriptor])]) async throws(GatewayPlanError) {
-        let places = self.state.withLock { $0.places }
+        let formerAddresses = self.state.withLock { $0.boundAddresses }
         var served = 0
         var failure: GatewayPlanError?
         for (listener, descriptors) in opened {
             served += 1
             let name = listener.configuration.name
             let address = descriptors.first.flatMap { self.loops.first?.system.localAddress($0) }
-            if let address { self.state.withLock { $0.places[name] = address } }
+            if let address { self.state.withLock { $0.boundAddresses[name] = address } }
             guard let error = await self.serve(listener, on: descriptors) else { continue }
             failure = GatewayPlanError("listener '\(name)': \(error)")
             break
@@ -214,7 +217,7 @@ package final class Gateway: Sendable {
             await self.onEachLoop { $0.withdraw(listener) }
         }
         for (_, descriptors) in opened.dropFirst(served) { for descriptor in descriptors { descriptor.close() } }
-        self.state.withLock { $0.places = places }
+        self.state.withLock { $0.boundAddresses = formerAddresses }
         throw failure
     }
 
@@ -238,7 +241,7 @@ package final class Gateway: Sendable {
 
     private func closeListener(_ name: String) async {
         await self.onEachLoop { $0.closeListener(name) }
-        self.state.withLock { $0.places[name] = nil }
+        self.state.withLock { $0.boundAddresses[name] = nil }
     }
 
     private func onEachLoop(_ body: @escaping @Sendable (LoopGateway) -> Void) async {
@@ -252,8 +255,8 @@ package final class Gateway: Sendable {
         let settings = self.drainSettings
         let count = self.shared.withAdmission { $0.connections }
         return """
-            draining: \(count) connections are told within \(DurationText(settings.closeSpread)), what is left is reset \
-            after \(DurationText(settings.timeout))
+            draining: \(count) connections are closed within \(DurationText(settings.closeSpread)); those still open after \
+            \(DurationText(settings.timeout)) are reset
             """
     }
 
@@ -291,7 +294,7 @@ package final class Gateway: Sendable {
 
 /// The gateway's connections as the control plane sees them. From any thread.
 extension Gateway {
-    /// Connections that one turn of a loop looks at when many are listed, so that a list never holds up traffic.
+    /// Connections reported in one turn of a loop, so that a long list does not delay traffic.
     private static let reportsPerTurn = 128
 
     /// An open connection with its task.
@@ -312,17 +315,17 @@ extension Gateway {
         return self.loopGateways[Int((key.number - 1) % UInt64(self.loopGateways.count))]
     }
 
-    /// The numbers of all live connections, in rising order.
-    /// - Parameter first: those below are left out.
+    /// Identifiers of all live connections, in ascending order.
+    /// - Parameter first: the smallest identifier returned.
     package func liveIdentifiers(from first: UInt64 = 0) async -> [UInt64] {
         var numbers: [UInt64] = []
         for loopGateway in self.loopGateways {
             numbers += await loopGateway.value.loop.perform { loopGateway.value.liveIdentifiers(from: first) }
         }
-        return numbers.inRisingOrder
+        return numbers.radixSorted()
     }
 
-    /// Reports of those that are still open, unordered; two for a tunnel.
+    /// Reports of the connections that are still open, unordered; two for a tunnel.
     /// - Returns: one array for each turn of a loop, not joined because reports are large.
     package func reports(of numbers: [UInt64]) async -> [[ConnectionReport]] {
         var byLoop: [[UInt64]] = Array(repeating: [], count: self.loopGateways.count)
@@ -407,23 +410,24 @@ extension Gateway {
 /// Opening connections and tunnels on request. From any thread; cancelling the awaiting Swift task cancels the opening.
 extension Gateway {
     package typealias Opening = Result<ConnectionKey, ClientFailure>
-    /// Called with the key as soon as it is assigned.
-    package typealias Naming = @Sendable (ConnectionKey) -> Void
+    package typealias KeyObserver = @Sendable (ConnectionKey) -> Void
 
     /// Opens a connection, on the next loop in rotation.
+    /// - Parameter keyAssigned: called on the loop as soon as the connection has its key.
     /// - Returns: its key, once it is open.
-    package func open(_ request: ClientConnectionRequest, named: Naming? = nil) async -> Opening {
-        await self.opening(named) { $0.open(request, $1) }
+    package func open(_ request: ClientConnectionRequest, keyAssigned: KeyObserver? = nil) async -> Opening {
+        await self.opening(keyAssigned) { $0.open(request, $1) }
     }
 
     /// Opens a tunnel between two peers, both its connections on one loop.
+    /// - Parameter keyAssigned: called on the loop as soon as the tunnel has its key.
     /// - Returns: key of the downstream side, once both are open and joined.
-    package func open(_ request: ClientTunnelRequest, named: Naming? = nil) async -> Opening {
-        await self.opening(named) { $0.open(request, $1) }
+    package func open(_ request: ClientTunnelRequest, keyAssigned: KeyObserver? = nil) async -> Opening {
+        await self.opening(keyAssigned) { $0.open(request, $1) }
     }
 
     private func opening(
-        _ named: Naming?,
+        _ keyAssigned: KeyObserver?,
         _ begin: @escaping @Sendable (LoopGateway, @escaping ClientSession.Opened) -> any LiveConnection
     ) async -> Opening {
         guard let loopGateway = self.nextLoopGateway() else {
@@ -437,7 +441,7 @@ extension Gateway {
                         pending.value.completed()
                         continuation.resume(returning: result)
                     }
-                    named?(connection.context.key)
+                    keyAssigned?(connection.context.key)
                     pending.value.began(connection)
                 }
             }
@@ -450,18 +454,18 @@ extension Gateway {
 extension Gateway {
     /// Whether one of `listeners`, which are open, takes connections at `address`.
     private func isBound(_ address: ListenAddress, by listeners: [ListenerPlan]) -> Bool {
-        let places = self.state.withLock { $0.places }
+        let addresses = self.state.withLock { $0.boundAddresses }
         return listeners.map(\.configuration).contains { listener in
-            places[listener.name].map { address.overlaps(listener.address.resolvingPort($0.port ?? 0)) } ?? false
+            addresses[listener.name].map { address.overlaps(listener.address.resolvingPort($0.port ?? 0)) } ?? false
         }
     }
 
-    /// Refuses a new listener on a port that the system picked for one that stays open: the kernel would let both
+    /// Refuses a new listener on a port that the system chose for one that stays open: the kernel would let both
     /// listen, and distribute connections between them.
     private func refuseTaken(_ listener: ListenerConfiguration, by kept: [ListenerPlan]) throws(GatewayPlanError) {
-        let places = self.state.withLock { $0.places }
+        let addresses = self.state.withLock { $0.boundAddresses }
         for other in kept.map(\.configuration) {
-            guard let port = places[other.name]?.port, listener.address.overlaps(other.address.resolvingPort(port))
+            guard let port = addresses[other.name]?.port, listener.address.overlaps(other.address.resolvingPort(port))
             else {
                 continue
             }
@@ -532,7 +536,7 @@ extension LoopGateway {
         var metrics = metrics
         for (route, traffic) in self.totals.ended { metrics.traffic[route, default: TrafficMetrics()].add(traffic) }
         metrics.handshakes.add(self.totals.handshakes)
-        metrics.lifetimes.add(self.totals.lives)
+        metrics.lifetimes.add(self.totals.lifetimes)
         let taskMetrics = LoopTaskMetrics.shared(on: self.loop)
         metrics.messageSizes.add(taskMetrics.messageSizes)
         metrics.roundTrips.add(taskMetrics.roundTrips)

@@ -106,7 +106,7 @@ package struct GatewayPlan: Sendable {
 package final class ListenerPlan: Sendable {
     package let configuration: ListenerConfiguration
     let context: TLSContext?
-    /// Routes that requests are compared with, and the table that finds them by their place in the list.
+    /// Routes of the listener's requests. The table returns indices into them.
     let routes: [RoutePlan]
     private let table: RouteTable
     /// The one route of a listener without requests.
@@ -120,7 +120,7 @@ package final class ListenerPlan: Sendable {
         self.route = route
     }
 
-    /// Matches a request to a route. An unknown path is reported before other faults of the request.
+    /// Matches a request to a route. An unknown path is reported before other errors of the request.
     /// - Parameter isSecure: whether the request came through TLS.
     func find(_ head: RequestHead, isSecure: Bool) throws(HandshakeRefusal) -> MatchedRequest {
         let host = head.fields.single("Host")
@@ -210,8 +210,7 @@ package final class UpstreamPlan: Sendable {
     }
 }
 
-/// A configuration that is well-formed but cannot be put to work: a certificate that cannot be read, an address that is
-/// taken.
+/// A well-formed configuration that cannot run: a certificate that cannot be read, an address in use.
 package struct GatewayPlanError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The error and its place, in one line.
     package let description: String

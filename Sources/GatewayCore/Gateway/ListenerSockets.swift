@@ -74,7 +74,7 @@ extension KeepAliveSettings {
 }
 
 extension TargetRules {
-    /// Whether a connection may be tried. Ask for each address that a name resolves to, when it is tried.
+    /// Whether a connection to the address is allowed. Call it for each address that a name resolves to, before connecting.
     ///
     /// - Parameter host: the requested name in lower case; `nil` where an address was requested.
     package func allows(_ address: SocketAddress, askedFor host: String?) -> Bool {

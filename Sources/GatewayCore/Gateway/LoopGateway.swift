@@ -10,7 +10,7 @@ package final class LoopGateway {
     let shared: GatewayShared
     let rooms: LoopRooms
     private var listeners: [String: LoopListener] = [:]
-    /// Listeners whose name a new one has taken; they accept until the reload is complete.
+    /// Listeners replaced by one of the same name; they accept until the reload is complete.
     private var replacedListeners: [String: LoopListener] = [:]
     /// Queues of listeners with TLS handshakes in progress.
     var handshakeQueues: [String: HandshakeQueue] = [:]
@@ -273,7 +273,7 @@ extension LoopGateway {
         self.shared.counters.count("ended/" + reason.name)
         self.shared.log.closed(context, reason, detail: detail, downstream: downstream, upstream: upstream, at: now)
         for record in [downstream, upstream].compactMap(\.self) { self.totals.end(record, route: context.routeName) }
-        if let opened = context.openedAt { self.totals.lives.add(opened.duration(to: now)) }
+        if let opened = context.openedAt { self.totals.lifetimes.add(opened.duration(to: now)) }
         self.recordClosing(context, reason, detail: detail)
         self.remove(context.identifier)
         context.permit.release(context)

@@ -7,7 +7,7 @@ import Synchronization
 /// last, a separate thread checks how much that is, at most every `interval`, and returns it if worthwhile.
 final class MemoryReturn: Sendable {
     static let interval = Duration.seconds(10)
-    /// Idle bytes that are left alone.
+    /// Idle bytes that are not worth returning.
     private static let threshold = 16 << 20
 
     private struct State {

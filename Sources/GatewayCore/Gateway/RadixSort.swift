@@ -1,36 +1,36 @@
 extension [UInt64] {
-    /// Bits that one pass of `inRisingOrder` looks at.
+    /// Bits of a number that one pass of `radixSorted` sorts by.
     private static var digitBits: Int { 11 }
 
-    /// The same numbers in rising order, equal ones as often as they are there.
+    /// The numbers in ascending order, duplicates included.
     ///
-    /// For numbers that were given out one behind the other: they lie so close together that a few passes over all of
-    /// them, by the digits in which they differ, cost a fraction of comparing them.
-    package var inRisingOrder: [UInt64] {
+    /// For identifiers, which are assigned one after the other: they differ in few low digits, so that a few passes over
+    /// all of them cost a fraction of comparing them.
+    package func radixSorted() -> [UInt64] {
         guard let least = self.min(), let greatest = self.max() else { return [] }
-        var (ordered, room) = (self, self)
+        var (sorted, buffer) = (self, self)
         let width = UInt64.bitWidth - (greatest - least).leadingZeroBitCount
         for shift in stride(from: 0, to: width, by: Self.digitBits) {
-            Self.distribute(ordered, by: { Int(truncatingIfNeeded: ($0 - least) >> shift) }, to: &room)
-            swap(&ordered, &room)
+            Self.distribute(sorted, by: { Int(truncatingIfNeeded: ($0 - least) >> shift) }, to: &buffer)
+            swap(&sorted, &buffer)
         }
-        return ordered
+        return sorted
     }
 
-    /// One pass: those with the same digit stay in their order.
-    private static func distribute(_ numbers: [UInt64], by digit: (UInt64) -> Int, to room: inout [UInt64]) {
+    /// One pass. Numbers with the same digit keep their order.
+    private static func distribute(_ numbers: [UInt64], by digit: (UInt64) -> Int, to output: inout [UInt64]) {
         let mask = 1 << Self.digitBits - 1
-        var places = [Int](repeating: 0, count: mask + 1)
-        for number in numbers { places[digit(number) & mask] += 1 }
+        var offsets = [Int](repeating: 0, count: mask + 1)
+        for number in numbers { offsets[digit(number) & mask] += 1 }
         var sum = 0
-        for index in places.indices {
-            let count = places[index]
-            places[index] = sum
+        for index in offsets.indices {
+            let count = offsets[index]
+            offsets[index] = sum
             sum += count
         }
         for number in numbers {
-            room[places[digit(number) & mask]] = number
-            places[digit(number) & mask] += 1
+            output[offsets[digit(number) & mask]] = number
+            offsets[digit(number) & mask] += 1
         }
     }
 }

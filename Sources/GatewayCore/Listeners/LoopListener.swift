@@ -6,7 +6,7 @@ final class LoopListener: SocketListenerOwner {
     var plan: ListenerPlan
     var socket: SocketListener?
     private let gateway: LoopGateway
-    /// A gateway at its limit pauses and resumes all the time; it is logged at most this often.
+    /// Least time between two log lines about paused accepting: a gateway at its limit pauses and resumes all the time.
     private static let logInterval = Duration.seconds(10)
     private var nextLogTime = MonotonicInstant(nanoseconds: .min)
 

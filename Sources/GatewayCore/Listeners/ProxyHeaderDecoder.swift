@@ -32,7 +32,7 @@ package struct ProxyHeaderDecoder: Sendable {
         return .absent
     }
 
-    /// Whether `bytes` begins with `start`, as far as both go.
+    /// Whether `bytes` and `start` agree in the bytes that both have.
     private static func agrees(_ bytes: RawSpan, _ start: [UInt8]) -> Bool {
         (0..<min(bytes.byteCount, start.count)).allSatisfy { bytes[byte: $0] == start[$0] }
     }
@@ -95,8 +95,8 @@ package struct ProxyHeaderDecoder: Sendable {
         let addressEnd = 16 + [0, 12, 36, 216][Int(family)]
         guard length >= addressEnd else { return .violation(.malformedLength) }
         guard bytes.byteCount >= length else { return .incomplete }
-        if let violation = Self.fault(inExtensions: addressEnd..<length, of: bytes) { return .violation(violation) }
-        // Datagrams cannot be what this connection carries; such addresses are skipped like unknown ones.
+        if let violation = Self.violation(inExtensions: addressEnd..<length, of: bytes) { return .violation(violation) }
+        // This connection carries no datagrams; their addresses are skipped like unknown ones.
         guard kind == 1, let header = Self.addresses(family, bytes) else { return .header(.local, length: length) }
         return .header(header, length: length)
     }
@@ -136,7 +136,7 @@ package struct ProxyHeaderDecoder: Sendable {
     }
 
     /// TLVs are skipped, but must fit, and a checksum must be right (§2.2.3).
-    private static func fault(inExtensions range: Range<Int>, of bytes: RawSpan) -> ProxyHeaderViolation? {
+    private static func violation(inExtensions range: Range<Int>, of bytes: RawSpan) -> ProxyHeaderViolation? {
         var start = range.lowerBound
         while start < range.upperBound {
             guard range.upperBound - start >= 3 else { return .malformedLength }
@@ -158,7 +158,7 @@ package struct ProxyHeaderDecoder: Sendable {
 
 /// Result of decoding the first bytes of a connection.
 package enum ProxyHeaderResult: Hashable, Sendable {
-    /// A header may be under way: ask again with more bytes behind these.
+    /// The header may be incomplete: decode again with more bytes appended.
     case incomplete
     /// No header: the bytes are the connection's own.
     case absent
@@ -171,7 +171,7 @@ package enum ProxyHeaderResult: Hashable, Sendable {
 package enum ProxyHeaderViolation: String, Error, Hashable, Sendable {
     /// Longer than the limit, or a version 1 line without its end in 107 bytes.
     case tooLong = "too-long"
-    /// A version 1 line that is not of the grammar.
+    /// A version 1 line that does not match the grammar.
     case malformedLine = "malformed-line"
     /// Version 2 with another version, command, family or protocol than those defined.
     case unknownFields = "unknown-fields"

@@ -3,10 +3,8 @@ import SessionTasks
 import StreamTransport
 import Synchronization
 
-/// Identity of a connection or tunnel, and what belongs to it whoever serves it: route, endpoint, admission, deadline.
-///
-/// Made when a listener accepts or the control plane asks for a connection, and handed from one owner to the next until
-/// the last log line. On its loop.
+/// A connection or tunnel from its acceptance, or the request to open it, to its last log line: identity, route,
+/// endpoint, admission, deadline. Each station on its way hands it on to the next. On its loop.
 final class ConnectionContext {
     enum Origin {
         /// - Parameter peer: remote address of the connection.

@@ -73,7 +73,7 @@ extension ConnectionReport {
         }
         let stall = link.outputStall
         self.sendStalled = stall.total(at: self.takenAt)
-        // A relay watches both sides, and stops reading one long before the other accepts nothing more.
+        // A relay records its stalls itself: it pauses reading one side when the other side's queue is above its watermark.
         if !self.isRelayed, stall.since != nil { self.isStalled = true }
     }
 
@@ -174,7 +174,7 @@ package struct HandshakeMetadata: Sendable, Hashable {
         package let value: String
     }
 
-    /// Bytes kept of both heads together; the rest is cut off.
+    /// Bytes kept of both heads together; longer ones are cut.
     static let limit = 8 << 10
     /// Replaces the value of a secret field.
     static let hidden = "(hidden)"

@@ -6,15 +6,15 @@ import WebSocketProtocol
 
 /// The latest events, for followers. From any thread.
 ///
-/// A follower has no queue, only the number up to which it has read: one that is too slow finds a gap, and holds up
-/// nothing.
+/// A follower has no queue, only the number of the last event it read: one that is too slow misses events, and delays
+/// nobody else.
 package final class EventLog: Sendable {
     /// Number of events kept.
     package static let standardLimit = 4096
 
     /// Events after a number.
     package struct Batch: Sendable {
-        /// Number of events that were dropped or never kept.
+        /// Numbers of the events that were dropped.
         package let missed: ClosedRange<UInt64>?
         package let events: [GatewayEvent]
     }
@@ -94,7 +94,7 @@ package final class EventLog: Sendable {
     /// Waits until there is an event after `number`, the log is closed, or the awaiting task is cancelled.
     /// - Returns: whether more may come; `nil` when the wait was cancelled.
     package func wait(after number: UInt64) async -> Bool? {
-        let ticket = self.state.withLock { state in
+        let waiter = self.state.withLock { state in
             state.lastWaiting += 1
             return state.lastWaiting
         }
@@ -102,13 +102,13 @@ package final class EventLog: Sendable {
             await withCheckedContinuation { continuation in
                 let isDone = self.state.withLock { state in
                     let isDone = state.isClosed || state.last > number || Task.isCancelled
-                    if !isDone { state.waiting[ticket] = continuation }
+                    if !isDone { state.waiting[waiter] = continuation }
                     return isDone
                 }
                 if isDone { continuation.resume() }
             }
         } onCancel: {
-            self.state.withLock { $0.waiting.removeValue(forKey: ticket) }?.resume()
+            self.state.withLock { $0.waiting.removeValue(forKey: waiter) }?.resume()
         }
         return self.state.withLock { state in
             // Events published before the end can still be read.

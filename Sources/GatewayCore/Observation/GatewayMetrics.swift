@@ -88,7 +88,7 @@ struct LoopMetrics {
     /// From acceptance to the first byte of payload that may flow, in microseconds.
     var handshakes = Distribution()
     /// From the first byte of payload that may flow to the end, in microseconds.
-    var lives = Distribution()
+    var lifetimes = Distribution()
 
     mutating func end(_ record: TaskRecord, route: String?) {
         let name = route ?? ""

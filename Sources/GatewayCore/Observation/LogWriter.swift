@@ -4,15 +4,15 @@ import StreamTransport
 import Synchronization
 import WireText
 
-/// Takes lines from any thread and writes them from a thread of its own, so that a slow or sleeping reader, or a full
-/// disk, never holds up a connection, the start or the end.
+/// Takes lines from any thread and writes them from a thread of its own, so that a slow reader or a full disk delays
+/// neither connections nor the start and end of the process.
 ///
 /// Bounded: lines beyond `limit` waiting bytes are dropped and counted, and the count is logged as soon as the reader
 /// takes lines again.
 package final class LogWriter: Sendable {
-    /// Bytes of lines that may wait; as many again are with the writing thread.
+    /// Bytes of queued lines; the writing thread may hold as many again.
     package static let limit = 4 << 20
-    /// How long the end of the process waits for a reader that takes no lines.
+    /// How long `flush` waits for a reader that takes no lines.
     package static let flushTimeout = Duration.seconds(2)
     /// Interval at which `flush` checks for completion at the end of the process.
     private static let pause = Duration.milliseconds(2)
@@ -27,7 +27,7 @@ package final class LogWriter: Sendable {
     private let write: @Sendable ([UInt8]) -> Void
     private let notice: @Sendable (Int) -> String
     private let hasThread: Bool
-    /// Lines that were lost because too many waited.
+    /// Number of lines dropped because too many were queued.
     package let lost = Atomic<Int>(0)
 
     /// - Parameters:
@@ -86,11 +86,11 @@ package final class LogWriter: Sendable {
         }
     }
 
-    /// Waits until all lines are written, or `patience` is over; for the end of the process.
+    /// Waits until all lines are written, or the timeout has passed; for the end of the process.
     /// - Returns: whether all are written.
     @discardableResult
-    package func flush(within patience: Duration = LogWriter.flushTimeout) -> Bool {
-        let deadline = ContinuousClock.now.advanced(by: patience)
+    package func flush(within timeout: Duration = LogWriter.flushTimeout) -> Bool {
+        let deadline = ContinuousClock.now.advanced(by: timeout)
         while self.queue.withLock({ $0.writing }) {
             guard ContinuousClock.now < deadline else { return false }
             SystemThread.sleep(for: Self.pause)
@@ -147,7 +147,7 @@ package struct LogLine: Sendable {
         } + "}"
     }
 
-    /// As it is where it is one plain word that cannot be taken for `key=value`, else quoted.
+    /// Unchanged if it is one plain word that cannot be taken for `key=value`, else quoted.
     private static func quotedIfNeeded(_ text: String) -> String {
         let isPlain =
             (1...Self.valueLimit).contains(text.utf8.count)
@@ -180,7 +180,7 @@ package struct LogLine: Sendable {
         return quoted + "\""
     }
 
-    /// No control character (C0, DEL, C1), no line end of Unicode, nothing that turns the direction of writing.
+    /// No control character (C0, DEL, C1), no line separator of Unicode, no mark that changes the direction of text.
     private static func isHarmless(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x00...0x1F, 0x7F...0x9F, 0x061C, 0x200E...0x200F, 0x2028...0x202E, 0x2066...0x2069, 0xFEFF: false
@@ -202,15 +202,15 @@ package enum WallClock {
     }
 
     /// Length of every timestamp in bytes.
-    package static let room = 24
+    package static let byteCount = 24
 
     /// - Parameter milliseconds: since 1970-01-01T00:00:00Z, leap seconds not counted; from 0 to the end of the year 9999.
     package static func text(milliseconds: Int64) -> String {
-        let bytes = [UInt8](capacity: Self.room) { Self.write(milliseconds: milliseconds, to: &$0) }
+        let bytes = [UInt8](capacity: Self.byteCount) { Self.write(milliseconds: milliseconds, to: &$0) }
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// The same where there is `room`: lists of thousands of connections show several times each.
+    /// Writes the same to `output`, which has `byteCount` bytes free. Allocates nothing: long lists contain many times.
     package static func write(milliseconds: Int64, to output: inout OutputSpan<UInt8>) {
         let milliseconds = min(max(0, milliseconds), Self.latest)
         let date = CivilDate(daysSinceEpoch: milliseconds / 86_400_000)

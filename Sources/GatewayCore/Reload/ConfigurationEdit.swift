@@ -46,7 +46,7 @@ package enum ConfigurationEdit: Sendable {
     }
 
     /// Section and name of the changed entry; `nil` for the whole configuration.
-    package var place: (section: ConfigurationSection, name: String?)? {
+    package var entry: (section: ConfigurationSection, name: String?)? {
         switch self {
         case .create(let section, let entry): (section, entry["name"]?.text)
         case .put(let section, let name, _), .merge(let section, let name, _), .delete(let section, let name):
@@ -71,10 +71,11 @@ package enum ConfigurationEdit: Sendable {
     ) throws(ConfigurationRefusal) {
         let hidden = node.unknownSecrets(at: path)
         guard !hidden.isEmpty else { return }
-        let problems = hidden.map { place in
+        let problems = hidden.map { path in
             ConfigurationProblem(
-                origin: DocumentNode.requestOrigin, keyPath: place, expected: "the value itself",
-                found: "what stands for a hidden one", remedy: "there is no former value that it could stand for")
+                origin: DocumentNode.requestOrigin, keyPath: path, expected: "a secret",
+                found: "the placeholder of a hidden secret", remedy: "give the secret; there is no former value to keep"
+            )
         }
         throw .problems(ConfigurationProblems(problems), entry: path)
     }
@@ -104,8 +105,8 @@ package enum ConfigurationRefusal: Error, Sendable {
     case taken(ConfigurationSection, String)
     /// It cannot run: an unusable certificate, an address in use.
     case cannotRun(GatewayPlanError)
-    /// The configuration was changed by another request in between.
-    case changedMeanwhile
+    /// The condition of the change was not met: another request changed the configuration before.
+    case preconditionFailed
     /// There is no configuration file.
     case noFile
     /// The file cannot be read.
@@ -118,8 +119,8 @@ extension ConfigurationRefusal: CustomStringConvertible {
         case .problems(let problems, _): problems.description
         case .unknown(let section, let name): "there is no \(section.singularName) \(QuotedText.quoted(name))"
         case .taken(let section, let name): "there is a \(section.singularName) \(QuotedText.quoted(name)) already"
-        case .cannotRun(let fault): fault.description
-        case .changedMeanwhile: "the configuration was changed meanwhile"
+        case .cannotRun(let error): error.description
+        case .preconditionFailed: "the configuration has changed since it was read"
         case .noFile: "there is no file"
         case .unreadable(let text): text
         }

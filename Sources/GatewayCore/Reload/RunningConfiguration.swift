@@ -2,8 +2,8 @@ import GatewayConfiguration
 
 /// The running configuration and its changes: the file read again, or single entries edited. Changes are serialized.
 package actor RunningConfiguration {
-    /// Callbacks that connect the configuration with the process.
-    package struct Terms: Sendable {
+    /// How the configuration is read again, completed and checked.
+    package struct Settings: Sendable {
         /// Reads the file again; `nil` without a file.
         package var read: (@Sendable () throws -> LocatedConfiguration)?
         /// Applies the command line's options to the configuration read.
@@ -32,15 +32,15 @@ package actor RunningConfiguration {
     package private(set) var snapshot: ConfigurationSnapshot
     private var follower: Follower?
     private let gateway: Gateway
-    private let terms: Terms
+    private let settings: Settings
     private var last: Task<Void, Never>?
 
-    package init(_ located: LocatedConfiguration, gateway: Gateway, terms: Terms = Terms()) {
+    package init(_ located: LocatedConfiguration, gateway: Gateway, settings: Settings = Settings()) {
         var configuration = located.configuration
-        terms.adjust(&configuration)
+        settings.adjust(&configuration)
         self.snapshot = ConfigurationSnapshot(located.document, configuration)
         self.gateway = gateway
-        self.terms = terms
+        self.settings = settings
     }
 
     /// - Parameters:
@@ -65,7 +65,7 @@ package actor RunningConfiguration {
     package func reload(
         isDryRun: Bool = false, if condition: @escaping Condition = { _ in true }
     ) async -> Result<Outcome, ConfigurationRefusal> {
-        guard let read = self.terms.read else { return .failure(.noFile) }
+        guard let read = self.settings.read else { return .failure(.noFile) }
         let result = await self.exclusively {
             await self.attempt(isDryRun: isDryRun, if: condition) { _ throws(ConfigurationRefusal) in
                 do {
@@ -103,9 +103,9 @@ package actor RunningConfiguration {
         _ make: @Sendable (DocumentNode) throws(ConfigurationRefusal) -> (LocatedConfiguration, ConfigurationKeyPath?)
     ) async -> Result<Outcome, ConfigurationRefusal> {
         do throws(ConfigurationRefusal) {
-            guard condition(self.snapshot) else { throw .changedMeanwhile }
+            guard condition(self.snapshot) else { throw .preconditionFailed }
             let (located, entry) = try make(self.snapshot.document)
-            let problems = FileAudit(check: self.terms.check).problems(in: located)
+            let problems = FileAudit(check: self.settings.check).problems(in: located)
             guard problems.isEmpty else { throw .problems(ConfigurationProblems(problems), entry: entry) }
             return .success(try await self.adopt(located, isDryRun: isDryRun))
         } catch {
@@ -117,7 +117,7 @@ package actor RunningConfiguration {
         _ located: LocatedConfiguration, isDryRun: Bool
     ) async throws(ConfigurationRefusal) -> Outcome {
         var configuration = located.configuration
-        self.terms.adjust(&configuration)
+        self.settings.adjust(&configuration)
         let former = self.snapshot
         let next = former.followed(by: located.document, configuration)
         do throws(GatewayPlanError) {
@@ -138,7 +138,7 @@ package actor RunningConfiguration {
 
 /// The running configuration at one moment.
 package struct ConfigurationSnapshot: Sendable {
-    private struct Place: Hashable {
+    private struct EntryKey: Hashable {
         let section: ConfigurationSection
         let name: String
     }
@@ -148,7 +148,7 @@ package struct ConfigurationSnapshot: Sendable {
     /// Grows with each change.
     package let revision: UInt64
     /// When each entry was last changed.
-    private let revisions: [Place: UInt64]
+    private let revisions: [EntryKey: UInt64]
 
     init(_ document: DocumentNode, _ configuration: Configuration) {
         self.document = document
@@ -171,14 +171,14 @@ package struct ConfigurationSnapshot: Sendable {
 
     private static func revisions(
         of document: DocumentNode, _ revision: UInt64, former: ConfigurationSnapshot?
-    ) -> [Place: UInt64] {
-        var revisions: [Place: UInt64] = [:]
+    ) -> [EntryKey: UInt64] {
+        var revisions: [EntryKey: UInt64] = [:]
         for section in ConfigurationSection.allCases {
             for node in document.elements(section) {
                 guard let name = node["name"]?.text else { continue }
-                let place = Place(section: section, name: name)
+                let key = EntryKey(section: section, name: name)
                 let isSame = former?.entry(name, in: section)?.isSame(as: node) ?? false
-                revisions[place] = isSame ? former?.revisions[place] ?? revision : revision
+                revisions[key] = isSame ? former?.revisions[key] ?? revision : revision
             }
         }
         return revisions
@@ -190,6 +190,6 @@ package struct ConfigurationSnapshot: Sendable {
 
     /// `nil` for an unknown entry.
     package func revision(of name: String, in section: ConfigurationSection) -> UInt64? {
-        self.revisions[Place(section: section, name: name)]
+        self.revisions[EntryKey(section: section, name: name)]
     }
 }

@@ -14,8 +14,8 @@ package struct RouteTable: Sendable {
 
     /// The most exact first.
     private let entries: [Entry]
-    /// Routes without parameters by the one target that they fit, where no route asks for a host: what then fits the
-    /// target to the letter is the most exact there is.
+    /// Routes without parameters, by the only target that matches them. Empty if any route names a host: otherwise no
+    /// route can be more exact.
     private let exact: [String: Int]
 
     /// - Parameter routes: those without a path are never found.
@@ -111,7 +111,7 @@ package struct RouteTable: Sendable {
 
 /// The route that a request takes.
 package struct RouteMatch: Hashable, Sendable {
-    /// Its place in the list that the table was made of.
+    /// Index into the list that the table was made of.
     package let index: Int
     /// From left to right.
     package let parameters: [RouteParameter]

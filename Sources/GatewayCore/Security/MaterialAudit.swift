@@ -5,7 +5,7 @@ import TLSEngine
 /// are reported at their place, together with all other problems, before anything listens.
 package struct MaterialAudit {
     private let located: LocatedConfiguration
-    /// Files of which is known already that they cannot be read; nothing more is said about them.
+    /// Files already reported as unreadable; they are skipped.
     private let unreadable: Set<String>
 
     package init(_ located: LocatedConfiguration, except unreadable: Set<String> = []) {
@@ -91,7 +91,7 @@ package struct MaterialAudit {
             return nil
         } catch {
             return self.located.problem(
-                at: path, expected: expected, found: "what cannot be used: \(error)", remedy: remedy)
+                at: path, expected: expected, found: "an unusable file: \(error)", remedy: remedy)
         }
     }
 }

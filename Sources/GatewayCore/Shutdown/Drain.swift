@@ -107,14 +107,14 @@ package struct DrainSchedule: Hashable, Sendable {
 /// Times at which the connections of a rate-limited drain are notified: the i-th at `i / rate` after the beginning,
 /// plus its own jitter. Jitter of one does not move others, so the rate holds whatever the jitter is.
 package struct DrainTimes: Sendable {
-    /// One connection of the drain: its place in the order in which they were found, and its time.
+    /// One connection of the drain: its index among those that were found, and its time.
     private struct Turn {
         let index: Int
         /// Since the beginning, pauses not counted.
         let offset: Int64
     }
 
-    /// The slowest is one connection in 1000 s: a longer pause is no drain.
+    /// Permitted rates, in connections per second.
     package static let rates = 0.001...100_000.0
 
     /// By time.
@@ -155,8 +155,8 @@ package struct DrainTimes: Sendable {
     /// Whether all were notified.
     package var isComplete: Bool { self.position == self.turns.count }
 
-    /// Takes one whose time has come.
-    /// - Returns: its place among those that were found; `nil` if the time of none has come.
+    /// Takes the next connection that is due.
+    /// - Returns: its index among those that were found; `nil` if none is due.
     package mutating func takeDue(at now: MonotonicInstant) -> Int? {
         guard let next = self.next, next <= now else { return nil }
         defer { self.position += 1 }
@@ -186,7 +186,7 @@ package struct DrainTimes: Sendable {
         if self.paused == nil { self.paused = now }
     }
 
-    /// Goes on; every time that is still to come is later by the pause.
+    /// Resumes; all pending times move by the length of the pause.
     package mutating func resume(at now: MonotonicInstant) {
         guard let paused = self.paused else { return }
         self.paused = nil

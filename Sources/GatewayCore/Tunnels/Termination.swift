@@ -42,7 +42,7 @@ package enum TerminationCause: Hashable, Sendable {
     case violation(closeCode: UInt16)
     /// A malformed PROXY protocol header, or one from a peer that is not trusted.
     case proxyHeader
-    /// The opening handshake was answered with this status instead of 101, for a fault of the request: 400, 403, 404,
+    /// The opening handshake was answered with this status instead of 101, for an error of the request: 400, 403, 404,
     /// 405, 426, 431.
     case refusedRequest(status: UInt16)
     case refusedAdmission(AdmissionRefusal)
@@ -99,7 +99,7 @@ package enum TerminationCause: Hashable, Sendable {
 package enum TerminationParty: String, CaseIterable, Sendable {
     case downstream
     case upstream
-    /// A limit or deadline of ours, or our own fault.
+    /// A limit or deadline of ours, or an internal error.
     case gateway
     /// A person or program operating the gateway: drain, reload, REST.
     case `operator`

@@ -42,10 +42,10 @@ package struct Balancer: Sendable {
         avoiding tried: [Int] = [], excluding excluded: [Int] = [], now: MonotonicInstant
     ) -> Int? {
         let usable = self.endpoints.indices.filter { !excluded.contains($0) }
-        let standing = usable.filter { !self.endpoints[$0].isEjected(at: now) }
-        let fresh = standing.filter { !tried.contains($0) }
+        let available = usable.filter { !self.endpoints[$0].isEjected(at: now) }
+        let availableUntried = available.filter { !tried.contains($0) }
         let untried = usable.filter { !tried.contains($0) }
-        let candidates = [fresh, standing, untried, usable].first { !$0.isEmpty } ?? []
+        let candidates = [availableUntried, available, untried, usable].first { !$0.isEmpty } ?? []
         let chosen: Int? =
             switch self.policy {
             case .failover: candidates.first
@@ -103,15 +103,16 @@ package struct Balancer: Sendable {
     private mutating func nextInRound(_ candidates: [Int]) -> Int? {
         var total = 0
         for index in candidates {
-            self.endpoints[index].claim += self.endpoints[index].weight
+            self.endpoints[index].currentWeight += self.endpoints[index].weight
             total += self.endpoints[index].weight
         }
-        guard let winner = candidates.max(by: { self.endpoints[$0].claim < self.endpoints[$1].claim }) else {
+        guard let winner = candidates.max(by: { self.endpoints[$0].currentWeight < self.endpoints[$1].currentWeight })
+        else {
             return nil
         }
-        let largest = self.endpoints[winner].claim
-        let first = candidates.first { self.endpoints[$0].claim == largest } ?? winner
-        self.endpoints[first].claim -= total
+        let largest = self.endpoints[winner].currentWeight
+        let first = candidates.first { self.endpoints[$0].currentWeight == largest } ?? winner
+        self.endpoints[first].currentWeight -= total
         return first
     }
 
@@ -137,7 +138,7 @@ private struct EndpointHealth: Hashable, Sendable {
     var ejections = 0
     var ejectedUntil: MonotonicInstant?
     /// Current weight of the smooth weighted round-robin.
-    var claim = 0
+    var currentWeight = 0
 
     init(weight: Int) {
         self.weight = max(weight, 1)

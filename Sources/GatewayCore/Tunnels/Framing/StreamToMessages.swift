@@ -175,7 +175,7 @@ private struct LineChunker: Equatable, Sendable {
     /// - Returns: the violation in the line so far, or `nil`.
     private mutating func take(_ bytes: RawSpan, _ range: Range<Int>, endsLine: Bool) -> FramingViolation? {
         let room = min(range.count, self.lineLimit - (self.sent ?? 0))
-        // Only what fits is judged, so that the first fault is the same for every cut of the stream.
+        // Only what fits is judged, so that the first violation is the same for every split of the stream.
         let fitting = range.lowerBound..<range.lowerBound + room
         if self.validator.validate(bytes.extracting(fitting)) != nil { return .invalidText }
         if room < range.count { return .messageTooLong }
