@@ -49,7 +49,7 @@ package final class ChatHub: Sendable {
         return others.filter { target in
             guard let channel = self.channel(from: origin, to: target) else { return false }
             let result = channel.add(messages, room: room)
-            if result.tellsTaker { self.announce(from: origin, to: target) }
+            if result.notifiesReceiver { self.announce(from: origin, to: target) }
             return result.isFull
         }
     }
@@ -97,13 +97,13 @@ package final class ChatChannel: Sendable {
         package var messages: [(room: String, message: ChatMessage)] = []
         /// More messages are queued.
         package var hasMore = false
-        /// The sending loop waits for free space.
+        /// The sending loop must be notified: it waits for space, and there is space again.
         package var wakesSender = false
     }
 
     package struct AddResult: Equatable {
-        /// The receiving loop has been notified and has not emptied the channel yet.
-        package var tellsTaker: Bool
+        /// The receiving loop must be notified: it has emptied the channel since it was last notified.
+        package var notifiesReceiver: Bool
         package var isFull: Bool
     }
 
@@ -131,7 +131,7 @@ package final class ChatChannel: Sendable {
             let isFull = state.cost >= Self.highWatermark
             if isFull { state.senderWaits = true }
             defer { state.isAnnounced = true }
-            return AddResult(tellsTaker: !state.isAnnounced, isFull: isFull)
+            return AddResult(notifiesReceiver: !state.isAnnounced, isFull: isFull)
         }
     }
 

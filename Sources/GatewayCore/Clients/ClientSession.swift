@@ -109,46 +109,6 @@ extension ClientSession: LiveConnection {
     }
 }
 
-/// The wait for a requested connection to open, so that it can be cancelled. Used on its loop only.
-final class PendingOpening {
-    private enum Phase {
-        /// The connection has not been made yet.
-        case beginning
-        case opening(any LiveConnection)
-        /// Cancelled before the connection was made.
-        case cancelled
-        case over
-    }
-
-    private var phase = Phase.beginning
-
-    /// The connection was made, and may have opened or failed already.
-    func began(_ connection: any LiveConnection) {
-        switch self.phase {
-        case .beginning: self.phase = .opening(connection)
-        case .cancelled:
-            self.phase = .over
-            connection.abandon(.operator, .stopped)
-        case .opening, .over: break
-        }
-    }
-
-    /// The connection is open, or failed to open.
-    func completed() {
-        self.phase = .over
-    }
-
-    func cancel() {
-        switch self.phase {
-        case .beginning: self.phase = .cancelled
-        case .opening(let connection):
-            self.phase = .over
-            connection.abandon(.operator, .stopped)
-        case .cancelled, .over: break
-        }
-    }
-}
-
 extension ClientHandshake {
     /// The request as sent, except for the random `Sec-WebSocket-Key`.
     var redacted: RequestHead {

@@ -433,22 +433,27 @@ extension Gateway {
         guard let loopGateway = self.nextLoopGateway() else {
             return .failure(ClientFailure(nil, failure: .ended, response: nil))
         }
-        let pending = LoopConfined(PendingOpening())
+        let shared = LoopConfined(SharedOpening())
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 loopGateway.value.loop.execute {
                     let connection = begin(loopGateway.value) { result in
-                        pending.value.completed()
+                        shared.value.opening.completed()
                         continuation.resume(returning: result)
                     }
                     keyAssigned?(connection.context.key)
-                    pending.value.began(connection)
+                    shared.value.opening.began(connection)?.abandon(.operator, .stopped)
                 }
             }
         } onCancel: {
-            loopGateway.value.loop.execute { pending.value.cancel() }
+            loopGateway.value.loop.execute { shared.value.opening.cancelled()?.abandon(.operator, .stopped) }
         }
     }
+}
+
+/// An opening that a request and its cancellation refer to. On its loop.
+private final class SharedOpening {
+    var opening = PendingOpening<any LiveConnection>.beginning
 }
 
 extension Gateway {

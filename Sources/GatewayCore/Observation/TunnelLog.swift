@@ -8,7 +8,7 @@ package final class TunnelLog: Sendable {
     private let writer: LogWriter
     private let settings: LogSettings
 
-    /// - Parameter writer: takes the lines; standard error unless said.
+    /// - Parameter writer: takes the lines; by default it writes to standard error.
     package init(_ settings: LogSettings, writer: LogWriter? = nil) {
         self.settings = settings
         let format = settings.format

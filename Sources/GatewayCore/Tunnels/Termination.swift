@@ -51,16 +51,16 @@ package enum TerminationCause: Hashable, Sendable {
     case unreachable
     /// The upstream answered the opening handshake with this status.
     case upstreamStatus(UInt16)
-    /// The upstream's answer to the opening handshake was no valid one.
+    /// The upstream's answer to the opening handshake was not valid.
     case upstreamHandshake
     /// Shutdown or reload.
     case drained
     /// Ended on request.
     case stopped
-    /// The gateway's own resources failed it.
+    /// An error of the system, or a lack of the gateway's own resources.
     case system
 
-    /// Stable and of few values: fit for a metric's label.
+    /// Stable and of few values: suitable as a metric's label.
     package var name: String {
         switch self {
         case .clean: "clean"
@@ -83,7 +83,7 @@ package enum TerminationCause: Hashable, Sendable {
         }
     }
 
-    /// The close code or status that goes with it.
+    /// The close code or status of the cause; `nil` if it has none.
     package var code: UInt16? {
         switch self {
         case .clean(let code): code

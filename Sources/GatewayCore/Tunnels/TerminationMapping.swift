@@ -6,7 +6,7 @@ import TLSEngine
 
 extension TerminationCause {
     /// Maps a task's failure. A lost connection has the same cause whatever protocol it carries, in a tunnel or not.
-    init(_ failure: TaskFailure) {
+    package init(_ failure: TaskFailure) {
         if let lost = ConnectionFailure(failure) {
             self.init(lost)
             return
@@ -25,7 +25,7 @@ extension TerminationCause {
     }
 
     /// Maps a transport's failure before the connection reached its endpoint.
-    init(arriving failure: TransportFailure) {
+    package init(arriving failure: TransportFailure) {
         switch failure {
         case .deadlinePassed: self = .timeout(.handshake)
         case .reset, .truncated, .peerUnresponsive, .tls, .nameResolution, .refused, .noSuchFile, .unreachable,
@@ -44,7 +44,7 @@ extension TerminationCause {
         }
     }
 
-    init(_ signal: CloseSignal) {
+    package init(_ signal: CloseSignal) {
         if let code = signal.code, !signal.isRegular {
             self = .abnormalClose(closeCode: code)
         } else {

@@ -134,7 +134,7 @@ final class TunnelEnd {
     }
 
     /// Flushes the framing at the end of the stream.
-    /// - Returns: whether the stream ended at a valid place.
+    /// - Returns: `false` if the stream ended inside a message.
     private func finishFraming() -> Bool {
         guard case .webSocket(let task) = self.target, let step = self.framing?.toMessages.finish() else {
             return true

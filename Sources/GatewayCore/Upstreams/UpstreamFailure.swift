@@ -3,7 +3,7 @@ import WebSocketProtocol
 
 /// Why an upstream cannot serve a client, and the client's response.
 package enum UpstreamFailure: Hashable, Sendable {
-    /// Its name, its address, a refusal, a reset.
+    /// Name resolution or connecting failed, or the connection was reset.
     case unreachable
     /// TLS: no handshake, or a broken record.
     case tls
@@ -15,16 +15,16 @@ package enum UpstreamFailure: Hashable, Sendable {
     case handshakeTimeout
     /// The opening handshake was answered with this status.
     case status(UInt16)
-    /// The answer was no HTTP, or a 101 that does not fit the request (RFC 6455 §4.1).
+    /// The answer was not HTTP, or a 101 that does not match the request (RFC 6455 §4.1).
     case invalidHandshake
     /// The gateway's own system lacks a resource: descriptors, memory, a local port.
     case ownResources
 
-    /// Fields of the upstream's own answer that go with a status passed on (lower case).
+    /// Fields of the upstream's response that are forwarded with its status (lower case).
     package static let passedFields = ["retry-after", "www-authenticate"]
 
-    /// The status for a client whose opening handshake is not answered yet: the upstream's own where it is for the
-    /// client to act on, 504 for silence, else 502 (RFC 9110 §15.6.3, §15.6.5).
+    /// Status of the response to the client's opening handshake: the upstream's own if it is meant for the client, 504
+    /// after a timeout, else 502 (RFC 9110 §15.6.3, §15.6.5).
     package var status: UInt16 {
         switch self {
         case .status(let status): Self.isForwarded(status) ? status : 502

@@ -24,12 +24,12 @@ struct ChatChannelTests {
     /// Else each message would be one more piece of work for the other loop.
     @Test func areAnnouncedOnceUntilAllAreTaken() {
         let channel = ChatChannel()
-        #expect(channel.add(Self.messages(2), room: "a").tellsTaker)
-        #expect(!channel.add(Self.messages(1), room: "a").tellsTaker)
+        #expect(channel.add(Self.messages(2), room: "a").notifiesReceiver)
+        #expect(!channel.add(Self.messages(1), room: "a").notifiesReceiver)
         #expect(channel.take(upTo: 1).hasMore)
-        #expect(!channel.add(Self.messages(1), room: "a").tellsTaker)
+        #expect(!channel.add(Self.messages(1), room: "a").notifiesReceiver)
         #expect(!channel.take(upTo: .max).hasMore)
-        #expect(channel.add(Self.messages(1), room: "a").tellsTaker)
+        #expect(channel.add(Self.messages(1), room: "a").notifiesReceiver)
     }
 
     @Test(arguments: [0, 1, 1000, 100_000])
