@@ -19,6 +19,9 @@ actor DrainRun {
     private let deadline: MonotonicInstant?
     private let anchor: TimeAnchor
     private var times: DrainTimes
+    private var state = DrainState.running {
+        didSet { self.drain.state = self.state.rawValue }
+    }
     private(set) var drain: Drain
     /// The sleep until the next close; cancelled when the drain is paused, resumed or cancelled.
     private var sleeping: Task<Void, Never>?
@@ -30,7 +33,7 @@ actor DrainRun {
         let now = gateway.now
         var generator = SystemRandomNumberGenerator()
         self.id = id
-        self.drain = Drain(id: id, state: "running", total: keys.count, startedAt: anchor.text(now))
+        self.drain = Drain(id: id, state: DrainState.running.rawValue, total: keys.count, startedAt: anchor.text(now))
         self.selection = selection
         self.keys = keys
         self.pace = pace
@@ -41,13 +44,12 @@ actor DrainRun {
         self.drain.deadlineAt = self.deadline.map { anchor.text($0) }
     }
 
-    private var isOver: Bool { self.drain.state == "cancelled" || self.drain.state == "ended" }
     private var isLate: Bool { self.deadline.map { self.gateway.now >= $0 } ?? false }
 
     func run() async {
         self.publish(.drainStarted)
         var reportedAt = self.gateway.now
-        while !self.isOver, !self.isLate, !self.times.isComplete {
+        while !self.state.isOver, !self.isLate, !self.times.isComplete {
             guard let index = self.times.takeDue(at: self.gateway.now) else {
                 await self.sleep()
                 continue
@@ -60,9 +62,9 @@ actor DrainRun {
             }
         }
         await self.awaitClosed()
-        if self.drain.state == "cancelled" { _ = await self.remaining() }
+        if self.state == .cancelled { _ = await self.remaining() }
         self.updateForecast()
-        if !self.isOver { self.drain.state = "ended" }
+        self.state.finish()
         self.drain.endedAt = self.anchor.text(self.gateway.now)
         self.end.store(true, ordering: .relaxed)
         self.publish(.drainEnded)
@@ -92,7 +94,7 @@ actor DrainRun {
 
     /// Waits until all connections are closed, and resets the remaining ones at the deadline.
     private func awaitClosed() async {
-        while !self.isOver {
+        while !self.state.isOver {
             let remaining = await self.remaining()
             if remaining.isEmpty { return }
             if self.isLate {
@@ -131,29 +133,25 @@ actor DrainRun {
 
     // MARK: Control
 
-    /// - Returns: `false` if the drain is not running; `resume()` and `cancel()` likewise report an unsuitable state.
+    /// - Returns: `false` if the drain is not running.
     func pause() -> Bool {
-        guard self.move(from: "running", to: "paused") else { return false }
+        guard self.state.pause() else { return false }
         self.times.pause(at: self.gateway.now)
-        return true
-    }
-
-    func resume() -> Bool {
-        guard self.move(from: "paused", to: "running") else { return false }
-        self.times.resume(at: self.gateway.now)
-        return true
-    }
-
-    func cancel() -> Bool {
-        guard !self.isOver else { return false }
-        self.drain.state = "cancelled"
         self.sleeping?.cancel()
         return true
     }
 
-    private func move(from old: String, to new: String) -> Bool {
-        guard self.drain.state == old else { return false }
-        self.drain.state = new
+    /// - Returns: `false` if the drain is not paused.
+    func resume() -> Bool {
+        guard self.state.resume() else { return false }
+        self.times.resume(at: self.gateway.now)
+        self.sleeping?.cancel()
+        return true
+    }
+
+    /// - Returns: `false` if the drain is over.
+    func cancel() -> Bool {
+        guard self.state.cancel() else { return false }
         self.sleeping?.cancel()
         return true
     }
