@@ -143,7 +143,7 @@ public enum CertificateSource: Sendable, Hashable {
 }
 
 /// Looks up values by server name: an exact match first, then a wildcard for one label (RFC 9525 §6.3).
-struct ServerNameTable<Value> {
+struct ServerNameTable<Value: Sendable>: Sendable {
     private var exact: [String: [Value]] = [:]
     private var wildcard: [String: [Value]] = [:]
 

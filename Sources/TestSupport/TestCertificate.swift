@@ -1,7 +1,7 @@
 import COpenSSL
 
 /// A generated certificate with its key and chain.
-package final class TestCertificate: @unchecked Sendable {
+package final class TestCertificate: @unchecked Sendable {  // The certificate is not changed once it is signed.
     package let key: TestCertificateKey
     /// The certificate and its intermediate issuers, PEM.
     package let chainPEM: String
@@ -197,7 +197,7 @@ package final class TestCertificateAuthority: Sendable {
 }
 
 /// A fresh private key for tests.
-package final class TestCertificateKey: @unchecked Sendable {
+package final class TestCertificateKey: @unchecked Sendable {  // The key is not changed once it is generated.
     package enum Kind: Sendable, Hashable, CaseIterable {
         /// P-256, fast to generate.
         case ec

@@ -64,23 +64,25 @@ package struct MessageDigest: Sendable {
     }
 }
 
-/// Owns an `EVP_MD`, which is immutable and may be used by any thread.
-@safe private final class Implementation: @unchecked Sendable {
+/// Owns an `EVP_MD`.
+@safe private final class Implementation: Sendable {
     // Looking an algorithm up takes libcrypto longer than a short digest: once for each.
     static let md5 = Implementation(.md5)
     static let sha1 = Implementation(.sha1)
     static let sha256 = Implementation(.sha256)
 
-    let handle: OpaquePointer?
+    /// Immutable: any thread may use it.
+    nonisolated(unsafe) let handle: OpaquePointer?
 
     init(_ algorithm: MessageDigest.Algorithm) {
         unsafe self.handle = EVP_MD_fetch(nil, algorithm.name, nil)
     }
 }
 
-/// Owns an `EVP_MD_CTX`. Sendable because `MessageDigest` changes only a context that no other copy refers to.
-@safe private final class Context: @unchecked Sendable {
-    private let handle: OpaquePointer?
+/// Owns an `EVP_MD_CTX`.
+@safe private final class Context: Sendable {
+    /// `MessageDigest` changes only a context that no other copy refers to.
+    nonisolated(unsafe) private let handle: OpaquePointer?
 
     init(_ algorithm: MessageDigest.Algorithm) {
         let context = unsafe EVP_MD_CTX_new()

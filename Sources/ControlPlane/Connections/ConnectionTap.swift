@@ -7,11 +7,6 @@ import Synchronization
 
 /// Copies the traffic of one connection into a `TapQueue`.
 final class TapSession: Sendable {
-    /// Confined to the connection's loop.
-    private struct Held: @unchecked Sendable {
-        let tap: TaskTap
-    }
-
     /// Numbers the pieces, skipped ones included. Confined to the connection's loop.
     private final class Sequence {
         private var last: UInt64 = 0
@@ -29,26 +24,26 @@ final class TapSession: Sendable {
 
     private let endpoint: RelayEndpoint
     private let queue: TapQueue
-    private let held: Held
+    private let tap: LoopIsolated<TaskTap>
 
     init(_ endpoint: RelayEndpoint, _ queue: TapQueue, pieceLimit: Int, sampling: Int) {
         self.endpoint = endpoint
         self.queue = queue
         let sequence = Sequence()
-        self.held = Held(
-            tap: TaskTap(
+        self.tap = LoopIsolated(
+            TaskTap(
                 pieceLimit: pieceLimit, sampling: sampling, hasRoom: { queue.hasRoom },
                 take: { queue.enqueue(sequence.stamp($0)) },
                 skipped: { count in
                     sequence.skip(count)
                     queue.skip(count)
-                }))
+                }), on: endpoint.loop)
     }
 
     func start() async {
-        let (queue, held) = (self.queue, self.held)
+        let (queue, tap) = (self.queue, self.tap)
         await self.endpoint.onLoop { endpoint in
-            endpoint.add(held.tap)
+            endpoint.add(tap.value)
             switch endpoint {
             case .stream(let task): task.whenEnded { _ in queue.finish() }
             case .webSocket(let task): task.whenEnded { _ in queue.finish() }
@@ -57,8 +52,8 @@ final class TapSession: Sendable {
     }
 
     func stop() async {
-        let held = self.held
-        await self.endpoint.onLoop { $0.remove(held.tap) }
+        let tap = self.tap
+        await self.endpoint.onLoop { $0.remove(tap.value) }
     }
 }
 

@@ -58,6 +58,8 @@ struct MetricsResource: Sendable {
         text.sample("sluice_queued_bytes", [], metrics.queuedBytes)
         text.family("sluice_loops", .gauge, "Event loops that carry connections.")
         text.sample("sluice_loops", [], metrics.loops)
+        text.family("sluice_slow_turns", .counter, "Turns of event loops that took longer than 5 ms.")
+        text.sample("sluice_slow_turns_total", [], metrics.slowTurns)
     }
 
     private func writeTraffic(_ metrics: GatewayMetrics, to text: inout OpenMetricsText) {

@@ -215,56 +215,60 @@ final class ConnectionSlot: Sendable {
     }
 }
 
-/// The open connections of the control plane. Confined to the one event loop of the server.
-final class ConnectionTable: @unchecked Sendable {
+/// The open connections of the control plane, whose server has one event loop.
+final class ConnectionTable: Sendable {
+    private struct State {
+        var slots: ConnectionSlots
+        var channels: [UInt64: any Channel] = [:]
+        var last: UInt64 = 0
+    }
+
     private let eventLoop: any EventLoop
-    private var slots: ConnectionSlots
-    private var channels: [UInt64: any Channel] = [:]
-    private var last: UInt64 = 0
+    private let state: NIOLoopBoundBox<State>
 
     init(on eventLoop: any EventLoop, limit: Int, clientLimit: Int) {
         self.eventLoop = eventLoop
-        self.slots = ConnectionSlots(limit: limit, clientLimit: clientLimit)
+        let slots = ConnectionSlots(limit: limit, clientLimit: clientLimit)
+        self.state = .makeBoxSendingValue(State(slots: slots), eventLoop: eventLoop)
     }
 
     /// Changes the limits; takes effect with the next accepted connection. From any thread.
     func set(limit: Int, clientLimit: Int) {
         self.eventLoop.execute {
-            self.slots.limit = limit
-            self.slots.clientLimit = clientLimit
+            self.state.value.slots.limit = limit
+            self.state.value.slots.clientLimit = clientLimit
         }
     }
 
     /// Gives an accepted connection a slot, which may close another connection.
     /// - Throws: where there is no slot; the caller then closes the channel.
     func add(_ channel: any Channel) throws -> ConnectionSlot {
-        self.eventLoop.assertInEventLoop()
-        self.last += 1
-        let identifier = self.last
-        let admission = self.slots.admit(identifier, from: Self.client(channel.remoteAddress))
+        self.state.value.last += 1
+        let identifier = self.state.value.last
+        let admission = self.state.value.slots.admit(identifier, from: Self.client(channel.remoteAddress))
         switch admission {
         case .refused: throw ChannelError.connectPending
         case .admitted(let closing), .admittedForProbes(let closing):
-            if let closing { self.channels.removeValue(forKey: closing)?.close(promise: nil) }
+            if let closing { self.state.value.channels.removeValue(forKey: closing)?.close(promise: nil) }
         }
-        self.channels[identifier] = channel
+        self.state.value.channels[identifier] = channel
         channel.closeFuture.assumeIsolated().whenComplete { _ in self.remove(identifier) }
         let isForProbes = if case .admittedForProbes = admission { true } else { false }
         return ConnectionSlot(identifier, in: self, isForProbes: isForProbes)
     }
 
     private func remove(_ identifier: UInt64) {
-        self.channels[identifier] = nil
-        self.slots.remove(identifier)
+        self.state.value.channels[identifier] = nil
+        self.state.value.slots.remove(identifier)
     }
 
     /// From any thread.
     func requestStarted(_ identifier: UInt64) {
-        self.eventLoop.execute { self.slots.requestStarted(identifier) }
+        self.eventLoop.execute { self.state.value.slots.requestStarted(identifier) }
     }
 
     func requestFinished(_ identifier: UInt64) {
-        self.eventLoop.execute { self.slots.requestFinished(identifier) }
+        self.eventLoop.execute { self.state.value.slots.requestFinished(identifier) }
     }
 
     /// An IPv4 address, or the /64 network of an IPv6 address, all of which one client usually controls.

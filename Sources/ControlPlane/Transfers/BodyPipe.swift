@@ -3,8 +3,8 @@ import Foundation
 import NIOCore
 
 /// Passes the body of a request to a transfer. The writer suspends while the pipe is full; the reader blocks its own
-/// thread while it is empty. The condition's lock protects the state.
-final class BodyPipe: @unchecked Sendable {
+/// thread while it is empty.
+final class BodyPipe: @unchecked Sendable {  // The condition's lock protects the state.
     /// Capacity in bytes.
     private static let limit = 256 << 10
 

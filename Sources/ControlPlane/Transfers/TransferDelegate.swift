@@ -3,18 +3,18 @@ import Foundation
 import GatewayConfiguration
 import GatewayCore
 import HTTPTransport
+import Synchronization
 import URLLoading
 
 /// The session delegate of one attempt of a transfer.
-final class TransferDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, @unchecked Sendable {
+final class TransferDelegate: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, Sendable {
     private let transfer: RunningTransfer
     private let plan: TransferPlan
     private let attempt: Int
     /// Provides a streamed body.
     private let pipe: BodyPipe?
     private let targets: TransferTargets
-    /// Confined to the session's delegate queue.
-    private var isBodyUsed = false
+    private let isBodyUsed = Atomic<Bool>(false)
 
     init(_ transfer: RunningTransfer, attempt: Int, pipe: BodyPipe?, targets: TransferTargets) {
         self.transfer = transfer
@@ -64,8 +64,7 @@ final class TransferDelegate: NSObject, URLSessionDataDelegate, URLSessionDownlo
         needNewBodyStream completionHandler: @escaping @Sendable (InputStream?) -> Void
     ) {
         // A streamed body cannot be sent twice.
-        guard let pipe, !self.isBodyUsed else { return completionHandler(nil) }
-        self.isBodyUsed = true
+        guard let pipe, !self.isBodyUsed.exchange(true, ordering: .relaxed) else { return completionHandler(nil) }
         completionHandler(PipeInputStream(pipe))
     }
 

@@ -50,6 +50,7 @@ final class LoopRooms {
     // MARK: Members
 
     func join(_ member: any ChatSubscriber, room name: String) -> ChatSubscription {
+        self.loop.assertOnLoop()
         let room = self.rooms[name] ?? ChatRoom(name, self.backlog)
         self.rooms[name] = room
         self.lastNumber += 1
@@ -59,6 +60,7 @@ final class LoopRooms {
 
     /// Messages that the member published are still delivered to the others. Its reading resumes if it was paused.
     func leave(_ subscription: ChatSubscription) {
+        self.loop.assertOnLoop()
         guard let subscriber = subscription.subscriber else { return }
         let room = subscription.room
         room.remove(subscription)
@@ -72,6 +74,7 @@ final class LoopRooms {
 
     /// Sends a member's message to all others in its room. Pauses the member's reading if the room is behind.
     func publish(_ message: ChatMessage, by subscription: ChatSubscription) {
+        self.loop.assertOnLoop()
         guard subscription.subscriber != nil else { return }
         let room = subscription.room
         room.append(message, from: subscription.number)

@@ -19,7 +19,7 @@ package final class Gateway: Sendable {
 
     package let loops: [Loop]
     let shared: GatewayShared
-    let loopGateways: [LoopConfined<LoopGateway>]
+    let loopGateways: [LoopIsolated<LoopGateway>]
     private let turn = Atomic<Int>(0)
     let state = Mutex(State())
     private let passedSockets: [ActivatedSocket]
@@ -40,8 +40,9 @@ package final class Gateway: Sendable {
             eventLog: control.address == nil ? nil : EventLog(), returnsMemory: true)
         self.shared = shared
         self.loopGateways = loops.enumerated().map { index, loop in
-            LoopConfined(LoopGateway(loop: loop, index: index, shared: shared))
+            LoopIsolated(LoopGateway(loop: loop, index: index, shared: shared), on: loop)
         }
+        for loopGateway in self.loopGateways { loopGateway.execute { $0.start() } }
     }
 
     /// By the clock of its loops.
@@ -50,7 +51,7 @@ package final class Gateway: Sendable {
     package var counters: GatewayCounters { self.shared.counters }
 
     /// The loop for the next requested connection.
-    private func nextLoopGateway() -> LoopConfined<LoopGateway>? {
+    private func nextLoopGateway() -> LoopIsolated<LoopGateway>? {
         guard !self.loopGateways.isEmpty else { return nil }
         let turn = self.turn.wrappingAdd(1, ordering: .relaxed).oldValue
         return self.loopGateways[Int(UInt(bitPattern: turn) % UInt(self.loopGateways.count))]
@@ -224,9 +225,9 @@ package final class Gateway: Sendable {
     private func serve(_ listener: ListenerPlan, on descriptors: [Descriptor]) async -> SystemError? {
         for (index, loopGateway) in self.loopGateways.enumerated() {
             let descriptor = descriptors[index]
-            let error = await loopGateway.value.loop.perform { () -> SystemError? in
+            let error = await loopGateway.perform { loopGateway -> SystemError? in
                 do throws(SystemError) {
-                    try loopGateway.value.open(listener, on: descriptor)
+                    try loopGateway.open(listener, on: descriptor)
                     return nil
                 } catch {
                     return error
@@ -245,7 +246,7 @@ package final class Gateway: Sendable {
     }
 
     private func onEachLoop(_ body: @escaping @Sendable (LoopGateway) -> Void) async {
-        for loopGateway in self.loopGateways { await loopGateway.value.loop.perform { body(loopGateway.value) } }
+        for loopGateway in self.loopGateways { await loopGateway.perform(body) }
     }
 
     // MARK: Ending
@@ -277,8 +278,8 @@ package final class Gateway: Sendable {
             for loopGateway in self.loopGateways {
                 group.addTask {
                     await withCheckedContinuation { continuation in
-                        loopGateway.value.loop.execute {
-                            loopGateway.value.drain(settings) { continuation.resume() }
+                        loopGateway.execute { loopGateway in
+                            loopGateway.drain(settings) { continuation.resume() }
                         }
                     }
                 }
@@ -310,7 +311,7 @@ extension Gateway {
         case unknown
     }
 
-    private func loopGateway(of key: ConnectionKey) -> LoopConfined<LoopGateway>? {
+    private func loopGateway(of key: ConnectionKey) -> LoopIsolated<LoopGateway>? {
         guard key.number > 0, !self.loopGateways.isEmpty else { return nil }
         return self.loopGateways[Int((key.number - 1) % UInt64(self.loopGateways.count))]
     }
@@ -320,7 +321,7 @@ extension Gateway {
     package func liveIdentifiers(from first: UInt64 = 0) async -> [UInt64] {
         var numbers: [UInt64] = []
         for loopGateway in self.loopGateways {
-            numbers += await loopGateway.value.loop.perform { loopGateway.value.liveIdentifiers(from: first) }
+            numbers += await loopGateway.perform { $0.liveIdentifiers(from: first) }
         }
         return numbers.radixSorted()
     }
@@ -338,7 +339,7 @@ extension Gateway {
             while !rest.isEmpty {
                 let turn = rest.prefix(Self.reportsPerTurn)
                 rest = rest.dropFirst(turn.count)
-                reports.append(await loopGateway.value.loop.perform { loopGateway.value.reports(of: turn) })
+                reports.append(await loopGateway.perform { $0.reports(of: turn) })
             }
         }
         return reports
@@ -348,17 +349,17 @@ extension Gateway {
     package func closedReports() async -> [ConnectionReport] {
         var reports: [ConnectionReport] = []
         for loopGateway in self.loopGateways {
-            reports += await loopGateway.value.loop.perform { Array(loopGateway.value.closed.reports) }
+            reports += await loopGateway.perform { Array($0.closed.reports) }
         }
         return reports
     }
 
     package func find(_ key: ConnectionKey) async -> Lookup {
         guard let loopGateway = self.loopGateway(of: key) else { return .unknown }
-        return await loopGateway.value.loop.perform {
-            switch loopGateway.value.find(key) {
+        return await loopGateway.perform { loopGateway in
+            switch loopGateway.find(key) {
             case .live(let report):
-                .live(Live(link: loopGateway.value.live[key.number]?.link(key.side), report: report))
+                .live(Live(link: loopGateway.live[key.number]?.link(key.side), report: report))
             case .closed(let report): .closed(report)
             case .unknown: .unknown
             }
@@ -380,8 +381,8 @@ extension Gateway {
     private func withLive(_ key: ConnectionKey, _ body: @escaping @Sendable (any LiveConnection) -> Void) async -> Bool
     {
         guard let loopGateway = self.loopGateway(of: key) else { return false }
-        return await loopGateway.value.loop.perform {
-            guard let connection = loopGateway.value.live[key.number] else { return false }
+        return await loopGateway.perform { loopGateway in
+            guard let connection = loopGateway.live[key.number] else { return false }
             body(connection)
             return true
         }
@@ -391,9 +392,9 @@ extension Gateway {
     /// - Returns: whether the connection was found.
     package func setLabels(_ labels: [String: String], of key: ConnectionKey) async -> Bool {
         guard let loopGateway = self.loopGateway(of: key) else { return false }
-        return await loopGateway.value.loop.perform {
-            guard loopGateway.value.live[key.number] != nil else { return false }
-            loopGateway.value.labels[key] = labels.isEmpty ? nil : labels
+        return await loopGateway.perform { loopGateway in
+            guard loopGateway.live[key.number] != nil else { return false }
+            loopGateway.labels[key] = labels.isEmpty ? nil : labels
             return true
         }
     }
@@ -401,8 +402,8 @@ extension Gateway {
     /// The messages of a connection that ended before all were received; `nil` if there are none.
     package func unreadSession(_ key: ConnectionKey) async -> WebSocketTask? {
         guard let loopGateway = self.loopGateway(of: key) else { return nil }
-        return await loopGateway.value.loop.perform {
-            loopGateway.value.unreadSessions.first { $0.identifier == key.number }?.webSocket
+        return await loopGateway.perform { loopGateway in
+            loopGateway.unreadSessions.first { $0.identifier == key.number }?.webSocket
         }
     }
 }
@@ -433,11 +434,11 @@ extension Gateway {
         guard let loopGateway = self.nextLoopGateway() else {
             return .failure(ClientFailure(nil, failure: .ended, response: nil))
         }
-        let shared = LoopConfined(SharedOpening())
+        let shared = LoopIsolated(SharedOpening(), on: loopGateway.loop)
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                loopGateway.value.loop.execute {
-                    let connection = begin(loopGateway.value) { result in
+                loopGateway.execute { loopGateway in
+                    let connection = begin(loopGateway) { result in
                         shared.value.opening.completed()
                         continuation.resume(returning: result)
                     }
@@ -446,7 +447,7 @@ extension Gateway {
                 }
             }
         } onCancel: {
-            loopGateway.value.loop.execute { shared.value.opening.cancelled()?.abandon(.operator, .stopped) }
+            shared.execute { $0.opening.cancelled()?.abandon(.operator, .stopped) }
         }
     }
 }
@@ -519,15 +520,16 @@ extension Gateway {
     package func metrics() async -> GatewayMetrics {
         var metrics = GatewayMetrics()
         metrics.loops = self.loopGateways.count
+        metrics.slowTurns = self.loopGateways.reduce(0) { $0 &+ $1.loop.slowTurnCount }
         for loopGateway in self.loopGateways {
-            var rest = await loopGateway.value.loop.perform { loopGateway.value.liveIdentifiers(from: 0) }[...]
+            var rest = await loopGateway.perform { $0.liveIdentifiers(from: 0) }[...]
             let subtotal = metrics
-            metrics = await loopGateway.value.loop.perform { loopGateway.value.includingClosed(subtotal) }
+            metrics = await loopGateway.perform { $0.includingClosed(subtotal) }
             while !rest.isEmpty {
                 let turn = rest.prefix(Self.reportsPerTurn)
                 rest = rest.dropFirst(turn.count)
                 let subtotal = metrics
-                metrics = await loopGateway.value.loop.perform { loopGateway.value.counted(turn, subtotal) }
+                metrics = await loopGateway.perform { $0.counted(turn, subtotal) }
             }
         }
         let configured = self.state.withLock { $0.plan?.configuration.routes.map(\.name) ?? [] }

@@ -42,20 +42,11 @@ package final class GatewayShared: Sendable {
     }
 }
 
-/// A value confined to a loop's thread.
-struct LoopConfined<Value>: @unchecked Sendable {
-    let value: Value
-
-    init(_ value: Value) {
-        self.value = value
-    }
-}
-
-extension Loop {
+extension LoopIsolated {
     /// Runs `body` on the loop and returns its result.
-    func perform<R: Sendable>(_ body: @escaping @Sendable () -> R) async -> R {
+    func perform<R: Sendable>(_ body: @escaping @Sendable (Value) -> R) async -> R {
         await withCheckedContinuation { continuation in
-            self.execute { continuation.resume(returning: body()) }
+            self.execute { continuation.resume(returning: body($0)) }
         }
     }
 }

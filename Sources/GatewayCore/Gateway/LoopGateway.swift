@@ -33,12 +33,17 @@ package final class LoopGateway {
         self.index = index
         self.shared = shared
         self.rooms = LoopRooms(hub: shared.hub, loop: loop, loopIndex: index)
-        if shared.eventLog != nil {
-            LoopTaskMetrics.shared(on: loop).keepsRoundTrips = true
-            AddedLatency.shared(on: loop).isEnabled = true
-        }
         self.closed = ClosedConnections(limit: shared.closedLimit(onLoop: index))
+    }
+
+    /// Makes this the gateway of its loop. Called on the loop, first of all; `init` may be called anywhere.
+    package func start() {
         self.rooms.register()
+        let log = self.shared.log
+        self.loop.slowWorkObserver = { log.slowWork($0) }
+        guard self.shared.eventLog != nil else { return }
+        LoopTaskMetrics.shared(on: self.loop).keepsRoundTrips = true
+        AddedLatency.shared(on: self.loop).isEnabled = true
     }
 
     // MARK: Listeners
@@ -46,6 +51,7 @@ package final class LoopGateway {
     /// Starts a listener on a listening descriptor. A listener of the same name keeps accepting until `closeReplaced`.
     /// - Throws: the descriptor is closed then, and the listener of that name is unchanged.
     package func open(_ plan: ListenerPlan, on descriptor: Descriptor) throws(SystemError) {
+        self.loop.assertOnLoop()
         let listener = LoopListener(plan, gateway: self)
         _ = self.loop.system.apply(plan.configuration.keepAlive.socketOptions, to: descriptor)
         listener.socket = try SocketListener(adopting: descriptor, on: self.loop, owner: listener)
@@ -69,6 +75,7 @@ package final class LoopGateway {
 
     /// New connections of this listener use `plan`; existing ones keep theirs.
     func replace(_ plan: ListenerPlan) {
+        self.loop.assertOnLoop()
         guard let listener = self.listeners[plan.configuration.name] else { return }
         listener.plan = plan
         if let socket = listener.socket {
@@ -77,6 +84,7 @@ package final class LoopGateway {
     }
 
     package func closeListener(_ name: String) {
+        self.loop.assertOnLoop()
         guard let listener = self.listeners.removeValue(forKey: name) else { return }
         self.close(listener)
     }
@@ -184,6 +192,7 @@ package final class LoopGateway {
     /// the remaining connections at the timeout.
     /// - Parameter whenEmpty: called when the last connection is over; at once if there is none.
     package func drain(_ settings: DrainSettings, whenEmpty: @escaping () -> Void) {
+        self.loop.assertOnLoop()
         let drainer = LoopDrainer(self, settings: settings, whenEmpty: whenEmpty)
         self.drainPhase = .draining(drainer)
         self.closeReplaced()
@@ -201,6 +210,7 @@ package final class LoopGateway {
 
     /// In the order of acceptance, so that a simulation can be replayed.
     package func abandonAll() {
+        self.loop.assertOnLoop()
         for (_, connection) in self.live.sorted(by: { $0.key < $1.key }) { connection.abandon(.operator, .drained) }
     }
 }
@@ -305,6 +315,7 @@ extension LoopGateway {
 
     /// - Returns: the connection; `opened` may have been called already.
     func open(_ request: ClientConnectionRequest, _ opened: @escaping ClientSession.Opened) -> any LiveConnection {
+        self.loop.assertOnLoop()
         let session = ClientSession(request, on: self, opened: opened)
         self.add(session)
         self.setLabels(request.labels, of: session.context.key)
@@ -314,6 +325,7 @@ extension LoopGateway {
 
     /// Opens both sides of a tunnel, and joins them.
     func open(_ request: ClientTunnelRequest, _ opened: @escaping ClientSession.Opened) -> any LiveConnection {
+        self.loop.assertOnLoop()
         let opening = TunnelOpening(request, on: self, opened: opened)
         self.add(opening)
         for side in TunnelSide.allCases {
@@ -356,6 +368,7 @@ extension LoopGateway {
 
     /// Reports of those in `identifiers` that are still open, in that order.
     package func reports(of identifiers: ArraySlice<UInt64>) -> [ConnectionReport] {
+        self.loop.assertOnLoop()
         let now = self.loop.now
         var reports: [ConnectionReport] = []
         reports.reserveCapacity(identifiers.count)

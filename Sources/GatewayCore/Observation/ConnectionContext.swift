@@ -29,7 +29,7 @@ final class ConnectionContext {
     private(set) lazy var timer = LoopTimer()
     /// The matched route; `nil` before, and for a requested connection.
     var route: RoutePlan?
-    private var rare: Apart<Rare>?
+    private var rare: Indirect<Rare>?
     /// When payload could flow; `nil` before.
     var openedAt: MonotonicInstant?
     /// Index of the upstream's endpoint that was tried last; `nil` before the first.

@@ -34,6 +34,8 @@ package struct GatewayMetrics: Sendable {
     /// Sampled from one relayed read in 64.
     package var addedLatencies = Distribution()
     package var loops = 0
+    /// Turns of the loops that took longer than 5 ms, since the start.
+    package var slowTurns: UInt64 = 0
 
     package init() {}
 

@@ -39,6 +39,15 @@ package final class TunnelLog: Sendable {
         self.write(LogLine("accepting paused", fields, level: .warning))
     }
 
+    /// Only in debug builds.
+    func slowWork(_ work: SlowWork) {
+        let microseconds = UInt64(max(0, work.duration.clampedNanoseconds / 1000))
+        let fields: [(String, LogLine.Value)] = [
+            ("worker", .text(work.worker)), ("durationUs", .number(microseconds)),
+        ]
+        self.write(LogLine("slow work on a loop", fields, level: .debug))
+    }
+
     func opened(_ context: ConnectionContext) {
         guard self.logsConnections else { return }
         self.write(LogLine("connection opened", Self.fields(of: context)))

@@ -35,6 +35,7 @@ final class Tunnel {
     private var loop: Loop { self.context.loop }
 
     func start() {
+        self.loop.assertOnLoop()
         let settings = self.relaySettings.settings
         self.downstream.join(self.upstream, in: self, settings: settings)
         self.upstream.join(self.downstream, in: self, settings: settings)
@@ -91,6 +92,7 @@ final class Tunnel {
     // MARK: Actions
 
     private func perform(_ actions: TunnelActions) {
+        self.loop.assertOnLoop()
         self.followMachine()
         if actions.startsClosingTimer { self.armClosing() }
         for side in TunnelSide.allCases {

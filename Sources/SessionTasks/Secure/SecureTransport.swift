@@ -394,10 +394,9 @@ extension SecureTransport {
     private func requestDecision(_ request: VerificationRequest) {
         guard let decide = self.settings.decide else { return self.decided(.reject) }
         self.pauseForDecision()
-        let loop = self.loop
-        let reference = LoopBound(self)
+        let transport = LoopIsolated(self, on: self.loop)
         decide(request) { decision in
-            loop.execute { reference.value.decided(decision) }
+            transport.execute { $0.decided(decision) }
         }
     }
 
@@ -426,10 +425,9 @@ extension SecureTransport {
     private func requestIdentity(_ issuers: [[UInt8]]) {
         guard let choose = self.settings.chooseIdentity else { return self.identityChosen(nil) }
         self.pauseForDecision()
-        let loop = self.loop
-        let reference = LoopBound(self)
+        let transport = LoopIsolated(self, on: self.loop)
         choose(issuers) { identity in
-            loop.execute { reference.value.identityChosen(identity) }
+            transport.execute { $0.identityChosen(identity) }
         }
     }
 

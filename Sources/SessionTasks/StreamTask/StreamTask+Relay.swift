@@ -5,6 +5,7 @@ import StreamTransport
 extension StreamTask {
     /// Directs the transport's events to `relay`; the read queue rests. Reading starts with `resumeReading`.
     package func attach(_ relay: any TransportConsumer) {
+        self.loop.assertOnLoop()
         self.relay = relay
         self.disarm()
     }
@@ -68,11 +69,13 @@ extension StreamTask {
     }
 
     package func pauseReading() {
+        self.loop.assertOnLoop()
         self.relayReads = false
         self.transport?.pauseReading()
     }
 
     package func resumeReading() {
+        self.loop.assertOnLoop()
         self.relayReads = true
         guard self.isRunning else { return }
         self.transport?.resumeReading()

@@ -7,7 +7,7 @@ import StreamTransport
 /// from any thread.
 ///
 /// - Source: the URL loading system's `URLSessionStreamTask`; both roles are ours.
-public final class StreamTask: @unchecked Sendable {
+public final class StreamTask: @unchecked Sendable {  // The loop's thread alone changes what changes.
     /// Result of one read.
     public struct Chunk: Sendable, Hashable {
         /// Between the read's minimum and maximum; fewer only at the end of the stream.
@@ -31,7 +31,7 @@ public final class StreamTask: @unchecked Sendable {
     // Everything below belongs to the loop's thread.
     var transport: (any Transport)?
     var opening: TransportOpening?
-    private var target: Apart<OpeningTarget>?
+    private var target: Indirect<OpeningTarget>?
     /// On the loop, a relay takes the bytes instead of the read queue.
     var relay: (any TransportConsumer)?
     /// The relay takes bytes now.
@@ -119,6 +119,7 @@ public final class StreamTask: @unchecked Sendable {
     // MARK: Life, on the loop
 
     package func resumeOnLoop() {
+        self.loop.assertOnLoop()
         guard !self.ended, self.suspensions > 0 else { return }
         self.suspensions -= 1
         guard self.suspensions == 0 else { return }
@@ -136,6 +137,7 @@ public final class StreamTask: @unchecked Sendable {
     }
 
     package func suspendOnLoop() {
+        self.loop.assertOnLoop()
         guard !self.ended else { return }
         if self.suspensions == 0 { self.suspendedAt = self.loop.now }
         self.suspensions += 1
@@ -145,6 +147,7 @@ public final class StreamTask: @unchecked Sendable {
     }
 
     package func cancelOnLoop() {
+        self.loop.assertOnLoop()
         guard !self.ended else { return }
         self.record.state = .canceling
         self.finish(.cancelled)
@@ -179,6 +182,7 @@ public final class StreamTask: @unchecked Sendable {
 
     /// Calls `observer` once, on the loop, when the task is over (at once if it is): `nil` for a clean end.
     package func whenEnded(_ observer: @escaping (TaskFailure?) -> Void) {
+        self.loop.assertOnLoop()
         if self.ended { return observer(self.record.read { $0.failure }) }
         guard let earlier = self.endObserver else { return self.endObserver = observer }
         self.endObserver = { failure in
@@ -262,27 +266,32 @@ extension StreamTask {
     }
 
     package func withdrawRead(_ number: UInt64) {
+        self.loop.assertOnLoop()
         self.queues.reads.withdraw(number)?(.failure(.cancelled))
         self.advanceOrFail()
     }
 
     package func withdrawWrite(_ number: UInt64) {
+        self.loop.assertOnLoop()
         self.queues.sends.withdraw(number)?(.failure(.cancelled))
         self.advanceOrFail()
     }
 
     package func closeReadOnLoop() {
+        self.loop.assertOnLoop()
         self.queues.reads.append(.close)
         self.advanceOrFail()
     }
 
     package func closeWriteOnLoop() {
+        self.loop.assertOnLoop()
         self.queues.sends.append(.close)
         self.advanceOrFail()
     }
 
     /// Ends the task in order: writes so far go out, what still comes is not read.
     package func closeOnLoop() {
+        self.loop.assertOnLoop()
         guard !self.ended else { return }
         guard self.transport != nil || self.outlivesTransport else { return self.cancelOnLoop() }
         self.finish(nil)
@@ -293,6 +302,7 @@ extension StreamTask {
     package func watchDirections(
         readAhead limit: Int, inputClosed: @escaping () -> Void, outputClosed: @escaping () -> Void
     ) {
+        self.loop.assertOnLoop()
         self.queues.readAhead = limit
         self.queues.inputObserver = inputClosed
         self.queues.outputObserver = outputClosed
@@ -307,6 +317,7 @@ extension StreamTask {
     package func startSecure(
         _ settings: SecureSettings, _ completion: @escaping (Result<Void, TaskFailure>) -> Void
     ) -> UInt64 {
+        self.loop.assertOnLoop()
         guard !self.ended else {
             completion(.failure(self.record.read { $0.failure } ?? .ended))
             return 0
@@ -317,12 +328,14 @@ extension StreamTask {
     /// Cancels a start of TLS that has not completed, and with it the whole task: later operations must not go out in
     /// the clear.
     package func withdrawSecuring(_ number: UInt64) {
+        self.loop.assertOnLoop()
         guard self.queuesIfMade?.barriers[number] != nil || self.securing?.number == number else { return }
         self.cancelOnLoop()
     }
 
     /// Hands the connection over after all operations requested before; the task is then complete.
     package func captureStreams(_ completion: @escaping (Result<CapturedStreams, TaskFailure>) -> Void) {
+        self.loop.assertOnLoop()
         guard !self.ended else { return completion(.failure(self.record.read { $0.failure } ?? .ended)) }
         self.place(.capture(completion))
     }
@@ -477,17 +490,17 @@ extension StreamTask {
         _ begin: @escaping @Sendable (StreamTask, @escaping (Result<R, TaskFailure>) -> Void) -> UInt64,
         withdraw: @escaping @Sendable (StreamTask, UInt64) -> Void
     ) async throws(TaskFailure) -> R {
-        let operation = AwaitedOperation()
+        let waiting = LoopIsolated(AwaitedOperation(), on: self.loop)
         let result: Result<R, TaskFailure> = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                self.loop.execute {
+                waiting.execute { operation in
                     guard operation.mayBegin() else { return continuation.resume(returning: .failure(.cancelled)) }
                     let number = begin(self) { continuation.resume(returning: $0) }
                     operation.began(number)
                 }
             }
         } onCancel: {
-            self.loop.execute {
+            waiting.execute { operation in
                 guard let number = operation.cancel() else { return }
                 withdraw(self, number)
             }

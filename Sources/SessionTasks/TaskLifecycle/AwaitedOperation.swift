@@ -1,6 +1,6 @@
-/// Joins an awaiting Swift task with the operation it waits for. Touched only on the loop, so cancellation either comes
-/// before the operation began, finds its number, or comes too late: never in between.
-package final class AwaitedOperation: @unchecked Sendable {
+/// Joins an awaiting Swift task with the operation it waits for. Isolated to the loop, so cancellation either comes before
+/// the operation began, finds its number, or comes too late: never in between.
+package final class AwaitedOperation {
     private var cancelled = false
     private var number: UInt64?
 

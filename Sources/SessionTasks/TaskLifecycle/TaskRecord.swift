@@ -18,7 +18,7 @@ package final class TaskRecord: Sendable {
 
         package var localAddress: SocketAddress?
         package var peerAddress: SocketAddress?
-        private var rare: Apart<Rare>?
+        private var rare: Indirect<Rare>?
 
         package var label: String? {
             get { self.rare?.value.label }

@@ -10,6 +10,7 @@ extension WebSocketTask {
     ///   - code: `nil` sends an empty Close frame. A code that must not be sent becomes 1000.
     ///   - reason: cut to 123 bytes at a character.
     package func close(_ code: CloseCode?, reason: [UInt8] = []) {
+        self.loop.assertOnLoop()
         switch self.phase {
         case .opening:
             self.cancelOnLoop()
@@ -77,6 +78,7 @@ extension WebSocketTask {
     /// Answers the peer's Close frame and ends the connection, after everything sent before (RFC 6455 §5.5.1). Only
     /// after `peerClosed`.
     package func answerClose(_ code: CloseCode?, reason: [UInt8]) {
+        self.loop.assertOnLoop()
         guard self.phase == .draining, self.mustAnswerClose, self.transport != nil else { return }
         self.mustAnswerClose = false
         self.sendControl(.close, ClosePayload.encode(code, reason: reason))
@@ -128,6 +130,7 @@ extension WebSocketTask {
 
     /// Ends at once with a reset, without a Close frame: an abnormal closure for the peer.
     package func reset() {
+        self.loop.assertOnLoop()
         guard self.phase != .ended else { return }
         self.failure = self.failure ?? .cancelled
         self.transport?.reset()
@@ -135,6 +138,7 @@ extension WebSocketTask {
     }
 
     package func cancelOnLoop() {
+        self.loop.assertOnLoop()
         guard self.phase != .ended else { return }
         self.record.state = .canceling
         self.failure = .cancelled

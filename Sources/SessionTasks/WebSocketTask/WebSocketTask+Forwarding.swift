@@ -13,6 +13,7 @@ extension WebSocketTask {
     /// From now on `relay` is given whole frames, and `forward` writes those of the other WebSocket. Only where
     /// `mayForwardFrames`.
     package func startForwarding(to relay: any FrameRelay) {
+        self.loop.assertOnLoop()
         self.relay = relay
         let sender: Role = self.role == .server ? .client : .server
         let input = FrameForwarder(
@@ -66,6 +67,7 @@ extension WebSocketTask {
     /// - Parameter bytes: those of the run.
     /// - Returns: the bytes that wait in the transport now; 0 where it was ignored.
     package func forward(_ run: FrameRun, _ bytes: RawSpan) -> Int {
+        self.loop.assertOnLoop()
         guard let forwarding = self.forwarding, let transport = self.transport else { return 0 }
         if self.awaitsFrameEnd {
             guard let rest = run.rest else { return 0 }

@@ -12,12 +12,14 @@ extension WebSocketTask {
 
     /// Gives a task its opening that was made without, and starts it unless it is suspended.
     package func open(_ opening: ClientOpening) {
+        self.loop.assertOnLoop()
         guard self.phase == .opening, self.client == nil else { return }
         self.client = OpeningState(opening)
         if !self.suspended { self.resumeOnLoop() }
     }
 
     package func resumeOnLoop() {
+        self.loop.assertOnLoop()
         self.endSuspension()
         guard self.phase == .opening, let client = self.client, client.connecting == nil, self.transport == nil,
             !client.isAwaitingDecision
@@ -105,9 +107,9 @@ extension WebSocketTask {
         self.transport?.pauseReading()
         // That the server ends the connection meanwhile is its right.
         self.transport?.consumer = nil
-        let (loop, reference) = (self.loop, LoopBound((task: self, client: client)))
-        judge(refusal) { opening in
-            loop.execute { reference.value.task.refusalJudged(refusal, opening, reference.value.client) }
+        let opening = LoopIsolated((task: self, client: client), on: self.loop)
+        judge(refusal) { next in
+            opening.execute { $0.task.refusalJudged(refusal, next, $0.client) }
         }
     }
 

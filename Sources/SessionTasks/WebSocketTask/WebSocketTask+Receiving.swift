@@ -128,6 +128,7 @@ extension WebSocketTask {
     /// - Returns: a number by which the receive can be withdrawn.
     @discardableResult
     package func receive(_ completion: @escaping (Result<Message, TaskFailure>) -> Void) -> UInt64 {
+        self.loop.assertOnLoop()
         let number = self.nextNumber()
         if self.phase == .ended { self.queues.inbox.fail(self.failure ?? .closed) }
         self.queues.inbox.append(.init(number: number, completion: completion))
@@ -138,6 +139,7 @@ extension WebSocketTask {
     }
 
     package func withdrawReceive(_ number: UInt64) {
+        self.loop.assertOnLoop()
         self.queuesIfMade?.inbox.withdraw(number)?(.failure(.cancelled))
     }
 
@@ -145,16 +147,19 @@ extension WebSocketTask {
 
     /// From now on `relay` is given the frames as they come; call `resumeReading` when it is ready.
     package func attach(_ relay: any WebSocketRelay) {
+        self.loop.assertOnLoop()
         self.relay = relay
     }
 
     /// A relay's wish: stop reading because its other side is behind.
     package func pauseReading() {
+        self.loop.assertOnLoop()
         self.wantsReading = false
         self.transport?.pauseReading()
     }
 
     package func resumeReading() {
+        self.loop.assertOnLoop()
         self.wantsReading = true
         self.updateReading()
     }

@@ -16,6 +16,7 @@ extension WebSocketTask {
     /// - Returns: the bytes that wait in the transport now; 0 where it was ignored.
     @discardableResult
     package func sendFrame(_ kind: MessageKind, startsMessage: Bool, endsMessage: Bool, _ payload: RawSpan) -> Int {
+        self.loop.assertOnLoop()
         guard let transport = self.transport else { return 0 }
         return self.sendFrame(kind, startsMessage: startsMessage, endsMessage: endsMessage, payload, over: transport)
     }
@@ -25,6 +26,7 @@ extension WebSocketTask {
     package func sendFrame(
         _ kind: MessageKind, startsMessage: Bool, endsMessage: Bool, _ payload: RawSpan, over transport: any Transport
     ) -> Int {
+        self.loop.assertOnLoop()
         guard self.phase == .open || (self.mustAnswerClose && self.phase != .ended) else { return 0 }
         let opcode: Opcode = startsMessage ? kind.opcode : .continuation
         let queued: Int
@@ -95,6 +97,7 @@ extension WebSocketTask {
 
     /// Asks for one `outputProgressed` of the relay when all that was written has left.
     package func awaitProgress() {
+        self.loop.assertOnLoop()
         self.transport?.awaitProgress()
     }
 
@@ -193,6 +196,7 @@ extension WebSocketTask {
 
     /// Takes back a message that has not begun, or ends the wait for a ping's Pong.
     package func withdrawSend(_ number: UInt64) {
+        self.loop.assertOnLoop()
         guard let queues = self.queuesIfMade else { return }
         let completion = queues.outgoing.withdraw(number) ?? queues.pongs.removeValue(forKey: number)?.completion
         completion?(.failure(.cancelled))

@@ -9,7 +9,7 @@ import WebSocketProtocol
 /// answers pings and joins fragments. Usable from any thread.
 ///
 /// - Source: RFC 6455; the URL loading system's `URLSessionWebSocketTask`; both roles are ours.
-public final class WebSocketTask: @unchecked Sendable {
+public final class WebSocketTask: @unchecked Sendable {  // The loop's thread alone changes what changes.
     /// One whole message.
     public enum Message: Sendable, Hashable {
         case data([UInt8])
@@ -57,7 +57,7 @@ public final class WebSocketTask: @unchecked Sendable {
 
     package let record: TaskRecord
     package let loop: Loop
-    private let published = Mutex<Apart<Published>?>(nil)
+    private let published = Mutex<Indirect<Published>?>(nil)
 
     // Everything below belongs to the loop's thread.
     package private(set) var options: WebSocketOptions
@@ -79,9 +79,9 @@ public final class WebSocketTask: @unchecked Sendable {
     private var madeQueues: MessageQueues?
     var keepAlive: KeepAliveState?
     /// Made by the first Pong that answers a ping of ours.
-    private var roundTripsIfMeasured: Apart<RoundTrips>?
+    private var roundTripsIfMeasured: Indirect<RoundTrips>?
     /// Stored outside, because a running task has none.
-    private var outcome: Apart<Outcome>?
+    private var outcome: Indirect<Outcome>?
     var closeCameFromPeer = false
     /// The peer's Close frame came, and the relay has yet to answer it: until then data may still be sent.
     var mustAnswerClose = false
@@ -220,6 +220,7 @@ public final class WebSocketTask: @unchecked Sendable {
 
     /// Calls `observer` once, on the loop, when the task is over; at once if it is.
     package func whenEnded(_ observer: @escaping (WebSocketEnd) -> Void) {
+        self.loop.assertOnLoop()
         if self.phase == .ended { return observer(self.end) }
         guard let earlier = self.endObserver else { return self.endObserver = observer }
         self.endObserver = { end in
@@ -230,6 +231,7 @@ public final class WebSocketTask: @unchecked Sendable {
 
     /// Calls `observer` once, on the loop, when the peer's Close frame takes effect; before `whenEnded`. Not for relays.
     package func whenPeerClosed(_ observer: @escaping (CloseCode?, [UInt8]) -> Void) {
+        self.loop.assertOnLoop()
         self.queues.closeObserver = observer
     }
 
@@ -369,17 +371,17 @@ extension WebSocketTask {
         _ begin: @escaping @Sendable (WebSocketTask, @escaping (Result<R, TaskFailure>) -> Void) -> UInt64,
         withdraw: @escaping @Sendable (WebSocketTask, UInt64) -> Void
     ) async throws(TaskFailure) -> R {
-        let operation = AwaitedOperation()
+        let waiting = LoopIsolated(AwaitedOperation(), on: self.loop)
         let result: Result<R, TaskFailure> = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                self.loop.execute {
+                waiting.execute { operation in
                     guard operation.mayBegin() else { return continuation.resume(returning: .failure(.cancelled)) }
                     let number = begin(self) { continuation.resume(returning: $0) }
                     operation.began(number)
                 }
             }
         } onCancel: {
-            self.loop.execute {
+            waiting.execute { operation in
                 guard let number = operation.cancel() else { return }
                 withdraw(self, number)
             }
@@ -394,6 +396,7 @@ extension WebSocketTask {
     /// sent, and no timer runs; frames of a relay are still sent. Not counted. An opening handshake that is under way begins
     /// anew then. A task that is closing does not rest.
     package func suspendOnLoop() {
+        self.loop.assertOnLoop()
         guard !self.suspended, self.phase == .opening || self.phase == .open else { return }
         // A refusal whose body is still on its way is an end.
         if self.phase == .opening, let failure = self.failure { return self.endOpening(failure) }
@@ -491,12 +494,14 @@ extension WebSocketTask {
 extension WebSocketTask {
     /// Attaches a tap. On the loop.
     package func add(_ tap: TaskTap) {
+        self.loop.assertOnLoop()
         guard self.phase != .ended else { return }
         self.tally.add(tap, to: self.record)
         self.isTapped = true
     }
 
     package func remove(_ tap: TaskTap) {
+        self.loop.assertOnLoop()
         self.isTapped = self.tally.remove(tap, from: self.record)
     }
 
@@ -520,7 +525,7 @@ public struct WebSocketOptions: Sendable, Hashable {
         var closeTimeout: Duration = .seconds(5)
     }
 
-    private static let defaults = Apart.value(Values())
+    private static let defaults = Indirect.value(Values())
 
     private var kept = Self.defaults
 

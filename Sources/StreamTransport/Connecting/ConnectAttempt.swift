@@ -71,6 +71,7 @@ package final class ConnectAttempt {
 
     /// Gives the attempt up; the completion is not called.
     package func cancel() {
+        self.loop.assertOnLoop()
         self.completion = nil
         self.stop()
     }

@@ -17,6 +17,7 @@ extension SocketConnection {
 
     @discardableResult
     package func write(_ head: LeadingBytes, _ bytes: RawSpan) -> Int {
+        self.loop.assertOnLoop()
         let count = head.count + bytes.byteCount
         guard self.acceptsOutput, count > 0 else { return self.queuedBytes }
         if count >= Self.largeWrite, self.canBypassWriteBuffer(count) { return self.sendDirectly(head, bytes) }
@@ -59,6 +60,7 @@ extension SocketConnection {
 
     @discardableResult
     package func write(reserving count: Int, _ fill: (inout MutableRawSpan) -> Int) -> Int {
+        self.loop.assertOnLoop()
         guard self.acceptsOutput, count > 0 else { return self.queuedBytes }
         guard self.claimWriteBuffer(count) else { return self.queueFilled(count, fill) }
         self.written &+= UInt64(self.loop.writeGathered(upTo: count, fill))
@@ -89,6 +91,7 @@ extension SocketConnection {
 
     @discardableResult
     package func writeThrough(_ bytes: RawSpan) -> Int {
+        self.loop.assertOnLoop()
         guard self.acceptsOutput, bytes.byteCount > 0 else { return self.queuedBytes }
         if self.loop.writeBuffer.owner === self { self.flushWriteBuffer() }
         self.written &+= UInt64(bytes.byteCount)
@@ -123,6 +126,7 @@ extension SocketConnection {
     }
 
     package func awaitProgress() {
+        self.loop.assertOnLoop()
         guard self.lifecycle == .open, !self.mustReportProgress else { return }
         self.mustReportProgress = true
         self.endTurnLater()
@@ -166,6 +170,7 @@ extension SocketConnection {
     }
 
     package func shutdownOutput() {
+        self.loop.assertOnLoop()
         guard self.acceptsOutput else { return }
         self.output = .finishing
         self.endTurnLater()

@@ -322,10 +322,12 @@ extension SocketConnection: TimerTarget {
 
 extension SocketConnection {
     package func pauseReading() {
+        self.loop.assertOnLoop()
         self.paused = true
     }
 
     package func resumeReading() {
+        self.loop.assertOnLoop()
         guard self.paused, self.lifecycle == .open else { return }
         self.paused = false
         self.resumedWhileOffering = true
@@ -429,6 +431,7 @@ extension SocketConnection {
     }
 
     package func shutdownInput() {
+        self.loop.assertOnLoop()
         guard self.isLive, self.inputOpen, !self.refusesInput else { return }
         self.refusesInput = true
         self.keep([])
@@ -499,6 +502,7 @@ extension SocketConnection {
 
 extension SocketConnection {
     package func close(linger: Duration) {
+        self.loop.assertOnLoop()
         guard self.lifecycle == .open else { return }
         self.lifecycle = .closing(linger: linger)
         self.keep([])
@@ -524,6 +528,7 @@ extension SocketConnection {
     }
 
     package func reset() {
+        self.loop.assertOnLoop()
         guard self.isLive else { return }
         self.end(.abandoned)
     }
@@ -550,6 +555,7 @@ extension SocketConnection {
     }
 
     package func detach() -> DetachedSocket? {
+        self.loop.assertOnLoop()
         guard !self.isOffering else { return nil }
         if self.loop.writeBuffer.owner === self { self.flushWriteBuffer() }
         guard self.lifecycle == .open, self.waiting == 0, self.output == .open else { return nil }

@@ -48,17 +48,20 @@ package final class SocketListener {
 
     /// Leaves newcomers in the kernel's queue until `resume`.
     package func pause() {
+        self.loop.assertOnLoop()
         self.paused = true
         self.updateInterest()
     }
 
     package func resume() {
+        self.loop.assertOnLoop()
         self.paused = false
         self.updateInterest()
     }
 
     /// Accepts the connections in the kernel's queue, which `close` would reset.
     package func acceptWaiting() {
+        self.loop.assertOnLoop()
         for _ in 0..<Self.acceptsBeforeClose {
             guard !self.closed, !self.paused, !self.exhausted, self.acceptOne() else { return }
         }
@@ -66,6 +69,7 @@ package final class SocketListener {
 
     /// Stops listening. Newcomers are refused from now on; accepted connections are not touched.
     package func close() {
+        self.loop.assertOnLoop()
         guard !self.closed else { return }
         self.closed = true
         self.loop.disarm(self.timer)

@@ -5,9 +5,12 @@ import Synchronization
 /// Event loop of one thread: waits until a descriptor is ready, calls its watcher, sends what was written, and repeats.
 ///
 /// Everything on a loop happens on the thread that runs it; only `execute`, `stop`, `isCurrent` and the executor's
-/// `enqueue` may be called from elsewhere. A turn handles each ready descriptor once, with a share of the turn's work
-/// (`TurnBudget`), so no connection delays the others by more than that.
-package final class Loop: @unchecked Sendable {
+/// `enqueue` may be called from elsewhere. Debug builds check this (`assertOnLoop`) wherever another thread could come
+/// in by mistake; `LoopIsolated` carries what belongs to a loop through code that runs elsewhere.
+///
+/// A turn handles each ready descriptor once, with a share of the turn's work (`TurnBudget`), so no connection delays
+/// the others by more than that.
+package final class Loop: @unchecked Sendable {  // What other threads call uses atomics and the inbox only.
     /// Bytes read from a socket in one call at most.
     package static let receiveCapacity = 256 << 10
     /// Inbox entries run in one turn; the rest waits for the next, behind the descriptors that are ready then.
@@ -35,9 +38,10 @@ package final class Loop: @unchecked Sendable {
     private var turnEndCount = 0
     private var nextTurn: Deque<any TurnEndTarget> = []
     private var budget = TurnBudget()
-    private var locals = LoopLocals()
+    private var locals = LoopObjects()
     private var spareBuffers: [[UInt8]] = []
     private let inbox = LoopInbox()
+    private let slowTurns = SlowTurns()
     private let runner = Atomic<UInt>(0)
     private let stopping = Atomic<Bool>(false)
 
@@ -64,6 +68,15 @@ package final class Loop: @unchecked Sendable {
         self.runner.load(ordering: .relaxed) == SystemThread.current
     }
 
+    /// For `assertOnLoop`. A running loop is between its turns only for an instant, so a mistake is found soon.
+    @usableFromInline var admitsCaller: Bool {
+        let runner = self.runner.load(ordering: .relaxed)
+        return runner == 0 || runner == SystemThread.current
+    }
+
+    /// Turns whose work took longer than 5 ms.
+    package var slowTurnCount: UInt64 { self.slowTurns.count }
+
     /// Ends `run` after the current turn. Connections are left as they are.
     package func stop() {
         self.stopping.store(true, ordering: .releasing)
@@ -88,6 +101,7 @@ package final class Loop: @unchecked Sendable {
         let hasWork = !self.nextTurn.isEmpty || !self.inbox.isEmpty
         self.system.wait(&self.events, until: hasWork ? self.now : self.timers.nextDeadline)
         self.turnBegan.store(self.system.now().nanoseconds, ordering: .relaxed)
+        self.slowTurns.turnBegan(at: self.now)
         self.workLeft.store(self.budget.beginTurn(), ordering: .relaxed)
         // Targets added in this turn are called in the next.
         let waiting = self.nextTurn.count
@@ -96,6 +110,7 @@ package final class Loop: @unchecked Sendable {
         self.takeUpNextTurn(waiting)
         self.fireTimers()
         self.runInbox()
+        self.slowTurns.turnEnded(after: self.now.duration(to: self.system.now()))
         // Several simulated loops share a thread: each is current only during its own turns.
         self.runner.store(0, ordering: .relaxed)
     }
@@ -108,6 +123,7 @@ package final class Loop: @unchecked Sendable {
             guard let watcher = self.table.watcher(event.token) else { continue }
             self.resetTurnBudget()
             watcher.ready(event.ready)
+            self.pieceEnded(type(of: watcher))
             self.endTurn()
         }
     }
@@ -119,6 +135,7 @@ package final class Loop: @unchecked Sendable {
             done += 1
             self.resetTurnBudget()
             target.nextTurnBegan()
+            self.pieceEnded(type(of: target))
             self.endTurn()
         }
     }
@@ -130,6 +147,7 @@ package final class Loop: @unchecked Sendable {
         while let (timer, target) = self.timers.popDue(self.now) {
             self.resetTurnBudget()
             target.timerFired(timer)
+            self.pieceEnded(type(of: target))
             self.endTurn()
         }
     }
@@ -141,6 +159,7 @@ package final class Loop: @unchecked Sendable {
             case .closure(let closure): closure()
             case .job(let job): self.runJob(job)
             }
+            self.pieceEnded(LoopInbox.self)
             self.endTurn()
         }
     }
@@ -154,7 +173,10 @@ package final class Loop: @unchecked Sendable {
         self.writeBuffer.wasPassed = false
         // Each may cause the other: a failure that a flush meets is reported in the same turn.
         repeat {
-            self.writeBuffer.takeOwner()?.sendWriteBuffer()
+            if let owner = self.writeBuffer.takeOwner() {
+                owner.sendWriteBuffer()
+                self.pieceEnded(LoopWriteBuffer.self)
+            }
             if self.turnEndCount > 0 { self.notifyTurnEnds() }
         } while self.turnEndCount > 0 || self.writeBuffer.owner != nil
     }
@@ -168,12 +190,32 @@ package final class Loop: @unchecked Sendable {
         self.turnEndsInProgress = []
         swap(&targets, &self.turnEnds)
         self.turnEndCount = 0
-        for target in targets { target.turnEnded() }
+        for target in targets {
+            target.turnEnded()
+            self.pieceEnded(type(of: target))
+        }
         targets.removeAll(keepingCapacity: true)
         self.turnEndsInProgress = targets
     }
 
+    /// In debug builds, so that a slow turn is put down to what made it slow. Release builds measure whole turns only.
+    @inline(__always)
+    private func pieceEnded(_ worker: @autoclosure () -> Any.Type) {
+        #if DEBUG
+            if self.slowTurns.observer != nil { self.slowTurns.pieceEnded(worker(), at: self.system.now()) }
+        #endif
+    }
+
     // MARK: On the loop
+
+    /// Receives in debug builds, at most once a second, a piece of work that took longer than 5 ms.
+    package var slowWorkObserver: ((SlowWork) -> Void)? {
+        get { self.slowTurns.observer }
+        set {
+            self.assertOnLoop()
+            self.slowTurns.observer = newValue
+        }
+    }
 
     /// Counts work done in the current share, in units of `TurnBudget`.
     @inlinable package func spend(_ work: Int) {
@@ -188,31 +230,37 @@ package final class Loop: @unchecked Sendable {
 
     /// Calls `target` when the current event has been acted on.
     package func atTurnEnd(_ target: any TurnEndTarget) {
+        self.assertOnLoop()
         self.turnEnds.append(target)
         self.turnEndCount += 1
     }
 
     /// Calls `target` in the next turn, after the events that are then ready, with a share of that turn's work.
     package func inNextTurn(_ target: any TurnEndTarget) {
+        self.assertOnLoop()
         self.nextTurn.append(target)
     }
 
     /// Arms `timer`, or moves it. `target` is held until the timer fires or is disarmed.
     package func arm(_ timer: LoopTimer, at deadline: MonotonicInstant, target: any TimerTarget) {
+        self.assertOnLoop()
         self.timers.arm(timer, at: deadline, target: target)
     }
 
     package func arm(_ timer: LoopTimer, after timeout: Duration, target: any TimerTarget) {
+        self.assertOnLoop()
         self.timers.arm(timer, at: self.now.advanced(by: timeout), target: target)
     }
 
     package func disarm(_ timer: LoopTimer) {
+        self.assertOnLoop()
         self.timers.disarm(timer)
     }
 
     /// The loop's only object of this type, made on first use.
     package func local<T: AnyObject>(_ type: T.Type, make: () -> T) -> T {
-        self.locals.object(type, make: make)
+        self.assertOnLoop()
+        return self.locals.object(type, make: make)
     }
 
     /// An empty array that may have room already; give it back with `giveBack` when its bytes are used up.
@@ -230,6 +278,7 @@ package final class Loop: @unchecked Sendable {
     func watch(_ descriptor: Descriptor, for interest: Interest, _ watcher: any Watchable) -> Result<
         UInt64, SystemError
     > {
+        self.assertOnLoop()
         let token = self.table.add(watcher)
         if let error = self.system.watch(descriptor, for: interest, token: token) {
             self.table.remove(token)
@@ -239,6 +288,7 @@ package final class Loop: @unchecked Sendable {
     }
 
     func unwatch(_ descriptor: Descriptor, token: UInt64) {
+        self.assertOnLoop()
         self.system.unwatch(descriptor)
         self.table.remove(token)
     }
@@ -299,7 +349,8 @@ package final class LoopGroup: Sendable {
     package let loops: [Loop]
 
     /// Starts `count` loops (at least one).
-    /// - Parameter lend: gives the first loop a thread that is there already, on which it is to `run`; `nil` starts one for it.
+    /// - Parameter lend: gives the first loop a thread that is there already, on which it is to `run`; `nil` starts one
+    ///   for it.
     /// - Throws: `SystemError` when there are not enough descriptors or threads.
     package init(count: Int, lend: ((Loop) -> Void)? = nil) throws(SystemError) {
         var loops: [Loop] = []
@@ -366,19 +417,6 @@ final class LoopInbox: Sendable {
     }
 }
 
-/// Objects shared by all connections of a loop: pools, buffers, a random number generator. Looked up once, when a
-/// connection is made.
-struct LoopLocals {
-    private var objects: [ObjectIdentifier: AnyObject] = [:]
-
-    mutating func object<T: AnyObject>(_ type: T.Type, make: () -> T) -> T {
-        if let found = self.objects[ObjectIdentifier(type)] as? T { return found }
-        let made = make()
-        self.objects[ObjectIdentifier(type)] = made
-        return made
-    }
-}
-
 /// Does work at the end of a turn: flushes writes, makes calls that must not be made from inside another call.
 package protocol TurnEndTarget: AnyObject {
     func turnEnded()
@@ -439,5 +477,18 @@ struct WatchTable {
             return nil
         }
         return self.slots[index].watcher
+    }
+}
+
+/// Objects of which each loop has one: pools, buffers, a random number generator. Looked up once, when a connection is
+/// made.
+private struct LoopObjects {
+    private var objects: [ObjectIdentifier: AnyObject] = [:]
+
+    mutating func object<T: AnyObject>(_ type: T.Type, make: () -> T) -> T {
+        if let found = self.objects[ObjectIdentifier(type)] as? T { return found }
+        let made = make()
+        self.objects[ObjectIdentifier(type)] = made
+        return made
     }
 }

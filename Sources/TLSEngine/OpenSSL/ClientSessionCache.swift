@@ -43,10 +43,11 @@ final class ClientSessionCache: Sendable {
     }
 }
 
-/// A reference to an SSL_SESSION. Threads share sessions; OpenSSL does not modify a session once it was offered.
+/// A reference to an SSL_SESSION.
 @safe
-final class CachedSession: @unchecked Sendable {
-    private let session: OpaquePointer
+final class CachedSession: Sendable {
+    /// Shared by threads: OpenSSL does not modify a session once it was offered.
+    nonisolated(unsafe) private let session: OpaquePointer
 
     /// Takes ownership of the caller's reference.
     init(owning session: OpaquePointer) {

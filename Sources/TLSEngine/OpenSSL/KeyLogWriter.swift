@@ -3,9 +3,10 @@ import Synchronization
 
 /// Writes key log lines to their destination. Thread-safe.
 @safe
-final class KeyLogWriter: @unchecked Sendable {
+final class KeyLogWriter: Sendable {
     private let lines: (@Sendable (String) -> Void)?
-    private let file: OpaquePointer?
+    /// Used under `turn` only.
+    nonisolated(unsafe) private let file: OpaquePointer?
     /// Serializes writes, so that lines of different threads are not interleaved.
     private let turn = Mutex(())
 

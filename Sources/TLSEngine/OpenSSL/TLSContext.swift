@@ -29,9 +29,10 @@ public final class TLSContext: Sendable {
 
 /// An SSL_CTX with the data that its callbacks need. Immutable; a connection keeps the one that it was created with.
 @safe
-final class ContextSnapshot: @unchecked Sendable {
+final class ContextSnapshot: Sendable {
     let configuration: TLSConfiguration
-    let handle: OpaquePointer
+    /// An SSL_CTX that is complete may be used by any thread; it locks its own session cache.
+    nonisolated(unsafe) let handle: OpaquePointer
     let identities: ServerNameTable<TLSIdentity>
     /// The server's ALPN protocols in order of preference.
     let preferredProtocols: [[UInt8]]

@@ -2,11 +2,12 @@ import COpenSSL
 
 /// A certificate with its chain and private key. Immutable.
 @safe
-public final class TLSIdentity: @unchecked Sendable {
-    let certificate: OpaquePointer
+public final class TLSIdentity: Sendable {
+    // OpenSSL counts their references atomically, and nothing changes them here.
+    nonisolated(unsafe) let certificate: OpaquePointer
     /// The intermediate certificates from the leaf's issuer towards the root; a STACK_OF(X509).
-    let chain: OpaquePointer
-    let key: OpaquePointer
+    nonisolated(unsafe) let chain: OpaquePointer
+    nonisolated(unsafe) let key: OpaquePointer
     /// The names for which a server selects this identity: the DNS names among the subject alternative names, or the
     /// common name if there is no alternative name of any kind; others with `withServerNames(_:)`.
     public let serverNames: [String]

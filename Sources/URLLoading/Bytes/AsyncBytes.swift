@@ -1,8 +1,8 @@
 import Foundation
 
 extension URLSession {
-    /// The content of a response as an asynchronous sequence of bytes. At most 1 MiB is buffered. Releasing the iterator
-    /// before the end cancels the task. Iterate once.
+    /// The content of a response as an asynchronous sequence of bytes. At most 1 MiB is buffered. Releasing the
+    /// iterator before the end cancels the task. Iterate once.
     public struct AsyncBytes: AsyncSequence, Sendable {
         public typealias Element = UInt8
 
@@ -26,8 +26,8 @@ extension URLSession {
 
     /// Loads the request and returns when the response is received; the content is loaded as it is read.
     ///
-    /// Cancelling the Swift task cancels the load, also while the content is read. The delegate takes precedence over the
-    /// session's, and gets no calls for the response and the content.
+    /// Cancelling the Swift task cancels the load, also while the content is read. The delegate takes precedence over
+    /// the session's, and gets no calls for the response and the content.
     public func bytes(
         for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (AsyncBytes, URLResponse) {
@@ -36,7 +36,7 @@ extension URLSession {
         let channel = ByteChannel(wanted: { resumer.resume() }, abandoned: { waiting.cancel() })
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                let answer = OneShotHandler<Result<Carried<(AsyncBytes, URLResponse)>, any Error>> {
+                let answer = OneShotHandler<Result<UncheckedTransfer<(AsyncBytes, URLResponse)>, any Error>> {
                     continuation.resume(with: $0.map(\.value))
                 }
                 let task = self.dataTask(
@@ -45,7 +45,11 @@ extension URLSession {
                         guard let task = waiting.task as? URLSessionDataTask else {
                             return answer(.failure(URLError(.cancelled)))
                         }
-                        answer(result.map { Carried((AsyncBytes(task: task, consumer: ByteConsumer(channel)), $0)) })
+                        answer(
+                            result.map {
+                                UncheckedTransfer((AsyncBytes(task: task, consumer: ByteConsumer(channel)), $0))
+                            }
+                        )
                     }, delegate: delegate)
                 waiting.start(task)
             }

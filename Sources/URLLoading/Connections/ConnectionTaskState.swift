@@ -244,10 +244,10 @@ extension AwaitedOperation {
         on loop: Loop, _ begin: @escaping @Sendable (@escaping @Sendable (Answer) -> Void) -> UInt64?,
         withdraw: @escaping @Sendable (UInt64) -> Void
     ) async -> Answer {
-        let operation = AwaitedOperation()
+        let waiting = LoopIsolated(AwaitedOperation(), on: loop)
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                loop.execute {
+                waiting.execute { operation in
                     let number = begin { continuation.resume(returning: $0) }
                     guard let number else { return }
                     // Cancelled before it began: handled as if just after.
@@ -255,7 +255,7 @@ extension AwaitedOperation {
                 }
             }
         } onCancel: {
-            loop.execute {
+            waiting.execute { operation in
                 guard let number = operation.cancel() else { return }
                 withdraw(number)
             }

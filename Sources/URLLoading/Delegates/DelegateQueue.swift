@@ -134,12 +134,3 @@ final class OneShotHandler<Answer: Sendable>: Sendable {
         completion?(answer)
     }
 }
-
-/// Moves a value that is not `Sendable` to another thread. The sender must not use it afterwards.
-struct Carried<Value>: @unchecked Sendable {
-    let value: Value
-
-    init(_ value: Value) {
-        self.value = value
-    }
-}

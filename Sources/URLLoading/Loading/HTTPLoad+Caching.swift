@@ -53,7 +53,7 @@ extension HTTPLoad {
     /// The fields of the request: to match a stored response, as they would be sent, as far as they are known.
     private func fields(toMatch stored: CachedURLResponse?) -> HTTPFields {
         guard stored != nil else { return HTTPFields(self.request.allHTTPHeaderFields) }
-        return HTTPFields(self.requestBuilder.fields(of: self.request, defaults: self.core.defaultFields.value))
+        return HTTPFields(self.requestBuilder.fields(of: self.request, defaults: self.core.defaultFields))
     }
 
     private func deliver(_ stored: CachedURLResponse) {

@@ -178,7 +178,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
     }
 
     private func send(_ stream: InputStream) {
-        let body = ReadAheadBody(Carried(stream).value)
+        let body = ReadAheadBody(UncheckedTransfer(stream).value)
         let length = self.body.length(for: self.request)
         self.send(.source(body, length: length >= 0 ? length : nil), body)
     }
@@ -237,7 +237,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
         if self.request.value(forHTTPHeaderField: "Authorization") == nil || self.authorization != nil {
             builder.authorization = self.authorizationField(method: method, target: target, url: url)
         }
-        let fields = builder.fields(of: self.request, defaults: self.core.defaultFields.value)
+        let fields = builder.fields(of: self.request, defaults: self.core.defaultFields)
         return RequestHead(method: method, target: target, fields: fields)
     }
 

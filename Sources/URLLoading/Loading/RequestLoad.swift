@@ -164,7 +164,7 @@ private final class FileLoad: RequestLoad, @unchecked Sendable {
         }
     }
 
-    private static func open(_ url: URL) -> Result<(Carried<FileHandle>, Int), URLError> {
+    private static func open(_ url: URL) -> Result<(UncheckedTransfer<FileHandle>, Int), URLError> {
         guard url.isFileURL, let attributes = try? FileManager.default.attributesOfItem(atPath: url.path) else {
             return .failure(LoadFailure.error(.fileDoesNotExist, url: url))
         }
@@ -174,13 +174,13 @@ private final class FileLoad: RequestLoad, @unchecked Sendable {
         }
         do {
             let file = try FileHandle(forReadingFrom: url)
-            return .success((Carried(file), (attributes[.size] as? NSNumber)?.intValue ?? -1))
+            return .success((UncheckedTransfer(file), (attributes[.size] as? NSNumber)?.intValue ?? -1))
         } catch {
             return .failure(LoadFailure.error(.noPermissionsToReadFile, url: url, cause: error))
         }
     }
 
-    private func opened(_ result: Result<(Carried<FileHandle>, Int), URLError>) {
+    private func opened(_ result: Result<(UncheckedTransfer<FileHandle>, Int), URLError>) {
         guard !self.isStopped else { return }
         switch result {
         case .failure(let error): self.loader.failed(error)
@@ -196,7 +196,7 @@ private final class FileLoad: RequestLoad, @unchecked Sendable {
 
     func stop() {
         self.isStopped = true
-        guard let file = self.file.map({ Carried($0) }) else { return }
+        guard let file = self.file.map({ UncheckedTransfer($0) }) else { return }
         self.file = nil
         // On the queue, because a read may be in progress there.
         DiskQueue.shared.async { try? file.value.close() }
@@ -219,10 +219,10 @@ private final class FileLoad: RequestLoad, @unchecked Sendable {
             return
         }
         self.isReading = true
-        let carried = Carried(file)
+        let transfer = UncheckedTransfer(file)
         let count = min(self.credit.bytes, pieceSize)
         DiskQueue.shared.async {
-            let result = Result { try carried.value.read(upToCount: count) ?? Data() }
+            let result = Result { try transfer.value.read(upToCount: count) ?? Data() }
             self.loader.core.pool.execute { self.readCompleted(result) }
         }
     }

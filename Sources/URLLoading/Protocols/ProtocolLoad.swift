@@ -49,7 +49,7 @@ final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {
             self.loader.core.configuration.urlCache, self.request, self.loader.task, self.type
         )
         self.queue.async {
-            let loading = Carried(
+            let loading = UncheckedTransfer(
                 type.init(task: task, cachedResponse: cache?.cachedResponse(for: request), client: self))
             self.loader.core.pool.execute {
                 if !self.isStopped { self.loading = loading.value }
@@ -66,7 +66,7 @@ final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {
         self.isStopped = true
         self.pendingContent = []
         self.backlog.end()
-        let loading = Carried(self.loading)
+        let loading = UncheckedTransfer(self.loading)
         self.queue.async {
             loading.value?.stopLoading()
             // Breaks the cycle: the protocol holds this object as its client.

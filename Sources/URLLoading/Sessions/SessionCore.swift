@@ -31,10 +31,9 @@ final class SessionCore: Sendable {
     let delegateQueue: DelegateQueue
     let protocolClasses: [URLProtocol.Type]
     private let sharedFlag = Atomic(false)
-    /// Confined to the loop.
-    let authorizations = LoopState(AuthorizationCache())
-    /// Confined to the loop. The fields sent with a request that has no fields of its own.
-    let defaultFields: LoopState<[HeaderField]>
+    let authorizations: PoolIsolated<AuthorizationCache>
+    /// Fields sent with a request that has no fields of its own.
+    let defaultFields: [HeaderField]
     /// Whether `defaultFields` contain an `Authorization`.
     private let hasOwnAuthorization: Bool
     private let proxies: ProxyPolicy
@@ -48,7 +47,7 @@ final class SessionCore: Sendable {
         self.protocolClasses = (configuration.protocolClasses ?? []).compactMap { $0 as? URLProtocol.Type }
         self.proxies = ProxyPolicy(configuration)
         let defaultFields = RequestBuilder(configuration).defaultFields
-        self.defaultFields = LoopState(defaultFields)
+        self.defaultFields = defaultFields
         self.hasOwnAuthorization = defaultFields.contains { $0.isNamed("authorization") }
         var settings = PoolSettings()
         settings.connectionsPerHost = max(1, configuration.httpMaximumConnectionsPerHost)
@@ -58,6 +57,7 @@ final class SessionCore: Sendable {
         if let resolve = configuration.resolve { settings.resolve = resolve }
         let pool = ConnectionPool(settings: settings)
         self.pool = pool
+        self.authorizations = PoolIsolated(AuthorizationCache(), to: pool)
         self.delegateQueue = DelegateQueue(queue, pool)
         self.state = Mutex(State(delegate: delegate.map { DelegateProxy($0) }))
     }
@@ -479,11 +479,24 @@ extension ConnectionTaskDriver {
     }
 }
 
-/// State that is confined to a session's event loop.
-final class LoopState<Value>: @unchecked Sendable {
-    var value: Value
+/// State used on the event loop of a session's connection pool only; debug builds check each access.
+final class PoolIsolated<Value>: @unchecked Sendable {  // Only the pool's event loop reaches the value.
+    private let pool: ConnectionPool
+    private var isolated: Value
 
-    init(_ value: Value) {
-        self.value = value
+    init(_ value: Value, to pool: ConnectionPool) {
+        self.pool = pool
+        self.isolated = value
+    }
+
+    var value: Value {
+        get {
+            assert(self.pool.isCurrent, "not on the connection pool's event loop")
+            return self.isolated
+        }
+        _modify {
+            assert(self.pool.isCurrent, "not on the connection pool's event loop")
+            yield &self.isolated
+        }
     }
 }

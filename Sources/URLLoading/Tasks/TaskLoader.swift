@@ -218,15 +218,15 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {
     }
 
     /// - Parameter answer: gets an unopened body stream; `nil` if no delegate has one.
-    func askBodyStream(_ answer: @escaping @Sendable (Carried<InputStream?>) -> Void) {
+    func askBodyStream(_ answer: @escaping @Sendable (UncheckedTransfer<InputStream?>) -> Void) {
         let (task, session) = (self.task, self.session)
-        let request = DelegateRequest<Carried<InputStream?>>(
+        let request = DelegateRequest<UncheckedTransfer<InputStream?>>(
             method: .newBodyStream, asyncMethod: .newBodyStreamAsync,
             call: { delegate, handler in
-                delegate.task?.urlSession(session, task: task) { stream in handler(Carried(stream)) }
+                delegate.task?.urlSession(session, task: task) { stream in handler(UncheckedTransfer(stream)) }
             },
-            callAsync: { Carried(await $0.task?.urlSession(session, needNewBodyStreamForTask: task)) })
-        self.core.delegateQueue.ask(self.delegates, request) { answer($0 ?? Carried(nil)) }
+            callAsync: { UncheckedTransfer(await $0.task?.urlSession(session, needNewBodyStreamForTask: task)) })
+        self.core.delegateQueue.ask(self.delegates, request) { answer($0 ?? UncheckedTransfer(nil)) }
     }
 
     /// - Parameter answer: gets the response to cache, or `nil`; `proposal` unless the content goes to a delegate that

@@ -53,6 +53,7 @@ final class SimulatedGateway {
             eventLog: self.journal)
         self.shared = shared
         self.parts = loops.enumerated().map { LoopGateway(loop: $1, index: $0, shared: shared) }
+        for part in self.parts { part.start() }
         self.plan = try GatewayPlan(configuration)
         for listener in self.plan.listeners { try self.open(listener) }
     }

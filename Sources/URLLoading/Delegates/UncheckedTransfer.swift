@@ -1,0 +1,11 @@
+/// Moves a value that is not `Sendable` to another thread for good. The sender must not use it afterwards.
+///
+/// For Foundation's objects and the program's own, such as streams and files, which pass through stored closures and
+/// queues that cannot take a `sending` parameter.
+struct UncheckedTransfer<Value>: @unchecked Sendable {  // One thread uses the value at a time: the sender keeps nothing.
+    let value: Value
+
+    init(_ value: Value) {
+        self.value = value
+    }
+}

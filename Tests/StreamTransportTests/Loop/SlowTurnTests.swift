@@ -1,0 +1,47 @@
+import SimulatedNetwork
+import StreamTransport
+import Testing
+
+@Suite("Turns that take too long")
+struct SlowTurnTests {
+    /// Keeps its loop busy for longer than a turn may take.
+    private final class Hog: TurnEndTarget {
+        func turnEnded() {
+            let end = ContinuousClock.now.advanced(by: .milliseconds(6))
+            while ContinuousClock.now < end {}
+        }
+    }
+
+    @Test func areCounted() throws {
+        let loop = Loop(system: try LinuxSystem())
+        loop.inNextTurn(Hog())
+        loop.turn()
+        #expect(loop.slowTurnCount == 1)
+        loop.inNextTurn(Hog())
+        loop.turn()
+        #expect(loop.slowTurnCount == 2)
+    }
+
+    @Test func doNotHappenInVirtualTime() {
+        let loop = Loop(system: SimulatedNetwork(seed: 1).makeSystem())
+        loop.inNextTurn(Hog())
+        loop.turn()
+        #expect(loop.slowTurnCount == 0)
+    }
+
+    #if DEBUG
+        @Test func areReportedWithWhatMadeThemSlowOnceASecond() throws {
+            let loop = Loop(system: try LinuxSystem())
+            var reports: [SlowWork] = []
+            loop.slowWorkObserver = { reports.append($0) }
+            for _ in 0..<2 {
+                loop.inNextTurn(Hog())
+                loop.turn()
+            }
+            let report = try #require(reports.first)
+            #expect(report.worker == "Hog" && report.duration >= .milliseconds(6))
+            #expect(reports.count == 1)
+            #expect(loop.slowTurnCount == 2)
+        }
+    #endif
+}
