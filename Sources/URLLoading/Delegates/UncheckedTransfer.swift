@@ -2,7 +2,7 @@
 ///
 /// For Foundation's objects and the program's own, such as streams and files, which pass through stored closures and
 /// queues that cannot take a `sending` parameter.
-struct UncheckedTransfer<Value>: @unchecked Sendable {  // One thread uses the value at a time: the sender keeps nothing.
+struct UncheckedTransfer<Value>: @unchecked Sendable {  // The sender keeps nothing: one thread at a time.
     let value: Value
 
     init(_ value: Value) {
