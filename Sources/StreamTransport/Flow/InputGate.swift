@@ -2,7 +2,7 @@
 ///
 /// Holds no bytes: the transport keeps what the consumer leaves, says in its events whether it keeps any, and does what
 /// the action says. Every event is permitted in every state.
-package enum InputGate: UInt8, Sendable, Hashable, CaseIterable {
+package enum InputGate: Sendable, Hashable, CaseIterable {
     /// Input is read and offered, behind bytes that the consumer left before.
     case open
     /// The consumer is looking at bytes; what it will leave is not known yet.
@@ -29,7 +29,13 @@ package enum InputGate: UInt8, Sendable, Hashable, CaseIterable {
     }
 
     /// Whether new input may be read and offered now.
-    package var admitsInput: Bool { self == .open }
+    package var admitsInput: Bool {
+        if case .open = self { true } else { false }
+    }
+
+    package var isClosed: Bool {
+        if case .closed = self { true } else { false }
+    }
 
     /// Whether the consumer is looking at bytes.
     package var isOffering: Bool {
@@ -83,7 +89,7 @@ package enum InputGate: UInt8, Sendable, Hashable, CaseIterable {
 
     /// New input is offered, if `admitsInput`.
     package mutating func offerBegan() {
-        if self == .open { self = .offering }
+        if self.admitsInput { self = .offering }
     }
 
     package enum TurnAction: Hashable, Sendable {

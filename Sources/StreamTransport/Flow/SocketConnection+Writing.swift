@@ -7,7 +7,7 @@ extension SocketConnection {
     }
 
     var acceptsOutput: Bool {
-        self.output == .open && self.lifecycle == .open
+        self.machine.acceptsOutput
     }
 
     @discardableResult
@@ -127,9 +127,9 @@ extension SocketConnection {
 
     package func awaitProgress() {
         self.loop.assertOnLoop()
-        guard self.lifecycle == .open, !self.mustReportProgress else { return }
-        self.mustReportProgress = true
+        guard self.machine.isOpen else { return }
         self.endTurnLater()
+        self.turnEndRequest = .requestedToReportProgress
     }
 
     func sendFromQueue() -> Int {
@@ -146,34 +146,26 @@ extension SocketConnection {
             return
         }
         self.countSent(taken)
-        if case .closing(let linger) = self.lifecycle { self.armCloseTimer(linger) }
+        if case .closing(let linger) = self.machine.life { self.armCloseTimer(linger) }
         self.updateInterest()
-        if self.lifecycle == .open { self.told?.outputProgressed() }
+        if self.machine.isOpen { self.told?.outputProgressed() }
         self.endTurnLater()
     }
 
     /// - Returns: whether the send may be retried when the socket is writable. Otherwise output is broken; the end is
     ///   reported once the bytes received before it are read.
     func mayRetry(_ result: Int) -> Bool {
-        let error = SystemError(Int32(truncatingIfNeeded: -result))
-        if error == .wouldBlock || error == .interrupted || error == .noBuffers { return true }
-        self.output = .broken
-        self.changeQueue { $0.removeAll() }
-        switch error {
-        case .reset, .brokenPipe:
-            self.didReceiveReset = true
-            if !self.reads { self.end(.failed(.reset)) }
-        case .timedOut: self.end(.failed(.peerUnresponsive))
-        default: self.end(.failed(.system(error)))
+        switch self.machine.sendFailed(SystemError(Int32(truncatingIfNeeded: -result))) {
+        case .retry: return true
+        case .readOn: self.changeQueue { $0.removeAll() }
+        case .end(let end): self.end(end)
         }
         return false
     }
 
     package func shutdownOutput() {
         self.loop.assertOnLoop()
-        guard self.acceptsOutput else { return }
-        self.output = .finishing
-        self.endTurnLater()
+        if self.machine.shutdownOutput() { self.endTurnLater() }
     }
 }
 

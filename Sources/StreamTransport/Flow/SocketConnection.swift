@@ -6,24 +6,18 @@ import ByteKernels
 /// sent at the end of the turn. Only bytes that the consumer leaves unread, or that the kernel does not accept, are
 /// copied into the connection.
 package final class SocketConnection: Transport {
-    /// State of the output direction.
-    enum Output: Equatable {
-        case open
-        /// FIN follows the queued bytes.
-        case finishing
-        case finished
-        /// A write met a reset: the peer accepts nothing more. Bytes that it sent before may still be read.
-        case broken
+    /// What the loop watches the descriptor for.
+    private struct Watch {
+        let token: UInt64
+        var interest: Interest
     }
 
-    enum Lifecycle: Equatable {
-        case open
-        /// Everything is sent, then what still arrives is thrown away until the peer's FIN or the linger deadline.
-        case closing(linger: Duration)
-        case ended(TransportEnd)
-        /// The end was reported to the consumer; nothing happens any more.
-        case told
-        case detached
+    /// Whether `turnEnded` will be called.
+    enum TurnEndRequest {
+        case none
+        case requested
+        /// The consumer awaits `outputProgressed` once everything is sent.
+        case requestedToReportProgress
     }
 
     package let loop: Loop
@@ -37,33 +31,16 @@ package final class SocketConnection: Transport {
     var written: UInt64 = 0
     var sent: UInt64 = 0
 
-    var lifecycle = Lifecycle.open
-    var output = Output.open
+    var machine: ConnectionMachine
+    var turnEndRequest = TurnEndRequest.none
     /// Bytes the kernel has not accepted yet; changed through `changeQueue` only.
     private var queue = WriteQueue()
     /// Number of bytes in the queue; stored beside it because every write reads it.
     private(set) var waiting = 0
     /// Made when the kernel first took less than it was given.
     private var stall: OutputStallBox?
-    var token: UInt64 = 0
-    var interest: Interest = .readable
-    private var watched = false
-    private var inputOpen = true
-    /// Our side accepts no more input. Nothing is read until the connection closes, which reads and discards.
-    private var refusesInput = false
-    var paused: Bool
-    var didReceiveReset = false
-    /// The consumer looks at bytes at this moment; which of them it leaves is not known yet.
-    private var isOffering = false
-    private var isTurnEndScheduled = false
-    private var isNextTurnScheduled = false
-    /// Reading was resumed, and what had been left is still to be offered again.
-    private var mustOfferKept = false
-    /// The consumer awaits `outputProgressed` once everything is sent.
-    var mustReportProgress = false
-    /// Reading was resumed from inside the consumer's own `bytesReceived`, by a new owner perhaps: what it leaves is
-    /// offered again.
-    private var resumedWhileOffering = false
+    /// `nil` while the descriptor is not watched.
+    private var watch: Watch?
     /// Bytes the consumer left, at the end of this array; changed through `keep` and `takeKept` only.
     private var kept: [UInt8] = []
     private(set) var keptCount = 0
@@ -73,8 +50,6 @@ package final class SocketConnection: Transport {
     var outputActivity = OutputActivity.untouched
     /// Among `UserTimeoutSweep`; below 0 where it is not there.
     var sweepIndex: Int32 = -1
-    /// The last read was a long one; the next likely is too.
-    private var lastReadWasLong = false
 
     package var socket: SocketConnection? { self }
 
@@ -93,20 +68,19 @@ package final class SocketConnection: Transport {
         self.descriptor = descriptor
         self.peerAddress = peer
         self.knownLocalAddress = local
-        self.paused = paused
+        self.machine = ConnectionMachine(paused: true)
         self.kept = unread
         self.keptCount = unread.count
         if !inherits { _ = loop.system.apply(options, to: descriptor) }
         switch loop.watch(descriptor, for: .readable, self) {
         case .success(let token):
-            self.token = token
-            self.watched = true
+            self.watch = Watch(token: token, interest: .readable)
         case .failure(let error):
             loop.system.close(descriptor)
-            self.lifecycle = .told
+            self.machine.openFailed()
             throw error
         }
-        if !unread.isEmpty, !paused { self.offerKeptLater() }
+        if !paused { self.resumeReading() }
         self.userTimeoutState = UserTimeoutState(options, peer: peer)
         self.outputBegan()
     }
@@ -145,12 +119,7 @@ package final class SocketConnection: Transport {
         self.isLive ? self.knownLocalAddress ?? self.loop.system.localAddress(self.descriptor) : nil
     }
 
-    var isLive: Bool {
-        switch self.lifecycle {
-        case .open, .closing: true
-        case .ended, .told, .detached: false
-        }
-    }
+    var isLive: Bool { self.machine.isLive }
 
     // MARK: What waits
 
@@ -200,27 +169,28 @@ package final class SocketConnection: Transport {
     func updateInterest() {
         guard self.isLive else { return }
         var wanted: Interest = []
-        if self.reads { wanted.insert(.readable) }
+        if self.machine.isReading { wanted.insert(.readable) }
         if self.waiting > 0 { wanted.insert(.writable) }
-        guard wanted != self.interest || !self.watched else { return }
-        self.interest = wanted
-        if self.watched {
-            self.loop.system.rewatch(self.descriptor, for: wanted, token: self.token)
+        if let watch = self.watch {
+            guard wanted != watch.interest else { return }
+            self.watch = Watch(token: watch.token, interest: wanted)
+            self.loop.system.rewatch(self.descriptor, for: wanted, token: watch.token)
         } else if !wanted.isEmpty, case .success(let token) = self.loop.watch(self.descriptor, for: wanted, self) {
-            self.token = token
-            self.watched = true
+            self.watch = Watch(token: token, interest: wanted)
         }
     }
 
+    private var isWatchedForWriting: Bool { self.watch?.interest.contains(.writable) ?? false }
+
     func unwatch() {
-        guard self.watched else { return }
-        self.watched = false
-        self.loop.unwatch(self.descriptor, token: self.token)
+        guard let watch = self.watch else { return }
+        self.watch = nil
+        self.loop.unwatch(self.descriptor, token: watch.token)
     }
 
     func endTurnLater() {
-        guard !self.isTurnEndScheduled else { return }
-        self.isTurnEndScheduled = true
+        guard self.turnEndRequest == .none else { return }
+        self.turnEndRequest = .requested
         self.loop.atTurnEnd(self)
     }
 }
@@ -229,7 +199,7 @@ extension SocketConnection: Watchable {
     package func ready(_ events: Interest) {
         if events.contains(.writable) { self.drainQueue() }
         guard self.isLive else { return }
-        if self.reads {
+        if self.machine.isReading {
             if !events.isDisjoint(with: [.readable, .hangUp]) { self.readOnce() }
         } else if events.contains(.hangUp) {
             self.hangUpWhileNotReading()
@@ -239,33 +209,30 @@ extension SocketConnection: Watchable {
         }
     }
 
-    /// Both directions ended while nothing is being read. A failure is reported now; a clean end waits until it is
-    /// read, unwatched because epoll would report it in every wait.
     private func hangUpWhileNotReading() {
-        if self.didReceiveReset { return self.end(.failed(.reset)) }
-        if let error = self.loop.system.connectError(self.descriptor) {
-            // The peer finished before it reset: all that it sent can still be read. The next write reports the reset.
-            guard error == .brokenPipe, self.inputOpen, !self.refusesInput, self.lifecycle == .open else {
-                return self.readFailed(error)
-            }
+        // Taking the socket's error clears it.
+        let error = self.machine.output == .broken ? nil : self.loop.system.connectError(self.descriptor)
+        switch self.machine.hungUp(outputIsSent: self.waiting == 0, error: error) {
+        case .unwatch: self.unwatch()
+        case .ignore: break
+        case .end(let end): self.end(end)
         }
-        if case .closing = self.lifecycle { return self.closeIfDone() }
-        self.interest = []
-        self.unwatch()
     }
 }
 
 extension SocketConnection: TurnEndTarget {
     package func nextTurnBegan() {
-        self.isNextTurnScheduled = false
-        if self.mustOfferKept { self.offerKept() }
+        switch self.machine.gate.turnBegan() {
+        case .ignore: break
+        case .offerKept: self.offerKept()
+        }
     }
 
     package func turnEnded() {
-        self.isTurnEndScheduled = false
+        let reportsProgress = self.turnEndRequest == .requestedToReportProgress
+        self.turnEndRequest = .none
         self.flushWriteBuffer()
-        self.sendFreshlyQueued()
-        self.reportProgressIfDue()
+        if self.sendFreshlyQueued() || reportsProgress { self.reportProgress() }
         self.finishOutputIfDue()
         self.closeIfDone()
         self.reportEnd()
@@ -273,39 +240,36 @@ extension SocketConnection: TurnEndTarget {
 
     /// Sends output that went to the queue because it did not fit the write buffer: nothing watches for writability
     /// yet.
-    private func sendFreshlyQueued() {
-        guard self.waiting > 0, self.isLive, !self.interest.contains(.writable) else { return }
+    /// - Returns: whether the kernel took any.
+    private func sendFreshlyQueued() -> Bool {
+        guard self.waiting > 0, self.isLive, !self.isWatchedForWriting else { return false }
         let taken = self.sendFromQueue()
         if taken >= 0 {
             self.countSent(taken)
         } else if !self.mayRetry(taken) {
-            return
+            return false
         }
         self.updateInterest()
-        if taken > 0 { self.mustReportProgress = true }
+        return taken > 0
     }
 
     /// While bytes are queued, `drainQueue` reports progress.
-    private func reportProgressIfDue() {
-        guard self.mustReportProgress else { return }
-        self.mustReportProgress = false
-        guard self.lifecycle == .open, self.waiting == 0, self.output != .broken else { return }
+    private func reportProgress() {
+        guard self.machine.isOpen, self.waiting == 0, self.machine.output != .broken else { return }
         self.told?.outputProgressed()
         // Output that the consumer writes in response leaves in this turn too.
         self.endTurnLater()
     }
 
     private func finishOutputIfDue() {
-        guard self.output == .finishing, self.isLive, self.waiting == 0 else { return }
-        self.output = .finished
+        guard self.machine.finishOutput(outputIsSent: self.waiting == 0) else { return }
         // A FIN is to be acknowledged too.
         if self.outputActivity == .resting { self.endIdleOutput() }
         _ = self.loop.system.shutdownOutput(self.descriptor)
     }
 
     private func reportEnd() {
-        guard case .ended(let end) = self.lifecycle else { return }
-        self.lifecycle = .told
+        guard let end = self.machine.takeEnd() else { return }
         let consumer = self.told
         self.told = nil
         consumer?.transportEnded(end)
@@ -314,65 +278,56 @@ extension SocketConnection: TurnEndTarget {
 
 extension SocketConnection: TimerTarget {
     package func timerFired(_ timer: LoopTimer) {
-        guard case .closing = self.lifecycle else { return }
-        // Unsent bytes mean that the peer did not get everything: not a clean end.
-        self.end(self.waiting == 0 ? .closed : .abandoned)
+        if let end = self.machine.lingerPassed(outputIsSent: self.waiting == 0) { self.end(end) }
     }
 }
 
 extension SocketConnection {
     package func pauseReading() {
         self.loop.assertOnLoop()
-        self.paused = true
+        self.machine.gate.pause()
     }
 
     package func resumeReading() {
         self.loop.assertOnLoop()
-        guard self.paused, self.lifecycle == .open else { return }
-        self.paused = false
-        self.resumedWhileOffering = true
-        if self.keptCount > 0 { self.offerKeptLater() }
+        switch self.machine.gate.resume(keepsBytes: self.keptCount > 0) {
+        case .ignore: return
+        case .read: break
+        case .readAndRequestTurn: self.loop.inNextTurn(self)
+        }
         self.updateInterest()
     }
 
-    private func offerKeptLater() {
-        self.mustOfferKept = true
-        guard !self.isNextTurnScheduled else { return }
-        self.isNextTurnScheduled = true
-        self.loop.inNextTurn(self)
-    }
-
     private func offerKept() {
-        self.mustOfferKept = false
-        guard self.lifecycle == .open, !self.paused, self.keptCount > 0 else { return }
         let count = self.keptCount
         var bytes = self.takeKept()
         let total = bytes.count
-        self.isOffering = true
-        defer { self.isOffering = false }
-        self.resumedWhileOffering = false
         let used = bytes.withMutableRawSpan {
             var offered = $0._mutatingExtracting((total - count)..<total)
             return self.told?.bytesReceived(&offered) ?? count
         }
-        guard used < count, self.lifecycle == .open else { return }
-        self.keep(bytes, last: count - max(0, used))
-        self.offerUnconsumedLater()
+        let left = count - max(0, used)
+        if self.endOffer(leaving: left) { self.keep(bytes, last: left) }
     }
 
-    /// Schedules bytes that the consumer left because its share of the turn was used up, or that were left before a new
-    /// owner resumed. Other bytes wait for more input.
-    private func offerUnconsumedLater() {
-        if self.resumedWhileOffering || self.loop.budgetIsSpent, !self.paused { self.offerKeptLater() }
+    /// - Returns: whether the bytes that the consumer left, which are so many, are to be kept.
+    private func endOffer(leaving left: Int) -> Bool {
+        switch self.machine.gate.offerEnded(leavesBytes: left > 0, budgetIsSpent: self.loop.budgetIsSpent) {
+        case .keep: return left > 0
+        case .keepAndRequestTurn:
+            self.loop.inNextTurn(self)
+            return true
+        case .drop: return false
+        }
     }
 
     private func readOnce() {
         // Kept bytes come before new ones and before the end; they are offered after all ready descriptors had their
         // turn.
-        if self.mustOfferKept { return }
+        guard self.machine.admitsInput else { return }
         let start = self.keptCount
         let room = min(max(self.mostRead, 1), Loop.receiveCapacity - start)
-        if self.lastReadWasLong, self.spliceInput(atMost: room) { return }
+        if self.machine.expectsBulk, self.spliceInput(atMost: room) { return }
         guard room > 0 else {
             // A consumer that neither consumes nor pauses while the buffer is full would make no progress ever.
             assertionFailure("consumer left \(start) bytes without pausing")
@@ -380,7 +335,7 @@ extension SocketConnection {
         }
         let count = self.loop.receive(self.descriptor, at: start..<(start + room))
         if count > 0 {
-            self.lastReadWasLong = count >= self.loop.spliceThreshold
+            self.machine.bytesReceived(isBulk: count >= self.loop.spliceThreshold)
             self.offer(start + count, kept: start)
         } else if count == 0 {
             self.inputEnded()
@@ -389,16 +344,13 @@ extension SocketConnection {
         }
     }
 
-    func offer(_ total: Int, kept start: Int) {
-        if case .closing = self.lifecycle { return }
+    private func offer(_ total: Int, kept start: Int) {
+        if self.machine.isClosing { return }
         if start > 0 { self.prependKept() }
-        self.resumedWhileOffering = false
-        self.isOffering = true
-        let used = self.loop.offer(total, to: self.told)
-        self.isOffering = false
-        guard used < total, self.lifecycle == .open else { return }
-        self.keep(self.loop.receiveBuffer.read(max(0, used)..<total) { [UInt8]($0) })
-        self.offerUnconsumedLater()
+        self.machine.gate.offerBegan()
+        let used = max(0, self.loop.offer(total, to: self.told))
+        guard self.endOffer(leaving: max(0, total - used)) else { return }
+        self.keep(self.loop.receiveBuffer.read(used..<total) { [UInt8]($0) })
     }
 
     private func prependKept() {
@@ -410,39 +362,26 @@ extension SocketConnection {
     }
 
     private func inputEnded() {
-        self.inputOpen = false
-        if self.didReceiveReset { return self.end(.failed(.reset)) }
-        self.updateInterest()
-        switch self.lifecycle {
-        case .open: self.told?.inputClosed()
-        case .closing: self.closeIfDone()
-        case .ended, .told, .detached: break
+        switch self.machine.inputFinished(outputIsSent: self.waiting == 0) {
+        case .ignore: self.updateInterest()
+        case .reportInputClosed:
+            self.updateInterest()
+            self.told?.inputClosed()
+        case .end(let end): self.end(end)
         }
     }
 
     private func readFailed(_ error: SystemError) {
-        switch error {
-        case .wouldBlock, .interrupted: break
-        case .reset, .brokenPipe: self.end(.failed(.reset))
-        case .timedOut: self.end(.failed(.peerUnresponsive))
-        case .hostUnreachable, .networkUnreachable: self.end(.failed(.unreachable(error)))
-        default: self.end(.failed(.system(error)))
-        }
+        if let end = ConnectionMachine.end(readFailure: error) { self.end(end) }
     }
 
     package func shutdownInput() {
         self.loop.assertOnLoop()
-        guard self.isLive, self.inputOpen, !self.refusesInput else { return }
-        self.refusesInput = true
+        guard self.machine.shutdownInput() else { return }
         self.keep([])
         // TCP cannot tell the peer (RFC 9293 §3.6), and would hide its FIN from us; on a Unix socket its writes fail.
         if case .unix = self.peerAddress { _ = self.loop.system.shutdownInput(self.descriptor) }
         self.updateInterest()
-    }
-
-    /// Whether what arrives is to be read.
-    var reads: Bool {
-        self.inputOpen && !self.paused && !(self.refusesInput && self.lifecycle == .open)
     }
 }
 
@@ -451,14 +390,14 @@ extension SocketConnection {
     /// In place of a read.
     /// - Returns: whether it was one; else nothing happened.
     private func spliceInput(atMost room: Int) -> Bool {
-        guard self.lifecycle == .open, self.keptCount == 0, let consumer = self.told,
+        guard self.machine.isOpen, self.keptCount == 0, let consumer = self.told,
             let target = consumer.spliceTarget,
             target.canReceiveSpliced(on: self.loop)
         else { return false }
         guard let passed = self.loop.system.splice(self.descriptor, to: target.descriptor, atMost: room) else {
             return false
         }
-        self.lastReadWasLong = passed.received >= self.loop.spliceThreshold
+        self.machine.bytesReceived(isBulk: passed.received >= self.loop.spliceThreshold)
         if passed.received > 0 {
             target.didSplice(passed)
             consumer.spliced(passed.received, queued: target.queuedBytes)
@@ -503,11 +442,8 @@ extension SocketConnection {
 extension SocketConnection {
     package func close(linger: Duration) {
         self.loop.assertOnLoop()
-        guard self.lifecycle == .open else { return }
-        self.lifecycle = .closing(linger: linger)
+        guard self.machine.close(linger: linger) else { return }
         self.keep([])
-        self.paused = false
-        if self.output == .open { self.output = .finishing }
         self.armCloseTimer(linger)
         self.updateInterest()
         self.endTurnLater()
@@ -520,27 +456,21 @@ extension SocketConnection {
     }
 
     private func closeIfDone() {
-        guard case .closing = self.lifecycle, self.waiting == 0, self.output == .finished || self.output == .broken
-        else {
-            return
-        }
-        if !self.inputOpen || self.output == .broken { self.end(.closed) }
+        if let end = self.machine.closingEnd(outputIsSent: self.waiting == 0) { self.end(end) }
     }
 
     package func reset() {
         self.loop.assertOnLoop()
-        guard self.isLive else { return }
         self.end(.abandoned)
     }
 
-    /// Gives the descriptor back and leaves the telling to the end of the turn.
+    /// Closes the descriptor; the end of the turn reports the end.
     func end(_ end: TransportEnd) {
-        guard self.isLive else { return }
+        guard self.machine.end(end) else { return }
         if self.loop.writeBuffer.owner === self {
             self.loop.writeBuffer.owner = nil
             self.loop.writeBuffer.count = 0
         }
-        self.lifecycle = .ended(end)
         self.keep([])
         self.changeQueue { $0.removeAll() }
         if let timer = self.closeTimer { self.loop.disarm(timer) }
@@ -556,13 +486,12 @@ extension SocketConnection {
 
     package func detach() -> DetachedSocket? {
         self.loop.assertOnLoop()
-        guard !self.isOffering else { return nil }
+        guard !self.machine.gate.isOffering else { return nil }
         if self.loop.writeBuffer.owner === self { self.flushWriteBuffer() }
-        guard self.lifecycle == .open, self.waiting == 0, self.output == .open else { return nil }
+        guard self.machine.detach(outputIsSent: self.waiting == 0) else { return nil }
         self.unwatch()
         // The new owner gets the socket options as configured.
         self.removeFromSweep()
-        self.lifecycle = .detached
         self.told = nil
         let count = self.keptCount
         return DetachedSocket(descriptor: self.descriptor, unread: Array(self.takeKept().suffix(count)))
