@@ -44,6 +44,26 @@ struct ConnectionBackpressureTests {
     }
 
     @Test(arguments: Kind.allCases)
+    func dropsWhatAConsumerLeavesAsItRefusesInput(_ kind: Kind) throws {
+        let meeting = try LoopMeeting(kind)
+        let (connection, consumer, peer) = try meeting.connect()
+        consumer.acceptedCount = { [unowned connection] _ in
+            connection.shutdownInput()
+            return 0
+        }
+        peer.send("abc")
+        #expect(meeting.run { consumer.offers == [3] })
+        meeting.perform {
+            connection.pauseReading()
+            connection.resumeReading()
+        }
+        meeting.ground.settle()
+        #expect(consumer.offers == [3])
+        meeting.perform { connection.reset() }
+        meeting.finish()
+    }
+
+    @Test(arguments: Kind.allCases)
     func readsAtMostItsLimitAtATime(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
