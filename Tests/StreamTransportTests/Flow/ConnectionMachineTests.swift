@@ -8,7 +8,7 @@ struct ConnectionMachineTests {
         case open, paused, inputRefused, inputFinished
         case outputFinishing, outputFinished, outputBroken
         case closing, closingSent, closingInputFinished, closingBroken
-        case ended, reported, surrendered
+        case ended, reported, detached
 
         var machine: ConnectionMachine {
             var machine = ConnectionMachine(paused: self == .paused)
