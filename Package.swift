@@ -123,7 +123,6 @@ let package = Package(
                 "StreamTransport", "TLSEngine", "URLLoading", "WebSocketProtocol", "ByteKernels",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "Hummingbird", package: "hummingbird", condition: gateway),
                 .product(name: "HummingbirdCore", package: "hummingbird", condition: gateway),
                 .product(name: "Logging", package: "swift-log", condition: gateway),
                 .product(name: "CoreMetrics", package: "swift-metrics", condition: gateway),

@@ -2,7 +2,6 @@ import GatewayConfiguration
 import GatewayCore
 import HTTPSemantics
 import HTTPTypes
-import Hummingbird
 import HummingbirdCore
 import StreamTransport
 import Synchronization

@@ -2,7 +2,6 @@ import ControlAPI
 import GatewayConfiguration
 import GatewayCore
 import HTTPTypes
-import Hummingbird
 import HummingbirdCore
 import StreamTransport
 import WireText

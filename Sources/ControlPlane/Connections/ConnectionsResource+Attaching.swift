@@ -1,5 +1,4 @@
 import GatewayCore
-import Hummingbird
 import HummingbirdCore
 import SessionTasks
 import Synchronization

@@ -2,8 +2,8 @@ import ControlAPI
 import FoundationEssentials
 import GatewayConfiguration
 import GatewayCore
-import Hummingbird
 import HummingbirdCore
+import NIOCore
 import SessionTasks
 
 /// The operations on the task of a connection.

@@ -1,7 +1,6 @@
 import ControlAPI
 import GatewayCore
 import HTTPTypes
-import Hummingbird
 import HummingbirdCore
 import NIOCore
 import SessionTasks
@@ -153,7 +152,7 @@ struct ConnectionsResource: Sendable {
     }
 
     /// A response with the current state of a connection.
-    func connectionResponse(_ key: ConnectionKey, status: HTTPResponse.Status = .ok, headers: HTTPFields = [:])
+    func connectionResponse(_ key: ConnectionKey, status: HTTPResponse.Status = .ok, headers: HTTPTypes.HTTPFields = [:])
         async throws
         -> Response
     {

@@ -1,7 +1,6 @@
 import ControlAPI
 import GatewayCore
 import HTTPTypes
-import Hummingbird
 import HummingbirdCore
 
 /// `/v1/drains`: closing many connections at a rate.

@@ -1,6 +1,5 @@
 import GatewayCore
 import HTTPTypes
-import Hummingbird
 import HummingbirdCore
 import NIOCore
 import SessionTasks

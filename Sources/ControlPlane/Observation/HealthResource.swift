@@ -1,7 +1,6 @@
 import ControlAPI
 import GatewayCore
 import HTTPTypes
-import Hummingbird
 import HummingbirdCore
 import StreamTransport
 

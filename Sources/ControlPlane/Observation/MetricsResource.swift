@@ -1,7 +1,6 @@
 import CoreMetrics
 import GatewayCore
 import HTTPTypes
-import Hummingbird
 import HummingbirdCore
 import NIOCore
 import SessionTasks

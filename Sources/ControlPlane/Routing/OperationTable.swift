@@ -1,7 +1,6 @@
 import GatewayConfiguration
 import GatewayCore
 import HTTPTypes
-import Hummingbird
 import HummingbirdCore
 import WireText
 

@@ -3,7 +3,6 @@ import GatewayConfiguration
 import GatewayCore
 import HTTPTransport
 import HTTPTypes
-import Hummingbird
 import HummingbirdCore
 import Logging
 import NIOCore
@@ -17,7 +16,8 @@ struct ControlCall: Sendable {
     private static let bodyTimeout = Duration.seconds(30)
 
     var request: Request
-    let context: ControlRequestContext
+    /// The request's connection.
+    let channel: any Channel
     let operation: Operation
     let parameters: [String: String]
     let query: Query
@@ -127,9 +127,9 @@ struct ControlCall: Sendable {
 
     /// The channel handler that detects disconnects and hands the connection over.
     func upgradableWire() async throws -> UpgradableWire.Reference {
-        try await self.context.channel.eventLoop.submit {
+        try await self.channel.eventLoop.submit {
             UpgradableWire.Reference(
-                try self.context.channel.pipeline.syncOperations.handler(type: UpgradableWire.self))
+                try self.channel.pipeline.syncOperations.handler(type: UpgradableWire.self))
         }.get()
     }
 
@@ -192,17 +192,6 @@ final class ControlContext: Sendable {
     var phase: ServicePhase {
         get { self.currentPhase.withLock { $0 } }
         set { self.currentPhase.withLock { $0 = newValue } }
-    }
-}
-
-/// Hummingbird's context of one request.
-struct ControlRequestContext: RequestContext {
-    var coreContext: CoreRequestContextStorage
-    let channel: any Channel
-
-    init(source: ApplicationRequestContextSource) {
-        self.coreContext = CoreRequestContextStorage(source: source)
-        self.channel = source.channel
     }
 }
 

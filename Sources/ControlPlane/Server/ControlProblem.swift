@@ -3,7 +3,6 @@ import FoundationEssentials
 import GatewayConfiguration
 import GatewayCore
 import HTTPTypes
-import Hummingbird
 import HummingbirdCore
 import NIOCore
 import SessionTasks
@@ -126,7 +125,7 @@ package struct ControlProblem: Error {
     }
 
     package var response: Response {
-        var headers: HTTPFields = [.contentType: "application/problem+json", .cacheControl: "no-store"]
+        var headers: HTTPTypes.HTTPFields = [.contentType: "application/problem+json", .cacheControl: "no-store"]
         if let seconds = self.retryAfter { headers[.retryAfter] = "\(seconds)" }
         if let challenge = self.challenge { headers[.wwwAuthenticate] = challenge }
         // RFC 9110 §15.5.17.

@@ -1,16 +1,16 @@
 import GatewayCore
+import HTTPSemantics
 import HTTPTypes
-import Hummingbird
 import HummingbirdCore
 import Logging
 import NIOCore
+import NIOHTTP1
 import SessionTasks
 import StreamTransport
+import Synchronization
 
 /// Handles every request: finds its operation, authorizes the caller, and turns errors into problem documents.
-struct ControlResponder: HTTPResponder {
-    typealias Context = ControlRequestContext
-
+struct ControlResponder {
     let table: OperationTable
     let access: CurrentAccess
     let audit: AuditLog
@@ -18,32 +18,61 @@ struct ControlResponder: HTTPResponder {
     let limiter: RequestLimiter
     let clock: @Sendable () -> MonotonicInstant
     let longRunning: LongRunningRequests
+    let logger: Logger
     let idempotency = Idempotency()
+    private let dateField = DateField()
 
-    func respond(to request: Request, context: ControlRequestContext) async throws -> Response {
-        // Checks for descriptor exhaustion, whatever caused it, so that the reserve is released before the runtime needs it.
-        DescriptorReserve.process.isAvailable()
-        let response = await self.response(to: request, context)
-        // The decoder stops parsing after a request with an upgrade offer, accepted or not.
-        let isLast = request.offersUpgrade && response.status != .switchingProtocols
-        return isLast ? response.closing(context.channel) : response
+    init(
+        table: OperationTable, access: CurrentAccess, audit: AuditLog, metrics: RequestMetrics, limiter: RequestLimiter,
+        clock: @escaping @Sendable () -> MonotonicInstant, longRunning: LongRunningRequests, logger: Logger
+    ) {
+        self.table = table
+        self.access = access
+        self.audit = audit
+        self.metrics = metrics
+        self.limiter = limiter
+        self.clock = clock
+        self.longRunning = longRunning
+        self.logger = logger
     }
 
-    private func response(to request: Request, _ context: ControlRequestContext) async -> Response {
+    /// Handles `request` and writes the response.
+    /// - Throws: an error of the connection, which is then closed.
+    func handle(_ request: Request, _ writer: consuming ResponseWriter, on channel: any Channel) async throws {
+        var response = await self.respond(to: request, on: channel)
+        response.headers[.date] = self.dateField.text
         do {
-            let response = try await self.answer(request, context)
+            try await writer.write(response: response.head, body: response.body)
+        } catch is HTTPParserError {
+            // The server would answer a parser error with a second response.
+            throw ChannelError.inputClosed
+        }
+    }
+
+    func respond(to request: Request, on channel: any Channel) async -> Response {
+        // Checks for descriptor exhaustion, whatever caused it, so that the reserve is released before the runtime needs it.
+        DescriptorReserve.process.isAvailable()
+        let response = await self.response(to: request, channel)
+        // The decoder stops parsing after a request with an upgrade offer, accepted or not.
+        let isLast = request.offersUpgrade && response.status != .switchingProtocols
+        return isLast ? response.closing(channel) : response
+    }
+
+    private func response(to request: Request, _ channel: any Channel) async -> Response {
+        do {
+            let response = try await self.answer(request, channel)
             return request.method == .head ? response.withoutBody : response
         } catch let problem as ControlProblem {
-            return problem.closesConnection ? problem.response.closing(context.channel) : problem.response
+            return problem.closesConnection ? problem.response.closing(channel) : problem.response
         } catch is CancellationError {
             return ControlProblem(503, "cancelled", "The request was cancelled.").retryable().response
         } catch {
-            context.logger.error("an operation failed", metadata: ["error": "\(error)"])
+            self.logger.error("an operation failed", metadata: ["error": "\(error)"])
             return ControlProblem.internalError.response
         }
     }
 
-    private func answer(_ request: Request, _ context: ControlRequestContext) async throws -> Response {
+    private func answer(_ request: Request, _ channel: any Channel) async throws -> Response {
         let target = request.head.path ?? "/"
         let mark = target.firstIndex(of: "?") ?? target.endIndex
         switch self.table.find(request.method, target[..<mark]) {
@@ -72,7 +101,7 @@ struct ControlResponder: HTTPResponder {
                 }
                 defer { if isLimited { self.limiter.release() } }
                 return try await self.run(
-                    operation, request, context, parameters: parameters, query: query, caller: caller)
+                    operation, request, channel, parameters: parameters, query: query, caller: caller)
             } catch let problem as ControlProblem where operation.isWrite && !problem.isAudited {
                 self.audit.record(operation, request, by: caller, status: problem.status, code: problem.code)
                 throw problem
@@ -100,7 +129,7 @@ struct ControlResponder: HTTPResponder {
     }
 
     private func run(
-        _ operation: Operation, _ request: Request, _ context: ControlRequestContext, parameters: [String: String],
+        _ operation: Operation, _ request: Request, _ channel: any Channel, parameters: [String: String],
         query: String?, caller: Caller
     ) async throws -> Response {
         let query = try Query(query)
@@ -117,7 +146,7 @@ struct ControlResponder: HTTPResponder {
         }
         return try await self.run(
             ControlCall(
-                request: request, context: context, operation: operation, parameters: parameters, query: query,
+                request: request, channel: channel, operation: operation, parameters: parameters, query: query,
                 caller: caller))
     }
 
@@ -255,5 +284,18 @@ struct AuditLog: Sendable {
             // Without the query, which may contain a close reason for a peer.
             path: String((request.head.path ?? "").prefix { $0 != "?" }), caller: caller.name,
             peer: ConnectionPeer.current?.description ?? "unknown", status: status, code: code)
+    }
+}
+
+/// The value of `Date`, formatted once a second (RFC 9110 §6.6.1).
+private final class DateField: Sendable {
+    private let latest = Mutex<(date: HTTPDate, text: String)>((.earliest, ""))
+
+    var text: String {
+        let date = HTTPDate(seconds: Machine.wallClockMilliseconds() / 1000)
+        return self.latest.withLock { latest in
+            if latest.date != date { latest = (date, date.formatted) }
+            return latest.text
+        }
     }
 }

@@ -1,7 +1,6 @@
 import GatewayConfiguration
 import GatewayCore
 import HTTPTypes
-import Hummingbird
 import HummingbirdCore
 import Logging
 import NIOCore
@@ -73,14 +72,14 @@ package final class ControlServer: Sendable {
         self.tlsContext.withLock { $0 = tlsContext }
         try self.checkFree(address)
         let log = self.log
-        let application = self.application(at: address) { channel in
+        let server = self.server(at: address) { channel in
             try? await channel.eventLoop.submit {
                 try channel.pipeline.syncOperations.addHandler(
                     AcceptGate(.process, log: log), position: .first)
             }.get()
             continuation.yield(.success(self.url(of: channel, address)))
         }
-        var configuration = ServiceGroupConfiguration(services: [application], logger: self.context.logger)
+        var configuration = ServiceGroupConfiguration(services: [server], logger: self.context.logger)
         configuration.maximumGracefulShutdownDuration = Self.shutdownTimeout
         let group = ServiceGroup(configuration: configuration)
         let task = Task {
@@ -149,29 +148,26 @@ package final class ControlServer: Sendable {
         }
     }
 
-    private func application(
+    private func server(
         at address: ControlSettings.Address, _ listening: @escaping @Sendable (any Channel) async -> Void
-    ) -> Application<ControlResponder> {
+    ) -> Server<ControlChannel> {
         let bindAddress: BindAddress =
             switch address {
             case .tcp(let ip, let port): .hostname("\(ip)", port: Int(port))
             case .unix(let path, _): .unixDomainSocket(path: path)
             }
-        let table = self.table
-        return Application(
-            responder: ControlResponder(
-                table: OperationTable.make(self.context), access: self.context.access,
-                audit: AuditLog(log: self.log), metrics: self.context.requestMetrics,
-                limiter: self.context.limiter,
-                clock: { [context = self.context] in context.now },
-                longRunning: LongRunningRequests(registry: self.context.operations)),
-            server: HTTPServerBuilder {
-                ControlChannel(
-                    tlsContext: { [weak self] in self?.tlsContext.withLock { $0 } }, isSocketFile: address.isSocketFile,
-                    table: table, responder: $0)
-            },
-            configuration: ApplicationConfiguration(address: bindAddress),
-            onServerRunning: listening, eventLoopGroupProvider: .shared(self.eventLoops), logger: self.context.logger)
+        let responder = ControlResponder(
+            table: OperationTable.make(self.context), access: self.context.access,
+            audit: AuditLog(log: self.log), metrics: self.context.requestMetrics, limiter: self.context.limiter,
+            clock: { [context = self.context] in context.now },
+            longRunning: LongRunningRequests(registry: self.context.operations), logger: self.context.logger)
+        return Server(
+            childChannelSetup: ControlChannel(
+                tlsContext: { [weak self] in self?.tlsContext.withLock { $0 } }, isSocketFile: address.isSocketFile,
+                table: self.table,
+                responder: { try await responder.handle($0, $1, on: $2) }),
+            configuration: ServerConfiguration(address: bindAddress), onServerRunning: listening,
+            eventLoopGroup: self.eventLoops, logger: self.context.logger)
     }
 
     private func url(of channel: any Channel, _ address: ControlSettings.Address) -> String {

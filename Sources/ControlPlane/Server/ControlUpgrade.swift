@@ -1,6 +1,5 @@
 import HTTPTransport
 import HTTPTypes
-import Hummingbird
 import HummingbirdCore
 import NIOCore
 import SessionTasks
@@ -25,7 +24,7 @@ struct ControlUpgrade {
     ) async throws -> Response {
         let opening = try self.openingRequest()
         let wire = try await self.call.upgradableWire()
-        let channel = self.call.context.channel
+        let channel = self.call.channel
         let acceptance = opening.acceptance(subprotocols: [], deflate: nil)
         let socket = await withCheckedContinuation { (continuation: CheckedContinuation<WebSocketTask, Never>) in
             loop.execute {

@@ -2,7 +2,6 @@ import ControlAPI
 import FoundationEssentials
 import GatewayCore
 import HTTPTypes
-import Hummingbird
 import HummingbirdCore
 import NIOCore
 import Synchronization

@@ -3,7 +3,6 @@ import Foundation
 import GatewayConfiguration
 import GatewayCore
 import HTTPTypes
-import Hummingbird
 import HummingbirdCore
 import NIOCore
 import NIOPosix
