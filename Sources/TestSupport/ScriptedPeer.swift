@@ -6,6 +6,8 @@ import StreamTransport
 package final class ScriptedPeer {
     package let descriptor: Descriptor
     package private(set) var received: [UInt8] = []
+    /// Number of calls of `takeReceived`.
+    private(set) var takeCount = 0
     package private(set) var sawEnd = false
     /// The error that ended the connection: refused, reset, timed out.
     package private(set) var failure: SystemError?
@@ -64,6 +66,7 @@ package final class ScriptedPeer {
 
     /// Returns the received bytes and clears them.
     package func takeReceived() -> [UInt8] {
+        self.takeCount += 1
         defer { self.received = [] }
         return self.received
     }

@@ -152,7 +152,9 @@ struct ConnectionsResource: Sendable {
     }
 
     /// A response with the current state of a connection.
-    func connectionResponse(_ key: ConnectionKey, status: HTTPResponse.Status = .ok, headers: HTTPTypes.HTTPFields = [:])
+    func connectionResponse(
+        _ key: ConnectionKey, status: HTTPResponse.Status = .ok, headers: HTTPTypes.HTTPFields = [:]
+    )
         async throws
         -> Response
     {
@@ -240,8 +242,8 @@ struct ConnectionsResource: Sendable {
         return try await self.connectionResponse(live.report.key)
     }
 
-    /// Closes a connection gracefully, or at once with `abort=true`. Responds when it is closed, or with 202 if that takes
-    /// longer than the client waits.
+    /// Closes a connection gracefully, or at once with `abort=true`. Responds when it is closed, or with 202 if that
+    /// takes longer than the client waits.
     private func close(_ call: ControlCall) async throws -> Response {
         let live = try await self.liveConnection(call)
         let key = live.report.key

