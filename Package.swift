@@ -88,7 +88,7 @@ let package = Package(
         .target(
             name: "URLLoading",
             dependencies: [
-                "CRunLoop",
+                "CRunLoop", "WireText",
                 "HTTPTransport", "SessionTasks", "StreamTransport", "HTTPSemantics", "TLSEngine", "Deflate",
                 "ByteKernels", "WebSocketProtocol",
                 .product(name: "DequeModule", package: "swift-collections"),
@@ -230,7 +230,7 @@ let package = Package(
         .testTarget(
             name: "HTTPTransportTests",
             dependencies: [
-                "HTTPTransport", "StreamTransport", "TLSEngine", "ByteKernels", "TestSupport",
+                "HTTPTransport", "StreamTransport", "TLSEngine", "WireText", "ByteKernels", "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
@@ -276,7 +276,7 @@ let package = Package(
             name: "FuzzTargets",
             dependencies: [
                 "GatewayConfiguration", "GatewayCore", "StreamTransport", "WebSocketProtocol", "TLSEngine", "Deflate",
-                "ByteKernels", "HTTPSemantics", "HTTPTransport", "URLLoading",
+                "ByteKernels", "HTTPSemantics", "HTTPTransport", "URLLoading", "WireText",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),

@@ -70,6 +70,12 @@ extension StringProtocol {
         return String(Substring(bytes[start...last]))
     }
 
+    /// The value of a string of decimal digits; `nil` for anything else, or above `Int64.max`.
+    package var decimal: Int64? {
+        guard !self.isEmpty, self.utf8.allSatisfy(\.isDigit) else { return nil }
+        return Int64(self)
+    }
+
     /// The value of a string of decimal digits, clamped to `limit`; `nil` for anything else.
     package func clampedDecimal(limit: Int64) -> Int64? {
         guard !self.isEmpty, self.utf8.allSatisfy(\.isDigit) else { return nil }

@@ -1,6 +1,7 @@
 import NIOCore
 import StreamTransport
 import TLSEngine
+import WireText
 
 /// One connection to a server, the last handler of its channel. It carries one exchange at a time and is idle in the pool
 /// between exchanges. It performs what `ExchangeProgress` decides.
@@ -14,7 +15,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         case idle
         case busy(Exchange)
         /// The response is complete. Whether the connection is reused is decided at the end of the read.
-        case finished(Exchange, trailers: [HeaderField], keepsAlive: Bool)
+        case finished(Exchange, trailers: [FieldLine], keepsAlive: Bool)
         /// Switched protocols (101): HTTP is over.
         case upgraded
         case closed
@@ -205,7 +206,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     private func sendHead(_ exchange: Exchange, _ context: ChannelHandlerContext) {
         let before = self.wire.bytesSent
         exchange.metrics.requestStart = exchange.timestamp
-        self.wire.write(exchange.plan.head.bytes)
+        self.wire.write(ByteBuffer(bytes: exchange.plan.head.bytes))
         exchange.metrics.requestHeadBytes = self.wire.bytesSent - before
         self.bodyStart = self.wire.bytesSent
         switch exchange.progress.sending {
@@ -296,7 +297,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         }
         self.hasReceived = true
         if exchange.metrics.responseStart == nil { exchange.metrics.responseStart = exchange.timestamp }
-        guard !head.isInformational else {
+        guard !head.isInterim else {
             self.informationalReceived(head, exchange)
             return nil
         }
@@ -326,7 +327,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
         exchange.contentReceived(bytes)
     }
 
-    func responseEnded(_ trailers: [HeaderField]) {
+    func responseEnded(_ trailers: [FieldLine]) {
         guard case .busy(let exchange) = self.phase else { return }
         let keepsAlive = exchange.progress.responseEnded()
         exchange.metrics.responseEnd = exchange.timestamp

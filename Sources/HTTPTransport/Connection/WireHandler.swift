@@ -1,4 +1,5 @@
 import NIOCore
+import WireText
 
 /// Parses the responses of a connection from its bytes above TLS, and counts bytes in both directions.
 ///
@@ -12,10 +13,10 @@ final class WireHandler: ChannelInboundHandler {
     private enum Mode {
         /// No request was sent: received bytes are a violation.
         case idle
-        case head(HeadScanner)
+        case head(ResponseParser)
         case length(left: Int64)
         case chunks(ChunkReader)
-        case trailers(HeadScanner)
+        case trailers(TrailerParser)
         case untilClose
         /// The response has ended.
         case complete
@@ -34,8 +35,6 @@ final class WireHandler: ChannelInboundHandler {
     /// Of the current response.
     private(set) var headBytes: Int64 = 0
     private(set) var bodyBytes: Int64 = 0
-    /// The received part of an incomplete head or of incomplete trailers.
-    private var partialHead = ByteBuffer()
     /// Whether bytes followed the end of the response.
     private var hasExcessBytes = false
     /// Bytes received after a 101 and before `becomeRaw`.
@@ -62,7 +61,7 @@ final class WireHandler: ChannelInboundHandler {
     /// Call before the request is sent.
     func beginExchange(_ owner: ClientConnection) {
         self.owner = owner
-        self.mode = .head(HeadScanner(limit: self.limits.headBytes))
+        self.mode = .head(ResponseParser(limits: self.limits.ofHead))
         self.headBytes = 0
         self.bodyBytes = 0
         self.hasExcessBytes = false
@@ -79,7 +78,6 @@ final class WireHandler: ChannelInboundHandler {
     func stop() {
         if case .raw = self.mode { return }
         self.mode = .stopped
-        self.partialHead = ByteBuffer()
     }
 
     func becomeRaw(_ consumer: any RawBytesConsumer) -> ByteBuffer {
@@ -105,10 +103,10 @@ final class WireHandler: ChannelInboundHandler {
     private func parse(_ bytes: inout ByteBuffer) throws(ResponseViolation) {
         switch self.mode {
         case .idle: throw .unsolicited
-        case .head(let scanner): try self.parseHead(&bytes, scanner)
+        case .head(let parser): try self.parseHead(&bytes, parser)
         case .length(let left): self.readContent(&bytes, left)
         case .chunks(let reader): try self.parseChunks(&bytes, reader)
-        case .trailers(let scanner): try self.parseTrailers(&bytes, scanner)
+        case .trailers(let parser): try self.parseTrailers(&bytes, parser)
         case .untilClose: self.readContent(&bytes, .max)
         case .complete:
             self.hasExcessBytes = true
@@ -118,20 +116,26 @@ final class WireHandler: ChannelInboundHandler {
         }
     }
 
-    private func parseHead(_ bytes: inout ByteBuffer, _ scanner: HeadScanner) throws(ResponseViolation) {
-        var scanner = scanner
-        guard let found = try scanner.scan(bytes.readableBytesSpan, from: 0) else {
-            self.headBytes += Int64(bytes.readableBytes)
-            self.partialHead.writeBuffer(&bytes)
-            return self.mode = .head(scanner)
+    private func parseHead(_ bytes: inout ByteBuffer, _ parser: ResponseParser) throws(ResponseViolation) {
+        var parser = parser
+        // Gives up its copy, which would be copied again.
+        self.mode = .stopped
+        var consumed = 0
+        let head: ResponseHead?
+        do throws(HeadViolation) {
+            head = try parser.parse(bytes.readableBytesSpan, consumed: &consumed)
+        } catch {
+            throw .head(error)
         }
-        self.headBytes += Int64(found.end)
-        let head = try self.collectHead(&bytes, found.end).head(limit: self.limits.fieldCount)
-        self.mode = head.status == 101 ? .raw : .head(scanner)
+        self.headBytes += Int64(consumed)
+        bytes.moveReaderIndex(forwardBy: consumed)
+        guard let head else { return self.mode = .head(parser) }
+        guard head.version == .http11 || head.version == .http10 else { throw .head(.malformedStartLine) }
+        self.mode = head.status == 101 ? .raw : .head(parser)
         let framing = self.owner?.headReceived(head)
         if head.status == 101 {
             self.owner?.responseEnded([])
-        } else if let framing, !head.isInformational {
+        } else if let framing, !head.isInterim {
             self.begin(framing)
         }
     }
@@ -145,7 +149,7 @@ final class WireHandler: ChannelInboundHandler {
         }
     }
 
-    private func complete(_ trailers: [HeaderField]) {
+    private func complete(_ trailers: [FieldLine]) {
         self.mode = .complete
         self.owner?.responseEnded(trailers)
     }
@@ -170,7 +174,7 @@ final class WireHandler: ChannelInboundHandler {
         case .trailers(let start):
             self.bodyBytes += Int64(start)
             bytes.moveReaderIndex(forwardBy: start)
-            self.mode = .trailers(HeadScanner(trailersWithin: self.limits.headBytes))
+            self.mode = .trailers(TrailerParser(limits: self.limits.ofHead))
         case .content(let range):
             self.bodyBytes += Int64(range.upperBound)
             bytes.moveReaderIndex(forwardBy: range.lowerBound)
@@ -178,24 +182,20 @@ final class WireHandler: ChannelInboundHandler {
         }
     }
 
-    private func parseTrailers(_ bytes: inout ByteBuffer, _ scanner: HeadScanner) throws(ResponseViolation) {
-        var scanner = scanner
-        guard let found = try scanner.scan(bytes.readableBytesSpan, from: 0) else {
-            self.bodyBytes += Int64(bytes.readableBytes)
-            self.partialHead.writeBuffer(&bytes)
-            return self.mode = .trailers(scanner)
+    private func parseTrailers(_ bytes: inout ByteBuffer, _ parser: TrailerParser) throws(ResponseViolation) {
+        var parser = parser
+        self.mode = .stopped
+        var consumed = 0
+        let trailers: FieldLines?
+        do throws(HeadViolation) {
+            trailers = try parser.parse(bytes.readableBytesSpan, consumed: &consumed)
+        } catch {
+            throw .head(error)
         }
-        self.bodyBytes += Int64(found.end)
-        self.complete(try self.collectHead(&bytes, found.end).fields(limit: self.limits.fieldCount))
-    }
-
-    /// Joins the next `count` bytes, the end of a head, with the part received before.
-    private func collectHead(_ bytes: inout ByteBuffer, _ count: Int) -> HeaderLines {
-        let end = bytes.readSlice(length: count) ?? ByteBuffer()
-        guard self.partialHead.readableBytes > 0 else { return HeaderLines(end) }
-        self.partialHead.writeImmutableBuffer(end)
-        defer { self.partialHead = ByteBuffer() }
-        return HeaderLines(self.partialHead)
+        self.bodyBytes += Int64(consumed)
+        bytes.moveReaderIndex(forwardBy: consumed)
+        guard let trailers else { return self.mode = .trailers(parser) }
+        self.complete(trailers.all)
     }
 
     private func forwardRaw(_ bytes: inout ByteBuffer) {

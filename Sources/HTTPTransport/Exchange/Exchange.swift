@@ -1,6 +1,7 @@
 import NIOCore
 import StreamTransport
 import TLSEngine
+import WireText
 
 /// One request and its response.
 ///
@@ -12,7 +13,7 @@ package final class Exchange: @unchecked Sendable {
         case connecting(ConnectionAttempt)
         case running(ClientConnection)
         /// The response is complete and the connection released, but the consumer has not pulled all of the content.
-        case draining(trailers: [HeaderField])
+        case draining(trailers: [FieldLine])
         case ended
     }
 
@@ -180,7 +181,7 @@ package final class Exchange: @unchecked Sendable {
     // MARK: Ending
 
     /// The response is complete and its connection released.
-    func responseFinished(_ trailers: [HeaderField]) {
+    func responseFinished(_ trailers: [FieldLine]) {
         guard !self.isEnded else { return }
         if !self.holdsContent {
             self.end(.finished(trailers: trailers))
@@ -256,10 +257,8 @@ package struct ExchangeProgress: Equatable {
     package init(_ head: RequestHead, hasBody: Bool, expectsContinue: Bool) {
         self.sending = hasBody ? (expectsContinue ? .awaitingContinue : .body) : .done
         self.method = head.method
-        self.offersUpgrade = head.first("upgrade") != nil
-        self.keepsAlive = !head.fields.contains {
-            $0.isNamed("connection") && ASCIIText.list($0.value, has: "close")
-        }
+        self.offersUpgrade = head.fields["Upgrade"] != nil
+        self.keepsAlive = !head.fields.list("Connection", contains: "close")
     }
 
     // MARK: Sending
@@ -314,8 +313,8 @@ package struct ExchangeProgress: Equatable {
 
     /// RFC 9110 §7.8: only to a protocol that was offered, and only after the whole request was sent.
     private mutating func upgradeReceived(_ head: ResponseHead) -> HeadAction {
-        guard self.offersUpgrade, self.sending == .done, head.first("upgrade") != nil,
-            head.lists("upgrade", in: "connection")
+        guard self.offersUpgrade, self.sending == .done, head.fields["Upgrade"] != nil,
+            head.fields.list("Connection", contains: "upgrade")
         else { return .refuse(.upgrade) }
         self.receiving = .complete(.none)
         self.isUpgraded = true
@@ -324,8 +323,8 @@ package struct ExchangeProgress: Equatable {
 
     /// RFC 9112 §9.3.
     private static func keepsAlive(_ head: ResponseHead) -> Bool {
-        if head.lists("close", in: "connection") { return false }
-        return head.minorVersion > 0 || head.lists("keep-alive", in: "connection")
+        if head.fields.list("Connection", contains: "close") { return false }
+        return head.version > .http10 || head.fields.list("Connection", contains: "keep-alive")
     }
 
     package mutating func contentReceived(_ count: Int) {
@@ -424,7 +423,7 @@ package struct ExchangeRequest: Sendable {
     /// Whether `ExchangeMetrics` contains instants and the connection: reading clocks takes time. Default: true.
     package var isMeasured = true
 
-    package init(_ origin: ServerEndpoint, head: RequestHead = RequestHead()) {
+    package init(_ origin: ServerEndpoint, head: RequestHead = RequestHead(method: "GET", target: "/")) {
         self.origin = origin
         self.head = head
     }
@@ -433,7 +432,7 @@ package struct ExchangeRequest: Sendable {
 /// How an exchange ended. Reported once, last.
 package enum ExchangeEnd: Sendable {
     /// The whole response was delivered. `trailers` are those of chunked content, mostly none.
-    case finished(trailers: [HeaderField])
+    case finished(trailers: [FieldLine])
     /// The server switched protocols (101): the consumer owns the connection and must close it.
     case upgraded(UpgradedConnection)
     case failed(ExchangeFailure)

@@ -1,4 +1,5 @@
 import TLSEngine
+import WireText
 
 /// A request as it is sent: the complete head, and the framing of the body.
 package struct RequestPlan: Equatable {
@@ -24,22 +25,21 @@ package struct RequestPlan: Equatable {
         else { throw .origin }
         self.framing = try Self.framing(request)
         var head = RequestHead(method: request.head.method, target: request.head.target)
-        head.fields.reserveCapacity(request.head.fields.count + 3)
-        if request.head.first("host") == nil { head.fields.append(HeaderField("Host", request.origin.authority)) }
+        if request.head.fields["Host"] == nil { head.fields.append(FieldLine("Host", request.origin.authority)) }
         for field in request.head.fields where !field.isNamed("transfer-encoding") { head.fields.append(field) }
         switch self.framing {
         case .none: break
         case .length(let length):
-            if head.first("content-length") == nil { head.fields.append(HeaderField("Content-Length", "\(length)")) }
+            if head.fields["Content-Length"] == nil { head.fields.append(FieldLine("Content-Length", "\(length)")) }
         case .chunked:
-            head.fields.append(HeaderField("Transfer-Encoding", "chunked"))
+            head.fields.append(FieldLine("Transfer-Encoding", "chunked"))
         }
-        let expected = head.first("expect").map { ASCIIText.equal($0, small: "100-continue") }
+        let expected = head.fields["Expect"].map { $0.matchesIgnoringCase("100-continue") }
         if self.framing == .none || self.framing == .length(0) || (request.continueTimeout == nil && expected != true) {
             self.continueTimeout = nil
         } else {
             self.continueTimeout = request.continueTimeout ?? Self.continueTimeout
-            if expected == nil { head.fields.append(HeaderField("Expect", "100-continue")) }
+            if expected == nil { head.fields.append(FieldLine("Expect", "100-continue")) }
         }
         self.head = head
     }
@@ -52,13 +52,13 @@ package struct RequestPlan: Equatable {
     }
 
     private static func framing(_ request: ExchangeRequest) throws(RequestError) -> Framing {
-        let lengths = request.head.fields.filter { $0.isNamed("content-length") }
-        let codings = request.head.fields.filter { $0.isNamed("transfer-encoding") }
+        let lengths = request.head.fields.values("Content-Length")
+        let codings = request.head.fields.values("Transfer-Encoding")
         // A caller may request chunked coding by the field, but no other coding, and not together with a length.
-        guard codings.allSatisfy({ ASCIIText.equal($0.value, small: "chunked") }), codings.isEmpty || lengths.isEmpty,
+        guard codings.allSatisfy({ $0.matchesIgnoringCase("chunked") }), codings.isEmpty || lengths.isEmpty,
             lengths.count <= 1
         else { throw .bodyLength }
-        let declared = lengths.first.flatMap { ASCIIText.number($0.value) }
+        let declared = lengths.first.flatMap { $0.decimal }
         if declared == nil, !lengths.isEmpty { throw .bodyLength }
         if let known = request.body.length, let declared, known != declared { throw .bodyLength }
         if let known = request.body.length, known < 0 { throw .bodyLength }

@@ -5,6 +5,7 @@ import StreamTransport
 import Synchronization
 import TLSEngine
 import WebSocketProtocol
+import WireText
 
 /// Drives a WebSocket task. Confined to the loop unless stated otherwise.
 final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {
@@ -161,10 +162,10 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {
     }
 
     private func responseReceived(
-        _ head: WebSocketProtocol.ResponseHead, _ completion: @escaping @Sendable (ClientOpening?) -> Void
+        _ head: ResponseHead, _ completion: @escaping @Sendable (ClientOpening?) -> Void
     ) {
         guard let opening = self.opening, let response = self.publishResponse(head) else { return completion(nil) }
-        let lines = head.lines
+        let lines = head.fields.all
         self.taskState.core.pool.execute {
             opening.responseReceived(response, lines) { decision in
                 self.taskState.loop.execute { self.perform(decision, completion) }
@@ -173,11 +174,11 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {
     }
 
     /// Sets `task.response` and records the transaction.
-    private func publishResponse(_ head: WebSocketProtocol.ResponseHead) -> HTTPURLResponse? {
+    private func publishResponse(_ head: ResponseHead) -> HTTPURLResponse? {
         guard let task = self.taskState.task, let request = self.sentRequest, let url = request.url else { return nil }
         let response = HTTPURLResponse(
             url: url, statusCode: head.status, httpVersion: "HTTP/\(head.version.major).\(head.version.minor)",
-            lines: head.lines.map { (name: $0.name, value: $0.value) }, contentIsEncoded: false)
+            lines: head.fields.all.map { (name: $0.name, value: $0.value) }, contentIsEncoded: false)
         task.mutate(\.response) { $0.response = response }
         self.recordTransaction(request, response)
         return response
@@ -196,7 +197,7 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {
         guard let task = self.taskState.task as? URLSessionWebSocketTask, let head = self.socket.response,
             self.publishResponse(head) != nil
         else { return }
-        let lines = head.lines
+        let lines = head.fields.all
         if let request, let url = request.url {
             self.taskState.core.storeCookies(lines, from: url, request: request, of: task)
         }
@@ -312,10 +313,6 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {
         }
         if let error { throw error }
     }
-}
-
-extension WebSocketProtocol.ResponseHead {
-    fileprivate var lines: [HeaderField] { self.fields.all.map { HeaderField($0.name, $0.value) } }
 }
 
 extension URLSessionWebSocketTask.Message {

@@ -5,6 +5,7 @@ import HTTPTypes
 import SessionTasks
 import StreamTransport
 import WebSocketProtocol
+import WireText
 
 /// Prepares the requests of an opening handshake, and follows redirects and authentication challenges. Confined to the
 /// session's event loop.
@@ -84,14 +85,14 @@ final class WebSocketOpening: @unchecked Sendable {
             try self.prepare(&target, url)
             let opening = ClientOpening(
                 target: target, handshake: try self.handshake(url, fields), deflate: self.policy)
-            let head = RequestHead(target: url.requestTarget, fields: fields)
+            let head = RequestHead(method: "GET", target: url.requestTarget, fields: .init(fields))
             return .open(opening, self.request.withSentFields(head), redirects: self.redirects)
         } catch {
             return .failed(error)
         }
     }
 
-    private func fields(_ url: URL, _ cookies: [HTTPCookie]?) -> [HeaderField] {
+    private func fields(_ url: URL, _ cookies: [HTTPCookie]?) -> [FieldLine] {
         var builder = RequestBuilder(self.core.configuration)
         builder.isAtOriginalOrigin = self.core.isAtOriginalOrigin(self.request, of: self.task)
         builder.cookies = cookies
@@ -110,7 +111,7 @@ final class WebSocketOpening: @unchecked Sendable {
         return reserved.contains { $0.isSameFieldName(as: name) }
     }
 
-    private func handshake(_ url: URL, _ fields: [HeaderField]) throws(URLError) -> ClientHandshake {
+    private func handshake(_ url: URL, _ fields: [FieldLine]) throws(URLError) -> ClientHandshake {
         do throws(HandshakeUsageError) {
             return try ClientHandshake(
                 host: url.serverName ?? "", port: url.port, isSecure: url.isSecureWebSocket, target: url.requestTarget,
@@ -126,7 +127,7 @@ final class WebSocketOpening: @unchecked Sendable {
 
     /// - Parameter completion: called once, on any thread.
     func responseReceived(
-        _ response: HTTPURLResponse, _ lines: [HeaderField], _ completion: @escaping @Sendable (Decision) -> Void
+        _ response: HTTPURLResponse, _ lines: [FieldLine], _ completion: @escaping @Sendable (Decision) -> Void
     ) {
         guard let url = self.request.url else { return completion(.refused) }
         self.core.storeCookies(lines, from: url, request: self.request, of: self.task)
@@ -166,14 +167,14 @@ final class WebSocketOpening: @unchecked Sendable {
     }
 
     /// Updates the authorization from `Authentication-Info` of a successful handshake.
-    func accepted(_ lines: [HeaderField]) {
+    func accepted(_ lines: [FieldLine]) {
         self.authorization?.received(
             authenticationLines: lines.filter { $0.isNamed("authentication-info") }.map(\.value))
     }
 
     /// - Returns: whether the response is handled and `completion` will be called.
     private func authenticate(
-        _ response: HTTPURLResponse, _ lines: [HeaderField], _ completion: @escaping @Sendable (Decision) -> Void
+        _ response: HTTPURLResponse, _ lines: [FieldLine], _ completion: @escaping @Sendable (Decision) -> Void
     ) -> Bool {
         let wanted = lines.filter { $0.isNamed("www-authenticate") }.map(\.value)
         let challenges = Challenge.answerable(in: wanted)

@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTransport
 import TLSEngine
+import WireText
 
 /// One HTTP exchange of a load; redirects and challenges take several. Events after the load abandoned the exchange are
 /// ignored.

@@ -2,6 +2,7 @@ import Foundation
 import HTTPSemantics
 import HTTPTransport
 import HTTPTypes
+import WireText
 
 extension HTTPLoad {
     private var cachePolicy: NSURLRequest.CachePolicy {
@@ -103,7 +104,7 @@ extension HTTPLoad {
         self.invalidateCache(response, cache)
         guard self.loader.isCacheable else { return }
         self.cacheWriter = CacheWriter(
-            response, to: self.request, sentFields: HTTPFields(attempt.head.fields), requestTime: startedAt,
+            response, to: self.request, sentFields: HTTPFields(attempt.head.fields.all), requestTime: startedAt,
             cache: cache)
     }
 

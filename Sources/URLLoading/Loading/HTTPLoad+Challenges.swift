@@ -2,6 +2,7 @@ import Foundation
 import HTTPSemantics
 import HTTPTransport
 import TLSEngine
+import WireText
 
 extension HTTPLoad {
     /// The value of the `Authorization` field for the request about to be sent; `nil` for none.
@@ -32,8 +33,8 @@ extension HTTPLoad {
     // MARK: 401
 
     /// - Returns: whether the challenge is being answered; otherwise the 401 is the final response.
-    func authenticate(_ response: HTTPURLResponse, _ head: HTTPTransport.ResponseHead) -> Bool {
-        let lines = head.fields.filter { $0.isNamed("www-authenticate") }.map(\.value)
+    func authenticate(_ response: HTTPURLResponse, _ head: ResponseHead) -> Bool {
+        let lines = head.fields.values("WWW-Authenticate")
         let challenges = Challenge.answerable(in: lines)
         guard !challenges.isEmpty else { return false }
         if let authorization = self.authorization {

@@ -3,6 +3,7 @@ import HTTPSemantics
 import HTTPTransport
 import HTTPTypes
 import TLSEngine
+import WireText
 
 /// Loads a request over HTTP: runs one exchange after another until a response is neither a redirect to follow nor a
 /// challenge to answer.
@@ -238,7 +239,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
             builder.authorization = self.authorizationField(method: method, target: target, url: url)
         }
         let fields = builder.fields(of: self.request, defaults: self.core.defaultFields)
-        return RequestHead(method: method, target: target, fields: fields)
+        return RequestHead(method: method, target: target, fields: .init(fields))
     }
 
     private func secureSetup(_ origin: HTTPTransport.ServerEndpoint) -> Result<SecureSetup, URLError> {
@@ -261,38 +262,38 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
 
     // MARK: Response
 
-    func informationalReceived(_ head: HTTPTransport.ResponseHead) {
+    func informationalReceived(_ head: ResponseHead) {
         guard let response = self.response(head, contentIsEncoded: false) else { return }
         self.loader.informationalReceived(response)
     }
 
-    func headReceived(_ head: HTTPTransport.ResponseHead, framing: ResponseFraming, _ attempt: HTTPAttempt) {
+    func headReceived(_ head: ResponseHead, framing: ResponseFraming, _ attempt: HTTPAttempt) {
         guard let url = self.request.url else { return }
-        let isCoded = framing != .none && head.first("content-encoding") != nil
-        self.decoder = isCoded ? ContentDecoder(HTTPFields(head.fields)) : nil
+        let isCoded = framing != .none && head.fields["Content-Encoding"] != nil
+        self.decoder = isCoded ? ContentDecoder(HTTPFields(head.fields.all)) : nil
         guard let response = self.response(head, contentIsEncoded: self.decoder != nil) else { return }
         self.response = response
         self.decodedBytes = 0
         self.isFinalResponse = false
         self.end = nil
         // Before the delegate gets the response.
-        self.core.storeCookies(head.fields, from: url, request: self.request, of: self.loader.task)
+        self.core.storeCookies(head.fields.all, from: url, request: self.request, of: self.loader.task)
         self.authorization?.received(
-            authenticationLines: head.fields.filter { $0.isNamed("authentication-info") }.map(\.value))
+            authenticationLines: head.fields.values("Authentication-Info"))
         if head.status == 401, self.authenticate(response, head) { return }
         // Most responses are final without a look at their fields.
         if head.status < 300, self.loader.resumption == nil { return self.deliverResponse(response) }
-        let fields = HTTPFields(head.fields)
+        let fields = HTTPFields(head.fields.all)
         if head.status == 304, self.useStored(updatedBy: fields, attempt) { return }
         if self.resume(response, fields) { return }
         self.followOrDeliver(response, fields)
     }
 
-    private func response(_ head: HTTPTransport.ResponseHead, contentIsEncoded: Bool) -> HTTPURLResponse? {
+    private func response(_ head: ResponseHead, contentIsEncoded: Bool) -> HTTPURLResponse? {
         guard let url = self.request.url else { return nil }
         return HTTPURLResponse(
-            url: url, statusCode: head.status, httpVersion: "HTTP/1.\(head.minorVersion)",
-            lines: head.fields, contentIsEncoded: contentIsEncoded)
+            url: url, statusCode: head.status, httpVersion: "HTTP/1.\(head.version.minor)",
+            lines: head.fields.all, contentIsEncoded: contentIsEncoded)
     }
 
     /// Delivers the final response.

@@ -3,6 +3,7 @@ import HTTPTransport
 import SessionTasks
 import StreamTransport
 import TLSEngine
+import WireText
 
 /// Maps the failures of the transport, TLS and HTTP layers to `URLError`.
 enum LoadFailure {
@@ -148,10 +149,10 @@ enum LoadFailure {
 
     private static func code(_ violation: ResponseViolation) -> URLError.Code {
         switch violation {
-        case .headTooLarge, .tooManyInformationalHeads, .framingWithoutContent: .dataLengthExceedsMaximum
-        case .statusLine, .unsolicited: .badServerResponse
-        case .bareLineBreak, .foldedField, .fieldName, .fieldValue, .contentLength, .twoFramings, .transferCoding,
-            .chunk, .upgrade:
+        case .head(.tooLong), .head(.tooManyFields), .tooManyInformationalHeads, .framingWithoutContent:
+            .dataLengthExceedsMaximum
+        case .head(.malformedStartLine), .unsolicited: .badServerResponse
+        case .head, .bareLineBreak, .contentLength, .twoFramings, .transferCoding, .chunk, .upgrade:
             .cannotParseResponse
         }
     }

@@ -2,6 +2,7 @@ import Foundation
 import HTTPSemantics
 import HTTPTransport
 import HTTPTypes
+import WireText
 
 /// Builds the header fields of a request: the request's own, the session's, cookies, and defaults.
 struct RequestBuilder {
@@ -24,13 +25,13 @@ struct RequestBuilder {
 
     /// All fields in the order in which they are sent, except those that the transport sets.
     /// - Parameter defaults: the `defaultFields`, returned if nothing is to be added to them.
-    func fields(of request: URLRequest, defaults: [HeaderField]? = nil) -> [HeaderField] {
+    func fields(of request: URLRequest, defaults: [FieldLine]? = nil) -> [FieldLine] {
         if let defaults, self.isAtOriginalOrigin, !self.hasBody, request.allHTTPHeaderFields == nil,
             self.conditionalFields.isEmpty, self.authorization == nil, self.cookieField(for: request) == nil
         {
             return defaults
         }
-        var fields = (request.allHTTPHeaderFields ?? [:]).map { HeaderField($0.key, $0.value) }
+        var fields = (request.allHTTPHeaderFields ?? [:]).map { FieldLine($0.key, $0.value) }
         for (name, value) in self.sessionFields { Self.add(name, value, to: &fields) }
         for field in self.conditionalFields { Self.set(field.name.rawName, field.value, in: &fields) }
         if let authorization { Self.set("Authorization", authorization, in: &fields) }
@@ -42,31 +43,31 @@ struct RequestBuilder {
             Self.add("Content-Type", "application/x-www-form-urlencoded", to: &fields)
         }
         if !Self.contains("Cookie", fields), let cookie = self.cookieField(for: request) {
-            fields.append(HeaderField("Cookie", cookie))
+            fields.append(FieldLine("Cookie", cookie))
         }
         return fields.sorted { $0.name < $1.name }
     }
 
     /// The fields of a request without fields of its own, body and cookies.
-    var defaultFields: [HeaderField] {
+    var defaultFields: [FieldLine] {
         var request = URLRequest(url: URL(fileURLWithPath: "/"))
         request.httpShouldHandleCookies = false
         return self.fields(of: request)
     }
 
-    private static func contains(_ name: String, _ fields: [HeaderField]) -> Bool {
+    private static func contains(_ name: String, _ fields: [FieldLine]) -> Bool {
         fields.contains { $0.name.isSameFieldName(as: name) }
     }
 
     /// Adds the field unless there is one of this name.
-    private static func add(_ name: String, _ value: String, to fields: inout [HeaderField]) {
-        if !self.contains(name, fields) { fields.append(HeaderField(name, value)) }
+    private static func add(_ name: String, _ value: String, to fields: inout [FieldLine]) {
+        if !self.contains(name, fields) { fields.append(FieldLine(name, value)) }
     }
 
     /// Replaces all fields of this name.
-    private static func set(_ name: String, _ value: String, in fields: inout [HeaderField]) {
+    private static func set(_ name: String, _ value: String, in fields: inout [FieldLine]) {
         fields.removeAll { $0.name.isSameFieldName(as: name) }
-        fields.append(HeaderField(name, value))
+        fields.append(FieldLine(name, value))
     }
 
     /// The user's preferred language (RFC 9110 §12.5.4).
@@ -97,14 +98,14 @@ struct RequestBuilder {
     }
 
     /// The cookies that a response sets.
-    static func cookies(_ lines: [HeaderField], from url: URL) -> [HTTPCookie] {
+    static func cookies(_ lines: [FieldLine], from url: URL) -> [HTTPCookie] {
         lines.filter { $0.isNamed("set-cookie") }
             .compactMap { SetCookieField($0.value) }.compactMap { HTTPCookie.cookie($0, from: url) }
     }
 
     /// Stores the cookies of a response, if the request, the session and the cookie policy allow it.
     static func storeCookies(
-        _ lines: [HeaderField], from url: URL, request: URLRequest, configuration: URLSessionConfiguration
+        _ lines: [FieldLine], from url: URL, request: URLRequest, configuration: URLSessionConfiguration
     ) {
         guard request.httpShouldHandleCookies, let storage = configuration.httpCookieStorage else { return }
         let cookies = self.cookies(lines, from: url)
@@ -132,7 +133,7 @@ extension HTTPFields {
     }
 
     /// The fields of a message as it was sent or received.
-    init(_ lines: [HeaderField]) {
+    init(_ lines: [FieldLine]) {
         self.init()
         for line in lines {
             guard let name = HTTPField.Name(line.name) else { continue }

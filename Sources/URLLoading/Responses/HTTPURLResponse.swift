@@ -3,11 +3,12 @@ import HTTPSemantics
 import HTTPTransport
 import HTTPTypes
 import Synchronization
+import WireText
 
 /// The metadata of an HTTP response.
 open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     private let status: Int
-    private let lines: [HeaderField]
+    private let lines: [FieldLine]
     /// The lines combined by name, created on first use: many programs read only the status.
     private let joined: Mutex<[String: String]?>
     /// Such as "HTTP/1.1"; `nil` if not given.
@@ -17,7 +18,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     ///   - httpVersion: such as "HTTP/1.1".
     ///   - headerFields: values of names that differ only in case are joined by a comma.
     public init?(url: URL, statusCode: Int, httpVersion: String?, headerFields: [String: String]?) {
-        let lines = (headerFields ?? [:]).sorted { $0.key < $1.key }.map { HeaderField($0.key, $0.value) }
+        let lines = (headerFields ?? [:]).sorted { $0.key < $1.key }.map { FieldLine($0.key, $0.value) }
         self.status = statusCode
         self.lines = lines
         self.joined = Mutex(nil)
@@ -30,7 +31,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     ///   - lines: the field lines in their order, repeated ones included.
     ///   - contentIsEncoded: whether the content has a content coding; its decoded length is then unknown.
     package init(
-        url: URL, statusCode: Int, httpVersion: String, lines: [HeaderField], contentIsEncoded: Bool
+        url: URL, statusCode: Int, httpVersion: String, lines: [FieldLine], contentIsEncoded: Bool
     ) {
         self.status = statusCode
         self.lines = lines
@@ -44,7 +45,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     ) {
         self.init(
             url: url, statusCode: statusCode, httpVersion: httpVersion,
-            lines: lines.map { HeaderField($0.name, $0.value) }, contentIsEncoded: contentIsEncoded)
+            lines: lines.map { FieldLine($0.name, $0.value) }, contentIsEncoded: contentIsEncoded)
     }
 
     /// A response read from the disk cache.
@@ -112,7 +113,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
 
     // MARK: Fields
 
-    private static func joined(_ lines: [HeaderField]) -> [String: String] {
+    private static func joined(_ lines: [FieldLine]) -> [String: String] {
         var fields = [String: String](minimumCapacity: lines.count)
         // Unknown names keep the spelling of their first occurrence.
         var others: [String] = []
@@ -133,7 +134,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     }
 
     /// The value of the field; values of repeated lines are joined by a comma.
-    private static func value(of name: String, in lines: [HeaderField]) -> String? {
+    private static func value(of name: String, in lines: [FieldLine]) -> String? {
         var value: String?
         for line in lines where line.name.isSameFieldName(as: name) {
             value = value.map { "\($0), \(line.value)" } ?? line.value
@@ -142,7 +143,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
     }
 
     /// -1 for an invalid number, or for several that differ.
-    private static func length(_ lines: [HeaderField]) -> Int64 {
+    private static func length(_ lines: [FieldLine]) -> Int64 {
         guard let value = self.value(of: "Content-Length", in: lines) else { return -1 }
         if value.utf8.count < 19, value.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) { return Int64(value) ?? -1 }
         let parts = value.split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } }
@@ -152,7 +153,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {
         return Int64(first) ?? -1
     }
 
-    private static func metadata(_ url: URL, _ lines: [HeaderField], contentIsEncoded: Bool) -> ResponseMetadata {
+    private static func metadata(_ url: URL, _ lines: [FieldLine], contentIsEncoded: Bool) -> ResponseMetadata {
         ResponseMetadata(
             url: url, contentType: self.value(of: "Content-Type", in: lines),
             expectedContentLength: contentIsEncoded ? -1 : self.length(lines),

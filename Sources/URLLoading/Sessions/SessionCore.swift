@@ -5,6 +5,7 @@ import SessionTasks
 import StreamTransport
 import Synchronization
 import TLSEngine
+import WireText
 
 /// The state that the tasks of one session share. Thread-safe; loads run on the event loop of `pool`.
 final class SessionCore: Sendable {
@@ -33,7 +34,7 @@ final class SessionCore: Sendable {
     private let sharedFlag = Atomic(false)
     let authorizations: PoolIsolated<AuthorizationCache>
     /// Fields sent with a request that has no fields of its own.
-    let defaultFields: [HeaderField]
+    let defaultFields: [FieldLine]
     /// Whether `defaultFields` contain an `Authorization`.
     private let hasOwnAuthorization: Bool
     private let proxies: ProxyPolicy
@@ -283,7 +284,7 @@ final class SessionCore: Sendable {
     }
 
     /// Stores the cookies of a response, if the request, the session and the cookie policy allow it.
-    func storeCookies(_ lines: [HeaderField], from url: URL, request: URLRequest, of task: URLSessionTask) {
+    func storeCookies(_ lines: [FieldLine], from url: URL, request: URLRequest, of task: URLSessionTask) {
         guard lines.contains(where: { $0.isNamed("set-cookie") }) else { return }
         guard let storage = self.customCookieStorage else {
             return RequestBuilder.storeCookies(lines, from: url, request: request, configuration: self.configuration)

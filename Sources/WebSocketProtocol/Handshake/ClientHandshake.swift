@@ -59,20 +59,22 @@ public struct ClientHandshake: Equatable, Sendable {
     public func rendered(nonce: [UInt8]) -> [UInt8] {
         let own = self.fields.filter { $0.isWellFormed && !ReservedFields.inRequest($0.name) }
         let host = own.first { $0.name.matchesIgnoringCase("Host") }
-        var request = Array("GET \(Self.encoded(self.target)) HTTP/1.1\r\n".utf8)
-        (host ?? HTTPField("Host", Self.encoded(self.authority))).append(to: &request)
-        request += Array("Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n".utf8)
-        HTTPField("Sec-WebSocket-Key", Self.key(nonce)).append(to: &request)
+        var head = HeadWriter(method: "GET", target: Self.encoded(self.target))
+        head.add(host ?? HTTPField("Host", Self.encoded(self.authority)))
+        head.add("Upgrade", "websocket")
+        head.add("Connection", "Upgrade")
+        head.add("Sec-WebSocket-Version", "13")
+        head.add("Sec-WebSocket-Key", Self.key(nonce))
         let subprotocols = self.subprotocols.filter(\.isToken)
         if !subprotocols.isEmpty, !own.contains(where: { $0.name.matchesIgnoringCase("Sec-WebSocket-Protocol") }) {
-            HTTPField("Sec-WebSocket-Protocol", subprotocols.joined(separator: ", ")).append(to: &request)
+            head.add("Sec-WebSocket-Protocol", subprotocols.joined(separator: ", "))
         }
         if !self.offers.isEmpty {
-            let list = self.offers.map(\.extensionElement.rendered).joined(separator: ", ")
-            HTTPField("Sec-WebSocket-Extensions", list).append(to: &request)
+            head.add(
+                "Sec-WebSocket-Extensions", self.offers.map(\.extensionElement.rendered).joined(separator: ", "))
         }
-        for field in own where !field.name.matchesIgnoringCase("Host") { field.append(to: &request) }
-        return request + Array("\r\n".utf8)
+        for field in own where !field.name.matchesIgnoringCase("Host") { head.add(field) }
+        return head.finished()
     }
 
     private static func encoded(_ text: String) -> String {

@@ -145,22 +145,14 @@ public struct OpeningRequest: Equatable, Sendable {
     ) -> HandshakeAcceptance {
         let chosen = subprotocol.flatMap { self.subprotocols.contains($0) ? $0 : nil }
         let deflate = policy?.choose(among: self.extensions)
-        var response: [UInt8] = []
-        response.reserveCapacity(224)
-        response.append(
-            contentsOf: "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n".utf8)
-        response.append(contentsOf: "Sec-WebSocket-Accept: ".utf8)
-        AcceptKey.append(answering: self.key, to: &response)
-        response.append(contentsOf: "\r\n".utf8)
-        if let chosen { HTTPField("Sec-WebSocket-Protocol", chosen).append(to: &response) }
-        if let deflate {
-            HTTPField("Sec-WebSocket-Extensions", deflate.extensionElement.rendered).append(to: &response)
-        }
-        for field in fields where field.isWellFormed && !ReservedFields.inResponse(field.name) {
-            field.append(to: &response)
-        }
-        response.append(contentsOf: "\r\n".utf8)
-        return HandshakeAcceptance(response: response, subprotocol: chosen, deflate: deflate)
+        var head = HeadWriter(status: 101, reason: ReasonPhrase.of(101))
+        head.add("Upgrade", "websocket")
+        head.add("Connection", "Upgrade")
+        head.add("Sec-WebSocket-Accept", AcceptKey.value(for: self.key))
+        if let chosen { head.add("Sec-WebSocket-Protocol", chosen) }
+        if let deflate { head.add("Sec-WebSocket-Extensions", deflate.extensionElement.rendered) }
+        for field in fields where field.isWellFormed && !ReservedFields.inResponse(field.name) { head.add(field) }
+        return HandshakeAcceptance(response: head.finished(), subprotocol: chosen, deflate: deflate)
     }
 }
 
@@ -203,12 +195,12 @@ public struct HandshakeRefusal: Error, Equatable, Sendable {
         let body = Array(String(String.UnicodeScalarView(line)).utf8) + [0x0A]
         // A sender of Upgrade must list it in Connection: RFC 9110 §7.8.
         let namesUpgrade = self.fields.contains { $0.name.matchesIgnoringCase("Upgrade") }
-        var head = Array("HTTP/1.1 \(self.status) \(ReasonPhrase.of(self.status))\r\n".utf8)
-        for field in self.fields where field.isWellFormed { field.append(to: &head) }
-        HTTPField("Content-Type", "text/plain; charset=utf-8").append(to: &head)
-        HTTPField("Content-Length", String(body.count)).append(to: &head)
-        HTTPField("Connection", namesUpgrade ? "close, Upgrade" : "close").append(to: &head)
-        return head + Array("\r\n".utf8) + body
+        var head = HeadWriter(status: self.status, reason: ReasonPhrase.of(self.status))
+        for field in self.fields where field.isWellFormed { head.add(field) }
+        head.add("Content-Type", "text/plain; charset=utf-8")
+        head.add("Content-Length", String(body.count))
+        head.add("Connection", namesUpgrade ? "close, Upgrade" : "close")
+        return head.finished() + body
     }
 
     /// 400: the request violates the protocol.
@@ -262,4 +254,29 @@ public struct HandshakeRefusal: Error, Equatable, Sendable {
 
     public static let wrongHTTPVersion = HandshakeRefusal(
         status: 505, explanation: "The opening handshake requires HTTP/1.1.")
+}
+
+/// The standard reason phrases (RFC 9110 §15).
+private enum ReasonPhrase {
+    static func of(_ status: Int) -> String {
+        switch status {
+        case 101: "Switching Protocols"
+        case 400: "Bad Request"
+        case 401: "Unauthorized"
+        case 403: "Forbidden"
+        case 404: "Not Found"
+        case 405: "Method Not Allowed"
+        case 408: "Request Timeout"
+        case 426: "Upgrade Required"
+        case 429: "Too Many Requests"
+        case 431: "Request Header Fields Too Large"
+        case 500: "Internal Server Error"
+        case 502: "Bad Gateway"
+        case 503: "Service Unavailable"
+        case 504: "Gateway Timeout"
+        case 505: "HTTP Version Not Supported"
+        case 400...499: "Client Error"
+        default: "Server Error"
+        }
+    }
 }

@@ -3,12 +3,13 @@ import HTTPTransport
 import NIOCore
 import NIOEmbedded
 import TLSEngine
+import WireText
 
 /// One exchange on a channel without a network: what its consumer is told of the bytes that a server sends, and of the end
 /// of the connection behind them.
 final class ResponseFeed: ExchangeConsumer, @unchecked Sendable {
     enum End: Equatable {
-        case finished(trailers: [HeaderField])
+        case finished(trailers: [FieldLine])
         case truncated
         /// The server broke a rule.
         case refused

@@ -1,5 +1,4 @@
-import ByteKernels
-import HTTPTransport
+import WireText
 
 /// One head after the other, as far as they keep to the letter.
 enum ResponseHeadsCheck {
@@ -9,7 +8,7 @@ enum ResponseHeadsCheck {
     private struct Outcome: Equatable, CustomStringConvertible {
         var ends: [Int] = []
         var statuses: [Int] = []
-        var violation: ResponseViolation?
+        var violation: HeadViolation?
 
         var description: String { "ends \(self.ends), statuses \(self.statuses), then \(self.violation as Any)" }
     }
@@ -32,15 +31,14 @@ enum ResponseHeadsCheck {
 
     private static func scan(_ pieces: [[UInt8]]) -> Outcome {
         var outcome = Outcome()
-        var scanner = HeadScanner(limit: self.limit)
+        var parser = ResponseParser(limits: HeadLimits(byteCount: self.limit))
         var before = 0
-        do throws(ResponseViolation) {
+        do throws(HeadViolation) {
             for piece in pieces {
                 var offset = 0
-                while offset < piece.count, let found = try scanner.scan(piece.span.bytes, from: offset) {
-                    offset = found.end
-                    outcome.ends.append(before + found.end)
-                    outcome.statuses.append(found.status)
+                while offset < piece.count, let head = try parser.parse(piece.span.bytes, consumed: &offset) {
+                    outcome.ends.append(before + offset)
+                    outcome.statuses.append(head.status)
                 }
                 before += piece.count
             }

@@ -1,17 +1,20 @@
 import HTTPTransport
 import Testing
+import WireText
 
 @Suite("One request and its response, RFC 9110 §10.1.1, §15.2, RFC 9112 §9.3")
 struct ExchangeProgressTests {
     private func head(_ status: Int, _ fields: [(String, String)] = [], minor: Int = 1) -> ResponseHead {
-        ResponseHead(status: status, minorVersion: minor, fields: fields.map { HeaderField($0.0, $0.1) })
+        ResponseHead(
+            version: HTTPVersion(1, minor), status: status, fields: FieldLines(fields.map { FieldLine($0.0, $0.1) }))
     }
 
     private func progress(
         _ fields: [(String, String)] = [], hasBody: Bool = false, expects: Bool = false
     ) -> ExchangeProgress {
         ExchangeProgress(
-            RequestHead(method: "POST", fields: fields.map { HeaderField($0.0, $0.1) }), hasBody: hasBody,
+            RequestHead(method: "POST", target: "/", fields: FieldLines(fields.map { FieldLine($0.0, $0.1) })),
+            hasBody: hasBody,
             expectsContinue: expects)
     }
 

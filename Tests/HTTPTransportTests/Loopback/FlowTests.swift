@@ -2,6 +2,7 @@ import HTTPTransport
 import StreamTransport
 import Synchronization
 import Testing
+import WireText
 
 @Suite("Backpressure, cancelling and deadlines of exchanges", .timeLimit(.minutes(20)))
 struct FlowTests {
@@ -244,9 +245,9 @@ struct FlowTests {
 
     @Test func refusesWhatCannotBeSent() async throws {
         var order = ExchangeRequest(ServerEndpoint(.http, host: "a.test"))
-        order.head.fields = [HeaderField("A", "b\r\nC: d")]
+        order.head.fields = FieldLines([FieldLine("A", "b\r\nC: d")])
         #expect(await self.pool.perform(order).failure == .request(.fieldValue))
-        order.head.fields = []
+        order.head.fields = FieldLines([])
         order.proxy = .http(host: "proxy.test", port: 8080)
         #expect(await self.pool.perform(order).failure == .proxyUnsupported)
     }

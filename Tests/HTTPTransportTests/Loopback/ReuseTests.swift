@@ -2,6 +2,7 @@ import HTTPTransport
 import NIOCore
 import StreamTransport
 import Testing
+import WireText
 
 @Suite("Connections that serve again, RFC 9112 §9", .timeLimit(.minutes(20)))
 struct ReuseTests {

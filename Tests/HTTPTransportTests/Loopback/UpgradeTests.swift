@@ -2,6 +2,7 @@ import ByteKernels
 import HTTPTransport
 import StreamTransport
 import Testing
+import WireText
 
 @Suite("Connections that leave HTTP, RFC 9110 §7.8", .timeLimit(.minutes(20)))
 struct UpgradeTests {
@@ -10,7 +11,7 @@ struct UpgradeTests {
 
     private func order(_ server: RawServer, secure: Bool = false) throws -> ExchangeRequest {
         var order = secure ? server.secureOrder(try SecureFixture.client()) : server.order()
-        order.head.fields = [HeaderField("Connection", "Upgrade"), HeaderField("Upgrade", "talk")]
+        order.head.fields = FieldLines([FieldLine("Connection", "Upgrade"), FieldLine("Upgrade", "talk")])
         return order
     }
 

@@ -2,6 +2,7 @@ import ByteKernels
 import HTTPTransport
 import Synchronization
 import Testing
+import WireText
 
 @Suite("Request bodies, RFC 9112 §7.1, RFC 9110 §10.1.1", .timeLimit(.minutes(20)))
 struct UploadTests {

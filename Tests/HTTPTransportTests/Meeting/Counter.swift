@@ -1,5 +1,6 @@
 import HTTPTransport
 import TLSEngine
+import WireText
 
 /// A consumer that keeps nothing and says how much came.
 final class Counter: ExchangeConsumer {

@@ -2,6 +2,7 @@ import ByteKernels
 import HTTPTransport
 import Synchronization
 import TLSEngine
+import WireText
 
 /// A consumer that writes down what it is told, and pulls as it was told to.
 final class Diary: ExchangeConsumer {
@@ -99,7 +100,7 @@ extension Diary.Entry {
         if case .failed(let failure) = self.end { failure } else { nil }
     }
 
-    var trailers: [HeaderField]? {
+    var trailers: [FieldLine]? {
         if case .finished(let trailers) = self.end { trailers } else { nil }
     }
 }

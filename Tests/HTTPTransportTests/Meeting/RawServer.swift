@@ -3,6 +3,7 @@ import NIOCore
 import NIOPosix
 import Synchronization
 import TLSEngine
+import WireText
 
 /// A server that says exactly what its scripts tell it: the first connection has the first script, and so on. A
 /// connection without a script is closed at once; one whose script is over stays open.
@@ -80,7 +81,7 @@ final class RawServer: Sendable {
     var connections: Int { self.log.all.count }
 
     func order(_ method: String = "GET", _ fields: [(String, String)] = []) -> ExchangeRequest {
-        let head = RequestHead(method: method, target: "/", fields: fields.map { HeaderField($0.0, $0.1) })
+        let head = RequestHead(method: method, target: "/", fields: FieldLines(fields.map { FieldLine($0.0, $0.1) }))
         return ExchangeRequest(ServerEndpoint(.http, host: "127.0.0.1", port: self.port), head: head)
     }
 }

@@ -1,10 +1,12 @@
 import HTTPTransport
 import Testing
+import WireText
 
 @Suite("The length of a response's content, RFC 9112 §6.3")
 struct ResponseFramingTests {
     private func head(_ status: Int, _ fields: [(String, String)], minor: Int = 1) -> ResponseHead {
-        ResponseHead(status: status, minorVersion: minor, fields: fields.map { HeaderField($0.0, $0.1) })
+        ResponseHead(
+            version: HTTPVersion(1, minor), status: status, fields: FieldLines(fields.map { FieldLine($0.0, $0.1) }))
     }
 
     @Test func readsTheLengthFromTheFields() throws {

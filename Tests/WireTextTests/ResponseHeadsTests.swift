@@ -1,34 +1,35 @@
-import ByteKernels
-import HTTPTransport
 import Testing
+import WireText
 
 @Suite("Response heads held to the letter, RFC 9112 §2.2, §4, §5")
-struct HeadScannerTests {
+struct ResponseHeadsTests {
     private struct Outcome: Equatable {
         var heads: [Int] = []
         var lengths: [Int] = []
-        var violation: ResponseViolation?
+        var violation: HeadViolation?
     }
 
-    /// Feeds `text` in pieces of `size` bytes, each scanned until it holds no further head's end.
+    /// Feeds `text` in pieces of `size` bytes, each parsed until it holds no further end of a head.
     private func scan(_ text: String, pieces size: Int, limit: Int = 4096) -> Outcome {
         let bytes = Array(text.utf8)
-        var scanner = HeadScanner(limit: limit)
+        var parser = ResponseParser(limits: HeadLimits(byteCount: limit))
         var outcome = Outcome()
         var length = 0
         var start = 0
-        do throws(ResponseViolation) {
+        do throws(HeadViolation) {
             while start < bytes.count {
                 let piece = Array(bytes[start..<min(bytes.count, start + size)])
                 start += piece.count
                 var offset = 0
-                while let found = try piece.withScan(&scanner, from: offset) {
-                    outcome.heads.append(found.status)
-                    outcome.lengths.append(length + found.end - offset)
+                while offset < piece.count {
+                    let begin = offset
+                    let head = try parser.parse(piece.span.bytes, consumed: &offset)
+                    length += offset - begin
+                    guard let head else { break }
+                    outcome.heads.append(head.status)
+                    outcome.lengths.append(length)
                     length = 0
-                    offset = found.end
                 }
-                length += piece.count - offset
             }
         } catch {
             outcome.violation = error
@@ -64,36 +65,29 @@ struct HeadScannerTests {
     }
 
     @Test(arguments: [
-        ("HTTP/2.0 200 OK\r\n", ResponseViolation.statusLine), ("HTTP/1.2 200 OK\r\n", .statusLine),
-        ("http/1.1 200 OK\r\n", .statusLine), ("\r\nHTTP/1.1 200 OK\r\n", .statusLine),
-        ("HTTP/1.1  200 OK\r\n", .statusLine), ("HTTP/1.1 20 OK\r\n", .statusLine),
-        ("HTTP/1.1 2000 OK\r\n", .statusLine), ("HTTP/1.1 099 OK\r\n", .statusLine),
-        ("HTTP/1.1 200 OK\n", .bareLineBreak), ("HTTP/1.1 200 OK\rX", .bareLineBreak),
-        ("HTTP/1.1 200 OK\r\nA: b\nC: d\r\n\r\n", .bareLineBreak),
-        ("HTTP/1.1 200 OK\r\nA: b\r\n\n", .bareLineBreak), ("HTTP/1.1 200 OK\r\nA: b\r\n\rX", .bareLineBreak),
-        ("HTTP/1.1 200 OK\r\nA: b\rC: d\r\n\r\n", .bareLineBreak),
+        ("HTTP/20 200 OK\r\n", HeadViolation.malformedStartLine), ("HTTP/1.12 200 OK\r\n", .malformedStartLine),
+        ("http/1.1 200 OK\r\n", .malformedStartLine), ("\r\nHTTP/1.1 200 OK\r\n", .malformedStartLine),
+        ("HTTP/1.1  200 OK\r\n", .malformedStartLine), ("HTTP/1.1 20 OK\r\n", .malformedStartLine),
+        ("HTTP/1.1 2000 OK\r\n", .malformedStartLine), ("HTTP/1.1 099 OK\r\n", .malformedStartLine),
+        ("HTTP/1.1 200 OK\n", .bareLineFeed), ("HTTP/1.1 200 OK\rX", .bareCarriageReturn),
+        ("HTTP/1.1 200 OK\r\nA: b\nC: d\r\n\r\n", .bareLineFeed),
+        ("HTTP/1.1 200 OK\r\nA: b\r\n\n", .bareLineFeed), ("HTTP/1.1 200 OK\r\nA: b\r\n\rX", .bareCarriageReturn),
+        ("HTTP/1.1 200 OK\r\nA: b\rC: d\r\n\r\n", .bareCarriageReturn),
         ("HTTP/1.1 200 OK\r\nA: b\r\n folded\r\n\r\n", .foldedField),
-        ("HTTP/1.1 200 OK\r\n\tA: b\r\n\r\n", .foldedField), ("HTTP/1.1 200 OK\r\nA : b\r\n\r\n", .fieldName),
-        ("HTTP/1.1 200 OK\r\n: b\r\n\r\n", .fieldName), ("HTTP/1.1 200 OK\r\nA\r\n\r\n", .fieldName),
-        ("HTTP/1.1 200 OK\r\nA: \u{0}\r\n\r\n", .fieldValue), ("HTTP/1.1 200 \u{7F}\r\n\r\n", .fieldValue),
+        ("HTTP/1.1 200 OK\r\n\tA: b\r\n\r\n", .foldedField),
+        ("HTTP/1.1 200 OK\r\nA : b\r\n\r\n", .whitespaceBeforeColon),
+        ("HTTP/1.1 200 OK\r\n: b\r\n\r\n", .malformedFieldName), ("HTTP/1.1 200 OK\r\nA\r\n\r\n", .malformedFieldName),
+        ("HTTP/1.1 200 OK\r\nA: \u{0}\r\n\r\n", .controlCharacter), ("HTTP/1.1 200 \u{7F}\r\n\r\n", .controlCharacter),
     ])
-    func refusesWhatTwoReadersWouldReadDifferently(_ head: String, _ violation: ResponseViolation) {
+    func refusesWhatTwoReadersWouldReadDifferently(_ head: String, _ violation: HeadViolation) {
         #expect(self.everySplit(head).violation == violation)
     }
 
     @Test func endsAHeadThatGoesOnForEver() {
         let line = "X: " + String(repeating: "a", count: 97) + "\r\n"
         let head = "HTTP/1.1 200 OK\r\n" + String(repeating: line, count: 20)
-        #expect(self.everySplit(head, limit: 1000).violation == .headTooLarge)
+        #expect(self.everySplit(head, limit: 1000).violation == .tooLong(limit: 1000))
         let endless = "HTTP/1.1 200 " + String(repeating: "a", count: 2000)
-        #expect(self.everySplit(endless, limit: 1000).violation == .headTooLarge)
-    }
-}
-
-extension [UInt8] {
-    fileprivate func withScan(
-        _ scanner: inout HeadScanner, from offset: Int
-    ) throws(ResponseViolation) -> (end: Int, status: Int)? {
-        try scanner.scan(self.span.bytes, from: offset)
+        #expect(self.everySplit(endless, limit: 1000).violation == .tooLong(limit: 1000))
     }
 }

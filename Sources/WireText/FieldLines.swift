@@ -1,12 +1,11 @@
 import ByteKernels
-import WireText
 
 /// The header fields of a head in wire order. Lookup by name is case-insensitive.
-public struct HTTPFields: Equatable, Sendable {
+public struct FieldLines: Hashable, Sendable {
     /// Every field line, repetitions included.
-    public private(set) var all: [HTTPField]
+    public private(set) var all: [FieldLine]
 
-    public init(_ all: [HTTPField] = []) {
+    public init(_ all: [FieldLine] = []) {
         self.all = all
     }
 
@@ -21,8 +20,8 @@ public struct HTTPFields: Equatable, Sendable {
         return values
     }
 
-    package func fields(_ name: String) -> [HTTPField] {
-        var fields: [HTTPField] = []
+    package func fields(_ name: String) -> [FieldLine] {
+        var fields: [FieldLine] = []
         self.forEach(name) { fields.append(self.all[$0]) }
         return fields
     }
@@ -82,15 +81,22 @@ public struct HTTPFields: Equatable, Sendable {
         return elements
     }
 
-    mutating func append(_ field: HTTPField) {
+    package mutating func append(_ field: FieldLine) {
         // Enough for most heads.
         if self.all.isEmpty { self.all.reserveCapacity(8) }
         self.all.append(field)
     }
 }
 
+extension FieldLines: RandomAccessCollection {
+    public var startIndex: Int { 0 }
+    public var endIndex: Int { self.all.count }
+
+    public subscript(index: Int) -> FieldLine { self.all[index] }
+}
+
 /// A header field line.
-public struct HTTPField: Equatable, Sendable {
+public struct FieldLine: Hashable, Sendable {
     /// As received; compare without regard to case.
     public let name: String
     /// Without surrounding whitespace. Received bytes that are not valid UTF-8 are decoded as ISO-8859-1.
@@ -105,7 +111,7 @@ public struct HTTPField: Equatable, Sendable {
         self.received = nil
     }
 
-    init(_ name: String, received bytes: RawSpan) {
+    package init(_ name: String, received bytes: RawSpan) {
         self.name = name
         self.value = String(tolerant: bytes)
         // Decoding ISO-8859-1 turns every byte above ASCII into two, so the string is longer than the bytes.
@@ -120,7 +126,10 @@ public struct HTTPField: Equatable, Sendable {
         return !isPadded
     }
 
-    func append(to head: inout [UInt8]) {
+    /// Whether this is the name, in any case.
+    package func isNamed(_ name: String) -> Bool { self.name.matchesIgnoringCase(name) }
+
+    fileprivate func append(to head: inout [UInt8]) {
         head.append(contentsOf: self.name.utf8)
         head.append(contentsOf: ": ".utf8)
         if let received = self.received {
@@ -129,6 +138,45 @@ public struct HTTPField: Equatable, Sendable {
             head.append(contentsOf: self.value.utf8)
         }
         head.append(contentsOf: "\r\n".utf8)
+    }
+}
+
+/// Writes a message head (RFC 9112 §2.1). Checks nothing: a start line and fields from outside are validated before.
+package struct HeadWriter {
+    private var bytes: [UInt8]
+
+    /// - Parameter capacity: bytes that most heads of this kind need.
+    package init(method: String, target: String, capacity: Int = 256) {
+        self.init(capacity)
+        self.add(method, " ", target, " HTTP/1.1\r\n")
+    }
+
+    package init(status: Int, reason: String, capacity: Int = 256) {
+        self.init(capacity)
+        self.add("HTTP/1.1 ", String(status), " ", reason)
+        self.add("\r\n")
+    }
+
+    private init(_ capacity: Int) {
+        self.bytes = []
+        self.bytes.reserveCapacity(capacity)
+    }
+
+    private mutating func add(_ first: String, _ second: String = "", _ third: String = "", _ fourth: String = "") {
+        self.bytes.append(contentsOf: first.utf8)
+        self.bytes.append(contentsOf: second.utf8)
+        self.bytes.append(contentsOf: third.utf8)
+        self.bytes.append(contentsOf: fourth.utf8)
+    }
+
+    package mutating func add(_ field: FieldLine) { field.append(to: &self.bytes) }
+
+    package mutating func add(_ name: String, _ value: String) { self.add(name, ": ", value, "\r\n") }
+
+    /// The head with the empty line at its end.
+    package consuming func finished() -> [UInt8] {
+        self.bytes.append(contentsOf: "\r\n".utf8)
+        return self.bytes
     }
 }
 
@@ -142,35 +190,35 @@ package struct FieldOccurrence {
 }
 
 /// Scans a field value: tokens, quoted strings, list elements (RFC 9110 §5.6).
-struct FieldValueScanner {
+package struct FieldValueScanner {
     private let bytes: [UInt8]
-    private(set) var offset = 0
+    package private(set) var offset = 0
 
-    init(_ value: String) {
+    package init(_ value: String) {
         self.bytes = Array(value.utf8)
     }
 
-    var isAtEnd: Bool { self.offset == self.bytes.count }
+    package var isAtEnd: Bool { self.offset == self.bytes.count }
 
-    mutating func skipWhitespace() {
+    package mutating func skipWhitespace() {
         while self.offset < self.bytes.count, self.bytes[self.offset].isBlank { self.offset += 1 }
     }
 
-    mutating func skip(_ delimiter: Unicode.Scalar) -> Bool {
+    package mutating func skip(_ delimiter: Unicode.Scalar) -> Bool {
         guard self.offset < self.bytes.count, UInt32(self.bytes[self.offset]) == delimiter.value else { return false }
         self.offset += 1
         return true
     }
 
     /// Reads a token; `nil` if there is none.
-    mutating func token() -> String? {
+    package mutating func token() -> String? {
         let start = self.offset
         while self.offset < self.bytes.count, self.bytes[self.offset].isTokenCharacter { self.offset += 1 }
         return self.offset > start ? String(decoding: self.bytes[start..<self.offset], as: UTF8.self) : nil
     }
 
     /// Reads a quoted string, whose content must be a token (RFC 6455 §9.1).
-    mutating func quotedToken() -> String? {
+    package mutating func quotedToken() -> String? {
         guard self.skip("\"") else { return nil }
         var content: [UInt8] = []
         while self.offset < self.bytes.count {
@@ -187,7 +235,7 @@ struct FieldValueScanner {
 
     /// Reads the next element of a comma-separated list, trimmed; `nil` at the end. Commas in quoted strings do not
     /// separate.
-    mutating func listElement() -> String? {
+    package mutating func listElement() -> String? {
         while !self.isAtEnd {
             self.skipWhitespace()
             let start = self.offset
@@ -211,43 +259,5 @@ struct FieldValueScanner {
             }
             self.offset += 1
         }
-    }
-}
-
-/// The field names of the opening handshake in their usual spelling. Being literals, they need no allocation, although
-/// they are too long for a small string.
-enum HandshakeNames {
-    /// - Returns: the name with exactly these bytes, if any.
-    static func find(_ bytes: RawSpan) -> String? {
-        let name: String
-        // All lengths differ.
-        switch bytes.byteCount {
-        case 17: name = "Sec-WebSocket-Key"
-        case 20: name = "Sec-WebSocket-Accept"
-        case 21: name = "Sec-WebSocket-Version"
-        case 22: name = "Sec-WebSocket-Protocol"
-        case 24: name = "Sec-WebSocket-Extensions"
-        default: return nil
-        }
-        let written = name.utf8.span
-        for offset in written.indices where bytes[byte: offset] != written[offset] { return nil }
-        return name
-    }
-}
-
-/// Fields that the opening handshake sets itself, or that would declare a body.
-enum ReservedFields {
-    private static let names = [
-        "Upgrade", "Connection", "Sec-WebSocket-Key", "Sec-WebSocket-Version", "Sec-WebSocket-Accept",
-        "Sec-WebSocket-Extensions", "Content-Length", "Transfer-Encoding",
-    ]
-
-    /// The caller may set Host and Sec-WebSocket-Protocol of a request.
-    static func inRequest(_ name: String) -> Bool {
-        self.names.contains(where: name.matchesIgnoringCase)
-    }
-
-    static func inResponse(_ name: String) -> Bool {
-        self.inRequest(name) || name.matchesIgnoringCase("Sec-WebSocket-Protocol")
     }
 }

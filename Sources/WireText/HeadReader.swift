@@ -1,5 +1,4 @@
 import ByteKernels
-import WireText
 
 /// Incremental parser for message heads. Inspects each byte once and buffers only an incomplete line.
 private struct HeadReader {
@@ -8,16 +7,18 @@ private struct HeadReader {
     private(set) var startLine: StartLine?
     /// Whether `startLine` is set; cheaper than copying it.
     private var hasStartLine = false
-    private(set) var fields = HTTPFields()
+    private(set) var fields = FieldLines()
     /// An incomplete line.
     private var unfinished: [UInt8] = []
     private var byteCount = 0
     private var followsCarriageReturn = false
     private var violation: HeadViolation?
 
-    init(limits: HeadLimits, readStartLine: @escaping StartLine.Reader) {
+    /// - Parameter readStartLine: `nil` for trailers, which have no start line.
+    init(limits: HeadLimits, readStartLine: StartLine.Reader?) {
         self.limits = limits
-        self.readStartLine = readStartLine
+        self.readStartLine = readStartLine ?? { _ in nil }
+        self.hasStartLine = readStartLine == nil
     }
 
     /// Parses from offset `consumed` on and advances it, at most to the end of the head.
@@ -99,7 +100,9 @@ private struct HeadReader {
         self.unfinished.append(bytes.extracting(range))
         let line = self.unfinished
         self.unfinished.removeAll(keepingCapacity: true)
-        return try self.interpret(line.span.bytes)
+        return try line.withRawSpan { line in
+            Result { () throws(HeadViolation) in try self.interpret(line) }
+        }.get()
     }
 
     private mutating func interpret(_ lineWithEnd: RawSpan) throws(HeadViolation) -> Bool {
@@ -119,7 +122,7 @@ private struct HeadReader {
     }
 
     /// field-line = field-name ":" OWS field-value OWS (RFC 9112 §5)
-    private static func field(_ line: RawSpan) throws(HeadViolation) -> HTTPField {
+    private static func field(_ line: RawSpan) throws(HeadViolation) -> FieldLine {
         if line[byte: 0].isBlank { throw .foldedField }
         var colon = 0
         while colon < line.byteCount, line[byte: colon].isTokenCharacter { colon += 1 }
@@ -131,7 +134,7 @@ private struct HeadReader {
         while start < end, line[byte: start].isBlank { start += 1 }
         while end > start, line[byte: end - 1].isBlank { end -= 1 }
         let name = line.extracting(0..<colon)
-        return HTTPField(HandshakeNames.find(name) ?? String(tolerant: name), received: line.extracting(start..<end))
+        return FieldLine(CommonNames.find(name) ?? String(tolerant: name), received: line.extracting(start..<end))
     }
 }
 
@@ -149,7 +152,7 @@ public struct HeadLimits: Equatable, Sendable {
 }
 
 /// A malformed or too large message head (RFC 9112 §2 to §5).
-public enum HeadViolation: Error, Equatable, Sendable {
+public enum HeadViolation: Error, Hashable, Sendable {
     case tooLong(limit: Int)
     case tooManyFields(limit: Int)
     /// The first line is not a request line or status line.
@@ -215,24 +218,26 @@ private enum StartLine: Equatable {
     /// status-line = HTTP-version SP status-code SP [ reason-phrase ] (RFC 9112 §4). The last space may be missing, as
     /// many servers omit it together with the phrase.
     static let readResponse: Reader = { line in
-        let parts = Self.split(String(tolerant: line), maximum: 2)
-        guard parts.count >= 2, let version = HTTPVersion(parts[0].utf8.span.bytes), parts[1].utf8.count == 3,
-            let status = Int(parts[1]), (100...999).contains(status)
+        guard line.byteCount >= 12, let version = HTTPVersion(line.extracting(first: 8)), line[byte: 8] == 0x20,
+            line.byteCount == 12 || line[byte: 12] == 0x20
         else { return nil }
-        return .response(version: version, status: status, reason: parts.count == 3 ? String(parts[2]) : "")
+        var status = 0
+        for offset in 9..<12 {
+            guard line[byte: offset].isDigit else { return nil }
+            status = status * 10 + Int(line[byte: offset] - UInt8(ascii: "0"))
+        }
+        guard status >= 100 else { return nil }
+        let reason = line.extracting(min(13, line.byteCount)..<line.byteCount)
+        return .response(version: version, status: status, reason: String(tolerant: reason))
     }
 
     private static func space(in line: RawSpan, from start: Int) -> Int? {
         for offset in start..<max(start, line.byteCount) where line[byte: offset] == 0x20 { return offset }
         return nil
     }
-
-    private static func split(_ line: String, maximum: Int) -> [Substring] {
-        line.utf8.split(separator: 0x20, maxSplits: maximum, omittingEmptySubsequences: false).map { Substring($0) }
-    }
 }
 
-public struct HTTPVersion: Comparable, Sendable {
+public struct HTTPVersion: Comparable, Hashable, Sendable {
     /// 0 to 9.
     public let major: Int
     /// 0 to 9.
@@ -244,6 +249,7 @@ public struct HTTPVersion: Comparable, Sendable {
     }
 
     public static let http11 = HTTPVersion(1, 1)
+    package static let http10 = HTTPVersion(1, 0)
 
     public static func < (left: HTTPVersion, right: HTTPVersion) -> Bool {
         (left.major, left.minor) < (right.major, right.minor)
@@ -265,15 +271,15 @@ public struct HTTPVersion: Comparable, Sendable {
 }
 
 /// The head of a request (RFC 9112 §3).
-public struct RequestHead: Equatable, Sendable {
+public struct RequestHead: Hashable, Sendable {
     /// Case-sensitive.
-    public let method: String
+    public package(set) var method: String
     /// The request target: visible ASCII characters, at least one.
-    public let target: String
+    public package(set) var target: String
     public let version: HTTPVersion
-    public let fields: HTTPFields
+    public package(set) var fields: FieldLines
 
-    public init(method: String, target: String, version: HTTPVersion = .http11, fields: HTTPFields = HTTPFields()) {
+    public init(method: String, target: String, version: HTTPVersion = .http11, fields: FieldLines = FieldLines()) {
         self.method = method
         self.target = target
         self.version = version
@@ -307,15 +313,15 @@ public struct RequestParser: Sendable {
 }
 
 /// The head of a response (RFC 9112 §4).
-public struct ResponseHead: Equatable, Sendable {
+public struct ResponseHead: Hashable, Sendable {
     public let version: HTTPVersion
     /// 100 to 999.
     public let status: Int
     /// The reason phrase; often empty and without meaning.
     public let reason: String
-    public let fields: HTTPFields
+    public let fields: FieldLines
 
-    public init(version: HTTPVersion = .http11, status: Int, reason: String = "", fields: HTTPFields = HTTPFields()) {
+    public init(version: HTTPVersion = .http11, status: Int, reason: String = "", fields: FieldLines = FieldLines()) {
         self.version = version
         self.status = status
         self.reason = reason
@@ -347,27 +353,41 @@ public struct ResponseParser: Sendable {
     }
 }
 
-/// The standard reason phrases (RFC 9110 §15).
-enum ReasonPhrase {
-    static func of(_ status: Int) -> String {
-        switch status {
-        case 101: "Switching Protocols"
-        case 400: "Bad Request"
-        case 401: "Unauthorized"
-        case 403: "Forbidden"
-        case 404: "Not Found"
-        case 405: "Method Not Allowed"
-        case 408: "Request Timeout"
-        case 426: "Upgrade Required"
-        case 429: "Too Many Requests"
-        case 431: "Request Header Fields Too Large"
-        case 500: "Internal Server Error"
-        case 502: "Bad Gateway"
-        case 503: "Service Unavailable"
-        case 504: "Gateway Timeout"
-        case 505: "HTTP Version Not Supported"
-        case 400...499: "Client Error"
-        default: "Server Error"
+/// Incremental parser for the trailers of chunked content (RFC 9112 §7.1.2): field lines up to an empty line.
+package struct TrailerParser: Sendable {
+    private var reader: HeadReader
+
+    package init(limits: HeadLimits) {
+        self.reader = HeadReader(limits: limits, readStartLine: nil)
+    }
+
+    /// As `RequestParser.parse(_:consumed:)`.
+    package mutating func parse(_ bytes: RawSpan, consumed: inout Int) throws(HeadViolation) -> FieldLines? {
+        try self.reader.read(bytes, consumed: &consumed) ? self.reader.fields : nil
+    }
+}
+
+/// Field names that are too long for a small string, in their usual spelling. Being literals, they need no allocation.
+private enum CommonNames {
+    /// - Returns: the name with exactly these bytes, if any.
+    static func find(_ bytes: RawSpan) -> String? {
+        switch bytes.byteCount {
+        case 16: self.match(bytes, "Content-Encoding") ?? self.match(bytes, "WWW-Authenticate")
+        case 17: self.match(bytes, "Sec-WebSocket-Key") ?? self.match(bytes, "Transfer-Encoding")
+        case 19: self.match(bytes, "Content-Disposition")
+        case 20: self.match(bytes, "Sec-WebSocket-Accept")
+        case 21: self.match(bytes, "Sec-WebSocket-Version")
+        case 22: self.match(bytes, "Sec-WebSocket-Protocol") ?? self.match(bytes, "X-Content-Type-Options")
+        case 23: self.match(bytes, "Content-Security-Policy")
+        case 24: self.match(bytes, "Sec-WebSocket-Extensions")
+        case 25: self.match(bytes, "Strict-Transport-Security")
+        default: nil
         }
+    }
+
+    private static func match(_ bytes: RawSpan, _ name: String) -> String? {
+        let written = name.utf8.span
+        for offset in written.indices where bytes[byte: offset] != written[offset] { return nil }
+        return name
     }
 }
