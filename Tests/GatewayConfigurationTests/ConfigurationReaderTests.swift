@@ -154,7 +154,7 @@ struct ConfigurationReaderTests {
     }
 
     @Test func theSampleOfEverythingHoldsEveryKey() {
-        for key in ConfigurationSchema.keyNames {
+        for (key, _) in ConfigurationSchema.keys {
             let name = key.split(separator: ".").last.map(String.init) ?? key
             let samples = [ConfigurationSamples.everything, ConfigurationSamples.secureControl]
             #expect(samples.contains { $0.contains("\(name):") }, "\(key)")

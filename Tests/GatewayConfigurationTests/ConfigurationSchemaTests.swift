@@ -1,7 +1,8 @@
 import GatewayConfiguration
+import TestSupport
 import Testing
 
-@Suite("The forms of configuration keys, learnt from their readers")
+@Suite("The declarations of configuration keys")
 struct ConfigurationSchemaTests {
     private func entry(_ section: ConfigurationSection) throws -> ConfigurationSchema.Section {
         guard case .section(let entry) = ConfigurationSchema.entry(of: section) else {
@@ -12,24 +13,43 @@ struct ConfigurationSchemaTests {
 
     private struct NoSection: Error {}
 
-    private static func names<Key: CaseIterable & RawRepresentable<String>>(_ keys: Key.Type) -> [String] {
-        keys.allCases.map(\.rawValue)
+    @Test func everyKeyIsDeclaredOnceWithAText() {
+        var seen: Set<String> = []
+        for (name, key) in ConfigurationSchema.keys {
+            #expect(seen.insert(name).inserted, "\(name)")
+            #expect(key.text.hasSuffix("."), "\(name)")
+            #expect(key.example != "", "\(name)")
+        }
+        #expect(seen.count > 130)
     }
 
-    @Test func everyKeyHasAForm() throws {
-        #expect(ConfigurationSchema.whole.keys.map(\.name) == Self.names(GatewayKey.self))
-        #expect(try self.entry(.listeners).keys.map(\.name) == Self.names(ListenerKey.self))
-        #expect(try self.entry(.routes).keys.map(\.name) == Self.names(RouteKey.self))
-        #expect(try self.entry(.upstreams).keys.map(\.name) == Self.names(UpstreamKey.self))
-        guard case .section(let control)? = ConfigurationSchema.whole["control"],
-            case .section(let tls)? = control["tls"], case .section(let transfers)? = control["transfers"]
-        else {
-            Issue.record("control has no sections")
-            return
+    /// Reads each example as the only key of its section, and ignores problems that other keys cause.
+    @Test func everyExampleHasTheSyntaxOfItsKey() {
+        for (name, key) in ConfigurationSchema.keys {
+            let steps = name.split(separator: ".").dropLast().map { step in
+                step.hasSuffix("[]") ? ("\(step.dropLast(2)): [{", "}]") : ("\(step): {", "}")
+            }
+            let text = steps.map(\.0).joined() + "\(key.name): \(key.example)" + steps.reversed().map(\.1).joined()
+            let path = name.replacing("[]", with: "[0]")
+            let problems = ConfigurationSamples.problems(text).filter {
+                $0.contains(" \(path): expected a") || $0.contains(" \(path)[0]: ") || $0.contains(" \(path)[0].")
+                    || $0.contains("syntax error")
+            }
+            #expect(problems == [], "\(text)")
         }
-        #expect(control.keys.map(\.name) == Self.names(ControlKey.self))
-        #expect(tls.keys.map(\.name) == Self.names(ServerTLSKey.self))
-        #expect(transfers.keys.map(\.name) == Self.names(TransferKey.self))
+    }
+
+    @Test func defaultsAreThoseOfTheSettings() throws {
+        let listener = try self.entry(.listeners)
+        #expect(listener.key("backlog")?.defaultText == "`4096`")
+        #expect(listener.key("max-header-size")?.defaultText == "`16KiB`")
+        #expect(listener.key("user-timeout")?.defaultText == "`5m`")
+        #expect(listener.key("accept-rate")?.defaultText == "`50000/s`")
+        #expect(listener.key("forwarding-trusted")?.defaultText == "`[127.0.0.0/8, ::1/128]`")
+        #expect(listener.key("name")?.defaultText == nil)
+        let route = try self.entry(.routes)
+        #expect(route.key("half-close")?.defaultText == "`close`")
+        #expect(route.key("origins")?.defaultText == "all")
     }
 
     @Test func rangesAreThoseThatTheReaderChecks() throws {

@@ -146,7 +146,7 @@ struct OpenOptions: ParsableArguments {
         let keepAlive = KeepAliveRequest(
             idleMs: Self.milliseconds("--keep-alive-idle", self.keepAliveIdle, &reader),
             intervalMs: Self.milliseconds("--keep-alive-interval", self.keepAliveInterval, &reader),
-            probes: reader.value("--keep-alive-probes", self.keepAliveProbes, .integer(1...127)),
+            probes: reader.value("--keep-alive-probes", self.keepAliveProbes, .integer(KeepAliveSettings.probeCounts)),
             userTimeoutMs: Self.milliseconds("--user-timeout", self.userTimeout, &reader))
         request.keepAlive = keepAlive == KeepAliveRequest() ? nil : keepAlive
         let annotations = self.annotations.patch(&reader)

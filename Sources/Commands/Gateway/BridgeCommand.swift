@@ -79,6 +79,45 @@ struct BridgeCommand: GatewayCommand {
     }
 }
 
+extension ArgumentHelp {
+    /// Help of the key that `option` sets.
+    fileprivate static func key(_ option: BridgeOption) -> ArgumentHelp {
+        ArgumentHelp(stringLiteral: option.help).named(option.format)
+    }
+
+    private func named(_ format: ValueFormat?) -> ArgumentHelp {
+        var help = self
+        help.valueName = format?.valueName
+        return help
+    }
+}
+
+extension CompletionKind {
+    /// Completion of the values of the key that `option` sets.
+    fileprivate static func key(_ option: BridgeOption) -> CompletionKind {
+        switch option.format {
+        case .choice(let words)?: .list(words)
+        case let format? where format.isPath: .file()
+        default: .default
+        }
+    }
+}
+
+extension ValueFormat {
+    /// `nil` is the option's name.
+    fileprivate var valueName: String? {
+        switch self {
+        case .text: self.isPath ? "file" : nil
+        case .integer: "number"
+        case .size: "size"
+        case .rate: "rate"
+        case .duration: "duration"
+        case .boolean, .choice: nil
+        case .orNone(let format): format.valueName
+        }
+    }
+}
+
 extension BridgeRequest {
     /// The options that were given on the command line.
     static func options(_ typed: (name: BridgeOption, texts: [String?])...) -> [Option] {
@@ -88,48 +127,22 @@ extension BridgeRequest {
 
 /// Protocol options of a bridge.
 private struct TunnelOptions: ParsableArguments {
-    @Option(
-        parsing: .singleValue,
-        help: ArgumentHelp(
-            "Subprotocol to offer to a WebSocket target, or to accept from clients. Repeatable, in order of preference.",
-            valueName: "name"))
+    @Option(parsing: .singleValue, help: .key(.subprotocol), completion: .key(.subprotocol))
     var subprotocol: [String] = []
 
-    @Option(
-        help: ArgumentHelp(
-            """
-            Mapping between bytes and messages: binary, text, lines, length-prefixed (4 bytes, big-endian) or base64. \
-            (default: binary)
-            """,
-            valueName: "framing"))
+    @Option(help: .key(.framing), completion: .key(.framing))
     var framing: String?
 
-    @Option(
-        help: ArgumentHelp(
-            """
-            Action after a half-close: hold keeps the other direction open, close delivers buffered data and closes, \
-            signal sends an empty binary message. (default: close)
-            """,
-            valueName: "policy"))
+    @Option(help: .key(.halfClose), completion: .key(.halfClose))
     var halfClose: String?
 
-    @Option(
-        parsing: .singleValue,
-        help: ArgumentHelp(
-            "Header field for the opening handshake with a WebSocket target. Repeatable.", valueName: "Name: value"))
+    @Option(parsing: .singleValue, help: .key(.header), completion: .key(.header))
     var header: [String] = []
 
-    @Option(
-        parsing: .singleValue,
-        help: ArgumentHelp(
-            """
-            Allowed Origin of web pages, like https://app.example or https://*.example; null for pages without an origin \
-            (sandboxed frames, files), '*' for all. Repeatable. (default: '*')
-            """,
-            valueName: "origin"))
+    @Option(parsing: .singleValue, help: .key(.origin), completion: .key(.origin))
     var origin: [String] = []
 
-    @Flag(help: "Compress WebSocket messages (permessage-deflate) if the peer supports it.")
+    @Flag(help: .key(.compress))
     var compress = false
 
     @Option(
@@ -153,49 +166,28 @@ private struct TunnelOptions: ParsableArguments {
 
 /// Limits and timeouts of a bridge.
 private struct LimitOptions: ParsableArguments {
-    @Option(
-        help: ArgumentHelp(
-            "Interval between pings to WebSocket peers, 1s to 1d, or none. (default: 25s)", valueName: "duration")
-    )
+    @Option(help: .key(.pingInterval), completion: .key(.pingInterval))
     var pingInterval: String?
 
-    @Option(
-        help: ArgumentHelp(
-            "Time without any data after a ping until a WebSocket peer counts as dead, 1s to 1h. (default: 20s)",
-            valueName: "duration"))
+    @Option(help: .key(.pongTimeout), completion: .key(.pongTimeout))
     var pongTimeout: String?
 
-    @Option(
-        help: ArgumentHelp(
-            "Maximum WebSocket message size, 1B to 8192TiB; larger messages are refused with 1009. (default: none)",
-            valueName: "size"))
+    @Option(help: .key(.maxMessageSize), completion: .key(.maxMessageSize))
     var maxMessageSize: String?
 
-    @Option(
-        help: ArgumentHelp("Maximum number of open connections, 1 to 10000000. (default: 32768)", valueName: "number")
-    )
+    @Option(help: .key(.maxConnections), completion: .key(.maxConnections))
     var maxConnections: String?
 
-    @Option(
-        help: ArgumentHelp(
-            "Close a connection without data after this time, 1s to 365d, or none. (default: 1d)",
-            valueName: "duration"))
+    @Option(help: .key(.idleTimeout), completion: .key(.idleTimeout))
     var idleTimeout: String?
 
-    @Option(
-        help: ArgumentHelp(
-            "Timeout for a client's PROXY header, TLS and opening handshake together, 100ms to 10m. (default: 10s)",
-            valueName: "duration"))
+    @Option(help: .key(.handshakeTimeout), completion: .key(.handshakeTimeout))
     var handshakeTimeout: String?
 
-    @Option(
-        help: ArgumentHelp("Timeout for connecting to the target, 10ms to 10m. (default: 10s)", valueName: "duration"))
+    @Option(help: .key(.connectTimeout), completion: .key(.connectTimeout))
     var connectTimeout: String?
 
-    @Option(
-        help: ArgumentHelp(
-            "Time from the first signal until open connections are closed, 0s to 1d. (default: 30s)",
-            valueName: "duration"))
+    @Option(help: .key(.drainTimeout), completion: .key(.drainTimeout))
     var drainTimeout: String?
 
     var options: [BridgeRequest.Option] {
@@ -210,63 +202,34 @@ private struct LimitOptions: ParsableArguments {
 
 /// TLS options of a bridge.
 private struct TLSOptions: ParsableArguments {
-    @Option(
-        help: ArgumentHelp("For clients: server certificate, PEM with its chain or PKCS#12.", valueName: "file"),
-        completion: .file())
+    @Option(help: .key(.certificate), completion: .key(.certificate))
     var certificate: String?
 
-    @Option(
-        help: ArgumentHelp("For clients: private key of the server certificate, PEM.", valueName: "file"),
-        completion: .file())
+    @Option(help: .key(.key), completion: .key(.key))
     var key: String?
 
-    @Option(
-        help: ArgumentHelp(
-            "For clients: CA certificates, PEM; requires client certificates issued by these CAs.", valueName: "file"),
-        completion: .file())
+    @Option(help: .key(.clientCA), completion: .key(.clientCA))
     var clientCA: String?
 
-    @Option(
-        parsing: .singleValue,
-        help: ArgumentHelp(
-            """
-            For clients: revocation lists, PEM or DER, of every CA in a client's chain; a client is refused if its certificate \
-            is revoked, or a CA has no current list. Repeatable.
-            """,
-            valueName: "file"), completion: .file())
+    @Option(parsing: .singleValue, help: .key(.clientCRL), completion: .key(.clientCRL))
     var clientCRL: [String] = []
 
-    @Option(
-        help: ArgumentHelp("For the target: CA certificates to trust instead of the system's, PEM.", valueName: "file"),
-        completion: .file())
+    @Option(help: .key(.ca), completion: .key(.ca))
     var ca: String?
 
-    @Option(
-        parsing: .singleValue,
-        help: ArgumentHelp(
-            """
-            For the target: revocation lists, PEM or DER, of every CA in its chain; the target is refused if its certificate \
-            is revoked, or a CA has no current list. Repeatable.
-            """,
-            valueName: "file"), completion: .file())
+    @Option(parsing: .singleValue, help: .key(.crl), completion: .key(.crl))
     var crl: [String] = []
 
-    @Option(
-        help: ArgumentHelp("For the target: client certificate, PEM or PKCS#12.", valueName: "file"),
-        completion: .file())
+    @Option(help: .key(.clientCertificate), completion: .key(.clientCertificate))
     var clientCertificate: String?
 
-    @Option(
-        help: ArgumentHelp("For the target: private key of the client certificate, PEM.", valueName: "file"),
-        completion: .file())
+    @Option(help: .key(.clientKey), completion: .key(.clientKey))
     var clientKey: String?
 
-    @Option(
-        help: ArgumentHelp(
-            "For the target: server name for SNI and verification. (default: the host of TARGET)", valueName: "name"))
+    @Option(help: .key(.serverName), completion: .key(.serverName))
     var serverName: String?
 
-    @Flag(help: "For the target: do not verify the certificate. For tests only: insecure.")
+    @Flag(help: .key(.insecure))
     var insecure = false
 
     var options: [BridgeRequest.Option] {
@@ -281,13 +244,10 @@ private struct TLSOptions: ParsableArguments {
 
 /// Process options of a bridge.
 private struct ProcessOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("Log format: text or json. (default: text)", valueName: "format"))
+    @Option(help: .key(.logFormat), completion: .key(.logFormat))
     var logFormat: String?
 
-    @Option(
-        help: ArgumentHelp(
-            "Minimum log level: trace, debug, info, notice, warning, error or critical. (default: info)",
-            valueName: "level"))
+    @Option(help: .key(.logLevel), completion: .key(.logLevel))
     var logLevel: String?
 
     @Flag(help: "Print nothing on standard output, and log errors only unless --log-level is given.")

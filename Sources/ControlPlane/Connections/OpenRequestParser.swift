@@ -125,16 +125,19 @@ package struct OpenRequestParser {
     private func keepAlive() throws(ControlProblem) -> KeepAliveSettings {
         var settings = KeepAliveSettings()
         guard let request = self.request.keepAlive else { return settings }
-        let hours = 32_400_000.0
-        settings.idle = try Self.duration(request.idleMs, "/keepAlive/idleMs", in: 1000...hours) ?? settings.idle
+        let probing = KeepAliveSettings.probing.milliseconds
+        settings.idle = try Self.duration(request.idleMs, "/keepAlive/idleMs", in: probing) ?? settings.idle
         settings.interval =
-            try Self.duration(request.intervalMs, "/keepAlive/intervalMs", in: 1000...hours) ?? settings.interval
+            try Self.duration(request.intervalMs, "/keepAlive/intervalMs", in: probing) ?? settings.interval
         settings.userTimeout =
-            try Self.duration(request.userTimeoutMs, "/keepAlive/userTimeoutMs", in: 1000...86_400_000)
+            try Self.duration(
+                request.userTimeoutMs, "/keepAlive/userTimeoutMs", in: KeepAliveSettings.userTimeouts.milliseconds)
             ?? settings.userTimeout
         if let probes = request.probes {
-            guard (1...127).contains(probes) else {
-                throw .invalid("/keepAlive/probes", "probes must be from 1 to 127.")
+            let counts = KeepAliveSettings.probeCounts
+            guard counts.contains(probes) else {
+                throw .invalid(
+                    "/keepAlive/probes", "probes must be from \(counts.lowerBound) to \(counts.upperBound).")
             }
             settings.probes = probes
         }
@@ -182,6 +185,10 @@ package struct OpenRequestParser {
         }
         return labels
     }
+}
+
+extension ClosedRange<Duration> {
+    var milliseconds: ClosedRange<Double> { self.lowerBound / .milliseconds(1)...self.upperBound / .milliseconds(1) }
 }
 
 /// Validates the body of an `openConnection` request for a tunnel and converts it.

@@ -17,6 +17,10 @@ enum FieldDescriptions {
         return schema
     }
 
+    private static func milliseconds(_ range: ClosedRange<Duration>) -> OrderedJSON {
+        Self.range(Int(range.milliseconds.lowerBound), Int(range.milliseconds.upperBound))
+    }
+
     private static func text(_ description: String) -> OrderedJSON { ["description": .string(description)] }
 
     static let all: [String: OrderedJSON] = Self.connections.merging(Self.requests) { first, _ in first }
@@ -52,9 +56,11 @@ enum FieldDescriptions {
         "TunnelRequest.maximumAgeMs": Self.range(0, 31_536_000_000, "0: no limit; otherwise at least 1000"),
         "ConnectionPatch.description": ["maxLength": 1024], "ConnectionPatch.priority": Self.range(0, 1),
         "ConnectionPatch.labels": ["maxProperties": 64],
-        "KeepAliveRequest.idleMs": Self.range(1000, 32_400_000),
-        "KeepAliveRequest.intervalMs": Self.range(1000, 32_400_000), "KeepAliveRequest.probes": Self.range(1, 127),
-        "KeepAliveRequest.userTimeoutMs": Self.range(1000, 86_400_000),
+        "KeepAliveRequest.idleMs": Self.milliseconds(KeepAliveSettings.probing),
+        "KeepAliveRequest.intervalMs": Self.milliseconds(KeepAliveSettings.probing),
+        "KeepAliveRequest.probes": Self.range(
+            KeepAliveSettings.probeCounts.lowerBound, KeepAliveSettings.probeCounts.upperBound),
+        "KeepAliveRequest.userTimeoutMs": Self.milliseconds(KeepAliveSettings.userTimeouts),
         "SendRequest.data": ["contentEncoding": "base64"], "SendRequest.timeoutMs": Self.range(0, 600_000),
         "ReceiveRequest.minimumBytes": Self.range(0, 1_048_576),
         "ReceiveRequest.maximumBytes": Self.range(1, 1_048_576), "ReceiveRequest.timeoutMs": Self.range(0, 600_000),

@@ -2,7 +2,7 @@ import ControlAPI
 import GatewayConfiguration
 import GatewayCore
 
-/// JSON Schemas of the configuration, generated from the forms that its readers declare.
+/// JSON Schemas of the configuration, generated from the declarations of its keys.
 extension ModelSchemas {
     enum ConfigurationUse {
         case whole
@@ -57,6 +57,11 @@ extension ModelSchemas {
         for key in section.keys {
             var schema = self.schema(key.form, use, example?[key.name])
             if use == .change { schema = Self.nullable(schema) }
+            let texts = [key.text, schema["description"].flatMap(\.text), key.defaultText.map { "Default: \($0)." }]
+            schema["description"] = .string(texts.compactMap(\.self).joined(separator: " "))
+            if use == .whole, let text = key.defaultValue {
+                schema["default"] = OrderedJSON(key.form.json(DocumentNode(.scalar(text), origin: .option(""))))
+            }
             properties.append(OrderedJSON.Member(key.name, schema))
         }
         var object: OrderedJSON = [
@@ -127,7 +132,7 @@ extension ModelSchemas {
         let none = orNone ? "none|" : ""
         let words = orNone ? ", or none." : "."
         switch form {
-        case .text(let example, let pattern):
+        case .text(let example, _, let pattern):
             return Self.text(pattern.map { orNone ? "^none$|\($0)" : $0 }, example)
         case .rate(let range):
             return Self.text("^(\(none)[0-9]+/s)$", "\(range.upperBound)/s")

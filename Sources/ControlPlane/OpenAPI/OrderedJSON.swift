@@ -80,6 +80,10 @@ extension OrderedJSON {
         if case .object = self { true } else { false }
     }
 
+    var text: String? {
+        if case .string(let text) = self { text } else { nil }
+    }
+
     /// The alternatives of a schema.
     var alternatives: [OrderedJSON] {
         if case .array(let all)? = self["anyOf"] { all } else { [self] }

@@ -36,57 +36,6 @@ package struct BridgeRequest: Sendable, Equatable {
     }
 }
 
-/// Options of `sluice bridge` that set values of its configuration.
-package enum BridgeOption: String, Sendable, CaseIterable {
-    case subprotocol, framing
-    case halfClose = "half-close"
-    case header, origin, certificate, key
-    case clientCA = "client-ca"
-    case clientCRL = "client-crl"
-    case ca, crl
-    case clientCertificate = "client-certificate"
-    case clientKey = "client-key"
-    case serverName = "server-name"
-    case insecure, compress
-    case pingInterval = "ping-interval"
-    case pongTimeout = "pong-timeout"
-    case maxMessageSize = "max-message-size"
-    case maxConnections = "max-connections"
-    case idleTimeout = "idle-timeout"
-    case handshakeTimeout = "handshake-timeout"
-    case connectTimeout = "connect-timeout"
-    case drainTimeout = "drain-timeout"
-    case proxyProtocol = "proxy-protocol"
-    case logFormat = "log-format"
-    case logLevel = "log-level"
-    case quiet
-
-    /// What an option requires of LISTEN or TARGET.
-    enum Requirement {
-        case nothing
-        case secureListener, secureTarget
-        case webSocketListener, webSocketTarget
-        /// Either LISTEN or TARGET is a WebSocket.
-        case anyWebSocket
-    }
-
-    var requirement: Requirement {
-        switch self {
-        case .certificate, .key, .clientCA, .clientCRL: .secureListener
-        case .ca, .crl, .clientCertificate, .clientKey, .serverName, .insecure: .secureTarget
-        case .origin: .webSocketListener
-        case .header: .webSocketTarget
-        case .subprotocol: .anyWebSocket
-        case .framing, .halfClose, .compress, .pingInterval, .pongTimeout, .maxMessageSize, .maxConnections,
-            .idleTimeout, .handshakeTimeout, .connectTimeout, .drainTimeout, .proxyProtocol, .logFormat, .logLevel,
-            .quiet:
-            .nothing
-        }
-    }
-
-    var argument: String { "--\(self.rawValue)" }
-}
-
 /// Builds the configuration document equivalent to a bridge: a listener, a route, and an upstream.
 struct BridgeDocument {
     private let request: BridgeRequest
@@ -104,14 +53,8 @@ struct BridgeDocument {
         gateway.add("listeners", [self.listener()])
         gateway.add("routes", [self.route()])
         if !self.hasBuiltInTarget { gateway.add("upstreams", [self.upstream()]) }
-        self.copy(.maxConnections, to: &gateway, as: "max-connections")
-        self.copy(.drainTimeout, to: &gateway, as: "drain-timeout")
-        self.copy(.logFormat, to: &gateway, as: "log-format")
-        if self.has(.logLevel) {
-            self.copy(.logLevel, to: &gateway, as: "log-level")
-        } else if self.has(.quiet) {
-            gateway.add("log-level", "error", .option("--quiet"))
-        }
+        self.copyOptions(of: .gateway, to: &gateway)
+        if self.has(.quiet), !self.has(.logLevel) { gateway.add("log-level", "error", .option("--quiet")) }
         return gateway.node
     }
 
@@ -120,15 +63,8 @@ struct BridgeDocument {
         listener.add("name", "bridge", Self.listen)
         listener.add("listen", self.address, Self.listen)
         if !self.speaksWebSocket { listener.add("route", "bridge", Self.listen) }
-        var tls = Section(self.origin(of: [.certificate, .key, .clientCA, .clientCRL]) ?? Self.listen)
-        self.copy(.certificate, to: &tls, as: "certificate")
-        self.copy(.key, to: &tls, as: "key")
-        self.copy(.clientCA, to: &tls, as: "client-ca")
-        self.copyList(.clientCRL, to: &tls, as: "client-crl")
-        if !tls.isEmpty { listener.add("tls", tls.node) }
-        self.copy(.maxConnections, to: &listener, as: "max-connections")
-        self.copy(.maxConnections, to: &listener, as: "max-connections-per-client")
-        self.copy(.handshakeTimeout, to: &listener, as: "handshake-timeout")
+        self.copyOptions(of: .listener, to: &listener)
+        self.addTLS(.listenerTLS, to: &listener)
         if self.proxyWords.contains("in") { listener.add("proxy-protocol", "accept", .option("--proxy-protocol")) }
         return listener.node
     }
@@ -138,15 +74,7 @@ struct BridgeDocument {
         route.add("name", "bridge", Self.listen)
         route.add("target", self.hasBuiltInTarget ? self.request.target : "target", Self.target)
         if self.speaksWebSocket { route.add("path", self.path, Self.listen) }
-        for option in [
-            BridgeOption.framing, .halfClose, .pingInterval, .pongTimeout, .maxMessageSize, .idleTimeout,
-        ] {
-            self.copy(option, to: &route, as: option.rawValue)
-        }
-        self.copyList(.origin, to: &route, as: "origins")
-        self.copyList(.header, to: &route, as: "headers")
-        if self.speaksWebSocket { self.copyList(.subprotocol, to: &route, as: "subprotocols") }
-        if self.has(.compress) { route.add("compress", "true", .option("--compress")) }
+        self.copyOptions(of: .route, to: &route)
         if let version = self.proxyVersion { route.add("proxy-protocol", version, .option("--proxy-protocol")) }
         return route.node
     }
@@ -155,19 +83,37 @@ struct BridgeDocument {
         var upstream = Section(Self.target)
         upstream.add("name", "target", Self.target)
         upstream.add("endpoints", self.request.target, Self.target)
-        self.copy(.connectTimeout, to: &upstream, as: "connect-timeout")
-        // Between two WebSockets the client's own offers, limited by the route's list, are passed on.
-        if !self.speaksWebSocket { self.copyList(.subprotocol, to: &upstream, as: "subprotocols") }
-        var tls = Section(
-            self.origin(of: [.ca, .crl, .clientCertificate, .clientKey, .serverName, .insecure]) ?? Self.target)
-        self.copy(.ca, to: &tls, as: "ca")
-        self.copyList(.crl, to: &tls, as: "crl")
-        self.copy(.clientCertificate, to: &tls, as: "certificate")
-        self.copy(.clientKey, to: &tls, as: "key")
-        self.copy(.serverName, to: &tls, as: "server-name")
-        if self.has(.insecure) { tls.add("insecure", "true", .option("--insecure")) }
-        if !tls.isEmpty { upstream.add("tls", tls.node) }
+        self.copyOptions(of: .upstream, to: &upstream)
+        self.addTLS(.upstreamTLS, to: &upstream)
         return upstream.node
+    }
+
+    private func addTLS(_ place: BridgeOption.Section, to section: inout Section) {
+        let options = BridgeOption.allCases.filter { option in option.keys.contains { $0.section == place } }
+        guard let first = options.first(where: self.has) else { return }
+        var tls = Section(.option(first.argument))
+        self.copyOptions(of: place, to: &tls)
+        section.add("tls", tls.node)
+    }
+
+    /// Adds the keys of `place` that options set: flags as `true`, repeated options as a list, of others the last.
+    private func copyOptions(of place: BridgeOption.Section, to section: inout Section) {
+        for option in BridgeOption.allCases where self.has(option) {
+            for key in option.keys where key.section == place && !self.isForwarded(option, by: place) {
+                let texts = self.texts(of: option)
+                if option.isList {
+                    section.add(key.name, texts.map { DocumentNode(.scalar($0), origin: .option(option.argument)) })
+                } else {
+                    section.add(key.name, texts.last ?? "true", .option(option.argument))
+                }
+            }
+        }
+    }
+
+    /// Subprotocols belong to the route of WebSocket clients, else to the upstream: between two WebSockets the client's
+    /// own offers, limited by the route's list, are passed on.
+    private func isForwarded(_ option: BridgeOption, by place: BridgeOption.Section) -> Bool {
+        option == .subprotocol && (place == .route) != self.speaksWebSocket
     }
 
     private var speaksWebSocket: Bool {
@@ -208,21 +154,6 @@ struct BridgeDocument {
         self.request.options.filter { $0.name == name }.compactMap(\.text)
     }
 
-    private func origin(of names: [BridgeOption]) -> ConfigurationOrigin? {
-        names.first(where: self.has).map { .option("--\($0.rawValue)") }
-    }
-
-    private func copy(_ name: BridgeOption, to section: inout Section, as key: String) {
-        guard let text = self.texts(of: name).last else { return }
-        section.add(key, text, .option("--\(name.rawValue)"))
-    }
-
-    private func copyList(_ name: BridgeOption, to section: inout Section, as key: String) {
-        let texts = self.texts(of: name)
-        guard !texts.isEmpty else { return }
-        section.add(key, texts.map { DocumentNode(.scalar($0), origin: .option("--\(name.rawValue)")) })
-    }
-
     /// Builds a mapping.
     private struct Section {
         private let origin: ConfigurationOrigin
@@ -232,7 +163,6 @@ struct BridgeDocument {
             self.origin = origin
         }
 
-        var isEmpty: Bool { self.entries.isEmpty }
         var node: DocumentNode { DocumentNode(.mapping(self.entries), origin: self.origin) }
 
         mutating func add(_ key: String, _ value: DocumentNode) {

@@ -71,26 +71,14 @@ package struct ConfigurationChange: Sendable {
 extension ConfigurationChange.Member {
     /// Whether the change takes effect only at the next start: settings outside the lists that are read only then.
     package var needsRestart: Bool {
-        guard case .key(let first)? = self.path.steps.first, let key = GatewayKey(rawValue: first) else { return false }
-        switch key {
-        case .control:
-            guard case .key(let second)? = self.path.steps.dropFirst().first else { return true }
-            return ControlKey(rawValue: second)?.needsRestart ?? true
-        case .loops, .logFormat, .logLevel: return true
-        case .listeners, .routes, .upstreams, .maxConnections, .drainTimeout, .closeSpread: return false
+        guard case .key(let first)? = self.path.steps.first, let key = ConfigurationSchema.whole.key(first) else {
+            return false
         }
-    }
-}
-
-extension ControlKey {
-    /// Whether the key is read at start only: the address of the listener, and sizes that are fixed from then on.
-    fileprivate var needsRestart: Bool {
-        switch self {
-        case .address, .mode, .closedConnections, .keepHandshakes: true
-        case .tls, .tokens, .clients, .peers, .hosts, .targets, .maxConnections, .maxConnectionsPerClient, .maxRequests,
-            .requestRate, .transfers:
-            false
+        guard case .section(let section) = key.form else { return key.needsRestart }
+        guard case .key(let second)? = self.path.steps.dropFirst().first else {
+            return section.keys.contains(where: \.needsRestart)
         }
+        return section.key(second)?.needsRestart ?? true
     }
 }
 

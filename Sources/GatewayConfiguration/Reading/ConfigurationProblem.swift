@@ -128,15 +128,12 @@ final class ProblemCollector {
     static let limit = 100
 
     private let document: DocumentNode
-    /// Collects the declared keys instead of reading values.
-    let keyCollector: ConfigurationKeyCollector?
     private var problems: [ConfigurationProblem] = []
     private var invalidPaths: Set<ConfigurationKeyPath> = []
     private var omitted = 0
 
-    init(document: DocumentNode, keyCollector: ConfigurationKeyCollector? = nil) {
+    init(document: DocumentNode) {
         self.document = document
-        self.keyCollector = keyCollector
     }
 
     /// Adds a problem with the value at `path`, or with its absence.

@@ -6,9 +6,8 @@ package struct Configuration: Sendable, Equatable {
     package var listeners: [ListenerConfiguration]
     package var routes: [RouteConfiguration]
     package var upstreams: [UpstreamConfiguration]
-    /// Limit of open connections of all listeners together; above it 503, or a reset for raw kinds.
     package var maximumConnections: Int = Self.defaultMaximumConnections
-    /// Number of socket loops, each with a thread; `nil` is one per core that the process may use.
+    /// `nil` is one per core that the process may use.
     package var loops: Int?
     package var drain = DrainSettings()
     package var log = LogSettings()
@@ -63,36 +62,65 @@ package struct Configuration: Sendable, Equatable {
 }
 
 /// Keys at the top of a configuration.
-package enum GatewayKey: String, CaseIterable, Sendable {
-    case listeners
-    case routes
-    case upstreams
-    case control
-    case maxConnections = "max-connections"
-    case loops
-    case drainTimeout = "drain-timeout"
-    case closeSpread = "close-spread"
-    case logFormat = "log-format"
-    case logLevel = "log-level"
+package typealias GatewayKey = SettingsKeyName<Configuration>
+
+extension GatewayKey {
+    package static var listeners: Self { "listeners" }
+    package static var routes: Self { "routes" }
+    package static var upstreams: Self { "upstreams" }
+    package static var control: Self { "control" }
+    fileprivate static var closeSpread: Self { "close-spread" }
+}
+
+extension Configuration: SettingsSection {
+    static let sectionName = "Gateway"
+    static let initial = Configuration(listeners: [], routes: [])
+    static let keys: [SettingsKey<Configuration>] =
+        Self.ownKeys + SettingsKey.group(DrainSettings.keys, \.drain) + SettingsKey.group(LogSettings.keys, \.log)
+
+    private static let ownKeys: [SettingsKey<Configuration>] = [
+        .sections(
+            .listeners, \.listeners, example: #"[{name: web, listen: "ws://127.0.0.1:8080"}]"#,
+            "Addresses that clients connect to. At least one is required."),
+        .sections(
+            .routes, \.routes, example: "[{name: echo, path: /echo, target: echo}]",
+            """
+            Which connections go where. At least one is required. A request that matches no route gets 404; a route \
+            that no connection can take is refused.
+            """),
+        .sections(
+            .upstreams, \.upstreams, example: #"[{name: vnc, endpoints: "tcp://127.0.0.1:5900"}]"#,
+            "Named groups of endpoints. A route that names an unknown upstream is refused."),
+        .section(
+            .control, \.control, example: #"{address: "unix:///run/sluice/control.sock"}"#,
+            """
+            The control plane: a REST interface that shows and changes connections. A bridge has none. Callers who \
+            reach its address may do everything, unless `tokens`, `clients` or `peers` restrict them. See \
+            <doc:Operations>.
+            """),
+        .value(
+            "max-connections", \.maximumConnections, .integer(1...10_000_000),
+            """
+            Limit of open connections of all listeners together, lowered to what the descriptors of the process allow \
+            (a tunnel takes two). Above it WebSocket requests get 503 and raw connections are reset.
+            """),
+        .optional(
+            "loops", \.loops, .integer(1...1024), default: "one per core that the process may use", example: "4",
+            needsRestart: true,
+            "Number of socket loops, each with a thread. Both connections of a tunnel are on one loop."),
+    ]
+
+    mutating func check(_ section: SectionReader<Configuration>) {
+        if section.isSet(.closeSpread), self.drain.closeSpread > self.drain.timeout {
+            section.add(
+                .closeSpread, expected: "at most the drain timeout of \(DurationText(self.drain.timeout))",
+                remedy: "after the drain timeout connections are reset")
+        }
+        self.drain.closeSpread = min(self.drain.closeSpread, self.drain.timeout)
+    }
 }
 
 extension Configuration {
-    /// Reads the top level of a document. Invalid entries are kept, so that indices agree with the document.
-    init(reading section: SectionReader<GatewayKey>) {
-        self.init(
-            listeners: section.elements(.listeners, read: ListenerConfiguration.init(reading:)),
-            routes: section.elements(.routes, read: RouteConfiguration.init(reading:)),
-            upstreams: section.elements(.upstreams, read: UpstreamConfiguration.init(reading:)))
-        if let control = section.section(.control, keys: ControlKey.self) {
-            self.control = ControlSettings(reading: control)
-        }
-        section.read(.maxConnections, into: &self.maximumConnections, as: .integer(1...10_000_000))
-        section.readOptional(.loops, into: &self.loops, as: .integer(1...1024))
-        section.read(.logFormat, into: &self.log.format, as: .choice)
-        section.read(.logLevel, into: &self.log.level, as: .choice)
-        self.drain = DrainSettings(reading: section)
-    }
-
     /// Configuration of `sluice serve` without a file: `ws://127.0.0.1:8080` with `/echo` and `/chat/{room}`.
     ///
     /// `/echo` accepts permessage-deflate and messages up to 16 MiB.
@@ -122,25 +150,24 @@ extension LocatedConfiguration {
 
 /// How the gateway closes its connections when it shuts down.
 package struct DrainSettings: Sendable, Equatable {
-    /// Time from the signal until connections that are still open are reset. 0 to 1 day.
     package var timeout: Duration = .seconds(30)
-    /// Closing handshakes (1001) start evenly spread over this time, so that clients do not all reconnect at once. 0 to
-    /// `timeout`.
+    /// At most `timeout`.
     package var closeSpread: Duration = .seconds(5)
 
     package init() {}
 
-    init(reading section: SectionReader<GatewayKey>) {
-        self.init()
-        section.read(.drainTimeout, into: &self.timeout, as: .duration(.day))
-        self.closeSpread = min(self.closeSpread, self.timeout)
-        section.read(.closeSpread, into: &self.closeSpread, as: .duration(.day))
-        if self.closeSpread > self.timeout {
-            section.add(
-                .closeSpread, expected: "at most the drain timeout of \(DurationText(self.timeout))",
-                remedy: "after the drain timeout connections are reset")
-        }
-    }
+    static let keys: [SettingsKey<DrainSettings>] = [
+        .value(
+            "drain-timeout", \.timeout, .duration(.day),
+            "Time from the first SIGTERM or SIGINT until connections that are still open are reset."),
+        .value(
+            "close-spread", \.closeSpread, .duration(.day), defaultNote: ", or `drain-timeout` if that is shorter",
+            example: "20s",
+            """
+            Closing handshakes (1001) of a drain start evenly spread over this time, at most `drain-timeout`, so that \
+            clients do not all reconnect at once. `0s` starts all at once.
+            """),
+    ]
 }
 
 /// Level and format of the log.
@@ -162,4 +189,13 @@ package struct LogSettings: Sendable, Equatable {
     package var level = Level.info
 
     package init() {}
+
+    static let keys: [SettingsKey<LogSettings>] = [
+        .value(
+            "log-format", \.format, .choice, needsRestart: true, "Format of log lines: text, or one JSON object a line."
+        ),
+        .value(
+            "log-level", \.level, .choice, example: "warning", needsRestart: true,
+            "Minimum level of log entries. The two lines of each tunnel are of level `info`."),
+    ]
 }

@@ -16,9 +16,7 @@ package struct ControlSettings: Sendable, Equatable {
     /// Whether the address was configured. If the default address is in use, the gateway logs a warning and starts
     /// without a control plane.
     package var isExplicit = false
-    /// Closed connections that stay listed, 0 to 100 000.
     package var closedConnections = 1000
-    /// Whether opening handshakes of WebSockets are stored to be shown, at about 0.5 KiB per connection.
     package var keepsHandshakes = true
     /// TLS of the listener; present if the address is `https://`.
     package var tls: ServerTLSSettings?
@@ -27,17 +25,13 @@ package struct ControlSettings: Sendable, Equatable {
     package var tokens: [ControlToken] = []
     package var clients: [ControlClient] = []
     package var peers: [ControlPeer] = []
-    /// Names accepted in the `Host` field, besides IP addresses and `localhost`.
     package var hosts: [HostPattern] = []
     /// `control.targets`; `nil` is the default, which depends on the address.
     package var configuredTargets: TargetRules?
-    /// Concurrent connections, 1 to 100 000; above it the connection that is idle for longest is closed.
     package var maximumConnections = Self.defaultMaximumConnections
-    /// Concurrent connections of one client address (an IPv6 client counts by its /64), 1 to 100 000.
     package var maximumConnectionsPerClient = 256
-    /// Concurrent requests, 1 to 10 000; above it 503.
     package var maximumRequests = 256
-    /// Requests per second of each caller, 1 to 100 000; above it 429. `nil` is no limit.
+    /// Per second; `nil` is no limit.
     package var requestRate: Int?
     package var transfers = TransferSettings()
 
@@ -136,6 +130,11 @@ package struct TokenHash: Sendable, Equatable {
         self.digest = digest
     }
 
+    private init() { self.digest = [] }
+
+    /// Matches no token. Used for a hash that could not be parsed; the configuration is rejected anyway.
+    fileprivate static let placeholder = TokenHash()
+
     /// Compares in constant time.
     package func matches(_ other: [UInt8]) -> Bool {
         guard other.count == self.digest.count else { return false }
@@ -144,80 +143,134 @@ package struct TokenHash: Sendable, Equatable {
 }
 
 /// Keys of `control`.
-package enum ControlKey: String, CaseIterable, Sendable {
-    case address
-    case mode
-    case tls
-    case tokens
-    case clients
-    case peers
-    case hosts
-    case targets
-    case maxConnections = "max-connections"
-    case maxConnectionsPerClient = "max-connections-per-client"
-    case maxRequests = "max-requests"
-    case requestRate = "request-rate"
-    case closedConnections = "closed-connections"
-    case keepHandshakes = "keep-handshakes"
-    case transfers
+package typealias ControlKey = SettingsKeyName<ControlSettings>
+
+extension ControlKey {
+    fileprivate static var address: Self { "address" }
+    fileprivate static var mode: Self { "mode" }
+    package static var tls: Self { "tls" }
+    fileprivate static var tokens: Self { "tokens" }
+    fileprivate static var clients: Self { "clients" }
+    fileprivate static var peers: Self { "peers" }
+    fileprivate static var targets: Self { "targets" }
+    package static var transfers: Self { "transfers" }
 }
 
-/// Keys of an entry of `control.clients`.
-package enum ControlClientKey: String, CaseIterable, Sendable {
-    case name
-    case subject
-    case alternativeName = "alternative-name"
-    case pin
-    case scopes
-}
+extension ControlSettings: SettingsSection {
+    static let sectionName = "Control"
+    static let initial = ControlSettings()
+    static let keys: [SettingsKey<ControlSettings>] = Self.accessKeys + Self.limitKeys
 
-/// Keys of an entry of `control.peers`.
-package enum ControlPeerKey: String, CaseIterable, Sendable {
-    case uid
-    case gid
-    case scopes
-}
+    private static let accessKeys: [SettingsKey<ControlSettings>] = [
+        .custom(
+            .address, .value(ValueSyntax.controlURL.orNone),
+            default: "`http://\(IPAddress.loopback):\(Self.defaultPort)`",
+            example: "http://127.0.0.1:9000", needsRestart: true,
+            """
+            Address of the REST interface; `none` turns it off. Port 0 selects a free port, which is printed. An \
+            address other than loopback requires `tokens` or `clients`. If the default address is in use, the gateway \
+            starts without a control plane; if a configured one is, it does not start.
+            """
+        ) { section, settings in
+            settings.isExplicit = section.has(.address)
+            guard let url = section.value(.address, as: ValueSyntax<ControlURL>.controlURL.orNone) else { return }
+            settings.address = url?.address
+        },
+        .custom(
+            .mode, .value(ValueSyntax.permissions), default: "`0600`", needsRestart: true,
+            """
+            Permission bits of its Unix socket. Everyone who may write to the socket may do everything, unless there \
+            are `peers`.
+            """
+        ) { section, settings in settings.readMode(section) },
+        .section(
+            .tls, optional: \.tls, example: "{certificate: control.pem, key: control.key, client-ca: operators.pem}",
+            """
+            TLS of its listener: the keys of a listener's `tls`. Required for `https://`, refused for other addresses. \
+            `client-ca` refuses clients without a certificate, unless `client-auth` is `request`.
+            """),
+        .sections(
+            .tokens, \.tokens,
+            example: """
+                [{name: ops, hash: "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad", scopes: \
+                [read]}]
+                """,
+            """
+            Bearer tokens with their scopes; at least one. `sluice token` creates a token and prints its entry. A \
+            request without a valid token, client certificate or peer gets 401; `/livez`, `/readyz` and `/startupz` \
+            need none.
+            """),
+        .sections(
+            .clients, \.clients, example: #"[{name: ops, subject: "CN=ops,O=Example", scopes: [read, operate]}]"#,
+            """
+            Callers known by their client certificates, with their scopes; at least one. The certificate must be \
+            issued by an authority of `client-ca`. The first entry that matches counts; a bearer token takes \
+            precedence.
+            """),
+        .sections(
+            .peers, \.peers, example: "[{uid: 0, scopes: [read, operate, configure]}, {gid: 998, scopes: [read]}]",
+            """
+            Callers on its Unix socket, known by their user and group, with their scopes; at least one. A process that \
+            matches several entries has all their scopes; one that matches none needs a token.
+            """),
+        .list(
+            "hosts", \.hosts, .hostPattern, example: "[control.example.com]",
+            """
+            Names accepted in the `Host` field, besides IP addresses and `localhost`. Other requests get 421, so that \
+            web pages cannot reach it through a name that resolves to its address.
+            """),
+        .custom(
+            .targets, .list(.value(ValueSyntax.targetRule)),
+            default: "`[public, loopback]` if `address` is loopback or a Unix socket, else `[public]`",
+            example: #"[loopback, "*.example.com:443", "10.0.0.0/8:5432"]"#,
+            """
+            Permitted targets of connections and transfers that callers open; others get 403. Routes are not affected. \
+            `public` is all globally routed addresses, `private` the networks of RFC 1918, RFC 6598 and RFC 4193. A \
+            host name permits all addresses that it resolves to, except link-local and reserved ones and those of \
+            metadata services, which only a block can permit. Each address is checked when it is tried. An empty list \
+            permits nothing.
+            """
+        ) { section, settings in
+            settings.configuredTargets = section.list(.targets, as: .targetRule).map { TargetRules($0) }
+        },
+    ]
 
-/// Keys of an entry of `control.tokens`.
-package enum ControlTokenKey: String, CaseIterable, Sendable {
-    case name
-    case hash
-    case scopes
-    case expires
-}
+    private static let limitKeys: [SettingsKey<ControlSettings>] = [
+        .value(
+            "max-connections", \.maximumConnections, .integer(1...100_000),
+            """
+            Limit of concurrent connections, lowered to an eighth of the descriptors that the process may have. Above \
+            it the connection that is idle for longest is closed; if all carry requests, 16 more are accepted for \
+            `/livez`, `/readyz` and `/startupz` (503 for others), and others are reset.
+            """),
+        .value(
+            "max-connections-per-client", \.maximumConnectionsPerClient, .integer(1...100_000),
+            """
+            Limit of concurrent connections of one client address; an IPv6 client counts by its /64. Above it the \
+            client's connection that is idle for longest is closed; if all carry requests, the new one is reset. No \
+            effect on a Unix socket.
+            """),
+        .value(
+            "max-requests", \.maximumRequests, .integer(1...10_000),
+            "Limit of concurrent requests. Above it 503 with `Retry-After`."),
+        .orNone(
+            "request-rate", \.requestRate, .rate(1...100_000), example: "100/s",
+            "Limit of requests per second of each caller. Above it 429 with `Retry-After`."),
+        .value(
+            "closed-connections", \.closedConnections, .integer(0...100_000), needsRestart: true,
+            "Closed connections that stay listed, at about 1 KiB each. Above it the oldest is removed."),
+        .value(
+            "keep-handshakes", \.keepsHandshakes, .boolean, needsRestart: true,
+            """
+            Whether opening handshakes of WebSockets are stored to be shown, without the values of credentials. About \
+            0.5 KiB per connection, at most 8 KiB.
+            """),
+        .section(
+            .transfers, \.transfers, example: "{directories: [/var/lib/sluice/files]}",
+            "HTTP transfers made over the REST interface; by default without files and credentials."),
+    ]
 
-extension ControlSettings {
-    init(reading section: SectionReader<ControlKey>) {
-        self.init()
-        var url = self.address.map { ControlURL($0) }
-        section.readOptionalOrNone(.address, into: &url, as: .controlURL)
-        self.address = url?.address
-        self.isExplicit = section.has(.address)
-        section.read(.closedConnections, into: &self.closedConnections, as: .integer(0...100_000))
-        section.read(.keepHandshakes, into: &self.keepsHandshakes, as: .boolean)
-        section.read(.maxConnections, into: &self.maximumConnections, as: .integer(1...100_000))
-        section.read(
-            .maxConnectionsPerClient, into: &self.maximumConnectionsPerClient, as: .integer(1...100_000))
-        section.read(.maxRequests, into: &self.maximumRequests, as: .integer(1...10_000))
-        section.readOptionalOrNone(.requestRate, into: &self.requestRate, as: .rate(1...100_000))
-        self.readMode(section)
-        self.readCallers(section)
-        section.readList(.hosts, into: &self.hosts, as: .hostPattern)
-        if section.has(.targets) {
-            var rules: [TargetRule] = []
-            section.readList(.targets, into: &rules, as: .targetRule)
-            self.configuredTargets = TargetRules(rules)
-        }
-        let tls = section.section(.tls, keys: ServerTLSKey.self).map { ServerTLSSettings(reading: $0) }
-        self.tls = url?.isSecure == true ? tls : nil
-        if let transfers = section.section(.transfers, keys: TransferKey.self) {
-            self.transfers = TransferSettings(reading: transfers)
-        }
-        self.check(section, isSecure: url?.isSecure == true)
-    }
-
-    private mutating func readMode(_ section: SectionReader<ControlKey>) {
-        section.declare(.mode, as: .permissions)
+    private mutating func readMode(_ section: SectionReader<ControlSettings>) {
         guard section.has(.mode) else { return }
         guard case .unix(let path, let defaultMode)? = self.address else {
             section.add(.mode, expected: "no mode, as only a Unix socket has one", remedy: "leave it out")
@@ -226,30 +279,29 @@ extension ControlSettings {
         self.address = .unix(path: path, mode: section.value(.mode, as: .permissions) ?? defaultMode)
     }
 
-    private mutating func readCallers(_ section: SectionReader<ControlKey>) {
-        self.tokens = section.elements(.tokens, read: ControlToken.init(reading:)).compactMap(\.self)
-        self.clients = section.elements(.clients, read: ControlClient.init(reading:)).compactMap(\.self)
-        self.peers = section.elements(.peers, read: ControlPeer.init(reading:))
-        Self.checkNames(section.elements(.tokens), of: "token", in: section)
-        Self.checkNames(section.elements(.clients), of: "client", in: section)
+    mutating func check(_ section: SectionReader<ControlSettings>) {
+        Self.checkNames(.tokens, of: "token", in: section)
+        Self.checkNames(.clients, of: "client", in: section)
+        let url = section.isSet(.address) ? section.value(.address, as: ValueSyntax<ControlURL>.controlURL.orNone) : nil
+        let isSecure = url??.isSecure == true
+        if !isSecure { self.tls = nil }
+        self.checkAddress(section, isSecure: isSecure)
+        self.checkCallers(section)
     }
 
     /// The audit log identifies callers by their names.
-    private static func checkNames(
-        _ elements: [(node: DocumentNode, path: ConfigurationKeyPath)], of kind: String,
-        in section: SectionReader<ControlKey>
-    ) {
+    private static func checkNames(_ key: ControlKey, of kind: String, in section: SectionReader<ControlSettings>) {
+        guard case .sequence(let nodes)? = section.node(key)?.content else { return }
         var seen: Set<String> = []
-        for (node, path) in elements {
-            guard let name = node[ControlTokenKey.name.rawValue]?.text, !seen.insert(name).inserted else { continue }
+        for (index, node) in nodes.enumerated() {
+            guard let name = node["name"]?.text, !seen.insert(name).inserted else { continue }
             section.problems.add(
-                at: path.key(ControlTokenKey.name), expected: "a name that no other \(kind) has",
+                at: section.path(key).index(index).key("name"), expected: "a name that no other \(kind) has",
                 remedy: "choose another")
         }
     }
 
-    /// Checks settings that require or exclude each other.
-    private func check(_ section: SectionReader<ControlKey>, isSecure: Bool) {
+    private func checkAddress(_ section: SectionReader<ControlSettings>, isSecure: Bool) {
         if isSecure, !section.has(.tls) {
             section.add(
                 .tls, expected: "a certificate for https://", found: "none",
@@ -258,12 +310,15 @@ extension ControlSettings {
         if !isSecure, section.has(.tls) {
             section.add(.tls, expected: "no tls, as the address is not https://", remedy: "listen with https://")
         }
-        if !self.isLocal, self.tokens.isEmpty, self.clients.isEmpty, !section.has(.tokens), !section.has(.clients) {
+        if !self.isLocal, !section.has(.tokens), !section.has(.clients) {
             section.add(
                 .address, expected: "a loopback address or a Unix socket, as callers are not authenticated",
                 remedy:
                     "everyone who can connect may do everything: add tokens (sluice token creates them) or clients")
         }
+    }
+
+    private func checkCallers(_ section: SectionReader<ControlSettings>) {
         let requestsCertificates = (self.tls?.clientAuthentication ?? .none) != .none
         if section.has(.clients), !requestsCertificates, !section.problems.hasProblem(within: section.path(.tls)) {
             section.add(
@@ -290,60 +345,109 @@ extension ControlSettings.Address {
     }
 }
 
-extension ControlToken {
-    init?(reading section: SectionReader<ControlTokenKey>) {
-        let name = section.required(.name, as: .name)
-        let hash = section.required(.hash, as: .tokenHash)
-        let scopes = section.scopes(.scopes)
-        var expires: Int64?
-        section.readOptionalOrNone(.expires, into: &expires, as: .timestamp)
-        guard let name, let hash else { return nil }
-        self.init(name: name, hash: hash, scopes: scopes, expires: expires)
+extension ControlToken: SettingsSection {
+    static let sectionName = "ControlToken"
+    static let initial = ControlToken(name: "", hash: .placeholder, scopes: [])
+    static let keys: [SettingsKey<ControlToken>] = [
+        .required("name", \.name, .name, "Name of the caller in the audit log, unique among tokens."),
+        .required(
+            "hash", \.hash, .tokenHash,
+            """
+            SHA-256 of the token; the token itself is not stored. Tokens have 256 random bits, so a salt or a slow \
+            hash would not make them safer.
+            """),
+        .scopes(\.scopes),
+        .orNone(
+            "expires", \.expires, .timestamp, example: "2027-01-01T00:00:00Z",
+            "Time from which the token is refused with 401."),
+    ]
+}
+
+extension ControlClient: SettingsSection {
+    static let sectionName = "ControlClient"
+    static let initial = ControlClient(name: "", identity: .subject(""), scopes: [])
+    static let keys: [SettingsKey<ControlClient>] = [
+        .required("name", \.name, .name, "Name of the caller in the audit log, unique among clients."),
+        .custom(
+            "subject", .value(ValueSyntax<String>.text), example: #""CN=ops,O=Example""#,
+            """
+            The certificate's whole subject, as `openssl x509 -noout -subject -nameopt RFC2253` prints it; compared \
+            exactly. Exactly one of `subject`, `alternative-name` and `pin` is required.
+            """
+        ) { section, settings in
+            if let name = section.value("subject", as: ValueSyntax<String>.text) { settings.identity = .subject(name) }
+        },
+        .custom(
+            "alternative-name", .value(ValueSyntax<String>.text), example: #""spiffe://example.com/operator""#,
+            "One of the certificate's alternative names: a DNS name, an e-mail address or a URI, compared exactly."
+        ) { section, settings in
+            let name = section.value("alternative-name", as: ValueSyntax<String>.text)
+            if let name { settings.identity = .alternativeName(name) }
+        },
+        .custom(
+            "pin", .value(ValueSyntax.publicKeyPin),
+            "SHA-256 of the certificate's public key. A renewed certificate with the same key matches too."
+        ) { section, settings in
+            if let pin = section.value("pin", as: .publicKeyPin) { settings.identity = .pin(pin) }
+        },
+        .scopes(\.scopes),
+    ]
+
+    mutating func check(_ section: SectionReader<ControlClient>) {
+        let present = (["subject", "alternative-name", "pin"] as [SettingsKeyName<Self>]).filter(section.has)
+        guard present.count != 1 else { return }
+        section.add(
+            present.last ?? "subject", expected: "one of subject, alternative-name and pin",
+            remedy: present.isEmpty ? "add the one that its certificate has" : "leave out the others")
     }
 }
 
-extension ControlClient {
-    init?(reading section: SectionReader<ControlClientKey>) {
-        let name = section.required(.name, as: .name)
-        let identities: [Identity?] = [
-            section.value(.subject, as: ValueSyntax<String>.text).map { .subject($0) },
-            section.value(.alternativeName, as: ValueSyntax<String>.text).map { .alternativeName($0) },
-            section.value(.pin, as: .publicKeyPin).map { .pin($0) },
-        ]
-        let present = [ControlClientKey.subject, .alternativeName, .pin].filter { section.has($0) }
-        if present.count != 1 {
-            section.problems.add(
-                at: section.path(present.last ?? .subject), expected: "one of subject, alternative-name and pin",
-                remedy: present.isEmpty ? "add the one that its certificate has" : "leave out the others")
-        }
-        let scopes = section.scopes(.scopes)
-        guard let name, let identity = identities.compactMap({ $0 }).first else { return nil }
-        self.init(name: name, identity: identity, scopes: scopes)
+extension ControlPeer: SettingsSection {
+    static let sectionName = "ControlPeer"
+    static let initial = ControlPeer(scopes: [])
+    static let keys: [SettingsKey<ControlPeer>] = [
+        .optional(
+            "uid", \.user, .identifier, default: "any", example: "1000",
+            "User ID of the process when it connected. `uid`, `gid` or both are required; both must match."),
+        .optional(
+            "gid", \.group, .identifier, default: "any", example: "998",
+            "Effective group ID of the process when it connected; its other groups do not count."),
+        .scopes(\.scopes),
+    ]
+
+    mutating func check(_ section: SectionReader<ControlPeer>) {
+        guard !section.has("uid"), !section.has("gid") else { return }
+        section.add("uid", expected: "uid, gid or both", found: "nothing", remedy: "add uid: with the user's number")
     }
 }
 
-extension ControlPeer {
-    init(reading section: SectionReader<ControlPeerKey>) {
-        let identifiers = ValueSyntax<Int>.integer(0...4_294_967_294)
-        self.init(scopes: section.scopes(.scopes))
-        self.user = section.value(.uid, as: identifiers).map { UInt32(clamping: $0) }
-        self.group = section.value(.gid, as: identifiers).map { UInt32(clamping: $0) }
-        if !section.has(.uid), !section.has(.gid) {
-            section.add(.uid, expected: "uid, gid or both", found: "nothing", remedy: "add uid: with the user's number")
+extension SettingsKey {
+    /// The scopes of a caller; at least one is required.
+    fileprivate static func scopes(_ property: Property<Set<ControlScope>>) -> Self {
+        .custom(
+            "scopes", .list(.value(ValueSyntax<ControlScope>.choice)), default: "none; required",
+            example: "[read, operate]",
+            """
+            What the caller may do: `read` reads connections and events, `operate` opens, uses and closes connections, \
+            `configure` changes listeners, routes and upstreams, `metrics` reads `/metrics`. None includes another. A \
+            request that needs another scope gets 403, which names it.
+            """
+        ) { section, settings in
+            let known = ControlScope.allCases.map(\.rawValue).joined(separator: ", ")
+            settings[keyPath: property] = Set(section.list("scopes", as: ValueSyntax<ControlScope>.choice) ?? [])
+            if !section.has("scopes") {
+                section.add(
+                    "scopes", expected: "what the caller may do", found: "nothing", remedy: "add some of \(known)")
+            }
+            section.rejectEmptyList("scopes", expected: "at least one scope", remedy: "known are \(known)")
         }
     }
 }
 
-extension SectionReader {
-    /// Reads the scopes of a caller; at least one is required.
-    fileprivate func scopes(_ key: Key) -> Set<ControlScope> {
-        var scopes: [ControlScope] = []
-        self.readList(key, into: &scopes, as: .choice)
-        let known = ControlScope.allCases.map(\.rawValue).joined(separator: ", ")
-        if !self.has(key) {
-            self.add(key, expected: "what the caller may do", found: "nothing", remedy: "add some of \(known)")
-        }
-        self.rejectEmptyList(key, expected: "at least one scope", remedy: "known are \(known)")
-        return Set(scopes)
+extension ValueSyntax<UInt32> {
+    /// The number of a user or a group.
+    fileprivate static var identifier: ValueSyntax {
+        let number = ValueSyntax<Int>.integer(0...4_294_967_294)
+        return ValueSyntax(number.form) { text throws(ValueSyntaxError) in UInt32(clamping: try number.parse(text)) }
     }
 }

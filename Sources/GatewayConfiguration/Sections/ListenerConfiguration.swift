@@ -1,22 +1,18 @@
 /// A bound address with its settings.
 package struct ListenerConfiguration: Sendable, Equatable {
-    /// Unique among listeners: letters, digits, `-`, `_`, `.`; 1 to 64 of them.
     package var name: String
     package var address: ListenAddress
     package var kind: ListenerKind
-    /// Whether plain connections are accepted on the same port, told from TLS by their first byte. Only for the kinds
-    /// `tls` and `wss`; a plain connection is then handled as `tcp` or `ws`.
+    /// Whether plain connections are accepted besides TLS.
     package var acceptsPlain = false
     /// Present if and only if `kind` uses TLS.
     package var tls: ServerTLSSettings?
     /// Route of all connections. Present if and only if the kind has no requests: `tcp`, `tls`, `unix`.
     package var route: String?
     package var proxyProtocol = ProxyProtocolAcceptance()
-    /// Peers whose `Forwarded` and `X-Forwarded-*` fields are trusted and extended; those of others are replaced.
     package var trustedForwarders: [AddressBlock] = AddressBlock.loopback
     package var limits = ListenerLimits()
     package var keepAlive = KeepAliveSettings()
-    /// Backlog of `listen(2)`, 1 to 65 535; the kernel caps it at net.core.somaxconn.
     package var backlog = 4096
 
     package init(name: String, address: ListenAddress, kind: ListenerKind) {
@@ -128,31 +124,83 @@ package enum AdoptedSocket: Sendable, Hashable, CustomStringConvertible {
 
 /// Limits of a listener. Each refusal is counted.
 package struct ListenerLimits: Sendable, Equatable {
-    /// Open connections of this listener; above it 503, or a reset for raw kinds. 1 to 10 000 000.
     package var maximumConnections = 32_768
-    /// Open connections of one client address (an IPv6 client counts by its /64); above it 429, or a reset. 1 to 10
-    /// 000 000.
     package var maximumConnectionsPerClient = 16_384
     package var acceptRate = AcceptRate()
-    /// For the PROXY header, the TLS handshake and the opening handshake together, 100 ms to 10 min.
     package var handshakeTimeout: Duration = .seconds(10)
-    /// Concurrent TLS handshakes of all clients; more are queued. 1 to 1 000 000.
+    /// TLS handshakes at a time.
     package var maximumHandshakes = 1024
-    /// Bytes from a client before its TLS handshake completes; above it the connection is closed. 4 KiB to 1 MiB.
+    /// Bytes from a client before its TLS handshake completes.
     package var maximumHandshakeSize = 64 * 1024
-    /// Bytes of the request head of an opening handshake; above it 431. 1 KiB to 1 MiB.
+    /// Bytes of the request head of an opening handshake.
     package var maximumHeaderSize = 16 * 1024
-    /// Header fields of an opening handshake; above it 431. 8 to 10 000.
+    /// Header fields of an opening handshake.
     package var maximumHeaderCount = 100
 
     package init() {}
+
+    /// The accept rate per second; setting it sets the burst too.
+    fileprivate var rate: Int {
+        get { self.acceptRate.perSecond }
+        set { self.acceptRate = AcceptRate(perSecond: newValue, burst: newValue) }
+    }
+
+    static let keys: [SettingsKey<ListenerLimits>] = [
+        .value(
+            "max-connections", \.maximumConnections, .integer(1...10_000_000),
+            """
+            Limit of open connections of this listener. Above it WebSocket requests get 503 and raw connections are \
+            reset.
+            """
+        ),
+        .value(
+            "max-connections-per-client", \.maximumConnectionsPerClient, .integer(1...10_000_000), example: "50",
+            """
+            Limit of open connections of one client address; an IPv6 client counts by its /64. Above it WebSocket \
+            requests get 429 and raw connections are reset. Lower it on listeners for the public.
+            """),
+        .value(
+            "accept-rate", \.rate, .rate(1...10_000_000),
+            """
+            Connections accepted per second on average. Above it WebSocket requests get 503 and raw connections are \
+            reset.
+            """
+        ),
+        .value(
+            "accept-burst", \.acceptRate.burst, .integer(1...10_000_000), default: "the number of `accept-rate`",
+            example: "1000", "Connections that are accepted at once before `accept-rate` limits them."),
+        .value(
+            "handshake-timeout", \.handshakeTimeout, .duration(.milliseconds(100) ... .seconds(600)),
+            """
+            Timeout for the PROXY header, TLS handshake and opening handshake of a client together. At its end the \
+            connection is closed.
+            """),
+        .value(
+            "max-tls-handshakes", \.maximumHandshakes, .integer(1...1_000_000),
+            """
+            Concurrent TLS handshakes of all clients; each takes about 55 KiB. Further connections are queued within \
+            `handshake-timeout`; while any is queued, a handshake that takes more than 2 s is reset.
+            """),
+        .value(
+            "max-tls-handshake-size", \.maximumHandshakeSize, .size(4096...1_048_576),
+            """
+            Bytes that a client may send before its TLS handshake completes, its certificates included. Above it the \
+            connection is reset, with the termination reason `tls`.
+            """),
+        .value(
+            "max-header-size", \.maximumHeaderSize, .size(1024...1_048_576),
+            "Size of the request head of an opening handshake, with its empty line. Above it 431."),
+        .value(
+            "max-header-count", \.maximumHeaderCount, .integer(8...10_000),
+            "Number of header fields of an opening handshake. Above it 431."),
+    ]
 }
 
 /// A token bucket: each accepted connection takes a token; without a token it is refused.
 package struct AcceptRate: Sendable, Equatable {
-    /// Tokens added per second, 1 to 10 000 000.
+    /// Tokens added per second.
     package var perSecond = 50_000
-    /// Size of the bucket, 1 to 10 000 000.
+    /// Size of the bucket.
     package var burst = 50_000
 
     package init() {}
@@ -180,6 +228,20 @@ package struct ProxyProtocolAcceptance: Sendable, Equatable {
     package var trusted: [AddressBlock] = AddressBlock.loopback
 
     package init() {}
+
+    static let keys: [SettingsKey<ProxyProtocolAcceptance>] = [
+        .value(
+            "proxy-protocol", \.mode, .choice,
+            """
+            Whether connections may begin with a PROXY protocol header, version 1 or 2, that names the client. \
+            `accept` uses the header of a trusted peer and treats all other bytes as data; a trusted peer that sends \
+            nothing for `handshake-timeout` is reset. `require` resets connections without a header or from another \
+            peer.
+            """),
+        .list(
+            "proxy-protocol-trusted", \.trusted, .addressBlock, example: "[10.0.0.0/24]",
+            "Peers whose PROXY protocol header is trusted. Peers on a Unix socket count as loopback."),
+    ]
 }
 
 /// Version of a PROXY protocol header.
@@ -192,76 +254,133 @@ package enum ProxyProtocolVersion: String, Sendable, Equatable, CaseIterable {
 
 /// TCP keep-alive: how the kernel detects dead peers. No effect on Unix sockets.
 package struct KeepAliveSettings: Sendable, Equatable {
-    /// Idle time before the first probe (`TCP_KEEPIDLE`), 1 s to 9 h; `nil` sends no probes.
+    /// Range of the kernel for `idle` and `interval`.
+    package static let probing: ClosedRange<Duration> = .seconds(1) ... .seconds(32_400)
+    package static let probeCounts = 1...127
+    package static let userTimeouts: ClosedRange<Duration> = .seconds(1) ... .seconds(86_400)
+
+    /// `nil` sends no probes.
     package var idle: Duration? = .seconds(60)
-    /// Interval of probes (`TCP_KEEPINTVL`), 1 s to 9 h.
     package var interval: Duration = .seconds(15)
-    /// Unanswered probes after which the connection is dead (`TCP_KEEPCNT`), 1 to 127.
     package var probes = 4
-    /// How long sent bytes may stay unacknowledged, or the peer's window closed (`TCP_USER_TIMEOUT`), 1 s to 1 day;
-    /// `nil` is the kernel's default of about 15 minutes.
+    /// `nil` is the kernel's default.
     package var userTimeout: Duration? = .seconds(300)
 
     package init() {}
+
+    /// Keys of a listener or a route.
+    static let socketKeys: [SettingsKey<KeepAliveSettings>] = [
+        .section(
+            "keep-alive", \.self, example: "{idle: 30s, interval: 5s, probes: 3}",
+            """
+            TCP keep-alive: how the kernel detects that the peer of an idle connection is dead, which takes `idle` and \
+            `probes` times `interval`. No effect on Unix sockets.
+            """),
+        .orNone(
+            "user-timeout", \.userTimeout, .duration(Self.userTimeouts),
+            """
+            How long sent bytes may stay unacknowledged, or the peer's window closed (`TCP_USER_TIMEOUT`); then the \
+            connection ends. In effect only while there are such bytes: a dead peer of an idle connection is detected \
+            by `keep-alive`. `none` is the kernel's default of about 15 minutes.
+            """),
+    ]
+}
+
+extension KeepAliveSettings: SettingsSection {
+    static let sectionName = "KeepAlive"
+    static let initial = KeepAliveSettings()
+    static let keys: [SettingsKey<KeepAliveSettings>] = [
+        .orNone(
+            "idle", \.idle, .duration(Self.probing),
+            "Idle time before the first probe (`TCP_KEEPIDLE`). `none` sends no probes."),
+        .value("interval", \.interval, .duration(Self.probing), "Interval of probes (`TCP_KEEPINTVL`)."),
+        .value(
+            "probes", \.probes, .integer(Self.probeCounts),
+            "Number of unanswered probes after which the connection counts as dead (`TCP_KEEPCNT`)."),
+    ]
 }
 
 /// Keys of an entry of `listeners`.
-package enum ListenerKey: String, CaseIterable, Sendable {
-    case name
-    case listen
-    case mode
-    case plainAndTLS = "plain-and-tls"
-    case tls
-    case route
-    case proxyProtocol = "proxy-protocol"
-    case proxyProtocolTrusted = "proxy-protocol-trusted"
-    case forwardingTrusted = "forwarding-trusted"
-    case maxConnections = "max-connections"
-    case maxConnectionsPerClient = "max-connections-per-client"
-    case acceptRate = "accept-rate"
-    case acceptBurst = "accept-burst"
-    case handshakeTimeout = "handshake-timeout"
-    case maxTLSHandshakes = "max-tls-handshakes"
-    case maxTLSHandshakeSize = "max-tls-handshake-size"
-    case maxHeaderSize = "max-header-size"
-    case maxHeaderCount = "max-header-count"
-    case keepAlive = "keep-alive"
-    case userTimeout = "user-timeout"
-    case backlog
+package typealias ListenerKey = SettingsKeyName<ListenerConfiguration>
+
+extension ListenerKey {
+    package static var listen: Self { "listen" }
+    fileprivate static var mode: Self { "mode" }
+    fileprivate static var plainAndTLS: Self { "plain-and-tls" }
+    package static var tls: Self { "tls" }
+    package static var route: Self { "route" }
 }
 
-/// Keys of `keep-alive`.
-package enum KeepAliveKey: String, CaseIterable, Sendable {
-    case idle
-    case interval
-    case probes
-}
+extension ListenerConfiguration: SettingsSection {
+    static let sectionName = "Listener"
+    static let initial = ListenerConfiguration(name: "", address: .tcp(.loopback, port: 0), kind: .tcp)
+    static let keys: [SettingsKey<ListenerConfiguration>] =
+        Self.addressKeys + SettingsKey.group(ProxyProtocolAcceptance.keys, \.proxyProtocol) + Self.forwardingKeys
+        + SettingsKey.group(ListenerLimits.keys, \.limits)
+        + SettingsKey.group(KeepAliveSettings.socketKeys, \.keepAlive)
+        + Self.queueKeys
 
-extension ListenerConfiguration {
-    init(reading section: SectionReader<ListenerKey>) {
-        let name = section.required(.name, as: .name)
-        let url = section.required(.listen, as: .listenURL)
-        self.init(
-            name: name ?? "", address: url?.address ?? .tcp(.loopback, port: 0), kind: url?.kind ?? .tcp)
-        section.read(.plainAndTLS, into: &self.acceptsPlain, as: .boolean)
-        section.readOptional(.route, into: &self.route, as: .name)
-        section.read(.proxyProtocol, into: &self.proxyProtocol.mode, as: .choice)
-        section.readList(.proxyProtocolTrusted, into: &self.proxyProtocol.trusted, as: .addressBlock)
-        section.readList(.forwardingTrusted, into: &self.trustedForwarders, as: .addressBlock)
-        section.read(.backlog, into: &self.backlog, as: .integer(1...65_535))
-        self.limits = ListenerLimits(reading: section)
-        self.keepAlive = KeepAliveSettings(reading: section.section(.keepAlive))
-        section.readOptionalOrNone(
-            .userTimeout, into: &self.keepAlive.userTimeout, as: .duration(.seconds(1) ... .seconds(86_400)))
-        let tls = section.section(.tls, keys: ServerTLSKey.self).map { ServerTLSSettings(reading: $0) }
-        self.readMode(section)
-        guard let url else { return }
-        self.tls = url.kind.speaksTLS ? tls : nil
-        Self.check(url, in: section)
-    }
+    private static let addressKeys: [SettingsKey<ListenerConfiguration>] = [
+        .required(
+            "name", \.name, .name,
+            """
+            Name in routes, logs and metrics, unique among listeners. A reload takes a listener of another name for \
+            another listener.
+            """),
+        .custom(
+            .listen, .value(ValueSyntax.listenURL), isRequired: true,
+            "Address and protocol. Two listeners that would accept the same connections are refused."
+        ) { section, settings in
+            section.require(.listen)
+            guard let url = section.value(.listen, as: .listenURL) else { return }
+            settings.address = url.address
+            settings.kind = url.kind
+        },
+        .custom(
+            .mode, .value(ValueSyntax.permissions), default: "`0660`",
+            "Permission bits of the file of a Unix socket; refused for other addresses."
+        ) { section, settings in settings.readMode(section) },
+        .value(
+            .plainAndTLS, \.acceptsPlain, .boolean,
+            """
+            Accepts plain connections on the same port, told from TLS by their first byte (22 begins a TLS handshake), \
+            and handles them as `tcp` or `ws`. Only for `tls` and `wss`. A connection that sends nothing for \
+            `handshake-timeout` is reset.
+            """),
+        .section(
+            .tls, optional: \.tls, example: "{certificate: cert.pem, key: key.pem}",
+            """
+            Certificates and other settings of TLS. Required for `tls` and `wss`, refused for other addresses. Files \
+            are checked at start and by `sluice check`; a reload with invalid files keeps the old ones.
+            """),
+        .optional(
+            .route, \.route, .name, example: "broker",
+            """
+            Route of all connections. Required for `tcp`, `tls` and `unix`, refused for `ws` and `wss`. As there is no \
+            path, a route whose target has `{parameters}` is refused.
+            """),
+    ]
 
-    private mutating func readMode(_ section: SectionReader<ListenerKey>) {
-        section.declare(.mode, as: .permissions)
+    private static let forwardingKeys: [SettingsKey<ListenerConfiguration>] = [
+        .list(
+            "forwarding-trusted", \.trustedForwarders, .addressBlock, example: "[10.0.0.0/8]",
+            """
+            Peers whose `Forwarded` and `X-Forwarded-*` fields are extended towards WebSocket upstreams; the fields of \
+            others are replaced. With a PROXY header, the client that it names counts as the peer.
+            """)
+    ]
+
+    private static let queueKeys: [SettingsKey<ListenerConfiguration>] = [
+        .value(
+            "backlog", \.backlog, .integer(1...65_535),
+            """
+            Connections that the kernel queues until they are accepted (`listen(2)`); it caps the number at \
+            net.core.somaxconn. If the queue is full, clients retry. A listener that stays open at a reload keeps its \
+            backlog.
+            """)
+    ]
+
+    private mutating func readMode(_ section: SectionReader<ListenerConfiguration>) {
         guard section.has(.mode) else { return }
         guard case .unix(let path, let defaultMode) = self.address else {
             guard section.problems.isValid(section.path(.listen)) else { return }
@@ -271,8 +390,15 @@ extension ListenerConfiguration {
         self.address = .unix(path: path, mode: section.value(.mode, as: .permissions) ?? defaultMode)
     }
 
+    mutating func check(_ section: SectionReader<ListenerConfiguration>) {
+        let url = section.isSet(.listen) ? section.value(.listen, as: .listenURL) : nil
+        let isPlain = url?.kind.speaksTLS != true
+        if let url { self.check(url, in: section) }
+        if isPlain { self.tls = nil }
+    }
+
     /// Checks settings that the listener's kind requires or excludes.
-    private static func check(_ url: ListenURL, in section: SectionReader<ListenerKey>) {
+    private func check(_ url: ListenURL, in section: SectionReader<ListenerConfiguration>) {
         let kind = url.kind
         if !url.resource.isEmpty {
             section.add(.listen, expected: "an address without a path", remedy: "give the path to a route")
@@ -283,8 +409,8 @@ extension ListenerConfiguration {
                 remedy: "give the listener a certificate and its key")
         }
         if !kind.speaksTLS {
-            for key in [ListenerKey.tls, .plainAndTLS]
-            where section.has(key) && section.value(.plainAndTLS, as: .boolean) != false {
+            for (key, isPresent) in [(ListenerKey.tls, section.has(.tls)), (.plainAndTLS, self.acceptsPlain)]
+            where isPresent {
                 section.add(
                     key, expected: "no \(key.rawValue) on a \(kind.rawValue) listener",
                     remedy: "listen with \(kind.speaksWebSocket ? "wss" : "tls")://, or leave it out")
@@ -300,34 +426,5 @@ extension ListenerConfiguration {
                 .route, expected: "the route that connections of a \(kind.rawValue) listener take", found: "nothing",
                 remedy: "add route: NAME")
         }
-    }
-}
-
-extension ListenerLimits {
-    init(reading section: SectionReader<ListenerKey>) {
-        self.init()
-        section.read(.maxConnections, into: &self.maximumConnections, as: .integer(1...10_000_000))
-        section.read(.maxConnectionsPerClient, into: &self.maximumConnectionsPerClient, as: .integer(1...10_000_000))
-        section.read(
-            .handshakeTimeout, into: &self.handshakeTimeout, as: .duration(.milliseconds(100) ... .seconds(600)))
-        section.read(.maxTLSHandshakes, into: &self.maximumHandshakes, as: .integer(1...1_000_000))
-        section.read(.maxTLSHandshakeSize, into: &self.maximumHandshakeSize, as: .size(4096...1_048_576))
-        section.read(.maxHeaderSize, into: &self.maximumHeaderSize, as: .size(1024...1_048_576))
-        section.read(.maxHeaderCount, into: &self.maximumHeaderCount, as: .integer(8...10_000))
-        if let rate = section.value(.acceptRate, as: .rate(1...10_000_000)) {
-            self.acceptRate = AcceptRate(perSecond: rate, burst: rate)
-        }
-        section.read(.acceptBurst, into: &self.acceptRate.burst, as: .integer(1...10_000_000))
-    }
-}
-
-extension KeepAliveSettings {
-    /// - Parameter section: `nil` for the defaults.
-    init(reading section: SectionReader<KeepAliveKey>?) {
-        self.init()
-        guard let section else { return }
-        section.readOptionalOrNone(.idle, into: &self.idle, as: .duration(.probing))
-        section.read(.interval, into: &self.interval, as: .duration(.probing))
-        section.read(.probes, into: &self.probes, as: .integer(1...127))
     }
 }

@@ -2,7 +2,6 @@ import WireText
 
 /// Matches connections, and says where and how their data is forwarded.
 package struct RouteConfiguration: Sendable, Equatable {
-    /// Unique among routes; same syntax as a listener's name.
     package var name: String
     /// Listeners whose requests are matched; empty is every `ws` and `wss` listener.
     package var listeners: [String] = []
@@ -11,19 +10,14 @@ package struct RouteConfiguration: Sendable, Equatable {
     /// The request's path; `nil` if only raw listeners use the route, by its name.
     package var path: PathPattern?
     package var target: RouteTarget
-    /// Accepted values of the request's `Origin`; others get 403. Empty accepts all, and requests without `Origin` are
-    /// always accepted.
+    /// Accepted values of the request's `Origin`; empty accepts all.
     package var origins: [OriginPattern] = []
-    /// Supported subprotocols, in order of preference; a client that offers none of them is accepted without one.
-    /// Towards a WebSocket upstream they filter the client's offers, of which the upstream chooses; empty forwards all
-    /// offers. Towards a stream the framing's own subprotocol is supported too, as the last choice. Otherwise empty
-    /// selects none.
+    /// In order of preference; empty forwards all offers to a WebSocket upstream. Towards a stream the framing's own
+    /// subprotocol is supported too, as the last choice.
     package var subprotocols: [String] = []
-    /// Whether the client's query is appended to the target's path. Only towards WebSocket upstreams.
     package var passesQuery = true
-    /// Fields added to the opening handshake towards a WebSocket upstream.
     package var headers: [ExtraHeader] = []
-    /// PROXY header sent first on connections to the upstream, before TLS; `nil` sends none.
+    /// Sent before TLS; `nil` sends none.
     package var proxyProtocol: ProxyProtocolVersion?
     package var tunnel = TunnelSettings()
 
@@ -263,54 +257,174 @@ package struct ExtraHeader: Sendable, Equatable {
 }
 
 /// Keys of an entry of `routes`.
-package enum RouteKey: String, CaseIterable, Sendable {
-    case name
-    case listeners
-    case host
-    case path
-    case target
-    case framing
-    case halfClose = "half-close"
-    case origins
-    case subprotocols
-    case compress
-    case keepFragmentation = "keep-fragmentation"
-    case passQuery = "pass-query"
-    case headers
-    case proxyProtocol = "proxy-protocol"
-    case pingInterval = "ping-interval"
-    case pongTimeout = "pong-timeout"
-    case maxMessageSize = "max-message-size"
-    case idleTimeout = "idle-timeout"
-    case maxAge = "max-age"
-    case buffer
-    case keepAlive = "keep-alive"
-    case userTimeout = "user-timeout"
+package typealias RouteKey = SettingsKeyName<RouteConfiguration>
+
+extension RouteKey {
+    package static var listeners: Self { "listeners" }
+    package static var host: Self { "host" }
+    package static var path: Self { "path" }
+    package static var target: Self { "target" }
+    package static var origins: Self { "origins" }
+    package static var subprotocols: Self { "subprotocols" }
+    package static var compress: Self { "compress" }
+    package static var headers: Self { "headers" }
+    package static var proxyProtocol: Self { "proxy-protocol" }
+    fileprivate static var halfClose: Self { "half-close" }
+    fileprivate static var maxMessageSize: Self { "max-message-size" }
 }
 
-extension RouteConfiguration {
-    init(reading section: SectionReader<RouteKey>) {
-        let name = section.required(.name, as: .name)
-        let target = section.required(.target, as: .routeTarget)
-        self.init(name: name ?? "", path: section.value(.path, as: .pathPattern), target: target ?? .echo)
-        section.readList(.listeners, into: &self.listeners, as: .name)
+extension RouteConfiguration: SettingsSection {
+    static let sectionName = "Route"
+    static let initial = RouteConfiguration(name: "", path: nil, target: .echo)
+    static let keys: [SettingsKey<RouteConfiguration>] =
+        Self.matchingKeys + SettingsKey.group(TunnelSettings.framingKeys, \.tunnel) + Self.handshakeKeys
+        + SettingsKey.group(TunnelSettings.lifetimeKeys, \.tunnel) + Self.messageKeys
+        + SettingsKey.group(KeepAliveSettings.socketKeys, \.tunnel.keepAlive)
+
+    private static let matchingKeys: [SettingsKey<RouteConfiguration>] = [
+        .required(
+            "name", \.name, .name,
+            """
+            Name for listeners, logs and metrics, unique among routes. A reload takes a route of another name for \
+            another route.
+            """),
+        .list(
+            .listeners, \.listeners, .name, default: "all `ws` and `wss` listeners", example: "[web]",
+            "Listeners whose requests are matched; at least one."),
+        .optional(
+            .host, \.host, .hostPattern, default: "any", example: #""*.example.com""#,
+            """
+            The request's host; `*.` matches one label. An exact host is preferred to a wildcard, and a wildcard to a \
+            route without a host.
+            """),
+        .optional(
+            .path, \.path, .pathPattern, example: #""/chat/{room}""#,
+            """
+            The request's path; required unless only raw listeners use the route, by its name. A literal segment is \
+            preferred to a parameter, and a parameter to `{rest...}`. Two routes with the same host and path are \
+            refused.
+            """),
+        .required(
+            .target, \.target, .routeTarget,
+            """
+            Where connections are forwarded. `echo` sends each message or byte back. `chat` sends each message to all \
+            others in the room that the path's parameter `{room}` names; without it the room has the route's name. A \
+            URL is an upstream with default settings.
+            """),
+    ]
+
+    private static let handshakeKeys: [SettingsKey<RouteConfiguration>] = [
+        .list(
+            .origins, \.origins, .originPattern, default: "all", example: #"[https://app.example, "null"]"#,
+            """
+            Accepted values of the request's `Origin`, at least one; others get 403. Requests without `Origin`, which \
+            browsers never send, are always accepted. `"*"` and `"null"` need quotation marks in YAML.
+            """),
+        .list(
+            .subprotocols, \.subprotocols, .subprotocol, example: "[mqtt]",
+            """
+            Supported subprotocols in order of preference. Of a client's offers the first in this list is accepted; a \
+            client that offers none of them is accepted without one. Towards a WebSocket upstream the list filters the \
+            client's offers, and the upstream chooses. Without a list, all offers are forwarded to a WebSocket \
+            upstream, and in front of a stream the framing's own subprotocol (`binary` or `base64`, as of websockify) \
+            is accepted.
+            """),
+        .custom(
+            .compress, .either([.value(ValueSyntax.boolean), .of(CompressionPolicy.self)]), default: "`false`",
+            example: "{level: 4, min-size: 256}",
+            """
+            permessage-deflate (RFC 7692), accepted from clients and offered to WebSocket upstreams. A mapping turns \
+            it on.
+            """
+        ) { section, settings in
+            let isOn = section.isMapping(.compress) || section.value(.compress, as: .boolean) == true
+            let policy: CompressionPolicy? = section.isMapping(.compress) ? section.section(.compress) : nil
+            settings.tunnel.compression = isOn ? policy ?? CompressionPolicy() : nil
+        },
+        .value(
+            "keep-fragmentation", \.tunnel.keepsFragmentation, .boolean,
+            """
+            Whether `echo` keeps the fragmentation of messages; with `compress`, frames above 64 KiB are still split. \
+            A tunnel between two WebSockets always keeps it, unless one side compresses.
+            """),
+        .value(
+            "pass-query", \.passesQuery, .boolean,
+            "Whether the client's query is appended to the target's path. Only towards WebSocket upstreams."),
+        .custom(
+            .headers, .either([.map(.value(ValueSyntax<String>.text)), .list(.value(ValueSyntax.headerLine))]),
+            example: "{X-Gateway: sluice}",
+            """
+            Fields added to the opening handshake towards a WebSocket upstream. Values have at most 4096 bytes. Fields \
+            that the gateway writes itself, like `Host`, are refused.
+            """
+        ) { section, settings in settings.readHeaders(section) },
+        .optional(
+            .proxyProtocol, \.proxyProtocol, .choice,
+            """
+            Version of a PROXY header that is sent first on connections to the upstream. Refused for `echo` and \
+            `chat`.
+            """
+        ),
+    ]
+
+    private static let messageKeys: [SettingsKey<RouteConfiguration>] = [
+        .custom(
+            .maxMessageSize, .value(TunnelSettings.messageSize.orNone),
+            default: """
+                `none` for tunnels, which relay messages without assembling them; `1MiB` for `echo`, `chat` and \
+                `length-prefixed` framing
+                """,
+            example: "16MiB",
+            """
+            Largest message after inflation; above it 1009. For `echo`, `chat` and `length-prefixed` framing, which \
+            assemble messages, at most `1GiB`, and `none` is refused.
+            """
+        ) { section, settings in settings.readMessageSize(section) },
+        .custom(
+            "buffer", .either([.value(BufferWatermarks.highSize), .of(BufferWatermarks.self)]),
+            default: "its keys' defaults", example: "256KiB",
+            """
+            Bytes queued in one direction of a tunnel: the high watermark, or a mapping. The memory of one direction \
+            is limited by the high watermark and one read: four times the high watermark, at most 256 KiB, and 64 KiB \
+            where a read becomes one message that is compressed or in base64.
+            """
+        ) { section, settings in
+            if section.isMapping("buffer") {
+                settings.tunnel.buffer = section.section("buffer") ?? BufferWatermarks()
+            } else if let high = section.value("buffer", as: BufferWatermarks.highSize) {
+                settings.tunnel.buffer = BufferWatermarks(high: high, low: high / 4)
+            }
+        },
+    ]
+
+    mutating func check(_ section: SectionReader<RouteConfiguration>) {
         section.rejectEmptyList(
             .listeners, expected: "at least one listener", remedy: "leave it out to mean all ws and wss listeners")
-        section.readOptional(.host, into: &self.host, as: .hostPattern)
-        section.readList(.origins, into: &self.origins, as: .originPattern)
         section.rejectEmptyList(
             .origins, expected: "at least one origin", remedy: "leave it out or write \"*\" to accept all origins")
-        section.readList(.subprotocols, into: &self.subprotocols, as: .subprotocol)
-        section.read(.passQuery, into: &self.passesQuery, as: .boolean)
-        section.readOptional(.proxyProtocol, into: &self.proxyProtocol, as: .choice)
-        self.readHeaders(section)
-        self.tunnel = TunnelSettings(reading: section, target: target)
+        if self.tunnel.halfClose == .signal, !self.tunnel.framing.supportsEndMarker {
+            section.add(
+                .halfClose,
+                expected: "hold or close, as an empty message is data in \(self.tunnel.framing.rawValue) framing "
+                    + "and cannot mark an end",
+                remedy: "choose one of them, or another framing")
+        }
+    }
+
+    /// Where messages are assembled, they must have a limit, and a length prefix of four bytes implies one.
+    private mutating func readMessageSize(_ section: SectionReader<RouteConfiguration>) {
+        let isBuiltIn = section.isSet(.target) && (self.target == .echo || self.target == .chat)
+        if isBuiltIn || self.tunnel.framing == .lengthPrefixed {
+            self.tunnel.maximumMessageSize =
+                section.value(.maxMessageSize, as: TunnelSettings.assembledMessageSize)
+                ?? TunnelSettings.defaultMaximumMessageSize
+        } else if let size = section.value(.maxMessageSize, as: TunnelSettings.messageSize.orNone) {
+            self.tunnel.maximumMessageSize = size
+        }
     }
 
     /// Reads a mapping of names to values, or a list of `Name: value`.
-    private mutating func readHeaders(_ section: SectionReader<RouteKey>) {
-        section.declareMap(.headers, as: ValueSyntax<String>.text)
-        section.declareList(.headers, as: .headerLine)
+    private mutating func readHeaders(_ section: SectionReader<RouteConfiguration>) {
         guard let node = section.node(.headers) else { return }
         let path = section.path(.headers)
         switch node.content {

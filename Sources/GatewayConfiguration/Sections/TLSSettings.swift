@@ -113,84 +113,170 @@ package enum MinimumTLSVersion: String, Sendable, Equatable, CaseIterable {
 }
 
 /// Keys of a listener's `tls`.
-package enum ServerTLSKey: String, CaseIterable, Sendable {
-    case certificate
-    case key
-    case password
-    case passwordFile = "password-file"
-    case certificates
-    case clientCA = "client-ca"
-    case clientAuth = "client-auth"
-    case clientCRL = "client-crl"
-    case alpn
-    case minVersion = "min-version"
-    case records
-    case keyLog = "key-log"
+package typealias ServerTLSKey = SettingsKeyName<ServerTLSSettings>
+
+extension ServerTLSKey {
+    package static var certificate: Self { "certificate" }
+    package static var certificates: Self { "certificates" }
+    package static var clientCA: Self { "client-ca" }
+    fileprivate static var clientAuth: Self { "client-auth" }
+    package static var clientCRL: Self { "client-crl" }
+    package static var keyLog: Self { "key-log" }
 }
 
 /// Keys of an upstream's `tls`.
-package enum ClientTLSKey: String, CaseIterable, Sendable {
-    case ca
-    case crl
-    case certificate
-    case key
-    case password
-    case passwordFile = "password-file"
-    case serverName = "server-name"
-    case insecure
-    case pins
-    case alpn
-    case minVersion = "min-version"
-    case keyLog = "key-log"
+package typealias ClientTLSKey = SettingsKeyName<ClientTLSSettings>
+
+extension ClientTLSKey {
+    package static var ca: Self { "ca" }
+    package static var crl: Self { "crl" }
+    package static var certificate: Self { "certificate" }
+    package static var serverName: Self { "server-name" }
+    fileprivate static var insecure: Self { "insecure" }
+    package static var keyLog: Self { "key-log" }
 }
 
 /// Keys of an entry of `certificates`.
-package enum CertificateKey: String, CaseIterable, Sendable {
-    case certificate
-    case key
-    case password
-    case passwordFile = "password-file"
-    case serverNames = "server-names"
+package typealias CertificateKey = SettingsKeyName<CertificateFiles>
+
+extension CertificateKey {
+    package static var certificate: Self { "certificate" }
+    package static var key: Self { "key" }
+    package static var passwordFile: Self { "password-file" }
 }
 
-extension ServerTLSSettings {
-    init(reading section: SectionReader<ServerTLSKey>) {
-        self.init(certificates: [])
-        if section.has(.certificate) || !section.has(.certificates) {
-            self.certificates.append(Self.single(section))
-        } else {
-            for key in [ServerTLSKey.key, .password, .passwordFile] where section.has(key) {
+extension CertificateFiles: SettingsSection {
+    static let sectionName = "Certificate"
+    static let initial = CertificateFiles(certificate: "")
+    static let keys: [SettingsKey<CertificateFiles>] =
+        Self.fileKeys(isRequired: true) + [
+            .list(
+                "server-names", \.serverNames, .hostPattern, default: "the names in the certificate",
+                example: #"[b.example, "*.b.example"]"#,
+                "Server names that select this certificate; `*.` matches one label.")
+        ]
+
+    static func fileKeys(isRequired: Bool) -> [SettingsKey<CertificateFiles>] {
+        let text =
+            "PEM file with the leaf first and then its intermediates, or a PKCS#12 file (`.p12`, `.pfx`) with the key."
+        return [
+            isRequired
+                ? .required(.certificate, \.certificate, .path, text)
+                : .value(.certificate, \.certificate, .path, text),
+            .optional(
+                .key, \.key, .path, default: "the key in the file of the certificate",
+                example: "/etc/sluice/server.key",
+                "PEM file of the certificate's private key."),
+        ] + KeyPassword.keys("password", file: .passwordFile, \.password, "Password of an encrypted private key")
+    }
+}
+
+extension KeyPassword {
+    /// Keys of a secret: its text, or the file with it; both together are a problem.
+    static func keys<Settings>(
+        _ name: SettingsKeyName<Settings>, file: SettingsKeyName<Settings>,
+        _ property: SettingsKey<Settings>.Property<KeyPassword?>, _ text: String
+    ) -> [SettingsKey<Settings>] {
+        [
+            .custom(
+                name, .value(ValueSyntax<String>.text), example: "secret",
+                "\(text). Hidden wherever the configuration is shown; better kept in a file."
+            ) { section, settings in
+                settings[keyPath: property] = section.value(name, as: ValueSyntax<String>.text).map { .text($0) }
+            },
+            .custom(
+                file, .value(ValueSyntax<String>.path), example: "/etc/sluice/\(name.rawValue).txt",
+                "\(text): the first line of this file. Not together with `\(name.rawValue)`."
+            ) { section, settings in
+                if section.has(name), section.has(file) {
+                    section.add(
+                        file, expected: "only one of \(name.rawValue) and \(file.rawValue)", remedy: "leave one out")
+                }
+                guard let path = section.value(file, as: ValueSyntax<String>.path) else { return }
+                settings[keyPath: property] = .file(path)
+            },
+        ]
+    }
+}
+
+extension ServerTLSSettings: SettingsSection {
+    static let sectionName = "ServerTLS"
+    static let initial = ServerTLSSettings(certificates: [])
+    static let keys: [SettingsKey<ServerTLSSettings>] =
+        SettingsKey.group(CertificateFiles.fileKeys(isRequired: false), \.firstCertificate) + Self.ownKeys
+
+    private static let ownKeys: [SettingsKey<ServerTLSSettings>] = [
+        .custom(
+            .certificates, .list(.of(CertificateFiles.self)), example: "[{certificate: b.pem, key: b.key}]",
+            """
+            Further certificates, chosen by the client's server name (SNI). The first certificate is used if none \
+            matches.
+            """
+        ) { section, settings in settings.readCertificates(section) },
+        .optional(
+            .clientCA, \.clientCA, .path, example: "/etc/sluice/clients-ca.pem",
+            "PEM file of the authorities that issue client certificates; with it `client-auth` is `require` by default."
+        ),
+        .value(
+            .clientAuth, \.clientAuthentication, .choice, default: "`require` with a `client-ca`, else `none`",
+            example: "request",
+            """
+            Whether clients must present a certificate. `request` accepts a client without one. An invalid certificate \
+            always fails the handshake.
+            """),
+        .list(
+            .clientCRL, \.clientRevocationLists, .path, example: "/etc/sluice/clients.crl",
+            """
+            PEM or DER files with the current revocation lists (RFC 5280) of every authority in a client's chain, up \
+            to the root in `client-ca`; without them revocation is not checked. The handshake fails if a certificate \
+            is revoked, or an authority has no list or only one past its `nextUpdate`. A reload reads the files again.
+            """),
+        .list(
+            "alpn", \.alpn, .applicationProtocol, example: "[http/1.1]",
+            """
+            ALPN protocols in order of preference; without them ALPN is not negotiated. A client that offers none of \
+            them fails the handshake.
+            """),
+        .value("min-version", \.minimumVersion, .choice, example: #""1.3""#, "Lowest TLS version that is accepted."),
+        .value(
+            "records", \.records, .choice,
+            """
+            Implementation of the record layer of TLS 1.3 after the handshake, with the cipher suites of RFC 8446 \
+            §9.1. `openssl` is OpenSSL's, 16 KiB for an idle connection. `compact` is our own on top of OpenSSL's \
+            ciphers, 5 KiB, but it gets no fixes by updates of OpenSSL. A reload changes it for later connections.
+            """),
+        .optional(
+            .keyLog, \.keyLog, .path, example: "/tmp/keys.log",
+            """
+            File to which session secrets are appended (NSS key log) to decrypt captured traffic; a new file has mode \
+            0600. Everyone who can read it can read all traffic.
+            """),
+    ]
+
+    /// The certificate that is not in the list.
+    private var firstCertificate: CertificateFiles {
+        get { self.certificates.first ?? .initial }
+        set { self.certificates = [newValue] }
+    }
+
+    private mutating func readCertificates(_ section: SectionReader<ServerTLSSettings>) {
+        if !section.has(.certificate) {
+            section.has(.certificates) ? self.certificates = [] : section.require(.certificate)
+        }
+        guard section.has(.certificates) else { return }
+        if !section.has(.certificate) {
+            for key in ["key", "password", "password-file"] as [ServerTLSKey] where section.has(key) {
                 section.add(
                     key, expected: "\(key.rawValue) beside the certificate it belongs to", remedy: "move it there")
             }
         }
-        if section.has(.certificates) {
-            let elements = section.elements(.certificates)
-            if elements.isEmpty { section.add(.certificates, expected: "at least one certificate") }
-            self.certificates += elements.map {
-                CertificateFiles(reading: SectionReader($0.node, at: $0.path, problems: section.problems))
-            }
-        }
-        section.readOptional(.clientCA, into: &self.clientCA, as: .path)
-        self.clientAuthentication = section.has(.clientCA) ? .require : .none
-        section.read(.clientAuth, into: &self.clientAuthentication, as: .choice)
-        section.readList(.clientCRL, into: &self.clientRevocationLists, as: .path)
-        self.checkClientAuthentication(section)
-        section.readList(.alpn, into: &self.alpn, as: .applicationProtocol)
-        section.read(.minVersion, into: &self.minimumVersion, as: .choice)
-        section.read(.records, into: &self.records, as: .choice)
-        section.readOptional(.keyLog, into: &self.keyLog, as: .path)
+        let further: [CertificateFiles] = section.sections(.certificates)
+        if further.isEmpty { section.add(.certificates, expected: "at least one certificate") }
+        self.certificates += further
     }
 
-    private static func single(_ section: SectionReader<ServerTLSKey>) -> CertificateFiles {
-        var files = CertificateFiles(
-            certificate: section.required(.certificate, as: .path, unless: .certificates) ?? "")
-        section.readOptional(.key, into: &files.key, as: .path)
-        files.password = KeyPassword(reading: section, text: .password, file: .passwordFile)
-        return files
-    }
-
-    private func checkClientAuthentication(_ section: SectionReader<ServerTLSKey>) {
+    mutating func check(_ section: SectionReader<ServerTLSSettings>) {
+        if !section.isSet(.clientAuth) { self.clientAuthentication = section.has(.clientCA) ? .require : .none }
         if self.clientAuthentication == .none, section.has(.clientCA) {
             section.add(
                 .clientAuth, expected: "request or require, as there is a client-ca", remedy: "leave out one of the two"
@@ -210,63 +296,74 @@ extension ServerTLSSettings {
     }
 }
 
-extension ClientTLSSettings {
-    init(reading section: SectionReader<ClientTLSKey>) {
-        self.init()
-        section.readOptional(.ca, into: &self.authorities, as: .path)
-        section.readList(.crl, into: &self.revocationLists, as: .path)
-        section.readOptional(.serverName, into: &self.serverName, as: .host)
-        var isInsecure = false
-        section.read(.insecure, into: &isInsecure, as: .boolean)
-        self.verifies = !isInsecure
-        section.readList(.pins, into: &self.pins, as: .publicKeyPin)
-        section.readList(.alpn, into: &self.alpn, as: .applicationProtocol)
-        section.read(.minVersion, into: &self.minimumVersion, as: .choice)
-        section.readOptional(.keyLog, into: &self.keyLog, as: .path)
-        self.readIdentity(section)
+extension ClientTLSSettings: SettingsSection {
+    static let sectionName = "ClientTLS"
+    static let initial = ClientTLSSettings()
+    static let keys: [SettingsKey<ClientTLSSettings>] =
+        Self.trustKeys + SettingsKey.group(CertificateFiles.fileKeys(isRequired: false), \.clientCertificate)
+        + Self.ownKeys
+
+    private static let trustKeys: [SettingsKey<ClientTLSSettings>] = [
+        .optional(
+            .ca, \.authorities, .path, default: "the system's authorities", example: "/etc/sluice/internal-ca.pem",
+            "PEM file of authorities trusted instead of the system's. Not together with `insecure`."),
+        .list(
+            .crl, \.revocationLists, .path, example: "[/etc/sluice/root.crl, /etc/sluice/issuing.crl]",
+            """
+            PEM or DER files with the current revocation lists (RFC 5280) of every authority in the chain; without \
+            them revocation is not checked. The connection fails (502) if a certificate is revoked, or an authority \
+            has no current list. Not together with `insecure`.
+            """),
+    ]
+
+    private static let ownKeys: [SettingsKey<ClientTLSSettings>] = [
+        .optional(
+            .serverName, \.serverName, .host, default: "the URL's host", example: "database.internal",
+            "Host name for SNI and verification. Required over a Unix socket, unless `insecure` is set."),
+        .value(
+            .insecure, \.isInsecure, .boolean,
+            """
+            Accepts any certificate, for tests only: everyone on the path can read and change the data. Pins are still \
+            checked.
+            """),
+        .list(
+            "pins", \.pins, .publicKeyPin, example: "[sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=]",
+            """
+            SHA-256 of public keys, of which the endpoint's chain must contain one; otherwise the connection fails \
+            (502). Checked besides the certificate.
+            """),
+        .list(
+            "alpn", \.alpn, .applicationProtocol, default: "none towards streams, `http/1.1` towards WebSockets",
+            example: "[postgresql]", "Application protocols offered."),
+        .value("min-version", \.minimumVersion, .choice, example: #""1.3""#, "Lowest TLS version that is accepted."),
+        .optional(
+            .keyLog, \.keyLog, .path, example: "/tmp/keys.log",
+            "File to which session secrets are appended (NSS key log), as for a listener."),
+    ]
+
+    private var clientCertificate: CertificateFiles {
+        get { self.identity ?? .initial }
+        set { self.identity = newValue }
+    }
+
+    private var isInsecure: Bool {
+        get { !self.verifies }
+        set { self.verifies = !newValue }
+    }
+
+    mutating func check(_ section: SectionReader<ClientTLSSettings>) {
+        if !section.has(.certificate) {
+            self.identity = nil
+            if let orphan = (["key", "password", "password-file"] as [ClientTLSKey]).first(where: section.has) {
+                section.add(
+                    .certificate, expected: "the certificate that \(orphan.rawValue) belongs to", found: "nothing",
+                    remedy: "add certificate: FILE")
+            }
+        }
         let conflicts = [(ClientTLSKey.ca, "authorities to trust"), (.crl, "revocation lists to check")]
-        if isInsecure, let (_, purpose) = conflicts.first(where: { section.has($0.0) }) {
+        if self.isInsecure, let (_, purpose) = conflicts.first(where: { section.has($0.0) }) {
             section.add(
                 .insecure, expected: "either \(purpose) or insecure: true", remedy: "leave out one of the two")
-        }
-    }
-
-    private mutating func readIdentity(_ section: SectionReader<ClientTLSKey>) {
-        let password = KeyPassword(reading: section, text: .password, file: .passwordFile)
-        var key: String?
-        section.readOptional(.key, into: &key, as: .path)
-        if section.has(.certificate) {
-            let certificate = section.value(.certificate, as: ValueSyntax<String>.path) ?? ""
-            self.identity = CertificateFiles(certificate: certificate, key: key, password: password)
-        } else if let orphan = [ClientTLSKey.key, .password, .passwordFile].first(where: section.has) {
-            section.add(
-                .certificate, expected: "the certificate that \(orphan.rawValue) belongs to", found: "nothing",
-                remedy: "add certificate: FILE")
-        }
-    }
-}
-
-extension CertificateFiles {
-    init(reading section: SectionReader<CertificateKey>) {
-        self.init(certificate: section.required(.certificate, as: .path) ?? "")
-        section.readOptional(.key, into: &self.key, as: .path)
-        self.password = KeyPassword(reading: section, text: .password, file: .passwordFile)
-        section.readList(.serverNames, into: &self.serverNames, as: .hostPattern)
-    }
-}
-
-extension KeyPassword {
-    /// The value of `text`, or the file named by `file`; both together are a problem.
-    init?<Key>(reading section: SectionReader<Key>, text: Key, file: Key) {
-        if section.has(text), section.has(file) {
-            section.add(file, expected: "only one of \(text.rawValue) and \(file.rawValue)", remedy: "leave one out")
-        }
-        if let path = section.value(file, as: ValueSyntax<String>.path) {
-            self = .file(path)
-        } else if let password = section.value(text, as: ValueSyntax<String>.text) {
-            self = .text(password)
-        } else {
-            return nil
         }
     }
 }

@@ -114,6 +114,14 @@ private enum TargetText {
 
 extension ValueSyntax<TargetRule> {
     package static var targetRule: ValueSyntax {
-        ValueSyntax(.text("10.0.0.0/8")) { text throws(ValueSyntaxError) in try TargetText.rule(text) }
+        ValueSyntax(
+            .text(
+                "10.0.0.0/8",
+                """
+                `public`, `loopback`, `private`, a host or a block of addresses, each perhaps with `:PORT` or \
+                `:FIRST-LAST`; `unix:///PATH` or `unix:///FOLDER/*`
+                """
+            )
+        ) { text throws(ValueSyntaxError) in try TargetText.rule(text) }
     }
 }

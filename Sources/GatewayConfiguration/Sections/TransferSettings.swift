@@ -1,15 +1,12 @@
 /// Permissions and limits of the HTTP transfers that the control plane makes.
 package struct TransferSettings: Sendable, Equatable {
-    /// Absolute paths of the directories whose files transfers may read and write; empty allows no files.
+    /// Absolute paths.
     package var directories: [String] = []
-    /// Transfers stored, finished ones included; above it the one that ended first is removed. 1 to 10 000.
     package var maximumTransfers = 256
-    /// Unfinished transfers. 1 to 1000.
     package var maximumRunning = 64
-    /// Bytes of content that one transfer keeps in memory, for each direction; above it the transfer fails. 1 KiB to
-    /// 1 GiB.
+    /// Bytes per transfer and direction.
     package var maximumBody = 16 << 20
-    /// Bytes of content that all transfers together keep in memory. 1 KiB to 16 GiB.
+    /// Bytes of all transfers.
     package var maximumMemory = 64 << 20
     package var credentials: [TransferCredential] = []
 
@@ -48,44 +45,71 @@ package struct TransferCredential: Sendable, Equatable {
 }
 
 /// Keys of `control.transfers`.
-package enum TransferKey: String, CaseIterable, Sendable {
-    case directories
-    case maxTransfers = "max-transfers"
-    case maxRunning = "max-running"
-    case maxBody = "max-body"
-    case maxMemory = "max-memory"
-    case credentials
+package typealias TransferKey = SettingsKeyName<TransferSettings>
+
+extension TransferKey {
+    fileprivate static var directories: Self { "directories" }
+    package static var credentials: Self { "credentials" }
 }
 
 /// Keys of an entry of `control.transfers.credentials`.
-package enum TransferCredentialKey: String, CaseIterable, Sendable {
-    case name
-    case hosts
-    case user
-    case password
-    case passwordFile = "password-file"
-    case token
-    case tokenFile = "token-file"
+package typealias TransferCredentialKey = SettingsKeyName<TransferCredentialDraft>
+
+extension TransferCredentialKey {
+    fileprivate static var hosts: Self { "hosts" }
+    package static var passwordFile: Self { "password-file" }
+    package static var tokenFile: Self { "token-file" }
 }
 
-extension TransferSettings {
-    init(reading section: SectionReader<TransferKey>) {
-        self.init()
-        section.readList(.directories, into: &self.directories, as: .path)
+extension TransferSettings: SettingsSection {
+    static let sectionName = "Transfer"
+    static let initial = TransferSettings()
+    static let keys: [SettingsKey<TransferSettings>] = [
+        .list(
+            .directories, \.directories, .path, example: "[/var/lib/sluice/files]",
+            """
+            Absolute paths of the directories whose files transfers may read and write, with all directories in them; \
+            without any, transfers may use no files. Symbolic links in them are not followed.
+            """),
+        .value(
+            "max-transfers", \.maximumTransfers, .integer(1...10_000),
+            """
+            Transfers stored, finished ones included. Above it the one that ended first is removed; if none has ended, \
+            a new one is refused with 429.
+            """),
+        .value(
+            "max-running", \.maximumRunning, .integer(1...1000),
+            "Unfinished transfers, suspended ones included. Above it a new one is refused with 429."),
+        .value(
+            "max-body", \.maximumBody, .size(1024...(1 << 30)),
+            """
+            Content that one transfer keeps in memory: the body it sends, and what it receives without a destination. \
+            A larger body is refused; a transfer that receives more fails.
+            """),
+        .value(
+            "max-memory", \.maximumMemory, .size(1024...(16 << 30)),
+            """
+            Content that all transfers together keep in memory. Above it a new transfer with a body is refused with \
+            429, and one that receives more fails.
+            """),
+        .custom(
+            .credentials, .list(.of(TransferCredentialDraft.self)),
+            example: "[{name: mirror, hosts: [mirror.example], token-file: /etc/sluice/token}]",
+            "Credentials that transfers refer to by name; their secrets are never shown."
+        ) { section, settings in
+            let drafts: [TransferCredentialDraft] = section.sections(.credentials)
+            settings.credentials = drafts.map {
+                TransferCredential(name: $0.name, hosts: $0.hosts, secret: $0.secret ?? .token(.text("")))
+            }
+        },
+    ]
+
+    mutating func check(_ section: SectionReader<TransferSettings>) {
         for (index, path) in self.directories.enumerated() where !path.hasPrefix("/") {
             section.problems.add(
                 at: section.path(.directories).index(index), expected: "an absolute path",
                 found: QuotedText.quoted(path), remedy: "begin it with /")
         }
-        section.read(.maxTransfers, into: &self.maximumTransfers, as: .integer(1...10_000))
-        section.read(.maxRunning, into: &self.maximumRunning, as: .integer(1...1000))
-        section.read(.maxBody, into: &self.maximumBody, as: .size(1024...(1 << 30)))
-        section.read(.maxMemory, into: &self.maximumMemory, as: .size(1024...(16 << 30)))
-        self.credentials = section.elements(.credentials, read: TransferCredential.init(reading:))
-        self.rejectDuplicateNames(section)
-    }
-
-    private func rejectDuplicateNames(_ section: SectionReader<TransferKey>) {
         for (index, credential) in self.credentials.enumerated() where !credential.name.isEmpty {
             guard self.credentials.prefix(index).contains(where: { $0.name == credential.name }) else { continue }
             section.problems.add(
@@ -95,34 +119,56 @@ extension TransferSettings {
     }
 }
 
-extension TransferCredential {
-    init(reading section: SectionReader<TransferCredentialKey>) {
-        let name = section.required(.name, as: .name) ?? ""
-        var hosts: [HostPattern] = []
-        section.readList(.hosts, into: &hosts, as: .hostPattern)
-        if hosts.isEmpty, section.problems.isValid(section.path(.hosts)) {
+/// An entry of `control.transfers.credentials` as written.
+package struct TransferCredentialDraft: SettingsSection {
+    fileprivate var name = ""
+    fileprivate var hosts: [HostPattern] = []
+    private var user: String?
+    private var password: KeyPassword?
+    private var token: KeyPassword?
+
+    static let sectionName = "TransferCredential"
+    static let initial = TransferCredentialDraft()
+    static let keys: [SettingsKey<TransferCredentialDraft>] =
+        Self.hostKeys
+        + KeyPassword.keys(
+            "password", file: .passwordFile, \.password,
+            "Password of `user`, for servers that ask for it (Basic, Digest)")
+        + KeyPassword.keys(
+            "token", file: .tokenFile, \.token, "Token sent with each request as `Authorization: Bearer`")
+
+    private static let hostKeys: [SettingsKey<TransferCredentialDraft>] = [
+        .required("name", \.name, .name, "Name for transfers, unique among credentials."),
+        .list(
+            .hosts, \.hosts, .hostPattern, default: "none; required", example: "[mirror.example]",
+            """
+            The only hosts to which the credential is sent, also after redirects; at least one. A transfer to another \
+            host that names it is refused.
+            """),
+        .optional(
+            "user", \.user, ValueSyntax<String>.text, example: "ada",
+            "User name that belongs to the password. Requires `password` or `password-file`."),
+    ]
+
+    /// `nil` unless there is either a user with a password, or a token.
+    fileprivate var secret: TransferCredential.Secret? {
+        switch (self.user, self.password, self.token) {
+        case (let user?, let password?, nil): .password(user: user, password)
+        case (nil, nil, let token?): .token(token)
+        default: nil
+        }
+    }
+
+    mutating func check(_ section: SectionReader<TransferCredentialDraft>) {
+        if self.hosts.isEmpty, section.problems.isValid(section.path(.hosts)) {
             section.add(
                 .hosts, expected: "the hosts that this credential may be sent to",
                 remedy: "write them like hosts: [files.example]")
         }
-        self.init(name: name, hosts: hosts, secret: Self.secret(section))
-    }
-
-    private static func secret(_ section: SectionReader<TransferCredentialKey>) -> Secret {
-        let user = section.value(.user, as: ValueSyntax<String>.text)
-        let password = KeyPassword(reading: section, text: .password, file: .passwordFile)
-        let token = KeyPassword(reading: section, text: .token, file: .tokenFile)
-        switch (user, password, token) {
-        case (let user?, let password?, nil): return .password(user: user, password)
-        case (nil, nil, let token?): return .token(token)
-        default:
-            let isValid = TransferCredentialKey.allCases.allSatisfy { section.problems.isValid(section.path($0)) }
-            if isValid {
-                section.problems.add(
-                    at: section.path, expected: "either a user with a password, or a token",
-                    remedy: "add password-file: FILE beside user, or token-file: FILE alone")
-            }
-            return .token(.text(""))
+        if self.secret == nil, Self.keys.allSatisfy({ section.problems.isValid(section.path($0.name)) }) {
+            section.problems.add(
+                at: section.path, expected: "either a user with a password, or a token",
+                remedy: "add password-file: FILE beside user, or token-file: FILE alone")
         }
     }
 }

@@ -7,19 +7,15 @@ package struct TunnelSettings: Sendable, Equatable {
     package var halfClose = HalfClose.close
     /// permessage-deflate, accepted from clients and offered to WebSocket upstreams; `nil` is off.
     package var compression: CompressionPolicy?
-    /// Whether `echo` keeps the fragmentation of messages. A tunnel between two WebSockets always keeps it, unless one
-    /// side compresses.
     package var keepsFragmentation = false
-    /// Interval of pings to WebSocket peers, 1 s to 1 day; `nil` sends none.
+    /// `nil` sends no pings.
     package var pingInterval: Duration? = .seconds(25)
-    /// How long a ping may stay unanswered before the connection is failed, 1 s to 1 h.
     package var pongTimeout: Duration = .seconds(20)
-    /// Largest message in bytes after inflation, 1 to 2^53; above it 1009. `nil` is no limit: the default of tunnels, which
-    /// relay messages without assembling them. Never `nil` where messages are assembled.
+    /// In bytes; `nil` is no limit. Never `nil` where messages are assembled.
     package var maximumMessageSize: Int?
-    /// A tunnel without data for this long is closed; pings are not data. 1 s to 365 days; `nil` is no limit.
+    /// `nil` is no limit.
     package var idleTimeout: Duration? = .seconds(86_400)
-    /// A tunnel of this age is closed. 1 s to 365 days; `nil` is no limit.
+    /// `nil` is no limit.
     package var maximumAge: Duration? = .seconds(30 * 86_400)
     package var buffer = BufferWatermarks()
     /// Keep-alive of TCP connections to the upstream.
@@ -30,13 +26,10 @@ package struct TunnelSettings: Sendable, Equatable {
 
 /// Settings of permessage-deflate (RFC 7692).
 package struct CompressionPolicy: Sendable, Equatable {
-    /// Compression level of zlib, 1 (fast) to 9 (small).
     package var level = 6
-    /// Messages of fewer bytes are sent uncompressed. 0 to 1 MiB.
     package var minimumSize = 64
-    /// Context takeover: smaller messages, but more memory per connection.
+    /// Context takeover.
     package var keepsContext = true
-    /// Window bits of our compressor, 9 to 15.
     package var windowBits = 15
 
     package init() {}
@@ -44,9 +37,8 @@ package struct CompressionPolicy: Sendable, Equatable {
 
 /// Watermarks of the bytes queued in one direction of a tunnel.
 package struct BufferWatermarks: Sendable, Equatable {
-    /// Reading from the source pauses at this number of bytes. 4 KiB to 64 MiB.
     package var high = 64 * 1024
-    /// Reading resumes at this number of bytes. 0 to below `high`; default: a quarter of `high`.
+    /// Less than `high`.
     package var low = 16 * 1024
 
     package init() {}
@@ -114,99 +106,87 @@ package enum Framing: String, Sendable, Equatable, CaseIterable {
     }
 }
 
-/// Keys of `compress`.
-package enum CompressionKey: String, CaseIterable, Sendable {
-    case level
-    case minSize = "min-size"
-    case contextTakeover = "context-takeover"
-    case windowBits = "window-bits"
-}
-
-/// Keys of `buffer`.
-package enum BufferKey: String, CaseIterable, Sendable {
-    case high
-    case low
-}
-
-extension CompressionPolicy {
-    /// Reads `true`, `false`, or a mapping, which turns compression on.
-    static func read(_ section: SectionReader<RouteKey>) -> CompressionPolicy? {
-        switch section.valueOrSection(.compress, as: .boolean, keys: CompressionKey.self) {
-        case nil: nil
-        case .value(let isOn)?: isOn == true ? CompressionPolicy() : nil
-        case .section(let inner)?: CompressionPolicy(reading: inner)
-        }
-    }
-
-    private init(reading section: SectionReader<CompressionKey>) {
-        self.init()
-        section.read(.level, into: &self.level, as: .integer(1...9))
-        section.read(.minSize, into: &self.minimumSize, as: .size(0...1_048_576))
-        section.read(.contextTakeover, into: &self.keepsContext, as: .boolean)
-        section.read(.windowBits, into: &self.windowBits, as: .integer(9...15))
-    }
-}
-
-extension BufferWatermarks {
-    private static let range = 4096...67_108_864
-
-    /// Reads a mapping, or the high watermark alone; the low watermark is then a quarter of it.
-    init(reading section: SectionReader<RouteKey>) {
-        self.init()
-        switch section.valueOrSection(.buffer, as: .size(Self.range), keys: BufferKey.self) {
-        case nil: return
-        case .value(let size)?:
-            self.high = size ?? self.high
-            self.low = self.high / 4
-        case .section(let inner)?: self.read(inner)
-        }
-    }
-
-    private mutating func read(_ inner: SectionReader<BufferKey>) {
-        inner.read(.high, into: &self.high, as: .size(Self.range))
-        self.low = self.high / 4
-        inner.read(.low, into: &self.low, as: .size(0...67_108_863))
-        if self.low >= self.high {
-            inner.add(.low, expected: "less than the high watermark of \(SizeText(self.high))")
-        }
-    }
-}
-
 extension TunnelSettings {
-    /// - Parameter target: the route's target, if it could be read.
-    init(reading section: SectionReader<RouteKey>, target: RouteTarget?) {
-        self.init()
-        section.read(.framing, into: &self.framing, as: .choice)
-        section.read(.halfClose, into: &self.halfClose, as: .choice)
-        if self.halfClose == .signal, !self.framing.supportsEndMarker {
-            section.add(
-                .halfClose,
-                expected: "hold or close, as an empty message is data in \(self.framing.rawValue) framing "
-                    + "and cannot mark an end",
-                remedy: "choose one of them, or another framing")
-        }
-        section.read(.keepFragmentation, into: &self.keepsFragmentation, as: .boolean)
-        section.readOptionalOrNone(
-            .pingInterval, into: &self.pingInterval, as: .duration(.seconds(1) ... .seconds(86_400)))
-        section.read(.pongTimeout, into: &self.pongTimeout, as: .duration(.seconds(1) ... .seconds(3600)))
-        section.readOptionalOrNone(.idleTimeout, into: &self.idleTimeout, as: .duration(.lifetime))
-        section.readOptionalOrNone(.maxAge, into: &self.maximumAge, as: .duration(.lifetime))
-        self.compression = CompressionPolicy.read(section)
-        self.buffer = BufferWatermarks(reading: section)
-        self.keepAlive = KeepAliveSettings(reading: section.section(.keepAlive))
-        section.readOptionalOrNone(
-            .userTimeout, into: &self.keepAlive.userTimeout, as: .duration(.seconds(1) ... .seconds(86_400)))
-        self.readMessageSize(section, target: target)
-    }
+    static let framingKeys: [SettingsKey<TunnelSettings>] = [
+        .value(
+            "framing", \.framing, .choice, example: "lines",
+            """
+            Conversion between a byte stream on one side and messages on the other; no effect between two streams or \
+            two WebSockets. `binary`: received bytes become binary messages. `text`: text messages; a character split \
+            over two reads is kept whole. `lines`: one text message per line, ended by LF or CRLF; an unfinished last \
+            line is a message too, and a message is written as a line with LF. `length-prefixed`: each message is \
+            preceded by its length in four bytes, big-endian. `base64`: text messages in base64. Invalid UTF-8 or \
+            base64 fails the connection with 1007.
+            """),
+        .value(
+            "half-close", \.halfClose, .choice, example: "signal",
+            """
+            What happens when one direction ends. `hold` keeps the other direction open until it ends too, without a \
+            Close frame until then. `close` delivers queued data and then closes. `signal` marks the end with an empty \
+            binary message, for peers that support it; refused with `length-prefixed` framing, where an empty message \
+            is data.
+            """),
+    ]
 
-    /// Where messages are assembled, they must have a limit, and a length prefix of four bytes implies one.
-    private mutating func readMessageSize(_ section: SectionReader<RouteKey>, target: RouteTarget?) {
-        let isAssembled = target == .echo || target == .chat || self.framing == .lengthPrefixed
-        guard isAssembled else {
-            section.readOptionalOrNone(.maxMessageSize, into: &self.maximumMessageSize, as: .size(1...(1 << 53)))
-            return
+    static let lifetimeKeys: [SettingsKey<TunnelSettings>] = [
+        .orNone(
+            "ping-interval", \.pingInterval, .duration(.seconds(1) ... .seconds(86_400)),
+            "Interval of pings to WebSocket peers. `none` sends none; then only the kernel detects a dead peer."),
+        .value(
+            "pong-timeout", \.pongTimeout, .duration(.seconds(1) ... .seconds(3600)),
+            """
+            How long a WebSocket peer may send nothing after a ping; then it counts as dead and the tunnel ends \
+            abnormally. Any received bytes count, and so does reading what was sent before the ping; a peer that was \
+            seen reading has four times as long for its next sign.
+            """),
+        .orNone(
+            "idle-timeout", \.idleTimeout, .duration(.lifetime),
+            "A tunnel without data for this long is closed, WebSocket peers with 1001. Pings are not data."),
+        .orNone(
+            "max-age", \.maximumAge, .duration(.lifetime),
+            "A tunnel of this age is closed, WebSocket peers with 1001."),
+    ]
+
+    static let messageSize = ValueSyntax<Int>.size(1...(1 << 53))
+    /// Where messages are assembled in memory.
+    static let assembledMessageSize = ValueSyntax<Int>.size(1...(1 << 30))
+}
+
+extension CompressionPolicy: SettingsSection {
+    static let sectionName = "Compression"
+    static let initial = CompressionPolicy()
+    static let keys: [SettingsKey<CompressionPolicy>] = [
+        .value("level", \.level, .integer(1...9), "Compression level of zlib, from 1 (fast) to 9 (small)."),
+        .value(
+            "min-size", \.minimumSize, .size(0...1_048_576),
+            "Messages of fewer bytes are sent uncompressed; `0` compresses all."),
+        .value(
+            "context-takeover", \.keepsContext, .boolean,
+            "Keeps the compression's context between messages: smaller messages, but more memory per connection."),
+        .value(
+            "window-bits", \.windowBits, .integer(9...15),
+            "Window bits of our compressor. Fewer bits save memory, but messages are larger."),
+    ]
+}
+
+extension BufferWatermarks: SettingsSection {
+    static let sectionName = "Buffer"
+    static let initial = BufferWatermarks()
+    static let highSize = ValueSyntax<Int>.size(4096...67_108_864)
+    static let keys: [SettingsKey<BufferWatermarks>] = [
+        .value(
+            "high", \.high, Self.highSize,
+            "High watermark: reading from the source pauses at this number of queued bytes."),
+        .value(
+            "low", \.low, .size(0...67_108_863), default: "a quarter of `high`", example: "16KiB",
+            "Low watermark, less than `high`: reading resumes at this number of queued bytes."),
+    ]
+
+    mutating func check(_ section: SectionReader<BufferWatermarks>) {
+        if !section.isSet("low") {
+            self.low = self.high / 4
+        } else if self.low >= self.high {
+            section.add("low", expected: "less than the high watermark of \(SizeText(self.high))")
         }
-        self.maximumMessageSize = Self.defaultMaximumMessageSize
-        section.readOptional(.maxMessageSize, into: &self.maximumMessageSize, as: .size(1...(1 << 30)))
     }
 }

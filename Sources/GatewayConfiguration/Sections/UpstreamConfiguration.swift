@@ -10,14 +10,12 @@ package struct UpstreamConfiguration: Sendable, Equatable {
         case failover
     }
 
-    /// Unique among upstreams; same syntax as a listener's name.
     package var name: String
     /// At least one; either all streams (`tcp`, `tls`, `unix`) or all WebSockets (`ws`, `wss`).
     package var endpoints: [UpstreamEndpoint]
     package var policy = Policy.roundRobin
-    /// For one connection attempt with name resolution, 10 ms to 10 min; then the next attempt follows, or 504.
     package var connectTimeout: Duration = .seconds(10)
-    /// For the TLS handshake and the opening handshake together, 10 ms to 10 min; then 504.
+    /// For the TLS handshake and the opening handshake together.
     package var handshakeTimeout: Duration = .seconds(10)
     package var retry = RetryPolicy()
     package var ejection = EjectionPolicy()
@@ -45,7 +43,7 @@ package struct UpstreamConfiguration: Sendable, Equatable {
 /// One address of an upstream.
 package struct UpstreamEndpoint: Sendable, Equatable {
     package var url: EndpointURL
-    /// Share relative to the other endpoints, 1 to 1000.
+    /// Share relative to the other endpoints.
     package var weight: Int
 
     package init(url: EndpointURL, weight: Int = 1) {
@@ -214,69 +212,139 @@ package struct ResourceTemplate: Sendable, Hashable, CustomStringConvertible {
 
 /// Passive check: when an endpoint is ejected. The last endpoint of an upstream is never ejected.
 package struct EjectionPolicy: Sendable, Equatable {
-    /// Consecutive failures (connecting, TLS, opening handshake) that eject it, 1 to 1000; `nil` never ejects.
+    /// `nil` never ejects.
     package var failures: Int? = 5
-    /// How long it stays ejected, 100 ms to 1 day.
     package var duration: Duration = .seconds(30)
 
     package init() {}
+
+    static let keys: [SettingsKey<EjectionPolicy>] = [
+        .orNone(
+            "eject-failures", \.failures, .integer(1...1000),
+            """
+            Consecutive failures (connecting, TLS, opening handshake) that eject an endpoint. `none` never ejects; the \
+            last endpoint of an upstream is never ejected.
+            """),
+        .value(
+            "eject-duration", \.duration, .duration(.milliseconds(100) ... .seconds(86_400)),
+            "How long an endpoint stays ejected."),
+    ]
 }
 
 /// Further attempts if connecting to an upstream fails. Nothing is retried once the first byte was sent.
 package struct RetryPolicy: Sendable, Equatable {
-    /// Attempts after the first, 0 to 100, each at the endpoint that the policy chooses next.
     package var attempts = 2
-    /// Delay before the first retry, 0 to 1 min. It doubles with each retry, and random jitter shortens it by up to half.
     package var initialDelay: Duration = .milliseconds(100)
-    /// Upper bound of the delay, `initialDelay` to 10 min.
+    /// At least `initialDelay`.
     package var maximumDelay: Duration = .seconds(5)
 
     package init() {}
+
+    static let keys: [SettingsKey<RetryPolicy>] = [
+        .value(
+            "retries", \.attempts, .integer(0...100),
+            """
+            Attempts after the first, each at the endpoint that the policy chooses next; after the last one a client \
+            gets 502 or 504, and a raw client is reset. Connecting, TLS and the opening handshake are retried, as no \
+            byte of the client was sent until then. Not retried: 401, 403, 404 and 429, which are for the client, and \
+            for the same client an endpoint whose certificate or pin is not accepted, or that refuses ours.
+            """),
+        .value(
+            "retry-delay", \.initialDelay, .duration(.zero ... .seconds(60)),
+            """
+            Delay before the first retry. It doubles with each retry, and random jitter shortens it by up to half. `0` \
+            retries at once.
+            """),
+        .value(
+            "retry-max-delay", \.maximumDelay, .duration(.zero ... .seconds(600)),
+            defaultNote: ", or `retry-delay` if that is longer", example: "1s",
+            "Upper bound of the delay; at least `retry-delay`."),
+    ]
 }
 
 /// Keys of an entry of `upstreams`.
-package enum UpstreamKey: String, CaseIterable, Sendable {
-    case name
-    case endpoints
-    case policy
-    case connectTimeout = "connect-timeout"
-    case handshakeTimeout = "handshake-timeout"
-    case retries
-    case retryDelay = "retry-delay"
-    case retryMaxDelay = "retry-max-delay"
-    case ejectFailures = "eject-failures"
-    case ejectDuration = "eject-duration"
-    case tls
-    case subprotocols
+package typealias UpstreamKey = SettingsKeyName<UpstreamConfiguration>
+
+extension UpstreamKey {
+    package static var endpoints: Self { "endpoints" }
+    package static var tls: Self { "tls" }
+    package static var subprotocols: Self { "subprotocols" }
+    fileprivate static var name: Self { "name" }
+    fileprivate static var retryMaxDelay: Self { "retry-max-delay" }
 }
 
 /// Keys of an entry of `endpoints`.
-package enum EndpointKey: String, CaseIterable, Sendable {
-    case url
-    case weight
+package typealias EndpointKey = SettingsKeyName<UpstreamEndpoint>
+
+extension EndpointKey {
+    package static var url: Self { "url" }
 }
 
-extension UpstreamConfiguration {
-    init(reading section: SectionReader<UpstreamKey>) {
-        let name = section.required(.name, as: .name)
-        self.init(name: name ?? "", endpoints: [])
-        if name == "echo" || name == "chat" || name == "none" {
+extension UpstreamConfiguration: SettingsSection {
+    static let sectionName = "Upstream"
+    static let initial = UpstreamConfiguration(name: "", endpoints: [])
+    static let keys: [SettingsKey<UpstreamConfiguration>] =
+        Self.connectingKeys + SettingsKey.group(RetryPolicy.keys, \.retry)
+        + SettingsKey.group(EjectionPolicy.keys, \.ejection) + Self.handshakeKeys
+
+    private static let connectingKeys: [SettingsKey<UpstreamConfiguration>] = [
+        .required(
+            .name, \.name, .name,
+            """
+            Name for routes, unique among upstreams; not `echo`, `chat` or `none`. A reload takes an upstream of \
+            another name for another upstream.
+            """),
+        .custom(
+            .endpoints,
+            .list(.either([.value(ValueSyntax.endpointURL), .of(UpstreamEndpoint.self)])),
+            example: "[tcp://10.0.0.5:5432, tcp://10.0.0.6:5432]",
+            """
+            Interchangeable endpoints: URLs, or mappings with `url` and `weight`. At least one is required; either all \
+            are streams or all are WebSockets.
+            """
+        ) { section, settings in settings.readEndpoints(section) },
+        .value(
+            "policy", \.policy, .choice,
+            """
+            How an endpoint is chosen among those that are not ejected. `round-robin`: each in turn, by weight. \
+            `least-connections`: the one with the fewest open connections for its weight. `failover`: the first usable \
+            one.
+            """),
+        .value(
+            "connect-timeout", \.connectTimeout, .duration(.attempt),
+            "Timeout for one connection attempt with name resolution. Then the next attempt follows, or 504."),
+        .value(
+            "handshake-timeout", \.handshakeTimeout, .duration(.attempt),
+            "Timeout for the TLS handshake and the opening handshake with an endpoint together. Then 504."),
+    ]
+
+    private static let handshakeKeys: [SettingsKey<UpstreamConfiguration>] = [
+        .section(
+            .tls, \.tls, example: "{ca: internal-ca.pem}",
+            """
+            TLS of `tls` and `wss` endpoints; refused without one. Certificates are verified unless `insecure` is set.
+            """),
+        .list(
+            .subprotocols, \.subprotocols, .subprotocol, example: "[mqtt]",
+            """
+            Subprotocols offered to WebSocket endpoints instead of the client's offers; without a list the client's \
+            offers are forwarded. An endpoint that accepts another one fails the connection (502).
+            """),
+    ]
+
+    mutating func check(_ section: SectionReader<UpstreamConfiguration>) {
+        if ["echo", "chat", "none"].contains(self.name) {
             section.add(.name, expected: "a name other than echo, chat and none", remedy: "choose another")
         }
-        self.readEndpoints(section)
-        section.read(.policy, into: &self.policy, as: .choice)
-        section.read(.connectTimeout, into: &self.connectTimeout, as: .duration(.attempt))
-        section.read(.handshakeTimeout, into: &self.handshakeTimeout, as: .duration(.attempt))
-        section.readOptionalOrNone(.ejectFailures, into: &self.ejection.failures, as: .integer(1...1000))
-        section.read(
-            .ejectDuration, into: &self.ejection.duration, as: .duration(.milliseconds(100) ... .seconds(86_400)))
-        section.readList(.subprotocols, into: &self.subprotocols, as: .subprotocol)
-        self.retry = RetryPolicy(reading: section)
-        if let tls = section.section(.tls, keys: ClientTLSKey.self) { self.tls = ClientTLSSettings(reading: tls) }
+        if section.isSet(.retryMaxDelay), self.retry.maximumDelay < self.retry.initialDelay {
+            section.add(
+                .retryMaxDelay, expected: "at least the retry delay of \(DurationText(self.retry.initialDelay))")
+        }
+        self.retry.maximumDelay = max(self.retry.maximumDelay, self.retry.initialDelay)
     }
 
     /// A list of URLs, or of mappings with `url` and `weight`; or one URL.
-    private mutating func readEndpoints(_ section: SectionReader<UpstreamKey>) {
+    private mutating func readEndpoints(_ section: SectionReader<UpstreamConfiguration>) {
         if let node = section.node(.endpoints), case .scalar = node.content {
             self.endpoints = [UpstreamEndpoint(url: section.value(.endpoints, as: .endpointURL) ?? .placeholder)]
             return
@@ -287,42 +355,27 @@ extension UpstreamConfiguration {
                 .endpoints, expected: "at least one endpoint", remedy: "write it like endpoints: [tcp://127.0.0.1:5900]"
             )
         }
-        self.endpoints = elements.map { UpstreamEndpoint(reading: $0.node, at: $0.path, problems: section.problems) }
+        self.endpoints = elements.map { node, path in
+            guard case .scalar = node.content else {
+                return UpstreamEndpoint(reading: SectionReader(node, at: path, problems: section.problems))
+            }
+            return UpstreamEndpoint(url: section.parse(node, at: path, as: .endpointURL) ?? .placeholder)
+        }
     }
 }
 
-extension UpstreamEndpoint {
-    init(reading node: DocumentNode, at path: ConfigurationKeyPath, problems: ProblemCollector) {
-        problems.keyCollector?.value(ValueSyntax<EndpointURL>.endpointURL.form, at: path)
-        guard case .scalar(let text) = node.content else {
-            let section = SectionReader<EndpointKey>(node, at: path, problems: problems)
-            self.init(url: section.required(.url, as: .endpointURL) ?? .placeholder)
-            section.read(.weight, into: &self.weight, as: .integer(1...1000))
-            return
-        }
-        do throws(ValueSyntaxError) {
-            self.init(url: try EndpointURL(text))
-        } catch {
-            problems.add(at: path, expected: error.expected, remedy: error.remedy)
-            self.init(url: .placeholder)
-        }
-    }
+extension UpstreamEndpoint: SettingsSection {
+    static let sectionName = "Endpoint"
+    static let initial = UpstreamEndpoint(url: .placeholder)
+    static let keys: [SettingsKey<UpstreamEndpoint>] = [
+        .required(.url, \.url, .endpointURL, "Address and protocol of the endpoint; ports from 1 to 65535."),
+        .value(
+            "weight", \.weight, .integer(1...1000), example: "3",
+            "Share of connections relative to the other endpoints. No effect with `failover`."),
+    ]
 }
 
 extension EndpointURL {
     /// Used for a URL that could not be parsed; the configuration is rejected anyway.
     static let placeholder = EndpointURL(scheme: .tcp, location: .address(.loopback, port: 1))
-}
-
-extension RetryPolicy {
-    init(reading section: SectionReader<UpstreamKey>) {
-        self.init()
-        section.read(.retries, into: &self.attempts, as: .integer(0...100))
-        section.read(.retryDelay, into: &self.initialDelay, as: .duration(.zero ... .seconds(60)))
-        self.maximumDelay = max(self.maximumDelay, self.initialDelay)
-        section.read(.retryMaxDelay, into: &self.maximumDelay, as: .duration(.zero ... .seconds(600)))
-        if self.maximumDelay < self.initialDelay {
-            section.add(.retryMaxDelay, expected: "at least the retry delay of \(DurationText(self.initialDelay))")
-        }
-    }
 }

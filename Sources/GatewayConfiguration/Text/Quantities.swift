@@ -134,7 +134,9 @@ private enum TimestampText {
 extension ValueSyntax<Int64> {
     /// A timestamp, as milliseconds since 1970-01-01T00:00:00Z.
     package static var timestamp: ValueSyntax {
-        ValueSyntax(.text("2027-01-01T00:00:00Z")) { text throws(ValueSyntaxError) in
+        ValueSyntax(
+            .text("2027-01-01T00:00:00Z", "a timestamp (RFC 3339)")
+        ) { text throws(ValueSyntaxError) in
             guard let milliseconds = TimestampText.milliseconds(text) else {
                 throw ValueSyntaxError(expected: "a timestamp", remedy: "write it like 2027-01-01T00:00:00Z")
             }
@@ -146,7 +148,11 @@ extension ValueSyntax<Int64> {
 extension ValueSyntax<TokenHash> {
     /// `sha256:` and 64 hexadecimal digits.
     package static var tokenHash: ValueSyntax {
-        ValueSyntax(.text("sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855")) {
+        ValueSyntax(
+            .text(
+                "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+                "`sha256:` and 64 hexadecimal digits")
+        ) {
             text throws(ValueSyntaxError) in
             guard text.hasPrefix("sha256:"), let digest = Hexadecimal.bytes(String(text.dropFirst(7))),
                 let hash = TokenHash(digest: digest)

@@ -244,6 +244,10 @@ package struct ControlURL: Sendable, Equatable {
 
 extension ValueSyntax<ControlURL> {
     package static var controlURL: ValueSyntax {
-        ValueSyntax(.text("unix:///run/sluice/control.sock")) { text throws(ValueSyntaxError) in try ControlURL(text) }
+        ValueSyntax(
+            .text(
+                "unix:///run/sluice/control.sock",
+                "`http://HOST[:PORT]`, `https://HOST[:PORT]` or `unix:///PATH`; HOST is an IP address or `localhost`")
+        ) { text throws(ValueSyntaxError) in try ControlURL(text) }
     }
 }

@@ -1,17 +1,26 @@
 import WireText
 
 /// Parses an option's text to a value.
-package struct ValueSyntax<Value> {
+package struct ValueSyntax<Value: Sendable>: Sendable {
     /// Format of the text.
     package let form: ValueFormat
-    package let parse: (String) throws(ValueSyntaxError) -> Value
+    package let parse: @Sendable (String) throws(ValueSyntaxError) -> Value
+    /// Writes a value so that it can be parsed again.
+    package private(set) var text: @Sendable (Value) -> String = { "\($0)" }
 
     package init(
-        _ form: ValueFormat = .text(example: "", pattern: nil),
-        parse: @escaping (String) throws(ValueSyntaxError) -> Value
+        _ form: ValueFormat = .text("", "text"),
+        parse: @escaping @Sendable (String) throws(ValueSyntaxError) -> Value
     ) {
         self.form = form
         self.parse = parse
+    }
+
+    /// The same syntax with another way to write values.
+    private func writing(_ text: @escaping @Sendable (Value) -> String) -> ValueSyntax {
+        var copy = self
+        copy.text = text
+        return copy
     }
 
     /// The same syntax, or the word `none` for `nil`.
@@ -23,14 +32,14 @@ package struct ValueSyntax<Value> {
             } catch {
                 throw ValueSyntaxError(expected: error.expected + ", or none", remedy: error.remedy)
             }
-        }
+        }.writing { $0.map(self.text) ?? "none" }
     }
 }
 
 extension ValueSyntax<String> {
     /// The name of a listener, route or upstream.
     package static var name: ValueSyntax {
-        ValueSyntax(.text(example: "web", pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")) {
+        ValueSyntax(.text(example: "web", words: "a name", pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")) {
             text throws(ValueSyntaxError) in
             guard NameText.isName(text) else {
                 throw ValueSyntaxError(
@@ -42,7 +51,7 @@ extension ValueSyntax<String> {
 
     /// A subprotocol (RFC 6455 §4.1: a token).
     package static var subprotocol: ValueSyntax {
-        ValueSyntax(.text("chat.v1")) { text throws(ValueSyntaxError) in
+        ValueSyntax(.text("chat.v1", "a subprotocol (RFC 6455)")) { text throws(ValueSyntaxError) in
             guard NameText.isToken(text) else {
                 throw ValueSyntaxError(
                     expected: "a subprotocol: letters, digits and !#$%&'*+-.^_`|~", remedy: "list each one separately")
@@ -53,7 +62,7 @@ extension ValueSyntax<String> {
 
     /// An application protocol of TLS (RFC 7301): 1 to 255 bytes.
     package static var applicationProtocol: ValueSyntax {
-        ValueSyntax(.text("http/1.1")) { text throws(ValueSyntaxError) in
+        ValueSyntax(.text("http/1.1", "an application protocol of 1 to 255 bytes")) { text throws(ValueSyntaxError) in
             guard (1...255).contains(text.utf8.count) else {
                 throw ValueSyntaxError(expected: "an application protocol of 1 to 255 bytes")
             }
@@ -63,7 +72,7 @@ extension ValueSyntax<String> {
 
     /// A host name or an address.
     package static var host: ValueSyntax {
-        ValueSyntax(.text("backend.example.com")) { text throws(ValueSyntaxError) in
+        ValueSyntax(.text("backend.example.com", "a host name or an address")) { text throws(ValueSyntaxError) in
             if let address = AddressText.address(text[...].utf8) { return address.description }
             guard let name = HostText.name(text[...]) else {
                 throw ValueSyntaxError(expected: "a host name or an IP address")
@@ -74,7 +83,7 @@ extension ValueSyntax<String> {
 
     /// The path of a file.
     package static var path: ValueSyntax {
-        ValueSyntax(.text("/etc/sluice/server.pem")) { text throws(ValueSyntaxError) in
+        ValueSyntax(.text("/etc/sluice/server.pem", "the path of a file")) { text throws(ValueSyntaxError) in
             guard (1...4095).contains(text.utf8.count), !text.utf8.contains(0) else {
                 throw ValueSyntaxError(expected: "the path of a file")
             }
@@ -84,14 +93,15 @@ extension ValueSyntax<String> {
 
     /// Any text, also an empty one.
     package static var text: ValueSyntax {
-        ValueSyntax(.text("text")) { text throws(ValueSyntaxError) in text }
+        ValueSyntax(.text("text", "any text")) { text throws(ValueSyntaxError) in text }
     }
 }
 
 extension ValueSyntax<HostPattern> {
     /// `example.com`, `*.example.com` or an address.
     package static var hostPattern: ValueSyntax {
-        ValueSyntax(.text("*.example.com")) { text throws(ValueSyntaxError) in
+        ValueSyntax(.text("*.example.com", "a host name, or `*.` for one label and a host name")) {
+            text throws(ValueSyntaxError) in
             let error = ValueSyntaxError(
                 expected: "a host name without port, or *. and a host name", remedy: "write it like *.example.com")
             if text.hasPrefix("*.") {
@@ -109,7 +119,12 @@ extension ValueSyntax<HostPattern> {
 extension ValueSyntax<OriginPattern> {
     /// `https://example.com`, `https://*.example.com:8443`, `*` or `null`.
     package static var originPattern: ValueSyntax {
-        ValueSyntax(.text("https://app.example.com")) { text throws(ValueSyntaxError) in
+        ValueSyntax(
+            .text(
+                "https://app.example.com",
+                "`SCHEME://HOST[:PORT]`, `*.` in HOST for one label; `*` for all origins; `null` for opaque ones"
+            )
+        ) { text throws(ValueSyntaxError) in
             if text == "*" { return .any }
             if text == "null" { return .opaque }
             let error = ValueSyntaxError(
@@ -131,7 +146,7 @@ extension ValueSyntax<OriginPattern> {
 extension ValueSyntax<AddressBlock> {
     /// `10.0.0.0/8`, `fd00::/8`, or a single address.
     package static var addressBlock: ValueSyntax {
-        ValueSyntax(.text("10.0.0.0/8")) { text throws(ValueSyntaxError) in
+        ValueSyntax(.text("10.0.0.0/8", "a block of addresses")) { text throws(ValueSyntaxError) in
             let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
             guard let first = parts.first, let address = AddressText.address(first.utf8) else {
                 throw ValueSyntaxError(
@@ -158,7 +173,7 @@ extension ValueSyntax<AddressBlock> {
 extension ValueSyntax<ExtraHeader> {
     /// `Name: value`.
     package static var headerLine: ValueSyntax {
-        ValueSyntax(.text("X-Served-By: sluice")) { text throws(ValueSyntaxError) in
+        ValueSyntax(.text("X-Served-By: sluice", "`Name: value`")) { text throws(ValueSyntaxError) in
             guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else {
                 throw ValueSyntaxError(expected: "a header as Name: value")
             }
@@ -179,7 +194,8 @@ extension ValueSyntax<Int> {
         }
     }
 
-    /// A number of bytes: digits, alone or with `B`, `kB`, `KB`, `MB`, `GB` (powers of 1000), `KiB`, `MiB`, `GiB` (powers of 1024).
+    /// A number of bytes: digits, alone or with `B`, `kB`, `KB`, `MB`, `GB` (powers of 1000), `KiB`, `MiB`, `GiB`
+    /// (powers of 1024).
     package static func size(_ range: ClosedRange<Int>) -> ValueSyntax {
         ValueSyntax(.size(range)) { text throws(ValueSyntaxError) in
             let expected = "a size from \(SizeText(range.lowerBound)) to \(SizeText(range.upperBound))"
@@ -188,7 +204,7 @@ extension ValueSyntax<Int> {
             }
             guard range.contains(size.bytes) else { throw ValueSyntaxError(expected: expected) }
             return size.bytes
-        }
+        }.writing { "\(SizeText($0))" }
     }
 
     /// Events per second: `500/s`.
@@ -201,7 +217,7 @@ extension ValueSyntax<Int> {
                     remedy: "write it like 500/s")
             }
             return number
-        }
+        }.writing { "\($0)/s" }
     }
 }
 
@@ -219,14 +235,15 @@ extension ValueSyntax<Duration> {
             }
             guard range.contains(duration.duration) else { throw ValueSyntaxError(expected: expected) }
             return duration.duration
-        }
+        }.writing { "\(DurationText($0))" }
     }
 }
 
 extension ValueSyntax<UInt32> {
     /// Permission bits in octal: `0660`.
     package static var permissions: ValueSyntax {
-        ValueSyntax(.text(example: "0660", pattern: "^(0o)?[0-7]{3,4}$")) { text throws(ValueSyntaxError) in
+        ValueSyntax(.text(example: "0660", words: "permission bits in octal", pattern: "^(0o)?[0-7]{3,4}$")) {
+            text throws(ValueSyntaxError) in
             let digits = text.hasPrefix("0o") ? text.dropFirst(2) : text[...]
             guard (3...4).contains(digits.utf8.count), digits.utf8.allSatisfy({ (0x30...0x37).contains($0) }),
                 let bits = UInt32(digits, radix: 8), bits <= 0o777
@@ -259,32 +276,42 @@ extension ValueSyntax where Value: CaseIterable & RawRepresentable, Value.RawVal
             throw ValueSyntaxError(
                 expected: "one of " + words.joined(separator: ", "),
                 remedy: Spelling.nearest(to: text, among: words).map { "did you mean \($0)?" } ?? "")
-        }
+        }.writing { $0.rawValue }
     }
 }
 
 extension ValueSyntax<ListenURL> {
     package static var listenURL: ValueSyntax {
-        ValueSyntax(.text("wss://0.0.0.0:443")) { text throws(ValueSyntaxError) in try ListenURL(text) }
+        ValueSyntax(.text("wss://0.0.0.0:443", "a URL as in *Where to listen*")) { text throws(ValueSyntaxError) in
+            try ListenURL(text)
+        }
     }
 }
 
 extension ValueSyntax<EndpointURL> {
     package static var endpointURL: ValueSyntax {
-        ValueSyntax(.text("tcp://10.0.0.5:5900")) { text throws(ValueSyntaxError) in try EndpointURL(text) }
+        ValueSyntax(.text("tcp://10.0.0.5:5900", "a URL as in *Where to connect*")) { text throws(ValueSyntaxError) in
+            try EndpointURL(text)
+        }
     }
 }
 
 extension ValueSyntax<PathPattern> {
     package static var pathPattern: ValueSyntax {
-        ValueSyntax(.text("/chat/{room}")) { text throws(ValueSyntaxError) in try PathPattern(parsing: text) }
+        ValueSyntax(
+            .text(
+                "/chat/{room}",
+                "a path of literal segments, `{parameter}`, and `{rest...}` at the end; at most 1024 bytes")
+        ) { text throws(ValueSyntaxError) in try PathPattern(parsing: text) }
     }
 }
 
 extension ValueSyntax<RouteTarget> {
     /// `echo`, `chat`, a URL, or the name of an upstream.
     package static var routeTarget: ValueSyntax {
-        ValueSyntax(.text("backend")) { text throws(ValueSyntaxError) in
+        ValueSyntax(
+            .text("backend", "the name of an upstream, a URL as in *Where to connect*, `echo` or `chat`")
+        ) { text throws(ValueSyntaxError) in
             if text == "echo" { return .echo }
             if text == "chat" { return .chat }
             if text.contains("://") { return .url(try EndpointURL(text)) }
@@ -301,7 +328,10 @@ extension ValueSyntax<RouteTarget> {
 extension ValueSyntax<PublicKeyPin> {
     /// `sha256/` and 44 characters of base64, or 64 hexadecimal digits.
     package static var publicKeyPin: ValueSyntax {
-        ValueSyntax(.text("sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=")) { text throws(ValueSyntaxError) in
+        ValueSyntax(
+            .text(
+                "sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=", "`sha256/` and base64, or 64 hexadecimal digits")
+        ) { text throws(ValueSyntaxError) in
             let digest = text.hasPrefix("sha256/") ? Base64.decoded(text.dropFirst(7).utf8) : Hexadecimal.bytes(text)
             guard let digest, let pin = PublicKeyPin(digest: digest) else {
                 throw ValueSyntaxError(
@@ -315,8 +345,10 @@ extension ValueSyntax<PublicKeyPin> {
 
 /// Format of an option's text, for schemas.
 package indirect enum ValueFormat: Sendable, Hashable {
-    /// - Parameter pattern: a regular expression (ECMA-262) that every valid value matches.
-    case text(example: String, pattern: String?)
+    /// - Parameters:
+    ///   - words: the syntax in Markdown.
+    ///   - pattern: a regular expression (ECMA-262) that every valid value matches.
+    case text(example: String, words: String, pattern: String?)
     case integer(ClosedRange<Int>)
     /// A number of bytes, with or without a unit.
     case size(ClosedRange<Int>)
@@ -328,7 +360,12 @@ package indirect enum ValueFormat: Sendable, Hashable {
     /// Another format, or the word `none`.
     case orNone(ValueFormat)
 
-    static func text(_ example: String) -> ValueFormat { .text(example: example, pattern: nil) }
+    /// Whether the value is the path of a file.
+    package var isPath: Bool { self == ValueSyntax<String>.path.form }
+
+    static func text(_ example: String, _ words: String) -> ValueFormat {
+        .text(example: example, words: words, pattern: nil)
+    }
 }
 
 /// Why a text could not be parsed.
