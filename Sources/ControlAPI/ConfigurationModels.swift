@@ -1,7 +1,9 @@
 /// Status of a listener.
-package struct ListenerStatus: Codable, Sendable, Equatable {
-    /// The bound address; for a configured port 0, with the port that the kernel assigned.
-    package var address: String
+package struct ListenerStatus: ControlModel {
+    @Member("The bound address; for a configured port 0, with the port that the kernel assigned.")
+    package var address = ""
+
+    package init() {}
 
     package init(address: String) {
         self.address = address
@@ -9,9 +11,11 @@ package struct ListenerStatus: Codable, Sendable, Equatable {
 }
 
 /// Status of an upstream.
-package struct UpstreamStatus: Codable, Sendable, Equatable {
-    /// In the order of the configuration; empty while no route uses the upstream.
-    package var endpoints: [EndpointStatus]
+package struct UpstreamStatus: ControlModel {
+    @Member("In the order of the configuration; empty while no route uses the upstream.")
+    package var endpoints: [EndpointStatus] = []
+
+    package init() {}
 
     package init(endpoints: [EndpointStatus]) {
         self.endpoints = endpoints
@@ -19,12 +23,12 @@ package struct UpstreamStatus: Codable, Sendable, Equatable {
 }
 
 /// Status of one endpoint of an upstream.
-package struct EndpointStatus: Codable, Sendable, Equatable {
-    package var url: String
-    /// Connections being opened, and open ones.
-    package var connections: Int
-    /// Whether it is left out for a while after repeated failures.
-    package var ejected: Bool
+package struct EndpointStatus: ControlModel {
+    @Member package var url = ""
+    @Member("Connections being opened, and open ones.") package var connections = 0
+    @Member("Whether it is left out for a while after repeated failures.") package var ejected = false
+
+    package init() {}
 
     package init(url: String, connections: Int, ejected: Bool) {
         self.url = url
@@ -37,8 +41,10 @@ package struct EndpointStatus: Codable, Sendable, Equatable {
 ///
 /// An entry has the keys of the configuration file, and a read-only member `status`: `ListenerStatus` or
 /// `UpstreamStatus`.
-package struct ConfigurationEntries: Codable, Sendable, Equatable {
-    package var items: [JSONValue]
+package struct ConfigurationEntries: ControlModel {
+    @Member package var items: [JSONValue] = []
+
+    package init() {}
 
     package init(items: [JSONValue]) {
         self.items = items
@@ -46,10 +52,11 @@ package struct ConfigurationEntries: Codable, Sendable, Equatable {
 }
 
 /// Changes made to a configuration; with `?dryRun=true`, changes that would be made.
-package struct ConfigurationDifference: Codable, Sendable, Equatable {
-    /// Whether the changes were applied.
-    package var applied: Bool
-    package var changes: [ConfigurationDifferenceItem]
+package struct ConfigurationDifference: ControlModel {
+    @Member("Whether the changes were applied.") package var applied = false
+    @Member package var changes: [ConfigurationDifferenceItem] = []
+
+    package init() {}
 
     package init(applied: Bool, changes: [ConfigurationDifferenceItem]) {
         self.applied = applied
@@ -58,12 +65,13 @@ package struct ConfigurationDifference: Codable, Sendable, Equatable {
 }
 
 /// One listener, route or upstream that differs, or the settings outside the lists.
-package struct ConfigurationDifferenceItem: Codable, Sendable, Equatable {
-    /// Path of the entry: `/v1/listeners/web`; `/v1/configuration` for settings outside the lists.
-    package var resource: String
-    /// `created`, `changed` or `deleted`.
-    package var change: String
-    package var members: [ConfigurationDifferenceMember]
+package struct ConfigurationDifferenceItem: ControlModel {
+    @Member("Path of the entry: `/v1/listeners/web`; `/v1/configuration` for settings outside the lists.")
+    package var resource = ""
+    @Member(.words(["created", "changed", "deleted"])) package var change = ""
+    @Member package var members: [ConfigurationDifferenceMember] = []
+
+    package init() {}
 
     package init(resource: String, change: String, members: [ConfigurationDifferenceMember]) {
         self.resource = resource
@@ -73,14 +81,13 @@ package struct ConfigurationDifferenceItem: Codable, Sendable, Equatable {
 }
 
 /// One value that differs. Values of credentials are hidden.
-package struct ConfigurationDifferenceMember: Codable, Sendable, Equatable {
-    /// JSON Pointer relative to the resource (RFC 6901); empty for the whole resource.
-    package var pointer: String
-    /// Missing if the value was not set.
-    package var from: JSONValue?
-    package var to: JSONValue?
-    /// Whether the change takes effect only at the next start.
-    package var needsRestart: Bool?
+package struct ConfigurationDifferenceMember: ControlModel {
+    @Member("JSON Pointer relative to the resource (RFC 6901); empty for the whole resource.") package var pointer = ""
+    @Member("Missing if the value was not set.") package var from: JSONValue?
+    @Member package var to: JSONValue?
+    @Member("Whether the change takes effect only at the next start.") package var needsRestart: Bool?
+
+    package init() {}
 
     package init(pointer: String, from: JSONValue? = nil, to: JSONValue? = nil, needsRestart: Bool? = nil) {
         self.pointer = pointer

@@ -1,75 +1,66 @@
 /// A stream or WebSocket task. Timestamps are RFC 3339 in UTC, durations milliseconds, sizes bytes of payload; a member
 /// that does not apply, or was not selected by `fields`, is missing.
-package struct Connection: Codable, Sendable, Equatable {
-    /// `17`, or `17u` for the connection that the gateway opened to the upstream for `17`.
-    package var id: String?
-    /// `stream` or `webSocket`.
-    package var kind: String?
-    /// `accepted` by a listener, or `opened` by the gateway.
+package struct Connection: ControlModel {
+    @Member("Unique; the upstream side of tunnel 17 has the id 17u.") package var id: String?
+    @Member(.words(["stream", "webSocket"])) package var kind: String?
+    @Member(.words(["accepted", "opened"], "Accepted by a listener, or opened by the gateway."))
     package var direction: String?
-    /// `opening`, `open`, `closing` or `closed`.
-    package var state: String?
-    /// State of the task: `suspended`, `running`, `canceling` or `completed`.
+    @Member(.words(["opening", "open", "closing", "closed"])) package var state: String?
+    @Member(.words(["suspended", "running", "canceling", "completed"], "State of the task."))
     package var taskState: String?
-    package var description: String?
-    /// 0 to 1; a hint.
-    package var priority: Double?
-    /// Requested URL of a connection opened through the control plane.
-    package var url: String?
-    package var listener: String?
-    package var route: String?
-    /// The upstream's name; the URL if the route's target is a URL.
-    package var upstream: String?
-    /// URL of the chosen endpoint.
-    package var endpoint: String?
-    /// The id of the connection on the tunnel's other side.
-    package var tunnelPartner: String?
-    package var peerAddress: String?
-    /// Source address of a trusted PROXY header.
-    package var clientAddress: String?
-    package var localAddress: String?
-    package var subprotocol: String?
-    package var createdAt: String?
-    package var openedAt: String?
-    package var lastActivityAt: String?
-    package var ageMs: Double?
-    package var idleMs: Double?
-    package var receivedBytes: UInt64?
-    package var sentBytes: UInt64?
-    package var receivedMessages: UInt64?
-    package var sentMessages: UInt64?
-    /// Frames of every kind.
-    package var receivedFrames: UInt64?
-    package var sentFrames: UInt64?
-    /// Bytes to be sent that the kernel has not accepted yet.
-    package var queuedSendBytes: Int?
-    /// Bytes received but not delivered.
-    package var queuedReceiveBytes: Int?
-    package var unreadMessages: Int?
-    /// How long reading from the peer was paused because its data could not be delivered.
+    @Member("Set by the client of the control plane.") package var description: String?
+    @Member(.range(0...1, "A hint.")) package var priority: Double?
+    @Member("Requested URL of a connection opened through the control plane.") package var url: String?
+    @Member package var listener: String?
+    @Member package var route: String?
+    @Member("The upstream's name; the URL if the route's target is a URL.") package var upstream: String?
+    @Member("URL of the chosen endpoint.") package var endpoint: String?
+    @Member("The id of the connection on the tunnel's other side.") package var tunnelPartner: String?
+    @Member package var peerAddress: String?
+    @Member("Source address of a trusted PROXY header.") package var clientAddress: String?
+    @Member package var localAddress: String?
+    @Member package var subprotocol: String?
+    @Member(.time()) package var createdAt: String?
+    @Member(.time()) package var openedAt: String?
+    @Member(.time()) package var lastActivityAt: String?
+    @Member(.milliseconds()) package var ageMs: Double?
+    @Member(.milliseconds()) package var idleMs: Double?
+    @Member package var receivedBytes: UInt64?
+    @Member package var sentBytes: UInt64?
+    @Member package var receivedMessages: UInt64?
+    @Member package var sentMessages: UInt64?
+    @Member("Frames of every kind.") package var receivedFrames: UInt64?
+    @Member package var sentFrames: UInt64?
+    @Member("Bytes to be sent that the kernel has not accepted yet.") package var queuedSendBytes: Int?
+    @Member("Bytes received but not delivered.") package var queuedReceiveBytes: Int?
+    @Member package var unreadMessages: Int?
+    @Member(
+        .milliseconds(
+            "How long reading from the peer was paused because its data could not be delivered."))
     package var receiveStalledMs: Double?
-    /// How long data for this peer waited because the peer did not read it; in a tunnel, how long reading from the
-    /// other side was paused for that.
+    @Member(
+        .milliseconds(
+            "How long data for this peer waited because the peer did not read it; in a tunnel, how long reading from the other "
+                + "side was paused for that."))
     package var sendStalledMs: Double?
-    /// Whether it is stalled now.
-    package var stalled: Bool?
-    package var suspended: Bool?
-    /// Whether its data is forwarded to a tunnel partner, an echo or a chat room.
-    package var relayed: Bool?
-    package var inputClosed: Bool?
-    package var outputClosed: Bool?
-    package var ping: RoundTripTimes?
-    package var compression: Compression?
-    package var tls: TLSDetails?
-    package var handshake: Handshake?
-    /// Code of the first Close frame, ours or the peer's; 1005 if it has none.
+    @Member("Whether it is stalled now.") package var stalled: Bool?
+    @Member package var suspended: Bool?
+    @Member("Whether its data is forwarded to a tunnel partner, an echo or a chat room.") package var relayed: Bool?
+    @Member package var inputClosed: Bool?
+    @Member package var outputClosed: Bool?
+    @Member package var ping: RoundTripTimes?
+    @Member package var compression: Compression?
+    @Member package var tls: TLSDetails?
+    @Member package var handshake: Handshake?
+    @Member(.range(0...65_535, "Code of the first Close frame, ours or the peer's (RFC 6455 §7.4); 1005 without one."))
     package var closeCode: Int?
-    package var closeReason: String?
-    /// Party, phase and cause: `upstream/relaying/clean`.
-    package var terminationReason: String?
-    package var terminationDetail: String?
-    package var closedAt: String?
-    package var labels: [String: String]?
+    @Member package var closeReason: String?
+    @Member("Party, phase and cause: `upstream/relaying/clean`.") package var terminationReason: String?
+    @Member package var terminationDetail: String?
+    @Member(.time()) package var closedAt: String?
+    @Member package var labels: [String: String]?
+
+    package init() {}
 
     package init(id: String? = nil) {
         self.id = id
@@ -77,10 +68,11 @@ package struct Connection: Codable, Sendable, Equatable {
 }
 
 /// A page of connections. The `Link` header has the next page too (RFC 8288).
-package struct ConnectionPage: Codable, Sendable, Equatable {
-    package var items: [Connection]
-    /// Path and query of the next page; missing on the last one.
-    package var next: String?
+package struct ConnectionPage: ControlModel {
+    @Member package var items: [Connection] = []
+    @Member("Path and query of the next page; missing on the last one.") package var next: String?
+
+    package init() {}
 
     package init(items: [Connection], next: String? = nil) {
         self.items = items
@@ -89,25 +81,26 @@ package struct ConnectionPage: Codable, Sendable, Equatable {
 }
 
 /// PATCH of a connection: missing members are not changed.
-package struct ConnectionPatch: Codable, Sendable, Equatable, StrictDecodable {
-    package var description: String?
-    package var priority: Double?
-    /// Replaces all labels.
-    package var labels: [String: String]?
+package struct ConnectionPatch: StrictDecodable {
+    @Member(.text(limit: 1024)) package var description: String?
+    @Member(.range(0...1)) package var priority: Double?
+    @Member(.labels("Replaces all labels.")) package var labels: [String: String]?
+
+    package init() {}
 
     package init(description: String? = nil, priority: Double? = nil, labels: [String: String]? = nil) {
         self.description = description
         self.priority = priority
         self.labels = labels
     }
-
-    package static let members = ["description", "priority", "labels"]
 }
 
 /// The opening handshake of a WebSocket; values of credentials are hidden.
-package struct Handshake: Codable, Sendable, Equatable {
-    package var request: HandshakeHead
-    package var response: HandshakeHead
+package struct Handshake: ControlModel {
+    @Member package var request = HandshakeHead()
+    @Member package var response = HandshakeHead()
+
+    package init() {}
 
     package init(request: HandshakeHead, response: HandshakeHead) {
         self.request = request
@@ -116,11 +109,11 @@ package struct Handshake: Codable, Sendable, Equatable {
 }
 
 /// A request or a response without its body.
-package struct HandshakeHead: Codable, Sendable, Equatable {
-    /// The first line: `GET /chat HTTP/1.1`.
-    package var line: String
-    /// In the order on the wire.
-    package var headers: [Header]
+package struct HandshakeHead: ControlModel {
+    @Member("The first line: `GET /chat HTTP/1.1`.") package var line = ""
+    @Member("In the order on the wire.") package var headers: [Header] = []
+
+    package init() {}
 
     package init(line: String, headers: [Header]) {
         self.line = line
@@ -129,9 +122,11 @@ package struct HandshakeHead: Codable, Sendable, Equatable {
 }
 
 /// One header field.
-package struct Header: Codable, Sendable, Equatable {
-    package var name: String
-    package var value: String
+package struct Header: ControlModel {
+    @Member package var name = ""
+    @Member package var value = ""
+
+    package init() {}
 
     package init(name: String, value: String) {
         self.name = name
@@ -140,9 +135,11 @@ package struct Header: Codable, Sendable, Equatable {
 }
 
 /// permessage-deflate on one connection.
-package struct Compression: Codable, Sendable, Equatable {
-    /// Payload bytes per byte on the wire, frame headers included; missing while nothing was sent.
+package struct Compression: ControlModel {
+    @Member("Payload bytes per byte on the wire, frame headers included; missing while nothing was sent.")
     package var sentRatio: Double?
+
+    package init() {}
 
     package init(sentRatio: Double? = nil) {
         self.sentRatio = sentRatio
@@ -150,12 +147,13 @@ package struct Compression: Codable, Sendable, Equatable {
 }
 
 /// Round-trip times of pings; p50 and p99 are of the last 16.
-package struct RoundTripTimes: Codable, Sendable, Equatable {
-    package var lastMs: Double
-    package var p50Ms: Double
-    package var p99Ms: Double
-    /// Total number of answered pings.
-    package var count: UInt64
+package struct RoundTripTimes: ControlModel {
+    @Member(.milliseconds()) package var lastMs: Double = 0
+    @Member(.milliseconds()) package var p50Ms: Double = 0
+    @Member(.milliseconds()) package var p99Ms: Double = 0
+    @Member("Total number of answered pings.") package var count: UInt64 = 0
+
+    package init() {}
 
     package init(lastMs: Double, p50Ms: Double, p99Ms: Double, count: UInt64) {
         self.lastMs = lastMs
@@ -166,18 +164,16 @@ package struct RoundTripTimes: Codable, Sendable, Equatable {
 }
 
 /// Negotiated parameters of TLS.
-package struct TLSDetails: Codable, Sendable, Equatable {
-    /// `TLS 1.3`, for example.
-    package var version: String
-    /// IANA name of the cipher suite.
-    package var cipher: String
-    /// Negotiated by ALPN.
-    package var applicationProtocol: String?
-    /// Server name sent by the client.
-    package var serverName: String?
-    package var resumed: Bool
-    /// Sizes of the peer's certificates in DER, the leaf first.
-    package var peerCertificateSizesBytes: [Int]
+package struct TLSDetails: ControlModel {
+    @Member("`TLS 1.3`, for example.") package var version = ""
+    @Member("IANA name of the cipher suite.") package var cipher = ""
+    @Member("Negotiated by ALPN.") package var applicationProtocol: String?
+    @Member("Server name sent by the client.") package var serverName: String?
+    @Member package var resumed = false
+    @Member("Sizes of the peer's certificates in DER, the leaf first.")
+    package var peerCertificateSizesBytes: [Int] = []
+
+    package init() {}
 
     package init(
         version: String, cipher: String, applicationProtocol: String? = nil, serverName: String? = nil,

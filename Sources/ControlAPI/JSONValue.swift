@@ -50,15 +50,3 @@ package enum JSONValue: Codable, Sendable, Hashable {
         }
     }
 }
-
-/// A request body whose unknown members are rejected, so that a misspelt member is not silently ignored.
-package protocol StrictDecodable: Decodable, Sendable {
-    /// Names of all members.
-    static var members: [String] { get }
-    /// Members that are strictly decoded objects themselves.
-    static var nested: [String: any StrictDecodable.Type] { get }
-}
-
-extension StrictDecodable {
-    package static var nested: [String: any StrictDecodable.Type] { [:] }
-}

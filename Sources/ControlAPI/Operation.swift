@@ -1,22 +1,17 @@
 /// A request executed in the background.
-package struct OperationRecord: Codable, Sendable, Equatable {
-    package var id: String
-    /// `operationId` of the requested operation in the OpenAPI document.
-    package var operation: String
-    /// `running`, `succeeded`, `failed` or `cancelled`.
-    package var state: String
-    /// Name of the caller.
-    package var caller: String
-    package var startedAt: String
-    package var endedAt: String?
-    /// The id of the connection concerned, once it has one.
-    package var connection: String?
-    /// Status code of the response, once there is one.
-    package var status: Int?
-    /// Location of the created resource.
-    package var location: String?
-    /// Body of the response: the result, or a problem.
-    package var answer: JSONValue?
+package struct OperationRecord: ControlModel {
+    @Member package var id = ""
+    @Member("`operationId` of the requested operation in the OpenAPI document.") package var operation = ""
+    @Member(.words(["running", "succeeded", "failed", "cancelled"])) package var state = ""
+    @Member("Name of the caller.") package var caller = ""
+    @Member(.time()) package var startedAt = ""
+    @Member(.time()) package var endedAt: String?
+    @Member("The id of the connection concerned, once it has one.") package var connection: String?
+    @Member("Status code of the response, once there is one.") package var status: Int?
+    @Member("Location of the created resource.") package var location: String?
+    @Member("Body of the response: the result, or a problem.") package var answer: JSONValue?
+
+    package init() {}
 
     package init(id: String, operation: String, state: String, caller: String, startedAt: String) {
         self.id = id
@@ -28,9 +23,10 @@ package struct OperationRecord: Codable, Sendable, Equatable {
 }
 
 /// Running operations, and finished ones that are still stored.
-package struct OperationList: Codable, Sendable, Equatable {
-    /// In the order of their start.
-    package var items: [OperationRecord]
+package struct OperationList: ControlModel {
+    @Member("In the order of their start.") package var items: [OperationRecord] = []
+
+    package init() {}
 
     package init(items: [OperationRecord]) {
         self.items = items

@@ -1,9 +1,9 @@
 /// GET /livez, /readyz and /startupz.
-package struct ServiceHealth: Codable, Sendable, Equatable {
-    /// `ok`, or the part that is not ready.
-    package var status: String
-    /// `starting`, `ready` or `draining`.
-    package var phase: String
+package struct ServiceHealth: ControlModel {
+    @Member("`ok`, or the part that is not ready.") package var status = ""
+    @Member(.words(["starting", "ready", "draining"])) package var phase = ""
+
+    package init() {}
 
     package init(status: String, phase: String) {
         self.status = status
@@ -12,11 +12,12 @@ package struct ServiceHealth: Codable, Sendable, Equatable {
 }
 
 /// GET /version.
-package struct ServiceVersion: Codable, Sendable, Equatable {
-    package var name: String
-    package var version: String
-    /// Prefix of the paths of this API version.
-    package var api: String
+package struct ServiceVersion: ControlModel {
+    @Member package var name = ""
+    @Member package var version = ""
+    @Member("Prefix of the paths of this API version.") package var api = ""
+
+    package init() {}
 
     package init(name: String, version: String, api: String) {
         self.name = name

@@ -1,50 +1,41 @@
 /// One HTTP transfer. Timestamps are RFC 3339 in UTC, durations milliseconds, sizes bytes; a member that does not apply
 /// is missing.
-package struct Transfer: Codable, Sendable, Equatable {
-    package var id: String
-    /// `data`, `upload` or `download`.
-    package var kind: String
-    /// `waiting` (for its body), `suspended`, `running`, `cancelling`, `saving`, `finished`, `failed` or `cancelled`.
-    package var state: String
-    package var method: String
-    package var url: String
-    /// URL after redirects, if it differs.
-    package var currentUrl: String?
-    /// Path of the uploaded file.
-    package var file: String?
-    package var destination: String?
-    package var credential: String?
-    package var description: String?
-    /// 0 to 1; a hint.
-    package var priority: Double
-    package var labels: [String: String]?
-    package var createdAt: String
-    /// Time of the last start or restart.
-    package var startedAt: String?
-    package var endedAt: String?
-    /// Counts from 1; :restart begins another attempt.
-    package var attempt: Int
-    /// Body bytes sent in this attempt.
-    package var sentBytes: Int64
-    /// Missing if unknown.
-    package var expectedSendBytes: Int64?
-    /// Content bytes received on the wire, in this attempt.
-    package var receivedBytes: Int64
-    package var expectedReceiveBytes: Int64?
-    /// Size of the destination, with the bytes of earlier attempts.
-    package var writtenBytes: Int64?
-    package var expectedWriteBytes: Int64?
-    /// Offset at which this attempt resumed an earlier one.
-    package var resumedAtBytes: Int64?
-    /// 0 to 1.
-    package var progress: Double?
-    /// Size of …/content; missing before the end.
-    package var contentBytes: Int64?
-    /// Whether :restart can continue from resume data.
-    package var canResume: Bool
-    package var response: TransferResponse?
-    package var error: TransferError?
-    package var metrics: TransferMetrics?
+package struct Transfer: ControlModel {
+    @Member package var id = ""
+    @Member(.words(["data", "upload", "download"])) package var kind = ""
+    @Member(
+        .words(
+            ["waiting", "suspended", "running", "cancelling", "saving", "finished", "failed", "cancelled"],
+            "`waiting`: for its body."))
+    package var state = ""
+    @Member package var method = ""
+    @Member package var url = ""
+    @Member("URL after redirects, if it differs.") package var currentUrl: String?
+    @Member("Path of the uploaded file.") package var file: String?
+    @Member package var destination: String?
+    @Member package var credential: String?
+    @Member package var description: String?
+    @Member("0 to 1; a hint.") package var priority: Double = 0
+    @Member package var labels: [String: String]?
+    @Member(.time()) package var createdAt = ""
+    @Member(.time("Time of the last start or restart.")) package var startedAt: String?
+    @Member(.time()) package var endedAt: String?
+    @Member("Counts from 1; :restart begins another attempt.") package var attempt = 0
+    @Member("Body bytes sent in this attempt.") package var sentBytes: Int64 = 0
+    @Member("Missing if unknown.") package var expectedSendBytes: Int64?
+    @Member("Content bytes received on the wire, in this attempt.") package var receivedBytes: Int64 = 0
+    @Member package var expectedReceiveBytes: Int64?
+    @Member("Size of the destination, with the bytes of earlier attempts.") package var writtenBytes: Int64?
+    @Member package var expectedWriteBytes: Int64?
+    @Member("Offset at which this attempt resumed an earlier one.") package var resumedAtBytes: Int64?
+    @Member("0 to 1.") package var progress: Double?
+    @Member("Size of …/content; missing before the end.") package var contentBytes: Int64?
+    @Member("Whether :restart can continue from resume data.") package var canResume = false
+    @Member package var response: TransferResponse?
+    @Member package var error: TransferError?
+    @Member package var metrics: TransferMetrics?
+
+    package init() {}
 
     package init(
         id: String, kind: String, state: String, method: String, url: String, destination: String? = nil,
@@ -78,10 +69,11 @@ package struct Transfer: Codable, Sendable, Equatable {
 }
 
 /// A page of transfers. The `Link` header has the next page too (RFC 8288).
-package struct TransferPage: Codable, Sendable, Equatable {
-    package var items: [Transfer]
-    /// Path and query of the next page; missing on the last one.
-    package var next: String?
+package struct TransferPage: ControlModel {
+    @Member package var items: [Transfer] = []
+    @Member("Path and query of the next page; missing on the last one.") package var next: String?
+
+    package init() {}
 
     package init(items: [Transfer], next: String? = nil) {
         self.items = items
@@ -90,12 +82,12 @@ package struct TransferPage: Codable, Sendable, Equatable {
 }
 
 /// The head of a response.
-package struct TransferResponse: Codable, Sendable, Equatable {
-    package var status: Int
-    /// Values of Set-Cookie are hidden.
-    package var headers: [Header]
-    /// Media type from Content-Type, without parameters.
-    package var mediaType: String?
+package struct TransferResponse: ControlModel {
+    @Member package var status = 0
+    @Member("Values of Set-Cookie are hidden.") package var headers: [Header] = []
+    @Member("Media type from Content-Type, without parameters.") package var mediaType: String?
+
+    package init() {}
 
     package init(status: Int, headers: [Header], mediaType: String? = nil) {
         self.status = status
@@ -105,12 +97,12 @@ package struct TransferResponse: Codable, Sendable, Equatable {
 }
 
 /// Why a transfer failed. A response of the server is no error, not even 404.
-package struct TransferError: Codable, Sendable, Equatable {
-    /// Stable, for programs.
-    package var code: String
-    package var detail: String
-    /// Whether another attempt may succeed.
-    package var retryable: Bool
+package struct TransferError: ControlModel {
+    @Member("Stable, for programs.") package var code = ""
+    @Member package var detail = ""
+    @Member("Whether another attempt may succeed.") package var retryable = false
+
+    package init() {}
 
     package init(code: String, detail: String, retryable: Bool) {
         self.code = code
@@ -120,12 +112,12 @@ package struct TransferError: Codable, Sendable, Equatable {
 }
 
 /// Metrics of an attempt.
-package struct TransferMetrics: Codable, Sendable, Equatable {
-    package var durationMs: Double
-    /// Number of followed redirects.
-    package var redirects: Int
-    /// One for each request, in order.
-    package var transactions: [TransferTransaction]
+package struct TransferMetrics: ControlModel {
+    @Member(.milliseconds()) package var durationMs: Double = 0
+    @Member("Number of followed redirects.") package var redirects = 0
+    @Member("One for each request, in order.") package var transactions: [TransferTransaction] = []
+
+    package init() {}
 
     package init(durationMs: Double, redirects: Int, transactions: [TransferTransaction]) {
         self.durationMs = durationMs
@@ -135,33 +127,25 @@ package struct TransferMetrics: Codable, Sendable, Equatable {
 }
 
 /// Metrics of one request with its response. A duration is missing if its step did not take place or did not complete.
-package struct TransferTransaction: Codable, Sendable, Equatable {
-    package var method: String
-    package var url: String
-    package var status: Int?
-    /// ALPN name of the protocol.
-    package var `protocol`: String?
-    /// Whether the connection served an earlier request.
-    package var reusedConnection: Bool
-    package var localAddress: String?
-    package var remoteAddress: String?
-    /// `TLS 1.3`, for example.
-    package var tlsVersion: String?
-    /// Name resolution.
-    package var lookupMs: Double?
-    /// Connecting, with the TLS handshake.
-    package var connectMs: Double?
-    /// The TLS handshake.
-    package var secureMs: Double?
-    /// Sending the request.
-    package var requestMs: Double?
-    /// From the first byte sent to the response head.
-    package var responseAfterMs: Double?
-    /// From the response head to the last byte.
-    package var responseMs: Double?
-    /// Bytes of head and body, with framing.
-    package var sentBytes: Int64
-    package var receivedBytes: Int64
+package struct TransferTransaction: ControlModel {
+    @Member package var method = ""
+    @Member package var url = ""
+    @Member package var status: Int?
+    @Member("ALPN name of the protocol.") package var `protocol`: String?
+    @Member("Whether the connection served an earlier request.") package var reusedConnection = false
+    @Member package var localAddress: String?
+    @Member package var remoteAddress: String?
+    @Member("`TLS 1.3`, for example.") package var tlsVersion: String?
+    @Member(.milliseconds("Name resolution.")) package var lookupMs: Double?
+    @Member(.milliseconds("Connecting, with the TLS handshake.")) package var connectMs: Double?
+    @Member(.milliseconds("The TLS handshake.")) package var secureMs: Double?
+    @Member(.milliseconds("Sending the request.")) package var requestMs: Double?
+    @Member(.milliseconds("From the first byte sent to the response head.")) package var responseAfterMs: Double?
+    @Member(.milliseconds("From the response head to the last byte.")) package var responseMs: Double?
+    @Member("Bytes of head and body, with framing.") package var sentBytes: Int64 = 0
+    @Member package var receivedBytes: Int64 = 0
+
+    package init() {}
 
     package init(
         method: String, url: String, status: Int? = nil, protocol: String? = nil, reusedConnection: Bool,
@@ -189,25 +173,25 @@ package struct TransferTransaction: Codable, Sendable, Equatable {
 }
 
 /// POST …:cancel.
-package struct TransferCancel: Codable, Sendable, Equatable, StrictDecodable {
-    /// Whether received data of a download is kept for :restart. Default: true.
+package struct TransferCancel: StrictDecodable {
+    @Member("Whether received data of a download is kept for :restart. Default: true.")
     package var keepResumeData: Bool?
+
+    package init() {}
 
     package init(keepResumeData: Bool? = nil) {
         self.keepResumeData = keepResumeData
     }
-
-    package static let members = ["keepResumeData"]
 }
 
 /// POST …:restart: restarts a transfer, from its resume data if there is any.
-package struct TransferRestart: Codable, Sendable, Equatable, StrictDecodable {
-    /// Discards received data and starts from the beginning. Must be true without resume data. Default: false.
+package struct TransferRestart: StrictDecodable {
+    @Member("Discards received data and starts from the beginning. Must be true without resume data. Default: false.")
     package var fromBeginning: Bool?
+
+    package init() {}
 
     package init(fromBeginning: Bool? = nil) {
         self.fromBeginning = fromBeginning
     }
-
-    package static let members = ["fromBeginning"]
 }

@@ -1,48 +1,33 @@
 /// POST /v1/transfers: starts a transfer. With `destination` it is a download, with a body an upload; otherwise its
 /// content is kept in memory.
-package struct TransferRequest: Codable, Sendable, Equatable, StrictDecodable {
-    /// `http://` or `https://`, without a user.
-    package var url: String
-    /// Default: GET; PUT with a body.
-    package var method: String?
-    /// Fields of framing and of the connection are set by the gateway.
-    package var headers: [String: String]?
-    /// The body, as UTF-8. At most one of `text`, `body`, `data`, `file`, `streamed`.
-    package var text: String?
-    /// Alias of `text`.
-    package var body: String?
-    /// The body in base64.
-    package var data: String?
-    /// Absolute path of the file to send, below a directory of `control.transfers`.
-    package var file: String?
-    /// Whether the body follows by PUT …/body, which starts the transfer.
-    package var streamed: Bool?
-    /// Absolute path of the file to write, below a directory of `control.transfers`.
+package struct TransferRequest: StrictDecodable {
+    @Member("`http://` or `https://`, without a user.") package var url = ""
+    @Member("Default: GET; PUT with a body.") package var method: String?
+    @Member("Fields of framing and of the connection are set by the gateway.") package var headers: [String: String]?
+    @Member("The body, as UTF-8. At most one of `text`, `body`, `data`, `file`, `streamed`.") package var text: String?
+    @Member("Alias of `text`.") package var body: String?
+    @Member("The body in base64.") package var data: String?
+    @Member("Absolute path of the file to send, below a directory of `control.transfers`.") package var file: String?
+    @Member("Whether the body follows by PUT …/body, which starts the transfer.") package var streamed: Bool?
+    @Member("Absolute path of the file to write, below a directory of `control.transfers`.")
     package var destination: String?
-    /// Whether an existing file is replaced. Default: false.
-    package var overwrite: Bool?
-    /// Name of an entry of `control.transfers.credentials`.
-    package var credential: String?
-    /// Default: true; otherwise the redirect is the result.
-    package var followRedirects: Bool?
-    /// Accepts any certificate. Only for tests.
-    package var insecure: Bool?
-    /// Certificates in PEM that are trusted instead of the system's roots.
-    package var authorities: String?
-    /// Longest time without a byte in either direction. Default: 60 s.
+    @Member("Whether an existing file is replaced. Default: false.") package var overwrite: Bool?
+    @Member("Name of an entry of `control.transfers.credentials`.") package var credential: String?
+    @Member("Default: true; otherwise the redirect is the result.") package var followRedirects: Bool?
+    @Member("Accepts any certificate. Only for tests.") package var insecure: Bool?
+    @Member("Certificates in PEM that are trusted instead of the system's roots.") package var authorities: String?
+    @Member(.milliseconds(1...31_622_400_000, "Longest time without a byte in either direction. Default: 60 s."))
     package var idleTimeoutMs: Double?
-    /// For the whole transfer, time in suspension included. Default: 7 days.
+    @Member(.milliseconds(1...31_622_400_000, "For the whole transfer, time in suspension included. Default: 7 days."))
     package var timeoutMs: Double?
-    /// Limit of content kept in memory. Default and maximum: the configured limit.
+    @Member("Limit of content kept in memory. Default and maximum: the configured limit.")
     package var maximumBodyBytes: Int?
-    /// Default: true; otherwise the transfer waits for :resume.
-    package var start: Bool?
-    /// At most 1024 bytes.
-    package var description: String?
-    /// 0 to 1. Default: 0.5.
-    package var priority: Double?
-    /// At most 64, each name and value of at most 256 bytes.
-    package var labels: [String: String]?
+    @Member("Default: true; otherwise the transfer waits for :resume.") package var start: Bool?
+    @Member(.text(limit: 1024)) package var description: String?
+    @Member(.range(0...1, "A hint. Default: 0.5.")) package var priority: Double?
+    @Member(.labels()) package var labels: [String: String]?
+
+    package init() {}
 
     package init(
         url: String, method: String? = nil, destination: String? = nil, overwrite: Bool? = nil,
@@ -54,10 +39,4 @@ package struct TransferRequest: Codable, Sendable, Equatable, StrictDecodable {
         self.overwrite = overwrite
         self.labels = labels
     }
-
-    package static let members = [
-        "url", "method", "headers", "text", "body", "data", "file", "streamed", "destination", "overwrite",
-        "credential", "followRedirects", "insecure", "authorities", "idleTimeoutMs", "timeoutMs", "maximumBodyBytes",
-        "start", "description", "priority", "labels",
-    ]
 }

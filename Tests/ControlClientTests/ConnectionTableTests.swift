@@ -47,7 +47,7 @@ struct ConnectionTableTests {
     }
 
     @Test func theFieldsThatItAsksForAreThoseOfTheModel() {
-        let members = Mirror(reflecting: Connection()).children.compactMap(\.label)
+        let members = Connection.members.map(\.name)
         #expect(Set(ConnectionTable.fields).isSubset(of: members))
     }
 

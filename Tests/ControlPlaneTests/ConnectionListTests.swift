@@ -144,8 +144,20 @@ struct ConnectionListTests {
     // MARK: Writing
 
     @Test func everyFieldIsAMemberOfTheWireModel() {
-        let members = Mirror(reflecting: Connection()).children.compactMap(\.label)
-        #expect(members == ConnectionField.allCases.map(\.rawValue))
+        #expect(Connection.members.map(\.name) == ConnectionWriter.fields)
+    }
+
+    /// Each object nested in a written connection has members of its model only.
+    @Test func nestedObjectsAreWrittenAsTheirModelsReadThem() throws {
+        var report = self.report(17, bytes: 5)
+        var times = RoundTrips()
+        times.add(.milliseconds(2))
+        report.roundTrips = times
+        report.usesDeflate = true
+        let writer = ConnectionWriter(anchor: TimeAnchor(instant: self.now, milliseconds: 0))
+        let read = try JSONReading.read(Connection.self, writer.json(report))
+        #expect(read.ping == RoundTripTimes(lastMs: 2, p50Ms: 2, p99Ms: 2, count: 1))
+        #expect(read.compression == Compression())
     }
 
     @Test func aConnectionIsWrittenAsTheWireModelReadsIt() throws {
@@ -197,13 +209,13 @@ struct ConnectionListTests {
     }
 
     @Test func onlyTheFieldsAskedForAreWritten() throws {
-        let fields = try ConnectionField.set(Query("fields=id,state&fields=receivedBytes"))
+        let fields = try ConnectionWriter.fields(Query("fields=id,state&fields=receivedBytes"))
         let writer = ConnectionWriter(anchor: TimeAnchor(instant: self.now, milliseconds: 0), fields: fields)
         #expect(try JSONReading.names(writer.json(self.report(1))) == ["id", "state", "receivedBytes"])
     }
 
     @Test func anUnknownFieldIsRefused() throws {
         let query = try Query("fields=id,nonsense")
-        #expect(throws: ControlProblem.self) { try ConnectionField.set(query) }
+        #expect(throws: ControlProblem.self) { try ConnectionWriter.fields(query) }
     }
 }

@@ -2,6 +2,7 @@ import ControlAPI
 import ControlPlane
 import GatewayConfiguration
 import GatewayCore
+import SessionTasks
 import StreamTransport
 import Testing
 
@@ -47,40 +48,43 @@ struct OpenAPIDocumentTests {
         #expect(names.isSuperset(of: ["listConnections", "openConnection", "send", "getDocument"]))
     }
 
-    @Test func shapesAreThoseOfTheModels() throws {
-        let shape = try ModelShape.of(SendRequest.self)
-        guard case .model(let name, let members) = shape else {
-            Issue.record("\(shape)")
-            return
-        }
-        #expect(name == "SendRequest")
-        #expect(members.map(\.name) == ["text", "data", "timeoutMs"])
-        #expect(members.map(\.shape) == [.string, .string, .number])
-        #expect(members.allSatisfy { !$0.isRequired })
-        guard case .model(_, let open) = try ModelShape.of(OpenRequest.self) else { return }
-        #expect(open.first { $0.name == "url" }?.isRequired == true)
-        #expect(open.first { $0.name == "labels" }?.shape == .map(.string))
-        #expect(open.first { $0.name == "subprotocols" }?.shape == .array(.string))
-        // What a request may have is what its check of members knows.
-        #expect(Set(open.map(\.name)) == Set(OpenRequest.members))
-        guard case .model(_, let tunnel) = try ModelShape.of(TunnelRequest.self) else { return }
-        #expect(Set(tunnel.map(\.name)) == Set(TunnelRequest.members))
-        #expect(tunnel.first { $0.name == "upstream" }?.shape == .model(name: "OpenRequest", members: open))
+    @Test func schemasAreThoseOfTheModels() throws {
+        let schemas = try self.document().json["components"]?["schemas"]
+        #expect(SendRequest.members.map(\.name) == ["text", "data", "timeoutMs"])
+        let send = schemas?["SendRequest"]?["properties"]
+        #expect(self.members(send).map(\.name) == SendRequest.members.map(\.name))
+        #expect(send?["text"]?["type"] == ["string", "null"] && send?["timeoutMs"]?["type"] == ["number", "null"])
+        #expect(send?["timeoutMs"]?["maximum"] == 600_000 && send?["data"]?["contentEncoding"] == "base64")
+        let open = schemas?["OpenRequest"]?["properties"]
+        #expect(open?["labels"]?["additionalProperties"]?["type"] == "string")
+        #expect(open?["subprotocols"]?["items"]?["type"] == "string")
+        #expect(schemas?["TunnelRequest"]?["properties"]?["upstream"]?["$ref"] == "#/components/schemas/OpenRequest")
+        #expect(schemas?["Connection"]?["properties"]?["ping"]?["$ref"] == "#/components/schemas/RoundTripTimes")
     }
 
-    @Test func aConnectionIsWrittenWithTheMembersOfItsModel() throws {
-        guard case .model(_, let members) = try ModelShape.of(Connection.self) else { return }
-        #expect(Set(members.map(\.name)) == Set(ConnectionField.allCases.map(\.rawValue)))
+    /// The words of a member are those of the type that the gateway uses for it.
+    @Test func wordsAreThoseOfTheGateway() {
+        func words(_ model: any ControlModel.Type, _ name: String) -> [String]? {
+            model.members.first { $0.name == name }?.rules.words
+        }
+        #expect(words(Connection.self, "kind") == ConnectionKind.allCases.map(\.rawValue))
+        #expect(words(Connection.self, "state") == TaskStage.allCases.map(\.rawValue))
+        #expect(words(TunnelRequest.self, "framing") == Framing.allCases.map(\.rawValue))
+        #expect(words(TunnelRequest.self, "halfClose") == HalfClose.allCases.map(\.rawValue))
+        #expect(words(ServiceHealth.self, "phase") == ServicePhase.allCases.map(\.rawValue))
+        #expect(words(Event.self, "type") == GatewayEvent.Kind.allCases.map(\.rawValue) + ["gap"])
     }
 
-    @Test func notesAreOfMembersThatThereAre() throws {
-        let json = try self.document().json
-        guard case .object(let schemas)? = json["components"]?["schemas"] else { return }
-        let known = schemas.flatMap { schema -> [String] in
-            guard case .object(let members)? = schema.value["properties"] else { return [] }
-            return members.map { "\(schema.name).\($0.name)" }
+    /// A model is coded with exactly the members that it declares.
+    @Test func examplesHaveTheMembersOfTheirModels() throws {
+        let schemas = try self.document().json["components"]?["schemas"]
+        for schema in self.members(schemas) {
+            guard case .array(let examples)? = schema.value["examples"] else { continue }
+            let known = self.members(schema.value["properties"]).map(\.name)
+            for example in examples {
+                #expect(self.members(example).map(\.name).allSatisfy(known.contains), "\(schema.name)")
+            }
         }
-        #expect(OpenAPIDocument.describedMembers.subtracting(known) == [])
     }
 
     /// All operations of the document, by path and method.

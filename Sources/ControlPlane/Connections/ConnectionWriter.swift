@@ -4,22 +4,101 @@ import StreamTransport
 import TLSEngine
 import WebSocketProtocol
 
-/// Writes connections as JSON, in the form of the wire model `Connection`.
+/// Writes connections as JSON, in the form of the model `Connection`, directly from their reports.
 package struct ConnectionWriter {
+    /// A member of `Connection` and its source: a closure that captures nothing, as a list calls some forty of them for
+    /// each of thousands of connections.
     private struct Column {
-        let field: ConnectionField
+        enum Source {
+            /// Takes the report, the member's key and the output.
+            case value(@Sendable (borrowing ConnectionReport, JSONKey, inout JSONText) -> Void)
+            case time(@Sendable (borrowing ConnectionReport) -> MonotonicInstant?)
+        }
+
+        let name: String
         let key: JSONKey
+        let source: Source
+
+        init(_ name: String, _ write: @escaping @Sendable (borrowing ConnectionReport, JSONKey, inout JSONText) -> Void)
+        {
+            (self.name, self.key, self.source) = (name, JSONKey(name), .value(write))
+        }
+
+        init(_ name: String, time: @escaping @Sendable (borrowing ConnectionReport) -> MonotonicInstant?) {
+            (self.name, self.key, self.source) = (name, JSONKey(name), .time(time))
+        }
     }
 
-    private static let allColumns = ConnectionField.allCases.map { Column(field: $0, key: JSONKey($0.rawValue)) }
+    /// In the order of the members of `Connection`.
+    private static let allColumns: [Column] = [
+        Column("id") { $2.member($1, $0.key) },
+        Column("kind") { $2.member($1, $0.kind.rawValue) },
+        Column("direction") { $2.member($1, $0.isAccepted ? "accepted" : "opened") },
+        Column("state") { $2.member($1, $0.stage.rawValue) },
+        Column("taskState") { $2.member($1, $0.record?.state.name) },
+        Column("description") { $2.member($1, $0.details?.label) },
+        Column("priority") { $2.member($1, fraction: $0.record?.priority.decimal) },
+        Column("url") { $2.member($1, $0.url) },
+        Column("listener") { $2.member($1, $0.listener) },
+        Column("route") { $2.member($1, $0.route) },
+        Column("upstream") { $2.member($1, $0.upstream) },
+        Column("endpoint") { $2.member($1, $0.endpoint) },
+        Column("tunnelPartner") { $2.member($1, $0.partner) },
+        Column("peerAddress") { $2.member($1, $0.peer) },
+        Column("clientAddress") { $2.member($1, $0.client) },
+        Column("localAddress") { $2.member($1, $0.details?.localAddress) },
+        Column("subprotocol") { $2.member($1, $0.facts?.subprotocol) },
+        Column("createdAt", time: { $0.createdAt }),
+        Column("openedAt", time: { $0.record?.openedAt }),
+        Column("lastActivityAt", time: { $0.record?.lastActivityAt }),
+        Column("ageMs") { $2.member($1, from: $0.createdAt, to: $0.asOf) },
+        Column("idleMs") { $2.member($1, from: $0.idleSince, to: $0.asOf) },
+        Column("receivedBytes") { $2.member($1, $0.record?.bytesReceived ?? 0) },
+        Column("sentBytes") { $2.member($1, $0.record?.bytesSent ?? 0) },
+        Column("receivedMessages") { $2.member($1, $0.record?.messagesReceived ?? 0) },
+        Column("sentMessages") { $2.member($1, $0.record?.messagesSent ?? 0) },
+        Column("receivedFrames") { $2.member($1, $0.record?.framesReceived ?? 0) },
+        Column("sentFrames") { $2.member($1, $0.record?.framesSent ?? 0) },
+        Column("queuedSendBytes") { $2.member($1, $0.queuedSendBytes) },
+        Column("queuedReceiveBytes") { $2.member($1, $0.queuedReceiveBytes) },
+        Column("unreadMessages") { $2.member($1, $0.kind == .webSocket ? $0.unreadMessages : nil) },
+        Column("receiveStalledMs") { $2.member($1, $0.receiveStalled) },
+        Column("sendStalledMs") { $2.member($1, $0.sendStalled) },
+        Column("stalled") { $2.member($1, $0.isStalled) },
+        Column("suspended") { $2.member($1, $0.isSuspended) },
+        Column("relayed") { $2.member($1, $0.isRelayed) },
+        Column("inputClosed") { $2.member($1, $0.kind == .stream ? $0.isInputClosed : nil) },
+        Column("outputClosed") { $2.member($1, $0.kind == .stream ? $0.isOutputClosed : nil) },
+        Column("ping") { Self.ping($1, $0.roundTrips, &$2) },
+        Column("compression") { Self.compression($1, $0, &$2) },
+        Column("tls") { Self.tls($1, $0.details?.tls, &$2) },
+        Column("handshake") { Self.handshake($1, $0.handshake, &$2) },
+        Column("closeCode") { $2.member($1, $0.facts?.closeCode?.rawValue) },
+        Column("closeReason") { $2.member($1, $0.facts?.closeReason.map { String(decoding: $0, as: UTF8.self) }) },
+        Column("terminationReason") { $2.member($1, $0.closing?.reason.description) },
+        Column("terminationDetail") { $2.member($1, $0.closing?.detail) },
+        Column("closedAt", time: { $0.closing?.at }),
+        Column("labels") { $2.member($1, $0.labels) },
+    ]
+
+    package static let fields = Self.allColumns.map(\.name)
+
+    /// The fields that the parameter `fields` selects; `nil` without it.
+    /// - Throws: `ControlProblem` for an unknown name.
+    package static func fields(_ query: Query) throws(ControlProblem) -> Set<String>? {
+        let names = try query.set("fields", expecting: "a list of \(Self.fields.joined(separator: ", "))") {
+            Self.fields.contains($0) ? $0 : nil
+        }
+        return names.isEmpty ? nil : names
+    }
 
     package let anchor: TimeAnchor
     private let columns: [Column]
 
     /// - Parameter fields: `nil` for all.
-    package init(anchor: TimeAnchor, fields: Set<ConnectionField>? = nil) {
+    package init(anchor: TimeAnchor, fields: Set<String>? = nil) {
         self.anchor = anchor
-        self.columns = fields.map { fields in Self.allColumns.filter { fields.contains($0.field) } } ?? Self.allColumns
+        self.columns = fields.map { fields in Self.allColumns.filter { fields.contains($0.name) } } ?? Self.allColumns
     }
 
     package func json(_ report: borrowing ConnectionReport) -> [UInt8] {
@@ -31,104 +110,20 @@ package struct ConnectionWriter {
     package func write(_ report: borrowing ConnectionReport, to text: inout JSONText) {
         text.beginObject()
         let columns = self.columns.span
-        for index in columns.indices { self.write(columns[index], of: report, to: &text) }
+        for index in columns.indices {
+            switch columns[index].source {
+            case .value(let write): write(report, columns[index].key, &text)
+            case .time(let read):
+                guard let instant = read(report) else { continue }
+                text.member(columns[index].key, time: self.anchor.milliseconds(of: instant))
+            }
+        }
         text.endObject()
     }
 
-    private func write(_ column: Column, of report: borrowing ConnectionReport, to text: inout JSONText) {
-        let key = column.key
-        switch column.field {
-        case .id: text.member(key, report.key)
-        case .kind: text.member(key, report.kind.rawValue)
-        case .direction: text.member(key, report.isAccepted ? "accepted" : "opened")
-        case .state: text.member(key, report.stage.rawValue)
-        case .taskState: text.member(key, report.record?.state.name)
-        case .description: text.member(key, report.details?.label)
-        case .priority: self.priority(key, report, &text)
-        case .url: text.member(key, report.url)
-        case .listener: text.member(key, report.listener)
-        case .route: text.member(key, report.route)
-        case .upstream: text.member(key, report.upstream)
-        case .endpoint: text.member(key, report.endpoint)
-        case .tunnelPartner: text.member(key, report.partner)
-        case .peerAddress: text.member(key, report.peer)
-        case .clientAddress: text.member(key, report.client)
-        case .localAddress: text.member(key, report.details?.localAddress)
-        case .subprotocol: text.member(key, report.facts?.subprotocol)
-        case .createdAt, .openedAt, .lastActivityAt, .ageMs, .idleMs, .closedAt: self.time(column, report, &text)
-        case .queuedSendBytes, .queuedReceiveBytes, .unreadMessages, .receiveStalledMs, .sendStalledMs:
-            self.queue(column, report, &text)
-        case .receivedBytes, .sentBytes, .receivedMessages, .sentMessages, .receivedFrames, .sentFrames:
-            self.count(column, report, &text)
-        case .stalled, .suspended, .relayed, .inputClosed, .outputClosed: self.flag(column, report, &text)
-        case .ping: self.ping(key, report.roundTrips, &text)
-        case .compression: self.compression(key, report, &text)
-        case .tls: self.tls(key, report.details?.tls, &text)
-        case .handshake: self.handshake(key, report.handshake, &text)
-        case .closeCode: text.member(key, report.facts?.closeCode?.rawValue)
-        case .closeReason: text.member(key, report.facts?.closeReason.map { String(decoding: $0, as: UTF8.self) })
-        case .terminationReason: text.member(key, report.closing?.reason.description)
-        case .terminationDetail: text.member(key, report.closing?.detail)
-        case .labels: text.member(key, report.labels)
-        }
-    }
+    // MARK: Nested objects
 
-    // MARK: Groups of members
-
-    private func priority(_ key: JSONKey, _ report: borrowing ConnectionReport, _ text: inout JSONText) {
-        guard let record = report.record else { return }
-        text.key(key)
-        text.number(record.priority.decimal)
-    }
-
-    private func time(_ column: Column, _ report: borrowing ConnectionReport, _ text: inout JSONText) {
-        switch column.field {
-        case .createdAt: self.time(column.key, report.createdAt, &text)
-        case .openedAt: self.time(column.key, report.record?.openedAt, &text)
-        case .lastActivityAt: self.time(column.key, report.record?.lastActivityAt, &text)
-        case .ageMs: text.member(column.key, from: report.createdAt, to: report.asOf)
-        case .idleMs: text.member(column.key, from: report.idleSince, to: report.asOf)
-        default: self.time(column.key, report.closing?.at, &text)
-        }
-    }
-
-    private func time(_ key: JSONKey, _ instant: MonotonicInstant?, _ text: inout JSONText) {
-        if let instant { text.member(key, time: self.anchor.milliseconds(of: instant)) }
-    }
-
-    private func queue(_ column: Column, _ report: borrowing ConnectionReport, _ text: inout JSONText) {
-        switch column.field {
-        case .queuedSendBytes: text.member(column.key, report.queuedSendBytes)
-        case .queuedReceiveBytes: text.member(column.key, report.queuedReceiveBytes)
-        case .unreadMessages: text.member(column.key, report.kind == .webSocket ? report.unreadMessages : nil)
-        case .receiveStalledMs: text.member(column.key, report.receiveStalled)
-        default: text.member(column.key, report.sendStalled)
-        }
-    }
-
-    private func count(_ column: Column, _ report: borrowing ConnectionReport, _ text: inout JSONText) {
-        guard let record = report.record else { return text.member(column.key, 0) }
-        switch column.field {
-        case .receivedBytes: text.member(column.key, record.bytesReceived)
-        case .sentBytes: text.member(column.key, record.bytesSent)
-        case .receivedMessages: text.member(column.key, record.messagesReceived)
-        case .sentMessages: text.member(column.key, record.messagesSent)
-        case .receivedFrames: text.member(column.key, record.framesReceived)
-        default: text.member(column.key, record.framesSent)
-        }
-    }
-
-    private func flag(_ column: Column, _ report: borrowing ConnectionReport, _ text: inout JSONText) {
-        switch column.field {
-        case .stalled: text.member(column.key, report.isStalled)
-        case .suspended: text.member(column.key, report.isSuspended)
-        case .relayed: text.member(column.key, report.isRelayed)
-        case .inputClosed: text.member(column.key, report.kind == .stream ? report.isInputClosed : nil)
-        default: text.member(column.key, report.kind == .stream ? report.isOutputClosed : nil)
-        }
-    }
-
-    private func ping(_ key: JSONKey, _ times: RoundTrips?, _ text: inout JSONText) {
+    private static func ping(_ key: JSONKey, _ times: RoundTrips?, _ text: inout JSONText) {
         guard let times, let last = times.last else { return }
         text.key(key)
         text.beginObject()
@@ -139,7 +134,7 @@ package struct ConnectionWriter {
         text.endObject()
     }
 
-    private func compression(_ key: JSONKey, _ report: borrowing ConnectionReport, _ text: inout JSONText) {
+    private static func compression(_ key: JSONKey, _ report: borrowing ConnectionReport, _ text: inout JSONText) {
         guard report.usesDeflate, let sent = report.record?.bytesSent else { return }
         text.key(key)
         text.beginObject()
@@ -150,7 +145,7 @@ package struct ConnectionWriter {
         text.endObject()
     }
 
-    private func tls(_ key: JSONKey, _ metadata: TLSMetadata?, _ text: inout JSONText) {
+    private static func tls(_ key: JSONKey, _ metadata: TLSMetadata?, _ text: inout JSONText) {
         guard let metadata else { return }
         text.key(key)
         text.beginObject()
@@ -166,7 +161,7 @@ package struct ConnectionWriter {
         text.endObject()
     }
 
-    private func handshake(_ key: JSONKey, _ metadata: HandshakeMetadata?, _ text: inout JSONText) {
+    private static func handshake(_ key: JSONKey, _ metadata: HandshakeMetadata?, _ text: inout JSONText) {
         guard let heads = metadata?.messageHeads else { return }
         text.key(key)
         text.beginObject()
@@ -186,25 +181,6 @@ package struct ConnectionWriter {
             text.endObject()
         }
         text.endObject()
-    }
-}
-
-/// The members of the wire model `Connection`, in the order in which they are written.
-package enum ConnectionField: String, CaseIterable, Sendable {
-    case id, kind, direction, state, taskState, description, priority, url, listener, route, upstream
-    case endpoint
-    case tunnelPartner, peerAddress, clientAddress, localAddress, subprotocol, createdAt, openedAt
-    case lastActivityAt, ageMs, idleMs, receivedBytes, sentBytes, receivedMessages, sentMessages
-    case receivedFrames, sentFrames, queuedSendBytes, queuedReceiveBytes, unreadMessages, receiveStalledMs
-    case sendStalledMs, stalled, suspended, relayed, inputClosed, outputClosed, ping, compression, tls
-    case handshake, closeCode, closeReason, terminationReason, terminationDetail, closedAt, labels
-
-    /// The fields that the parameter `fields` selects.
-    /// - Throws: `ControlProblem` for an unknown name.
-    package static func set(_ query: Query) throws(ControlProblem) -> Set<ConnectionField>? {
-        let known = Self.allCases.map(\.rawValue).joined(separator: ", ")
-        let fields = try query.set("fields", expecting: "a list of \(known)") { ConnectionField(rawValue: $0) }
-        return fields.isEmpty ? nil : fields
     }
 }
 

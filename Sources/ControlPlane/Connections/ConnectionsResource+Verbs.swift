@@ -32,7 +32,7 @@ extension ConnectionsResource {
                 415, "unsupported-media-type", "Send application/json, text/plain or application/octet-stream.")
         }
         let request = try await call.decode(SendRequest.self)
-        let timeout = try OpenRequestParser.duration(request.timeoutMs, "/timeoutMs", in: 0...600_000) ?? defaultTimeout
+        let timeout = OpenRequestParser.duration(request.timeoutMs) ?? defaultTimeout
         switch (request.text, request.data) {
         case (let text?, nil): return (.text(text), timeout)
         case (nil, let data?):
@@ -88,7 +88,7 @@ extension ConnectionsResource {
         let key = try self.key(call)
         let request = try await self.receiveRequest(call)
         let timeout =
-            try OpenRequestParser.duration(request.timeoutMs, "/timeoutMs", in: 0...600_000)
+            OpenRequestParser.duration(request.timeoutMs)
             ?? call.waitPreference(limit: 600).map { .seconds($0) } ?? .seconds(30)
         let endpoint: RelayEndpoint
         if let task = await self.gateway.unreadSession(key) {
@@ -232,8 +232,7 @@ extension ConnectionsResource {
         }
         let context = try TLSRequestParser(request, speaksWebSocket: false, pointer: "").context()
         var settings = SecureSettings(context: context, serverName: request.serverName ?? Self.host(of: report.url))
-        settings.timeout =
-            try OpenRequestParser.duration(request.timeoutMs, "/timeoutMs", in: 1...600_000) ?? .seconds(10)
+        settings.timeout = OpenRequestParser.duration(request.timeoutMs) ?? .seconds(10)
         do throws(TaskFailure) {
             try await task.startSecureConnection(settings)
         } catch {

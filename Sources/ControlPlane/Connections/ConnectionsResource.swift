@@ -118,7 +118,7 @@ struct ConnectionsResource: Sendable {
             gateway: self.gateway, filter: try ConnectionFilter(call.query), sort: try ConnectionSort(call.query),
             limit: limit ?? ConnectionList.defaultLimit, snapshots: self.snapshots)
         let cursor = try call.query.value("cursor").map { (text) throws(ControlProblem) in try PageCursor(text) }
-        let writer = ConnectionWriter(anchor: self.context.anchor, fields: try ConnectionField.set(call.query))
+        let writer = ConnectionWriter(anchor: self.context.anchor, fields: try ConnectionWriter.fields(call.query))
         let page = try await list.page(cursor)
         let next = page.next.map { call.query.nextPage(of: "/v1/connections", cursor: $0.text) }
         // RFC 8288 §3.
@@ -147,7 +147,7 @@ struct ConnectionsResource: Sendable {
 
     private func get(_ call: ControlCall) async throws -> Response {
         let live = try await self.liveConnection(call)
-        let writer = ConnectionWriter(anchor: self.context.anchor, fields: try ConnectionField.set(call.query))
+        let writer = ConnectionWriter(anchor: self.context.anchor, fields: try ConnectionWriter.fields(call.query))
         return .json(writer.json(live.report))
     }
 
@@ -230,13 +230,13 @@ struct ConnectionsResource: Sendable {
     private func change(_ call: ControlCall) async throws -> Response {
         let live = try await self.liveConnection(call)
         let patch = try await call.decode(ConnectionPatch.self)
-        let description = try OpenRequestParser.description(patch.description)
-        let priority = try OpenRequestParser.priority(patch.priority)
         let labels = try patch.labels.map { (labels) throws(ControlProblem) in try OpenRequestParser.labels(labels) }
-        if description != nil || priority != nil {
+        if patch.description != nil || patch.priority != nil {
             let record = try self.endpoint(of: live).record
-            if let description { record.update { $0.label = description.isEmpty ? nil : description } }
-            if let priority { record.priority = priority }
+            if let description = patch.description {
+                record.update { $0.label = description.isEmpty ? nil : description }
+            }
+            if let priority = patch.priority { record.priority = Float(priority) }
         }
         if let labels { _ = await self.gateway.setLabels(labels, of: live.report.key) }
         return try await self.connectionResponse(live.report.key)

@@ -7,11 +7,9 @@ import Synchronization
 import TLSEngine
 import WebSocketProtocol
 
-/// Validates the body of an `openConnection` request and converts it.
+/// Converts the body of an `openConnection` request, and checks what the rules of its members do not say.
 package struct OpenRequestParser {
-    package static let labelLimit = 64
     package static let labelByteLimit = 256
-    package static let descriptionByteLimit = 1024
 
     private let request: OpenRequest
 
@@ -24,10 +22,8 @@ package struct OpenRequestParser {
         var connection = ClientConnectionRequest(url)
         if url.scheme.speaksWebSocket { try self.readHandshake(into: &connection) } else { try self.refuseHandshake() }
         connection.options = try self.options()
-        connection.connectTimeout =
-            try Self.duration(
-                self.request.connectTimeoutMs, "/connectTimeoutMs", in: 1...600_000) ?? connection.connectTimeout
-        connection.keepAlive = try self.keepAlive()
+        connection.connectTimeout = Self.duration(self.request.connectTimeoutMs) ?? connection.connectTimeout
+        connection.keepAlive = self.keepAlive()
         if url.scheme.speaksTLS {
             connection.context = try TLSRequestParser(
                 self.request.tls ?? TLSRequest(), speaksWebSocket: url.scheme.speaksWebSocket
@@ -37,8 +33,8 @@ package struct OpenRequestParser {
         } else if self.request.tls != nil {
             throw .invalid("/tls", "tls is for wss:// and tls:// alone; start TLS later with :startSecureConnection.")
         }
-        connection.description = try Self.description(self.request.description)
-        connection.priority = try Self.priority(self.request.priority) ?? 0.5
+        connection.description = self.request.description
+        connection.priority = self.request.priority.map { Float($0) } ?? 0.5
         connection.labels = try Self.labels(self.request.labels)
         return connection
     }
@@ -92,89 +88,43 @@ package struct OpenRequestParser {
     private func options() throws(ControlProblem) -> WebSocketOptions {
         var options = WebSocketOptions()
         options.maximumMessageSize = try self.maximumMessageSize() ?? options.maximumMessageSize
-        let day = 86_400_000.0
-        let interval = try Self.duration(self.request.pingIntervalMs, "/pingIntervalMs", in: 0...day)
+        let interval = Self.duration(self.request.pingIntervalMs)
         options.pingInterval = interval == .zero ? nil : interval
         if let interval = options.pingInterval, interval < .milliseconds(100) {
             throw .invalid("/pingIntervalMs", "pingIntervalMs must be 0, or from 100 to 86400000.")
         }
-        options.pongTimeout =
-            try Self.duration(self.request.pongTimeoutMs, "/pongTimeoutMs", in: 100...day) ?? options.pongTimeout
-        options.handshakeTimeout =
-            try Self.duration(self.request.handshakeTimeoutMs, "/handshakeTimeoutMs", in: 1...600_000)
-            ?? options.handshakeTimeout
+        options.pongTimeout = Self.duration(self.request.pongTimeoutMs) ?? options.pongTimeout
+        options.handshakeTimeout = Self.duration(self.request.handshakeTimeoutMs) ?? options.handshakeTimeout
         return options
     }
 
     /// The member has two names.
     private func maximumMessageSize() throws(ControlProblem) -> Int? {
         let (size, other) = (self.request.maximumMessageSizeBytes, self.request.maximumMessageSize)
-        let name = size == nil ? "maximumMessageSize" : "maximumMessageSizeBytes"
         guard size == nil || other == nil || size == other else {
             throw .invalid("/maximumMessageSize", "Give maximumMessageSizeBytes only: the two are synonyms.")
         }
-        guard let size = size ?? other else { return nil }
-        guard (1...(256 << 20)).contains(size) else {
-            throw .invalid("/\(name)", "\(name) must be from 1 to 268435456.")
-        }
-        return size
+        return size ?? other
     }
 
     // MARK: All connections
 
-    private func keepAlive() throws(ControlProblem) -> KeepAliveSettings {
+    private func keepAlive() -> KeepAliveSettings {
         var settings = KeepAliveSettings()
         guard let request = self.request.keepAlive else { return settings }
-        let probing = KeepAliveSettings.probing.milliseconds
-        settings.idle = try Self.duration(request.idleMs, "/keepAlive/idleMs", in: probing) ?? settings.idle
-        settings.interval =
-            try Self.duration(request.intervalMs, "/keepAlive/intervalMs", in: probing) ?? settings.interval
-        settings.userTimeout =
-            try Self.duration(
-                request.userTimeoutMs, "/keepAlive/userTimeoutMs", in: KeepAliveSettings.userTimeouts.milliseconds)
-            ?? settings.userTimeout
-        if let probes = request.probes {
-            let counts = KeepAliveSettings.probeCounts
-            guard counts.contains(probes) else {
-                throw .invalid(
-                    "/keepAlive/probes", "probes must be from \(counts.lowerBound) to \(counts.upperBound).")
-            }
-            settings.probes = probes
-        }
+        settings.idle = Self.duration(request.idleMs) ?? settings.idle
+        settings.interval = Self.duration(request.intervalMs) ?? settings.interval
+        settings.userTimeout = Self.duration(request.userTimeoutMs) ?? settings.userTimeout
+        settings.probes = request.probes ?? settings.probes
         return settings
     }
 
-    package static func duration(
-        _ milliseconds: Double?, _ pointer: String, in range: ClosedRange<Double>
-    ) throws(ControlProblem) -> Duration? {
-        guard let milliseconds else { return nil }
-        guard range.contains(milliseconds), let duration = Duration(milliseconds: milliseconds) else {
-            throw .invalid(
-                pointer, "\(pointer.dropFirst()) must be from \(Int(range.lowerBound)) to \(Int(range.upperBound)) ms."
-            )
-        }
-        return duration
-    }
-
-    package static func description(_ text: String?) throws(ControlProblem) -> String? {
-        guard let text else { return nil }
-        guard text.utf8.count <= Self.descriptionByteLimit else {
-            throw .invalid("/description", "description must have at most \(Self.descriptionByteLimit) bytes.")
-        }
-        return text
-    }
-
-    package static func priority(_ value: Double?) throws(ControlProblem) -> Float? {
-        guard let value else { return nil }
-        guard (0...1).contains(value) else { throw .invalid("/priority", "priority must be from 0 to 1.") }
-        return Float(value)
+    static func duration(_ milliseconds: Double?) -> Duration? {
+        milliseconds.flatMap { Duration(milliseconds: $0) }
     }
 
     package static func labels(_ labels: [String: String]?) throws(ControlProblem) -> [String: String] {
         guard let labels else { return [:] }
-        guard labels.count <= Self.labelLimit else {
-            throw .invalid("/labels", "labels must have at most \(Self.labelLimit) members.")
-        }
         for (name, value) in labels {
             guard !name.isEmpty, max(name.utf8.count, value.utf8.count) <= Self.labelByteLimit, !name.contains(":")
             else {
@@ -187,14 +137,8 @@ package struct OpenRequestParser {
     }
 }
 
-extension ClosedRange<Duration> {
-    var milliseconds: ClosedRange<Double> { self.lowerBound / .milliseconds(1)...self.upperBound / .milliseconds(1) }
-}
-
 /// Validates the body of an `openConnection` request for a tunnel and converts it.
 package struct TunnelRequestParser {
-    private static let yearMilliseconds = 365 * 86_400_000.0
-
     private let request: TunnelRequest
 
     package init(_ request: TunnelRequest) {
@@ -225,8 +169,8 @@ package struct TunnelRequestParser {
 
     private func settings() throws(ControlProblem) -> TunnelSettings {
         var settings = TunnelSettings()
-        settings.framing = try Self.choice(self.request.framing, "/framing") ?? settings.framing
-        settings.halfClose = try Self.choice(self.request.halfClose, "/halfClose") ?? settings.halfClose
+        settings.framing = self.request.framing.flatMap { Framing(rawValue: $0) } ?? settings.framing
+        settings.halfClose = self.request.halfClose.flatMap { HalfClose(rawValue: $0) } ?? settings.halfClose
         if settings.halfClose == .signal, !settings.framing.supportsEndMarker {
             throw .invalid(
                 "/halfClose",
@@ -237,24 +181,16 @@ package struct TunnelRequestParser {
         return settings
     }
 
-    private static func choice<Choice: CaseIterable & RawRepresentable<String>>(
-        _ text: String?, _ pointer: String
-    ) throws(ControlProblem) -> Choice? {
-        guard let text else { return nil }
-        guard let choice = Choice(rawValue: text) else {
-            let known = Choice.allCases.map(\.rawValue).joined(separator: ", ")
-            throw .invalid(pointer, "\(pointer.dropFirst()) must be one of \(known).")
-        }
-        return choice
-    }
-
     /// 0 stands for no limit.
     private static func duration(
         _ milliseconds: Double?, _ pointer: String, _ defaultValue: Duration?
     ) throws(ControlProblem) -> Duration? {
         guard let milliseconds else { return defaultValue }
         guard milliseconds != 0 else { return nil }
-        return try OpenRequestParser.duration(milliseconds, pointer, in: 1000...Self.yearMilliseconds)
+        guard milliseconds >= 1000 else {
+            throw .invalid(pointer, "\(pointer.dropFirst()) must be 0, or from 1000 to 31536000000.")
+        }
+        return Duration(milliseconds: milliseconds)
     }
 }
 
@@ -278,11 +214,7 @@ struct TLSRequestParser {
         guard configuration.applicationProtocols.allSatisfy({ (1...255).contains($0.utf8.count) }) else {
             throw .invalid("\(self.pointer)/applicationProtocols", "Each protocol must have 1 to 255 bytes.")
         }
-        switch self.request.minimumVersion {
-        case nil, "1.2": break
-        case "1.3": configuration.minimumVersion = .tls13
-        default: throw .invalid("\(self.pointer)/minimumVersion", "minimumVersion must be 1.2 or 1.3.")
-        }
+        if self.request.minimumVersion == "1.3" { configuration.minimumVersion = .tls13 }
         if let pem = self.request.authorities { configuration.trust = .only([.pem(Array(pem.utf8))]) }
         if self.request.insecure == true { configuration.peerVerification = .none }
         do throws(TLSFailure) {

@@ -10,11 +10,11 @@ enum Examples {
     static let all: [String: OrderedJSON] = Self.models.mapValues { Self.value($0) }
         .merging(Self.configuration) { first, _ in first }
 
-    private static func value(_ model: any Encodable) -> OrderedJSON {
+    private static func value(_ model: any ControlModel) -> OrderedJSON {
         (try? JSONDecoder().decode(JSONValue.self, from: Data(JSONBody.encode(model)))).map { OrderedJSON($0) } ?? [:]
     }
 
-    private static let models: [String: any Encodable & Sendable] = [
+    private static let models: [String: any ControlModel] = [
         "BulkAnswer": BulkAnswer(matched: 12, told: 12), "BulkRequest": Self.bulk,
         "ConfigurationDifference": Self.difference, "Connection": Self.connection,
         "ConnectionPage": ConnectionPage(items: [Self.connection], next: "/v1/connections?cursor=k11.100"),

@@ -13,13 +13,13 @@ extension ModelSchemas {
     /// A reference to the schema of a list entry with its read-only status.
     mutating func reference(
         _ section: ConfigurationSection, for use: ConfigurationUse = .whole
-    ) throws -> OrderedJSON {
+    ) -> OrderedJSON {
         guard case .section(let entry) = ConfigurationSchema.entry(of: section) else { return [:] }
         let name = entry.name + (use == .change ? "Patch" : "")
         let status: OrderedJSON? =
             switch section {
-            case .listeners: try self.reference(ListenerStatus.self)
-            case .upstreams: try self.reference(UpstreamStatus.self)
+            case .listeners: self.reference(ListenerStatus.self)
+            case .upstreams: self.reference(UpstreamStatus.self)
             case .routes: nil
             }
         return self.define(name) { schemas in
@@ -34,8 +34,8 @@ extension ModelSchemas {
         }
     }
 
-    mutating func listReference(_ section: ConfigurationSection) throws -> OrderedJSON {
-        let entry = try self.reference(section)
+    mutating func listReference(_ section: ConfigurationSection) -> OrderedJSON {
+        let entry = self.reference(section)
         guard case .section(let form) = ConfigurationSchema.entry(of: section) else { return entry }
         let example: OrderedJSON? = self.example(form.name).map { ["items": [$0]] }
         return self.define(form.name + "List", example: example) { _ in

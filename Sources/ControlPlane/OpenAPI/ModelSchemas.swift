@@ -3,14 +3,10 @@ import ControlAPI
 /// JSON Schemas of the wire models, by name.
 package struct ModelSchemas {
     package private(set) var all: [String: OrderedJSON] = [:]
-    private let descriptions: [String: OrderedJSON]
     private let examples: [String: OrderedJSON]
 
-    /// - Parameters:
-    ///   - descriptions: schema members that a member's type does not provide, by `Model.member`.
-    ///   - examples: by schema name; a schema without one uses its value in the example of the enclosing schema.
-    package init(descriptions: [String: OrderedJSON], examples: [String: OrderedJSON] = [:]) {
-        self.descriptions = descriptions
+    /// - Parameter examples: by schema name; a schema without one uses its value in the example of the enclosing schema.
+    package init(examples: [String: OrderedJSON] = [:]) {
         self.examples = examples
     }
 
@@ -32,44 +28,39 @@ package struct ModelSchemas {
 
     func example(_ name: String) -> OrderedJSON? { self.examples[name] }
 
-    package mutating func reference(_ type: any Decodable.Type) throws -> OrderedJSON {
-        let isStrict = (type as? any StrictDecodable.Type) != nil
-        return self.schema(try ModelShape.of(type), isStrict: isStrict, nil)
+    package mutating func reference(_ model: any ControlModel.Type) -> OrderedJSON {
+        self.reference(model, example: nil)
     }
 
-    /// - Parameters:
-    ///   - isStrict: for requests: unknown members are refused, and `null` counts as missing.
-    ///   - example: an example value.
-    private mutating func schema(_ shape: ModelShape, isStrict: Bool, _ example: OrderedJSON?) -> OrderedJSON {
-        switch shape {
+    /// - Parameter example: an example value.
+    private mutating func reference(_ model: any ControlModel.Type, example: OrderedJSON?) -> OrderedJSON {
+        self.define("\(model)", example: example) { schemas in
+            schemas.object(model, schemas.examples["\(model)"] ?? example)
+        }
+    }
+
+    private mutating func schema(_ form: MemberForm, _ example: OrderedJSON?) -> OrderedJSON {
+        switch form {
         case .string: return ["type": "string"]
         case .integer: return ["type": "integer"]
         case .count: return ["type": "integer", "minimum": 0]
         case .number: return ["type": "number"]
         case .boolean: return ["type": "boolean"]
         case .any: return [:]
-        case .array(let element):
-            return ["type": "array", "items": self.schema(element, isStrict: isStrict, example?.first)]
+        case .array(let element): return ["type": "array", "items": self.schema(element, example?.first)]
         case .map(let content):
-            return [
-                "type": "object", "additionalProperties": self.schema(content, isStrict: isStrict, example?.first),
-            ]
-        case .model(let name, let members):
-            return self.define(name, example: example) { schemas in
-                schemas.object(name, members, isStrict: isStrict, schemas.examples[name] ?? example)
-            }
+            return ["type": "object", "additionalProperties": self.schema(content, example?.first)]
+        case .model(let model): return self.reference(model, example: example)
         }
     }
 
-    private mutating func object(
-        _ name: String, _ members: [ModelShape.Member], isStrict: Bool, _ example: OrderedJSON?
-    ) -> OrderedJSON {
-        var properties: [OrderedJSON.Member] = []
-        for member in members {
-            var schema = self.schema(member.shape, isStrict: isStrict, example?[member.name])
-            if let description = self.descriptions["\(name).\(member.name)"] { schema = schema.with(description) }
-            if isStrict, !member.isRequired { schema = Self.nullable(schema) }
-            properties.append(OrderedJSON.Member(member.name, schema))
+    private mutating func object(_ model: any ControlModel.Type, _ example: OrderedJSON?) -> OrderedJSON {
+        // Requests: unknown members are refused, and `null` counts as missing.
+        let isStrict = model is any StrictDecodable.Type
+        let members = model.members
+        let properties = members.map { member in
+            let schema = self.schema(member.form, example?[member.name]).with(member.rules.schema)
+            return OrderedJSON.Member(member.name, isStrict && !member.isRequired ? Self.nullable(schema) : schema)
         }
         var object: OrderedJSON = ["type": "object", "properties": .object(properties)]
         let required = members.filter(\.isRequired).map(\.name)
@@ -88,190 +79,23 @@ package struct ModelSchemas {
     }
 }
 
-/// The JSON structure of a wire model, derived from its `Decodable` conformance.
-package indirect enum ModelShape: Sendable, Equatable {
-    case string
-    case integer
-    /// An unsigned integer.
-    case count
-    case number
-    case boolean
-    /// Any JSON value.
-    case any
-    case array(ModelShape)
-    /// An object with arbitrary names.
-    case map(ModelShape)
-    case model(name: String, members: [Member])
-
-    package struct Member: Sendable, Equatable {
-        package let name: String
-        package let shape: ModelShape
-        package let isRequired: Bool
-    }
-
-    /// - Throws: for a type that cannot be decoded from default values.
-    package static func of<Model: Decodable>(_ type: Model.Type) throws -> ModelShape {
-        try ShapeSample.of(type).shape
-    }
-}
-
-/// A decoder that provides a default value for every member and one element for every list, and records what is decoded.
-private struct ShapeDecoder: Decoder {
-    static let anyName = "*"
-
-    let recorder: ShapeRecorder
-    let codingPath: [any CodingKey] = []
-    let userInfo: [CodingUserInfoKey: Any] = [:]
-
-    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedDecodingContainer<Key> {
-        KeyedDecodingContainer(Members<Key>(recorder: self.recorder))
-    }
-
-    func unkeyedContainer() -> any UnkeyedDecodingContainer { Elements(recorder: self.recorder) }
-
-    func singleValueContainer() -> any SingleValueDecodingContainer { Scalar(recorder: self.recorder) }
-
-    /// Nested containers, which no wire model opens.
-    struct Unsupported: Error {}
-
-    struct Members<Key: CodingKey>: KeyedDecodingContainerProtocol {
-        let recorder: ShapeRecorder
-        let codingPath: [any CodingKey] = []
-
-        /// Only dictionaries use these; models have no key of this name.
-        var allKeys: [Key] { [Key(stringValue: ShapeDecoder.anyName)].compactMap { $0 } }
-
-        func contains(_ key: Key) -> Bool {
-            self.recorder.checkedPresence(key)
-            return true
+extension MemberRules {
+    /// The members of the schema that the rules provide.
+    fileprivate var schema: OrderedJSON {
+        var schema: OrderedJSON = [:]
+        if !self.words.isEmpty { schema["enum"] = .strings(self.words) }
+        schema["minimum"] = self.minimum.map { .integer($0) }
+        schema["maximum"] = self.maximum.map { .integer($0) }
+        schema["maxLength"] = self.byteLimit.map { .integer($0) }
+        schema["maxProperties"] = self.countLimit.map { .integer($0) }
+        switch self.format {
+        case .time: schema["format"] = "date-time"
+        case .uri: schema["format"] = "uri"
+        case .base64: schema["contentEncoding"] = "base64"
+        case nil: break
         }
-
-        func decodeNil(forKey key: Key) -> Bool { false }
-
-        func decode<Value: Decodable>(_ type: Value.Type, forKey key: Key) throws -> Value {
-            try self.recorder.member(type, key)
-        }
-
-        func nestedContainer<Inner: CodingKey>(keyedBy type: Inner.Type, forKey key: Key) throws
-            -> KeyedDecodingContainer<Inner>
-        {
-            throw Unsupported()
-        }
-
-        func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer { throw Unsupported() }
-        func superDecoder() throws -> any Decoder { throw Unsupported() }
-        func superDecoder(forKey key: Key) throws -> any Decoder { throw Unsupported() }
-    }
-
-    struct Elements: UnkeyedDecodingContainer {
-        let recorder: ShapeRecorder
-        let codingPath: [any CodingKey] = []
-        let count: Int? = 1
-        private(set) var currentIndex = 0
-
-        init(recorder: ShapeRecorder) {
-            self.recorder = recorder
-        }
-
-        var isAtEnd: Bool { self.currentIndex > 0 }
-
-        mutating func decodeNil() -> Bool { false }
-
-        mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
-            try self.next(type)
-        }
-
-        mutating func next<Value: Decodable>(_ type: Value.Type) throws -> Value {
-            self.currentIndex += 1
-            return try self.recorder.element(type)
-        }
-
-        mutating func nestedContainer<Inner: CodingKey>(keyedBy type: Inner.Type) throws
-            -> KeyedDecodingContainer<Inner>
-        {
-            throw Unsupported()
-        }
-
-        mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer { throw Unsupported() }
-        mutating func superDecoder() throws -> any Decoder { throw Unsupported() }
-    }
-
-    struct Scalar: SingleValueDecodingContainer {
-        let recorder: ShapeRecorder
-        let codingPath: [any CodingKey] = []
-
-        func decodeNil() -> Bool { false }
-
-        func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { try self.recorder.scalar(type) }
-    }
-}
-
-/// Records what a type decodes.
-private final class ShapeRecorder {
-    private let name: String
-    private var members: [ModelShape.Member] = []
-    private var element: ModelShape?
-    private var content: ModelShape?
-    private var scalar: ModelShape?
-    /// Members whose presence was checked before they were decoded.
-    private var optional: Set<String> = []
-
-    init(name: String) {
-        self.name = name
-    }
-
-    func checkedPresence(_ key: any CodingKey) { self.optional.insert(key.stringValue) }
-
-    func member<Value: Decodable>(_ type: Value.Type, _ key: any CodingKey) throws -> Value {
-        let sample = try ShapeSample.of(type)
-        if key.stringValue == ShapeDecoder.anyName {
-            self.content = sample.shape
-        } else {
-            let name = key.stringValue
-            self.members.append(
-                ModelShape.Member(name: name, shape: sample.shape, isRequired: !self.optional.contains(name)))
-        }
-        return sample.value
-    }
-
-    func element<Value: Decodable>(_ type: Value.Type) throws -> Value {
-        let sample = try ShapeSample.of(type)
-        self.element = sample.shape
-        return sample.value
-    }
-
-    func scalar<Value: Decodable>(_ type: Value.Type) throws -> Value {
-        let sample = try ShapeSample.of(type)
-        self.scalar = sample.shape
-        return sample.value
-    }
-
-    func shape() throws -> ModelShape {
-        if let scalar = self.scalar { return scalar }
-        if let element = self.element { return .array(element) }
-        if let content = self.content { return .map(content) }
-        return .model(name: self.name, members: self.members)
-    }
-}
-
-/// A value of a type, and the structure of its JSON.
-private struct ShapeSample<Value> {
-    let shape: ModelShape
-    let value: Value
-
-    static func of(_ type: Value.Type) throws -> ShapeSample where Value: Decodable {
-        for (shape, value) in Self.scalars {
-            if let value = value as? Value { return ShapeSample(shape: shape, value: value) }
-        }
-        let recorder = ShapeRecorder(name: "\(type)")
-        let value = try Value(from: ShapeDecoder(recorder: recorder))
-        return ShapeSample(shape: try recorder.shape(), value: value)
-    }
-
-    private static var scalars: [(ModelShape, any Sendable)] {
-        [
-            (.string, ""), (.integer, 0), (.count, UInt64(0)), (.count, UInt32(0)), (.number, 0.0), (.boolean, false),
-            (.integer, Int64(0)), (.any, JSONValue.null),
-        ]
+        let sentences = [self.description, self.isMilliseconds ? "In milliseconds." : ""].filter { !$0.isEmpty }
+        if !sentences.isEmpty { schema["description"] = .string(sentences.joined(separator: " ")) }
+        return schema
     }
 }

@@ -9,13 +9,10 @@ import Synchronization
 package struct OpenAPIDocument {
     private let version: String
     private let access: SecuritySchemes
-    private var schemas = ModelSchemas(descriptions: FieldDescriptions.all, examples: Examples.all)
+    private var schemas = ModelSchemas(examples: Examples.all)
     private var paths: [OrderedJSON.Member] = []
     /// Operations without a description, and descriptions without an operation.
     package private(set) var gaps: [String] = []
-
-    /// The members with a description, as `Model.member`.
-    package static var describedMembers: Set<String> { Set(FieldDescriptions.all.keys) }
 
     init(_ operations: [Operation], documents: [String: OperationDocument], context: ControlContext) {
         self.version = context.version
@@ -51,13 +48,7 @@ package struct OpenAPIDocument {
     private mutating func add(_ operation: Operation, _ document: OperationDocument) {
         let path = operation.template.description
         let method = operation.method.rawValue.lowercased()
-        let description: OrderedJSON
-        do {
-            description = try self.describe(operation, document)
-        } catch {
-            self.gaps.append("\(operation.name): \(error)")
-            return
-        }
+        let description = self.describe(operation, document)
         if let index = self.paths.firstIndex(where: { $0.name == path }) {
             self.paths[index].value[method] = description
         } else {
@@ -65,7 +56,7 @@ package struct OpenAPIDocument {
         }
     }
 
-    private mutating func describe(_ operation: Operation, _ document: OperationDocument) throws -> OrderedJSON {
+    private mutating func describe(_ operation: Operation, _ document: OperationDocument) -> OrderedJSON {
         var content: OrderedJSON = ["operationId": .string(operation.name), "summary": .string(document.summary)]
         content["tags"] = [.string(Self.tag(operation))]
         if let scope = operation.scope.required {
@@ -77,10 +68,10 @@ package struct OpenAPIDocument {
         if !parameters.isEmpty { content["parameters"] = .array(parameters) }
         if !document.body.isEmpty {
             content["requestBody"] = [
-                "required": .boolean(document.isBodyRequired), "content": try self.contents(document.body),
+                "required": .boolean(document.isBodyRequired), "content": self.contents(document.body),
             ]
         }
-        content["responses"] = try self.responses(operation, document)
+        content["responses"] = self.responses(operation, document)
         return content
     }
 
@@ -129,39 +120,39 @@ package struct OpenAPIDocument {
 
     // MARK: Responses
 
-    private mutating func contents(_ contents: [OperationDocument.Content]) throws -> OrderedJSON {
+    private mutating func contents(_ contents: [OperationDocument.Content]) -> OrderedJSON {
         var members: [OrderedJSON.Member] = []
         for content in contents {
             var media: OrderedJSON = [:]
-            let schema = try self.schema(content.schema)
+            let schema = self.schema(content.schema)
             if schema != [:] { media["schema"] = schema }
-            if let model = content.eventData { media["x-event-data"] = try self.schemas.reference(model) }
+            if let model = content.eventData { media["x-event-data"] = self.schemas.reference(model) }
             if let example = content.example { media["example"] = example }
             members.append(OrderedJSON.Member(content.mediaType, media))
         }
         return .object(members)
     }
 
-    private mutating func schema(_ schema: OperationDocument.Content.Schema) throws -> OrderedJSON {
+    private mutating func schema(_ schema: OperationDocument.Content.Schema) -> OrderedJSON {
         switch schema {
-        case .model(let model): return try self.schemas.reference(model)
-        case .list(let model): return ["type": "array", "items": try self.schemas.reference(model)]
-        case .entry(let section): return try self.schemas.reference(section)
-        case .change(let section): return try self.schemas.reference(section, for: .change)
-        case .entries(let section): return try self.schemas.listReference(section)
+        case .model(let model): return self.schemas.reference(model)
+        case .list(let model): return ["type": "array", "items": self.schemas.reference(model)]
+        case .entry(let section): return self.schemas.reference(section)
+        case .change(let section): return self.schemas.reference(section, for: .change)
+        case .entries(let section): return self.schemas.listReference(section)
         case .configuration: return self.schemas.configurationReference()
         case .plain(let schema): return schema
-        case .either(let all): return ["anyOf": .array(try all.map { try self.schema($0) })]
+        case .either(let all): return ["anyOf": .array(all.map { self.schema($0) })]
         }
     }
 
-    private mutating func responses(_ operation: Operation, _ document: OperationDocument) throws -> OrderedJSON {
+    private mutating func responses(_ operation: Operation, _ document: OperationDocument) -> OrderedJSON {
         var members: [OrderedJSON.Member] = []
         for response in document.responses {
-            members.append(OrderedJSON.Member("\(response.status)", try self.describe(response)))
+            members.append(OrderedJSON.Member("\(response.status)", self.describe(response)))
         }
         let described = Set(document.responses.map(\.status))
-        let problem = try self.schemas.reference(Problem.self)
+        let problem = self.schemas.reference(Problem.self)
         for status in Self.problems(of: operation, document).subtracting(described).sorted() {
             members.append(
                 OrderedJSON.Member(
@@ -174,7 +165,7 @@ package struct OpenAPIDocument {
         return .object(members)
     }
 
-    private mutating func describe(_ response: OperationDocument.Response) throws -> OrderedJSON {
+    private mutating func describe(_ response: OperationDocument.Response) -> OrderedJSON {
         var description: OrderedJSON = ["description": .string(response.description)]
         if !response.headers.isEmpty {
             description["headers"] = .object(
@@ -184,7 +175,7 @@ package struct OpenAPIDocument {
                     return OrderedJSON.Member(name, header)
                 })
         }
-        if !response.content.isEmpty { description["content"] = try self.contents(response.content) }
+        if !response.content.isEmpty { description["content"] = self.contents(response.content) }
         if !response.links.isEmpty {
             description["links"] = .object(
                 response.links.map { name in

@@ -1,9 +1,10 @@
+import ControlAPI
 import GatewayConfiguration
 import GatewayCore
 
 /// The OpenAPI description of one operation, in addition to its entry in the operation table.
 package struct OperationDocument: Sendable {
-    package typealias Model = any (Decodable & Sendable).Type
+    package typealias Model = any ControlModel.Type
 
     package struct Content: Sendable {
         indirect enum Schema: Sendable {

@@ -4,14 +4,17 @@ import FoundationEssentials
 
 /// Decodes and encodes JSON bodies.
 package enum JSONBody {
-    /// - Throws: `ControlProblem` with pointers to the invalid members; members unknown to `Model` are invalid.
+    /// - Throws: `ControlProblem` with pointers to the invalid members: unknown to `Model`, of the wrong type, or against
+    ///   the rules that `Model` declares.
     package static func decode<Model: StrictDecodable>(_ type: Model.Type, from bytes: [UInt8]) throws(ControlProblem)
         -> Model
     {
         let data = try Self.validated(bytes.isEmpty ? Array("{}".utf8) : bytes)
         do {
             try Self.checkMembers(of: type, in: try JSONDecoder().decode(MemberNames.self, from: data), at: [])
-            return try JSONDecoder().decode(type, from: data)
+            let model = try JSONDecoder().decode(type, from: data)
+            try Self.checkValues(of: model, at: "")
+            return model
         } catch let problem as ControlProblem {
             throw problem
         } catch let error as DecodingError {
@@ -44,10 +47,10 @@ package enum JSONBody {
     // MARK: Numbers
 
     /// Locates a number of the wrong type, such as 1.5 for an integer: the decoder's error has no path to it.
-    private static func numberProblem(_ type: any Decodable.Type, _ data: Data) -> ControlProblem? {
+    private static func numberProblem(_ type: any ControlModel.Type, _ data: Data) -> ControlProblem? {
         do {
             let value = try JSONDecoder().decode(JSONValue.self, from: data)
-            return Self.wrongNumber(in: value, of: try ModelShape.of(type), at: [])
+            return Self.wrongNumber(in: value, of: type.form, at: [])
         } catch let error as DecodingError {
             return Self.rangeProblem(error)
         } catch {
@@ -62,9 +65,9 @@ package enum JSONBody {
     }
 
     private static func wrongNumber(
-        in value: JSONValue, of shape: ModelShape, at path: [any CodingKey]
+        in value: JSONValue, of form: MemberForm, at path: [any CodingKey]
     ) -> ControlProblem? {
-        switch (shape, value) {
+        switch (form, value) {
         case (.integer, .number), (.count, .number): return Self.notWhole(path, "a whole number")
         case (.count, .integer(let number)) where number < 0: return Self.notWhole(path, "a whole number from 0 up")
         case (.array(let element), .array(let values)):
@@ -75,10 +78,10 @@ package enum JSONBody {
             return members.sorted { $0.key < $1.key }.lazy.compactMap { name, value in
                 Self.wrongNumber(in: value, of: content, at: path + [MemberNames.Key(name)])
             }.first
-        case (.model(_, let known), .object(let members)):
-            return known.lazy.compactMap { member in
+        case (.model(let model), .object(let members)):
+            return model.members.lazy.compactMap { member in
                 members[member.name].flatMap {
-                    Self.wrongNumber(in: $0, of: member.shape, at: path + [MemberNames.Key(member.name)])
+                    Self.wrongNumber(in: $0, of: member.form, at: path + [MemberNames.Key(member.name)])
                 }
             }.first
         default: return nil
@@ -99,11 +102,15 @@ package enum JSONBody {
     private static func checkMembers(
         of type: any StrictDecodable.Type, in found: MemberNames, at path: [any CodingKey]
     ) throws(ControlProblem) {
-        let unknown = found.names.filter { !type.members.contains($0) }.sorted()
-        guard unknown.isEmpty else { throw Self.unknown(unknown, known: type.members, at: path) }
-        for (name, inner) in type.nested.sorted(by: { $0.key < $1.key }) {
-            guard let object = found.objects[name] else { continue }
-            try Self.checkMembers(of: inner, in: object, at: path + [MemberNames.Key(name)])
+        let members = type.members
+        let known = members.map(\.name)
+        let unknown = found.names.filter { !known.contains($0) }.sorted()
+        guard unknown.isEmpty else { throw Self.unknown(unknown, known: known, at: path) }
+        for member in members {
+            guard case .model(let inner as any StrictDecodable.Type) = member.form,
+                let object = found.objects[member.name]
+            else { continue }
+            try Self.checkMembers(of: inner, in: object, at: path + [MemberNames.Key(member.name)])
         }
     }
 
@@ -116,6 +123,20 @@ package enum JSONBody {
                 pointer: JSONPointer.text(path + [MemberNames.Key(String(name.prefix(64)))]), detail: "not a member")
         }
         return problem
+    }
+
+    // MARK: Rules
+
+    private static func checkValues(of model: any ControlModel, at pointer: String) throws(ControlProblem) {
+        for (declared, member) in zip(type(of: model).members, model.members) {
+            guard let value = member.value else { continue }
+            let place = JSONPointer.member(member.name, of: pointer)
+            if let inner = value as? any StrictDecodable {
+                try Self.checkValues(of: inner, at: place)
+            } else if let expected = declared.rules.expectation(violatedBy: value) {
+                throw .invalid(place, "\(place.dropFirst()) must \(expected).")
+            }
+        }
     }
 
     package static func encode(_ model: some Encodable) -> [UInt8] {
@@ -220,5 +241,28 @@ struct MemberNames: Decodable {
             guard let inner = try? container.nestedContainer(keyedBy: Key.self, forKey: key) else { return }
             objects[key.stringValue] = MemberNames(inner, depth: depth - 1)
         }
+    }
+}
+
+extension MemberRules {
+    /// - Returns: what is expected of a value that breaks the rules, as in "must be from 1 to 5"; `nil` for an allowed value.
+    fileprivate func expectation(violatedBy value: any MemberValue) -> String? {
+        switch value {
+        case let text as String:
+            if !self.words.isEmpty, !self.words.contains(text) {
+                return "be one of \(self.words.joined(separator: ", "))"
+            }
+            if let limit = self.byteLimit, text.utf8.count > limit { return "have at most \(limit) bytes" }
+        case let number as Int: return self.expectation(violatedBy: Double(number))
+        case let number as Double:
+            guard let minimum = self.minimum, let maximum = self.maximum else { return nil }
+            if number < Double(minimum) || number > Double(maximum) {
+                return "be from \(minimum) to \(maximum)\(self.isMilliseconds ? " ms" : "")"
+            }
+        case let members as [String: String]:
+            if let limit = self.countLimit, members.count > limit { return "have at most \(limit) members" }
+        default: break
+        }
+        return nil
     }
 }

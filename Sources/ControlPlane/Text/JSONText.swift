@@ -141,6 +141,12 @@ package struct JSONText {
         self.put(key, capacity: 5) { $0.append(literal: value ? "true" : "false") }
     }
 
+    package mutating func member(_ key: JSONKey, fraction: Double?) {
+        guard let fraction else { return }
+        self.key(key)
+        self.number(fraction)
+    }
+
     package mutating func member(_ key: JSONKey, from start: MonotonicInstant, to end: MonotonicInstant) {
         self.member(key, microseconds: (end.nanoseconds &- start.nanoseconds) / 1000)
     }

@@ -5,7 +5,7 @@ import GatewayCore
 import URLLoading
 import WireText
 
-/// Validates the body of a `createTransfer` request and makes a plan of it.
+/// Makes a plan of the body of a `createTransfer` request, and checks what the rules of its members do not say.
 struct TransferRequestParser {
     /// Header fields that the loader or the connection sets.
     private static let reserved: Set<String> = [
@@ -13,7 +13,6 @@ struct TransferRequestParser {
         "trailer", "transfer-encoding", "upgrade",
     ]
     private static let headerLimit = 100
-    private static let longestTimeout = 366 * 86_400_000.0
 
     let request: TransferRequest
     let settings: TransferSettings
@@ -23,11 +22,7 @@ struct TransferRequestParser {
         var request = URLRequest(url: try self.url())
         request.httpShouldHandleCookies = false
         try self.readHeaders(into: &request)
-        if let idle = try OpenRequestParser.duration(
-            self.request.idleTimeoutMs, "/idleTimeoutMs", in: 1...Self.longestTimeout)
-        {
-            request.timeoutInterval = Double(idle.wholeMicroseconds) / 1_000_000
-        }
+        if let idle = self.request.idleTimeoutMs { request.timeoutInterval = idle / 1000 }
         var plan = TransferPlan(
             request: request, bodyLimit: self.settings.maximumBody, memoryLimit: self.settings.maximumMemory)
         plan.body = try self.body()
@@ -160,9 +155,7 @@ struct TransferRequestParser {
                 .context()
             plan.authorities = Array(pem.utf8)
         }
-        plan.timeout =
-            try OpenRequestParser.duration(self.request.timeoutMs, "/timeoutMs", in: 1...Self.longestTimeout)
-            ?? plan.timeout
+        plan.timeout = OpenRequestParser.duration(self.request.timeoutMs) ?? plan.timeout
         plan.startsImmediately = self.request.start ?? true
         if plan.isStreamed, self.request.start != nil {
             throw .invalid("/start", "A streamed transfer starts with its body; leave out start.")
@@ -174,8 +167,8 @@ struct TransferRequestParser {
             }
             plan.bodyLimit = limit
         }
-        plan.description = try OpenRequestParser.description(self.request.description)
-        plan.priority = try OpenRequestParser.priority(self.request.priority) ?? plan.priority
+        plan.description = self.request.description
+        plan.priority = self.request.priority.map { Float($0) } ?? plan.priority
         plan.labels = try OpenRequestParser.labels(self.request.labels)
     }
 

@@ -113,8 +113,8 @@ struct TransfersResource: Sendable {
         let transfer = try self.find(call)
         let patch = try await call.decode(ConnectionPatch.self)
         transfer.change(
-            description: try OpenRequestParser.description(patch.description),
-            priority: try OpenRequestParser.priority(patch.priority),
+            description: patch.description,
+            priority: patch.priority.map { Float($0) },
             labels: try patch.labels.map { (labels) throws(ControlProblem) in try OpenRequestParser.labels(labels) })
         return self.transferResponse(transfer)
     }
