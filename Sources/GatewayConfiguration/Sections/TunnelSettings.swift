@@ -121,10 +121,10 @@ extension TunnelSettings {
         .value(
             "half-close", \.halfClose, .choice, example: "signal",
             """
-            What happens when one direction ends. `hold` keeps the other direction open until it ends too, without a \
-            Close frame until then. `close` delivers queued data and then closes. `signal` marks the end with an empty \
-            binary message, for peers that support it; refused with `length-prefixed` framing, where an empty message \
-            is data.
+            What happens when one direction ends: `hold` keeps the other direction open until it ends too, `close` \
+            delivers queued data and then closes, `signal` sends an empty binary message. No Close frame is sent while a \
+            direction is held open. `signal` is for peers that support it; it is refused with `length-prefixed` framing, \
+            where an empty message is data.
             """),
     ]
 
