@@ -3,49 +3,65 @@ import ControlAPI
 
 /// Table of connections.
 package struct ConnectionTable {
-    /// Members of `Connection` that the table shows.
-    package static let fields = [
-        "id", "kind", "state", "direction", "url", "listener", "route", "upstream", "peerAddress", "clientAddress",
-        "receivedBytes", "sentBytes", "queuedSendBytes", "queuedReceiveBytes", "stalled", "suspended", "idleMs",
-        "ageMs", "ping", "closeCode", "terminationReason", "description", "labels",
-    ]
+    private struct Column: Sendable {
+        let layout: TextTable.Column
+        /// The members of `Connection` that the cell shows.
+        let fields: [String]
+        let cell: @Sendable (Connection) -> TextTable.Cell
+
+        init(
+            _ layout: TextTable.Column, _ fields: String..., cell: @escaping @Sendable (Connection) -> TextTable.Cell
+        ) {
+            (self.layout, self.fields, self.cell) = (layout, fields, cell)
+        }
+    }
 
     private static let columns = [
-        TextTable.Column("ID", rightAligned: true), TextTable.Column("KIND", dropOrder: 4), TextTable.Column("STATE"),
-        TextTable.Column("PEER", minimumWidth: 21, keepsPort: true),
-        TextTable.Column("VIA", minimumWidth: 8, dropOrder: 2),
-        TextTable.Column("RECEIVED", rightAligned: true, dropOrder: 1),
-        TextTable.Column("SENT", rightAligned: true, dropOrder: 1),
-        TextTable.Column("QUEUED", rightAligned: true, dropOrder: 3),
-        TextTable.Column("RTT", rightAligned: true, dropOrder: 6),
-        TextTable.Column("IDLE", rightAligned: true, dropOrder: 5),
-        TextTable.Column("AGE", rightAligned: true, dropOrder: 3),
-        TextTable.Column("NOTE", minimumWidth: 10, dropOrder: 7),
+        Column(TextTable.Column("ID", rightAligned: true), "id") { TextTable.Cell($0.id) },
+        Column(TextTable.Column("KIND", dropOrder: 4), "kind") {
+            TextTable.Cell($0.kind == "webSocket" ? "ws" : $0.kind)
+        },
+        Column(TextTable.Column("STATE"), "state", "stalled", "suspended") { Self.state($0) },
+        Column(TextTable.Column("PEER", minimumWidth: 21, keepsPort: true), "clientAddress", "peerAddress") {
+            TextTable.Cell($0.clientAddress ?? $0.peerAddress)
+        },
+        Column(
+            TextTable.Column("VIA", minimumWidth: 8, dropOrder: 2), "listener", "route", "upstream", "url"
+        ) { TextTable.Cell(Self.origin($0)) },
+        Column(TextTable.Column("RECEIVED", rightAligned: true, dropOrder: 1), "receivedBytes") {
+            TextTable.Cell($0.receivedBytes.map { QuantityText.bytes($0) })
+        },
+        Column(TextTable.Column("SENT", rightAligned: true, dropOrder: 1), "sentBytes") {
+            TextTable.Cell($0.sentBytes.map { QuantityText.bytes($0) })
+        },
+        Column(
+            TextTable.Column("QUEUED", rightAligned: true, dropOrder: 3), "queuedSendBytes", "queuedReceiveBytes"
+        ) { one in
+            let queued = (one.queuedSendBytes ?? 0) + (one.queuedReceiveBytes ?? 0)
+            return TextTable.Cell(queued == 0 ? "0" : QuantityText.bytes(queued), queued == 0 ? .faint : .yellow)
+        },
+        Column(TextTable.Column("RTT", rightAligned: true, dropOrder: 6), "ping") {
+            Self.duration($0.ping?.lastMs)
+        },
+        Column(TextTable.Column("IDLE", rightAligned: true, dropOrder: 5), "idleMs") { Self.duration($0.idleMs) },
+        Column(TextTable.Column("AGE", rightAligned: true, dropOrder: 3), "ageMs") { Self.duration($0.ageMs) },
+        Column(
+            TextTable.Column("NOTE", minimumWidth: 10, dropOrder: 7), "closeCode", "terminationReason", "description",
+            "labels"
+        ) { TextTable.Cell(Self.note($0)) },
     ]
 
-    package private(set) var table = TextTable(Self.columns)
+    /// Members of `Connection` that the table shows.
+    package static let fields = Self.columns.flatMap(\.fields)
+
+    package private(set) var table = TextTable(Self.columns.map(\.layout))
 
     package init(_ connections: [Connection] = []) {
-        for connection in connections { self.add(connection) }
+        for connection in connections { self.table.add(Self.columns.map { $0.cell(connection) }) }
     }
 
-    private mutating func add(_ one: Connection) {
-        let queued = (one.queuedSendBytes ?? 0) + (one.queuedReceiveBytes ?? 0)
-        self.table.add([
-            TextTable.Cell(one.id), TextTable.Cell(Self.kind(one.kind)), Self.state(one),
-            TextTable.Cell(one.clientAddress ?? one.peerAddress), TextTable.Cell(Self.origin(one)),
-            TextTable.Cell(one.receivedBytes.map { QuantityText.bytes($0) }),
-            TextTable.Cell(one.sentBytes.map { QuantityText.bytes($0) }),
-            TextTable.Cell(queued == 0 ? "0" : QuantityText.bytes(queued), queued == 0 ? .faint : .yellow),
-            TextTable.Cell(one.ping.map { QuantityText.duration(milliseconds: $0.lastMs) }),
-            TextTable.Cell(one.idleMs.map { QuantityText.duration(milliseconds: $0) }),
-            TextTable.Cell(one.ageMs.map { QuantityText.duration(milliseconds: $0) }),
-            TextTable.Cell(Self.note(one)),
-        ])
-    }
-
-    private static func kind(_ kind: String?) -> String? {
-        kind == "webSocket" ? "ws" : kind
+    private static func duration(_ milliseconds: Double?) -> TextTable.Cell {
+        TextTable.Cell(milliseconds.map { QuantityText.duration(milliseconds: $0) })
     }
 
     private static func state(_ one: Connection) -> TextTable.Cell {

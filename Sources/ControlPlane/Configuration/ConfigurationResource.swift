@@ -15,17 +15,19 @@ struct ConfigurationResource: Sendable {
     var operations: [Operation] {
         let path = "/v1/configuration"
         return [
-            Operation("getConfiguration", .get, path, .configure, parameters: ["format", "secrets"]) {
+            Operation("getConfiguration", .get, path, .configure, ConfigurationDocuments.get) {
                 try await self.get($0)
             },
             Operation(
-                "replaceConfiguration", .put, path, .configure, parameters: ["dryRun"], bodyLimit: Self.bodyLimit,
+                "replaceConfiguration", .put, path, .configure, ConfigurationDocuments.replace,
+                bodyLimit: Self.bodyLimit,
                 isLongRunning: true
             ) {
                 try await self.replace($0)
             },
             Operation(
-                "reloadConfiguration", .post, path + ":reload", .configure, parameters: ["dryRun"], isLongRunning: true
+                "reloadConfiguration", .post, path + ":reload", .configure, ConfigurationDocuments.reload,
+                isLongRunning: true
             ) {
                 try await self.reload($0)
             },

@@ -20,12 +20,24 @@ struct EntriesResource: Sendable {
         let one = "\(list)/{name}"
         let word = self.section.singularName.prefix(1).uppercased() + self.section.singularName.dropFirst()
         return [
-            Operation("list\(word)s", .get, list, .read) { await self.list($0) },
-            Operation("create\(word)", .post, list, .configure, parameters: ["dryRun"]) { try await self.create($0) },
-            Operation("get\(word)", .get, one, .read) { try await self.get($0) },
-            Operation("replace\(word)", .put, one, .configure, parameters: ["dryRun"]) { try await self.replace($0) },
-            Operation("change\(word)", .patch, one, .configure, parameters: ["dryRun"]) { try await self.change($0) },
-            Operation("delete\(word)", .delete, one, .configure, parameters: ["dryRun"]) { try await self.delete($0) },
+            Operation("list\(word)s", .get, list, .read, ConfigurationDocuments.list(self.section)) {
+                await self.list($0)
+            },
+            Operation("create\(word)", .post, list, .configure, ConfigurationDocuments.create(self.section)) {
+                try await self.create($0)
+            },
+            Operation("get\(word)", .get, one, .read, ConfigurationDocuments.get(self.section)) {
+                try await self.get($0)
+            },
+            Operation("replace\(word)", .put, one, .configure, ConfigurationDocuments.replace(self.section)) {
+                try await self.replace($0)
+            },
+            Operation("change\(word)", .patch, one, .configure, ConfigurationDocuments.change(self.section)) {
+                try await self.change($0)
+            },
+            Operation("delete\(word)", .delete, one, .configure, ConfigurationDocuments.delete(self.section)) {
+                try await self.delete($0)
+            },
         ]
     }
 

@@ -127,10 +127,74 @@ package struct ConnectionFilter: Sendable, Equatable {
         }
     }
 
-    package static let parameters: Set<String> = [
-        "id", "kind", "direction", "state", "listener", "route", "upstream", "peer", "label", "minAgeMs", "maxAgeMs",
-        "minIdleMs", "stalled",
+    /// A condition: its query parameter, and how it is read.
+    private struct Condition: Sendable {
+        let name: String
+        let schema: OrderedJSON
+        let read: @Sendable (inout ConnectionFilter, Query, String) throws(ControlProblem) -> Void
+
+        init(
+            _ name: String, _ schema: OrderedJSON,
+            _ read: @escaping @Sendable (inout ConnectionFilter, Query, String) throws(ControlProblem) -> Void
+        ) {
+            (self.name, self.schema, self.read) = (name, schema, read)
+        }
+    }
+
+    private static let conditions: [Condition] = [
+        Condition("id", .text("Ids, separated by commas.", example: "17,17u")) {
+            (filter, query, name) throws(ControlProblem) in
+            filter.keys = try query.set(name, expecting: "the id of a connection") { ConnectionKey($0) }
+        },
+        Condition(
+            "kind", .choice(ConnectionKind.allCases.map(\.rawValue), "Streams or WebSockets.", example: "webSocket")
+        ) { (filter, query, name) throws(ControlProblem) in
+            filter.kinds = try query.set(name, expecting: Self.choices(ConnectionKind.self)) {
+                ConnectionKind(rawValue: $0)
+            }
+        },
+        Condition(
+            "state",
+            .choice(
+                TaskStage.allCases.map(\.rawValue) + ["any"],
+                "Default: all but closed connections; any: closed ones too.", example: "open")
+        ) { (filter, query, name) throws(ControlProblem) in filter.stages = try Self.stages(query, name) },
+        Condition(
+            "direction",
+            .choice(["accepted", "opened"], "Accepted by a listener, or opened by the gateway.", example: "accepted")
+        ) { (filter, query, name) throws(ControlProblem) in
+            let directions = try query.set(name, expecting: "accepted or opened") {
+                $0 == "accepted" ? true : $0 == "opened" ? false : nil
+            }
+            filter.isAccepted = directions.count == 1 ? directions.first : nil
+        },
+        Condition("listener", .text("The name of a listener.", example: "web")) { $0.listeners = Set($1.list($2)) },
+        Condition("route", .text("The name of a route.", example: "chat")) { $0.routes = Set($1.list($2)) },
+        Condition("upstream", .text("The name of an upstream, or the URL of an endpoint.", example: "backend")) {
+            $0.upstreams = Set($1.list($2))
+        },
+        Condition("peer", .text("An address, with or without its port.", example: "192.0.2.7")) {
+            $0.peers = Set($1.list($2))
+        },
+        Condition("label", .label) { filter, query, name in filter.labels = query.values(name).map { Label($0) } },
+        Condition("minAgeMs", .milliseconds("Minimum age.")) { (filter, query, name) throws(ControlProblem) in
+            filter.minimumAge = try query.milliseconds(name)
+        },
+        Condition("maxAgeMs", .milliseconds("Maximum age.")) { (filter, query, name) throws(ControlProblem) in
+            filter.maximumAge = try query.milliseconds(name)
+        },
+        Condition("minIdleMs", .milliseconds("Minimum time without payload.")) {
+            (filter, query, name) throws(ControlProblem) in
+            filter.minimumIdle = try query.milliseconds(name)
+        },
+        Condition("stalled", .boolean("Whether reading is paused because data cannot be forwarded.")) {
+            (filter, query, name) throws(ControlProblem) in
+            filter.isStalled = try query.boolean(name)
+        },
     ]
+
+    /// Schemas of the query parameters, by name.
+    static let parameters = Dictionary(uniqueKeysWithValues: Self.conditions.map { ($0.name, $0.schema) })
 
     package var keys: Set<ConnectionKey> = []
     package var kinds: Set<ConnectionKind> = []
@@ -153,30 +217,13 @@ package struct ConnectionFilter: Sendable, Equatable {
 
     /// - Throws: `ControlProblem` for an invalid value.
     package init(_ query: Query) throws(ControlProblem) {
-        self.keys = try query.set("id", expecting: "the id of a connection") { ConnectionKey($0) }
-        self.kinds = try query.set("kind", expecting: Self.choices(ConnectionKind.self)) {
-            ConnectionKind(rawValue: $0)
-        }
-        self.stages = try Self.stages(query)
-        let directions = try query.set("direction", expecting: "accepted or opened") {
-            $0 == "accepted" ? true : $0 == "opened" ? false : nil
-        }
-        self.isAccepted = directions.count == 1 ? directions.first : nil
-        self.listeners = Set(query.list("listener"))
-        self.routes = Set(query.list("route"))
-        self.upstreams = Set(query.list("upstream"))
-        self.peers = Set(query.list("peer"))
-        self.labels = query.values("label").map { Label($0) }
-        self.minimumAge = try query.milliseconds("minAgeMs")
-        self.maximumAge = try query.milliseconds("maxAgeMs")
-        self.minimumIdle = try query.milliseconds("minIdleMs")
-        self.isStalled = try query.boolean("stalled")
+        for condition in Self.conditions { try condition.read(&self, query, condition.name) }
     }
 
     /// `any` stands for all states.
-    private static func stages(_ query: Query) throws(ControlProblem) -> Set<TaskStage> {
-        if query.list("state").contains("any") { return Set(TaskStage.allCases) }
-        return try query.set("state", expecting: self.choices(TaskStage.self) + ", or any") { TaskStage(rawValue: $0) }
+    private static func stages(_ query: Query, _ name: String) throws(ControlProblem) -> Set<TaskStage> {
+        if query.list(name).contains("any") { return Set(TaskStage.allCases) }
+        return try query.set(name, expecting: self.choices(TaskStage.self) + ", or any") { TaskStage(rawValue: $0) }
     }
 
     private static func choices<Choice: CaseIterable & RawRepresentable<String>>(_ type: Choice.Type) -> String {

@@ -11,7 +11,55 @@ extension ConnectionsResource {
     /// Longest body of a `send` request in bytes.
     static let sendLimit = 16 << 20
 
+    var taskVerbs: [Operation] {
+        let one = "/v1/connections/{id}"
+        return [
+            Operation("send", .post, one + ":send", .operate, Self.sendDocument, bodyLimit: Self.sendLimit) {
+                try await self.send($0)
+            },
+            Operation("receive", .post, one + ":receive", .operate, Self.receiveDocument) {
+                try await self.receive($0)
+            },
+            Operation(
+                "ping", .post, one + ":ping", .operate,
+                OperationDocument(
+                    "Pings a WebSocket", responses: [.init(200, "The round-trip time", .json(PingAnswer.self))],
+                    problems: [404, 409, 410, 502, 504]), isLongRunning: true
+            ) { try await self.ping($0) },
+            Operation(
+                "startSecureConnection", .post, one + ":startSecureConnection", .operate,
+                OperationDocument(
+                    "Starts TLS on a stream", body: [.json(TLSRequest.self)],
+                    responses: [.init(200, "The current state", .json(Connection.self))],
+                    problems: [404, 409, 410, 502, 504]), isLongRunning: true
+            ) { try await self.startSecureConnection($0) },
+            self.verb("closeRead", "Closes a stream for reading") { try await self.closeRead($0) },
+            self.verb("closeWrite", "Closes a stream for writing, after queued data") { try await self.closeWrite($0) },
+            self.verb(
+                "suspend",
+                "Suspends reading, sending and Pings until the connection is resumed; `send` queues up to 4 MiB, and data that a tunnel relays is still sent"
+            ) { try await self.suspend($0) },
+            self.verb("resume", "Resumes reading and sending") { try await self.resume($0) },
+        ]
+    }
+
+    /// A verb without a body; responds with the connection.
+    private func verb(_ name: String, _ summary: String, _ handler: @escaping Operation.Handler) -> Operation {
+        Operation(
+            name, .post, "/v1/connections/{id}:\(name)", .operate,
+            OperationDocument(
+                summary, responses: [.init(200, "The current state", .json(Connection.self))],
+                problems: [404, 409, 410]), handler)
+    }
+
     // MARK: Send
+
+    private static let sendDocument = OperationDocument(
+        "Sends one message of a WebSocket, or bytes of a stream",
+        body: [.json(SendRequest.self), .text("text/plain", example: "hello"), .bytes("application/octet-stream")],
+        isBodyRequired: true,
+        responses: [.init(200, "Sent, or queued on a suspended connection", .json(SendAnswer.self))],
+        problems: [404, 409, 410, 429, 502, 504])
 
     /// Reads JSON with `text` or `data`, or the payload itself: `text/plain` or `application/octet-stream`.
     private func payload(_ call: ControlCall) async throws -> (SendPayload, timeout: Duration) {
@@ -83,6 +131,19 @@ extension ConnectionsResource {
     }
 
     // MARK: Receive
+
+    private static let receiveDocument = OperationDocument(
+        "Waits for the next message, or bytes of a stream, and takes them",
+        parameters: [
+            "minimumBytes": .integer(0...1_048_576, Self.sameAsMember, example: 1),
+            "maximumBytes": .integer(1...1_048_576, Self.sameAsMember, example: 65_536),
+            "timeoutMs": .integer(0...600_000, Self.sameAsMember, example: 5000),
+        ], headers: ["Prefer": "wait=N: waits N seconds without timeoutMs (RFC 7240)."],
+        body: [.json(ReceiveRequest.self)],
+        responses: [.init(200, "The received data", .json(Received.self)), .init(204, "Nothing received in time")],
+        problems: [404, 409, 410, 502, 504])
+
+    private static let sameAsMember = "Same as the member of the body, which takes precedence."
 
     func receive(_ call: ControlCall) async throws -> Response {
         let key = try self.key(call)

@@ -19,47 +19,102 @@ struct ConnectionsResource: Sendable {
 
     var gateway: Gateway { self.context.gateway }
 
-    var operations: [Operation] {
-        let listing = ConnectionFilter.parameters.union(["sort", "fields", "limit", "cursor"])
-        let one = "/v1/connections/{id}"
-        return [
-            Operation("listConnections", .get, "/v1/connections", .read, parameters: listing) {
-                try await self.list($0)
-            },
-            Operation("openConnection", .post, "/v1/connections", .operate, isLongRunning: true) {
+    private static let one = "/v1/connections/{id}"
+
+    var operations: [Operation] { self.basics + self.taskVerbs + self.streams }
+
+    private var basics: [Operation] {
+        [
+            Operation("listConnections", .get, "/v1/connections", .read, Self.listDocument) { try await self.list($0) },
+            Operation("openConnection", .post, "/v1/connections", .operate, self.openDocument, isLongRunning: true) {
                 try await self.open($0)
             },
-            Operation("getConnection", .get, one, .read, parameters: ["fields"]) { try await self.get($0) },
-            Operation("changeConnection", .patch, one, .operate) { try await self.change($0) },
-            Operation("closeConnection", .delete, one, .operate, parameters: ["code", "reason", "abort"]) {
-                try await self.close($0)
-            },
-            Operation("send", .post, one + ":send", .operate, bodyLimit: Self.sendLimit) { try await self.send($0) },
             Operation(
-                "receive", .post, one + ":receive", .operate, parameters: ["minimumBytes", "maximumBytes", "timeoutMs"]
-            ) {
-                try await self.receive($0)
-            },
-            Operation("ping", .post, one + ":ping", .operate, isLongRunning: true) { try await self.ping($0) },
-            Operation("closeRead", .post, one + ":closeRead", .operate) { try await self.closeRead($0) },
-            Operation("closeWrite", .post, one + ":closeWrite", .operate) { try await self.closeWrite($0) },
-            Operation("startSecureConnection", .post, one + ":startSecureConnection", .operate, isLongRunning: true) {
-                try await self.startSecureConnection($0)
-            },
-            Operation("attach", .get, one + "/stream", .operate) { try await self.attach($0) },
+                "getConnection", .get, Self.one, .read,
+                OperationDocument(
+                    "Gets a connection", parameters: ["fields": Self.fields],
+                    responses: [.init(200, "The connection", .json(Connection.self))], problems: [404, 410])
+            ) { try await self.get($0) },
             Operation(
-                "tap", .get, one + "/tap", .operate,
-                parameters: StreamBounds.parameters.union(["sample", "maxBytes"])
-            ) {
-                try await self.tap($0)
-            },
+                "changeConnection", .patch, Self.one, .operate,
+                OperationDocument(
+                    "Changes description, priority and labels; missing members stay unchanged",
+                    body: [.json(ConnectionPatch.self)],
+                    responses: [.init(200, "The current state", .json(Connection.self))], problems: [404, 409, 410])
+            ) { try await self.change($0) },
+            Operation("closeConnection", .delete, Self.one, .operate, Self.closeDocument) { try await self.close($0) },
             Operation(
-                "closeConnections", .post, "/v1/connections:close", .operate, parameters: BulkSelection.parameters
-            ) {
-                try await self.closeConnections($0)
-            },
-            Operation("suspend", .post, one + ":suspend", .operate) { try await self.suspend($0) },
-            Operation("resume", .post, one + ":resume", .operate) { try await self.resume($0) },
+                "closeConnections", .post, "/v1/connections:close", .operate,
+                OperationDocument(
+                    "Closes all selected connections at once", parameters: BulkSelection.parameters,
+                    body: [.json(BulkRequest.self)],
+                    responses: [.init(200, "The number of connections", .json(BulkAnswer.self))])
+            ) { try await self.closeConnections($0) },
+        ]
+    }
+
+    private static let fields = OrderedJSON.text(
+        "Names of members, separated by commas. Default: all members.", example: "id,state,ageMs")
+
+    private static let listDocument = OperationDocument(
+        "Lists connections page by page",
+        parameters: ConnectionFilter.parameters.merging([
+            "sort": .choice(
+                ConnectionSort.Criterion.allCases.flatMap { [$0.rawValue, "-\($0.rawValue)"] },
+                "Sort key; a leading - sorts in descending order. Default: id.", example: "-age"),
+            "limit": .integer(1...ConnectionList.maximumLimit, "Connections per page.", example: 100),
+            "fields": Self.fields, "cursor": .cursor,
+        ]) { first, _ in first },
+        responses: [.init(200, "A page", .json(ConnectionPage.self), headers: .nextPage)], problems: [410])
+
+    private var openDocument: OperationDocument {
+        OperationDocument(
+            "Opens a connection, or a tunnel between two",
+            body: [.json(OpenRequest.self, or: TunnelRequest.self)], isBodyRequired: true,
+            responses: [
+                .init(
+                    201, "The open connection; the downstream side of a tunnel", .json(Connection.self),
+                    headers: .location,
+                    links: ["getConnection", "changeConnection", "closeConnection"]
+                        + self.taskVerbs.map(\.name).sorted())
+            ], problems: [404, 409, 410, 502, 504])
+    }
+
+    private static let closeDocument = OperationDocument(
+        "Closes a connection, with a closing handshake or at once",
+        parameters: [
+            "code": .integer(1000...4999, "Code of the Close frame to a WebSocket. Default: 1000.", example: 4001),
+            "abort": .boolean("Resets without a closing handshake. Default: false.", example: false),
+            "reason": .text("Reason of the Close frame; at most 123 bytes of UTF-8.", example: "maintenance"),
+        ], headers: .wait,
+        responses: [.init(200, "Closed", .json(Connection.self)), .init(202, "Closing", .json(Connection.self))],
+        problems: [404, 410])
+
+    /// Operations that copy or take over the traffic.
+    private var streams: [Operation] {
+        [
+            Operation(
+                "attach", .get, Self.one + "/stream", .operate,
+                OperationDocument(
+                    "Upgrades to a WebSocket that carries the connection's traffic; an empty message closes a stream for writing",
+                    responses: [.init(101, "A WebSocket")], problems: [404, 405, 409, 410, 426])
+            ) { try await self.attach($0) },
+            Operation(
+                "tap", .get, Self.one + "/tap", .operate,
+                OperationDocument(
+                    "Copies the connection's traffic, as Server-Sent Events or over a WebSocket",
+                    parameters: StreamBounds.parameters.merging([
+                        "sample": .integer(
+                            1...1_000_000, "Copies one message of this number; of a stream, one piece. Default: 1.",
+                            example: 100),
+                        "maxBytes": .integer(
+                            0...65_536, "Most bytes copied of each message or piece. Default: 4096.", example: 4096),
+                    ]) { first, _ in first },
+                    responses: [
+                        .init(101, "A WebSocket with one piece per message"),
+                        .init(200, "Pieces", .events(of: TapRecord.self, example: Examples.piece)),
+                    ], problems: [404, 405, 409, 410, 426, 429])
+            ) { try await self.tap($0) },
         ]
     }
 

@@ -238,7 +238,9 @@ struct DrainPace: Sendable {
 /// The validated body of a bulk request: which connections to close, and how.
 package struct BulkSelection: Sendable {
     /// Query parameters that override members of the body.
-    package static let parameters: Set<String> = ["all", "preview"]
+    static let parameters: [String: OrderedJSON] = [
+        "all": .boolean("Overrides the member of the body."), "preview": .boolean("Overrides the member of the body."),
+    ]
 
     package let filter: ConnectionFilter
     package let signal: CloseSignal
@@ -278,10 +280,10 @@ private struct BulkSelector {
         var pairs: [(name: String, value: String)] = []
         for (name, value) in members.sorted(by: { $0.key < $1.key }) {
             let known = name == "labels" ? "label" : name
-            guard ConnectionFilter.parameters.contains(known) else {
+            guard ConnectionFilter.parameters[known] != nil else {
                 throw .invalid(
                     Self.pointer(name),
-                    "A selector may have \(ConnectionFilter.parameters.sorted().joined(separator: ", ")).")
+                    "A selector may have \(ConnectionFilter.parameters.keys.sorted().joined(separator: ", ")).")
             }
             for text in try Self.texts(value, of: known, at: Self.pointer(name)) { pairs.append((known, text)) }
         }

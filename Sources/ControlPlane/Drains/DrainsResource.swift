@@ -12,20 +12,42 @@ struct DrainsResource: Sendable {
     var operations: [Operation] {
         let one = "/v1/drains/{id}"
         return [
-            Operation("listDrains", .get, "/v1/drains", .read) { _ in .json(await self.registry.all) },
-            Operation("startDrain", .post, "/v1/drains", .operate, parameters: BulkSelection.parameters) {
-                try await self.start($0)
+            Operation(
+                "listDrains", .get, "/v1/drains", .read,
+                OperationDocument(
+                    "Lists drains, including ended ones", responses: [.init(200, "All drains", .list(Drain.self))])
+            ) { _ in .json(await self.registry.all) },
+            Operation("startDrain", .post, "/v1/drains", .operate, Self.startDocument) { try await self.start($0) },
+            Operation("getDrain", .get, one, .read, Self.document("Gets a drain")) {
+                .json(await (try self.run($0)).snapshot())
             },
-            Operation("getDrain", .get, one, .read) { .json(await (try self.run($0)).snapshot()) },
-            Operation("cancelDrain", .delete, one, .operate) { try await self.update($0) { await $0.cancel() } },
-            Operation("stopDrain", .post, one + ":cancel", .operate) {
+            Operation(
+                "cancelDrain", .delete, one, .operate,
+                Self.document("Cancels a drain; connections that are closing already still close")
+            ) { try await self.update($0) { await $0.cancel() } },
+            Operation("stopDrain", .post, one + ":cancel", .operate, Self.document("Same as DELETE")) {
                 try await self.update($0) { await $0.cancel() }
             },
-            Operation("pauseDrain", .post, one + ":pause", .operate) { try await self.update($0) { await $0.pause() } },
-            Operation("resumeDrain", .post, one + ":resume", .operate) {
+            Operation(
+                "pauseDrain", .post, one + ":pause", .operate, Self.document("Pauses a drain until it is resumed")
+            ) { try await self.update($0) { await $0.pause() } },
+            Operation("resumeDrain", .post, one + ":resume", .operate, Self.document("Resumes a drain")) {
                 try await self.update($0) { await $0.resume() }
             },
         ]
+    }
+
+    private static let startDocument = OperationDocument(
+        "Closes selected connections at a rate", parameters: BulkSelection.parameters, headers: .wait,
+        body: [.json(BulkRequest.self)],
+        responses: [
+            .init(200, "The ended drain, or the preview", .json(Drain.self, or: BulkAnswer.self)),
+            .init(202, "The running drain", .json(Drain.self), headers: .location),
+        ])
+
+    private static func document(_ summary: String) -> OperationDocument {
+        OperationDocument(
+            summary, responses: [.init(200, "The current state", .json(Drain.self))], problems: [404, 409])
     }
 
     private func run(_ call: ControlCall) throws(ControlProblem) -> DrainRun {

@@ -1,3 +1,4 @@
+import ControlAPI
 import GatewayCore
 import HTTPTypes
 import HummingbirdCore
@@ -12,11 +13,25 @@ struct EventsResource: Sendable {
     let context: ControlContext
 
     var operations: [Operation] {
-        let parameters = EventFilter.parameters.union(["after", "heartbeatMs"]).union(StreamBounds.parameters)
-        return [
-            Operation("followEvents", .get, "/v1/events", .read, parameters: parameters) { try await self.follow($0) }
-        ]
+        [Operation("followEvents", .get, "/v1/events", .read, Self.document) { try await self.follow($0) }]
     }
+
+    private static let document = OperationDocument(
+        "Follows events, as Server-Sent Events or over a WebSocket",
+        parameters: [
+            "after": [
+                "type": "integer", "minimum": 0, "example": 0,
+                "description": "Number of the last event received; 0: starts with the first event that is kept.",
+            ],
+            "heartbeatMs": .milliseconds(
+                from: 10, to: 600_000,
+                "Sends a comment, or a ping, after this time without an event. Default: 15000.", example: 15_000),
+        ].merging(EventFilter.parameters) { first, _ in first }.merging(StreamBounds.parameters) { first, _ in first },
+        headers: ["Last-Event-ID": "Number of the last event received."],
+        responses: [
+            .init(101, "A WebSocket with one event per message"),
+            .init(200, "Events, with their numbers as ids", .events(of: Event.self, example: Examples.event)),
+        ], problems: [405, 409, 426])
 
     private func follow(_ call: ControlCall) async throws -> Response {
         guard let log = self.context.gateway.eventLog else {
@@ -90,7 +105,15 @@ struct EventsResource: Sendable {
 
 /// Selects events. Gaps are always reported.
 package struct EventFilter: Sendable, Equatable {
-    package static let parameters: Set<String> = ["type", "connection", "listener", "route", "upstream", "transfer"]
+    static let parameters: [String: OrderedJSON] = [
+        "type": .text("Event types, separated by commas: \(Self.knownKinds).", example: "opened,closed"),
+        "connection": .text("Ids of connections, separated by commas.", example: "17"),
+        "listener": .text("Names of listeners, separated by commas.", example: "web"),
+        "route": .text("Names of routes, separated by commas.", example: "chat"),
+        "upstream": .text("Names of upstreams or URLs of endpoints, separated by commas.", example: "backend"),
+        "transfer": .text("Ids of transfers, separated by commas.", example: "3"),
+    ]
+    private static let knownKinds = GatewayEvent.Kind.allCases.map(\.rawValue).joined(separator: ", ")
 
     private let kinds: Set<GatewayEvent.Kind>
     private let connections: Set<ConnectionKey>
@@ -101,8 +124,7 @@ package struct EventFilter: Sendable, Equatable {
 
     /// - Throws: `ControlProblem` for an unknown type or a malformed id.
     package init(_ query: Query) throws(ControlProblem) {
-        let known = GatewayEvent.Kind.allCases.map(\.rawValue).joined(separator: ", ")
-        self.kinds = try query.set("type", expecting: "one of \(known)") { GatewayEvent.Kind(rawValue: $0) }
+        self.kinds = try query.set("type", expecting: "one of \(Self.knownKinds)") { GatewayEvent.Kind(rawValue: $0) }
         self.connections = try query.set("connection", expecting: "the id of a connection") { ConnectionKey($0) }
         self.listeners = Set(query.list("listener"))
         self.routes = Set(query.list("route"))
@@ -273,7 +295,10 @@ package enum EventWriter {
 
 /// Limits of a stream of events or tap pieces; without limits it lasts until the client disconnects.
 struct StreamBounds: Sendable {
-    static let parameters: Set<String> = ["limit", "durationMs"]
+    static let parameters: [String: OrderedJSON] = [
+        "limit": .integer(1...Self.maximumLimit, "Ends the stream after this number of events.", example: 10),
+        "durationMs": .milliseconds(to: 86_400_000, "Ends the stream after this time."),
+    ]
     static let maximumLimit = 1_000_000
     private static let maximumDuration = Duration.seconds(86_400)
 

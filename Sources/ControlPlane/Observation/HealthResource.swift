@@ -13,14 +13,31 @@ struct HealthResource: Sendable {
 
     var operations: [Operation] {
         [
-            Operation("getLiveness", .get, "/livez", .none) { _ in await self.liveness() },
-            Operation("getReadiness", .get, "/readyz", .none) { _ in self.health(self.context.phase == .ready) },
-            Operation("getStartup", .get, "/startupz", .none) { _ in self.health(self.context.phase != .starting) },
-            Operation("getVersion", .get, "/version", .read) { _ in
+            Operation(
+                "getLiveness", .get, "/livez", .none, Self.probe("Whether every loop of the gateway responds")
+            ) { _ in await self.liveness() },
+            Operation(
+                "getReadiness", .get, "/readyz", .none, Self.probe("Whether the gateway accepts connections")
+            ) { _ in self.health(self.context.phase == .ready) },
+            Operation("getStartup", .get, "/startupz", .none, Self.probe("Whether the gateway has started")) { _ in
+                self.health(self.context.phase != .starting)
+            },
+            Operation(
+                "getVersion", .get, "/version", .read,
+                OperationDocument(
+                    "Name and version of the service",
+                    responses: [.init(200, "Name and version", .json(ServiceVersion.self))])
+            ) { _ in
                 .json(ServiceVersion(name: "sluice", version: self.context.version, api: "/v1"))
             },
         ]
         .flatMap(\.withVersionedAlias)
+    }
+
+    private static func probe(_ summary: String) -> OperationDocument {
+        OperationDocument(
+            summary,
+            responses: [.init(200, "Yes", .json(ServiceHealth.self)), .init(503, "No", .json(ServiceHealth.self))])
     }
 
     private func health(_ isHealthy: Bool, _ reason: String? = nil) -> Response {

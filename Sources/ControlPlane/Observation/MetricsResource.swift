@@ -12,7 +12,14 @@ struct MetricsResource: Sendable {
 
     var operations: [Operation] {
         [
-            Operation("getMetrics", .get, "/metrics", .metrics) { _ in
+            Operation(
+                "getMetrics", .get, "/metrics", .metrics,
+                OperationDocument(
+                    "Counters, gauges and histograms",
+                    responses: [
+                        .init(200, "OpenMetrics text", .text("application/openmetrics-text", example: Examples.metrics))
+                    ])
+            ) { _ in
                 let text = await self.text()
                 return Response(
                     status: .ok,

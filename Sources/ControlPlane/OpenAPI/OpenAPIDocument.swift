@@ -5,26 +5,17 @@ import HTTPTypes
 import HummingbirdCore
 import Synchronization
 
-/// The OpenAPI 3.1 document, generated from the operation table, the wire models and the operations' descriptions.
+/// The OpenAPI 3.1 document, generated from the operations and the models.
 package struct OpenAPIDocument {
     private let version: String
     private let access: SecuritySchemes
     private var schemas = ModelSchemas(examples: Examples.all)
     private var paths: [OrderedJSON.Member] = []
-    /// Operations without a description, and descriptions without an operation.
-    package private(set) var gaps: [String] = []
 
-    init(_ operations: [Operation], documents: [String: OperationDocument], context: ControlContext) {
+    init(_ operations: [Operation], context: ControlContext) {
         self.version = context.version
         self.access = context.access.current.securitySchemes
-        for operation in operations {
-            guard let document = documents[operation.name] else {
-                self.gaps.append(operation.name)
-                continue
-            }
-            self.add(operation, document)
-        }
-        self.gaps += Set(documents.keys).subtracting(operations.map(\.name)).sorted()
+        for operation in operations { self.add(operation) }
     }
 
     package var json: OrderedJSON {
@@ -45,10 +36,10 @@ package struct OpenAPIDocument {
         ]
     }
 
-    private mutating func add(_ operation: Operation, _ document: OperationDocument) {
+    private mutating func add(_ operation: Operation) {
         let path = operation.template.description
         let method = operation.method.rawValue.lowercased()
-        let description = self.describe(operation, document)
+        let description = self.describe(operation)
         if let index = self.paths.firstIndex(where: { $0.name == path }) {
             self.paths[index].value[method] = description
         } else {
@@ -56,7 +47,8 @@ package struct OpenAPIDocument {
         }
     }
 
-    private mutating func describe(_ operation: Operation, _ document: OperationDocument) -> OrderedJSON {
+    private mutating func describe(_ operation: Operation) -> OrderedJSON {
+        let document = operation.document
         var content: OrderedJSON = ["operationId": .string(operation.name), "summary": .string(document.summary)]
         content["tags"] = [.string(Self.tag(operation))]
         if let scope = operation.scope.required {
@@ -64,28 +56,31 @@ package struct OpenAPIDocument {
         } else {
             content["security"] = []
         }
-        let parameters = Self.parameters(operation, document)
+        let parameters = Self.parameters(operation)
         if !parameters.isEmpty { content["parameters"] = .array(parameters) }
         if !document.body.isEmpty {
             content["requestBody"] = [
                 "required": .boolean(document.isBodyRequired), "content": self.contents(document.body),
             ]
         }
-        content["responses"] = self.responses(operation, document)
+        content["responses"] = self.responses(operation)
         return content
     }
 
     // MARK: Parameters
 
-    private static func parameters(_ operation: Operation, _ document: OperationDocument) -> [OrderedJSON] {
+    private static func parameters(_ operation: Operation) -> [OrderedJSON] {
         let path = operation.template.parameters.map { name in
             Self.parameter(name, in: "path", ParameterDocuments.inPath(name, of: Self.tag(operation)))
                 .with(["required": true])
         }
-        let query = operation.parameters.sorted().map { name in
-            Self.parameter(name, in: "query", document.parameters[name] ?? ParameterDocuments.everywhere[name] ?? [:])
+        let query = operation.document.parameters.sorted { $0.key < $1.key }.map { name, schema in
+            Self.parameter(name, in: "query", schema)
         }
-        var descriptions = document.headers
+        var descriptions = operation.document.headers
+        if operation.isLongRunning {
+            descriptions["Prefer"] = "respond-async: does not wait; wait=N: waits at most N seconds (RFC 7240)."
+        }
         if operation.method == .post {
             descriptions["Idempotency-Key"] = "Repeating a request with its key returns the same response."
         }
@@ -146,14 +141,15 @@ package struct OpenAPIDocument {
         }
     }
 
-    private mutating func responses(_ operation: Operation, _ document: OperationDocument) -> OrderedJSON {
+    private mutating func responses(_ operation: Operation) -> OrderedJSON {
         var members: [OrderedJSON.Member] = []
-        for response in document.responses {
+        let responses = operation.document.responses + (operation.isLongRunning ? [.continuesAsOperation] : [])
+        for response in responses {
             members.append(OrderedJSON.Member("\(response.status)", self.describe(response)))
         }
-        let described = Set(document.responses.map(\.status))
+        let described = Set(responses.map(\.status))
         let problem = self.schemas.reference(Problem.self)
-        for status in Self.problems(of: operation, document).subtracting(described).sorted() {
+        for status in Self.problems(of: operation).subtracting(described).sorted() {
             members.append(
                 OrderedJSON.Member(
                     "\(status)",
@@ -187,14 +183,14 @@ package struct OpenAPIDocument {
     }
 
     /// The statuses of all problems that an operation may respond with.
-    private static func problems(of operation: Operation, _ document: OperationDocument) -> Set<Int> {
+    private static func problems(of operation: Operation) -> Set<Int> {
         // Every request: a malformed query or Host, another origin, a long body, an unknown Host.
         var statuses: Set = [400, 403, 413, 421]
         if operation.scope.required != nil { statuses.formUnion([401, 429, 503]) }
-        if !document.body.isEmpty { statuses.formUnion([408, 415, 422]) }
+        if !operation.document.body.isEmpty { statuses.formUnion([408, 415, 422]) }
         // An Idempotency-Key, which needs the whole body.
         if operation.method == .post { statuses.formUnion([408, 409, 422]) }
-        return statuses.union(document.problems)
+        return statuses.union(operation.document.problems)
     }
 }
 
@@ -211,14 +207,24 @@ struct OpenAPIResource: Sendable {
     private let cache = Cache()
 
     var operations: [Operation] {
-        [Operation("getDocument", .get, "/openapi.json", .none) { _ in .json(self.bytes) }]
+        [Operation("getDocument", .get, "/openapi.json", .none, Self.document) { _ in .json(self.bytes) }]
     }
+
+    private static let document = OperationDocument(
+        "This document",
+        responses: [
+            .init(
+                200, "OpenAPI 3.1",
+                .init(
+                    .plain([
+                        "type": "object", "required": ["openapi", "info", "paths"], "examples": [Examples.document],
+                    ])))
+        ])
 
     private var bytes: [UInt8] {
         let revision = self.context.access.revision
         if let last = self.cache.last.withLock({ $0 }), last.revision == revision { return last.bytes }
-        let document = OpenAPIDocument(
-            self.others + self.operations, documents: OperationDocuments.all, context: self.context)
+        let document = OpenAPIDocument(self.others + self.operations, context: self.context)
         let bytes = document.json.bytes
         self.cache.last.withLock { $0 = (revision, bytes) }
         return bytes
@@ -255,11 +261,6 @@ struct SecuritySchemes: Sendable {
 
 /// Descriptions of parameters shared by operations.
 private enum ParameterDocuments {
-    /// Of the query, unless the operation describes the parameter itself.
-    static let everywhere: [String: OrderedJSON] = [
-        "cursor": ["description": "The cursor from the link to this page.", "example": "k11.100"]
-    ]
-
     private static let names: [String: (description: String, example: String)] = [
         "connections": ("The connection's id: 17, or 17u for the upstream side of its tunnel.", "17"),
         "drains": ("The drain's id.", "1"), "operations": ("The operation's id.", "1"),

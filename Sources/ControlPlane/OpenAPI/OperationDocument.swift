@@ -2,7 +2,7 @@ import ControlAPI
 import GatewayConfiguration
 import GatewayCore
 
-/// The OpenAPI description of one operation, in addition to its entry in the operation table.
+/// The OpenAPI description of one operation. Its query parameters are those that the operation accepts.
 package struct OperationDocument: Sendable {
     package typealias Model = any ControlModel.Type
 
@@ -124,4 +124,50 @@ package struct OperationDocument: Sendable {
         self.responses = responses
         self.problems = problems
     }
+}
+
+extension OperationDocument.Response {
+    /// Of operations that can run without their client waiting.
+    static let continuesAsOperation = Self(
+        202, "Continues as an operation", .json(OperationRecord.self), headers: ["Location": "URL of the operation."])
+}
+
+/// Header fields that several operations have.
+extension [String: String] {
+    static let wait: Self = ["Prefer": "wait=N: responds after at most N seconds (RFC 7240)."]
+    static let location: Self = ["Location": "URL of the resource."]
+    static let nextPage: Self = ["Link": "The next page (RFC 8288)."]
+}
+
+/// Schemas of query parameters.
+extension OrderedJSON {
+    static func integer(_ range: ClosedRange<Int>, _ description: String, example: Int) -> OrderedJSON {
+        [
+            "type": "integer", "minimum": .integer(range.lowerBound), "maximum": .integer(range.upperBound),
+            "description": .string(description), "example": .integer(example),
+        ]
+    }
+
+    static func milliseconds(
+        from minimum: Int = 0, to maximum: Int? = nil, _ description: String, example: Int = 60_000
+    ) -> OrderedJSON {
+        var schema: OrderedJSON = ["type": "number", "minimum": .integer(minimum)]
+        schema["maximum"] = maximum.map { .integer($0) }
+        return schema.with(["description": .string(description), "example": .integer(example)])
+    }
+
+    static func boolean(_ description: String, example: Bool = true) -> OrderedJSON {
+        ["type": "boolean", "description": .string(description), "example": .boolean(example)]
+    }
+
+    static func text(_ description: String, example: String) -> OrderedJSON {
+        ["description": .string(description), "example": .string(example)]
+    }
+
+    static func choice(_ values: [String], _ description: String, example: String) -> OrderedJSON {
+        ["enum": .strings(values), "description": .string(description), "example": .string(example)]
+    }
+
+    static let cursor = Self.text("The cursor from the link to this page.", example: "k11.100")
+    static let label = Self.text("NAME, NAME:VALUE or NAME=VALUE.", example: "team:blue")
 }

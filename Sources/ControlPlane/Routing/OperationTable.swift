@@ -49,7 +49,8 @@ struct OperationTable: Sendable {
     }
 }
 
-/// One operation of the REST interface. Routing, authorization, audit and the OpenAPI document are based on it.
+/// One operation of the REST interface, declared once: routing, authorization, audit, the check of query parameters and
+/// the OpenAPI document are based on it.
 struct Operation: Sendable {
     typealias Handler = @Sendable (ControlCall) async throws -> Response
 
@@ -58,8 +59,8 @@ struct Operation: Sendable {
     let method: HTTPRequest.Method
     let template: PathTemplate
     let scope: Scope
-    /// Query parameters; others are refused.
-    let parameters: Set<String>
+    /// Its description; query parameters that it does not describe are refused.
+    let document: OperationDocument
     /// Longest body in bytes.
     let bodyLimit: Int
     /// Whether it can run without its client waiting (RFC 7240 `respond-async`).
@@ -68,14 +69,14 @@ struct Operation: Sendable {
 
     init(
         _ name: String, _ method: HTTPRequest.Method, _ template: String, _ scope: Scope,
-        parameters: Set<String> = [], bodyLimit: Int = ControlCall.bodyLimit, isLongRunning: Bool = false,
+        _ document: OperationDocument, bodyLimit: Int = ControlCall.bodyLimit, isLongRunning: Bool = false,
         _ handler: @escaping Handler
     ) {
         self.name = name
         self.method = method
         self.template = PathTemplate(template)
         self.scope = scope
-        self.parameters = parameters
+        self.document = document
         self.bodyLimit = bodyLimit
         self.isLongRunning = isLongRunning
         self.handler = handler
@@ -90,7 +91,7 @@ struct Operation: Sendable {
     var withVersionedAlias: [Operation] {
         let alias = Operation(
             self.name + Self.versionSuffix, self.method, "/v1\(self.template.description)", self.scope,
-            parameters: self.parameters, bodyLimit: self.bodyLimit, isLongRunning: self.isLongRunning, self.handler)
+            self.document, bodyLimit: self.bodyLimit, isLongRunning: self.isLongRunning, self.handler)
         return [self, alias]
     }
 }

@@ -133,7 +133,7 @@ struct ControlResponder {
         query: String?, caller: Caller
     ) async throws -> Response {
         let query = try Query(query)
-        if let unknown = query.pairs.first(where: { !operation.parameters.contains($0.name) }) {
+        if let unknown = query.pairs.first(where: { operation.document.parameters[$0.name] == nil }) {
             throw ControlProblem(
                 400, "unknown-parameter",
                 "The parameter \(unknown.name.prefix(64)) is unknown here\(Self.knownParameters(operation))."
@@ -151,7 +151,8 @@ struct ControlResponder {
     }
 
     private static func knownParameters(_ operation: Operation) -> String {
-        operation.parameters.isEmpty ? "" : "; known are \(operation.parameters.sorted().joined(separator: ", "))"
+        let known = operation.document.parameters.keys.sorted()
+        return known.isEmpty ? "" : "; known are \(known.joined(separator: ", "))"
     }
 
     private func run(_ call: ControlCall) async throws -> Response {

@@ -57,9 +57,7 @@ package final class ControlServer: Sendable {
     }
 
     package var openAPIDocument: OpenAPIDocument {
-        OpenAPIDocument(
-            OperationTable.make(self.context).operations, documents: OperationDocuments.all,
-            context: self.context)
+        OpenAPIDocument(OperationTable.make(self.context).operations, context: self.context)
     }
 
     /// Listens and serves until `stop()`.

@@ -15,9 +15,28 @@ struct OperationsResource: Sendable {
     var operations: [Operation] {
         let one = "/v1/operations/{id}"
         return [
-            Operation("listOperations", .get, "/v1/operations", .read) { self.list($0) },
-            Operation("getOperation", .get, one, .read) { try await self.get($0) },
-            Operation("cancelOperation", .delete, one, .operate) { try await self.cancel($0) },
+            Operation(
+                "listOperations", .get, "/v1/operations", .read,
+                OperationDocument(
+                    "Lists running and recently ended operations",
+                    responses: [.init(200, "The operations visible to the caller", .json(OperationList.self))])
+            ) { self.list($0) },
+            Operation(
+                "getOperation", .get, one, .read,
+                OperationDocument(
+                    "Gets an operation",
+                    headers: ["Prefer": "wait=N: waits at most N seconds for its end (RFC 7240)."],
+                    responses: [.init(200, "The current state", .json(OperationRecord.self))], problems: [404])
+            ) { try await self.get($0) },
+            Operation(
+                "cancelOperation", .delete, one, .operate,
+                OperationDocument(
+                    "Cancels an operation; removes it if it has ended",
+                    responses: [
+                        .init(200, "The current state", .json(OperationRecord.self)),
+                        .init(202, "Cancelling", .json(OperationRecord.self)), .init(204, "Removed"),
+                    ], problems: [404])
+            ) { try await self.cancel($0) },
         ]
     }
 

@@ -23,25 +23,94 @@ struct TransfersResource: Sendable {
         let list = "/v1/transfers"
         let one = list + "/{id}"
         return [
-            Operation("listTransfers", .get, list, .read, parameters: ["state", "kind", "label", "limit", "cursor"]) {
-                try self.list($0)
+            Operation("listTransfers", .get, list, .read, Self.listDocument) { try self.list($0) },
+            Operation(
+                "createTransfer", .post, list, .operate,
+                OperationDocument(
+                    "Creates an HTTP transfer", body: [.json(TransferRequest.self)], isBodyRequired: true,
+                    responses: [.init(201, "The new transfer", .json(Transfer.self), headers: .location)],
+                    problems: [404, 409, 410]), bodyLimit: Self.requestLimit
+            ) { try await self.create($0) },
+            Operation("getTransfer", .get, one, .read, Self.document("Gets a transfer, with its progress and metrics"))
+            {
+                self.transferResponse(try self.find($0))
             },
-            Operation("createTransfer", .post, list, .operate, bodyLimit: Self.requestLimit) {
-                try await self.create($0)
+            Operation(
+                "changeTransfer", .patch, one, .operate,
+                Self.document("Changes description, priority and labels", body: ConnectionPatch.self)
+            ) { try await self.change($0) },
+            Operation(
+                "forgetTransfer", .delete, one, .operate,
+                OperationDocument(
+                    "Removes a transfer; cancels it if it is running", responses: [.init(204, "Removed")],
+                    problems: [404, 409])
+            ) { try self.forget($0) },
+        ] + self.verbs(one) + self.contents(one)
+    }
+
+    private static let listDocument = OperationDocument(
+        "Lists transfers page by page",
+        parameters: [
+            "limit": .integer(1...Self.maximumLimit, "Transfers per page.", example: 100),
+            "kind": .choice(
+                TransferPlan.Kind.allCases.map(\.rawValue), "The kind of transfer.", example: "download"),
+            "state": .text("States, separated by commas.", example: "running,saving"), "label": .label,
+            "cursor": .cursor,
+        ],
+        responses: [.init(200, "A page", .json(TransferPage.self), headers: .nextPage)], problems: [410])
+
+    private func verbs(_ one: String) -> [Operation] {
+        [
+            Operation(
+                "suspendTransfer", .post, one + ":suspend", .operate,
+                Self.document("Suspends a transfer until it is resumed")
+            ) { try self.suspend($0) },
+            Operation("resumeTransfer", .post, one + ":resume", .operate, Self.document("Resumes a transfer")) {
+                try self.resume($0)
             },
-            Operation("getTransfer", .get, one, .read) { self.transferResponse(try self.find($0)) },
-            Operation("changeTransfer", .patch, one, .operate) { try await self.change($0) },
-            Operation("forgetTransfer", .delete, one, .operate) { try self.forget($0) },
-            Operation("suspendTransfer", .post, one + ":suspend", .operate) { try self.suspend($0) },
-            Operation("resumeTransfer", .post, one + ":resume", .operate) { try self.resume($0) },
-            Operation("cancelTransfer", .post, one + ":cancel", .operate) { try await self.cancel($0) },
-            Operation("restartTransfer", .post, one + ":restart", .operate) { try await self.restart($0) },
-            // Unlimited, as the body is streamed.
-            Operation("sendTransferBody", .put, one + "/body", .operate, bodyLimit: .max) {
-                try await self.sendBody($0)
-            },
-            Operation("getTransferContent", .get, one + "/content", .operate) { try await self.content($0) },
+            Operation(
+                "cancelTransfer", .post, one + ":cancel", .operate,
+                Self.document(
+                    "Cancels a transfer; can keep the data received, for a restart", body: TransferCancel.self)
+            ) { try await self.cancel($0) },
+            Operation(
+                "restartTransfer", .post, one + ":restart", .operate,
+                Self.document(
+                    "Restarts a transfer, from the data received if the server supports that",
+                    body: TransferRestart.self)
+            ) { try await self.restart($0) },
         ]
+    }
+
+    private func contents(_ one: String) -> [Operation] {
+        [
+            // Unlimited, as the body is streamed.
+            Operation(
+                "sendTransferBody", .put, one + "/body", .operate,
+                OperationDocument(
+                    "Sends the body of a streamed transfer", body: [.bytes("application/octet-stream")],
+                    isBodyRequired: true,
+                    responses: [
+                        .init(200, "The ended transfer", .json(Transfer.self)),
+                        .init(202, "The running transfer", .json(Transfer.self)),
+                    ], problems: [404, 409, 410, 502, 504]), bodyLimit: .max
+            ) { try await self.sendBody($0) },
+            Operation(
+                "getTransferContent", .get, one + "/content", .operate,
+                OperationDocument(
+                    "Gets the received content, or a range of it", headers: ["Range": "RFC 9110 §14.2."],
+                    responses: [.init(200, "All content", .bytes("*/*")), .init(206, "The range", .bytes("*/*"))],
+                    problems: [404, 409, 410, 416])
+            ) { try await self.content($0) },
+        ]
+    }
+
+    private static func document(_ summary: String, body: OperationDocument.Model? = nil) -> OperationDocument {
+        OperationDocument(
+            summary, body: body.map { [OperationDocument.Content.json($0)] } ?? [],
+            responses: [
+                .init(200, "The current state", .json(Transfer.self)), .init(202, "Cancelling", .json(Transfer.self)),
+            ], problems: [404, 409, 410])
     }
 
     // MARK: Reading
