@@ -12,8 +12,8 @@ let unsafeCode = house + [.strictMemorySafety()]
 /// Dependencies of the gateway alone: a package that uses the library leaves the trait out and does not fetch them.
 let gateway: TargetDependencyCondition? = .when(traits: ["Gateway"])
 
-/// Programs as an application's developer writes them for Foundation's URLSession, each in one file: built as they would
-/// be, and with the toolchain's own URL loading by the scenarios.
+/// Programs as an application's developer writes them for Foundation's URLSession, each in one file: built as they
+/// would be, and with the toolchain's own URL loading by the scenarios.
 func application(
     _ name: String, in folder: String = "Tests/Programs/Compatibility", mode: SwiftLanguageMode = .v6
 ) -> Target {
@@ -202,6 +202,12 @@ let package = Package(
             name: "TestSupport",
             dependencies: ["ByteKernels", "COpenSSL", "GatewayConfiguration", "SimulatedNetwork", "StreamTransport"],
             swiftSettings: house),
+        .target(
+            name: "GatewayTestSupport",
+            dependencies: [
+                "ControlAPI", "ControlPlane", "GatewayConfiguration", "GatewayCore", "StreamTransport", "URLLoading",
+            ],
+            swiftSettings: house),
         .testTarget(name: "WireTextTests", dependencies: ["WireText", "TestSupport"], swiftSettings: house),
         .testTarget(name: "ByteKernelsTests", dependencies: ["ByteKernels", "TestSupport"], swiftSettings: house),
         .testTarget(name: "DeflateTests", dependencies: ["Deflate", "TestSupport"], swiftSettings: house),
@@ -260,12 +266,19 @@ let package = Package(
         .testTarget(
             name: "ControlPlaneTests",
             dependencies: [
-                "ControlPlane", "ControlAPI", "GatewayConfiguration", "GatewayCore", "StreamTransport", "SessionTasks",
+                "ControlPlane", "ControlAPI", "GatewayConfiguration", "GatewayCore", "GatewayTestSupport",
+                "StreamTransport", "SessionTasks", "TestSupport",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "HummingbirdCore", package: "hummingbird", condition: gateway),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: gateway),
+            ],
+            swiftSettings: house),
+        .testTarget(
+            name: "CommandsTests",
+            dependencies: [
+                "Commands", "ControlAPI", "ControlPlane", "GatewayConfiguration", "GatewayTestSupport", "TestSupport",
             ],
             swiftSettings: house),
         .testTarget(name: "CommandLineTextTests", dependencies: ["CommandLineText"], swiftSettings: house),

@@ -96,12 +96,41 @@ extension Sluice {
         self.exit()
     }
 
+    /// Runs the command in the current task, for a `HostProcess`.
+    /// - Returns: the exit code.
+    static func run(_ arguments: [String]) async -> Int32 {
+        do {
+            var command = try self.parseAsRoot(arguments)
+            if var lasting = command as? any AsyncParsableCommand {
+                try await lasting.run()
+            } else {
+                try command.run()
+            }
+            return ExitCode.success.rawValue
+        } catch {
+            return self.report(error, of: arguments)
+        }
+    }
+
     private static func end(with error: any Error) -> Never {
+        let code = self.report(error, of: Array(CommandLine.arguments.dropFirst()))
         ProcessOutput.flush()
-        guard !(error is ExitCode), self.exitCode(for: error) == .validationFailure else { self.exit(withError: error) }
-        let said = self.unknownCommand(CommandLine.arguments.dropFirst()) ?? self.message(for: error)
-        ErrorReporter.print(UsageLine.text(message: said, whole: self.fullMessage(for: error)))
-        self.exit(withError: ExitStatus.usage)
+        self.exit(withError: ExitCode(code))
+    }
+
+    /// Prints help or the error.
+    /// - Returns: the exit code.
+    private static func report(_ error: any Error, of arguments: [String]) -> Int32 {
+        let code = self.exitCode(for: error)
+        guard !(error is ExitCode) else { return code.rawValue }
+        let whole = self.fullMessage(for: error)
+        guard code == .validationFailure else {
+            if code.isSuccess { ProcessOutput.print(whole + "\n") } else { ErrorReporter.print(whole) }
+            return code.rawValue
+        }
+        let said = self.unknownCommand(arguments) ?? self.message(for: error)
+        ErrorReporter.print(UsageLine.text(message: said, whole: whole))
+        return ExitStatus.usage.rawValue
     }
 
     /// Message for an unknown command, which the parser would call an unexpected argument.

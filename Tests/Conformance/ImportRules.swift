@@ -14,7 +14,8 @@ enum ImportRules {
         "Glibc": ["StreamTransport/System/"],
         "Dispatch": ["URLLoading/"],
         "Foundation": [
-            "URLLoading/", "ControlClient/", "ControlPlane/", "Commands/", "TestSupport/ConfigurationSamples.swift",
+            "URLLoading/", "ControlClient/", "ControlPlane/", "Commands/", "GatewayTestSupport/",
+            "TestSupport/ConfigurationSamples.swift",
         ],
         "FoundationEssentials": ["ControlPlane/"],
         // URLLoading takes its place; only side-by-side tests and benchmarks link it.

@@ -11,15 +11,16 @@ enum Terminal {
     private static let isRestoredAtExit = atexit { Terminal.restore() } == 0
 
     static var isInteractive: Bool {
-        isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1 && self.environment("TERM") != "dumb"
+        self.isTerminal(STDIN_FILENO) && self.isTerminal(STDOUT_FILENO) && HostProcess.variable("TERM") != "dumb"
     }
 
-    static var isOutputTerminal: Bool { isatty(STDOUT_FILENO) == 1 }
-    static var isErrorTerminal: Bool { isatty(STDERR_FILENO) == 1 && self.environment("TERM") != "dumb" }
+    static var isOutputTerminal: Bool { self.isTerminal(STDOUT_FILENO) }
+    static var isErrorTerminal: Bool { self.isTerminal(STDERR_FILENO) && HostProcess.variable("TERM") != "dumb" }
 
     /// NO_COLOR with any non-empty value disables colours (no-color.org).
     static var wantsColors: Bool {
-        self.isOutputTerminal && (self.environment("NO_COLOR") ?? "").isEmpty && self.environment("TERM") != "dumb"
+        self.isOutputTerminal && (HostProcess.variable("NO_COLOR") ?? "").isEmpty
+            && HostProcess.variable("TERM") != "dumb"
     }
 
     /// Width in cells.
@@ -77,8 +78,8 @@ enum Terminal {
         self.enterRawMode()
     }
 
-    private static func environment(_ name: String) -> String? {
-        ProcessInfo.processInfo.environment[name]
+    private static func isTerminal(_ descriptor: Int32) -> Bool {
+        HostProcess.current == nil && isatty(descriptor) == 1
     }
 }
 

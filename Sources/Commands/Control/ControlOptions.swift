@@ -81,7 +81,7 @@ extension ControlOptions {
     // MARK: Reading
 
     private static func environment(_ name: String) -> String? {
-        ProcessInfo.processInfo.environment[name].flatMap { $0.isEmpty ? nil : $0 }
+        HostProcess.variable(name).flatMap { $0.isEmpty ? nil : $0 }
     }
 
     private func address(_ reader: inout OptionReader) -> ControlAddress? {

@@ -51,9 +51,9 @@ struct CheckCommand: AsyncParsableCommand {
                 let located =
                     try self.withoutFiles ? ConfigurationFile.read(self.config) : ConfigurationFile.load(self.config)
                 let text = "\(self.config): ok: \(located.configuration.summary)"
-                print(self.json ? CheckReport(self.config, located.configuration).line : text)
+                ProcessOutput.print((self.json ? CheckReport(self.config, located.configuration).line : text) + "\n")
             } catch {
-                if self.json { print(CheckReport(self.config, error).line) }
+                if self.json { ProcessOutput.print(CheckReport(self.config, error).line + "\n") }
                 throw error
             }
         }

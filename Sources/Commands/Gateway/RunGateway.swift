@@ -12,6 +12,9 @@ import Synchronization
 /// one exits at once; SIGHUP reloads the configuration file.
 /// - Throws: `StartFailure` if it does not start.
 func runGateway(_ located: LocatedConfiguration, source: ConfigurationSource) async throws {
+    var configuration = located.configuration
+    source.adjust(&configuration)
+    if let host = HostProcess.current { return await host.gateway(configuration) }
     // Not earlier: while the configuration is read, a signal ends the process by default.
     do throws(SystemError) {
         try GatewaySignals.block()
@@ -21,8 +24,6 @@ func runGateway(_ located: LocatedConfiguration, source: ConfigurationSource) as
     ProcessOutput.isBlocking = false
     Machine.returnLargeBlocks()
     let descriptors = DescriptorReserve.process.raiseLimit()
-    var configuration = located.configuration
-    source.adjust(&configuration)
     let log = TunnelLog(configuration.log)
     let events = ServiceEvents()
     let startup: GatewayStart

@@ -20,11 +20,16 @@ enum ProcessOutput {
 
     /// Writes lines to standard output, in one write.
     static func print(_ text: String) {
+        if let host = HostProcess.current {
+            _ = host.output(Array(text.utf8))
+            return
+        }
         self.isBlocking ? self.write(text, to: .standardOutput) : self.output.log(Self.withoutNewline(text))
     }
 
     /// Writes `text` to standard error unchanged, in one write.
     static func printError(_ text: String) {
+        if let host = HostProcess.current { return host.errors(text) }
         self.isBlocking ? self.write(text, to: .standardError) : self.errors.log(Self.withoutNewline(text))
     }
 

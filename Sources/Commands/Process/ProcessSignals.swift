@@ -25,11 +25,15 @@ struct ProcessSignals {
     /// at a third signal, and when `patience` has passed after the first.
     /// - Parameter patience: `nil` waits for a second signal.
     init(patience: Duration?) throws(StartFailure) {
-        // Writing to a closed pipe must not end the process.
-        signal(SIGPIPE, SIG_IGN)
         let (events, continuation) = AsyncStream.makeStream(
             of: Event.self, bufferingPolicy: .bufferingOldest(Self.bufferLimit))
         self.events = events
+        if let host = HostProcess.current {
+            host.onInterrupt { continuation.yield(.stop) }
+            return
+        }
+        // Writing to a closed pipe must not end the process.
+        signal(SIGPIPE, SIG_IGN)
         do throws(SystemError) {
             SignalWatch.set(patience: patience)
             try SignalWatch.take(

@@ -18,13 +18,21 @@ final class StandardStreams: Sendable {
 
     /// Returns the available bytes, at most `readSize`; waits for the first.
     func read() async -> ReadResult {
-        await withCheckedContinuation { continuation in
+        if let host = HostProcess.current {
+            let bytes = await host.input()
+            return bytes.isEmpty ? .end : .bytes(bytes)
+        }
+        return await withCheckedContinuation { continuation in
             self.reading.async { continuation.resume(returning: Self.readNow()) }
         }
     }
 
     /// - Throws: `ConnectFailure` when not all could be written.
     func write(_ bytes: [UInt8]) async throws(ConnectFailure) {
+        if let host = HostProcess.current {
+            guard host.output(bytes) else { throw Self.closedByReader }
+            return
+        }
         let failure: ConnectFailure? = await withCheckedContinuation { continuation in
             self.writing.async { continuation.resume(returning: Self.writeNow(bytes)) }
         }
@@ -59,13 +67,15 @@ final class StandardStreams: Sendable {
             switch errno {
             case EINTR: continue
             case EAGAIN: self.wait(for: STDOUT_FILENO, POLLOUT)
-            case EPIPE: return ConnectFailure(.inputOrOutput, "standard output was closed by its reader")
+            case EPIPE: return self.closedByReader
             default:
                 return ConnectFailure(.inputOrOutput, "standard output: \(String(cString: strerror(errno)))")
             }
         }
         return nil
     }
+
+    private static let closedByReader = ConnectFailure(.inputOrOutput, "standard output was closed by its reader")
 
     /// Waits for a descriptor that was inherited in non-blocking mode.
     private static func wait(for descriptor: Int32, _ event: Int32) {

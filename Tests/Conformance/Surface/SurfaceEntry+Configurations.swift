@@ -6,7 +6,7 @@ extension SurfaceEntry {
         .proven("D3", "ephemeral", by: "URLSessionConfigurationTests.haveStoresOfTheirOwnWhenEphemeral"),
         .deviation(
             "D4", "background(withIdentifier:)",
-            because: "Transfers that outlive the process are not there yet; the configuration can be made."),
+            because: "Not supported: a transfer ends with its process. The configuration can be made."),
         .deviation("D5", "backgroundSessionConfiguration(_:)", because: "As D4."),
         .proven("D6", "init()", by: "URLSessionConfigurationTests.beginWithWhatFoundationBeginsWith"),
         .proven("D7", "identifier", by: "URLSessionConfigurationTests.nameABackgroundSession"),
@@ -31,7 +31,7 @@ extension SurfaceEntry {
         .deviation("D19", "sharedContainerIdentifier", because: "Kept, copied, and without effect on Linux."),
         .deviation("D20", "sessionSendsLaunchEvents", because: "Kept, copied, and without effect on Linux."),
         .deviation(
-            "D21", "connectionProxyDictionary", because: "Proxies are not there yet: tasks that would use one fail."),
+            "D21", "connectionProxyDictionary", because: "Not supported: tasks that would use a proxy fail."),
         .deviation(
             "D22", "proxyConfigurations", because: "The framework that its type belongs to does not exist on Linux."),
         .proven(

@@ -77,7 +77,7 @@ extension SurfaceEntry {
         .proven("I37", "writeClosedFor", by: "StreamDirectionTests.endTheirWritingBehindWhatWasWritten"),
         .deviation(
             "I38", "betterRouteDiscoveredFor",
-            because: "What watches the routes of the network is left for later: it is never called."),
+            because: "Never called: routes of the network are not watched."),
         .proven(
             "I39", "didBecome inputStream:outputStream:",
             by: "CapturedStreamTests.giveFirstWhatTheTaskHadReceivedBefore"),

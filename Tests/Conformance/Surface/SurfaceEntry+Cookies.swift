@@ -18,7 +18,9 @@ extension SurfaceEntry {
             "N7", "HTTPCookieStringPolicy", by: "ResponseCookieTests.tellWithWhichSitesTheyGo",
             "HTTPCookieTests.takeAnyTextAndAnyFlag"),
         .proven("N8", "HTTPCookiePropertyKey", by: "HTTPCookieTests.nameTheirPropertiesAsFoundationDoes"),
-        .proven("N9", "AcceptPolicy", by: "HTTPCookieStorageTests.askTheDocumentWhoseCookiesTheyTake"),
+        .proven(
+            "N9", "AcceptPolicy", by: "HTTPCookieStorageTests.acceptPoliciesHaveFoundationsNumbers",
+            "HTTPCookieStorageTests.askTheDocumentWhoseCookiesTheyTake"),
         .proven(
             "N10", "HTTPCookieStorage", by: "HTTPCookieStorageTests.holdAgainstManyThreads",
             "CookieFileTests.outliveTheirStorageUnlessTheyEndWithIt"),

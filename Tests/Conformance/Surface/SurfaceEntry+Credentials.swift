@@ -64,10 +64,11 @@ extension SurfaceEntry {
             "L31", "NSURLAuthenticationMethodServerTrust",
             by: "URLProtectionSpaceTests.haveConstantsThatAreNamedLikeThemselves"),
         .proven(
-            "L32", "NSURLProtectionSpaceHTTP, HTTPS, FTP",
+            "L32", "NSURLProtectionSpaceHTTP, NSURLProtectionSpaceHTTPS, NSURLProtectionSpaceFTP",
             by: "URLProtectionSpaceTests.haveConstantsThatAreNamedLikeThemselves"),
         .proven(
-            "L33", "NSURLProtectionSpaceHTTPProxy, HTTPSProxy, FTPProxy, SOCKSProxy",
+            "L33",
+            "NSURLProtectionSpaceHTTPProxy, NSURLProtectionSpaceHTTPSProxy, NSURLProtectionSpaceFTPProxy, NSURLProtectionSpaceSOCKSProxy",
             by: "URLProtectionSpaceTests.haveConstantsThatAreNamedLikeThemselves"),
         .proven(
             "L34", "URLCredential", by: "URLCredentialTests.comeBackFromAnArchive",

@@ -13,18 +13,18 @@ extension SurfaceEntry {
         .proven("I4", "didReceive challenge of the session, async", by: "AsyncDelegateTests.answerInPlaceOfHandlers"),
         .deviation(
             "I5", "urlSessionDidFinishEvents",
-            because: "Of background sessions, which are left for later: never called."),
+            because: "Never called: background sessions are not supported."),
         .proven(
             "I6", "URLSessionTaskDelegate", by: "TaskDelegateTests.areAskedBeforeTheSessions",
             "TaskDelegateTests.needNotKnowAnything"),
         .proven("I7", "didCreateTask", by: "MessageOrderTests.isToldWhereTheTaskIsMadeAtOnce"),
         .deviation(
-            "I8", "willBeginDelayedRequest", because: "Of background sessions, which are left for later: never called."),
+            "I8", "willBeginDelayedRequest", because: "Never called: background sessions are not supported."),
         .deviation(
             "I9", "willBeginDelayedRequest, async",
-            because: "Of background sessions, which are left for later: never called."),
+            because: "Never called: background sessions are not supported."),
         .deviation(
-            "I10", "taskIsWaitingForConnectivity", because: "Waiting for connectivity is left for later: never called."),
+            "I10", "taskIsWaitingForConnectivity", because: "Never called: tasks do not wait for connectivity."),
         .proven(
             "I11", "willPerformHTTPRedirection", by: "MessageOrderTests.hasTheRedirectFirst",
             "MessageOrderTests.doesNotFollow300", "RedirectTests.changeAPostIntoAGetWithoutItsBody",
@@ -41,10 +41,10 @@ extension SurfaceEntry {
             "UploadTaskTests.failWithoutTheirStream", "MessageOrderTests.asksForTheBodyAgainBehindAChallenge"),
         .proven("I16", "needNewBodyStreamForTask", by: "AsyncDelegateTests.answerInPlaceOfHandlers"),
         .deviation(
-            "I17", "needNewBodyStreamFrom", because: "Of resumable uploads, which are left for later: never called."),
+            "I17", "needNewBodyStreamFrom", because: "Never called: resumable uploads are not supported."),
         .deviation(
             "I18", "needNewBodyStreamForTask from",
-            because: "Of resumable uploads, which are left for later: never called."),
+            because: "Never called: resumable uploads are not supported."),
         .proven(
             "I19", "didSendBodyData", by: "UploadTaskTests.sendDataInPlaceOfTheRequestsBody",
             "MessageOrderTests.hasTheBodyBeforeTheResponse"),

@@ -9,7 +9,8 @@ extension SurfaceEntry {
             "Q3", "keys of the failing URL", by: "SessionTests.cancelEverythingWhenTold", "LyingServerTests.failTheLoad"
         ),
         .proven(
-            "Q4", "failingURL, failureURLString", by: "LyingServerTests.failTheLoad",
+            "Q4", "failingURL, failureURLString", by: "URLErrorTests.failingURLIsReadFromTheUserInfo",
+            "LyingServerTests.failTheLoad",
             "BrokenConnectionTests.areRefusedWhereNobodyListens"),
         .proven("Q5", "failureURLPeerTrust", by: "ServerTrustTests.isWhatACredentialAndASpaceCarry"),
         .proven("Q6", "backgroundTaskCancelledReason", by: "URLErrorTests.tellWhyATaskWasCancelled"),

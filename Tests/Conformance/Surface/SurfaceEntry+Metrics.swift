@@ -42,7 +42,7 @@ extension SurfaceEntry {
         .proven("K21", "responseStartDate", by: "TransactionMetricsTests.tellEveryStepInItsOrder"),
         .proven("K22", "responseEndDate", by: "TransactionMetricsTests.tellEveryStepInItsOrder"),
         .proven("K23", "networkProtocolName", by: "TransactionMetricsTests.nameBothEndsTheProtocolAndTheSecurity"),
-        .deviation("K24", "isProxyConnection", because: "Proxies are not there yet, so it is always false."),
+        .deviation("K24", "isProxyConnection", because: "Always false: proxies are not supported."),
         .proven(
             "K25", "isReusedConnection",
             by: "TransactionMetricsTests.haveNothingOfOpeningWhereAConnectionIsUsedAgain"),

@@ -17,6 +17,24 @@ struct SurfaceTests {
         }
     }
 
+    @Test func everyMemberOfAnEntryOccursInATestThatItNames() throws {
+        let texts = try TestTexts()
+        for entry in Self.all where !entry.tests.isEmpty {
+            let used = texts.identifiers(of: entry.tests)
+            let missing = entry.members.filter { used.isDisjoint(with: $0) }
+            #expect(missing == [], "\(entry)")
+        }
+    }
+
+    @Test(arguments: [
+        ("data(for:delegate:)", [["data"]]), ("memoryCapacity, diskCapacity", [["memoryCapacity"], ["diskCapacity"]]),
+        ("init(memoryCapacity:diskPath:)", [["memoryCapacity", "diskPath"]]), ("init()", [["init"]]),
+        ("didReceive response cacheStoragePolicy", [["didReceive", "response", "cacheStoragePolicy"]]),
+    ])
+    func membersAreReadFromTheNameOfAnEntry(_ name: String, _ members: [[String]]) {
+        #expect(SurfaceEntry.proven("A1", name).members == members)
+    }
+
     @Test func everyEntryIsProvenOrExplained() {
         for entry in Self.all {
             switch entry.standing {

@@ -121,6 +121,11 @@ struct HTTPCookieStorageTests {
         #expect(self.storage.cookies?.count == 3)
     }
 
+    @Test func acceptPoliciesHaveFoundationsNumbers() {
+        let policies: [HTTPCookie.AcceptPolicy] = [.always, .never, .onlyFromMainDocumentDomain]
+        #expect(policies.map(\.rawValue) == [0, 1, 2])
+    }
+
     @Test func holdBackWhatIsNotForOtherSites() throws {
         let url = try #require(URL(string: "https://swift.org"))
         let document = URL(string: "https://example.com")

@@ -26,8 +26,9 @@ struct ProtocolClassTests {
             else { return }
             let path = url.lastPathComponent
             let policy: URLCache.StoragePolicy = path == "kept" ? .allowed : .notAllowed
-            self.client?.urlProtocol(self, didReceive: response, cacheStoragePolicy: policy)
-            for piece in Self.pieces(path) { self.client?.urlProtocol(self, didLoad: piece) }
+            let client: (any URLProtocolClient)? = self.client
+            client?.urlProtocol(self, didReceive: response, cacheStoragePolicy: policy)
+            for piece in Self.pieces(path) { client?.urlProtocol(self, didLoad: piece) }
             if path == "failure" {
                 self.client?.urlProtocol(self, didFailWithError: URLError(.networkConnectionLost))
             }

@@ -2,6 +2,13 @@ import Foundation
 import Testing
 import URLLoading
 
+/// The deprecated property, without the compiler's warning.
+private protocol FailureURLText {
+    var failureURLString: String? { get }
+}
+
+extension URLError: FailureURLText {}
+
 @Suite("Errors of URL loading")
 struct URLErrorTests {
     @Test func tellWhyATaskWasCancelled() {
@@ -27,6 +34,15 @@ struct URLErrorTests {
             userInfo: [NSURLSessionDownloadTaskResumeData: Data([1]), NSURLSessionUploadTaskResumeData: Data([2])])
         #expect(error.downloadTaskResumeData == Data([1]) && error.uploadTaskResumeData == Data([2]))
         #expect(URLError(.timedOut).downloadTaskResumeData == nil)
+    }
+
+    @Test func failingURLIsReadFromTheUserInfo() throws {
+        let url = try #require(URL(string: "http://a.test/b"))
+        let error = URLError(
+            .badURL,
+            userInfo: [NSURLErrorFailingURLErrorKey: url, NSURLErrorFailingURLStringErrorKey: "http://a.test/b"])
+        #expect(error.failingURL == url && (error as any FailureURLText).failureURLString == "http://a.test/b")
+        #expect(URLError(.badURL).failingURL == nil)
     }
 
     @Test func haveAllTheirCodesFromFoundation() {

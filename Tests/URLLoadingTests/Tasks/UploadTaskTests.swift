@@ -11,7 +11,8 @@ struct UploadTaskTests {
         let recorder = DataRecorder()
         let session = URLSession.test(recorder)
         let bytes = Data(repeating: 7, count: 16_384)
-        let task = session.uploadTask(with: .to(server.url(), "PUT", body: "ignored"), from: bytes)
+        let task: URLSessionUploadTask = session.uploadTask(
+            with: .to(server.url(), "PUT", body: "ignored"), from: bytes)
         #expect(task.countOfBytesExpectedToSend == 16_384)
         task.resume()
         let notes = try await recorder.end()

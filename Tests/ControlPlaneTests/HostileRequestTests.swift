@@ -1,0 +1,238 @@
+import ControlAPI
+import GatewayTestSupport
+import Testing
+
+@Suite("Hostile requests to the REST interface", .timeLimit(.minutes(5)))
+struct HostileRequestTests {
+    private struct Operation {
+        let name: String
+        let method: String
+        let path: String
+        let hasBody: Bool
+    }
+
+    /// The operations of the OpenAPI document.
+    private static func operations(_ gateway: LoopbackGateway) async throws -> [Operation] {
+        let document = try await gateway.get("/openapi.json").json
+        return (document["paths"]?.members ?? [:]).sorted { $0.key < $1.key }.flatMap { path, methods in
+            methods.members.sorted { $0.key < $1.key }.map { method, operation in
+                Operation(
+                    name: operation["operationId"]?.string ?? "", method: method.uppercased(), path: path,
+                    hasBody: operation["requestBody"] != nil)
+            }
+        }
+    }
+
+    private static func nested(_ depth: Int) -> String {
+        String(repeating: "[", count: depth) + "1" + String(repeating: "]", count: depth)
+    }
+
+    /// Bodies that are not JSON, or that no operation accepts.
+    private static let bodies: [String: [UInt8]] = [
+        "not JSON": Array("{".utf8), "number": Array("1".utf8), "list": Array("[]".utf8), "null": Array("null".utf8),
+        "invalid UTF-8": Array(#"{"url": ""#.utf8) + [0xFF, 0xFE] + Array(#""}"#.utf8),
+        "UTF-16": [0xFF, 0xFE, 0x7B, 0x00, 0x7D, 0x00], "zeros": Array(repeating: 0, count: 1000),
+        "deep lists": Array(Self.nested(100_000).utf8),
+        "deep and unfinished": Array(repeating: UInt8(ascii: "["), count: 500_000),
+        "unknown member": Array(#"{"unknown": 1}"#.utf8), "two values": Array("{} {}".utf8),
+        "half a surrogate": Array(#"{"url": "\ud800"}"#.utf8), "trailing comma": Array(#"{"url": "x",}"#.utf8),
+        "number beyond all": Array(#"{"timeoutMs": 1e999}"#.utf8),
+        "not a number": Array(#"{"timeoutMs": NaN}"#.utf8), "form": Array("url=ws%3A%2F%2F127.0.0.1".utf8),
+    ]
+
+    private static func expectProblem(_ reply: HTTPReply, _ statuses: Set<Int>, _ note: String) {
+        #expect(statuses.contains(reply.status), "\(note): \(reply.status) \(reply.text.prefix(300))")
+        #expect(reply.problem.hasPrefix("\(reply.status) ") && reply.json["code"] != nil, "\(note)")
+        #expect(reply.body.count < 65536, "\(note): \(reply.body.count) bytes")
+    }
+
+    @Test func invalidBodyIsAProblemAtEveryOperation() async throws {
+        try await LoopbackGateway.run { gateway in
+            let id = try await gateway.open(gateway.echo)
+            let before = try await gateway.get("/v1/connections/\(id)").json
+            for operation in try await Self.operations(gateway) where operation.hasBody {
+                let target = operation.path.replacing("{id}", with: id)
+                let statuses: Set =
+                    target.contains("/connections") ? [400, 409, 413, 415, 422] : [400, 404, 409, 413, 415, 422]
+                for (note, body) in Self.bodies {
+                    let reply = try await HTTPExchange.run(
+                        gateway.control, operation.method, target, fields: ["Content-Type": "application/json"],
+                        body: body)
+                    Self.expectProblem(reply, statuses, "\(operation.name) with \(note)")
+                }
+                for type in ["text/html", "application/xml", String(repeating: "x", count: 1000)] {
+                    let reply = try await gateway.request(
+                        operation.method, target, "{}", fields: ["Content-Type": type])
+                    Self.expectProblem(reply, statuses, "\(operation.name) as \(type.prefix(40))")
+                }
+            }
+            let after = try await gateway.get("/v1/connections/\(id)").json
+            for member in [
+                "state", "sentMessages", "receivedMessages", "description", "priority", "labels", "suspended",
+            ] {
+                #expect(before[member] == after[member], "\(member)")
+            }
+        }
+    }
+
+    @Test func unknownNameIsNotFoundAtEveryOperation() async throws {
+        try await LoopbackGateway.run { gateway in
+            for operation in try await Self.operations(gateway) where operation.path.contains("{id}") {
+                for name in [
+                    "0", "-1", "x", "17u17", "999999999999999999999999", "%00", "%FF", "%2F", "..", "%2e%2e%2f",
+                    "%0d%0aX:%20y", "%252e", "1;x", "1%20", "null", "1:send", String(repeating: "a", count: 4000),
+                ] {
+                    let target = operation.path.replacing("{id}", with: name)
+                    let reply = try await HTTPExchange.run(
+                        gateway.control, operation.method, target, fields: ["Content-Type": "application/json"],
+                        body: operation.method == "GET" ? [] : Array("{}".utf8))
+                    Self.expectProblem(reply, [400, 404, 405], "\(operation.method) \(target.prefix(80))")
+                }
+            }
+        }
+    }
+
+    @Test func malformedQueryIsAProblemAtEveryOperation() async throws {
+        try await LoopbackGateway.run { gateway in
+            let id = try await gateway.open(gateway.echo)
+            let many = (0..<100).map { "a\($0)=1" }.joined(separator: "&")
+            for operation in try await Self.operations(gateway) {
+                for query in [
+                    "unknown=1", "%zz=1", "%", "a=%FF", many, "=", "nothing=%00", String(repeating: "x", count: 8000),
+                ] {
+                    let target = operation.path.replacing("{id}", with: id) + "?" + query
+                    let reply = try await gateway.request(
+                        operation.method, target, operation.method == "GET" ? nil : "{}")
+                    Self.expectProblem(reply, [400], "\(operation.method) \(target.prefix(80))")
+                }
+            }
+            #expect(try await gateway.get("/v1/connections/\(id)").json["state"]?.string == "open")
+        }
+    }
+
+    @Test(arguments: ["1.5", "-1", "1e400", "-1e400", "99999999999999999999"])
+    func numberOutOfItsRangeIsPointedAt(_ number: String) async throws {
+        try await LoopbackGateway.run { gateway in
+            let cases = [
+                (
+                    "/v1/connections", #"{"url":"ws://127.0.0.1/","maximumMessageSizeBytes":#}"#,
+                    "/maximumMessageSizeBytes"
+                ),
+                ("/v1/connections", #"{"url":"ws://127.0.0.1/","keepAlive":{"probes":#}}"#, "/keepAlive/probes"),
+                ("/v1/drains", #"{"all":true,"code":#}"#, "/code"),
+                ("/v1/listeners", #"{"name":"x","listen":"ws://127.0.0.1:0","backlog":#}"#, "/backlog"),
+            ]
+            for (path, body, pointer) in cases {
+                let reply = try await gateway.post(path, body.replacing("#", with: number))
+                #expect(reply.status == 422)
+                #expect(reply.json["errors"]?.items.first?["pointer"]?.string == pointer, "\(reply.text)")
+            }
+        }
+    }
+
+    // MARK: Bodies at and over their limits
+
+    @Test(arguments: ["/v1/connections", "/v1/drains", "/v1/routes"])
+    func bodyLongerThanOneMebibyteIsRefused(_ path: String) async throws {
+        try await LoopbackGateway.run { gateway in
+            let limit = 1 << 20
+            let atLimit = try await gateway.post(path, "{}" + String(repeating: " ", count: limit - 2))
+            #expect(atLimit.status == 422, "\(atLimit.text)")
+            let over = try await gateway.post(path, "{}" + String(repeating: " ", count: limit - 1))
+            #expect(over.problem == "413 body-too-large")
+            #expect(over.detail == "The body is longer than \(limit) bytes; send less at a time.")
+            #expect(over.fields["connection"] == "close")
+        }
+    }
+
+    @Test(arguments: ["/v1/connections/ID:suspend", "/v1/connections"])
+    func announcedLengthOverTheLimitIsRefusedBeforeTheBodyArrives(_ path: String) async throws {
+        try await LoopbackGateway.run { gateway in
+            let id = try await gateway.open(gateway.echo)
+            let head =
+                "POST \(path.replacing("ID", with: id)) HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99999999999\r\n\r\n"
+            let reply = try await HTTPExchange.run(gateway.control, Array(head.utf8))
+            #expect(reply.problem == "413 body-too-large")
+            #expect(reply.fields["connection"] == "close")
+            #expect(try await gateway.get("/v1/connections/\(id)").json["suspended"]?.boolean == false)
+        }
+    }
+
+    @Test func compressedBodyIsRefused() async throws {
+        try await LoopbackGateway.run { gateway in
+            for path in ["/v1/connections", "/v1/drains", "/v1/transfers", "/v1/routes"] {
+                let reply = try await gateway.post(path, "{}", fields: ["Content-Encoding": "gzip"])
+                #expect(reply.problem == "415 unsupported-coding", "\(path)")
+            }
+        }
+    }
+
+    // MARK: Heads
+
+    @Test func malformedHeadIsAProblemAndEndsItsConnection() async throws {
+        try await LoopbackGateway.run { gateway in
+            let post = "POST /v1/connections HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+            let long = String(repeating: "a", count: 100_000)
+            for head in [
+                "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: \(long)\r\n\r\n",
+                "GET /\(long) HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+                "\u{0}\u{1}\u{2}\u{3}\r\n\r\n", "GET\r\n\r\n", post + "Content-Length: -1\r\n\r\n",
+                post + "Content-Length: 5\r\nContent-Length: 6\r\n\r\n{}   ",
+                post + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+                post + "Transfer-Encoding: chunked\r\n\r\nzz\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+            ] {
+                let reply = try await HTTPExchange.run(gateway.control, Array(head.utf8))
+                Self.expectProblem(reply, [400, 422], "\(head.prefix(60))")
+            }
+            #expect(try await gateway.get("/livez").status == 200)
+        }
+    }
+
+    @Test(arguments: [("1.0", "chunked"), ("1.1", "gzip, chunked"), ("1.1", "gzip")])
+    func unknownTransferCodingIsNotImplemented(_ version: String, _ coding: String) async throws {
+        try await LoopbackGateway.run { gateway in
+            let head =
+                "POST /v1/drains HTTP/\(version)\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                + "Transfer-Encoding: \(coding)\r\n\r\n"
+            let body = "c\r\n{\"all\":true}\r\n0\r\n\r\n"
+            let reply = try await HTTPExchange.run(gateway.control, Array((head + body).utf8))
+            #expect(reply.problem == "501 unsupported-transfer-coding")
+            #expect(reply.fields["connection"] == "close")
+            #expect(!gateway.log.contains { $0.contains("operation=startDrain") })
+        }
+    }
+
+    @Test func absoluteTargetsAuthorityCounts() async throws {
+        try await LoopbackGateway.run { gateway in
+            let own = gateway.control
+            for (target, fields, expected) in [
+                ("http://evil.example/livez", "Host: 127.0.0.1\r\n", "421 unknown-host"),
+                (own + "/livez", "Host: evil.example\r\n", "200"),
+                (own + "/livez", "Host: evil.example\r\nOrigin: \(own)\r\n", "200"),
+                ("http://localhost/livez", "Host: 127.0.0.1\r\nOrigin: \(own)\r\n", "403 cross-origin"),
+                (own + "/livez", "", "400 bad-host"), (own + "/livez", "Host: a\r\nHost: b\r\n", "400 bad-host"),
+                ("http://user@127.0.0.1/livez", "Host: 127.0.0.1\r\n", "400 bad-host"),
+                ("ftp://127.0.0.1/livez", "Host: 127.0.0.1\r\n", "421 unknown-scheme"),
+                ("/livez", "", "400 bad-host"), ("/livez", "Host: \r\n", "400 bad-host"),
+            ] {
+                let reply = try await HTTPExchange.run(
+                    own, Array("GET \(target) HTTP/1.1\r\n\(fields)Connection: close\r\n\r\n".utf8))
+                #expect(reply.problem.hasPrefix(expected), "\(target) \(fields): \(reply.text)")
+            }
+        }
+    }
+
+    @Test(arguments: ["h2c", "websocket", "other"])
+    func refusedUpgradeIsAnsweredOnceAndEndsTheConnection(_ offer: String) async throws {
+        try await LoopbackGateway.run { gateway in
+            for line in ["GET /livez", "GET /v1/connections", "GET /v1/nothing", "POST /v1/connections"] {
+                let request =
+                    "\(line) HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+                    + "Connection: Upgrade\r\nUpgrade: \(offer)\r\nContent-Length: 12\r\n\r\n{\"url\": \"x\"}"
+                let reply = try await HTTPExchange.run(gateway.control, Array(request.utf8))
+                #expect(reply.fields["connection"] == "close", "\(line)")
+                #expect(reply.json != .null && !reply.text.contains("HTTP/1.1"), "\(line)")
+            }
+        }
+    }
+}
