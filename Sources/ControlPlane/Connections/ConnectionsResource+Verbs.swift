@@ -2,6 +2,7 @@ import ControlAPI
 import FoundationEssentials
 import GatewayConfiguration
 import GatewayCore
+import HTTPTypes
 import HummingbirdCore
 import NIOCore
 import SessionTasks
