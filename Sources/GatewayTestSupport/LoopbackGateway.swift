@@ -55,15 +55,15 @@ package final class LoopbackGateway: Sendable {
         let log = TunnelLog(located.configuration.log, writer: LogWriter(onOwnThread: false, write: lines.add))
         self.group = try LoopGroup(count: 1)
         self.gateway = Gateway(loops: self.group.loops, log: log, configuration: located.configuration)
-        let places = try await self.gateway.start(try GatewayPlan(located.configuration))
+        let bound = try await self.gateway.start(try GatewayPlan(located.configuration))
         self.ports = Dictionary(
-            places.compactMap { place in place.address.port.map { (place.listener.name, $0) } },
+            bound.compactMap { each in each.address.port.map { (each.listener.name, $0) } },
             uniquingKeysWith: { first, _ in first })
-        var terms = RunningConfiguration.Terms()
-        terms.read = { try ConfigurationReader.read([UInt8](file.text.utf8), file: "sluice.yaml") }
+        var settings = RunningConfiguration.Settings()
+        settings.read = { try ConfigurationReader.read([UInt8](file.text.utf8), file: "sluice.yaml") }
         self.server = try ControlServer(
             located.configuration.control, gateway: self.gateway,
-            configuration: RunningConfiguration(located, gateway: self.gateway, terms: terms), log: log,
+            configuration: RunningConfiguration(located, gateway: self.gateway, settings: settings), log: log,
             version: "0.1.0")
         self.control = try await self.server.start()
         self.server.phase = .ready
