@@ -36,11 +36,14 @@ struct URLErrorTests {
         #expect(URLError(.timedOut).downloadTaskResumeData == nil)
     }
 
+    /// The deprecated key, without the compiler's warning.
+    private static var failingURLStringKey: String { (DeprecatedKeys() as any FailureURLKey).failingURLString }
+
     @Test func failingURLIsReadFromTheUserInfo() throws {
         let url = try #require(URL(string: "http://a.test/b"))
         let error = URLError(
             .badURL,
-            userInfo: [NSURLErrorFailingURLErrorKey: url, NSURLErrorFailingURLStringErrorKey: "http://a.test/b"])
+            userInfo: [NSURLErrorFailingURLErrorKey: url, Self.failingURLStringKey: "http://a.test/b"])
         #expect(error.failingURL == url && (error as any FailureURLText).failureURLString == "http://a.test/b")
         #expect(URLError(.badURL).failingURL == nil)
     }
@@ -56,4 +59,13 @@ struct URLErrorTests {
         // The deviation that the constant documents: should Foundation learn the code, this tells.
         #expect(URLError.Code(rawValue: NSURLErrorFileOutsideSafeArea) == nil)
     }
+}
+
+private protocol FailureURLKey {
+    var failingURLString: String { get }
+}
+
+private struct DeprecatedKeys: FailureURLKey {
+    @available(*, deprecated, message: "So that the deprecated key can be read.")
+    var failingURLString: String { NSURLErrorFailingURLStringErrorKey }
 }
