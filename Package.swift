@@ -200,7 +200,7 @@ let package = Package(
             ], swiftSettings: house),
         .target(
             name: "TestSupport",
-            dependencies: ["ByteKernels", "COpenSSL", "GatewayConfiguration", "SimulatedNetwork", "StreamTransport"],
+            dependencies: ["ByteKernels", "COpenSSL", "SimulatedNetwork", "StreamTransport"],
             swiftSettings: house),
         .target(
             name: "GatewayTestSupport",
@@ -254,13 +254,15 @@ let package = Package(
             swiftSettings: house),
         .testTarget(
             name: "GatewayConfigurationTests",
-            dependencies: ["GatewayConfiguration", "GatewayCore", "StreamTransport", "TestSupport"],
+            dependencies: [
+                "GatewayConfiguration", "GatewayCore", "GatewayTestSupport", "StreamTransport", "TestSupport",
+            ],
             swiftSettings: house),
         .testTarget(
             name: "GatewayCoreTests",
             dependencies: [
-                "GatewayConfiguration", "GatewayCore", "SessionTasks", "StreamTransport", "SimulatedNetwork",
-                "WebSocketProtocol", "TLSEngine", "ByteKernels", "TestSupport",
+                "GatewayConfiguration", "GatewayCore", "GatewayTestSupport", "SessionTasks", "StreamTransport",
+                "SimulatedNetwork", "WebSocketProtocol", "TLSEngine", "ByteKernels", "TestSupport",
             ],
             swiftSettings: house),
         .testTarget(
@@ -302,20 +304,21 @@ let package = Package(
     ]
 )
 
-// `deploy/test` builds the engines and the loop alone for its sanitizers: a sixth of the whole.
-if Context.environment["SLUICE_PART"] == "engines" {
-    let tested = [
-        "WireText", "ByteKernels", "Deflate", "TLSEngine", "WebSocketProtocol", "StreamTransport", "SessionTasks",
-    ]
-    let support = [
-        "CLinux", "CZlib", "COpenSSL", "GatewayConfiguration", "SimulatedNetwork", "TestSupport",
-    ]
-    let part = Set(tested + tested.map { $0 + "Tests" } + support)
-    let packages = ["swift-collections", "Yams"]
+// `deploy/test` builds in parts: the engines' tests run under the sanitizers alone, and the thread sanitizer only where
+// there are threads.
+let part = Context.environment["SLUICE_PART"]
+let threadedEngines = ["TLSEngine", "StreamTransport", "SessionTasks"]
+let engines = ["WireText", "ByteKernels", "Deflate", "WebSocketProtocol"] + threadedEngines
+if part == "gateway" {
+    package.targets.removeAll { target in engines.contains { target.name == $0 + "Tests" } }
+} else if part == "engines" || part == "threaded-engines" {
+    let tested = part == "engines" ? engines : threadedEngines
+    let support = ["CLinux", "CZlib", "COpenSSL", "SimulatedNetwork", "TestSupport"]
+    let kept = Set(engines + support + tested.map { $0 + "Tests" })
     package.products = []
-    package.targets.removeAll { !part.contains($0.name) }
+    package.targets.removeAll { !kept.contains($0.name) }
     package.dependencies.removeAll { dependency in
         guard case .sourceControl(_, let location, _) = dependency.kind else { return true }
-        return !packages.contains { location.hasSuffix("/\($0)") }
+        return !location.hasSuffix("/swift-collections")
     }
 }

@@ -15,7 +15,6 @@ enum ImportRules {
         "Dispatch": ["URLLoading/"],
         "Foundation": [
             "URLLoading/", "ControlClient/", "ControlPlane/", "Commands/", "GatewayTestSupport/",
-            "TestSupport/ConfigurationSamples.swift",
         ],
         "FoundationEssentials": ["ControlPlane/"],
         // URLLoading takes its place; only side-by-side tests and benchmarks link it.

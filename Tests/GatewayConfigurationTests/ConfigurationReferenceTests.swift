@@ -1,5 +1,6 @@
 import Foundation
 import GatewayConfiguration
+import GatewayTestSupport
 import TestSupport
 import Testing
 

@@ -1,4 +1,5 @@
 import GatewayConfiguration
+import GatewayTestSupport
 import TestSupport
 import Testing
 

@@ -38,7 +38,7 @@ struct RecordWire: ~Copyable {
             self.seal(22, [24, 0, 0, 1, (content.first ?? 0) & 1])
             _ = self.key?.update()
         case 6: self.seal(content.first ?? 0, Array(content.dropFirst()))
-        default: self.seal(23, Array(repeatElement(content, count: 64).joined()))
+        default: self.seal(23, (0..<64).flatMap { _ in content })
         }
         // The last record, changed at one place.
         if instruction & 0x80 != 0, !self.wire.isEmpty {

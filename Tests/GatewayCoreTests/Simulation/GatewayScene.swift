@@ -1,5 +1,6 @@
 import GatewayConfiguration
 import GatewayCore
+import GatewayTestSupport
 import SimulatedNetwork
 import StreamTransport
 import TestSupport

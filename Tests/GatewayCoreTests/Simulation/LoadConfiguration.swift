@@ -1,5 +1,6 @@
 import Foundation
 import GatewayCore
+import GatewayTestSupport
 import SessionTasks
 import TLSEngine
 import TestSupport

@@ -42,6 +42,7 @@ class Nginx:
         (folder / "users").write_text("ada:{PLAIN}secret\n")
         self.port = free_port()
         self.log = folder / "access.log"
+        self.log.touch()  # The server may listen before it opens its log.
         self.scheme = "https" if server_certificate else "http"
         self.base = f"{self.scheme}://{'localhost' if server_certificate else '127.0.0.1'}:{self.port}"
         configuration = folder / "nginx.conf"
@@ -125,6 +126,7 @@ class Apache:
         self.port = free_port()
         self.base = f"http://127.0.0.1:{self.port}"
         self.log = folder / "access.log"
+        self.log.touch()  # The server may listen before it opens its log.
         modules = ["mpm_event", "alias", "authn_core", "authn_file", "authz_core", "authz_user", "auth_digest", "dav", "dav_fs", "dav_lock"]
         load = "\n".join(f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so" for name in modules)
         configuration = folder / "httpd.conf"

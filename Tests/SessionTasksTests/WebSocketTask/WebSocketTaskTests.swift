@@ -257,7 +257,7 @@ struct WebSocketTaskTests {
         // More than the kernel's buffers take.
         let count = place.kind == .sockets ? 300 : 60
         let frame = peer.encoded(2, message)
-        peer.peer.send(Array((0..<count).map { _ in frame }.joined()))
+        peer.peer.send((0..<count).flatMap { _ in frame })
         meeting.meeting.settle()
         #expect(task.record.bytesReceived <= 1 << 20 + 2 * 64_000)
         #expect(peer.peer.unsentBytes > 0)

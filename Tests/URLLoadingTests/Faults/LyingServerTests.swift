@@ -151,7 +151,7 @@ struct LyingServerTests {
         // 1 GiB of zeros in about 1 MiB: a whole one is refused or given out bit by bit, never held.
         let piece = Coded.deflated([UInt8](repeating: 0, count: 8 << 20), .gzip)
         let server = try await WebServer()
-        server.on("/", .response(200, ["Content-Encoding: gzip"], Array(repeatElement(piece, count: 128).joined())))
+        server.on("/", .response(200, ["Content-Encoding: gzip"], (0..<128).flatMap { _ in piece }))
         let session = URLSession.test()
         let (bytes, _) = try await session.bytes(from: server.url())
         var count = 0

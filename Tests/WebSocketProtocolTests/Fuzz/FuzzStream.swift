@@ -94,7 +94,7 @@ struct FuzzStream {
         let bytes = self.generator.bytes(Int.random(in: 0...200, using: &self.generator))
         // Beyond what one event inflates; uncompressed it would only take time.
         let isLarge = self.writer != nil && Int.random(in: 0..<6, using: &self.generator) == 0
-        return isLarge ? Array(repeatElement(bytes, count: 600).joined()) : bytes
+        return isLarge ? (0..<600).flatMap { _ in bytes } : bytes
     }
 
     private mutating func mutated(_ bytes: [UInt8]) -> [UInt8] {
