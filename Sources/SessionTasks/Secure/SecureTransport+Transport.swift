@@ -12,10 +12,6 @@ extension SecureTransport: Transport {
         set { self.lower.readLimit = newValue }
     }
 
-    private var takesOutput: Bool {
-        !self.outputClosed && (self.phase == .established || self.phase == .handshaking)
-    }
-
     @discardableResult
     package func write(_ bytes: RawSpan) -> Int {
         self.write(LeadingBytes(0, count: 0), bytes)
@@ -24,7 +20,7 @@ extension SecureTransport: Transport {
     @discardableResult
     package func write(_ head: LeadingBytes, _ bytes: RawSpan) -> Int {
         let count = head.count + bytes.byteCount
-        guard self.takesOutput, count > 0 else { return self.queuedBytes }
+        guard self.machine.acceptsOutput, count > 0 else { return self.queuedBytes }
         self.claimGathered()
         self.acceptedBytes &+= UInt64(count)
         for index in 0..<head.count { self.pendingPlaintext.append(head[index]) }
@@ -35,7 +31,7 @@ extension SecureTransport: Transport {
 
     @discardableResult
     package func write(reserving count: Int, _ fill: (inout MutableRawSpan) -> Int) -> Int {
-        guard self.takesOutput, count > 0 else { return self.queuedBytes }
+        guard self.machine.acceptsOutput, count > 0 else { return self.queuedBytes }
         self.claimGathered()
         let start = self.pendingPlaintext.count
         self.pendingPlaintext.append(contentsOf: repeatElement(0, count: count))
@@ -52,13 +48,13 @@ extension SecureTransport: Transport {
     private func claimGathered() {
         guard self.pendingPlaintext.isEmpty else { return }
         self.pendingPlaintext = self.loop.takeSpareBuffer()
-        self.workLater()
+        self.endTurnLater()
     }
 
     @discardableResult
     package func writeThrough(_ bytes: RawSpan) -> Int {
-        guard self.takesOutput, bytes.byteCount > 0 else { return self.queuedBytes }
-        guard self.phase == .established else { return self.write(bytes) }
+        guard self.machine.acceptsOutput, bytes.byteCount > 0 else { return self.queuedBytes }
+        guard self.machine.isEstablished else { return self.write(bytes) }
         self.flush()
         self.acceptedBytes &+= UInt64(bytes.byteCount)
         self.encrypt(bytes)
@@ -80,19 +76,21 @@ extension SecureTransport: Transport {
     package var sentBytes: UInt64 { self.confirmedBytes() }
 
     package func pauseReading() {
-        self.setPaused(true)
+        if self.machine.pause() { self.lower.pauseReading() }
     }
 
     package func resumeReading() {
-        self.setPaused(false)
+        switch self.machine.resume() {
+        case .ignore: break
+        case .read: self.lower.resumeReading()
+        case .requestTurn: self.loop.inNextTurn(self)
+        }
     }
 
     /// close_notify; the connection below stays whole, since TLS itself may still have to answer the peer.
     package func shutdownOutput() {
-        guard self.takesOutput else { return }
+        guard self.machine.shutdownOutput() else { return }
         self.flush()
-        self.outputClosed = true
-        guard self.phase == .established else { return }
         self.connection.closeOutput()
         self.sendRecords()
     }
@@ -103,14 +101,13 @@ extension SecureTransport: Transport {
     }
 
     package func close(linger: Duration) {
-        guard self.phase != .ended else { return }
         self.shutdownOutput()
-        self.phase = .closing
+        guard self.machine.close() else { return }
         self.lower.close(linger: linger)
     }
 
     package func reset() {
-        self.outputClosed = true
+        _ = self.machine.close()
         self.lower.reset()
     }
 

@@ -11,14 +11,6 @@ import TLSEngine
 package final class SecureTransport {
     package typealias Completion = (Result<SecureTransport, TransportFailure>) -> Void
 
-    enum Phase {
-        case handshaking
-        case established
-        /// We said close_notify and wait for the transport below to end.
-        case closing
-        case ended
-    }
-
     /// Plaintext of one turn that is encrypted before the turn ends.
     static let plaintextBufferLimit = 64 << 10
 
@@ -28,21 +20,13 @@ package final class SecureTransport {
     let connection: SecureConnection
     private let records: CiphertextBuffer
     private let plaintext: PlaintextBuffer
-    var phase = Phase.handshaking
+    var machine = SecureMachine()
+    private var turnEndRequest = TurnEndRequest.none
     var pendingPlaintext: [UInt8] = []
+    /// Plaintext that the consumer left.
     private var kept: [UInt8] = []
+    /// Ciphertext received before, and what came while some of it was left.
     private var earlyCiphertext: [UInt8]
-    private var paused = true
-    var outputClosed = false
-    private var inputEnded = false
-    private var awaitsTurnEnd = false
-    /// The connection has used its share of the turn and continues in the next one.
-    private var awaitsNextTurn = false
-    private var isResuming = false
-    private var mustReportProgress = false
-    /// OpenSSL waits for a decision of ours, and the connection below is not read meanwhile.
-    var isAwaitingDecision = false
-    private var failure: TransportFailure?
     /// Plaintext given and, of that, what the transport below has sent; between the two, where each encrypted piece
     /// ends below.
     var acceptedBytes: UInt64 = 0
@@ -98,117 +82,109 @@ package final class SecureTransport {
         self.connection.start()
         self.sendRecords()
         self.lower.resumeReading()
-        if !self.earlyCiphertext.isEmpty { self.workLater() }
+        if !self.earlyCiphertext.isEmpty { self.endTurnLater() }
     }
 
     // MARK: Received
 
-    /// Pulls what `ciphertext` holds, until it is used up, the consumer has had enough, or the connection has had its share
-    /// of the turn.
-    private func decryptInput(_ ciphertext: RawSpan) -> Int {
+    /// Decrypts `ciphertext` until it is used up, the consumer has had enough, or the connection has had its share of the
+    /// turn.
+    private func decrypt(_ ciphertext: RawSpan) -> Int {
         var used = 0
-        var goesOn = true
-        while goesOn, self.phase != .ended, !self.isFull {
-            guard self.phase != .established || !self.loop.budgetIsSpent else {
-                self.resumeInNextTurn()
-                break
-            }
+        var isDrained = false
+        while self.machine.decrypts, !(self.machine.isEstablished && self.loop.budgetIsSpent) {
             let event = self.plaintext.lend { plain in
                 self.connection.nextEvent(ciphertext, at: &used, plaintext: &plain)
             }
-            guard let event else { break }
+            guard let event else {
+                isDrained = true
+                break
+            }
             self.loop.spend(event.work)
-            goesOn = self.act(on: event)
+            self.act(on: event)
         }
-        if self.phase == .handshaking { self.countHandshakeBytes(used) }
+        self.countHandshakeBytes(used)
         self.sendRecords()
+        self.endOffer(leavesBytes: !isDrained || !self.kept.isEmpty)
         return used
     }
 
-    /// Nothing more is read meanwhile.
-    private func resumeInNextTurn() {
-        self.lower.pauseReading()
-        guard !self.awaitsNextTurn else { return }
-        self.awaitsNextTurn = true
-        self.loop.inNextTurn(self)
+    private func endOffer(leavesBytes: Bool) {
+        switch self.machine.offerEnded(leavesBytes: leavesBytes, budgetIsSpent: self.loop.budgetIsSpent) {
+        case .keep: break
+        case .keepAndRequestTurn:
+            self.lower.pauseReading()
+            self.loop.inNextTurn(self)
+        case .drop: self.kept = []
+        }
+    }
+
+    /// Decrypts what was received before, here and in OpenSSL.
+    private func decryptHeld() {
+        var bytes: [UInt8] = []
+        swap(&bytes, &self.earlyCiphertext)
+        let used = bytes.withRawSpan { self.decrypt($0) }
+        if used < bytes.count { self.earlyCiphertext = Array(bytes[used...]) }
     }
 
     private func countHandshakeBytes(_ count: Int) {
-        guard let limit = self.settings.handshakeByteLimit else { return }
+        guard self.machine.isShakingHands, let limit = self.settings.handshakeByteLimit else { return }
         self.handshakeBytes += count
         guard self.handshakeBytes > limit else { return }
         self.fail(TLSFailure(.excessiveInput, reasons: ["the handshake is longer than \(limit) bytes"]))
     }
 
-    /// Decrypted plaintext waits for the consumer.
-    private var isFull: Bool {
-        self.phase == .established && self.paused
-    }
-
-    private func act(on event: SecureEvent) -> Bool {
+    private func act(on event: SecureEvent) {
         switch event {
         case .handshakeCompleted(let facts): self.handshakeCompleted(facts)
         case .plaintext(let count): self.offer(count)
         case .verificationRequested(let request): self.requestDecision(request)
         case .clientCertificateRequested(let issuers): self.requestIdentity(issuers)
-        case .inputClosed: self.inputClosedCleanly()
+        case .inputClosed: if self.machine.closeNotifyReceived() { self.consumer?.inputClosed() }
         case .failed(let failure):
             self.sendRecords()
             self.fail(failure)
-            return false
         }
-        return true
     }
 
     private func handshakeCompleted(_ facts: TLSMetadata) {
+        guard self.machine.handshakeCompleted() else { return }
         self.facts = facts
-        self.phase = .established
         self.loop.disarm(self.timer)
         self.lower.pauseReading()
-        self.workLater()
+        if !self.pendingPlaintext.isEmpty { self.awaitProgress() }
         let completion = self.completion
         self.completion = nil
         completion?(.success(self))
     }
 
     private func offer(_ count: Int) {
-        guard self.phase == .established else { return }
         if !self.kept.isEmpty {
             self.plaintext.lend { self.kept.append($0.bytes.extracting(0..<count)) }
             return self.offerKept()
         }
-        let rest = self.plaintext.lend { plain -> [UInt8] in
+        self.kept = self.plaintext.lend { plain -> [UInt8] in
             var offered = plain._mutatingExtracting(0..<count)
             let used = self.consumer?.bytesReceived(&offered) ?? count
             return used < count ? [UInt8](plain.bytes.extracting(max(0, used)..<count)) : []
         }
-        guard self.phase == .established, !rest.isEmpty else { return }
-        self.kept = rest
-        // A consumer that resumed meanwhile, possibly a new owner, is still to be offered the rest.
-        if !self.paused { self.isResuming = true; self.workLater() }
     }
 
     private func offerKept() {
-        guard self.phase == .established, !self.paused, !self.kept.isEmpty else { return }
-        var bytes = self.kept
-        self.kept = []
+        guard !self.kept.isEmpty else { return }
+        var bytes: [UInt8] = []
+        swap(&bytes, &self.kept)
         let used = bytes.withMutableRawSpan { self.consumer?.bytesReceived(&$0) ?? $0.byteCount }
-        guard used < bytes.count, self.phase == .established else { return }
+        guard used < bytes.count else { return }
         bytes.removeFirst(max(0, used))
         self.kept = bytes
-    }
-
-    private func inputClosedCleanly() {
-        self.inputEnded = true
-        guard self.phase == .established else { return }
-        self.consumer?.inputClosed()
     }
 
     // MARK: Sent
 
     /// Encrypts the plaintext written in this turn.
     func flush() {
-        guard self.phase == .established, !self.pendingPlaintext.isEmpty else { return }
+        guard self.machine.isEstablished, !self.pendingPlaintext.isEmpty else { return }
         var bytes: [UInt8] = []
         swap(&bytes, &self.pendingPlaintext)
         bytes.withRawSpan { self.encrypt($0) }
@@ -249,10 +225,18 @@ package final class SecureTransport {
         self.records.take { _ = self.lower.write($0) }
     }
 
-    func workLater() {
-        guard !self.awaitsTurnEnd else { return }
-        self.awaitsTurnEnd = true
+    func endTurnLater() {
+        guard case .none = self.turnEndRequest else { return }
+        self.turnEndRequest = .requested
         self.loop.atTurnEnd(self)
+    }
+
+    /// Requested below once this turn's plaintext is encrypted: the transport below knows when it is sent.
+    package func awaitProgress() {
+        // What is written before the handshake is over reports its progress in any case.
+        guard self.machine.isEstablished else { return }
+        self.endTurnLater()
+        self.turnEndRequest = .requestedToReportProgress
     }
 
     // MARK: Ending
@@ -263,22 +247,14 @@ package final class SecureTransport {
 
     /// Ends the transport below with a reset, after a pending alert, and reports the failure at the end of the turn.
     func fail(_ failure: TransportFailure) {
-        guard self.phase != .ended, self.failure == nil else { return }
-        self.failure = failure
+        guard self.machine.fail(failure) else { return }
         self.loop.disarm(self.timer)
         self.lower.consumer = nil
         self.lower.close(linger: .seconds(1))
-        self.workLater()
+        self.endTurnLater()
     }
 
-    private func reportFailure() {
-        guard let failure = self.failure, self.phase != .ended else { return }
-        self.end(.failed(failure))
-    }
-
-    private func end(_ end: TransportEnd) {
-        guard self.phase != .ended else { return }
-        self.phase = .ended
+    private func reportEnd(_ end: TransportEnd) {
         self.loop.disarm(self.timer)
         self.kept = []
         self.pendingPlaintext = []
@@ -291,42 +267,23 @@ package final class SecureTransport {
             consumer?.transportEnded(end)
         }
     }
-
-    /// Requested below once this turn's plaintext is encrypted: the transport below knows when it is sent.
-    private func forwardProgressRequest() {
-        guard self.mustReportProgress, self.pendingPlaintext.isEmpty else { return }
-        self.mustReportProgress = false
-        self.lower.awaitProgress()
-    }
-
-    package func awaitProgress() {
-        guard self.phase == .handshaking || self.phase == .established else { return }
-        self.mustReportProgress = true
-        self.workLater()
-    }
-
-    func setPaused(_ paused: Bool) {
-        self.paused = paused
-        if paused { self.lower.pauseReading() } else { self.isResuming = true; self.workLater() }
-    }
 }
 
 extension SecureTransport: TransportConsumer {
     package func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
         guard self.earlyCiphertext.isEmpty else {
             self.earlyCiphertext.append(bytes.bytes)
-            self.workLater()
             return bytes.byteCount
         }
-        return self.decryptInput(bytes.bytes)
+        self.machine.offerBegan()
+        return self.decrypt(bytes.bytes)
     }
 
     package func inputClosed() {
-        guard !self.inputEnded else { return }
-        switch self.connection.transportClosed() {
-        case .clean: self.inputClosedCleanly()
-        case .truncated:
-            guard self.phase == .handshaking else { return self.fail(.truncated) }
+        switch self.machine.lowerInputClosed() {
+        case .ignore: break
+        case .failTruncated: self.fail(.truncated)
+        case .failHandshake:
             self.fail(TLSFailure(.closedDuringHandshake, reasons: ["the peer closed during the handshake"]))
         }
     }
@@ -336,7 +293,7 @@ extension SecureTransport: TransportConsumer {
     }
 
     package func transportEnded(_ end: TransportEnd) {
-        self.end(end)
+        if self.machine.lowerEnded() { self.reportEnd(end) }
     }
 }
 
@@ -353,39 +310,20 @@ extension SecureEvent {
 
 extension SecureTransport: TurnEndTarget {
     package func nextTurnBegan() {
-        self.awaitsNextTurn = false
-        self.resumeNow()
+        guard case .offerKept = self.machine.turnBegan() else { return }
+        self.offerKept()
+        self.decryptHeld()
+        if self.machine.gate.admitsInput { self.lower.resumeReading() }
     }
 
     package func turnEnded() {
-        self.awaitsTurnEnd = false
-        if !self.earlyCiphertext.isEmpty, !self.isFull {
-            let bytes = self.earlyCiphertext
-            self.earlyCiphertext = []
-            let used = bytes.withRawSpan { self.decryptInput($0) }
-            if used < bytes.count { self.earlyCiphertext = Array(bytes[used...]) }
-        } else if self.phase == .handshaking {
-            _ = self.decryptInput(RawSpan())
-        }
-        if self.isResuming {
-            self.isResuming = false
-            self.resumeNow()
-        }
+        let request = self.turnEndRequest
+        self.turnEndRequest = .none
+        // The handshake begins with bytes that were received before, and goes on after a decision.
+        if self.machine.isShakingHands { self.decryptHeld() }
         self.flush()
-        self.forwardProgressRequest()
-        self.reportFailure()
-    }
-
-    private func resumeNow() {
-        guard !self.paused, self.phase == .established else { return }
-        self.offerKept()
-        guard !self.paused, self.phase == .established else { return }
-        // Input that OpenSSL took while the consumer was full or a decision was pending.
-        _ = self.decryptInput(RawSpan())
-        guard !self.paused, self.phase == .established else { return }
-        if !self.earlyCiphertext.isEmpty { return self.workLater() }
-        guard !self.awaitsNextTurn else { return }
-        self.lower.resumeReading()
+        if case .requestedToReportProgress = request { self.lower.awaitProgress() }
+        if let failure = self.machine.takeFailure() { self.reportEnd(.failed(failure)) }
     }
 }
 
@@ -401,25 +339,26 @@ extension SecureTransport {
     }
 
     private func decided(_ decision: VerificationDecision) {
-        guard self.phase == .handshaking else { return }
-        self.connection.resolveVerification(decision)
-        self.resumeAfterDecision()
+        self.proceed { $0.resolveVerification(decision) }
     }
 
     /// While a decision is pending the peer must not fill our memory, nor be blamed for the time.
     private func pauseForDecision() {
-        self.isAwaitingDecision = true
+        guard self.machine.decisionRequested() else { return }
         self.loop.disarm(self.timer)
         self.lower.pauseReading()
     }
 
-    private func resumeAfterDecision() {
-        if self.isAwaitingDecision {
+    private func proceed(_ decide: (SecureConnection) -> Void) {
+        switch self.machine.decisionMade() {
+        case .ignore: return
+        case .proceed: break
+        case .resumeAndProceed:
             self.lower.resumeReading()
             self.loop.arm(self.timer, after: self.settings.timeout, target: self)
         }
-        self.isAwaitingDecision = false
-        self.workLater()
+        decide(self.connection)
+        self.endTurnLater()
     }
 
     private func requestIdentity(_ issuers: [[UInt8]]) {
@@ -432,9 +371,7 @@ extension SecureTransport {
     }
 
     private func identityChosen(_ identity: TLSIdentity?) {
-        guard self.phase == .handshaking else { return }
-        self.connection.provideClientCertificate(identity)
-        self.resumeAfterDecision()
+        self.proceed { $0.provideClientCertificate(identity) }
     }
 }
 

@@ -12,14 +12,6 @@ package final class SocketConnection: Transport {
         var interest: Interest
     }
 
-    /// Whether `turnEnded` will be called.
-    enum TurnEndRequest {
-        case none
-        case requested
-        /// The consumer awaits `outputProgressed` once everything is sent.
-        case requestedToReportProgress
-    }
-
     package let loop: Loop
     package let descriptor: Descriptor
     /// As the three counts below, stored apart from what other modules see of it: what only this module touches costs

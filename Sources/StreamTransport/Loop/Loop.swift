@@ -430,6 +430,14 @@ extension TurnEndTarget {
     }
 }
 
+/// Whether a transport requested `turnEnded`.
+package enum TurnEndRequest {
+    case none
+    case requested
+    /// The consumer awaits `outputProgressed` once everything is sent.
+    case requestedToReportProgress
+}
+
 /// Something with a descriptor on a loop.
 package protocol Watchable: AnyObject {
     /// The descriptor is ready. Called on the loop at most once a turn; readiness that remains is reported again in the
