@@ -20,7 +20,8 @@ package final class SecureTransport {
     let connection: SecureConnection
     private let records: CiphertextBuffer
     private let plaintext: PlaintextBuffer
-    var machine = SecureMachine()
+    /// Not checked for overlapping access, which would cost every record: its functions call nothing of this class.
+    @exclusivity(unchecked) var machine = SecureMachine()
     private var turnEndRequest = TurnEndRequest.none
     var pendingPlaintext: [UInt8] = []
     /// Plaintext that the consumer left.
