@@ -11,7 +11,7 @@ extension WebSocketTask {
     ///   - reason: cut to 123 bytes at a character.
     package func close(_ code: CloseCode?, reason: [UInt8] = []) {
         self.loop.assertOnLoop()
-        switch self.phase {
+        switch self.machine.phase {
         case .opening:
             self.cancelOnLoop()
         case .open:
@@ -20,18 +20,14 @@ extension WebSocketTask {
             } else {
                 self.beginClose(code?.rawValue, reason: reason)
             }
-        case .closing, .draining, .ended:
+        case .closing, .closeReceived, .draining, .ended:
             break
         }
     }
 
     func beginClose(_ code: UInt16?, reason: [UInt8]) {
-        guard self.phase == .open else { return }
+        guard self.machine.beginClose(isRelayed: self.relay != nil) else { return }
         self.sendClose(code.map(CloseCode.init(rawValue:)), reason: reason)
-        self.phase = .closing
-        // A relay that paused reading because its other side is behind resumes when that has caught up.
-        if self.relay == nil { self.wantsReading = true }
-        self.readingStopped = false
         self.updateReading()
         self.waitForClose()
         self.processDeferredEnd()
@@ -58,29 +54,29 @@ extension WebSocketTask {
     }
 
     func closeReceived(_ code: CloseCode?, reason: [UInt8]) {
-        self.closeCameFromPeer = true
+        let action = self.machine.closeReceived()
+        guard action != .ignore else { return }
         self.reportPeerClose(code, reason: reason)
         self.publishClose(code, reason: reason)
-        let wasOpen = self.phase == .open
-        self.phase = .draining
         // No more pings: the Close has its own deadline.
         self.loop.disarm(self.timer)
         if self.relay == nil {
             self.queuesIfMade?.closeObserver?(code, reason)
             self.failReceivers(.closed)
         }
-        self.mustAnswerClose = wasOpen
-        let answers = self.relay?.peerClosed(code, reason: reason) ?? true
-        guard wasOpen else { return self.endTransport() }
-        if answers { self.answerClose(code, reason: []) }
+        let answersNow = self.relay?.peerClosed(code, reason: reason) ?? true
+        switch action {
+        case .ignore: break
+        case .answer: if answersNow { self.answerClose(code, reason: []) }
+        case .endTransport: self.endTransport()
+        }
     }
 
     /// Answers the peer's Close frame and ends the connection, after everything sent before (RFC 6455 §5.5.1). Only
     /// after `peerClosed`.
     package func answerClose(_ code: CloseCode?, reason: [UInt8]) {
         self.loop.assertOnLoop()
-        guard self.phase == .draining, self.mustAnswerClose, self.transport != nil else { return }
-        self.mustAnswerClose = false
+        guard self.transport != nil, self.machine.closeAnswered() else { return }
         self.sendControl(.close, ClosePayload.encode(code, reason: reason))
         self.endTransport()
     }
@@ -114,16 +110,17 @@ extension WebSocketTask {
 
     /// Fails the connection with this code: what a relay orders when its other side failed.
     package func fail(with code: CloseCode, reason: [UInt8]) {
-        guard self.phase == .open else { return self.reset() }
+        guard self.machine.isOpen else { return self.reset() }
         self.failure = self.failure ?? .cancelled
         self.end(sending: code, reason: reason)
     }
 
     func end(sending code: CloseCode?, reason: [UInt8]) {
-        // Inside a frame a Close would be payload.
-        guard !self.isInsideFrame else { return self.reset() }
-        if self.phase == .open { self.sendClose(code, reason: reason) }
-        self.phase = .draining
+        switch self.machine.failureAction {
+        case .reset: return self.reset()
+        case .sendClose: self.sendClose(code, reason: reason)
+        case .endTransport: break
+        }
         self.transport?.close(linger: .seconds(2))
         self.finish()
     }
@@ -131,7 +128,7 @@ extension WebSocketTask {
     /// Ends at once with a reset, without a Close frame: an abnormal closure for the peer.
     package func reset() {
         self.loop.assertOnLoop()
-        guard self.phase != .ended else { return }
+        guard !self.machine.hasEnded else { return }
         self.failure = self.failure ?? .cancelled
         self.transport?.reset()
         self.finish()
@@ -139,10 +136,10 @@ extension WebSocketTask {
 
     package func cancelOnLoop() {
         self.loop.assertOnLoop()
-        guard self.phase != .ended else { return }
+        guard !self.machine.hasEnded else { return }
         self.record.state = .canceling
         self.failure = .cancelled
-        if self.phase == .opening {
+        if self.machine.isOpening {
             self.transport?.reset()
             self.finish()
         } else {
@@ -158,11 +155,10 @@ extension WebSocketTask {
     /// Processes an end of the connection. It is deferred while a receiver handles a message that came before, so that
     /// the message can still be answered: whether both came in one segment must make no difference.
     func endCame(_ end: DeferredEnd) {
-        guard self.phase == .open, self.relay == nil, let queues = self.queuesIfMade, queues.inbox.isBehind else {
+        guard self.relay == nil, let queues = self.queuesIfMade, queues.inbox.isBehind, self.machine.deferEnd() else {
             return self.act(on: end)
         }
         queues.heldEnd = end
-        self.hasDeferredEnd = true
         if case .close(let code, let reason) = end { self.publishClose(code, reason: reason) }
         self.updateReading()
         self.waitForReceivers()
@@ -173,9 +169,7 @@ extension WebSocketTask {
     }
 
     func processDeferredEnd() {
-        guard self.hasDeferredEnd, let queues = self.queuesIfMade, let end = queues.heldEnd else { return }
-        self.hasDeferredEnd = false
-        queues.heldEnd = nil
+        guard self.machine.takeDeferredEnd(), let end = self.queuesIfMade?.heldEnd.take() else { return }
         self.act(on: end)
     }
 
@@ -189,22 +183,20 @@ extension WebSocketTask {
 
 extension WebSocketTask: TimerTarget {
     package func timerFired(_ timer: LoopTimer) {
-        switch self.phase {
-        case .opening: self.openingTimedOut()
-        case .open: self.hasDeferredEnd ? self.processDeferredEnd() : self.keepAliveDue()
-        // A relay that is behind does not let the peer come to its Close.
-        case .closing where self.relay != nil && !self.wantsReading: self.waitForClose()
-        case .closing:
+        switch self.machine.timerFired(isRelayed: self.relay != nil) {
+        case .ignore: break
+        case .timeOutOpening: self.openingTimedOut()
+        case .keepAlive: self.keepAliveDue()
+        case .processDeferredEnd: self.processDeferredEnd()
+        case .waitOn: self.waitForClose()
+        case .giveUp:
             self.failure = self.failure ?? .peerUnresponsive
             self.transport?.reset()
             self.finish()
-        // How long the peer's Close may wait for its answer is the relay's to bound.
-        case .draining where self.mustAnswerClose: break
-        case .draining where self.isInsideFrame: self.reset()
-        case .draining:
+        case .reset: self.reset()
+        case .endTransport:
             self.transport?.close(linger: .zero)
             self.finish()
-        case .ended: break
         }
     }
 }

@@ -7,7 +7,7 @@ import WebSocketProtocol
 extension WebSocketTask {
     /// Whether data frames of this connection mean the same on another: no extension was agreed, and none has come yet.
     package var mayForwardFrames: Bool {
-        self.phase == .open && self.share == nil && self.engine.isBetweenMessages
+        self.machine.isOpen && self.share == nil && self.engine.isBetweenMessages
     }
 
     /// From now on `relay` is given whole frames, and `forward` writes those of the other WebSocket. Only where
@@ -25,7 +25,7 @@ extension WebSocketTask {
     /// turn.
     func pullFrames(_ bytes: inout MutableRawSpan, _ forwarding: FrameForwarding) -> Int {
         var used = 0
-        while used < bytes.byteCount, self.acceptsInput, !self.loop.budgetIsSpent {
+        while used < bytes.byteCount, self.machine.acceptsInput, !self.loop.budgetIsSpent {
             if let message = forwarding.input.nextWholeMessage(&bytes, at: &used) {
                 self.record.countReceived(bytes: message.payloadCount, messages: 1, at: self.loop.now)
                 self.tally.received(messageOf: message.payloadCount)
@@ -75,7 +75,7 @@ extension WebSocketTask {
             self.waitForClose()
             return self.write(rest, bytes.extracting(0..<rest.range.count), forwarding, to: transport)
         }
-        guard self.phase == .open || self.mustAnswerClose else { return 0 }
+        guard self.machine.acceptsData else { return 0 }
         return self.write(run, bytes, forwarding, to: transport)
     }
 
@@ -90,8 +90,7 @@ extension WebSocketTask {
         if self.isTapped { self.tally.recordPiece(self.record, .sent, .frames, bytes) }
         self.record.countSent(bytes: run.payloadCount, messages: run.messageCount, at: self.loop.now)
         self.record.countMoreFramesSent(run.frameCount - run.messageCount)
-        self.isInsideMessage = !run.endsMessage
-        forwarding.isInsideFrame = !run.endsFrame
+        self.machine.framesSent(endsFrame: run.endsFrame, endsMessage: run.endsMessage)
         if run.endsFrame, forwarding.hasDeferredFrames || self.queuesIfMade != nil { self.sendHeld(forwarding) }
         return queued
     }
@@ -109,16 +108,11 @@ extension WebSocketTask {
     }
 
     private func closeLeft() {
-        switch self.phase {
+        switch self.machine.phase {
         case .closing: self.waitForClose()
         case .draining: self.endTransport()
-        case .opening, .open, .ended: break
+        case .opening, .open, .closeReceived, .ended: break
         }
-    }
-
-    /// Whether a part of a frame went out whose rest is still to come.
-    var isInsideFrame: Bool {
-        self.forwarding?.isInsideFrame ?? false
     }
 
     /// Whether our Close waits for the rest of a frame.
@@ -129,7 +123,7 @@ extension WebSocketTask {
     /// The other WebSocket is gone: a frame that it left unfinished will never end, and a Close that waits for that
     /// never leave.
     package func forwardingEnded() {
-        if self.isInsideFrame, self.awaitsFrameEnd { self.reset() }
+        if self.machine.isInsideFrame, self.awaitsFrameEnd { self.reset() }
     }
 }
 
@@ -147,8 +141,6 @@ extension ForwardingEvent {
 final class FrameForwarding {
     let relay: any FrameRelay
     var input: FrameForwarder
-    /// A frame went out in part: until its rest has, whatever else were written would become its payload.
-    var isInsideFrame = false
     /// The answer to the latest Ping alone: a peer need not be answered more than that one (RFC 6455 §5.5.3).
     private(set) var pong: [UInt8]?
     private(set) var ping: [UInt8]?
@@ -161,17 +153,15 @@ final class FrameForwarding {
         self.input = input
     }
 
-    /// - Returns: whether the frame must wait; else it is to be written now.
-    func deferFrame(_ opcode: Opcode, _ payload: [UInt8]) -> Bool {
-        guard self.isInsideFrame, opcode.isControl else { return false }
-        self.hasDeferredFrames = true
+    /// Keeps a control frame for the end of the frame that is partly sent.
+    func deferFrame(_ opcode: Opcode, _ payload: [UInt8]) {
         switch opcode {
         case .pong: self.pong = payload
         case .ping: self.ping = payload
         case .close: self.close = payload
-        case .continuation, .text, .binary: return false
+        case .continuation, .text, .binary: return
         }
-        return true
+        self.hasDeferredFrames = true
     }
 
     /// Takes the next waiting frame in the order of sending; the Close is last, because nothing may follow it (RFC 6455

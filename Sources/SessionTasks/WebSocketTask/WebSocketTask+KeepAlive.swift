@@ -22,14 +22,13 @@ extension WebSocketTask {
         guard var state = self.keepAlive, let interval = self.options.pingInterval else { return }
         let timeout = self.options.pongTimeout
         // A peer that is not read because it is ahead of its reader cannot be heard either.
-        if !self.wantsReading || self.readingStopped || self.suspended || self.isPingHeldBack { state.peerResponded() }
+        if !self.machine.pauses.isEmpty || self.isPingHeldBack { state.peerResponded() }
         let order = state.due(at: self.loop.now, interval: interval, timeout: timeout) { self.transport?.delivery }
         self.keepAlive = state
         switch order {
         case .sendPing: self.sendControl(.ping, Self.keepAlivePayload)
         case .giveUp:
             self.failure = .peerUnresponsive
-            self.phase = .draining
             self.transport?.reset()
             return self.finish()
         case .wait: break
@@ -44,7 +43,7 @@ extension WebSocketTask {
 
     /// A ping that had to wait is on its way.
     func pingLeft() {
-        guard self.phase == .open, var state = self.keepAlive else { return }
+        guard self.machine.isOpen, var state = self.keepAlive else { return }
         state.responseExpected(at: self.loop.now)
         self.keepAlive = state
         self.loop.arm(self.timer, at: state.deadline(timeout: self.options.pongTimeout), target: self)
@@ -52,7 +51,7 @@ extension WebSocketTask {
 
     func answerPing(_ payload: [UInt8]) {
         // After our own Close nothing more may be sent (RFC 6455 §5.5.1).
-        guard self.phase == .open else { return }
+        guard self.machine.isOpen else { return }
         self.stopReadingIfBehind(self.sendControl(.pong, payload))
     }
 

@@ -13,15 +13,15 @@ extension WebSocketTask {
     /// Gives a task its opening that was made without, and starts it unless it is suspended.
     package func open(_ opening: ClientOpening) {
         self.loop.assertOnLoop()
-        guard self.phase == .opening, self.client == nil else { return }
+        guard self.machine.isOpening, self.client == nil else { return }
         self.client = OpeningState(opening)
-        if !self.suspended { self.resumeOnLoop() }
+        if !self.isSuspended { self.resumeOnLoop() }
     }
 
     package func resumeOnLoop() {
         self.loop.assertOnLoop()
         self.endSuspension()
-        guard self.phase == .opening, let client = self.client, client.connecting == nil, self.transport == nil,
+        guard self.machine.isOpening, let client = self.client, client.connecting == nil, self.transport == nil,
             !client.isAwaitingDecision
         else { return }
         self.record.state = .running
@@ -68,10 +68,10 @@ extension WebSocketTask {
         if client.parser != nil { client.parser = parser }
         // The rest belongs to the next reader, if any.
         if client.isAwaitingDecision { return used }
-        if self.phase == .opening, used < bytes.byteCount, client.parser == nil {
+        if self.machine.isOpening, used < bytes.byteCount, client.parser == nil {
             return used + self.collectBody(bytes.bytes.extracting(used..<bytes.byteCount))
         }
-        guard self.phase == .open, used < bytes.byteCount else { return used }
+        guard self.machine.isOpen, used < bytes.byteCount else { return used }
         // Frames that came with the response; a relay that is not ready yet gets them when it resumes.
         var rest = bytes._mutatingExtracting(used..<bytes.byteCount)
         return used + self.processInput(&rest)
@@ -114,11 +114,11 @@ extension WebSocketTask {
     }
 
     private func refusalJudged(_ refusal: ResponseHead, _ opening: ClientOpening?, _ client: OpeningState) {
-        guard self.phase == .opening, self.client === client, client.isAwaitingDecision else { return }
+        guard self.machine.isOpening, self.client === client, client.isAwaitingDecision else { return }
         client.isAwaitingDecision = false
         guard let opening else {
             self.refused(refusal)
-            guard self.phase == .opening, let transport = self.transport else { return }
+            guard self.machine.isOpening, let transport = self.transport else { return }
             self.loop.arm(
                 self.timer, after: min(self.options.handshakeTimeout, Self.refusalBodyTimeout), target: self)
             transport.consumer = self
@@ -126,7 +126,7 @@ extension WebSocketTask {
         }
         self.leaveTransport()
         self.client = OpeningState(opening)
-        if !self.suspended { self.resumeOnLoop() }
+        if !self.isSuspended { self.resumeOnLoop() }
     }
 
     /// Another connection takes the place of this one, of which nothing more is wanted.

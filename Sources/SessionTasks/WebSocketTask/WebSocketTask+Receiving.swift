@@ -17,13 +17,12 @@ extension WebSocketTask {
             } else {
                 self.pull(&bytes, for: AssembledPayload())
             }
-        // Bytes after a Close frame, or after the connection failed, are ignored (RFC 6455 §5.5.1, §7.1.7).
-        return self.phase == .draining || self.phase == .ended ? bytes.byteCount : used
+        return self.machine.discardsInput ? bytes.byteCount : used
     }
 
     private func pull(_ bytes: inout MutableRawSpan, for taker: some PayloadConsumer) -> Int {
         var used = 0
-        while used < bytes.byteCount, self.acceptsInput, !self.loop.budgetIsSpent {
+        while used < bytes.byteCount, self.machine.acceptsInput, !self.loop.budgetIsSpent {
             if let message = self.engine.nextWholeMessage(&bytes, at: &used) {
                 self.loop.spend(TurnBudget.frame + message.payload.count)
                 self.received(message, bytes, for: taker)
@@ -48,13 +47,6 @@ extension WebSocketTask {
             }
         }
         return used
-    }
-
-    var acceptsInput: Bool {
-        switch self.phase {
-        case .open, .closing: self.wantsReading && !self.readingStopped && !self.hasDeferredEnd && !self.suspended
-        case .opening, .draining, .ended: false
-        }
     }
 
     @inline(__always)
@@ -114,7 +106,7 @@ extension WebSocketTask {
         guard mark.endsMessage else { return }
         let message = queues.takeMessage(mark.kind)
         // After our own Close reading cannot pause any more: messages without a receiver are discarded (RFC 6455 §1.4).
-        if self.phase == .closing, queues.inbox.isFull(limit: self.options.maximumMessageSize ?? (1 << 20)) { return }
+        if self.machine.isClosing, queues.inbox.isFull(limit: self.options.maximumMessageSize ?? (1 << 20)) { return }
         queues.inbox.append(message)
         self.completeReceives()
         self.updateReading()
@@ -130,10 +122,10 @@ extension WebSocketTask {
     package func receive(_ completion: @escaping (Result<Message, TaskFailure>) -> Void) -> UInt64 {
         self.loop.assertOnLoop()
         let number = self.nextNumber()
-        if self.phase == .ended { self.queues.inbox.fail(self.failure ?? .closed) }
+        if self.machine.hasEnded { self.queues.inbox.fail(self.failure ?? .closed) }
         self.queues.inbox.append(.init(number: number, completion: completion))
         self.completeReceives()
-        if self.hasDeferredEnd, !self.queues.inbox.isBehind { self.processDeferredEnd() }
+        if self.machine.hasDeferredEnd, !self.queues.inbox.isBehind { self.processDeferredEnd() }
         self.updateReading()
         return number
     }
@@ -154,13 +146,13 @@ extension WebSocketTask {
     /// A relay's wish: stop reading because its other side is behind.
     package func pauseReading() {
         self.loop.assertOnLoop()
-        self.wantsReading = false
+        self.machine.consumerPaused()
         self.transport?.pauseReading()
     }
 
     package func resumeReading() {
         self.loop.assertOnLoop()
-        self.wantsReading = true
+        self.machine.consumerResumed()
         self.updateReading()
     }
 
@@ -171,14 +163,14 @@ extension WebSocketTask {
 
     /// Pauses or resumes the transport's reading to match demand.
     func updateReading() {
-        guard self.phase == .open || self.phase == .closing, let transport = self.transport else { return }
-        if self.relay == nil, let queues = self.queuesIfMade, self.phase == .open {
-            self.wantsReading = !queues.inbox.isFull(limit: self.options.maximumMessageSize ?? (1 << 20))
+        if self.relay == nil, self.machine.isOpen, let queues = self.queuesIfMade {
+            let isFull = queues.inbox.isFull(limit: self.options.maximumMessageSize ?? (1 << 20))
+            isFull ? self.machine.consumerPaused() : self.machine.consumerResumed()
         }
-        if self.wantsReading, !self.readingStopped, !self.hasDeferredEnd, !self.suspended {
-            transport.resumeReading()
-        } else {
-            transport.pauseReading()
+        switch self.machine.reading {
+        case .ignore: break
+        case .pause: self.transport?.pauseReading()
+        case .resume: self.transport?.resumeReading()
         }
     }
 }
@@ -197,40 +189,38 @@ extension WebSocketEvent {
 extension WebSocketTask: TransportConsumer {
     package func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
         self.keepAlive?.peerResponded()
-        switch self.phase {
+        switch self.machine.phase {
         case .opening: return self.responseReceived(&bytes)
         case .open: return self.processInput(&bytes)
         case .closing:
             if self.relay != nil { self.waitForClose() }
             return self.processInput(&bytes)
-        case .draining, .ended: return bytes.byteCount
+        case .closeReceived, .draining, .ended: return bytes.byteCount
         }
     }
 
     package func inputClosed() {
         self.processDeferredEnd()
-        switch self.phase {
-        case .opening: self.openingInterrupted()
-        case .open, .closing:
+        switch self.machine.inputEndAction {
+        case .ignore: break
+        case .interruptOpening: self.openingInterrupted()
+        case .failConnection:
             self.failure = self.failure ?? .connectionLost(TransportError(missing: .closeFrame))
-            self.phase = .draining
             self.transport?.close(linger: .seconds(1))
             self.finish()
-        case .draining:
-            // Our Close, and output ahead of it, may still wait for the kernel.
+        case .endTransport:
             self.transport?.close(linger: .seconds(2))
             self.finish()
-        case .ended: break
         }
     }
 
     package func outputProgressed() {
-        if self.readingStopped, self.queuedBytes <= WebSocketTask.outputWatermark / 4 {
-            self.readingStopped = false
+        if self.machine.pauses.contains(.output), self.queuedBytes <= WebSocketTask.outputWatermark / 4 {
+            self.machine.outputCaughtUp()
             self.record.stallEnded(at: self.loop.now)
             self.updateReading()
         }
-        if self.phase == .closing || (self.phase == .draining && !self.mustAnswerClose) { self.waitForClose() }
+        if self.machine.awaitsPeerEnd { self.waitForClose() }
         if self.forwarding?.ping != nil { self.keepAlive?.peerResponded() }
         self.answerSent()
         self.sendWaiting()
@@ -240,7 +230,7 @@ extension WebSocketTask: TransportConsumer {
     package func transportEnded(_ end: TransportEnd) {
         self.processDeferredEnd()
         self.transport = nil
-        if self.phase != .draining, self.failure == nil { self.failure = TaskFailure(end) }
+        if self.machine.isCutOffByEnd, self.failure == nil { self.failure = TaskFailure(end) }
         self.finish()
     }
 }

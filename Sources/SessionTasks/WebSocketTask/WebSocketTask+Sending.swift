@@ -27,7 +27,7 @@ extension WebSocketTask {
         _ kind: MessageKind, startsMessage: Bool, endsMessage: Bool, _ payload: RawSpan, over transport: any Transport
     ) -> Int {
         self.loop.assertOnLoop()
-        guard self.phase == .open || (self.mustAnswerClose && self.phase != .ended) else { return 0 }
+        guard self.machine.acceptsData else { return 0 }
         let opcode: Opcode = startsMessage ? kind.opcode : .continuation
         let queued: Int
         // Without compression the engine is not asked.
@@ -45,21 +45,18 @@ extension WebSocketTask {
             self.show(.sent, kind, payload, startsMessage: startsMessage, endsMessage: endsMessage)
         }
         self.record.countSent(bytes: payload.byteCount, messages: endsMessage ? 1 : 0, at: self.loop.now)
-        if self.isInsideMessage || !endsMessage { self.pieceForwarded(endsMessage: endsMessage) }
+        if self.machine.pieceSent(endsMessage: endsMessage) { self.sendWaiting() }
         return queued
-    }
-
-    /// Frames that waited for the end of a message sent in pieces may follow.
-    private func pieceForwarded(endsMessage: Bool) {
-        let wasInside = self.isInsideMessage
-        self.isInsideMessage = !endsMessage
-        if wasInside, endsMessage { self.sendWaiting() }
     }
 
     /// - Returns: the bytes that wait in the transport now; 0 where the frame itself has to wait.
     @discardableResult
     func sendControl(_ opcode: Opcode, _ payload: [UInt8]) -> Int {
-        guard let transport = self.transport, self.forwarding?.deferFrame(opcode, payload) != true else { return 0 }
+        guard let transport = self.transport else { return 0 }
+        if self.machine.isInsideFrame, let forwarding = self.forwarding {
+            forwarding.deferFrame(opcode, payload)
+            return 0
+        }
         return payload.withRawSpan { self.write(opcode, isFinal: true, isCompressed: false, $0, to: transport) }
     }
 
@@ -88,8 +85,7 @@ extension WebSocketTask {
 
     @usableFromInline
     func stopReading() {
-        guard !self.readingStopped else { return }
-        self.readingStopped = true
+        guard self.machine.outputFellBehind() else { return }
         self.record.stallBegins(at: self.loop.now)
         self.transport?.pauseReading()
         self.transport?.awaitProgress()
@@ -122,17 +118,15 @@ extension WebSocketTask {
 
     /// Takes up what waited for the handshake or for the transport, in order.
     func sendWaiting() {
-        guard let queues = self.queuesIfMade, !self.isInsideFrame, !self.isInsideMessage, !self.suspended else {
-            return
-        }
-        while self.phase == .open, self.queuedBytes < WebSocketTask.outputWatermark,
+        guard let queues = self.queuesIfMade, self.machine.startsMessages else { return }
+        while self.machine.isOpen, self.queuedBytes < WebSocketTask.outputWatermark,
             let entry = queues.outgoing.popFirst()
         {
             self.begin(entry, queues)
         }
         self.answerSent()
         // After our Close nothing that still waits will ever begin.
-        if queues.outgoing.hasStarted || (self.phase == .open && !queues.outgoing.isEmpty) {
+        if queues.outgoing.hasStarted || (self.machine.isOpen && !queues.outgoing.isEmpty) {
             self.transport?.awaitProgress()
         }
     }
@@ -177,11 +171,10 @@ extension WebSocketTask {
 
     private func enqueue(_ item: OutgoingMessages.Item) -> UInt64 {
         let number = self.nextNumber()
-        switch self.phase {
-        case .opening, .open:
+        if self.machine.acceptsMessages {
             self.queues.outgoing.append(.init(number: number, item: item))
             self.sendWaiting()
-        case .closing, .draining, .ended:
+        } else {
             self.fail(item)
         }
         return number

@@ -24,17 +24,6 @@ public final class WebSocketTask: @unchecked Sendable {  // The loop's thread al
         }
     }
 
-    enum Phase {
-        /// Not connected, or not yet through with the opening handshake.
-        case opening
-        case open
-        /// Our Close frame is out; the peer's has not come.
-        case closing
-        /// Both Close frames are through, or the connection failed: only the transport's end is missing.
-        case draining
-        case ended
-    }
-
     /// Properties readable from any thread at any time that change rarely.
     struct Published: Sendable {
         var closeCode: CloseCode?
@@ -63,7 +52,8 @@ public final class WebSocketTask: @unchecked Sendable {  // The loop's thread al
     package private(set) var options: WebSocketOptions
     var transport: (any Transport)?
     var engine: WebSocketEngine
-    var phase = Phase.opening
+    /// At least one tap is attached. Where the engine leaves room for it.
+    var isTapped = false
     var relay: (any WebSocketRelay)?
     /// Only between two WebSockets whose frames go over as they are.
     var forwarding: FrameForwarding?
@@ -73,7 +63,9 @@ public final class WebSocketTask: @unchecked Sendable {  // The loop's thread al
     var share: DeflateContext?
     let tally: LoopTaskMetrics
     package let role: Role
-    /// Payload of the message that is being received in pieces. Where the role leaves room for it.
+    /// Where the role leaves room for it, as for the count behind it.
+    var machine: WebSocketMachine
+    /// Payload of the message that is being received in pieces.
     var receivedOfMessage: UInt32 = 0
     /// State that only a task with queued messages needs; a relayed one never makes it.
     private var madeQueues: MessageQueues?
@@ -82,21 +74,6 @@ public final class WebSocketTask: @unchecked Sendable {  // The loop's thread al
     private var roundTripsIfMeasured: Indirect<RoundTrips>?
     /// Stored outside, because a running task has none.
     private var outcome: Indirect<Outcome>?
-    var closeCameFromPeer = false
-    /// The peer's Close frame came, and the relay has yet to answer it: until then data may still be sent.
-    var mustAnswerClose = false
-    /// The connection's end was received, and waits for the receiver of a message before it.
-    var hasDeferredEnd = false
-    var readingStopped = false
-    /// A message went out in part: until its rest has, none of another kind may begin.
-    var isInsideMessage = false
-    /// At least one tap is attached.
-    var isTapped = false
-    /// As `isSuspended`, stored apart from what other modules see of it: what only this module touches costs no check of
-    /// exclusive access.
-    var suspended = false
-    package var isSuspended: Bool { self.suspended }
-    var wantsReading = true
     let timer = LoopTimer()
     private var lastNumber: UInt64 = 0
     private var endObserver: ((WebSocketEnd) -> Void)?
@@ -113,7 +90,7 @@ public final class WebSocketTask: @unchecked Sendable {  // The loop's thread al
         self.loop = loop
         self.options = options
         self.client = opening.map { OpeningState($0) }
-        self.wantsReading = !startsPaused
+        self.machine = WebSocketMachine(startsPaused: startsPaused)
         self.tally = LoopTaskMetrics.shared(on: loop)
         self.role = .client
         self.engine = WebSocketEngine(role: .client, maximumMessageSize: options.maximumMessageSize)
@@ -132,7 +109,7 @@ public final class WebSocketTask: @unchecked Sendable {  // The loop's thread al
         self.loop = transport.loop
         self.options = options
         self.relay = relay
-        self.wantsReading = !startsPaused
+        self.machine = WebSocketMachine(startsPaused: startsPaused)
         self.tally = LoopTaskMetrics.shared(on: transport.loop)
         self.role = .server
         self.engine = WebSocketEngine(role: .server, maximumMessageSize: options.maximumMessageSize)
@@ -201,7 +178,7 @@ public final class WebSocketTask: @unchecked Sendable {  // The loop's thread al
 
     /// The opening handshake is done.
     func opened(_ deflate: NegotiatedDeflate?) {
-        self.phase = .open
+        self.machine.openingCompleted()
         self.record.state = .running
         self.record.markOpened(at: self.loop.now)
         if let deflate {
@@ -221,7 +198,7 @@ public final class WebSocketTask: @unchecked Sendable {  // The loop's thread al
     /// Calls `observer` once, on the loop, when the task is over; at once if it is.
     package func whenEnded(_ observer: @escaping (WebSocketEnd) -> Void) {
         self.loop.assertOnLoop()
-        if self.phase == .ended { return observer(self.end) }
+        if self.machine.hasEnded { return observer(self.end) }
         guard let earlier = self.endObserver else { return self.endObserver = observer }
         self.endObserver = { end in
             earlier(end)
@@ -265,9 +242,7 @@ public final class WebSocketTask: @unchecked Sendable {  // The loop's thread al
 
     /// Ends the task; the transport is gone or has its orders.
     func finish() {
-        guard self.phase != .ended else { return }
-        self.phase = .ended
-        self.hasDeferredEnd = false
+        guard self.machine.end() else { return }
         self.loop.disarm(self.timer)
         self.transport?.consumer = nil
         self.transport = nil
@@ -397,15 +372,17 @@ extension WebSocketTask {
     /// anew then. A task that is closing does not rest.
     package func suspendOnLoop() {
         self.loop.assertOnLoop()
-        guard !self.suspended, self.phase == .opening || self.phase == .open else { return }
         // A refusal whose body is still on its way is an end.
-        if self.phase == .opening, let failure = self.failure { return self.endOpening(failure) }
-        self.suspended = true
+        if self.machine.isOpening, !self.isSuspended, let failure = self.failure { return self.endOpening(failure) }
+        let action = self.machine.suspend()
+        guard action != .ignore else { return }
         self.record.state = .suspended
         self.loop.disarm(self.timer)
-        if self.phase == .open {
-            self.transport?.pauseReading()
-        } else if let client = self.client, !client.isAwaitingDecision {
+        switch action {
+        case .ignore: break
+        case .pauseReading: self.transport?.pauseReading()
+        case .leaveOpening:
+            guard let client = self.client, !client.isAwaitingDecision else { return }
             client.connecting?.cancel()
             self.client = OpeningState(client.opening)
             self.leaveTransport()
@@ -413,13 +390,14 @@ extension WebSocketTask {
     }
 
     func endSuspension() {
-        guard self.suspended else { return }
-        self.suspended = false
+        let action = self.machine.endSuspension()
+        guard action != .ignore else { return }
         self.record.state = .running
-        guard self.phase == .open else { return }
-        if self.hasDeferredEnd {
-            self.waitForReceivers()
-        } else if var state = self.keepAlive {
+        switch action {
+        case .ignore, .run: return
+        case .waitForReceivers: self.waitForReceivers()
+        case .resume:
+            guard var state = self.keepAlive else { break }
             // Silence does not count while reading was suspended.
             state.peerResponded()
             self.keepAlive = state
@@ -432,12 +410,14 @@ extension WebSocketTask {
 
 /// Properties and operations for the control plane, on the loop.
 extension WebSocketTask {
+    package var isSuspended: Bool { self.machine.isSuspended }
+
     /// Where the connection is in its life.
     package var stage: TaskStage {
-        switch self.phase {
+        switch self.machine.phase {
         case .opening: .opening
         case .open: .open
-        case .closing, .draining: .closing
+        case .closing, .closeReceived, .draining: .closing
         case .ended: .closed
         }
     }
@@ -495,7 +475,7 @@ extension WebSocketTask {
     /// Attaches a tap. On the loop.
     package func add(_ tap: TaskTap) {
         self.loop.assertOnLoop()
-        guard self.phase != .ended else { return }
+        guard !self.machine.hasEnded else { return }
         self.tally.add(tap, to: self.record)
         self.isTapped = true
     }
