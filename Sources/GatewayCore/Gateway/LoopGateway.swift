@@ -190,9 +190,11 @@ package final class LoopGateway {
 
     /// Ends this loop's part: stops listening, begins closing handshakes spread evenly over the close spread, and resets
     /// the remaining connections at the timeout.
+    /// A drain in progress keeps its schedule.
     /// - Parameter whenEmpty: called when the last connection is over; at once if there is none.
     package func drain(_ settings: DrainSettings, whenEmpty: @escaping () -> Void) {
         self.loop.assertOnLoop()
+        if case .draining(let drainer) = self.drainPhase { return drainer.notify(whenEmpty) }
         let drainer = LoopDrainer(self, settings: settings, whenEmpty: whenEmpty)
         self.drainPhase = .draining(drainer)
         self.closeReplaced()

@@ -13,7 +13,7 @@ enum DrainPhase {
 final class LoopDrainer: TimerTarget {
     private let gateway: LoopGateway
     private let schedule: DrainSchedule
-    private let whenEmpty: () -> Void
+    private var whenEmpty: [() -> Void]
     /// Connections open at the beginning, in the order of acceptance.
     private let identifiers: [UInt64]
     /// Number of connections that were asked to close, or had ended before.
@@ -22,11 +22,16 @@ final class LoopDrainer: TimerTarget {
 
     init(_ gateway: LoopGateway, settings: DrainSettings, whenEmpty: @escaping () -> Void) {
         self.gateway = gateway
-        self.whenEmpty = whenEmpty
+        self.whenEmpty = [whenEmpty]
         self.identifiers = gateway.live.keys.sorted()
         self.schedule = DrainSchedule(
             settings, count: self.identifiers.count, loop: gateway.index, of: gateway.shared.loopCount,
             began: gateway.loop.now)
+    }
+
+    /// Calls `whenEmpty` too when the last connection is over.
+    func notify(_ whenEmpty: @escaping () -> Void) {
+        self.whenEmpty.append(whenEmpty)
     }
 
     func begin() {
@@ -54,7 +59,8 @@ final class LoopDrainer: TimerTarget {
     func finish() {
         self.gateway.loop.disarm(self.timer)
         self.gateway.drained()
-        self.whenEmpty()
+        for call in self.whenEmpty { call() }
+        self.whenEmpty = []
     }
 }
 

@@ -350,6 +350,23 @@ struct GatewayBehaviourTests {
         #expect(empty == 1 && scene.gateway.process.openDescriptors == 0)
     }
 
+    @Test func aSecondDrainJoinsTheFirst() throws {
+        let scene = try GatewayScene(Self.configuration)
+        let deaf = try scene.webSocketClient(1004, "/echo")
+        #expect(scene.head(deaf) != nil)
+        var settings = DrainSettings()
+        settings.timeout = .seconds(4)
+        var empty: [Int] = []
+        scene.gateway.drain(settings) { empty.append(1) }
+        settings.timeout = .seconds(600)
+        scene.gateway.drain(settings) { empty.append(2) }
+        #expect(scene.run(atMost: .seconds(5)) { empty == [1, 2] })
+        #expect(scene.run { deaf.peer.failure == .reset })
+        scene.host.close()
+        scene.settle()
+        #expect(scene.gateway.process.openDescriptors == 0)
+    }
+
     /// Our Close does not open the gates for a client that goes on sending.
     @Test func aClosingTunnelStillHoldsItsSenderBack() throws {
         let scene = try GatewayScene(Self.configuration)
