@@ -1,4 +1,3 @@
-import ArgumentParser
 import CommandLineText
 import GatewayConfiguration
 import SessionTasks
@@ -37,21 +36,6 @@ struct ConnectFailure: Error, Sendable, Equatable {
     }
 
     var line: String { self.remedy.isEmpty ? self.text : "\(self.text); \(self.remedy)" }
-
-    var exitCode: ExitCode {
-        switch self.kind {
-        case .unsendableInput: ExitCode(65)
-        case .noConnection: ExitStatus.unavailable
-        case .inputOrOutput: ExitCode(74)
-        case .noAnswer: ExitCode(75)
-        case .connectionLost: ExitCode(76)
-        case .refused: ExitCode(77)
-        case .tls: ExitCode(79)
-        case .closedWithCode: ExitCode(80)
-        case .interrupted: ExitCode(130)
-        case .conflict: ExitCode(81)
-        }
-    }
 }
 
 extension ConnectFailure {

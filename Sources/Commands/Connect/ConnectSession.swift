@@ -191,12 +191,7 @@ struct ConnectRun {
 
     /// Runs `plan` on a loop of its own.
     static func run(_ plan: ConnectPlan) async throws -> ExitCode {
-        let group: LoopGroup
-        do throws(SystemError) {
-            group = try LoopGroup(count: 1)
-        } catch {
-            throw StartFailure.system("\(error)")
-        }
+        let group = try LoopGroup(count: 1)
         let code = try await ConnectRun(plan: plan, loop: group.loops[0]).run()
         group.stop()
         return code
@@ -227,7 +222,7 @@ struct ConnectRun {
         await self.awaitClosedSockets()
         await screen?.hide()
         Terminal.restore()
-        return failure?.exitCode ?? .success
+        return failure.map { ErrorReporter.exitCode(of: $0) } ?? .success
     }
 
     private func link() async -> any ConnectLink {

@@ -47,16 +47,16 @@ struct CloseCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await self.control.run(reading: self.parameters) { context, parameters in
-            var first: ControlFailure?
+            var first: ExitCode?
             for id in self.ids {
                 do {
-                    try await self.close(id, parameters, context)
+                    try await context.printingDocument { try await self.close(id, parameters, context) }
                 } catch let failure as ControlFailure where self.ids.count > 1 && failure.kind != .noConnection {
-                    try await context.report(failure)
-                    first = first ?? failure
+                    ErrorReporter.print(ErrorReporter.text(of: failure))
+                    first = first ?? ErrorReporter.exitCode(of: failure)
                 }
             }
-            if let first { throw first.exitCode }
+            if let first { throw first }
         }
     }
 

@@ -69,7 +69,7 @@ extension ControlOptions {
             let context = CommandContext(
                 session: ControlSession(address, access, agent: "sluice/\(Version.text)"), printsJSON: self.json,
                 colors: Terminal.wantsColors && !self.noColor)
-            try await context.reporting { try await body(context, plan) }
+            try await context.printingDocument { try await body(context, plan) }
         }
     }
 
@@ -194,41 +194,13 @@ struct CommandContext: Sendable {
 
     // MARK: Failing
 
-    func reporting(_ body: () async throws -> Void) async throws {
+    /// Runs `body`; with `--json`, prints the problem document of a failure on standard output.
+    func printingDocument(_ body: () async throws -> Void) async throws {
         do {
             try await body()
         } catch let failure as ControlFailure {
-            try await self.report(failure)
-            throw failure.exitCode
-        } catch let failure as ConnectFailure {
-            ErrorReporter.print("sluice: \(failure.line)")
-            throw failure.exitCode
-        }
-    }
-
-    /// Prints one line on standard error, and with `--json` the unchanged problem document on standard output.
-    func report(_ failure: ControlFailure) async throws {
-        if self.printsJSON, let document = failure.document { try? await self.print(json: document) }
-        ErrorReporter.print("sluice: \(TerminalText.singleLine(failure.line, limit: 1000))")
-    }
-}
-
-extension ControlFailure {
-    var exitCode: ExitCode {
-        switch self.kind {
-        case .invalidRequest: ExitStatus.usage
-        case .invalidConfiguration: ExitStatus.configuration
-        case .unsendableInput: ExitCode(65)
-        case .notFound: ExitCode(66)
-        case .noConnection: ExitStatus.unavailable
-        case .internalError: ExitStatus.internalError
-        case .unavailable, .receiveTimedOut: ExitCode(75)
-        case .invalidResponse: ExitCode(76)
-        case .notAllowed: ExitCode(77)
-        case .tls: ExitCode(79)
-        case .peer: ExitCode(80)
-        case .conflict: ExitCode(81)
-        case .cancelled: ExitCode(130)
+            if self.printsJSON, let document = failure.document { try? await self.print(json: document) }
+            throw failure
         }
     }
 }

@@ -10,30 +10,19 @@ import Synchronization
 ///
 /// Unless it is quiet, prints `listening on URL` for each listener and then `ready`. SIGTERM and SIGINT drain, a second
 /// one exits at once; SIGHUP reloads the configuration file.
-/// - Throws: `StartFailure` if it does not start.
+/// - Throws: `SystemError`, `GatewayPlanError` or `UnreachableTarget` if it does not start.
 func runGateway(_ located: LocatedConfiguration, source: ConfigurationSource) async throws {
     var configuration = located.configuration
     source.adjust(&configuration)
     if let host = HostProcess.current { return await host.gateway(configuration) }
     // Not earlier: while the configuration is read, a signal ends the process by default.
-    do throws(SystemError) {
-        try GatewaySignals.block()
-    } catch {
-        throw StartFailure.system("\(error)")
-    }
+    try GatewaySignals.block()
     ProcessOutput.isBlocking = false
     Machine.returnLargeBlocks()
     let descriptors = DescriptorReserve.process.raiseLimit()
     let log = TunnelLog(configuration.log)
     let events = ServiceEvents()
-    let startup: GatewayStart
-    do {
-        startup = try await GatewayStart(located, configuration, source: source, log: log) { events.add($0) }
-    } catch let error as SystemError {
-        throw StartFailure.system("\(error)")
-    } catch let error as GatewayPlanError {
-        throw StartFailure.system("\(error)")
-    }
+    let startup = try await GatewayStart(located, configuration, source: source, log: log) { events.add($0) }
     logDescriptorLimit(descriptors, for: configuration, log: log)
     let watchdog = Watchdog(log: log)
     watchdog.notify("READY=1\nSTATUS=serving")
@@ -230,7 +219,7 @@ private struct GatewayStart {
     /// - Parameters:
     ///   - configuration: that of `located` with the command line's overrides.
     ///   - handler: called with each signal, on the first loop.
-    /// - Throws: `SystemError`, `GatewayPlanError`, or `StartFailure` for a required target.
+    /// - Throws: `SystemError`, `GatewayPlanError`, or `UnreachableTarget` for a required target.
     init(
         _ located: LocatedConfiguration, _ configuration: Configuration, source: ConfigurationSource,
         log: TunnelLog,
@@ -362,27 +351,6 @@ private enum Announcement {
     }
 }
 
-/// Why the gateway, or the loop of a client, failed to start.
-enum StartFailure: Error, CustomStringConvertible {
-    /// `--require-target` was given and no endpoint can be reached.
-    case targetUnavailable(String)
-    /// A listener cannot be bound, or another system call failed.
-    case system(String)
-
-    var description: String {
-        switch self {
-        case .targetUnavailable(let reason), .system(let reason): reason
-        }
-    }
-
-    var exitCode: ExitCode {
-        switch self {
-        case .targetUnavailable: ExitStatus.unavailable
-        case .system: ExitStatus.systemError
-        }
-    }
-}
-
 /// Reports the state of the process and that it is alive to the service manager (sd_watchdog_enabled(3)).
 ///
 /// Never blocks. A notification that cannot be sent is retried with the next watchdog report, or after `retryPause`
@@ -428,16 +396,24 @@ private struct Watchdog: Sendable {
     }
 }
 
+/// `--require-target` was given, and no endpoint of an upstream can be reached.
+struct UnreachableTarget: Error, CustomStringConvertible {
+    /// One for each endpoint.
+    let reasons: [String]
+
+    var description: String { "the target cannot be reached: \(self.reasons.joined(separator: "; "))" }
+}
+
 /// Checks at start whether the upstreams can be reached, for `--require-target`.
 private struct TargetProbe {
     let loop: Loop
 
-    /// - Throws: `StartFailure.targetUnavailable` if no endpoint of an upstream can be reached.
+    /// - Throws: `UnreachableTarget` if no endpoint of an upstream can be reached.
     func requireAll(of plan: GatewayPlan) async throws {
         for route in plan.routes {
             let reasons = await ReachabilityCheck.reasons(route, on: self.loop)
             guard reasons.isEmpty else {
-                throw StartFailure.targetUnavailable("the target cannot be reached: \(reasons.joined(separator: "; "))")
+                throw UnreachableTarget(reasons: reasons)
             }
         }
     }

@@ -1,3 +1,4 @@
+import ArgumentParser
 import ControlClient
 import Foundation
 import StreamTransport
@@ -14,17 +15,15 @@ struct ProcessSignals {
         }
     }
 
-    /// Exit code after an immediate exit by signal.
-    static let interrupted: Int32 = 130
     /// A third signal exits the process anyway.
     private static let bufferLimit = 2
 
     let events: AsyncStream<Event>
 
-    /// Takes over SIGTERM, SIGINT and SIGHUP. The process still exits with `interrupted` one second after a second signal,
+    /// Takes over SIGTERM, SIGINT and SIGHUP. The process still exits with `ExitStatus.interrupted` one second after a second signal,
     /// at a third signal, and when `patience` has passed after the first.
     /// - Parameter patience: `nil` waits for a second signal.
-    init(patience: Duration?) throws(StartFailure) {
+    init(patience: Duration?) throws(SystemError) {
         let (events, continuation) = AsyncStream.makeStream(
             of: Event.self, bufferingPolicy: .bufferingOldest(Self.bufferLimit))
         self.events = events
@@ -34,14 +33,10 @@ struct ProcessSignals {
         }
         // Writing to a closed pipe must not end the process.
         signal(SIGPIPE, SIG_IGN)
-        do throws(SystemError) {
-            SignalWatch.set(patience: patience)
-            try SignalWatch.take(
-                ending: [SIGTERM, SIGINT, SIGHUP], others: [], exitCode: Self.interrupted)
-            try SignalWatch.hear { continuation.yield(Event($0)) }
-        } catch {
-            throw StartFailure.system("\(error)")
-        }
+        SignalWatch.set(patience: patience)
+        try SignalWatch.take(
+            ending: [SIGTERM, SIGINT, SIGHUP], others: [], exitCode: ExitStatus.interrupted.rawValue)
+        try SignalWatch.hear { continuation.yield(Event($0)) }
     }
 }
 

@@ -39,7 +39,7 @@ package final class ControlServer: Sendable {
         do throws(SystemError) {
             self.webSocketLoops = try LoopGroup(count: 1)
         } catch {
-            throw GatewayPlanError("control plane: \(error)")
+            throw GatewayPlanError(.system(error), at: .control())
         }
         self.context = ControlContext(
             gateway: gateway, settings: settings, configuration: configuration, version: version,
@@ -64,7 +64,7 @@ package final class ControlServer: Sendable {
     /// - Returns: the URL it listens on.
     /// - Throws: `GatewayPlanError` if it cannot listen there.
     package func start() async throws(GatewayPlanError) -> String {
-        guard let address = self.settings.address else { throw GatewayPlanError("the control plane has no address") }
+        guard let address = self.settings.address else { throw GatewayPlanError(.noAddress, at: .control()) }
         let (outcomes, continuation) = AsyncStream.makeStream(of: Result<String, GatewayPlanError>.self)
         let tlsContext = try Self.makeTLSContext(self.settings)
         self.tlsContext.withLock { $0 = tlsContext }
@@ -84,7 +84,7 @@ package final class ControlServer: Sendable {
             do {
                 try await group.run()
             } catch {
-                continuation.yield(.failure(GatewayPlanError("control plane at \(address): \(Self.reason(error))")))
+                continuation.yield(.failure(GatewayPlanError(Self.cause(error), at: .control(at: address))))
             }
             continuation.finish()
         }
@@ -99,27 +99,31 @@ package final class ControlServer: Sendable {
             }
             return url
         }
-        throw GatewayPlanError("control plane at \(address): the server stopped at once")
+        throw GatewayPlanError(.server("the server stopped at once"), at: .control(at: address))
     }
 
-    /// Shorter than NIO's own text, which names the system call and its arguments.
-    private static func reason(_ error: any Error) -> String {
-        guard let error = error as? IOError else { return "\(error)" }
+    /// Without NIO's own text, which names the system call and its arguments.
+    private static func cause(_ error: any Error) -> GatewayPlanError.Cause {
+        guard let error = error as? IOError else { return .server("\(error)") }
         let cause = SystemError(error.errnoCode)
-        return cause == .addressInUse ? "another process listens here" : "\(cause)"
+        return cause == .addressInUse ? .otherProcessListens : .system(cause)
     }
 
     /// Checks that no process listens on the socket file, since the HTTP server would replace it.
     private func checkFree(_ address: ControlSettings.Address) throws(GatewayPlanError) {
         guard case .unix(let path, _) = address, SocketFile.isServed(path) else { return }
-        throw GatewayPlanError("control plane at \(address): another process listens here")
+        throw GatewayPlanError(.otherProcessListens, at: .control(at: address))
     }
 
     private static func makeTLSContext(_ settings: ControlSettings) throws(GatewayPlanError) -> TLSContext? {
         guard let tls = settings.tls else { return nil }
-        var configuration = try TLSMaterial.configuration(tls)
-        if configuration.applicationProtocols.isEmpty { configuration.applicationProtocols = ["http/1.1"] }
-        return try TLSMaterial.context(configuration)
+        do throws(GatewayPlanError) {
+            var configuration = try TLSMaterial.configuration(tls)
+            if configuration.applicationProtocols.isEmpty { configuration.applicationProtocols = ["http/1.1"] }
+            return try TLSMaterial.context(configuration)
+        } catch {
+            throw error.located(at: .control())
+        }
     }
 
     /// Prepares a changed configuration, as far as it can change without a restart.
@@ -127,12 +131,7 @@ package final class ControlServer: Sendable {
     private func prepare(_ settings: ControlSettings) throws(GatewayPlanError) -> RunningConfiguration.Adoption {
         let former = self.context.access.current.settings
         let next = former.reloaded(with: settings)
-        let tlsContext: TLSContext?
-        do throws(GatewayPlanError) {
-            tlsContext = try Self.makeTLSContext(next)
-        } catch {
-            throw GatewayPlanError("control: \(error)")
-        }
+        let tlsContext = try Self.makeTLSContext(next)
         return {
             self.tlsContext.withLock { $0 = tlsContext }
             self.table.set(
@@ -189,15 +188,6 @@ package final class ControlServer: Sendable {
         }
         try? await self.eventLoops.shutdownGracefully()
         self.webSocketLoops.stop()
-    }
-}
-
-extension ControlSettings.Address: CustomStringConvertible {
-    package var description: String {
-        switch self {
-        case .tcp(let ip, let port): "\(ip.bitWidth == 128 ? "[\(ip)]" : "\(ip)"):\(port)"
-        case .unix(let path, _): path
-        }
     }
 }
 

@@ -1,11 +1,18 @@
 /// Settings of the control plane.
 package struct ControlSettings: Sendable, Equatable {
     /// Address of the REST interface.
-    package enum Address: Sendable, Equatable {
+    package enum Address: Sendable, Hashable, CustomStringConvertible {
         /// For port 0 the kernel assigns a free port, which is printed.
         case tcp(IPAddress, port: UInt16)
         /// A socket file with the permission bits `mode`.
         case unix(path: String, mode: UInt32)
+
+        package var description: String {
+            switch self {
+            case .tcp(let ip, let port): "\(ip.bitWidth == 128 ? "[\(ip)]" : "\(ip)"):\(port)"
+            case .unix(let path, _): path
+            }
+        }
     }
 
     package static let defaultPort: UInt16 = 8081

@@ -150,7 +150,7 @@ package final class Gateway: Sendable {
         guard case .unix(let path, let mode) = listener.address,
             let error = self.loops.first?.system.setMode(mode, ofSocketFile: path)
         else { return }
-        throw GatewayPlanError("listener '\(listener.name)': mode of \(path): \(error)")
+        throw GatewayPlanError(.mode(path: path, error), at: .listener(listener.name))
     }
 
     /// One socket for each loop: TCP listeners share the port, others the socket.
@@ -170,8 +170,9 @@ package final class Gateway: Sendable {
             return descriptors
         } catch {
             for descriptor in descriptors { descriptor.close() }
-            let reason = error == .addressInUse && !joins ? "another process listens here" : "\(error)"
-            throw GatewayPlanError("listener '\(listener.name)' at \(listener.address): \(reason)")
+            throw GatewayPlanError(
+                error == .addressInUse && !joins ? .otherProcessListens : .system(error),
+                at: .listener(listener.name, at: listener.address))
         }
     }
 
@@ -210,7 +211,7 @@ package final class Gateway: Sendable {
             let address = descriptors.first.flatMap { self.loops.first?.system.localAddress($0) }
             if let address { self.state.withLock { $0.boundAddresses[name] = address } }
             guard let error = await self.serve(listener, on: descriptors) else { continue }
-            failure = GatewayPlanError("listener '\(name)': \(error)")
+            failure = GatewayPlanError(.system(error), at: .listener(name))
             break
         }
         guard let failure else { return }
@@ -476,7 +477,7 @@ extension Gateway {
                 continue
             }
             throw GatewayPlanError(
-                "listener '\(listener.name)' at \(listener.address): the address is in use by listener '\(other.name)'")
+                .otherListener(other.name), at: .listener(listener.name, at: listener.address))
         }
     }
 }

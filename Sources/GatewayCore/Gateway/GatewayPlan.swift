@@ -40,7 +40,7 @@ package struct GatewayPlan: Sendable {
                     TLSMaterial.configuration(upstream.tls, speaksWebSocket: upstream.speaksWebSocket)) : nil
             return RoutePlan(route, upstream: UpstreamPlan(upstream, context: context))
         } catch {
-            throw GatewayPlanError("upstream '\(upstream.name)': \(error)")
+            throw error.located(at: .upstream(upstream.name))
         }
     }
 
@@ -57,7 +57,7 @@ package struct GatewayPlan: Sendable {
                 try TLSMaterial.context(TLSMaterial.configuration(settings))
             }
         } catch {
-            throw GatewayPlanError("listener '\(listener.name)': \(error)")
+            throw error.located(at: .listener(listener.name))
         }
         return ListenerPlan(
             listener, context: context, routes: served, route: listener.route.flatMap { routes[$0] })
@@ -207,15 +207,5 @@ package final class UpstreamPlan: Sendable {
         secure.resumptionKey = url.description
         target.secure = secure
         return target
-    }
-}
-
-/// A well-formed configuration that cannot run: a certificate that cannot be read, an address in use.
-package struct GatewayPlanError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The error and its place, in one line.
-    package let description: String
-
-    package init(_ description: String) {
-        self.description = description
     }
 }

@@ -47,7 +47,7 @@ package enum TLSMaterial {
         do throws(TLSFailure) {
             return try TLSContext(configuration)
         } catch {
-            throw GatewayPlanError(error.description)
+            throw GatewayPlanError(.tls(error))
         }
     }
 
@@ -66,7 +66,7 @@ package enum TLSMaterial {
             return try TLSIdentity(
                 certificateFile: files.certificate, keyFile: files.key ?? files.certificate, password: password)
         } catch {
-            throw GatewayPlanError(error.description)
+            throw GatewayPlanError(.tls(error))
         }
     }
 
@@ -79,7 +79,7 @@ package enum TLSMaterial {
                 let bytes = try SystemFile.read(path, limit: Self.passwordFileLimit)
                 return String(decoding: bytes.prefix { $0 != 0x0A && $0 != 0x0D }, as: UTF8.self)
             } catch {
-                throw GatewayPlanError("\(path): \(error)")
+                throw GatewayPlanError(.file(path, error))
             }
         }
     }

@@ -1,0 +1,81 @@
+import GatewayConfiguration
+import StreamTransport
+import TLSEngine
+
+/// A well-formed configuration that cannot run: a certificate that cannot be read, an address in use.
+package struct GatewayPlanError: Error, Hashable, Sendable {
+    /// The part of the configuration that cannot run.
+    package enum Place: Hashable, Sendable {
+        case listener(String, at: ListenAddress? = nil)
+        case upstream(String)
+        case control(at: ControlSettings.Address? = nil)
+    }
+
+    package enum Cause: Hashable, Sendable {
+        case system(SystemError)
+        case file(String, SystemError)
+        /// The permission bits of a Unix socket cannot be set.
+        case mode(path: String, SystemError)
+        case tls(TLSFailure)
+        case otherProcessListens
+        case otherListener(String)
+        case noAddress
+        /// The REST server failed, or stopped, at its start.
+        case server(String)
+    }
+
+    /// `nil` for a file, until the part of the configuration that names it is known.
+    package let place: Place?
+    package let cause: Cause
+
+    package init(_ cause: Cause, at place: Place? = nil) {
+        self.place = place
+        self.cause = cause
+    }
+
+    package func located(at place: Place) -> GatewayPlanError { GatewayPlanError(self.cause, at: place) }
+
+    /// What to do; empty if there is no advice.
+    package var remedy: String {
+        switch self.cause {
+        case .otherProcessListens: "stop it, or choose another address"
+        case .otherListener, .noAddress: "choose another address"
+        case .system, .file, .mode, .tls, .server: ""
+        }
+    }
+}
+
+extension GatewayPlanError: CustomStringConvertible {
+    /// Place, cause and remedy in one line.
+    package var description: String {
+        let text = self.place.map { "\($0): \(self.cause)" } ?? "\(self.cause)"
+        return self.remedy.isEmpty ? text : "\(text); \(self.remedy)"
+    }
+}
+
+extension GatewayPlanError.Place: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .listener(let name, nil): "listener '\(name)'"
+        case .listener(let name, let address?): "listener '\(name)' at \(address)"
+        case .upstream(let name): "upstream '\(name)'"
+        case .control(nil): "control plane"
+        case .control(let address?): "control plane at \(address)"
+        }
+    }
+}
+
+extension GatewayPlanError.Cause: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .system(let error): "\(error)"
+        case .file(let path, let error): "\(path): \(error)"
+        case .mode(let path, let error): "mode of \(path): \(error)"
+        case .tls(let failure): failure.description
+        case .otherProcessListens: "another process listens here"
+        case .otherListener(let name): "the address is in use by listener '\(name)'"
+        case .noAddress: "no address"
+        case .server(let text): text
+        }
+    }
+}
