@@ -13,25 +13,41 @@ struct ConfigurationResource: Sendable {
     let context: ControlContext
 
     var operations: [Operation] {
-        let path = "/v1/configuration"
-        return [
-            Operation("getConfiguration", .get, path, .configure, ConfigurationDocuments.get) {
-                try await self.get($0)
-            },
-            Operation(
-                "replaceConfiguration", .put, path, .configure, ConfigurationDocuments.replace,
-                bodyLimit: Self.bodyLimit,
-                isLongRunning: true
-            ) {
-                try await self.replace($0)
-            },
-            Operation(
-                "reloadConfiguration", .post, path + ":reload", .configure, ConfigurationDocuments.reload,
-                isLongRunning: true
-            ) {
-                try await self.reload($0)
-            },
+        let path: PathTemplate = "/v1/configuration"
+        let content: [OperationDocument.Content] = [
+            .init(.configuration), .unspecified("application/yaml", example: Examples.yaml),
         ]
+        return [
+            Operation(
+                "getConfiguration", .get, path, .configure,
+                OperationDocument(
+                    "Gets the running configuration",
+                    parameters: [
+                        "format": .choice(
+                            ["json", "yaml"], "Format of the response. Default: by the Accept header.", example: "yaml"),
+                        "secrets": .boolean(
+                            "Whether passwords and credentials are included. Default: false.", example: false),
+                    ], headers: .ifNoneMatch,
+                    responses: [
+                        .init(200, "In the form of the configuration file", content, headers: .entityTag), .notModified,
+                    ], problems: [406, 409])
+            ) { try await self.get($0) },
+            Operation(
+                "replaceConfiguration", .put, path, .configure,
+                Self.change("Replaces the running configuration", content), bodyLimit: Self.bodyLimit,
+                isLongRunning: true
+            ) { try await self.replace($0) },
+            Operation(
+                "reloadConfiguration", .post, path + ":reload", .configure,
+                Self.change("Reloads the configuration file", []), isLongRunning: true
+            ) { try await self.reload($0) },
+        ]
+    }
+
+    private static func change(_ summary: String, _ body: [OperationDocument.Content]) -> OperationDocument {
+        .configurationChange(
+            summary, body: body,
+            responses: [.init(200, "The difference", [.json(ConfigurationDifference.self)], headers: .entityTag)])
     }
 
     private func get(_ call: ControlCall) async throws -> Response {
@@ -98,6 +114,27 @@ struct ConfigurationResource: Sendable {
     }
 }
 
+extension OperationDocument {
+    /// A change of the configuration, or of an entry of a list.
+    static func configurationChange(_ summary: String, body: [Content], responses: [Response]) -> OperationDocument {
+        OperationDocument(
+            summary, parameters: ["dryRun": .boolean("Shows the difference and changes nothing.")],
+            headers: [
+                "If-Match": "Changes nothing if the configuration has changed (412).",
+                "If-None-Match": "Changes nothing if the tag matches; *: if an entry of this name exists (412).",
+            ], body: body, isBodyRequired: !body.isEmpty, responses: responses, problems: [404, 409, 412, 428])
+    }
+}
+
+extension OperationDocument.Response {
+    static let notModified = Self(304, "Not modified", headers: .entityTag)
+}
+
+extension [String: String] {
+    static let entityTag: Self = ["ETag": "For If-Match."]
+    static let ifNoneMatch: Self = ["If-None-Match": "An ETag: 304 if nothing has changed since."]
+}
+
 extension ControlContext {
     /// - Throws: `ControlProblem` 503 while the gateway drains.
     func checkNotDraining() throws(ControlProblem) {
@@ -119,7 +156,7 @@ extension ControlCall {
             do throws(ConfigurationProblem) {
                 return try ConfigurationReader.document(bytes, name: "the request")
             } catch {
-                throw ControlProblem(400, "malformed-yaml", error.description)
+                throw ControlProblem(malformedYAML: error)
             }
         default:
             throw ControlProblem(415, "unsupported-media-type", "Send application/json or application/yaml.")

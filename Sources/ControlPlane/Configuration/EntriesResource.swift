@@ -16,28 +16,70 @@ struct EntriesResource: Sendable {
     private var form: ConfigurationSchema.Form { ConfigurationSchema.entry(of: self.section) }
 
     var operations: [Operation] {
-        let list = "/v1/\(self.section.rawValue)"
-        let one = "\(list)/{name}"
-        let word = self.section.singularName.prefix(1).uppercased() + self.section.singularName.dropFirst()
+        let (section, noun) = (self.section, self.section.singularName)
+        let word = noun.prefix(1).uppercased() + noun.dropFirst()
+        let list = PathTemplate("/v1/\(section.rawValue)")
+        let one = PathTemplate(
+            "\(list)/{name}", .init("The \(noun)'s name.", example: Examples.name(of: section)))
+        let bodies: [OperationDocument.Content] = [
+            .init(.entry(section)), .unspecified("application/yaml", example: Examples.yaml(of: section)),
+        ]
         return [
-            Operation("list\(word)s", .get, list, .read, ConfigurationDocuments.list(self.section)) {
-                await self.list($0)
-            },
-            Operation("create\(word)", .post, list, .configure, ConfigurationDocuments.create(self.section)) {
-                try await self.create($0)
-            },
-            Operation("get\(word)", .get, one, .read, ConfigurationDocuments.get(self.section)) {
-                try await self.get($0)
-            },
-            Operation("replace\(word)", .put, one, .configure, ConfigurationDocuments.replace(self.section)) {
-                try await self.replace($0)
-            },
-            Operation("change\(word)", .patch, one, .configure, ConfigurationDocuments.change(self.section)) {
-                try await self.change($0)
-            },
-            Operation("delete\(word)", .delete, one, .configure, ConfigurationDocuments.delete(self.section)) {
-                try await self.delete($0)
-            },
+            Operation(
+                "list\(word)s", .get, list, .read,
+                OperationDocument(
+                    "Lists all \(noun)s", headers: .ifNoneMatch,
+                    responses: [
+                        .init(200, "All \(noun)s", .init(.entries(section)), headers: .entityTag), .notModified,
+                    ])
+            ) { await self.list($0) },
+            Operation(
+                "create\(word)", .post, list, .configure,
+                .configurationChange("Adds a \(noun)", body: bodies, responses: self.changed)
+            ) { try await self.create($0) },
+            Operation(
+                "get\(word)", .get, one, .read,
+                OperationDocument(
+                    "Gets a \(noun) with its status", headers: .ifNoneMatch,
+                    responses: [
+                        .init(200, "The \(noun)", .init(.entry(section)), headers: .entityTag), .notModified,
+                    ], problems: [404])
+            ) { try await self.get($0) },
+            Operation(
+                "replace\(word)", .put, one, .configure,
+                .configurationChange(
+                    "Adds a \(noun), or replaces the one of this name", body: bodies, responses: self.changed)
+            ) { try await self.replace($0) },
+            Operation(
+                "change\(word)", .patch, one, .configure,
+                .configurationChange(
+                    "Changes members of a \(noun) (RFC 7396)",
+                    body: [.init(.change(section)), .init("application/merge-patch+json", .change(section))],
+                    responses: self.changed)
+            ) { try await self.change($0) },
+            Operation(
+                "delete\(word)", .delete, one, .configure,
+                .configurationChange(
+                    "Removes a \(noun)", body: [],
+                    responses: [
+                        .init(
+                            200, "The difference of a dry run", .json(ConfigurationDifference.self),
+                            headers: .entityTag),
+                        .init(204, "Removed"),
+                    ])
+            ) { try await self.delete($0) },
+        ]
+    }
+
+    private var changed: [OperationDocument.Response] {
+        let section = self.section
+        return [
+            .init(
+                200, "The current state, or the difference of a dry run",
+                .init(.either([.entry(section), .model(ConfigurationDifference.self)])), headers: .entityTag),
+            .init(
+                201, "The new entry", .init(.entry(section)),
+                headers: .entityTag.merging(.location) { first, _ in first }),
         ]
     }
 

@@ -13,22 +13,21 @@ extension ConnectionsResource {
     static let sendLimit = 16 << 20
 
     var taskVerbs: [Operation] {
-        let one = "/v1/connections/{id}"
-        return [
-            Operation("send", .post, one + ":send", .operate, Self.sendDocument, bodyLimit: Self.sendLimit) {
+        [
+            Operation("send", .post, Self.one + ":send", .operate, Self.sendDocument, bodyLimit: Self.sendLimit) {
                 try await self.send($0)
             },
-            Operation("receive", .post, one + ":receive", .operate, Self.receiveDocument) {
+            Operation("receive", .post, Self.one + ":receive", .operate, Self.receiveDocument) {
                 try await self.receive($0)
             },
             Operation(
-                "ping", .post, one + ":ping", .operate,
+                "ping", .post, Self.one + ":ping", .operate,
                 OperationDocument(
                     "Pings a WebSocket", responses: [.init(200, "The round-trip time", .json(PingAnswer.self))],
                     problems: [404, 409, 410, 502, 504]), isLongRunning: true
             ) { try await self.ping($0) },
             Operation(
-                "startSecureConnection", .post, one + ":startSecureConnection", .operate,
+                "startSecureConnection", .post, Self.one + ":startSecureConnection", .operate,
                 OperationDocument(
                     "Starts TLS on a stream", body: [.json(TLSRequest.self)],
                     responses: [.init(200, "The current state", .json(Connection.self))],
@@ -47,7 +46,7 @@ extension ConnectionsResource {
     /// A verb without a body; responds with the connection.
     private func verb(_ name: String, _ summary: String, _ handler: @escaping Operation.Handler) -> Operation {
         Operation(
-            name, .post, "/v1/connections/{id}:\(name)", .operate,
+            name, .post, Self.one + ":\(name)", .operate,
             OperationDocument(
                 summary, responses: [.init(200, "The current state", .json(Connection.self))],
                 problems: [404, 409, 410]), handler)

@@ -19,7 +19,9 @@ struct ConnectionsResource: Sendable {
 
     var gateway: Gateway { self.context.gateway }
 
-    private static let one = "/v1/connections/{id}"
+    static let one = PathTemplate(
+        "/v1/connections/{id}",
+        .init("The connection's id: 17, or 17u for the upstream side of its tunnel.", example: "17"))
 
     var operations: [Operation] { self.basics + self.taskVerbs + self.streams }
 

@@ -43,7 +43,7 @@ package struct OpenRequestParser {
         do throws(ValueSyntaxError) {
             return try EndpointURL(self.request.url)
         } catch {
-            throw .invalid("/url", "url must be \(error.expected)\(error.remedy.isEmpty ? "" : ": \(error.remedy)").")
+            throw ControlProblem(error, at: "/url")
         }
     }
 
@@ -220,7 +220,7 @@ struct TLSRequestParser {
         do throws(TLSFailure) {
             return try TLSContext(configuration)
         } catch {
-            throw .invalid(self.pointer, "These TLS settings cannot be used: \(error.description)")
+            throw ControlProblem(error, at: self.pointer)
         }
     }
 }
@@ -249,10 +249,6 @@ final class TargetGuard: Sendable {
 
     var problem: ControlProblem {
         let address = self.refused.withLock { $0 }.map { "\($0)" } ?? self.url.description
-        return ControlProblem(
-            403, "target-not-allowed",
-            "\(address) is not an allowed target; control.targets lists the allowed ones."
-        )
-        .at(pointer: "/url")
+        return ControlProblem.targetNotAllowed(address).at(pointer: "/url")
     }
 }

@@ -10,7 +10,7 @@ struct DrainsResource: Sendable {
     private let registry = DrainRegistry()
 
     var operations: [Operation] {
-        let one = "/v1/drains/{id}"
+        let one = PathTemplate("/v1/drains/{id}", .init("The drain's id.", example: "1"))
         return [
             Operation(
                 "listDrains", .get, "/v1/drains", .read,

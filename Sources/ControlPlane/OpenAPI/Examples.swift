@@ -229,6 +229,14 @@ enum Examples {
         "ControlClientSettings": ["name": "ops", "subject": "CN=ops", "scopes": ["read", "operate"]],
     ]
 
+    static func name(of section: ConfigurationSection) -> String {
+        switch section {
+        case .listeners: "web"
+        case .routes: "chat"
+        case .upstreams: "backend"
+        }
+    }
+
     static func yaml(of section: ConfigurationSection) -> String {
         switch section {
         case .listeners: "name: plain\nlisten: ws://127.0.0.1:8080\n"

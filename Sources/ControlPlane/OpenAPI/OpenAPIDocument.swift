@@ -70,9 +70,15 @@ package struct OpenAPIDocument {
     // MARK: Parameters
 
     private static func parameters(_ operation: Operation) -> [OrderedJSON] {
-        let path = operation.template.parameters.map { name in
-            Self.parameter(name, in: "path", ParameterDocuments.inPath(name, of: Self.tag(operation)))
-                .with(["required": true])
+        let (template, words) = (operation.template, operation.template.parameterDocument)
+        let path = template.parameters.map { name in
+            Self.parameter(
+                name, in: "path",
+                [
+                    "minLength": 1, "description": .string(words?.description ?? name),
+                    "example": .string(words?.example ?? name),
+                ]
+            ).with(["required": true])
         }
         let query = operation.document.parameters.sorted { $0.key < $1.key }.map { name, schema in
             Self.parameter(name, in: "query", schema)
@@ -86,7 +92,7 @@ package struct OpenAPIDocument {
         }
         let headers = descriptions.sorted { $0.key < $1.key }.map { name, description in
             var schema: OrderedJSON = ["description": .string(description)]
-            schema["example"] = ParameterDocuments.headerExamples[name].map { .string($0) }
+            schema["example"] = HeaderFields.examples[name].map { .string($0) }
             return Self.parameter(name, in: "header", schema)
         }
         return path + query + headers
@@ -167,7 +173,7 @@ package struct OpenAPIDocument {
             description["headers"] = .object(
                 response.headers.sorted { $0.key < $1.key }.map { name, text in
                     var header: OrderedJSON = ["description": .string(text), "schema": ["type": "string"]]
-                    header["example"] = ParameterDocuments.headerExamples[name].map { .string($0) }
+                    header["example"] = HeaderFields.examples[name].map { .string($0) }
                     return OrderedJSON.Member(name, header)
                 })
         }
@@ -259,25 +265,9 @@ struct SecuritySchemes: Sendable {
     }
 }
 
-/// Descriptions of parameters shared by operations.
-private enum ParameterDocuments {
-    private static let names: [String: (description: String, example: String)] = [
-        "connections": ("The connection's id: 17, or 17u for the upstream side of its tunnel.", "17"),
-        "drains": ("The drain's id.", "1"), "operations": ("The operation's id.", "1"),
-        "transfers": ("The transfer's id.", "3"), "listeners": ("The listener's name.", "web"),
-        "routes": ("The route's name.", "chat"), "upstreams": ("The upstream's name.", "backend"),
-    ]
-
-    /// - Parameter tag: of the operation.
-    static func inPath(_ name: String, of tag: String) -> OrderedJSON {
-        let words = Self.names[tag] ?? (name, name)
-        return [
-            "minLength": 1, "description": .string(words.description), "example": .string(words.example),
-        ]
-    }
-
-    /// Of requests and responses.
-    static let headerExamples: [String: String] = [
+/// Examples of header fields of requests and responses.
+private enum HeaderFields {
+    static let examples: [String: String] = [
         "ETag": "\"1gz0kx-7\"", "If-Match": "\"1gz0kx-7\"", "If-None-Match": "\"1gz0kx-7\"",
         "Idempotency-Key": "5f0c8a52-8f3e-4f3c-9f0e-6a6f1c1b2d3e", "Last-Event-ID": "4711",
         "Link": "</v1/connections?cursor=k11.100>; rel=\"next\"", "Location": "/v1/connections/17", "Prefer": "wait=5",

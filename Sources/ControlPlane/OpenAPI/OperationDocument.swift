@@ -93,6 +93,13 @@ package struct OperationDocument: Sendable {
             _ status: Int, _ description: String, _ content: Content..., headers: [String: String] = [:],
             links: [String] = []
         ) {
+            self.init(status, description, content, headers: headers, links: links)
+        }
+
+        init(
+            _ status: Int, _ description: String, _ content: [Content], headers: [String: String] = [:],
+            links: [String] = []
+        ) {
             self.links = links
             self.status = status
             self.description = description

@@ -68,13 +68,13 @@ struct Operation: Sendable {
     let handler: Handler
 
     init(
-        _ name: String, _ method: HTTPRequest.Method, _ template: String, _ scope: Scope,
+        _ name: String, _ method: HTTPRequest.Method, _ template: PathTemplate, _ scope: Scope,
         _ document: OperationDocument, bodyLimit: Int = ControlCall.bodyLimit, isLongRunning: Bool = false,
         _ handler: @escaping Handler
     ) {
         self.name = name
         self.method = method
-        self.template = PathTemplate(template)
+        self.template = template
         self.scope = scope
         self.document = document
         self.bodyLimit = bodyLimit
@@ -90,14 +90,24 @@ struct Operation: Sendable {
     /// This operation and an alias below `/v1`, for clients that use `/v1` as their base URL.
     var withVersionedAlias: [Operation] {
         let alias = Operation(
-            self.name + Self.versionSuffix, self.method, "/v1\(self.template.description)", self.scope,
+            self.name + Self.versionSuffix, self.method, PathTemplate("/v1\(self.template)"), self.scope,
             self.document, bodyLimit: self.bodyLimit, isLongRunning: self.isLongRunning, self.handler)
         return [self, alias]
     }
 }
 
 /// The path of an operation with placeholders: `/v1/connections/{id}:send`.
-package struct PathTemplate: Sendable, Hashable, CustomStringConvertible {
+package struct PathTemplate: Sendable, Hashable, CustomStringConvertible, ExpressibleByStringLiteral {
+    /// Describes the parameter of the path.
+    struct ParameterDocument: Sendable, Hashable {
+        let description: String
+        let example: String
+
+        init(_ description: String, example: String) {
+            (self.description, self.example) = (description, example)
+        }
+    }
+
     private enum Part: Sendable, Hashable {
         case literal(String)
         /// A parameter that is its segment up to `suffix`.
@@ -105,10 +115,20 @@ package struct PathTemplate: Sendable, Hashable, CustomStringConvertible {
     }
 
     package let description: String
+    let parameterDocument: ParameterDocument?
     private let parts: [Part]
 
     package init(_ text: String) {
+        self.init(text, nil)
+    }
+
+    package init(stringLiteral text: String) {
+        self.init(text, nil)
+    }
+
+    init(_ text: String, _ parameter: ParameterDocument?) {
         self.description = text
+        self.parameterDocument = parameter
         self.parts = text.split(separator: "/").map { segment in
             guard segment.hasPrefix("{"), let end = segment.firstIndex(of: "}") else {
                 return .literal(String(segment))
@@ -116,6 +136,11 @@ package struct PathTemplate: Sendable, Hashable, CustomStringConvertible {
             let name = segment[segment.index(after: segment.startIndex)..<end]
             return .parameter(String(name), suffix: String(segment[segment.index(after: end)...]))
         }
+    }
+
+    /// The path of a verb or a part of the resource.
+    static func + (template: PathTemplate, suffix: String) -> PathTemplate {
+        PathTemplate(template.description + suffix, template.parameterDocument)
     }
 
     /// Names of the parameters.

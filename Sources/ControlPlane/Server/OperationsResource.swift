@@ -13,7 +13,7 @@ struct OperationsResource: Sendable {
     private var registry: OperationRegistry { self.context.operations }
 
     var operations: [Operation] {
-        let one = "/v1/operations/{id}"
+        let one = PathTemplate("/v1/operations/{id}", .init("The operation's id.", example: "1"))
         return [
             Operation(
                 "listOperations", .get, "/v1/operations", .read,

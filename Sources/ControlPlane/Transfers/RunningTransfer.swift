@@ -141,8 +141,7 @@ final class RunningTransfer: Sendable {
             do throws(GatewayPlanError) {
                 request.setValue("Bearer \(try TLSMaterial.text(of: token))", forHTTPHeaderField: "Authorization")
             } catch {
-                throw ControlProblem(
-                    409, "credential-unusable", "The credential \(credential.name) cannot be read; check its file.")
+                throw ControlProblem(error, ofCredential: credential.name)
             }
         }
         return request

@@ -210,16 +210,4 @@ struct FileError: Error, Equatable, CustomStringConvertible {
         default: String(cString: strerror(self.errorNumber))
         }
     }
-
-    /// - Parameter pointer: to the member of the body with the path.
-    func problem(_ path: String, at pointer: String) -> ControlProblem {
-        let (status, code) =
-            switch self.errorNumber {
-            case ENOENT: (422, "no-such-file")
-            case EEXIST: (409, "file-exists")
-            case EACCES, EPERM, EROFS, ELOOP, ENOTDIR, EINVAL, EISDIR, ENXIO: (403, "path-not-allowed")
-            default: (409, "file-unusable")
-            }
-        return ControlProblem(status, code, "\(path.prefix(256)): \(self.description).").at(pointer: pointer)
-    }
 }

@@ -205,8 +205,6 @@ struct TransferTargets: Sendable {
         guard let address = SocketAddress(literal: literal, port: port), !self.admits(address, literal) else {
             return nil
         }
-        return ControlProblem(
-            403, "target-not-allowed",
-            "\(address) is not an allowed target; control.targets lists the allowed ones.")
+        return .targetNotAllowed("\(address)")
     }
 }

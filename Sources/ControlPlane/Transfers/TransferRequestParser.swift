@@ -104,7 +104,7 @@ struct TransferRequestParser {
             do throws(FileError) {
                 return .file(try file.openForReading(), path: path)
             } catch {
-                throw error.problem(path, at: "/file")
+                throw ControlProblem(error, of: path, at: "/file")
             }
         }
         return self.request.streamed == true ? .streamed : .none
@@ -140,7 +140,7 @@ struct TransferRequestParser {
         do throws(FileError) {
             try destination.checkWritable(overwrites: plan.overwrites)
         } catch {
-            throw error.problem(path, at: "/destination")
+            throw ControlProblem(error, of: path, at: "/destination")
         }
         plan.destination = destination
     }

@@ -20,8 +20,8 @@ struct TransfersResource: Sendable {
     private var registry: TransferRegistry { self.context.transfers }
 
     var operations: [Operation] {
-        let list = "/v1/transfers"
-        let one = list + "/{id}"
+        let list: PathTemplate = "/v1/transfers"
+        let one = PathTemplate("\(list)/{id}", .init("The transfer's id.", example: "3"))
         return [
             Operation("listTransfers", .get, list, .read, Self.listDocument) { try self.list($0) },
             Operation(
@@ -59,7 +59,7 @@ struct TransfersResource: Sendable {
         ],
         responses: [.init(200, "A page", .json(TransferPage.self), headers: .nextPage)], problems: [410])
 
-    private func verbs(_ one: String) -> [Operation] {
+    private func verbs(_ one: PathTemplate) -> [Operation] {
         [
             Operation(
                 "suspendTransfer", .post, one + ":suspend", .operate,
@@ -82,7 +82,7 @@ struct TransfersResource: Sendable {
         ]
     }
 
-    private func contents(_ one: String) -> [Operation] {
+    private func contents(_ one: PathTemplate) -> [Operation] {
         [
             // Unlimited, as the body is streamed.
             Operation(
@@ -306,7 +306,7 @@ struct TransfersResource: Sendable {
             let range = try ContentRange(call.request.headers[.range], length: try file.length())
             return Response(status: range.status, headers: range.headers, body: Self.body(file, range))
         } catch let error as FileError {
-            throw ControlProblem(410, "file-gone", "\(destination.path): \(error.description).")
+            throw ControlProblem(error, ofContent: destination.path)
         }
     }
 
