@@ -1,7 +1,7 @@
 import HTTPTypes
 import WireText
 
-/// The `Cache-Control` directives of a request or response that apply to a private cache (RFC 9111 §5.2, RFC 5861).
+/// The `Cache-Control` directives of a request or response that apply to a private cache (RFC 9111 §5.2).
 package struct CacheControl: Equatable, Sendable {
     /// The staleness that a request accepts (`max-stale`).
     package enum Staleness: Equatable, Sendable {
@@ -25,7 +25,6 @@ package struct CacheControl: Equatable, Sendable {
     package private(set) var maxAge: Int64?
     package private(set) var minFresh: Int64?
     package private(set) var maxStale: Staleness?
-    package private(set) var staleIfError: Int64?
 
     /// - Parameter fields: of a request or response. `Pragma: no-cache` is used if there is no Cache-Control.
     package init(_ fields: HTTPFields) {
@@ -64,7 +63,6 @@ package struct CacheControl: Equatable, Sendable {
         case "min-fresh": self.minFresh = self.minFresh ?? Self.seconds(argument)
         case "max-stale":
             self.maxStale = self.maxStale ?? (argument == nil ? .any : Self.seconds(argument).map { .upTo($0) })
-        case "stale-if-error": self.staleIfError = self.staleIfError ?? Self.seconds(argument)
         default: return
         }
     }
@@ -99,11 +97,6 @@ package struct EntityTag: Equatable, Sendable {
     }
 
     package var fieldValue: String { self.isWeak ? "W/" + self.opaqueTag : self.opaqueTag }
-
-    /// Strong comparison (RFC 9110 §8.8.3.2).
-    package func stronglyMatches(_ other: Self) -> Bool {
-        !self.isWeak && !other.isWeak && self.opaqueTag == other.opaqueTag
-    }
 
     /// Weak comparison (RFC 9110 §8.8.3.2).
     package func weaklyMatches(_ other: Self) -> Bool { self.opaqueTag == other.opaqueTag }

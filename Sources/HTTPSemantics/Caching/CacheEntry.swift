@@ -82,13 +82,6 @@ package struct CacheEntry: Equatable, Sendable {
 
     package func isFresh(at now: HTTPDate) -> Bool { self.lifetime > self.age(at: now) }
 
-    /// Whether the stale response may be used if the request fails (`stale-if-error`, RFC 5861 §4).
-    package func mayServeStaleOnError(at now: HTTPDate) -> Bool {
-        let control = self.control
-        guard !control.mustRevalidate, !control.noCache, let grace = control.staleIfError else { return false }
-        return self.age(at: now) - self.lifetime <= grace
-    }
-
     /// Fields that a 304 does not update (RFC 9111 §3.2).
     private static let excludedFromUpdate: Set<HTTPField.Name> = [
         .contentEncoding, .contentLength, .contentRange, .contentType, .eTag,

@@ -76,12 +76,6 @@ package struct CookieJar: Sendable {
         return Self.ordered(found)
     }
 
-    /// As `retrieve`, without updating the last access time.
-    package func peek(for request: CookieRequest, now: HTTPDate) -> [Cookie] {
-        let found = Self.domains(over: request.host).flatMap { self.cookiesByDomain[$0] ?? [] }
-        return Self.ordered(found.filter { request.matches($0) && !$0.isExpired(at: now) })
-    }
-
     /// Removes all cookies for which `isUnwanted` is true.
     /// - Returns: the removed cookies.
     package mutating func removeAll(where isUnwanted: (Cookie) -> Bool) -> [Cookie] {
@@ -163,11 +157,9 @@ package struct CookieJar: Sendable {
             path: set.path ?? CookiePath.defaultPath(for: request.path),
             expires: set.expires.map { min($0, now.advanced(by: self.limits.lifetime)) }, isSecure: set.isSecure,
             isHTTPOnly: set.isHTTPOnly, sameSite: set.sameSite, creation: now)
-        guard request.isForHTTP || !cookie.isHTTPOnly else { throw .nonHTTPAPI }
         try self.checkSecurity(cookie, from: request)
         try Self.checkSite(cookie, from: request)
         try Self.checkPrefix(cookie, pathWasNamed: set.path != nil)
-        guard request.isForHTTP || !self.replacesHTTPOnly(cookie) else { throw .nonHTTPAPI }
         return cookie
     }
 
@@ -229,10 +221,6 @@ package struct CookieJar: Sendable {
         guard !cookie.name.isEmpty, cookie.isSecure else { throw .invalidNamePrefix }
         guard !isHostName || cookie.isHostOnly && pathWasNamed && cookie.path == "/" else { throw .invalidNamePrefix }
     }
-
-    private func replacesHTTPOnly(_ cookie: Cookie) -> Bool {
-        self.cookiesByDomain[cookie.domain]?.contains { $0.isHTTPOnly && cookie.identity == $0.identity } ?? false
-    }
 }
 
 /// The properties of a request that cookie rules depend on.
@@ -247,26 +235,21 @@ package struct CookieRequest: Equatable, Sendable {
     package let isSameSite: Bool
     /// Whether the request is a top-level navigation with a safe method, which lax cookies are sent with.
     package let isSafeNavigation: Bool
-    /// Whether HTTP uses the cookies, rather than a non-HTTP API such as a script.
-    package let isForHTTP: Bool
 
     package init(
-        host: String, path: String, isSecure: Bool, isSameSite: Bool = true, isSafeNavigation: Bool = false,
-        isForHTTP: Bool = true
+        host: String, path: String, isSecure: Bool, isSameSite: Bool = true, isSafeNavigation: Bool = false
     ) {
         self.host = CookieDomain.canonical(host)
         self.path = path.isEmpty ? "/" : path
         self.isSecure = isSecure
         self.isSameSite = isSameSite
         self.isSafeNavigation = isSafeNavigation
-        self.isForHTTP = isForHTTP
     }
 
     /// Whether `cookie` is sent with this request, expiry aside (RFC 6265bis §5.8.3, step 1).
     package func matches(_ cookie: Cookie) -> Bool {
         guard cookie.isHostOnly ? self.host == cookie.domain : CookieDomain.matches(self.host, domain: cookie.domain),
-            CookiePath.matches(self.path, cookiePath: cookie.path), self.isSecure || !cookie.isSecure,
-            self.isForHTTP || !cookie.isHTTPOnly
+            CookiePath.matches(self.path, cookiePath: cookie.path), self.isSecure || !cookie.isSecure
         else { return false }
         switch cookie.sameSite {
         case .none: return true
@@ -305,8 +288,6 @@ package enum CookieRefusal: Error, Equatable, Sendable {
     case domainMismatch
     /// An insecure connection would set or overlay a secure cookie.
     case insecureConnection
-    /// A non-HTTP API would set or replace an HttpOnly cookie.
-    case nonHTTPAPI
     /// A cross-site response may not set a SameSite cookie.
     case crossSite
     case sameSiteNoneWithoutSecure

@@ -27,32 +27,6 @@ package enum ContentCoding: Equatable, Sendable {
     }
 }
 
-/// The `Content-Length` field (RFC 9110 §8.6).
-package enum ContentLength: Equatable, Sendable {
-    case absent
-    case bytes(Int64)
-    /// Not a number, too large, or several different values: the framing of the message cannot be trusted.
-    case invalid
-
-    package init(_ fields: HTTPFields) {
-        let lines = fields[values: .contentLength]
-        guard !lines.isEmpty else {
-            self = .absent
-            return
-        }
-        // Repeated identical values are valid (RFC 9112 §6.3).
-        let parts = Set(
-            lines.flatMap { $0.split(separator: ",", omittingEmptySubsequences: false) }.map(\.trimmingBlanks))
-        guard parts.count == 1, let part = parts.first, part.utf8.count <= 18,
-            let value = part.clampedDecimal(limit: .max)
-        else {
-            self = .invalid
-            return
-        }
-        self = .bytes(value)
-    }
-}
-
 /// `Content-Type` (RFC 9110 §8.3).
 package struct ContentType: Equatable, Sendable {
     /// Longest value in bytes.

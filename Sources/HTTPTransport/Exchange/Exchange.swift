@@ -43,7 +43,7 @@ package final class Exchange: @unchecked Sendable {
         self.request = request
         do throws(RequestError) {
             self.plan = try RequestPlan(request)
-            self.requestFailure = request.proxy == nil ? nil : .proxyUnsupported
+            self.requestFailure = nil
         } catch {
             self.plan = RequestPlan(unsendable: request.head)
             self.requestFailure = .request(error)
@@ -401,7 +401,6 @@ package struct ExchangeRequest: Sendable {
     package var origin: ServerEndpoint
     /// Needed for `https`.
     package var secure: SecureSetup?
-    package var proxy: ProxyHop?
     package var head: RequestHead
     package var body: RequestBody = .none
 
@@ -463,8 +462,6 @@ package enum ExchangeFailure: Error, Sendable, Hashable {
     case violation(ResponseViolation)
     /// The body could not be sent.
     case body(BodyFailure)
-    /// The request names a proxy; proxies are not implemented.
-    case proxyUnsupported
     /// The pool was closed.
     case poolClosed
 }

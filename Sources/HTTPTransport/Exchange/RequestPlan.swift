@@ -112,14 +112,6 @@ package struct ServerEndpoint: Sendable, Hashable {
     }
 }
 
-/// A proxy between client and server. Part of the pool key; requests through it are not implemented.
-package enum ProxyHop: Sendable, Hashable {
-    /// HTTP: absolute targets for `http`, CONNECT for `https` (RFC 9110 §9.3.6).
-    case http(host: String, port: UInt16)
-    /// SOCKS 5 (RFC 1928).
-    case socks(host: String, port: UInt16)
-}
-
 /// TLS settings of a connection. Connections of the same context are interchangeable.
 package struct SecureSetup: Sendable {
     /// Its verification callbacks go to the consumer of the exchange that opens the connection.

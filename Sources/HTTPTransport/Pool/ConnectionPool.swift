@@ -252,18 +252,15 @@ struct PoolKey: Sendable, Hashable {
     /// Retained, because it is compared by identity.
     let context: TLSContext?
     let serverName: String?
-    let proxy: ProxyHop?
 
     init(_ request: ExchangeRequest) {
         self.origin = request.origin
         self.context = request.origin.scheme == .https ? request.secure?.context : nil
         self.serverName = self.context == nil ? nil : request.secure?.serverName
-        self.proxy = request.proxy
     }
 
     static func == (left: PoolKey, right: PoolKey) -> Bool {
         left.origin == right.origin && left.context === right.context && left.serverName == right.serverName
-            && left.proxy == right.proxy
     }
 
     func hash(into hasher: inout Hasher) {

@@ -2,6 +2,7 @@ import Foundation
 import SessionTasks
 import StreamTransport
 import Synchronization
+import TLSEngine
 
 /// The state shared by the drivers of stream and WebSocket tasks. Confined to the loop unless stated otherwise.
 final class ConnectionTaskState: @unchecked Sendable {
@@ -165,6 +166,35 @@ extension ConnectionTaskDriver {
         guard self.taskState.stage != .ended else { return }
         self.taskState.finalError = self.taskState.finalError ?? error
         self.cancelConnection()
+    }
+
+    // MARK: TLS
+
+    /// TLS settings that ask the delegate about the server and for a client certificate. From any thread.
+    /// - Parameters:
+    ///   - url: identifies the server in challenges.
+    ///   - timeout: for the handshake, not counting the time that the delegate takes.
+    func secureSettings(
+        _ context: TLSContext, at url: URL, for task: URLSessionTask, timeout: Duration
+    ) -> SecureSettings {
+        var settings = SecureSettings(context: context, serverName: url.serverName)
+        settings.timeout = timeout
+        settings.resumptionKey = "\(url.serverName ?? ""):\(url.port ?? 443)"
+        let taskState = self.taskState
+        settings.decide = { request, answer in
+            taskState.core.askTrust(request, at: url, for: task, of: taskState.session) { decision, refusal in
+                // Recorded before the handshake fails because of it.
+                taskState.loop.execute { taskState.finalError = taskState.finalError ?? refusal }
+                answer(decision)
+            }
+        }
+        settings.chooseIdentity = { issuers, answer in
+            taskState.core.askIdentity(issuers, at: url, for: task, of: taskState.session) { identity, refusal in
+                guard let refusal else { return answer(identity) }
+                taskState.loop.execute { self.fail(refusal) }
+            }
+        }
+        return settings
     }
 }
 

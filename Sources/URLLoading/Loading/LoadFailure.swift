@@ -92,10 +92,6 @@ enum LoadFailure {
                 self.code(violation), url: url, cause: failure,
                 text: "The server violated HTTP: \(violation).")
         case .body: self.error(.requestBodyStreamExhausted, url: url, cause: failure)
-        case .proxyUnsupported:
-            self.error(
-                .unsupportedURL, url: url, cause: failure,
-                text: "Proxies are not supported: remove them from connectionProxyDictionary.")
         }
     }
 

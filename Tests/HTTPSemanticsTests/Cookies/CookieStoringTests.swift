@@ -7,11 +7,11 @@ struct CookieStoringTests {
 
     private func outcome(
         _ text: String, from host: String = "www.example.com", path: String = "/a/b", isSecure: Bool = true,
-        isSameSite: Bool = true, isForHTTP: Bool = true, jar: CookieJar = CookieJar()
+        isSameSite: Bool = true, jar: CookieJar = CookieJar()
     ) throws -> CookieJar.StoreOutcome {
         var jar = jar
         let request = CookieRequest(
-            host: host, path: path, isSecure: isSecure, isSameSite: isSameSite, isForHTTP: isForHTTP)
+            host: host, path: path, isSecure: isSecure, isSameSite: isSameSite)
         return jar.store(SetCookie(try #require(SetCookieField(text)), now: self.now), from: request, now: self.now)
     }
 
@@ -92,15 +92,6 @@ struct CookieStoringTests {
     ])
     func ofOtherSitesOnlyThoseThatSaySo(_ text: String, _ isSameSite: Bool, _ expected: CookieJar.StoreOutcome) throws {
         #expect(try self.outcome(text, isSameSite: isSameSite) == expected)
-    }
-
-    @Test func scriptsTouchNothingThatIsForHTTPAlone() throws {
-        #expect(try self.outcome("a=b; HttpOnly", isForHTTP: false) == .refused(.nonHTTPAPI))
-        let kept = Cookie(
-            name: "a", value: "x", domain: "www.example.com", isHostOnly: true, path: "/a", isHTTPOnly: true,
-            creation: self.now)
-        #expect(try self.outcome("a=b", isForHTTP: false, jar: CookieJar([kept])) == .refused(.nonHTTPAPI))
-        #expect(try self.outcome("a=b", isForHTTP: true, jar: CookieJar([kept])) == .replaced)
     }
 
     @Test func nothingThatWouldBreakTheFieldThatSendsItBack() {

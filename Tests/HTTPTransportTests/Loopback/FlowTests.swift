@@ -247,8 +247,5 @@ struct FlowTests {
         var order = ExchangeRequest(ServerEndpoint(.http, host: "a.test"))
         order.head.fields = FieldLines([FieldLine("A", "b\r\nC: d")])
         #expect(await self.pool.perform(order).failure == .request(.fieldValue))
-        order.head.fields = FieldLines([])
-        order.proxy = .http(host: "proxy.test", port: 8080)
-        #expect(await self.pool.perform(order).failure == .proxyUnsupported)
     }
 }
