@@ -454,7 +454,7 @@ final class ClientConnection: ChannelInboundHandler, @unchecked Sendable {
     }
 
     private func isWaitingForPeer(_ exchange: Exchange) -> Bool {
-        if exchange.isHeld { return false }
+        if exchange.isSuspended { return false }
         if self.isWritingBodyPiece { return true }
         if exchange.progress.sending == .body { return false }
         return exchange.wantsBytes

@@ -20,7 +20,8 @@ package final class Exchange: @unchecked Sendable {
     package let request: ExchangeRequest
     let plan: RequestPlan
     let pool: ConnectionPool
-    var consumer: (any ExchangeConsumer)?
+    /// `nil` after the end, and once it has abandoned the exchange.
+    private(set) var consumer: (any ExchangeConsumer)?
     var phase = Phase.created
     var progress: ExchangeProgress
     var body: OutgoingBody?
@@ -29,10 +30,8 @@ package final class Exchange: @unchecked Sendable {
     private var isStarted = false
     /// Whether this is the second attempt.
     private(set) var isRepeated = false
-    /// Suspended by `hold(_:)`.
-    private(set) var isHeld = false
-    /// Bytes of content requested by `pull(_:)` and not delivered; `Int.max` is unlimited.
-    private var demand = 0
+    /// Bytes of content that an abandoned exchange still reads.
+    private var drainLeft = 0
     /// Content received beyond the demand.
     private var bufferedContent: CircularBuffer<ByteBuffer>?
 
@@ -91,6 +90,9 @@ package final class Exchange: @unchecked Sendable {
         self.onLoop(always: true) { exchange in
             guard case .created = exchange.phase, !exchange.isStarted else { return }
             exchange.isStarted = true
+            if case .source(let source, _) = exchange.request.body {
+                source.whenAvailable { [weak exchange] in exchange?.bodyAvailable() }
+            }
             if let fault = exchange.requestFailure { exchange.fail(fault) } else { exchange.pool.submit(exchange) }
         }
     }
@@ -100,30 +102,27 @@ package final class Exchange: @unchecked Sendable {
         if self.pool.isCurrent { self.fail(.cancelled) } else { self.onLoop { $0.fail(.cancelled) } }
     }
 
-    /// Requests `count` more bytes of content; `Int.max` requests all of it. Pieces are not cut, so slightly more may be
-    /// delivered. Without demand nothing is delivered and the TCP window fills: only the content of one read is buffered,
-    /// or, once the server has closed, what the system had received.
+    /// Call when the consumer's `demand` has grown. Without demand nothing is delivered and the TCP window fills: only the
+    /// content of one read is buffered, or, once the server has closed, what the system had received.
     ///
     /// `exchangeEnded` follows the delivery of all content. If the end follows the content on the wire, as the last chunk
     /// does, it is only read while there is demand.
-    package func pull(_ count: Int) {
-        if self.pool.isCurrent { self.demandAdded(count) } else { self.onLoop { $0.demandAdded(count) } }
+    package func demandChanged() {
+        if self.pool.isCurrent { self.serveDemand() } else { self.onLoop { $0.serveDemand() } }
     }
 
-    /// Call when a body source that answered `.later` has bytes again.
-    package func bodyAvailable() {
+    /// Detaches the consumer, which is not called any more. Up to `limit` bytes of content are read so that the connection
+    /// can be reused; it is closed if there are more. On the event loop.
+    package func abandon(drainingUpTo limit: Int) {
+        self.consumer = nil
+        self.drainLeft = limit
+        if limit > 0 { self.serveDemand() } else { self.fail(.cancelled) }
+    }
+
+    /// A body source that answered `.later` has bytes again.
+    private func bodyAvailable() {
         self.onLoop { exchange in
             if case .running(let connection) = exchange.phase { connection.pumpBody() }
-        }
-    }
-
-    /// Suspends the exchange: nothing is read and the idle timeout of its connection does not run until `hold(false)`. A
-    /// body source must suspend itself by answering `.later`.
-    package func hold(_ isHeld: Bool) {
-        self.onLoop { exchange in
-            guard exchange.isHeld != isHeld else { return }
-            exchange.isHeld = isHeld
-            if !isHeld { exchange.demandAdded(0) }
         }
     }
 
@@ -140,23 +139,28 @@ package final class Exchange: @unchecked Sendable {
 
     // MARK: Content
 
+    private var demand: ContentDemand { self.consumer?.demand ?? .bytes(self.drainLeft) }
+
+    /// While suspended, nothing is read and the idle timeout of the connection does not run. A body source must suspend
+    /// itself by answering `.later`.
+    var isSuspended: Bool { self.demand == .suspended }
+
     /// Whether more may be read from the connection.
     var wantsBytes: Bool {
-        guard !self.isHeld else { return false }
+        guard case .bytes(let demand) = self.demand else { return false }
         return switch self.progress.receiving {
         case .awaitingHead, .complete: true
         case .content(.none, _): true
-        case .content: self.demand > 0 && !self.holdsContent
+        case .content: demand > 0 && !self.holdsContent
         }
     }
 
-    private func demandAdded(_ count: Int) {
-        guard !self.isEnded, !self.isHeld || count > 0 else { return }
-        let (sum, overflow) = self.demand.addingReportingOverflow(count)
-        self.demand = overflow ? .max : sum
-        guard !self.isHeld else { return }
-        while self.demand > 0, let bytes = self.bufferedContent?.popFirst() { self.deliver(bytes) }
-        guard !self.holdsContent else { return }
+    private func serveDemand() {
+        guard !self.isEnded else { return }
+        while case .bytes(let demand) = self.demand, demand > 0, let bytes = self.bufferedContent?.popFirst() {
+            self.deliver(bytes)
+        }
+        guard !self.isSuspended, !self.holdsContent else { return }
         switch self.phase {
         case .running(let connection): connection.readIfWanted()
         case .draining(let trailers): self.end(.finished(trailers: trailers))
@@ -166,7 +170,7 @@ package final class Exchange: @unchecked Sendable {
 
     func contentReceived(_ bytes: ByteBuffer) {
         self.metrics.responseContentBytes += Int64(bytes.readableBytes)
-        guard self.demand == 0 || self.holdsContent || self.isHeld else { return self.deliver(bytes) }
+        if case .bytes(let demand) = self.demand, demand > 0, !self.holdsContent { return self.deliver(bytes) }
         self.bufferedContent = self.bufferedContent ?? CircularBuffer()
         self.bufferedContent?.append(bytes)
     }
@@ -174,8 +178,9 @@ package final class Exchange: @unchecked Sendable {
     private var holdsContent: Bool { !(self.bufferedContent?.isEmpty ?? true) }
 
     private func deliver(_ bytes: ByteBuffer) {
-        if self.demand != .max { self.demand = max(0, self.demand - bytes.readableBytes) }
-        self.consumer?.contentReceived(bytes.readableBytesSpan)
+        if let consumer { return consumer.contentReceived(bytes.readableBytesSpan) }
+        self.drainLeft -= bytes.readableBytes
+        if self.drainLeft <= 0 { self.fail(.cancelled) }
     }
 
     // MARK: Ending
@@ -211,9 +216,13 @@ package final class Exchange: @unchecked Sendable {
         self.phase = .ended
         self.bufferedContent = nil
         self.body = nil
-        let consumer = self.consumer
-        self.consumer = nil
-        consumer?.exchangeEnded(end, metrics: self.metrics)
+        if let consumer {
+            self.consumer = nil
+            consumer.exchangeEnded(end, metrics: self.metrics)
+        } else if case .upgraded(let connection) = end {
+            connection.close()
+        }
+        if case .source(let source, _) = self.request.body { source.close() }
     }
 
     // MARK: Repeating
@@ -368,6 +377,9 @@ package struct ExchangeProgress: Equatable {
 ///
 /// It must not block: other exchanges share the loop.
 package protocol ExchangeConsumer: AnyObject, Sendable {
+    /// What the consumer takes now. Call `Exchange.demandChanged` when it has grown.
+    var demand: ContentDemand { get }
+
     /// The request is about to be sent on a new or reused connection. Called again if the request is repeated on a fresh
     /// connection.
     func connectionReady(_ metadata: ConnectionMetadata)
@@ -387,13 +399,21 @@ package protocol ExchangeConsumer: AnyObject, Sendable {
     /// An informational head (1xx except 101). There may be several.
     func informationalHeadReceived(_ head: ResponseHead)
 
-    /// The final head. Content follows as it is pulled.
+    /// The final head. Content follows as it is demanded.
     func headReceived(_ head: ResponseHead, framing: ResponseFraming)
 
     /// The next bytes of content; valid during the call.
     func contentReceived(_ bytes: RawSpan)
 
     func exchangeEnded(_ end: ExchangeEnd, metrics: ExchangeMetrics)
+}
+
+/// What the consumer of an exchange takes.
+package enum ContentDemand: Sendable, Hashable {
+    /// Nothing is read, not even a head, and the idle timeout does not run.
+    case suspended
+    /// So many bytes of content, `Int.max` for all; pieces are not cut, so slightly more may be delivered.
+    case bytes(Int)
 }
 
 /// One request, with its destination, timeouts and priority.

@@ -107,6 +107,19 @@ package protocol BodySource: AnyObject, Sendable {
     /// Starts again from the first byte, because the connection was lost before the server answered.
     /// - Returns: `false` if that is impossible; the request is then not repeated.
     func rewind() -> Bool
+
+    /// Calls `work`, on any thread, when bytes are available after `read` answered `.later`. Set by the exchange when it
+    /// starts.
+    func whenAvailable(_ work: @escaping @Sendable () -> Void)
+
+    /// The exchange has ended; `read` is not called any more.
+    func close()
+}
+
+extension BodySource {
+    /// For a source that never answers `.later`.
+    package func whenAvailable(_ work: @escaping @Sendable () -> Void) {}
+    package func close() {}
 }
 
 /// A body in memory.
@@ -140,7 +153,7 @@ package enum BodyRead: Sendable, Hashable {
     case bytes(Int)
     /// The body is complete.
     case end
-    /// No bytes now; `Exchange.bodyAvailable` is called when there are.
+    /// No bytes now; the handler of `whenAvailable` is called when there are.
     case later
     /// The rest of the body cannot be read. The exchange fails with `.body(.sourceFailed)`.
     case failed

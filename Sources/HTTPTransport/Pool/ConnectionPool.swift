@@ -46,7 +46,7 @@ package final class ConnectionPool: @unchecked Sendable {
         PoolTimer(self.eventLoop.scheduleTask(in: .bounded(delay), work))
     }
 
-    /// Creates an exchange; call its `start` and `pull`.
+    /// Creates an exchange; call its `start`.
     package func exchange(_ request: consuming ExchangeRequest, consumer: any ExchangeConsumer) -> Exchange {
         Exchange(request, consumer: consumer, pool: self)
     }

@@ -3,7 +3,7 @@ import StreamTransport
 
 /// Reads a file with the length it has when it is opened: appended bytes are not sent, and truncation is a failure. A file
 /// that is removed while open remains readable.
-final class FileReader: BodyReader, @unchecked Sendable {
+final class FileReader: BodyReader {
     let chunkSize = 256 << 10
     let isRepeatable = true
     let length: Int64

@@ -5,7 +5,7 @@ import HTTPTransport
 import Synchronization
 
 /// A body that is read on a queue of its own, at most two pieces ahead of the exchange that pulls it.
-package final class ReadAheadBody: UploadBody, @unchecked Sendable {
+package final class ReadAheadBody: BodySource {
     private struct Chunk {
         var bytes: [UInt8] = []
         var count = 0
@@ -31,7 +31,12 @@ package final class ReadAheadBody: UploadBody, @unchecked Sendable {
         /// Incremented by `rewind`; a read that belongs to an earlier generation is dropped.
         var generation = 0
         var availabilityHandler: (@Sendable () -> Void)?
-        var bytesGiven: Int64 = 0
+    }
+
+    /// The piece being consumed, on the exchange's event loop: its lock is never contended.
+    private struct Cursor {
+        var chunk = Chunk()
+        var position = 0
     }
 
     private static let chunksAhead = 2
@@ -39,9 +44,7 @@ package final class ReadAheadBody: UploadBody, @unchecked Sendable {
     private let queue = DispatchQueue(label: "URLLoading.body")
     private let reader: any BodyReader
     private let state = Mutex(State())
-    /// The piece being consumed. Confined to the exchange's event loop.
-    private var current = Chunk()
-    private var position = 0
+    private let cursor = Mutex(Cursor())
 
     init(_ reader: any BodyReader) {
         self.reader = reader
@@ -63,8 +66,7 @@ package final class ReadAheadBody: UploadBody, @unchecked Sendable {
         self.close()
     }
 
-    package var bytesGiven: Int64 { self.state.withLock { $0.bytesGiven } }
-
+    /// Why `read` answered `.failed`. From any thread.
     package var failure: (any Error)? {
         self.state.withLock { if case .failed(let error) = $0.source { error } else { nil } }
     }
@@ -86,21 +88,25 @@ package final class ReadAheadBody: UploadBody, @unchecked Sendable {
     // MARK: On the exchange's event loop
 
     package func read(into buffer: inout MutableRawSpan) -> BodyRead {
-        if self.position == self.current.count, let answer = self.advance() { return answer }
-        let count = min(buffer.byteCount, self.current.count - self.position)
-        let bytes = self.current.bytes
-        buffer.copy(bytes.span.bytes.extracting(self.position..<(self.position + count)), at: 0)
-        self.position += count
-        self.state.withLock { $0.bytesGiven += Int64(count) }
+        // Taken out meanwhile: a closure cannot change `buffer`.
+        var cursor = self.cursor.withLock { cursor in
+            defer { cursor = Cursor() }
+            return cursor
+        }
+        if cursor.position == cursor.chunk.count, let answer = self.advance(&cursor) { return answer }
+        let count = min(buffer.byteCount, cursor.chunk.count - cursor.position)
+        let bytes = cursor.chunk.bytes
+        buffer.copy(bytes.span.bytes.extracting(cursor.position..<(cursor.position + count)), at: 0)
+        cursor.position += count
+        self.cursor.withLock { $0 = cursor }
         return .bytes(count)
     }
 
     /// Makes the next piece current.
     /// - Returns: `nil` if there is one, otherwise the answer of `read`.
-    private func advance() -> BodyRead? {
-        let empty = self.current.bytes
-        self.current = Chunk()
-        self.position = 0
+    private func advance(_ cursor: inout Cursor) -> BodyRead? {
+        let empty = cursor.chunk.bytes
+        cursor = Cursor()
         let (chunk, answer, mustRead) = self.state.withLock { state -> (Chunk?, BodyRead, Bool) in
             if !empty.isEmpty { state.spare.append(empty) }
             if state.isClosed { return (nil, .failed, false) }
@@ -117,17 +123,15 @@ package final class ReadAheadBody: UploadBody, @unchecked Sendable {
         }
         if mustRead { self.readAhead() }
         guard let chunk else { return answer }
-        self.current = chunk
+        cursor.chunk = chunk
         return nil
     }
 
     package func rewind() -> Bool {
         guard self.reader.isRepeatable else { return false }
-        self.current = Chunk()
-        self.position = 0
+        self.cursor.withLock { $0 = Cursor() }
         self.state.withLock { state in
             state.ready = []
-            state.bytesGiven = 0
             state.source = .open
             state.offset = 0
             state.isReading = false

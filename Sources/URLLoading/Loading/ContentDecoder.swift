@@ -20,6 +20,8 @@ package final class ContentDecoder {
     /// In decoding order: the coding applied last comes first.
     private var stages: [DecodingStage] = []
     private var output: [UInt8]
+    /// Whether everything that was fed is decoded.
+    private(set) var needsInput = true
 
     /// - Parameter codings: in the order in which they were applied.
     /// - Returns: `nil` if there is none, or an unknown one: the content then stays encoded.
@@ -46,6 +48,7 @@ package final class ContentDecoder {
     /// Adds a copy of the next bytes of the content. Feeding before `next` returned `nil` buffers more.
     package func feed(_ bytes: RawSpan) {
         self.stages[0].feed(bytes)
+        self.needsInput = false
     }
 
     /// The next decoded bytes.
@@ -53,7 +56,10 @@ package final class ContentDecoder {
     ///   again; `nil` if more input is needed.
     package func next() throws(ContentDecodingFailure) -> Data? {
         var stepBudget = Self.stepBudget
-        guard let count = try self.decode(self.stages.count - 1, &stepBudget) else { return nil }
+        guard let count = try self.decode(self.stages.count - 1, &stepBudget) else {
+            self.needsInput = true
+            return nil
+        }
         return Data(self.output[..<count])
     }
 

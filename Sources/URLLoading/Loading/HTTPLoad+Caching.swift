@@ -69,10 +69,10 @@ extension HTTPLoad {
 
     /// Handles a 304 response: delivers the stored response with its updated fields.
     /// - Returns: `false` if no stored response was being validated.
-    func useStored(updatedBy fields: HTTPFields, _ attempt: HTTPAttempt) -> Bool {
+    func useStored(updatedBy fields: HTTPFields) -> Bool {
         guard let stored = self.stored, let entry = stored.entry, let cache = self.core.configuration.urlCache,
             let response = stored.response as? HTTPURLResponse, let url = response.url,
-            let startedAt = attempt.startedAt
+            let startedAt = self.attempt?.startedAt
         else { return false }
         let fresh = entry.freshened(
             by: fields, requestTime: HTTPDate(startedAt), responseTime: HTTPDate(Date()))

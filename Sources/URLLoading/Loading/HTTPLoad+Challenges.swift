@@ -96,7 +96,9 @@ extension HTTPLoad {
 
     // MARK: TLS
 
-    func verify(_ request: VerificationRequest, answer: @escaping @Sendable (VerificationDecision) -> Void) {
+    func verificationRequested(
+        _ request: VerificationRequest, answer: @escaping @Sendable (VerificationDecision) -> Void
+    ) {
         guard let url = self.request.url else { return answer(.reject) }
         self.core.askTrust(request, at: url, for: self.loader.task, of: self.loader.session) { decision, refusal in
             self.core.pool.execute {
@@ -106,7 +108,7 @@ extension HTTPLoad {
         }
     }
 
-    func chooseIdentity(_ issuers: [[UInt8]], answer: @escaping @Sendable (TLSIdentity?) -> Void) {
+    func identityRequested(issuers: [[UInt8]], answer: @escaping @Sendable (TLSIdentity?) -> Void) {
         guard let url = self.request.url else { return answer(nil) }
         self.core.askIdentity(issuers, at: url, for: self.loader.task, of: self.loader.session) { identity, refusal in
             self.core.pool.execute {

@@ -16,7 +16,6 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
     private(set) var body: TaskBody
     private(set) var attempt: HTTPAttempt?
     private var isStopped = false
-    private var isHeld = false
     /// Incremented by each asynchronous step, so that an outdated answer is recognized.
     private var generation = 0
     /// Where the request goes.
@@ -41,8 +40,6 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
     private var decodedBytes: Int64 = 0
     /// Bytes received since content was last delivered.
     private var wireBytes = 0
-    /// For decoded content; content without coding uses the credit of the exchange.
-    private var credit = PullCredit()
     /// Set while decoded content is still to be delivered, or until the response is known to be the final one.
     private var end: ExchangeEnd?
     private var response: HTTPURLResponse?
@@ -82,28 +79,12 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
 
     func stop() {
         self.isStopped = true
-        // An attempt that was abandoned is a transaction as well.
-        if let attempt { self.recordTransaction(attempt, attempt.exchange?.metricsSoFar) }
-        self.attempt?.stop()
-        self.attempt = nil
-        self.decoder = nil
+        self.leaveAttempt(drainingUpTo: 0)
     }
 
-    func pull(_ count: Int) {
-        guard !self.isStopped else { return }
-        if self.decoder == nil {
-            if let end { return self.complete(end) }
-            self.attempt?.exchange?.pull(count)
-        } else {
-            self.credit.add(count)
-            self.decode()
-        }
-    }
-
-    func hold(_ isHeld: Bool) {
-        self.isHeld = isHeld
-        self.attempt?.exchange?.hold(isHeld)
-        if !isHeld, self.decoder != nil { self.decode() }
+    func demandChanged() {
+        if self.decoder != nil { self.decode() }
+        self.attempt?.exchange?.demandChanged()
     }
 
     func setPriority(_ priority: Float) {
@@ -141,10 +122,8 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
 
     private func sendBody() {
         switch self.body {
-        case .none: self.send(.none, nil)
-        case .data(let data):
-            let body = DataBody(data)
-            self.send(.source(body, length: body.length), body)
+        case .none: self.send(.none)
+        case .data(let data): self.send(.source(DataBody(data), length: Int64(data.count)))
         case .file(let url): self.sendFile(url)
         case .stream(let first?):
             self.body = .stream(first: nil)
@@ -171,7 +150,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
     private func sendFile(_ url: URL) {
         do throws(FileBodyFailure) {
             let (body, length) = try ReadAheadBody.file(url)
-            self.send(.source(body, length: length), body)
+            self.send(.source(body, length: length))
         } catch {
             self.fail(
                 LoadFailure.error(error.code, url: self.request.url, cause: error.underlying, text: error.description))
@@ -181,10 +160,10 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
     private func send(_ stream: InputStream) {
         let body = ReadAheadBody(UncheckedTransfer(stream).value)
         let length = self.body.length(for: self.request)
-        self.send(.source(body, length: length >= 0 ? length : nil), body)
+        self.send(.source(body, length: length >= 0 ? length : nil))
     }
 
-    private func send(_ body: HTTPTransport.RequestBody, _ source: (any UploadBody)?) {
+    private func send(_ body: HTTPTransport.RequestBody) {
         guard let url = self.request.url, let origin = self.origin else { return }
         var exchange = ExchangeRequest(origin)
         exchange.origin.socketPath = self.core.configuration.unixSocketPath
@@ -202,16 +181,16 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
         exchange.connectTimeout = timeout
         exchange.idleTimeout = timeout
         exchange.trafficClass = self.core.configuration.trafficClass(for: self.request)
-        let request = self.loader.isMeasured ? self.request : nil
-        let startedAt = self.core.configuration.urlCache == nil ? nil : Date()
-        let attempt = HTTPAttempt(self, request: request, head: exchange.head, body: source, startedAt: startedAt)
-        self.attempt = attempt
         self.response = nil
         self.isFinalResponse = false
         self.end = nil
         self.publishRequest()
-        attempt.start(exchange, in: self.core.pool)
-        if self.isHeld { attempt.exchange?.hold(true) }
+        let head = exchange.head
+        let running = self.core.pool.exchange(exchange, consumer: self)
+        self.attempt = HTTPAttempt(
+            exchange: running, request: self.loader.isMeasured ? self.request : nil, head: head, body: body,
+            startedAt: self.core.configuration.urlCache == nil ? nil : Date())
+        running.start()
     }
 
     /// Makes the request the task's `currentRequest`.
@@ -256,18 +235,9 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
         }
     }
 
-    func bodySent(_ count: Int) {
-        self.loader.bodySent(count)
-    }
-
     // MARK: Response
 
-    func informationalReceived(_ head: ResponseHead) {
-        guard let response = self.response(head, contentIsEncoded: false) else { return }
-        self.loader.informationalReceived(response)
-    }
-
-    func headReceived(_ head: ResponseHead, framing: ResponseFraming, _ attempt: HTTPAttempt) {
+    func headReceived(_ head: ResponseHead, framing: ResponseFraming) {
         guard let url = self.request.url else { return }
         let isCoded = framing != .none && head.fields["Content-Encoding"] != nil
         self.decoder = isCoded ? ContentDecoder(HTTPFields(head.fields.all)) : nil
@@ -284,7 +254,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
         // Most responses are final without a look at their fields.
         if head.status < 300, self.loader.resumption == nil { return self.deliverResponse(response) }
         let fields = HTTPFields(head.fields.all)
-        if head.status == 304, self.useStored(updatedBy: fields, attempt) { return }
+        if head.status == 304, self.useStored(updatedBy: fields) { return }
         if self.resume(response, fields) { return }
         self.followOrDeliver(response, fields)
     }
@@ -336,13 +306,17 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
     }
 
     /// Leaves an exchange whose response is not the final one.
-    func abandonAttempt() {
+    func abandonAttempt() { self.leaveAttempt(drainingUpTo: 64 << 10) }
+
+    /// - Parameter limit: most bytes of unwanted content to read so that the connection can be reused, 0 for none.
+    private func leaveAttempt(drainingUpTo limit: Int) {
         guard let attempt = self.attempt else { return }
         self.attempt = nil
         self.end = nil
-        self.recordTransaction(attempt, attempt.exchange?.metricsSoFar)
         self.decoder = nil
-        attempt.drain()
+        // An attempt that was abandoned is a transaction as well.
+        self.recordTransaction(attempt, attempt.exchange?.metricsSoFar)
+        attempt.exchange?.abandon(drainingUpTo: limit)
     }
 
     // MARK: Resuming a download
@@ -396,12 +370,11 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
     /// Decodes and delivers as much as the credit allows; pulls more when the decoder has no input left.
     private func decode() {
         do throws(ContentDecodingFailure) {
-            while self.credit.bytes > 0 {
+            while self.loader.demand > 0 {
                 guard let piece = try self.decoder?.next() else { return self.decoderDrained() }
                 guard !piece.isEmpty else {
                     return self.core.pool.executeLater { if self.decoder != nil { self.decode() } }
                 }
-                self.credit.spend(piece.count)
                 self.deliver(piece)
             }
         } catch {
@@ -411,7 +384,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
 
     private func decoderDrained() {
         guard let end = self.end else {
-            self.attempt?.exchange?.pull(ContentDecoder.pieceLimit)
+            self.attempt?.exchange?.demandChanged()
             return
         }
         if case .finished = end {
@@ -432,7 +405,9 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
 
     // MARK: Ending
 
-    func exchangeEnded(_ end: ExchangeEnd, metrics: ExchangeMetrics, _ attempt: HTTPAttempt) {
+    func exchangeEnded(_ end: ExchangeEnd, metrics: ExchangeMetrics) {
+        self.attempt?.exchange = nil
+        guard let attempt = self.attempt else { return }
         self.recordTransaction(attempt, metrics)
         if case .failed(let failure) = end, self.response == nil {
             return self.fail(self.tlsRefusal ?? self.error(failure, attempt))
@@ -444,7 +419,9 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
     }
 
     private func error(_ failure: ExchangeFailure, _ attempt: HTTPAttempt) -> URLError {
-        guard case .body = failure, let cause = attempt.body?.failure else {
+        guard case .body = failure, case .source(let source, _) = attempt.body,
+            let cause = (source as? ReadAheadBody)?.failure
+        else {
             return LoadFailure.error(failure, url: self.request.url)
         }
         guard let file = cause as? FileBodyFailure else {
@@ -464,8 +441,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
     }
 
     private func recordTransaction(_ attempt: HTTPAttempt, _ metrics: ExchangeMetrics?) {
-        guard let request = attempt.request, let metrics, !attempt.isRecorded else { return }
-        attempt.isRecorded = true
+        guard let request = attempt.request, let metrics else { return }
         self.loader.recordTransaction(
             TransactionRecord(
                 request: request.withSentFields(attempt.head), response: self.response, source: .network(metrics),
@@ -493,6 +469,38 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
         self.stop()
         self.loader.finished()
     }
+}
+
+extension HTTPLoad: ExchangeConsumer {
+    var demand: ContentDemand {
+        if self.loader.transfer.isSuspended { return .suspended }
+        let demand = max(0, self.loader.demand)
+        guard let decoder = self.decoder else { return .bytes(demand) }
+        // No more is received before everything is decoded.
+        return .bytes(demand > 0 && decoder.needsInput ? ContentDecoder.pieceLimit : 0)
+    }
+
+    func connectionReady(_ connection: ConnectionMetadata) {}
+
+    func bodySent(_ count: Int) { self.loader.bodySent(count) }
+
+    func informationalHeadReceived(_ head: ResponseHead) {
+        guard let response = self.response(head, contentIsEncoded: false) else { return }
+        self.loader.informationalReceived(response)
+    }
+}
+
+/// One exchange of a load, with what was sent; redirects and challenges take several.
+struct HTTPAttempt {
+    /// `nil` once it has ended.
+    var exchange: Exchange?
+    /// For metrics; `nil` if they are not collected.
+    let request: URLRequest?
+    /// The head that was sent.
+    let head: RequestHead
+    let body: HTTPTransport.RequestBody
+    /// For the cache; `nil` without a cache.
+    let startedAt: Date?
 }
 
 extension URLRequest {

@@ -4,16 +4,21 @@ import HTTPSemantics
 import HTTPTransport
 
 /// Loads one request for a `TaskLoader`. Confined to the session's event loop.
-protocol RequestLoad: AnyObject, Sendable {
+protocol RequestLoad: AnyObject {
     func start()
     /// Ends the load; the task loader is not called any more.
     func stop()
-    /// Allows `count` more bytes of content to be delivered, `Int.max` for all. None are delivered before the first
-    /// call.
-    func pull(_ count: Int)
-    /// Suspends or resumes the load and its timeouts.
-    func hold(_ isHeld: Bool)
+    /// The loader's demand has grown, or its task was resumed. Content is delivered within that demand only; while the
+    /// task is suspended, nothing is received.
+    func demandChanged()
     func setPriority(_ priority: Float)
+}
+
+extension RequestLoad {
+    func stop() {}
+    func demandChanged() {}
+    /// Without effect: only loads that wait for a connection have a priority.
+    func setPriority(_ priority: Float) {}
 }
 
 /// Selects what loads a request: a `URLProtocol` of the program, or the built-in load for the scheme.
@@ -41,9 +46,9 @@ enum RequestLoadFactory {
     }
 }
 
-/// The bytes that a load may still deliver.
+/// The bytes of content that were pulled and not delivered.
 struct PullCredit {
-    /// `Int.max` is unlimited.
+    /// `Int.max` is unlimited; negative if the last piece was longer than the demand.
     private(set) var bytes = 0
 
     mutating func add(_ count: Int) {
@@ -52,7 +57,7 @@ struct PullCredit {
     }
 
     mutating func spend(_ count: Int) {
-        if self.bytes != .max { self.bytes = max(0, self.bytes - count) }
+        if self.bytes != .max { self.bytes -= count }
     }
 }
 
@@ -60,13 +65,10 @@ struct PullCredit {
 private let pieceSize = 256 << 10
 
 /// Delivers content that is already in memory, such as that of a cached response.
-final class StoredLoad: RequestLoad, @unchecked Sendable {
+final class StoredLoad: RequestLoad {
     private let data: Data
     private let loader: TaskLoader
     private var position: Data.Index
-    private var credit = PullCredit()
-    private var isStopped = false
-    private var isHeld = false
     private var isScheduled = false
 
     init(_ data: Data, for loader: TaskLoader) {
@@ -76,44 +78,30 @@ final class StoredLoad: RequestLoad, @unchecked Sendable {
     }
 
     func start() {}
-    func setPriority(_ priority: Float) {}
 
-    func stop() { self.isStopped = true }
-
-    func hold(_ isHeld: Bool) {
-        self.isHeld = isHeld
-        if !isHeld, self.credit.bytes > 0 { self.scheduleDelivery() }
-    }
-
-    func pull(_ count: Int) {
-        self.credit.add(count)
-        self.scheduleDelivery()
-    }
-
-    private func scheduleDelivery() {
+    func demandChanged() {
         guard !self.isScheduled else { return }
         self.isScheduled = true
-        self.loader.core.pool.executeLater { self.deliver() }
+        let loader = self.loader
+        // In another turn: this may be a call from within `deliver`.
+        loader.core.pool.executeLater { (loader.currentLoad as? StoredLoad)?.deliver() }
     }
 
     private func deliver() {
         self.isScheduled = false
-        while self.credit.bytes > 0, !self.isStopped, !self.isHeld {
+        let loader = self.loader
+        while loader.demand > 0, loader.currentLoad === self {
             let rest = self.data[self.position...]
-            guard !rest.isEmpty else {
-                self.isStopped = true
-                return self.loader.finished()
-            }
-            let piece = Data(rest.prefix(min(self.credit.bytes, pieceSize)))
+            guard !rest.isEmpty else { return loader.finished() }
+            let piece = Data(rest.prefix(min(loader.demand, pieceSize)))
             self.position += piece.count
-            self.credit.spend(piece.count)
-            self.loader.received(piece, wireBytes: piece.count)
+            loader.received(piece, wireBytes: piece.count)
         }
     }
 }
 
 /// Loads a `data:` URL.
-private final class DataURLLoad: RequestLoad, @unchecked Sendable {
+private final class DataURLLoad: RequestLoad {
     private let url: URL
     private let loader: TaskLoader
 
@@ -123,34 +111,25 @@ private final class DataURLLoad: RequestLoad, @unchecked Sendable {
     }
 
     func start() {
-        self.loader.core.pool.executeLater {
-            guard let decoded = DataURL(self.url.absoluteString) else {
-                return self.loader.failed(
-                    LoadFailure.error(.badURL, url: self.url, text: "The data URL cannot be read."))
+        self.loader.core.pool.executeLater { [loader, url] in
+            guard let decoded = DataURL(url.absoluteString) else {
+                return loader.failed(LoadFailure.error(.badURL, url: url, text: "The data URL cannot be read."))
             }
             let response = URLResponse(
-                url: self.url, mimeType: decoded.mediaType, expectedContentLength: decoded.content.count,
+                url: url, mimeType: decoded.mediaType, expectedContentLength: decoded.content.count,
                 textEncodingName: decoded.charset)
-            self.loader.recordLocalTransaction(response, bytes: decoded.content.count)
-            self.loader.deliver(response, Data(decoded.content))
+            loader.recordLocalTransaction(response, bytes: decoded.content.count)
+            loader.deliver(response, Data(decoded.content))
         }
     }
-
-    func stop() {}
-    func pull(_ count: Int) {}
-    func hold(_ isHeld: Bool) {}
-    func setPriority(_ priority: Float) {}
 }
 
 /// Loads a `file:` URL. The file is read off the loop.
-private final class FileLoad: RequestLoad, @unchecked Sendable {
+private final class FileLoad: RequestLoad {
     private let url: URL
     private let loader: TaskLoader
     private var file: FileHandle?
-    private var credit = PullCredit()
     private var isReading = false
-    private var isHeld = false
-    private var isStopped = false
 
     init(_ url: URL, for loader: TaskLoader) {
         self.url = url
@@ -158,10 +137,15 @@ private final class FileLoad: RequestLoad, @unchecked Sendable {
     }
 
     func start() {
-        DiskQueue.shared.async {
-            let result = Self.open(self.url)
-            self.loader.core.pool.execute { self.opened(result) }
+        DiskQueue.shared.async { [loader, url] in
+            let result = Self.open(url)
+            Self.onLoop(of: loader) { $0.opened(result) }
         }
+    }
+
+    /// Runs `work` on the session's event loop, unless the load was stopped.
+    private static func onLoop(of loader: TaskLoader, _ work: @escaping @Sendable (FileLoad) -> Void) {
+        loader.core.pool.execute { if let load = loader.currentLoad as? FileLoad { work(load) } }
     }
 
     private static func open(_ url: URL) -> Result<(UncheckedTransfer<FileHandle>, Int), URLError> {
@@ -181,7 +165,6 @@ private final class FileLoad: RequestLoad, @unchecked Sendable {
     }
 
     private func opened(_ result: Result<(UncheckedTransfer<FileHandle>, Int), URLError>) {
-        guard !self.isStopped else { return }
         switch result {
         case .failure(let error): self.loader.failed(error)
         case .success(let (file, size)):
@@ -195,49 +178,32 @@ private final class FileLoad: RequestLoad, @unchecked Sendable {
     }
 
     func stop() {
-        self.isStopped = true
         guard let file = self.file.map({ UncheckedTransfer($0) }) else { return }
         self.file = nil
         // On the queue, because a read may be in progress there.
         DiskQueue.shared.async { try? file.value.close() }
     }
 
-    func setPriority(_ priority: Float) {}
-
-    func hold(_ isHeld: Bool) {
-        self.isHeld = isHeld
-        if !isHeld { self.read() }
-    }
-
-    func pull(_ count: Int) {
-        self.credit.add(count)
-        self.read()
-    }
-
-    private func read() {
-        guard !self.isReading, !self.isHeld, !self.isStopped, self.credit.bytes > 0, let file = self.file else {
-            return
-        }
+    func demandChanged() {
+        guard !self.isReading, self.loader.demand > 0, let file = self.file else { return }
         self.isReading = true
         let transfer = UncheckedTransfer(file)
-        let count = min(self.credit.bytes, pieceSize)
-        DiskQueue.shared.async {
+        let count = min(self.loader.demand, pieceSize)
+        DiskQueue.shared.async { [loader] in
             let result = Result { try transfer.value.read(upToCount: count) ?? Data() }
-            self.loader.core.pool.execute { self.readCompleted(result) }
+            Self.onLoop(of: loader) { $0.readCompleted(result) }
         }
     }
 
     private func readCompleted(_ result: Result<Data, any Error>) {
         self.isReading = false
-        guard !self.isStopped else { return }
         switch result {
         case .failure(let error):
             self.loader.failed(LoadFailure.error(.cannotOpenFile, url: self.url, cause: error))
         case .success(let data) where data.isEmpty: self.loader.finished()
         case .success(let data):
-            self.credit.spend(data.count)
             self.loader.received(data, wireBytes: data.count)
-            self.read()
+            self.demandChanged()
         }
     }
 }

@@ -13,10 +13,6 @@ final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {
     /// Content beyond the demand.
     private var pendingContent = Deque<Data>()
     private let backlog = ProtocolBacklog()
-    private var isPulled = false
-    /// Bytes requested and not delivered; negative if the last piece was longer.
-    private var demand = 0
-    private var isHeld = false
     private var hasResponse = false
     /// The protocol reported a redirect. Later events, usually a cancellation error, are ignored.
     private var isRedirected = false
@@ -74,19 +70,9 @@ final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {
         }
     }
 
-    func pull(_ count: Int) {
-        self.isPulled = true
-        let (sum, overflow) = self.demand.addingReportingOverflow(count)
-        self.demand = overflow ? .max : sum
+    func demandChanged() {
         self.loader.core.pool.executeLater { self.deliverPending() }
     }
-
-    func hold(_ isHeld: Bool) {
-        self.isHeld = isHeld
-        if !isHeld { self.deliverPending() }
-    }
-
-    func setPriority(_ priority: Float) {}
 
     // MARK: On the loop
 
@@ -98,9 +84,8 @@ final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {
     }
 
     private func deliverPending() {
-        guard self.isPulled, !self.isHeld, !self.isStopped else { return }
-        while self.demand > 0, let data = self.pendingContent.popFirst() {
-            if self.demand != .max { self.demand -= data.count }
+        guard !self.isStopped, self.loader.demand > 0 else { return }
+        while self.loader.demand > 0, let data = self.pendingContent.popFirst() {
             self.backlog.take(data.count)
             self.appendForCache(data)
             self.loader.received(data, wireBytes: data.count)

@@ -44,7 +44,7 @@ final class DownloadSink: @unchecked Sendable {
             guard let loader else { return }
             loader.core.pool.execute { self.handle(notice, loader) }
         }
-        loader.currentLoad?.pull(DeliveryWindow.limit)
+        loader.pull(DeliveryWindow.limit)
     }
 
     private func handle(_ notice: DownloadFile.Notice, _ loader: TaskLoader) {
@@ -53,7 +53,7 @@ final class DownloadSink: @unchecked Sendable {
             self.isFull = false
             let credit = self.pendingCredit
             self.pendingCredit = 0
-            if credit > 0 { loader.currentLoad?.pull(credit) }
+            if credit > 0 { loader.pull(credit) }
         case .failed(let failure): loader.failed(failure, url: loader.task.currentRequest?.url)
         }
     }
@@ -61,7 +61,7 @@ final class DownloadSink: @unchecked Sendable {
     func append(_ bytes: RawSpan, for loader: TaskLoader) {
         let count = bytes.byteCount
         self.isFull = !self.file.append(bytes)
-        if self.isFull { self.pendingCredit += count } else { loader.currentLoad?.pull(count) }
+        if self.isFull { self.pendingCredit += count } else { loader.pull(count) }
         let needsScheduling = self.progress.withLock { progress in
             progress.unreported += Int64(count)
             progress.total += Int64(count)
@@ -224,12 +224,12 @@ extension TaskLoader {
     /// Fails the task with an error that carries the resume data, if there is any.
     /// - Parameter produced: gets the resume data before the delegate is notified of the end.
     func failKeepingResumeData(_ error: URLError, _ produced: @escaping @Sendable (Data?) -> Void) {
-        guard self.stage != .ended else { return produced(nil) }
+        guard !self.transfer.hasEnded else { return produced(nil) }
         guard case .file(let sink) = self.sink, sink.isResumable else {
             produced(nil)
             return self.end(error)
         }
-        self.stop()
+        guard self.stop() else { return }
         sink.resumeData(for: self.task) { data in
             self.core.pool.execute {
                 produced(data)

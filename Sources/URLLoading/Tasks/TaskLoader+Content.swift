@@ -16,7 +16,7 @@ extension TaskLoader {
 
     /// The final response has arrived. The load delivers its content only as it is pulled.
     func responseReceived(_ response: URLResponse) {
-        guard self.stage == .loading else { return }
+        guard self.transfer.isActive else { return }
         if self.consumer.isDelegate, self.task is URLSessionDataTask, let splitter = MultipartSplitter(response) {
             self.multipart = splitter
         }
@@ -25,6 +25,7 @@ extension TaskLoader {
 
     /// Delivers a response that is available as a whole, as from the cache.
     func deliver(_ response: URLResponse, _ data: Data) {
+        guard self.transfer.isActive else { return }
         self.currentLoad = StoredLoad(data, for: self)
         self.responseReceived(response)
     }
@@ -45,11 +46,11 @@ extension TaskLoader {
         case .awaitedData where !self.contentDelegates.isEmpty: self.askDisposition(response)
         case .data, .awaitedData:
             self.sink = .memory(Data())
-            self.currentLoad?.pull(.max)
+            self.pull(.max)
         case .bytes(let channel, let handler):
             self.sink = .channel(channel)
             handler(.success(response))
-            self.currentLoad?.pull(DeliveryWindow.limit)
+            self.pull(DeliveryWindow.limit)
         case .file, .lastingFile: self.startFile(response)
         case .delegate: self.askDisposition(response)
         }
@@ -58,7 +59,7 @@ extension TaskLoader {
     /// Asks the delegate for the response disposition; `allow` if no delegate answers.
     private func askDisposition(_ response: URLResponse) {
         guard let task = self.task as? URLSessionDataTask else { return self.startFile(response) }
-        self.awaitsDisposition = true
+        self.transfer.dispositionRequested()
         let session = self.session
         let request = DelegateRequest<URLSession.ResponseDisposition>(
             method: .response, asyncMethod: .responseAsync,
@@ -72,45 +73,62 @@ extension TaskLoader {
     }
 
     private func dispositionReceived(_ disposition: URLSession.ResponseDisposition, _ response: URLResponse) {
-        self.awaitsDisposition = false
         switch disposition {
-        case .cancel: self.failed(LoadFailure.error(.cancelled, url: response.url))
+        case .cancel: return self.failed(LoadFailure.error(.cancelled, url: response.url))
         // An awaited data task cannot become anything else.
-        case _ where !self.consumer.isDelegate:
-            self.sink = .memory(Data())
-            self.resumePulling()
-        case .allow:
-            self.sink = .delegate
-            self.resumePulling()
+        case _ where !self.consumer.isDelegate: self.sink = .memory(Data())
+        case .allow: self.sink = .delegate
         case .becomeDownload: self.becomeDownload(response)
-        case .becomeStream: self.becomeStream()
+        case .becomeStream:
+            let isUpgrade = (response as? HTTPURLResponse)?.statusCode == 101
+            return self.perform(self.transfer.dispositionReceived(.becomeStream(isUpgrade: isUpgrade)))
+        }
+        self.perform(self.transfer.dispositionReceived(.receive))
+    }
+
+    private func perform(_ action: TransferMachine<UpgradedConnection>.DispositionAction) {
+        switch action {
+        case .ignore: break
+        case .pull: self.startPulling()
+        case .finish: self.finish()
+        case .closeAndFinish(let connection):
+            connection.close()
+            self.finish()
+        case .becomeStream(let connection): self.becomeStream(connection)
+        case .refuseStream:
+            self.failed(
+                LoadFailure.error(
+                    .unsupportedURL, url: self.task.currentRequest?.url,
+                    text: "Only a connection that the server upgraded (101) can become a stream."))
         }
     }
 
-    private func resumePulling() {
-        if self.upgradedConnection != nil { return self.settleUpgrade() }
-        guard !self.isFinishPending else { return self.finished() }
+    private func startPulling() {
+        // A file pulls for itself.
+        if case .file = self.sink { return }
         guard self.multipart?.responseAllowed(self) ?? true else { return }
         let isPacedByDelegate = self.consumer.isDelegate || self.delegateReceivesContent
-        self.currentLoad?.pull(isPacedByDelegate ? DeliveryWindow.limit : .max)
+        self.pull(isPacedByDelegate ? DeliveryWindow.limit : .max)
     }
 
     // MARK: Content
 
     /// - Parameter wireBytes: size of `data` before its content coding was removed.
     func received(_ data: Data, wireBytes: Int) {
-        guard self.stage == .loading else { return }
+        guard self.transfer.isActive else { return }
+        self.spend(data.count)
         if let multipart { return multipart.received(data, self) }
         self.deliver(data, wireBytes: wireBytes)
     }
 
     /// The file that takes content directly, without a copy as `Data`; `nil` if the content goes elsewhere.
     var file: DownloadSink? {
-        guard self.stage == .loading, self.multipart == nil, case .file(let file) = self.sink else { return nil }
+        guard self.transfer.isActive, self.multipart == nil, case .file(let file) = self.sink else { return nil }
         return file
     }
 
     func received(_ bytes: RawSpan, wireBytes: Int, into file: DownloadSink) {
+        self.spend(bytes.byteCount)
         self.countReceived(wireBytes)
         file.append(bytes, for: self)
     }
@@ -131,7 +149,7 @@ extension TaskLoader {
         case .channel(let channel):
             self.countReceived(wireBytes)
             // While the channel is full, the load gets no credit; `resumeChannel()` gives it later.
-            if channel.offer(data) { self.currentLoad?.pull(data.count) } else { self.channelCredit += data.count }
+            if channel.offer(data) { self.pull(data.count) } else { self.channelCredit += data.count }
         }
     }
 
@@ -159,7 +177,7 @@ extension TaskLoader {
     func resumeChannel() {
         let credit = self.channelCredit
         self.channelCredit = 0
-        if credit > 0 { self.currentLoad?.pull(credit) }
+        if credit > 0 { self.pull(credit) }
     }
 
     private func enqueueForDelegate(_ data: Data, wireBytes: Int) {
@@ -177,7 +195,7 @@ extension TaskLoader {
                 }
             }
             let credit = self.window.consumed(piece.data.count)
-            if credit > 0 { self.core.pool.execute { self.currentLoad?.pull(credit) } }
+            if credit > 0 { self.core.pool.execute { self.pull(credit) } }
         }
     }
 
@@ -197,7 +215,7 @@ extension TaskLoader {
     }
 
     func bodySent(_ count: Int) {
-        guard self.stage == .loading else { return }
+        guard self.transfer.isActive else { return }
         let (sent, expected) = self.task.mutate(\.countOfBytesSent) { metadata in
             metadata.bytesSent += Int64(count)
             return (metadata.bytesSent, metadata.expectedToSend)
@@ -343,7 +361,7 @@ final class MultipartSplitter {
 
     fileprivate func received(_ data: Data, _ loader: TaskLoader) {
         self.parser.bytesReceived(data)
-        if self.isResponseAllowed, self.deliverEvents(to: loader) { loader.currentLoad?.pull(data.count) }
+        if self.isResponseAllowed, self.deliverEvents(to: loader) { loader.pull(data.count) }
     }
 
     func ended(_ loader: TaskLoader) {

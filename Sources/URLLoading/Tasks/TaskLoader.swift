@@ -8,13 +8,6 @@ import TLSEngine
 ///
 /// Confined to the session's event loop, except for members that say otherwise.
 final class TaskLoader: TaskDriver, @unchecked Sendable {
-    enum Stage {
-        case waiting
-        case loading
-        /// Everything was delivered, or is queued for the delegate queue.
-        case ended
-    }
-
     let core: SessionCore
     let session: URLSession
     /// Replaced when a data task becomes a download task.
@@ -26,28 +19,17 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {
     /// Fails the task when it is resumed.
     private let initialError: URLError?
 
-    private(set) var stage = Stage.waiting
+    var transfer: TransferMachine<UpgradedConnection>
     var currentLoad: (any RequestLoad)?
+    private var credit = PullCredit()
     var sink = ContentSink.none
     private(set) var record = TaskMetricsRecord()
     /// Whether a delegate may implement the metrics method; set when the task begins.
     private(set) var isMeasured = false
-    /// When `timeoutIntervalForResource` expires; `nil` while the task is suspended.
-    fileprivate var resourceDeadline: ContinuousClock.Instant?
-    private var resourceTimeLeft: Duration
-    private var hasBegun = false
-    private var isHeld = false
     /// For a `multipart/x-mixed-replace` response.
     var multipart: MultipartSplitter?
-    /// Whether the delegate was asked for the response disposition and has not answered.
-    var awaitsDisposition = false
-    /// The content ended before the delegate answered.
-    var isFinishPending = false
     /// Bytes that the `ByteChannel` accepted and that were not yet credited to the load.
     var channelCredit = 0
-    /// The response disposition was `becomeStream`.
-    var becomesStream = false
-    var upgradedConnection: UpgradedConnection?
     /// First used on the loop, and only then by the delegate queue.
     private(set) lazy var window = DeliveryWindow()
     /// For an awaited task: whether its delegate may implement `didReceive data`; the delegate then paces the content.
@@ -66,7 +48,8 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {
         self.consumer = consumer
         self.resumption = resumption
         self.initialError = initialError
-        self.resourceTimeLeft = Duration(timeout: session.core.configuration.timeoutIntervalForResource)
+        self.transfer = TransferMachine(
+            timeout: Duration(timeout: session.core.configuration.timeoutIntervalForResource))
     }
 
     // MARK: Events of the task, from any thread
@@ -95,22 +78,30 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {
 
     /// Idempotent: several changes of the task's state may arrive as one.
     private func applyTaskState() {
-        guard self.stage != .ended else { return }
         switch self.task.metadata.withLock({ $0.state }) {
-        case .running: self.hasBegun ? self.hold(false) : self.begin()
-        case .suspended: self.hold(true)
+        case .running: self.resume()
+        case .suspended: self.transfer.suspended(now: .now)
         case .canceling, .completed: break
         }
     }
 
+    private func resume() {
+        switch self.transfer.resumed(now: .now) {
+        case .ignore: break
+        case .begin(let deadline):
+            self.core.resourceTimer.arm(until: deadline, for: self.core)
+            self.begin()
+        case .proceed(let deadline):
+            self.core.resourceTimer.arm(until: deadline, for: self.core)
+            self.currentLoad?.demandChanged()
+        }
+    }
+
     private func begin() {
-        self.hasBegun = true
         self.isMeasured = self.delegates.contains { $0.mayImplement(.metrics) }
         if case .awaitedData = self.consumer {
             self.delegateReceivesContent = self.contentDelegates.contains { $0.mayImplement(.data) }
         }
-        self.stage = .loading
-        self.startResourceTimer()
         if let initialError { return self.failed(initialError) }
         guard let request = self.resumption?.currentRequest ?? self.task.metadata.withLock({ $0.currentRequest }) else {
             return self.failed(LoadFailure.error(.badURL, url: nil, text: "The request has no URL."))
@@ -130,34 +121,30 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {
 
     /// Restarts the task with another request, such as one that a `URLProtocol` redirected to.
     func restart(with request: URLRequest) {
-        guard self.stage == .loading else { return }
+        guard self.transfer.isActive else { return }
         self.currentLoad?.stop()
         self.currentLoad = nil
         self.requestChanged(request)
         self.load(request)
     }
 
-    private func hold(_ isHeld: Bool) {
-        guard self.hasBegun, self.isHeld != isHeld else { return }
-        self.isHeld = isHeld
-        if isHeld {
-            self.resourceTimeLeft = self.resourceDeadline.map { ContinuousClock.now.duration(to: $0) } ?? .zero
-            self.resourceDeadline = nil
-        } else {
-            self.startResourceTimer()
-        }
-        self.currentLoad?.hold(isHeld)
-    }
-
-    private func startResourceTimer() {
-        let deadline = ContinuousClock.now + self.resourceTimeLeft
-        self.resourceDeadline = deadline
-        self.core.resourceTimer.arm(until: deadline, for: self.core)
-    }
-
     fileprivate func resourceTimeoutExpired() {
         self.failed(LoadFailure.error(.timedOut, url: self.task.currentRequest?.url))
     }
+
+    // MARK: Demand
+
+    /// Bytes of content that the load may deliver now; `Int.max` is unlimited. 0 while the task is suspended.
+    var demand: Int { self.transfer.isSuspended ? 0 : self.credit.bytes }
+
+    /// Allows `count` more bytes of content to be delivered, `Int.max` for all.
+    func pull(_ count: Int) {
+        self.credit.add(count)
+        self.currentLoad?.demandChanged()
+    }
+
+    /// `count` bytes were delivered. Pieces are not cut, so slightly more than the demand may be delivered.
+    func spend(_ count: Int) { self.credit.spend(count) }
 
     // MARK: Metrics
 
@@ -199,7 +186,7 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {
     {
         { answer in
             self.core.pool.execute {
-                guard self.stage != .ended else { return }
+                guard !self.transfer.hasEnded else { return }
                 work(self, answer)
             }
         }
@@ -259,34 +246,23 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {
             delegate.data?.urlSession(session, dataTask: old, didBecome: new)
         }
         self.startFile(response)
-        if self.isFinishPending { self.finished() }
-    }
-
-    func becomeStream() {
-        self.becomesStream = true
-        guard (self.task.response as? HTTPURLResponse)?.statusCode != 101 else { return self.settleUpgrade() }
-        self.failed(
-            LoadFailure.error(
-                .unsupportedURL, url: self.task.currentRequest?.url,
-                text: "Only a connection that the server upgraded (101) can become a stream."))
     }
 
     /// The server answered 101 Switching Protocols.
     func upgraded(_ connection: UpgradedConnection) {
-        guard self.stage == .loading else { return connection.close() }
-        self.upgradedConnection = connection
-        if !self.awaitsDisposition { self.settleUpgrade() }
+        switch self.transfer.upgraded(connection) {
+        case .keep: break
+        case .close(let connection): connection.close()
+        case .closeAndFinish(let connection):
+            connection.close()
+            self.finish()
+        case .becomeStream(let connection): self.becomeStream(connection)
+        }
     }
 
-    /// Once both the connection and the disposition are known: hands the connection to a stream task, or closes it.
-    func settleUpgrade() {
-        guard let connection = self.upgradedConnection else { return }
-        self.upgradedConnection = nil
-        guard self.becomesStream, let old = self.task as? URLSessionDataTask else {
-            connection.close()
-            return self.finished()
-        }
-        self.stop()
+    func becomeStream(_ connection: UpgradedConnection) {
+        self.stopLoad()
+        guard let old = self.task as? URLSessionDataTask else { return connection.close() }
         self.session.becomeStream(old, connection)
     }
 
@@ -294,8 +270,11 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {
 
     /// The load has delivered the whole content.
     func finished() {
-        guard self.stage == .loading else { return }
-        guard !self.awaitsDisposition else { return self.isFinishPending = true }
+        if self.transfer.loadFinished() { self.finish() }
+    }
+
+    /// Writes the last content, then ends the task.
+    func finish() {
         self.multipart?.ended(self)
         self.sink.finish { failure in
             self.core.pool.execute {
@@ -307,7 +286,7 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {
 
     /// The load failed. A download keeps its file for resuming, unless it was cancelled.
     func failed(_ error: any Error) {
-        guard self.stage != .ended else { return }
+        guard !self.transfer.hasEnded else { return }
         if let error = error as? URLError, error.code != .cancelled, case .file = self.sink {
             self.failKeepingResumeData(error) { _ in }
         } else {
@@ -316,14 +295,18 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {
     }
 
     func end(_ error: (any Error)?) {
-        guard self.stage != .ended else { return }
-        self.stop()
-        self.notifyEnd(error)
+        if self.stop() { self.notifyEnd(error) }
     }
 
-    func stop() {
-        self.stage = .ended
-        self.resourceDeadline = nil
+    /// - Returns: `false` if the transfer has ended before.
+    func stop() -> Bool {
+        guard case .complete(let unusedConnection) = self.transfer.end() else { return false }
+        unusedConnection?.close()
+        self.stopLoad()
+        return true
+    }
+
+    private func stopLoad() {
         self.currentLoad?.stop()
         self.currentLoad = nil
     }
@@ -442,7 +425,7 @@ final class ResourceTimer: @unchecked Sendable {
         let now = ContinuousClock.now
         var next: ContinuousClock.Instant?
         for task in core.state.withLock({ Array($0.tasks.values) }) {
-            guard let loader = task.driver as? TaskLoader, let deadline = loader.resourceDeadline else { continue }
+            guard let loader = task.driver as? TaskLoader, let deadline = loader.transfer.deadline else { continue }
             if deadline <= now {
                 loader.resourceTimeoutExpired()
             } else {

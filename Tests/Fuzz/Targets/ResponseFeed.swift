@@ -38,7 +38,6 @@ final class ResponseFeed: ExchangeConsumer, @unchecked Sendable {
         var order = ExchangeRequest(ServerEndpoint(.http, host: "fuzz.test"))
         order.idleTimeout = nil
         let exchange = pool.exchange(order, consumer: self)
-        exchange.pull(.max)
         try pool.run(exchange, on: channel)
         for piece in pieces where self.end == nil { try channel.writeInbound(ByteBuffer(bytes: piece)) }
         _ = try channel.finish(acceptAlreadyClosed: true)
@@ -46,6 +45,7 @@ final class ResponseFeed: ExchangeConsumer, @unchecked Sendable {
 
     // MARK: What is told
 
+    var demand: ContentDemand { .bytes(.max) }
     func connectionReady(_ facts: ConnectionMetadata) {}
     func bodySent(_ count: Int) {}
     func informationalHeadReceived(_ head: ResponseHead) {}

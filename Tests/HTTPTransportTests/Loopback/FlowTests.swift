@@ -23,7 +23,7 @@ struct FlowTests {
         await diary.headCame.pass()
         await sent.pass()
         #expect(diary.now.content.isEmpty)
-        exchange.pull(1)
+        diary.pull(1, exchange)
         // Pieces are not cut.
         #expect(await diary.whole().content.count == 30)
     }
@@ -36,18 +36,18 @@ struct FlowTests {
         let server = try await RawServer([[.request, .send(answer)] + Array(repeating: .sendBytes(piece), count: 64)])
         let largest = Mutex(0)
         let counted = Mutex(0)
-        let handle = Mutex<Exchange?>(nil)
+        let handle = Mutex<(Counter, Exchange)?>(nil)
         let consumer = Counter { count in
             largest.withLock { $0 = max($0, count) }
             counted.withLock { $0 += count }
-            handle.withLock { $0 }?.pull(count)
+            if let (counter, exchange) = handle.withLock({ $0 }) { counter.pull(count, exchange) }
         }
         let exchange = self.pool.exchange(server.order(), consumer: consumer)
-        handle.withLock { $0 = exchange }
+        handle.withLock { $0 = (consumer, exchange) }
         exchange.start()
         await consumer.headCame.pass()
         #expect(counted.withLock { $0 } == 0)
-        exchange.pull(100_000)
+        consumer.pull(100_000, exchange)
         await consumer.ended.pass()
         #expect(counted.withLock { $0 } == size)
         #expect(largest.withLock { $0 } <= 256 << 10)
@@ -78,7 +78,7 @@ struct FlowTests {
         // In the middle of the content.
         let reading = Diary()
         let second = self.pool.exchange(server.order(), consumer: reading)
-        second.pull(.max)
+        reading.pull(.max, second)
         second.start()
         await reading.contentCame.pass()
         second.cancel()
@@ -95,7 +95,7 @@ struct FlowTests {
         let diary = Diary(onContent: { _ in handle.withLock { $0 }?.cancel() })
         let exchange = self.pool.exchange(server.order(), consumer: diary)
         handle.withLock { $0 = exchange }
-        exchange.pull(.max)
+        diary.pull(.max, exchange)
         exchange.start()
         #expect(await diary.whole().failure == .cancelled)
         #expect(diary.now.ends == 1)
@@ -153,7 +153,7 @@ struct FlowTests {
         var slow = other.order()
         slow.idleTimeout = .milliseconds(3500)
         _ = await self.pool.perform(slow)
-        exchange.pull(.max)
+        diary.pull(.max, exchange)
         #expect(await diary.whole().content.count == 600_000)
     }
 

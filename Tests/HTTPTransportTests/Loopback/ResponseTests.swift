@@ -120,7 +120,7 @@ struct ResponseTests {
         ])
         let diary = Diary()
         let exchange = self.pool.exchange(server.order(), consumer: diary)
-        exchange.pull(.max)
+        diary.pull(.max, exchange)
         exchange.start()
         await diary.contentCame.pass()
         read.open()

@@ -142,7 +142,7 @@ struct ReuseTests {
             order.priority = priority
             let diary = Diary()
             let exchange = pool.exchange(order, consumer: diary)
-            exchange.pull(.max)
+            diary.pull(.max, exchange)
             exchange.start()
             if diaries.isEmpty { await diary.connected.pass() }
             if path == "/raised" { exchange.setPriority(1) }
@@ -187,7 +187,7 @@ struct ReuseTests {
         let waiting = Diary()
         for diary in [running, waiting] {
             let exchange = pool.exchange(server.order(), consumer: diary)
-            exchange.pull(.max)
+            diary.pull(.max, exchange)
             exchange.start()
         }
         await running.connected.pass()

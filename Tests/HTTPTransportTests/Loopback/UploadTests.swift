@@ -12,6 +12,7 @@ struct UploadTests {
     /// Gives pieces when it is told that there are some.
     private final class Stream: BodySource {
         private let pieces: Mutex<[BodyPiece]>
+        private let availabilityHandler = Mutex<(@Sendable () -> Void)?>(nil)
         let asked = Gate()
 
         enum BodyPiece: Sendable {
@@ -22,7 +23,14 @@ struct UploadTests {
 
         init(_ pieces: [BodyPiece]) { self.pieces = Mutex(pieces) }
 
-        func add(_ piece: BodyPiece) { self.pieces.withLock { $0.append(piece) } }
+        func add(_ piece: BodyPiece) {
+            self.pieces.withLock { $0.append(piece) }
+            self.availabilityHandler.withLock { $0 }?()
+        }
+
+        func whenAvailable(_ work: @escaping @Sendable () -> Void) {
+            self.availabilityHandler.withLock { $0 = work }
+        }
 
         func read(into room: inout MutableRawSpan) -> BodyRead {
             let next = self.pieces.withLock { $0.isEmpty ? nil : $0.removeFirst() }
@@ -63,7 +71,6 @@ struct UploadTests {
         exchange.start()
         await stream.asked.pass()
         stream.add(.bytes(Array("lo".utf8)))
-        exchange.bodyAvailable()
         let entry = await diary.whole()
         #expect(entry.trailers == [])
         #expect(server.received[0].hasSuffix("\r\n\r\n3\r\nhel\r\n2\r\nlo\r\n0\r\n\r\n"))

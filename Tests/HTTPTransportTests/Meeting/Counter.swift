@@ -6,9 +6,17 @@ import WireText
 final class Counter: ExchangeConsumer {
     let headCame = Gate()
     let ended = Gate()
+    private let credit = Credit()
     private let onContent: @Sendable (Int) -> Void
 
     init(onContent: @escaping @Sendable (Int) -> Void) { self.onContent = onContent }
+
+    var demand: ContentDemand { self.credit.demand }
+
+    func pull(_ count: Int, _ exchange: Exchange) {
+        self.credit.add(count)
+        exchange.demandChanged()
+    }
 
     func connectionReady(_ facts: ConnectionMetadata) {}
     func verificationRequested(
@@ -20,6 +28,9 @@ final class Counter: ExchangeConsumer {
     func bodySent(_ count: Int) {}
     func informationalHeadReceived(_ head: ResponseHead) {}
     func headReceived(_ head: ResponseHead, framing: ResponseFraming) { self.headCame.open() }
-    func contentReceived(_ bytes: RawSpan) { self.onContent(bytes.byteCount) }
+    func contentReceived(_ bytes: RawSpan) {
+        self.credit.spend(bytes.byteCount)
+        self.onContent(bytes.byteCount)
+    }
     func exchangeEnded(_ end: ExchangeEnd, metrics: ExchangeMetrics) { self.ended.open() }
 }

@@ -21,6 +21,7 @@ final class Diary: ExchangeConsumer {
 
     private let state = Mutex(Entry())
     private let ended = Gate()
+    private let credit = Credit()
     let headCame = Gate()
     let contentCame = Gate()
     let connected = Gate()
@@ -43,6 +44,13 @@ final class Diary: ExchangeConsumer {
     func whole() async -> Entry {
         await self.ended.pass()
         return self.now
+    }
+
+    var demand: ContentDemand { self.credit.demand }
+
+    func pull(_ count: Int, _ exchange: Exchange) {
+        self.credit.add(count)
+        exchange.demandChanged()
     }
 
     func connectionReady(_ facts: ConnectionMetadata) {
@@ -80,6 +88,7 @@ final class Diary: ExchangeConsumer {
 
     func contentReceived(_ bytes: RawSpan) {
         let copy = [UInt8](bytes)
+        self.credit.spend(copy.count)
         self.state.withLock { $0.content += copy }
         self.contentCame.open()
         self.onContent?(copy.count)
@@ -109,7 +118,7 @@ extension ConnectionPool {
     /// Makes the exchange and waits for its end.
     func perform(_ order: ExchangeRequest, pull: Int = .max, _ diary: Diary = Diary()) async -> Diary.Entry {
         let exchange = self.exchange(order, consumer: diary)
-        exchange.pull(pull)
+        diary.pull(pull, exchange)
         exchange.start()
         return await diary.whole()
     }

@@ -17,17 +17,17 @@ final class BodyDrain: Sendable {
         var done: CheckedContinuation<Void, Never>?
     }
 
-    private let body: any UploadBody
+    private let body: any BodySource
     private let room: Int
     private let state = Mutex(State())
 
-    private init(_ body: any UploadBody, room: Int) {
+    private init(_ body: any BodySource, room: Int) {
         self.body = body
         self.room = room
     }
 
     /// Pulls to the end, with `room` bytes at most at a time.
-    static func run(_ body: any UploadBody, room: Int = 100_000) async -> Outcome {
+    static func run(_ body: any BodySource, room: Int = 100_000) async -> Outcome {
         let drain = BodyDrain(body, room: room)
         body.whenAvailable { drain.pull() }
         await withCheckedContinuation { continuation in

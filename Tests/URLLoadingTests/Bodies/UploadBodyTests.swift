@@ -26,10 +26,9 @@ struct UploadBodyTests {
         let body = DataBody(Data([1, 2] + bytes).dropFirst(2))
         for _ in 0..<2 {
             let outcome = await BodyDrain.run(body, room: 999)
-            #expect(outcome.bytes == bytes && outcome.end == .end && body.bytesGiven == Int64(count))
+            #expect(outcome.bytes == bytes && outcome.end == .end)
             #expect(body.rewind())
         }
-        #expect(body.length == Int64(count) && body.bytesGiven == 0)
     }
 
     @Test(arguments: [0, 1, 262_144, 262_145, 3_000_000])
@@ -39,7 +38,7 @@ struct UploadBodyTests {
         #expect(length == Int64(count))
         for _ in 0..<2 {
             let outcome = await BodyDrain.run(body)
-            #expect(outcome.bytes == bytes && outcome.end == .end && body.bytesGiven == length)
+            #expect(outcome.bytes == bytes && outcome.end == .end)
             #expect(body.rewind())
         }
         body.close()
@@ -90,7 +89,7 @@ struct UploadBodyTests {
         let bytes = self.sample(count)
         let body = ReadAheadBody(InputStream(data: Data(bytes)))
         let outcome = await BodyDrain.run(body)
-        #expect(outcome.bytes == bytes && outcome.end == .end && body.bytesGiven == Int64(count))
+        #expect(outcome.bytes == bytes && outcome.end == .end)
         #expect(!body.rewind())
     }
 

@@ -86,11 +86,13 @@ struct WebSocketOpeningTests {
             configuration.httpAdditionalHeaders = ["X-One": "theirs", "X-Two": "session", "Authorization": "no"]
         }
         let fields = try #require(heads.list.first?.fields)
-        #expect(fields["Sec-WebSocket-Protocol"] == "chat" && recorder.eventsOfTheTask.contains("open chat"))
+        #expect(fields["Sec-WebSocket-Protocol"] == "chat")
         #expect(fields["X-One"] == "mine" && fields["X-Two"] == "session")
         #expect(fields.values("Authorization") == ["Bearer token"] && fields.values("Connection") == ["Upgrade"])
         #expect(fields.values("Sec-WebSocket-Key").count == 1 && fields["Sec-WebSocket-Key"] != "x")
         task.cancel()
+        _ = try await recorder.end()
+        #expect(recorder.eventsOfTheTask.contains("open chat"))
     }
 
     @Test(arguments: ["http://127.0.0.1/", "ftp://127.0.0.1/", "https://127.0.0.1/", "nothing", "ws:///path"])
@@ -233,10 +235,11 @@ struct WebSocketOpeningTests {
         }
         let recorder = ConnectionRecorder(.credential("user", "pass"))
         let task = try await self.open(URLRequest(url: server.url()), recorder)
-        #expect(recorder.eventsOfTheTask.prefix(3) == ["created", "challenge HTTPBasic", "open -"])
         let space = try #require(recorder.notes.challenges.first?.protectionSpace)
         #expect(space.realm == "a" && space.port == server.port && heads.list.count == 2)
         task.cancel()
+        _ = try await recorder.end()
+        #expect(recorder.eventsOfTheTask.prefix(3) == ["created", "challenge HTTPBasic", "open -"])
     }
 
     @Test func answersAChallengeByDigest() async throws {
@@ -337,9 +340,9 @@ struct WebSocketOpeningTests {
         let task = try await self.open(URLRequest(url: server.url("/", scheme: "wss")), recorder)
         try await task.send(.string("secret"))
         #expect(WebSocketTaskTests.text(try await task.receive()) == "secret")
-        #expect(recorder.eventsOfTheTask.prefix(3) == ["created", "session challenge ServerTrust", "open -"])
         task.cancel(with: .normalClosure, reason: nil)
         let transaction = try #require(try await recorder.end().metrics?.transactionMetrics.first)
+        #expect(recorder.eventsOfTheTask.prefix(3) == ["created", "session challenge ServerTrust", "open -"])
         #expect(transaction.negotiatedTLSProtocolVersion == .TLSv13)
         #expect(transaction.secureConnectionStartDate != nil && transaction.secureConnectionEndDate != nil)
     }
