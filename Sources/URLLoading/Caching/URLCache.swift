@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// It stores and returns any response, however old; the loader decides what may be stored and whether it is fresh. Disk
 /// access is synchronous.
-open class URLCache: NSObject, @unchecked Sendable {
+open class URLCache: NSObject, @unchecked Sendable {  // Not final; its lock guards what changes.
     /// Where a response may be stored.
     public enum StoragePolicy: UInt, Sendable {
         case allowed = 0
@@ -192,7 +192,7 @@ extension URLCache {
 }
 
 /// A response with its content, as stored in a cache. Immutable.
-open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
+open class CachedURLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {  // Not final; immutable.
     private let storedResponse: URLResponse
     private let storedData: Data
     private let storedUserInfo: [AnyHashable: Any]?

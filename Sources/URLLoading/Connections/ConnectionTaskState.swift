@@ -5,7 +5,7 @@ import Synchronization
 import TLSEngine
 
 /// The state shared by the drivers of stream and WebSocket tasks. Confined to the loop unless stated otherwise.
-final class ConnectionTaskState: @unchecked Sendable {
+final class ConnectionTaskState: @unchecked Sendable {  // Its vars are used on `loop` only.
     enum Stage {
         case waiting
         case running

@@ -6,7 +6,7 @@ import Synchronization
 import TLSEngine
 
 /// Drives a stream task. Confined to the loop unless stated otherwise.
-final class StreamConnection: ConnectionTaskDriver, @unchecked Sendable {
+final class StreamConnection: ConnectionTaskDriver, @unchecked Sendable {  // Its vars are used on the loop only.
     /// Most bytes read ahead of `readData`, so that the end of input is noticed when it arrives.
     private static let readAhead = 64 << 10
 
@@ -192,9 +192,7 @@ final class StreamConnection: ConnectionTaskDriver, @unchecked Sendable {
             guard let stream = self.stream, let task = self.taskState.task, let url = self.url else { return }
             switch self.taskState.core.streamTLSContext() {
             case .failure(let failure):
-                self.fail(
-                    LoadFailure.error(
-                        .secureConnectionFailed, url: nil, cause: failure, text: failure.description))
+                self.fail(LoadFailure.error(ofContext: failure, url: nil))
             case .success(let context):
                 let settings = self.secureSettings(context, at: url, for: task, timeout: self.handshakeTimeout)
                 stream.startSecure(settings) { self.secured($0) }

@@ -8,7 +8,7 @@ import WebSocketProtocol
 import WireText
 
 /// Drives a WebSocket task. Confined to the loop unless stated otherwise.
-final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {
+final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {  // Its vars are used on the loop only.
     typealias Message = URLSessionWebSocketTask.Message
 
     let taskState: ConnectionTaskState
@@ -128,7 +128,7 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {
         guard url.isSecureWebSocket else { return }
         switch self.taskState.core.tlsContext() {
         case .failure(let failure):
-            throw LoadFailure.error(.secureConnectionFailed, url: url, cause: failure, text: failure.description)
+            throw LoadFailure.error(ofContext: failure, url: url)
         case .success(let context):
             target.secure = self.secureSettings(context, at: url, for: task, timeout: timeout)
         }

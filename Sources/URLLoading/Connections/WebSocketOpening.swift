@@ -9,7 +9,7 @@ import WireText
 
 /// Prepares the requests of an opening handshake, and follows redirects and authentication challenges. Confined to the
 /// session's event loop.
-final class WebSocketOpening: @unchecked Sendable {
+final class WebSocketOpening: @unchecked Sendable {  // Its vars are used on the session's event loop only.
     /// How the handshake continues.
     enum Decision: Sendable {
         /// Sends a request; with its form on the wire, and the number of redirects so far.

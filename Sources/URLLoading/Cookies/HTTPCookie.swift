@@ -2,7 +2,7 @@ import Foundation
 import HTTPSemantics
 
 /// An immutable cookie.
-open class HTTPCookie: NSObject, @unchecked Sendable {
+open class HTTPCookie: NSObject, @unchecked Sendable {  // Not final; immutable.
     /// Which cookies of responses a storage accepts.
     public enum AcceptPolicy: UInt, Sendable {
         case always = 0

@@ -7,7 +7,7 @@ import Synchronization
 /// It holds at most 3300 cookies, 180 of one domain, and evicts in the order of RFC 6265bis §5.7. Cookies of servers expire
 /// after 400 days at most. A storage with a file writes persistent cookies immediately, but at most once per second. If
 /// several programs share a file, the last to write wins.
-open class HTTPCookieStorage: NSObject, @unchecked Sendable {
+open class HTTPCookieStorage: NSObject, @unchecked Sendable {  // Not final; its lock guards what changes.
     private struct State: Sendable {
         var store: CookieStore
         var policy = HTTPCookie.AcceptPolicy.always

@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 
 /// A challenge of a server, a proxy or a TLS handshake. Immutable.
-open class URLAuthenticationChallenge: NSObject, @unchecked Sendable {
+open class URLAuthenticationChallenge: NSObject, @unchecked Sendable {  // Not final; immutable.
     private let space: URLProtectionSpace
     private let proposed: URLCredential?
     private let failures: Int

@@ -2,7 +2,7 @@ import Foundation
 import TLSEngine
 
 /// The answer to a challenge: a user name and password, a client identity, or the acceptance of a server. Immutable.
-open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
+open class URLCredential: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {  // Not final; immutable.
     /// How long a credential is stored.
     public enum Persistence: UInt, Sendable {
         /// Not stored.

@@ -3,7 +3,7 @@ import Synchronization
 
 /// A thread-safe store of credentials. Permanent ones are also stored in a file of mode 0600, if the storage has one, which
 /// is written on each change.
-open class URLCredentialStorage: NSObject, @unchecked Sendable {
+open class URLCredentialStorage: NSObject, @unchecked Sendable {  // Not final; its lock guards what changes.
     private static let sharedStorage = URLCredentialStorage(
         file: StorageLocation.credentials.appendingPathComponent(".credentials.shared"))
 

@@ -1,7 +1,7 @@
 import Foundation
 
 /// A server, or a part of it, that requires credentials: one credential is valid in the whole space. Immutable.
-open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
+open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {  // Not final; immutable.
     struct Attributes: Hashable, Sendable {
         var host: String
         var port: Int

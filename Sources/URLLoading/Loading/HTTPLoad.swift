@@ -7,7 +7,31 @@ import WireText
 
 /// Loads a request over HTTP: runs one exchange after another until a response is neither a redirect to follow nor a
 /// challenge to answer.
-final class HTTPLoad: RequestLoad, @unchecked Sendable {
+final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used on the session's event loop only.
+    private enum Step {
+        /// The exchange is prepared, or has no response yet.
+        case sending
+        /// The response may be a redirect or a challenge. The end of its exchange waits for the decision.
+        case deciding(HTTPURLResponse, ExchangeEnd?)
+        /// The response is the final one. The end of its exchange waits for the content to be decoded.
+        case receiving(HTTPURLResponse, ExchangeEnd?)
+        case stopped
+
+        var response: HTTPURLResponse? {
+            switch self {
+            case .deciding(let response, _), .receiving(let response, _): response
+            case .sending, .stopped: nil
+            }
+        }
+
+        var end: ExchangeEnd? {
+            switch self {
+            case .deciding(_, let end), .receiving(_, let end): end
+            case .sending, .stopped: nil
+            }
+        }
+    }
+
     let core: SessionCore
     let loader: TaskLoader
     /// As the program made it, or as redirects and the delegate changed it.
@@ -15,7 +39,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
     private var isRequestPublished: Bool
     private(set) var body: TaskBody
     private(set) var attempt: HTTPAttempt?
-    private var isStopped = false
+    private var step = Step.sending
     /// Incremented by each asynchronous step, so that an outdated answer is recognized.
     private var generation = 0
     /// Where the request goes.
@@ -40,10 +64,6 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
     private var decodedBytes: Int64 = 0
     /// Bytes received since content was last delivered.
     private var wireBytes = 0
-    /// Set while decoded content is still to be delivered, or until the response is known to be the final one.
-    private var end: ExchangeEnd?
-    private var response: HTTPURLResponse?
-    private var isFinalResponse = false
     /// The content of the earlier attempt of a download cannot be used.
     private var restartsDownload = false
 
@@ -78,8 +98,8 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
     }
 
     func stop() {
-        self.isStopped = true
         self.leaveAttempt(drainingUpTo: 0)
+        self.step = .stopped
     }
 
     func demandChanged() {
@@ -89,6 +109,10 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
 
     func setPriority(_ priority: Float) {
         self.attempt?.exchange?.setPriority(priority)
+    }
+
+    private var isStopped: Bool {
+        if case .stopped = self.step { true } else { false }
     }
 
     /// Wraps `work` so that it runs on the loop, and only if the load has not moved on to another step.
@@ -152,8 +176,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
             let (body, length) = try ReadAheadBody.file(url)
             self.send(.source(body, length: length))
         } catch {
-            self.fail(
-                LoadFailure.error(error.code, url: self.request.url, cause: error.underlying, text: error.description))
+            self.fail(LoadFailure.error(error, url: self.request.url))
         }
     }
 
@@ -168,11 +191,10 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
         var exchange = ExchangeRequest(origin)
         exchange.origin.socketPath = self.core.configuration.unixSocketPath
         exchange.body = body
-        if origin.scheme == .https {
-            switch self.secureSetup(origin) {
-            case .success(let secure): exchange.secure = secure
-            case .failure(let error): return self.fail(error)
-            }
+        do throws(TLSFailure) {
+            if origin.scheme == .https { exchange.secure = try self.secureSetup(origin) }
+        } catch {
+            return self.fail(LoadFailure.error(ofContext: error, url: url))
         }
         exchange.head = self.head(at: url)
         exchange.isMeasured = self.loader.isMeasured
@@ -181,9 +203,6 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
         exchange.connectTimeout = timeout
         exchange.idleTimeout = timeout
         exchange.trafficClass = self.core.configuration.trafficClass(for: self.request)
-        self.response = nil
-        self.isFinalResponse = false
-        self.end = nil
         self.publishRequest()
         let head = exchange.head
         let running = self.core.pool.exchange(exchange, consumer: self)
@@ -221,18 +240,11 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
         return RequestHead(method: method, target: target, fields: .init(fields))
     }
 
-    private func secureSetup(_ origin: HTTPTransport.ServerEndpoint) -> Result<SecureSetup, URLError> {
-        switch self.core.tlsContext() {
-        case .success(let context):
-            var secure = SecureSetup(context: context)
-            secure.resumptionKey = "\(origin.host):\(origin.port)"
-            secure.timeout = self.loader.timeout(of: self.request)
-            return .success(secure)
-        case .failure(let failure):
-            return .failure(
-                LoadFailure.error(
-                    .secureConnectionFailed, url: self.request.url, cause: failure, text: failure.description))
-        }
+    private func secureSetup(_ origin: HTTPTransport.ServerEndpoint) throws(TLSFailure) -> SecureSetup {
+        var secure = SecureSetup(context: try self.core.tlsContext().get())
+        secure.resumptionKey = "\(origin.host):\(origin.port)"
+        secure.timeout = self.loader.timeout(of: self.request)
+        return secure
     }
 
     // MARK: Response
@@ -242,10 +254,8 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
         let isCoded = framing != .none && head.fields["Content-Encoding"] != nil
         self.decoder = isCoded ? ContentDecoder(HTTPFields(head.fields.all)) : nil
         guard let response = self.response(head, contentIsEncoded: self.decoder != nil) else { return }
-        self.response = response
+        self.step = .deciding(response, nil)
         self.decodedBytes = 0
-        self.isFinalResponse = false
-        self.end = nil
         // Before the delegate gets the response.
         self.core.storeCookies(head.fields.all, from: url, request: self.request, of: self.loader.task)
         self.authorization?.received(
@@ -268,10 +278,10 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
 
     /// Delivers the final response.
     func deliverResponse(_ response: HTTPURLResponse) {
-        self.isFinalResponse = true
+        self.step = .receiving(response, self.step.end)
         self.startCaching(response)
         self.loader.responseReceived(response)
-        if self.decoder == nil, let end = self.end { self.complete(end) }
+        self.completeUnlessDecoding()
     }
 
     // MARK: Redirects
@@ -312,10 +322,10 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
     private func leaveAttempt(drainingUpTo limit: Int) {
         guard let attempt = self.attempt else { return }
         self.attempt = nil
-        self.end = nil
         self.decoder = nil
         // An attempt that was abandoned is a transaction as well.
         self.recordTransaction(attempt, attempt.exchange?.metricsSoFar)
+        self.step = .sending
         attempt.exchange?.abandon(drainingUpTo: limit)
     }
 
@@ -327,9 +337,9 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
         switch resumption.range.evaluate(status: response.statusCode, fields: fields) {
         case .otherResponse, .restart: return false
         case .append(let total):
+            self.step = .receiving(response, self.step.end)
             guard self.loader.resumeFile(response, total: total) else { return self.restartDownload() }
-            self.isFinalResponse = true
-            if self.decoder == nil, let end = self.end { self.complete(end) }
+            self.completeUnlessDecoding()
         case .complete:
             guard self.loader.resumeFile(response, total: resumption.range.offset) else {
                 return self.restartDownload()
@@ -378,12 +388,12 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
                 self.deliver(piece)
             }
         } catch {
-            self.fail(error)
+            self.fail(LoadFailure.error(error, url: self.request.url))
         }
     }
 
     private func decoderDrained() {
-        guard let end = self.end else {
+        guard let end = self.step.end else {
             self.attempt?.exchange?.demandChanged()
             return
         }
@@ -391,7 +401,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
             do throws(ContentDecodingFailure) {
                 try self.decoder?.finish()
             } catch {
-                return self.fail(error)
+                return self.fail(LoadFailure.error(error, url: self.request.url))
             }
         }
         self.complete(end)
@@ -409,13 +419,20 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
         self.attempt?.exchange = nil
         guard let attempt = self.attempt else { return }
         self.recordTransaction(attempt, metrics)
-        if case .failed(let failure) = end, self.response == nil {
-            return self.fail(self.tlsRefusal ?? self.error(failure, attempt))
+        switch self.step {
+        case .sending:
+            guard case .failed(let failure) = end else { return }
+            self.fail(self.tlsRefusal ?? self.error(failure, attempt))
+        case .deciding(let response, _): self.step = .deciding(response, end)
+        case .receiving(let response, _):
+            self.step = .receiving(response, end)
+            if self.decoder == nil { self.complete(end) } else { self.decode() }
+        case .stopped: break
         }
-        self.end = end
-        // Until the response is known to be final, and while content waits to be decoded, the end must wait too.
-        guard self.isFinalResponse else { return }
-        if self.decoder == nil { self.complete(end) } else { self.decode() }
+    }
+
+    private func completeUnlessDecoding() {
+        if self.decoder == nil, let end = self.step.end { self.complete(end) }
     }
 
     private func error(_ failure: ExchangeFailure, _ attempt: HTTPAttempt) -> URLError {
@@ -424,15 +441,12 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
         else {
             return LoadFailure.error(failure, url: self.request.url)
         }
-        guard let file = cause as? FileBodyFailure else {
-            return LoadFailure.error(.requestBodyStreamExhausted, url: self.request.url, cause: cause)
-        }
-        return LoadFailure.error(
-            file.code, url: self.request.url, cause: file.underlying ?? cause, text: file.description)
+        if let file = cause as? FileBodyFailure { return LoadFailure.error(file, url: self.request.url) }
+        return LoadFailure.error(.requestBodyStreamExhausted, url: self.request.url, cause: cause)
     }
 
     private func complete(_ end: ExchangeEnd) {
-        self.end = nil
+        if let response = self.step.response { self.step = .receiving(response, nil) }
         switch end {
         case .upgraded(let connection): self.loader.upgraded(connection)
         case .finished: self.storeInCache { self.finish() }
@@ -444,15 +458,11 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {
         guard let request = attempt.request, let metrics else { return }
         self.loader.recordTransaction(
             TransactionRecord(
-                request: request.withSentFields(attempt.head), response: self.response, source: .network(metrics),
+                request: request.withSentFields(attempt.head), response: self.step.response, source: .network(metrics),
                 decodedBytes: self.decodedBytes))
     }
 
     private func failForBodyOfGET() { self.fail(.dataLengthExceedsMaximum, "resource exceeds maximum size") }
-
-    private func fail(_ failure: ContentDecodingFailure) {
-        self.fail(LoadFailure.error(failure.code, url: self.request.url, cause: failure, text: failure.description))
-    }
 
     func fail(_ code: URLError.Code, _ text: String) {
         self.fail(LoadFailure.error(code, url: self.request.url, text: text))

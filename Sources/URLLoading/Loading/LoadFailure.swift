@@ -99,6 +99,23 @@ enum LoadFailure {
         self.error(self.code(failure), url: url, cause: self.cause(failure), text: self.text(failure))
     }
 
+    static func error(_ failure: FileBodyFailure, url: URL?) -> URLError {
+        self.error(failure.code, url: url, cause: failure.underlying ?? failure, text: failure.description)
+    }
+
+    static func error(_ failure: DownloadFileFailure, url: URL?) -> URLError {
+        self.error(failure.code, url: url, cause: failure.underlying ?? failure, text: failure.description)
+    }
+
+    static func error(_ failure: ContentDecodingFailure, url: URL?) -> URLError {
+        self.error(failure.code, url: url, cause: failure, text: failure.description)
+    }
+
+    /// The TLS settings of the session cannot be used.
+    static func error(ofContext failure: TLSFailure, url: URL?) -> URLError {
+        self.error(.secureConnectionFailed, url: url, cause: failure, text: failure.description)
+    }
+
     // MARK: Codes
 
     static func code(_ failure: TransportFailure) -> URLError.Code {

@@ -3,7 +3,7 @@ import HTTPTransport
 import TLSEngine
 
 /// The metrics of a task from its creation to its completion. Immutable.
-open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {
+open class URLSessionTaskMetrics: NSObject, @unchecked Sendable {  // Not final; immutable.
     private let transactions: [URLSessionTaskTransactionMetrics]
     private let interval: DateInterval
     private let redirects: Int
@@ -64,7 +64,7 @@ extension URLSessionTaskMetrics {
 ///
 /// The date of a step that did not take place is `nil`: a reused connection or a cached response has no name lookup,
 /// connecting and TLS handshake. If a step started and did not end, its end and all later dates are `nil`.
-open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {
+open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {  // Not final; immutable.
     private let record: TransactionRecord
     private let dates: TransactionDates
 

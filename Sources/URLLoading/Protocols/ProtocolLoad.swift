@@ -3,7 +3,7 @@ import Foundation
 import HTTPTransport
 
 /// Loads by a `URLProtocol` of the program. Calls of the protocol, from any thread, are forwarded to the pool's event loop.
-final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {
+final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {  // Its vars are used on the loop only.
     private let loader: TaskLoader
     private let type: URLProtocol.Type
     let request: URLRequest
@@ -239,7 +239,7 @@ extension ProtocolLoad: URLProtocolClient {
 
 /// Counts the bytes that a `URLProtocol` has supplied and the load has not consumed. Above `limit` the supplying thread
 /// blocks; a thread that must not block may exceed it up to `hardLimit`. Usable from any thread.
-package final class ProtocolBacklog: @unchecked Sendable {
+package final class ProtocolBacklog: @unchecked Sendable {  // Its vars are guarded by `condition`.
     /// Largest backlog, in bytes. A longer piece is accepted if the backlog is empty.
     package static let limit = 8 << 20
     /// Largest backlog, in bytes, if the supplying thread cannot be blocked.

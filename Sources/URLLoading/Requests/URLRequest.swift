@@ -2,7 +2,7 @@ import Foundation
 import StreamTransport
 
 /// A request to load a URL.
-public struct URLRequest: @unchecked Sendable {
+public struct URLRequest: @unchecked Sendable {  // Its stream and `properties` are the program's, as in Foundation.
     public typealias CachePolicy = NSURLRequest.CachePolicy
     public typealias NetworkServiceType = NSURLRequest.NetworkServiceType
     public typealias Attribution = NSURLRequest.Attribution

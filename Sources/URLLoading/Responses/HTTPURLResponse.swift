@@ -6,7 +6,7 @@ import Synchronization
 import WireText
 
 /// The metadata of an HTTP response.
-open class HTTPURLResponse: URLResponse, @unchecked Sendable {
+open class HTTPURLResponse: URLResponse, @unchecked Sendable {  // Not final; its lock guards what changes.
     private let status: Int
     private let lines: [FieldLine]
     /// The lines combined by name, created on first use: many programs read only the status.

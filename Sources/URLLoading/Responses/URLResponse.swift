@@ -3,7 +3,7 @@ import Foundation
 import HTTPSemantics
 
 /// The metadata of a response. Immutable.
-open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
+open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {  // Not final; immutable.
     open class var supportsSecureCoding: Bool { true }
 
     let metadata: ResponseMetadata

@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// Thread-safe. A session retains its delegate until it has become invalid, and tasks retain their session: a session
 /// with a delegate lives until `finishTasksAndInvalidate` or `invalidateAndCancel`.
-open class URLSession: NSObject, NSCopying, @unchecked Sendable {
+open class URLSession: NSObject, NSCopying, @unchecked Sendable {  // Not final; thread-safe.
     public typealias AuthChallengeDisposition = URLSessionAuthChallengeDisposition
     public typealias ResponseDisposition = URLSessionResponseDisposition
     public typealias DelayedRequestDisposition = URLSessionDelayedRequestDisposition

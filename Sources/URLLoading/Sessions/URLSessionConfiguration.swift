@@ -4,7 +4,7 @@ import StreamTransport
 
 /// The settings of a session. A session copies them: later changes have no effect on it. Not safe for changes from
 /// several threads at a time.
-open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {
+open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  // Mutable; a session copies it.
     /// Identifies a background session; otherwise `nil`.
     open private(set) var identifier: String?
     /// For requests with `useProtocolCachePolicy`.

@@ -3,9 +3,9 @@ import Foundation
 import SessionTasks
 import StreamTransport
 
-/// A connection captured from its task. It is the transport's consumer on the loop; the two streams read and write it from
-/// any thread, blocking.
-final class CapturedConnection: @unchecked Sendable {
+/// A connection captured from its task. It is the transport's consumer on the loop; the two streams read and write it
+/// from any thread, blocking.
+final class CapturedConnection: @unchecked Sendable {  // Guarded by `condition`, or confined to the loop.
     /// Largest number of bytes buffered in each direction.
     static let limit = 256 << 10
 
@@ -235,7 +235,7 @@ extension CapturedConnection: TransportConsumer {
 /// The two streams of a captured connection. Neither is open.
 ///
 /// Closing the output shuts down that direction; when both are closed or released, the connection is closed.
-package struct CapturedStreamPair: @unchecked Sendable {
+package struct CapturedStreamPair: @unchecked Sendable {  // Its only owner hands both streams on.
     package let input: InputStream
     package let output: OutputStream
 

@@ -226,7 +226,7 @@ private enum StreamPhase {
 ///
 /// In each run loop a timer in the distant future represents the stream, so that the run loop does not exit for lack of
 /// sources. Posting an event makes the timer fire.
-private final class StreamEvents: @unchecked Sendable {
+private final class StreamEvents: @unchecked Sendable {  // Its vars are guarded by `lock`.
     private struct Registration {
         let runLoop: RunLoop
         let mode: RunLoop.Mode

@@ -7,13 +7,16 @@ import Synchronization
 /// Writes the content of a download to its file: pulls more as the disk takes it, and notifies the delegate of
 /// progress.
 ///
-/// Confined to the session's event loop, except for delegate calls.
-final class DownloadSink: @unchecked Sendable {
-    private struct Progress {
+/// Used on the session's event loop, except for delegate calls.
+final class DownloadSink: Sendable {
+    private struct State {
         /// Bytes written since the last delegate call.
         var unreported: Int64 = 0
         var total: Int64
         var isScheduled = false
+        /// Bytes to pull once the file's write queue has room.
+        var pendingCredit = 0
+        var isKept = false
     }
 
     private let file: DownloadFile
@@ -21,11 +24,7 @@ final class DownloadSink: @unchecked Sendable {
     private let expected: Int64
     /// Makes the download resumable; `nil` if it is not.
     private let validator: ResumeValidator?
-    private let progress: Mutex<Progress>
-    /// Bytes to pull once the file's write queue has room.
-    private var pendingCredit = 0
-    private var isFull = false
-    private var isKept = false
+    private let state: Mutex<State>
 
     /// - Parameters:
     ///   - offset: bytes that are in the file already.
@@ -34,7 +33,7 @@ final class DownloadSink: @unchecked Sendable {
         self.file = file
         self.expected = expected
         self.validator = validator
-        self.progress = Mutex(Progress(total: offset))
+        self.state = Mutex(State(total: offset))
     }
 
     var url: URL { self.file.url }
@@ -50,33 +49,35 @@ final class DownloadSink: @unchecked Sendable {
     private func handle(_ notice: DownloadFile.Notice, _ loader: TaskLoader) {
         switch notice {
         case .hasRoom:
-            self.isFull = false
-            let credit = self.pendingCredit
-            self.pendingCredit = 0
+            let credit = self.state.withLock { state in
+                defer { state.pendingCredit = 0 }
+                return state.pendingCredit
+            }
             if credit > 0 { loader.pull(credit) }
-        case .failed(let failure): loader.failed(failure, url: loader.task.currentRequest?.url)
+        case .failed(let failure): loader.failed(LoadFailure.error(failure, url: loader.task.currentRequest?.url))
         }
     }
 
     func append(_ bytes: RawSpan, for loader: TaskLoader) {
         let count = bytes.byteCount
-        self.isFull = !self.file.append(bytes)
-        if self.isFull { self.pendingCredit += count } else { loader.pull(count) }
-        let needsScheduling = self.progress.withLock { progress in
-            progress.unreported += Int64(count)
-            progress.total += Int64(count)
-            defer { progress.isScheduled = true }
-            return !progress.isScheduled
+        let takesMore = self.file.append(bytes)
+        let needsScheduling = self.state.withLock { state in
+            if !takesMore { state.pendingCredit += count }
+            state.unreported += Int64(count)
+            state.total += Int64(count)
+            defer { state.isScheduled = true }
+            return !state.isScheduled
         }
+        if takesMore { loader.pull(count) }
         if needsScheduling { self.notifyProgress(loader) }
     }
 
     private func notifyProgress(_ loader: TaskLoader) {
         loader.core.delegateQueue.notify(loader.contentDelegates, .wroteData) { delegate in
             guard let task = loader.task as? URLSessionDownloadTask else { return }
-            let (written, total) = self.progress.withLock { progress in
-                defer { (progress.unreported, progress.isScheduled) = (0, false) }
-                return (progress.unreported, progress.total)
+            let (written, total) = self.state.withLock { state in
+                defer { (state.unreported, state.isScheduled) = (0, false) }
+                return (state.unreported, state.total)
             }
             guard written > 0 else { return }
             delegate.download?.urlSession(
@@ -87,13 +88,9 @@ final class DownloadSink: @unchecked Sendable {
 
     // MARK: Ending
 
-    func finish(_ completion: @escaping @Sendable (SinkFailure?) -> Void) {
+    func finish(_ completion: @escaping @Sendable (DownloadFileFailure?) -> Void) {
         self.file.finish { result in
-            switch result {
-            case .success: completion(nil)
-            case .failure(let failure):
-                completion(SinkFailure(code: failure.code, cause: failure.underlying ?? failure))
-            }
+            if case .failure(let failure) = result { completion(failure) } else { completion(nil) }
         }
     }
 
@@ -116,18 +113,12 @@ final class DownloadSink: @unchecked Sendable {
         }
     }
 
-    func keep() { self.isKept = true }
+    func keep() { self.state.withLock { $0.isKept = true } }
 
     /// Deletes the file, unless it was moved or is to be kept.
     func discard() {
-        if !self.isKept { self.file.discard() }
+        if !self.state.withLock({ $0.isKept }) { self.file.discard() }
     }
-}
-
-/// Why content could not be written.
-struct SinkFailure: Error {
-    let code: URLError.Code
-    let cause: any Error
 }
 
 /// Decoded resume data.
@@ -163,7 +154,7 @@ extension TaskLoader {
                 DownloadSink(
                     file, offset: 0, expected: response.expectedContentLength, validator: self.validator(response)))
         } catch {
-            self.failed(error, url: response.url)
+            self.failed(LoadFailure.error(error, url: response.url))
         }
     }
 
@@ -204,12 +195,6 @@ extension TaskLoader {
                 method: method, status: response.statusCode, fields: response.httpFields, now: HTTPDate(Date()))
         else { return nil }
         return ResumeValidator(response.httpFields, now: HTTPDate(Date()))
-    }
-
-    fileprivate func failed(_ failure: DownloadFileFailure, url: URL?) {
-        self.failed(
-            LoadFailure.error(
-                failure.code, url: url, cause: failure.underlying ?? failure, text: failure.description))
     }
 
     /// From any thread. Cancels the task; `handler` gets its resume data on the delegate queue.

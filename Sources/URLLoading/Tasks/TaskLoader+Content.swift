@@ -247,7 +247,7 @@ enum ContentSink {
     case channel(ByteChannel)
 
     /// Calls `completion`, on any thread, when all content is written.
-    func finish(_ completion: @escaping @Sendable (SinkFailure?) -> Void) {
+    func finish(_ completion: @escaping @Sendable (DownloadFileFailure?) -> Void) {
         switch self {
         case .file(let file): file.finish(completion)
         case .none, .delegate, .memory, .channel: completion(nil)

@@ -7,7 +7,7 @@ import TLSEngine
 /// ends the task once.
 ///
 /// Confined to the session's event loop, except for members that say otherwise.
-final class TaskLoader: TaskDriver, @unchecked Sendable {
+final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used on the session's event loop only.
     let core: SessionCore
     let session: URLSession
     /// Replaced when a data task becomes a download task.
@@ -279,7 +279,7 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {
         self.sink.finish { failure in
             self.core.pool.execute {
                 let url = self.task.currentRequest?.url
-                self.end(failure.map { LoadFailure.error($0.code, url: url, cause: $0.cause) })
+                self.end(failure.map { LoadFailure.error($0, url: url) })
             }
         }
     }
@@ -401,27 +401,30 @@ enum LoadConsumer: Sendable {
 /// Fails the tasks of one session that exceed `timeoutIntervalForResource`. Since nearly all tasks end long before, one
 /// timer serves them all: it fires at the earliest deadline and then looks for the next one.
 ///
-/// Confined to the session's event loop.
-final class ResourceTimer: @unchecked Sendable {
-    private var armed: (deadline: ContinuousClock.Instant, timer: PoolTimer)?
+/// Used on the session's event loop.
+final class ResourceTimer: Sendable {
+    private struct Armed {
+        let deadline: ContinuousClock.Instant
+        let timer: PoolTimer
+    }
+    private let armed = Mutex<Armed?>(nil)
 
-    deinit { self.armed?.timer.cancel() }
+    deinit { self.armed.withLock { $0 }?.timer.cancel() }
 
     /// Makes the timer fire at `deadline` or before.
     func arm(until deadline: ContinuousClock.Instant, for core: SessionCore) {
-        if let armed = self.armed, armed.deadline <= deadline { return }
-        self.armed?.timer.cancel()
+        let armed = self.armed.withLock { $0 }
+        if let armed, armed.deadline <= deadline { return }
+        armed?.timer.cancel()
         let delay = max(.zero, ContinuousClock.now.duration(to: deadline))
-        self.armed = (
-            deadline,
-            core.pool.schedule(after: delay) { [weak self, weak core] in
-                if let self, let core { self.fire(core) }
-            }
-        )
+        let timer = core.pool.schedule(after: delay) { [weak self, weak core] in
+            if let self, let core { self.fire(core) }
+        }
+        self.armed.withLock { $0 = Armed(deadline: deadline, timer: timer) }
     }
 
     private func fire(_ core: SessionCore) {
-        self.armed = nil
+        self.armed.withLock { $0 = nil }
         let now = ContinuousClock.now
         var next: ContinuousClock.Instant?
         for task in core.state.withLock({ Array($0.tasks.values) }) {

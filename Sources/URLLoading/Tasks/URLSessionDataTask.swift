@@ -1,12 +1,12 @@
 import Foundation
 
 /// Loads a URL into memory, or delivers its content to a delegate piece by piece.
-open class URLSessionDataTask: URLSessionTask, @unchecked Sendable {
+open class URLSessionDataTask: URLSessionTask, @unchecked Sendable {  // Not final; thread-safe.
     var loader: TaskLoader? { self.driver as? TaskLoader }
 }
 
 /// Loads a URL into a file.
-open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
+open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // Not final; thread-safe.
     private var loader: TaskLoader? { self.driver as? TaskLoader }
 
     /// Cancels the task and keeps the content received so far, so that another task can resume the download.
@@ -29,7 +29,7 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {
 }
 
 /// Sends a body from data, a file or a stream. The response is delivered as for a data task.
-open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {
+open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // Not final; thread-safe.
     /// Cancels the task.
     /// - Parameter completionHandler: gets `nil` on the delegate queue: resumable uploads are not implemented.
     open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {

@@ -7,7 +7,7 @@ import StreamTransport
 /// Operations requested before the connection is established wait for it. Handlers run on the delegate queue. When a
 /// read fails, all queued and later reads fail too; likewise writes. The task ends when both directions are closed and
 /// the end of input was read, when the connection fails, or when the task is cancelled or captured.
-open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {
+open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {  // Not final; thread-safe.
     private var connection: StreamConnection? { self.driver as? StreamConnection }
 
     /// The error of operations on a task without a connection.

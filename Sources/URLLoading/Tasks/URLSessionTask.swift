@@ -6,7 +6,7 @@ import Synchronization
 ///
 /// Thread-safe. There is no key-value observation on Linux: observe properties with `withObservationTracking` and
 /// `Observations`.
-open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Sendable {
+open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Sendable {  // Not final; thread-safe.
     public typealias State = URLSessionTaskState
 
     public class var defaultPriority: Float { NSURLSessionTaskPriorityDefault }
@@ -285,7 +285,7 @@ struct TaskMetadata {
 }
 
 /// A task's progress as a tree: a root of 100 units, with children for sending and receiving.
-final class TaskProgress: @unchecked Sendable {
+final class TaskProgress: Sendable {
     let root: Progress
     private let sending: Progress?
     private let receiving: Progress

@@ -7,7 +7,7 @@ import SessionTasks
 /// delegate queue, each once. The server's Pings are answered automatically. When the WebSocket has ended, queued and
 /// later operations fail with the task's error if there is one, otherwise with `URLError.networkConnectionLost`;
 /// messages received before can still be read.
-open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {
+open class URLSessionWebSocketTask: URLSessionTask, @unchecked Sendable {  // Not final; thread-safe.
     var connection: WebSocketConnection? { self.driver as? WebSocketConnection }
 
     /// The error of operations on a task without a connection.
@@ -205,7 +205,7 @@ extension URLSessionWebSocketTask {
 }
 
 /// One whole message as an object. Tasks use `URLSessionWebSocketTask.Message`.
-open class NSURLSessionWebSocketMessage: NSObject, @unchecked Sendable {
+open class NSURLSessionWebSocketMessage: NSObject, @unchecked Sendable {  // Not final; thread-safe.
     /// The payload of a binary message; `nil` for a text message, whose payload is in `string`.
     public let data: Data?
     public let string: String?
