@@ -9,6 +9,8 @@ enum ImportRules {
             "StreamTransport/System/",
             // File status calls, which Foundation hides.
             "ControlPlane/Transfers/",
+            // The error numbers of files.
+            "ControlPlane/Server/ProblemMapping.swift",
         ],
         "CRunLoop": ["URLLoading/Streams/"],
         "Glibc": ["StreamTransport/System/"],
