@@ -15,27 +15,14 @@ final class UpgradedTransport: @unchecked Sendable {
     var readLimit = Loop.receiveCapacity
 
     private let flow: UpgradedFlow
-    private var paused = true
-    /// A read was requested and its bytes have not arrived here.
-    private var isReading = false
+    private var machine = UpgradedMachine()
+    private var turnEndRequest = TurnEndRequest.none
+    /// Received, and not offered yet or left by the consumer.
     private var unconsumed: [UInt8] = []
-    private var inputEnded = false
-    private var didReportInputEnd = false
     private var writeBuffer: [UInt8] = []
-    private var outputClosed = false
     private var acceptedBytes: UInt64 = 0
     private var completedBytes: UInt64 = 0
     private var mustReportProgress = false
-    private var isResuming = false
-    private var isTurnEndScheduled = false
-    /// The turn's budget is spent, and the rest of the input is delivered in the next turn.
-    private var isNextTurnScheduled = false
-    /// Reported after the remaining input.
-    private var deferredEnd: TransportEnd?
-    private var isEnded = false
-    /// Both directions have finished and the connection is gone, but the consumer has not taken all input or not closed.
-    private var isFinished = false
-    private var isClosing = false
 
     /// Takes the bytes of `channel` over from HTTP. Once, on the thread of `loop`.
     static func start(
@@ -54,85 +41,81 @@ final class UpgradedTransport: @unchecked Sendable {
         self.peerAddress = metadata.peerAddress
     }
 
-    private func scheduleTurnEnd() {
-        guard !self.isTurnEndScheduled else { return }
-        self.isTurnEndScheduled = true
+    private func endTurnLater() {
+        guard case .none = self.turnEndRequest else { return }
+        self.turnEndRequest = .requested
         self.loop.atTurnEnd(self)
     }
 
     // MARK: From the channel
 
     fileprivate func bytesArrived(_ bytes: [UInt8]) {
-        self.isReading = false
+        self.machine.bytesArrived()
         self.unconsumed += bytes
-        self.deliverInput()
+        self.offerInput()
     }
 
     fileprivate func peerFinished() {
-        self.isReading = false
-        self.inputEnded = true
-        self.deliverInput()
+        self.machine.peerFinished()
+        self.offerInput()
     }
 
     fileprivate func didWrite(_ count: Int) {
         self.completedBytes += UInt64(count)
-        guard !self.isEnded, self.mustReportProgress || self.completedBytes < self.acceptedBytes else { return }
+        guard !self.machine.hasEnded, self.mustReportProgress || self.completedBytes < self.acceptedBytes else {
+            return
+        }
         if self.completedBytes == self.acceptedBytes { self.mustReportProgress = false }
         self.consumer?.outputProgressed()
     }
 
     fileprivate func ended(_ end: TransportEnd) {
-        guard !self.isEnded else { return }
-        if case .closed = end, self.outputClosed, !self.isClosing {
-            self.isFinished = true
-            self.inputEnded = true
-            return self.deliverInput()
+        switch self.machine.channelEnded(end) {
+        case .ignore: break
+        case .offerInput: self.offerInput()
+        case .offerInputAndEnd:
+            self.resumeReading()
+            self.offerInput()
+            self.reportEnd()
         }
-        if case .closed = end, !self.outputClosed { self.inputEnded = true }
-        self.reportEnd(end)
     }
 
-    private func reportEnd(_ end: TransportEnd) {
-        guard !self.isEnded else { return }
-        self.paused = false
-        self.deliverInput()
-        guard !self.isNextTurnScheduled else { return self.deferredEnd = end }
-        self.isEnded = true
+    private func reportEnd() {
+        guard let end = self.machine.takeEnd() else { return }
         let consumer = self.consumer
         self.consumer = nil
         consumer?.transportEnded(end)
     }
 
-    private func reportEndLater(_ end: TransportEnd) {
-        self.loop.execute { self.reportEnd(end) }
+    private func offerInput() {
+        if !self.unconsumed.isEmpty, self.machine.gate.admitsInput {
+            self.machine.gate.offerBegan()
+            self.offerUnconsumed()
+        }
+        self.continueReading()
     }
 
-    private func deliverInput() {
-        guard !self.isEnded, !self.paused else { return }
-        if !self.unconsumed.isEmpty {
-            var bytes = self.unconsumed
-            self.unconsumed = []
+    /// Within an offer of the gate.
+    private func offerUnconsumed() {
+        var bytes: [UInt8] = []
+        swap(&bytes, &self.unconsumed)
+        // A turn may have been requested for the end of input alone.
+        if !bytes.isEmpty {
             let used = bytes.withMutableRawSpan { self.consumer?.bytesReceived(&$0) ?? $0.byteCount }
-            if used < bytes.count { self.unconsumed = Array(bytes[max(0, used)...]) + self.unconsumed }
-            if !self.unconsumed.isEmpty, !self.paused, self.loop.budgetIsSpent { return self.deliverInputInNextTurn() }
+            bytes.removeFirst(min(max(0, used), bytes.count))
         }
-        if self.unconsumed.isEmpty, self.inputEnded, !self.didReportInputEnd {
-            self.didReportInputEnd = true
-            self.consumer?.inputClosed()
+        switch self.machine.gate.offerEnded(leavesBytes: !bytes.isEmpty, budgetIsSpent: self.loop.budgetIsSpent) {
+        case .keep: self.unconsumed = bytes
+        case .keepAndRequestTurn:
+            self.unconsumed = bytes
+            self.loop.inNextTurn(self)
+        case .drop: break
         }
-        self.readIfNeeded()
     }
 
-    private func deliverInputInNextTurn() {
-        guard !self.isNextTurnScheduled else { return }
-        self.isNextTurnScheduled = true
-        self.loop.inNextTurn(self)
-    }
-
-    private func readIfNeeded() {
-        guard !self.isEnded, !self.paused, !self.inputEnded, !self.isReading else { return }
-        self.isReading = true
-        self.flow.read()
+    private func continueReading() {
+        if self.unconsumed.isEmpty, self.machine.reportInputEnd() { self.consumer?.inputClosed() }
+        if self.machine.requestRead() { self.flow.read() }
     }
 
     private func flush() {
@@ -145,18 +128,19 @@ final class UpgradedTransport: @unchecked Sendable {
 
 extension UpgradedTransport: TurnEndTarget {
     func nextTurnBegan() {
-        self.isNextTurnScheduled = false
-        if let end = self.deferredEnd.take() { self.reportEnd(end) } else { self.deliverInput() }
+        switch self.machine.turnBegan() {
+        case .ignore: break
+        case .offerKept:
+            self.offerUnconsumed()
+            self.continueReading()
+        }
+        self.reportEnd()
     }
 
     func turnEnded() {
-        self.isTurnEndScheduled = false
+        self.turnEndRequest = .none
         self.flush()
-        if self.isResuming {
-            self.isResuming = false
-            self.deliverInput()
-        }
-        if self.mustReportProgress, self.completedBytes == self.acceptedBytes, !self.isEnded {
+        if self.mustReportProgress, self.completedBytes == self.acceptedBytes, !self.machine.hasEnded {
             self.mustReportProgress = false
             self.consumer?.outputProgressed()
         }
@@ -166,16 +150,16 @@ extension UpgradedTransport: TurnEndTarget {
 extension UpgradedTransport: Transport {
     @discardableResult
     func write(_ bytes: RawSpan) -> Int {
-        guard !self.outputClosed, !self.isEnded, bytes.byteCount > 0 else { return self.queuedBytes }
+        guard self.machine.acceptsOutput, bytes.byteCount > 0 else { return self.queuedBytes }
         self.acceptedBytes += UInt64(bytes.byteCount)
         self.writeBuffer.append(bytes)
-        self.scheduleTurnEnd()
+        self.endTurnLater()
         return self.queuedBytes
     }
 
     @discardableResult
     func write(reserving count: Int, _ fill: (inout MutableRawSpan) -> Int) -> Int {
-        guard !self.outputClosed, !self.isEnded, count > 0 else { return self.queuedBytes }
+        guard self.machine.acceptsOutput, count > 0 else { return self.queuedBytes }
         let start = self.writeBuffer.count
         self.writeBuffer.append(contentsOf: repeatElement(0, count: count))
         let used = self.writeBuffer.withMutableRawSpan { bytes in
@@ -184,7 +168,7 @@ extension UpgradedTransport: Transport {
         }
         self.writeBuffer.removeLast(count - used)
         self.acceptedBytes += UInt64(used)
-        self.scheduleTurnEnd()
+        self.endTurnLater()
         return self.queuedBytes
     }
 
@@ -208,52 +192,51 @@ extension UpgradedTransport: Transport {
     }
 
     func awaitProgress() {
-        guard !self.isEnded else { return }
+        guard !self.machine.hasEnded else { return }
         self.mustReportProgress = true
-        self.scheduleTurnEnd()
+        self.endTurnLater()
     }
 
     func pauseReading() {
-        self.paused = true
+        self.machine.gate.pause()
     }
 
     func resumeReading() {
-        self.paused = false
-        self.isResuming = true
-        self.scheduleTurnEnd()
+        switch self.machine.resume(keepsBytes: !self.unconsumed.isEmpty) {
+        case .ignore: break
+        case .read: if self.machine.requestRead() { self.flow.read() }
+        case .readAndRequestTurn: self.loop.inNextTurn(self)
+        }
     }
 
     func shutdownOutput() {
-        guard !self.outputClosed, !self.isEnded else { return }
         self.flush()
-        self.outputClosed = true
-        self.flow.shutdownOutput()
+        if self.machine.shutdownOutput() { self.flow.shutdownOutput() }
     }
 
     /// Stops reading: a NIO channel cannot shut down its input alone.
     func shutdownInput() {
-        self.paused = true
+        self.machine.gate.close()
     }
 
     func close(linger: Duration) {
-        guard !self.isEnded else { return }
         self.flush()
-        self.outputClosed = true
-        self.paused = true
-        self.isClosing = true
-        if self.isFinished { return self.reportEndLater(.closed) }
-        self.flow.close(linger: linger)
+        switch self.machine.close(.closed) {
+        case .ignore: break
+        case .closeChannel: self.flow.close(linger: linger)
+        case .requestTurn: self.loop.inNextTurn(self)
+        }
     }
 
-    /// Closes immediately. The kernel sends RST if unread bytes remain; otherwise the peer sees FIN, with TLS a truncation
-    /// without close_notify.
+    /// Closes immediately. The kernel sends RST if unread bytes remain; otherwise the peer sees FIN, with TLS a
+    /// truncation without close_notify.
     func reset() {
-        guard !self.isEnded else { return }
         self.writeBuffer = []
-        self.outputClosed = true
-        self.isClosing = true
-        if self.isFinished { return self.reportEndLater(.abandoned) }
-        self.flow.abandon()
+        switch self.machine.close(.abandoned) {
+        case .ignore: break
+        case .closeChannel: self.flow.abandon()
+        case .requestTurn: self.loop.inNextTurn(self)
+        }
     }
 
     /// Always `nil`: the descriptor belongs to NIO's event loop.
@@ -262,8 +245,8 @@ extension UpgradedTransport: Transport {
     }
 }
 
-/// The half of an upgraded connection on NIO's event loop. Each call from the transport, and each notification to it, is a
-/// task on the other loop.
+/// The half of an upgraded connection on NIO's event loop. Each call from the transport, and each notification to it,
+/// is a task on the other loop.
 private final class UpgradedFlow: @unchecked Sendable {
     private let channel: any Channel
     private let wire: any RawWire
@@ -398,8 +381,8 @@ package final class UpgradedConnection: @unchecked Sendable {
         self.wire = connection.wire
     }
 
-    /// Makes the connection a paused transport of `loop`; bytes that followed the 101 are its first input. Once, on that
-    /// loop's thread.
+    /// Makes the connection a paused transport of `loop`; bytes that followed the 101 are its first input. Once, on
+    /// that loop's thread.
     package func transport(on loop: Loop) -> any Transport {
         UpgradedTransport.start(self.channel, wire: self.wire, on: loop, metadata: self.metadata)
     }
