@@ -92,6 +92,7 @@ struct SectionReader<Settings> {
     }
 
     /// The value of `key`; `nil` if it is missing or wrong.
+    @_semantics("optimize.sil.specialize.generic.never")
     func value<Value>(_ key: Key, as syntax: ValueSyntax<Value>) -> Value? {
         self.node(key).flatMap { self.parse($0, at: self.path(key), as: syntax) }
     }
@@ -103,6 +104,7 @@ struct SectionReader<Settings> {
     }
 
     /// The values of a list; a single value counts as a list of one. `nil` if the key is missing.
+    @_semantics("optimize.sil.specialize.generic.never")
     func list<Value: Hashable>(_ key: Key, as syntax: ValueSyntax<Value>) -> [Value]? {
         guard let node = self.node(key) else { return nil }
         switch node.content {
@@ -120,6 +122,7 @@ struct SectionReader<Settings> {
         self.add(key, expected: expected, remedy: remedy)
     }
 
+    @_semantics("optimize.sil.specialize.generic.never")
     private func distinct<Value: Hashable>(
         _ nodes: [DocumentNode], at path: ConfigurationKeyPath, as syntax: ValueSyntax<Value>
     ) -> [Value] {
@@ -134,6 +137,7 @@ struct SectionReader<Settings> {
         }
     }
 
+    @_semantics("optimize.sil.specialize.generic.never")
     func parse<Value>(_ node: DocumentNode, at path: ConfigurationKeyPath, as syntax: ValueSyntax<Value>) -> Value? {
         do throws(ValueSyntaxError) {
             if case .scalar(let text) = node.content { return try syntax.parse(text) }
@@ -147,6 +151,7 @@ struct SectionReader<Settings> {
     }
 
     /// The mapping at `key`; `nil` if the key is missing.
+    @_semantics("optimize.sil.specialize.generic.never")
     func section<Inner: SettingsSection>(_ key: Key) -> Inner? {
         self.node(key).map { Inner(reading: SectionReader<Inner>($0, at: self.path(key), problems: self.problems)) }
     }
@@ -162,6 +167,7 @@ struct SectionReader<Settings> {
     }
 
     /// Reads a list of mappings. Invalid entries are kept, so that indices agree with the document.
+    @_semantics("optimize.sil.specialize.generic.never")
     func sections<Inner: SettingsSection>(_ key: Key) -> [Inner] {
         self.elements(key).map {
             Inner(reading: SectionReader<Inner>($0.node, at: $0.path, problems: self.problems))

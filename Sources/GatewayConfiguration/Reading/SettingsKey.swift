@@ -10,6 +10,9 @@ package struct SettingsKeyName<Settings>: RawRepresentable, ExpressibleByStringL
 /// Declares one key of a configuration: its name, the property that it sets, its syntax with range, and its text. All
 /// that deals with keys is made from these declarations: reading, validation, the schema, the reference article, and
 /// the options of `sluice bridge`. The default is the property's initial value.
+///
+/// The optimizer must not specialize the functions that make and read keys: a copy of them for each key is a third of the
+/// time to compile this module, and a configuration is read once.
 struct SettingsKey<Settings>: Sendable {
     typealias Name = SettingsKeyName<Settings>
     typealias Property<Value> = any WritableKeyPath<Settings, Value> & Sendable
@@ -29,6 +32,7 @@ struct SettingsKey<Settings>: Sendable {
     let read: Read
 
     /// A key with a form or reading of its own.
+    @_semantics("optimize.sil.specialize.generic.never")
     static func custom(
         _ name: Name, _ form: ConfigurationSchema.Form, isRequired: Bool = false, default defaultText: String? = nil,
         example: String? = nil, needsRestart: Bool = false, _ text: String, read: @escaping Read
@@ -43,6 +47,7 @@ struct SettingsKey<Settings>: Sendable {
     /// - Parameters:
     ///   - defaultText: replaces the property's initial value in the reference, if another setting decides.
     ///   - note: follows the initial value in the reference.
+    @_semantics("optimize.sil.specialize.generic.never")
     static func value<Value>(
         _ name: Name, _ property: Property<Value>, _ syntax: ValueSyntax<Value>,
         default defaultText: String? = nil, defaultNote note: String = "", example: String? = nil,
@@ -69,6 +74,7 @@ struct SettingsKey<Settings>: Sendable {
     }
 
     /// A value without a default.
+    @_semantics("optimize.sil.specialize.generic.never")
     static func optional<Value>(
         _ name: Name, _ property: Property<Value?>, _ syntax: ValueSyntax<Value>,
         default defaultText: String? = nil, example: String? = nil, needsRestart: Bool = false, _ text: String
@@ -80,6 +86,7 @@ struct SettingsKey<Settings>: Sendable {
         }
     }
 
+    @_semantics("optimize.sil.specialize.generic.never")
     static func required<Value>(
         _ name: Name, _ property: Property<Value>, _ syntax: ValueSyntax<Value>,
         _ text: String
@@ -93,6 +100,7 @@ struct SettingsKey<Settings>: Sendable {
     /// A list of different values; a single value counts as a list of one.
     ///
     /// - Parameter defaultText: replaces the property's initial value in the reference.
+    @_semantics("optimize.sil.specialize.generic.never")
     static func list<Value: Hashable>(
         _ name: Name, _ property: Property<[Value]>, _ syntax: ValueSyntax<Value>,
         default defaultText: String? = nil, example: String? = nil, _ text: String
@@ -137,6 +145,7 @@ struct SettingsKey<Settings>: Sendable {
     }
 
     /// Keys of a group of settings that are written in the mapping of `Settings`.
+    @_semantics("optimize.sil.specialize.generic.never")
     static func group<Inner>(
         _ keys: [SettingsKey<Inner>], _ property: Property<Inner>
     ) -> [Self] {
@@ -158,6 +167,7 @@ extension ConfigurationSchema.Form {
         .section(ConfigurationSchema.Section(settings))
     }
 
+    @_semantics("optimize.sil.specialize.generic.never")
     static func value<Value>(_ syntax: ValueSyntax<Value>) -> Self { .value(syntax.form) }
 }
 
