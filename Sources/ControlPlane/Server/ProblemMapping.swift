@@ -9,38 +9,14 @@ import WebSocketProtocol
 
 /// Maps the typed errors of other modules to problems. Everything else throws the errors of its own module.
 extension ControlProblem {
-    package init(_ error: DecodingError) {
-        switch error {
-        case .keyNotFound(let key, let context):
-            let pointer = JSONPointer.text(context.codingPath + [key])
-            self = Self(422, "missing-member", "The member \(pointer) is missing.").at(pointer: pointer)
-        case .typeMismatch(let type, let context):
-            let pointer = JSONPointer.text(context.codingPath)
-            self = Self(422, "wrong-type", "\(Self.subject(pointer)) must be \(Self.expected(type)).")
-                .at(pointer: pointer)
-        case .valueNotFound(let type, let context):
-            let pointer = JSONPointer.text(context.codingPath)
-            self = Self(422, "wrong-type", "\(Self.subject(pointer)) must be \(Self.expected(type)), not null.")
-                .at(pointer: pointer)
-        case .dataCorrupted(let context) where !context.codingPath.isEmpty:
-            let pointer = JSONPointer.text(context.codingPath)
-            self = Self(422, "invalid-value", "\(pointer) has an invalid value.").at(pointer: pointer)
-        case .dataCorrupted: self = .malformedJSON
-        @unknown default: self = .malformedJSON
+    /// 400 for malformed JSON, 422 for a number that no type holds.
+    init(decoding error: any Error) {
+        guard case .dataCorrupted(let context)? = error as? DecodingError, !context.codingPath.isEmpty else {
+            self = .malformedJSON
+            return
         }
-    }
-
-    private static func subject(_ pointer: String) -> String { pointer.isEmpty ? "The body" : pointer }
-
-    private static func expected(_ type: any Any.Type) -> String {
-        switch type {
-        case is String.Type: "a string"
-        case is Bool.Type: "true or false"
-        case is Double.Type: "a number"
-        case is any BinaryInteger.Type: "a whole number"
-        case is any Collection.Type: "\(type)".hasPrefix("Dictionary") ? "an object" : "an array"
-        default: "an object"
-        }
+        let pointer = JSONPointer.text(context.codingPath)
+        self = .invalid(pointer, "\(pointer) is out of range.")
     }
 
     /// 422 with a pointer to the member that makes the opening handshake invalid.

@@ -4,123 +4,95 @@ import FoundationEssentials
 
 /// Decodes and encodes JSON bodies.
 package enum JSONBody {
-    /// - Throws: `ControlProblem` with pointers to the invalid members: unknown to `Model`, of the wrong type, or against
-    ///   the rules that `Model` declares.
+    /// An empty body counts as an empty object.
+    /// - Throws: `ControlProblem` with pointers to the invalid members: unknown to `Model`, missing, of the wrong type,
+    ///   or
+    ///   against the rules that `Model` declares.
     package static func decode<Model: StrictDecodable>(_ type: Model.Type, from bytes: [UInt8]) throws(ControlProblem)
         -> Model
     {
-        let data = try Self.validated(bytes.isEmpty ? Array("{}".utf8) : bytes)
-        do {
-            try Self.checkMembers(of: type, in: try JSONDecoder().decode(MemberNames.self, from: data), at: [])
-            let model = try JSONDecoder().decode(type, from: data)
-            try Self.checkValues(of: model, at: "")
-            return model
-        } catch let problem as ControlProblem {
-            throw problem
-        } catch let error as DecodingError {
-            throw Self.numberProblem(type, data) ?? ControlProblem(error)
-        } catch {
-            throw ControlProblem.malformedJSON
-        }
+        let bytes = bytes.isEmpty ? Array("{}".utf8) : bytes
+        try Self.check(try Self.value(bytes), against: type.form, at: "")
+        // Malformed JSON and values of the wrong type were found already.
+        guard let model = try? JSONDecoder().decode(type, from: Data(bytes)) else { throw ControlProblem.malformedJSON }
+        try Self.checkValues(of: model, at: "")
+        return model
     }
 
     /// - Throws: `ControlProblem` 400 for malformed JSON, 422 with a pointer for a number that is too large.
     static func value(_ bytes: [UInt8]) throws(ControlProblem) -> JSONValue {
-        let data = try Self.validated(bytes)
-        do {
-            return try JSONDecoder().decode(JSONValue.self, from: data)
-        } catch let error as DecodingError {
-            throw Self.rangeProblem(error) ?? ControlProblem(error)
-        } catch {
-            throw ControlProblem.malformedJSON
-        }
-    }
-
-    /// Checks that `bytes` are UTF-8 (RFC 8259 §8.1), as the decoder would accept other encodings.
-    private static func validated(_ bytes: [UInt8]) throws(ControlProblem) -> Data {
+        // UTF-8 only (RFC 8259 §8.1): the decoder would accept other encodings.
         guard !bytes.contains(0), String(validating: bytes, as: UTF8.self) != nil else {
             throw ControlProblem(400, "malformed-json", "The body is not valid JSON in UTF-8 (RFC 8259).")
         }
-        return Data(bytes)
-    }
-
-    // MARK: Numbers
-
-    /// Locates a number of the wrong type, such as 1.5 for an integer: the decoder's error has no path to it.
-    private static func numberProblem(_ type: any ControlModel.Type, _ data: Data) -> ControlProblem? {
         do {
-            let value = try JSONDecoder().decode(JSONValue.self, from: data)
-            return Self.wrongNumber(in: value, of: type.form, at: [])
-        } catch let error as DecodingError {
-            return Self.rangeProblem(error)
+            return try JSONDecoder().decode(JSONValue.self, from: Data(bytes))
         } catch {
-            return nil
+            throw ControlProblem(decoding: error)
         }
-    }
-
-    private static func rangeProblem(_ error: DecodingError) -> ControlProblem? {
-        guard case .dataCorrupted(let context) = error, !context.codingPath.isEmpty else { return nil }
-        let pointer = JSONPointer.text(context.codingPath)
-        return .invalid(pointer, "\(pointer) is out of range.")
-    }
-
-    private static func wrongNumber(
-        in value: JSONValue, of form: MemberForm, at path: [any CodingKey]
-    ) -> ControlProblem? {
-        switch (form, value) {
-        case (.integer, .number), (.count, .number): return Self.notWhole(path, "a whole number")
-        case (.count, .integer(let number)) where number < 0: return Self.notWhole(path, "a whole number from 0 up")
-        case (.array(let element), .array(let values)):
-            return values.enumerated().lazy.compactMap { index, value in
-                Self.wrongNumber(in: value, of: element, at: path + [MemberNames.Key("\(index)")])
-            }.first
-        case (.map(let content), .object(let members)):
-            return members.sorted { $0.key < $1.key }.lazy.compactMap { name, value in
-                Self.wrongNumber(in: value, of: content, at: path + [MemberNames.Key(name)])
-            }.first
-        case (.model(let model), .object(let members)):
-            return model.members.lazy.compactMap { member in
-                members[member.name].flatMap {
-                    Self.wrongNumber(in: $0, of: member.form, at: path + [MemberNames.Key(member.name)])
-                }
-            }.first
-        default: return nil
-        }
-    }
-
-    private static func notWhole(_ path: [any CodingKey], _ expected: String) -> ControlProblem {
-        let pointer = JSONPointer.text(path)
-        return ControlProblem(422, "wrong-type", "\(pointer) must be \(expected).").at(pointer: pointer)
     }
 
     /// Whether `bytes` are an object with a member of one of these names.
     package static func hasMember(of names: Set<String>, in bytes: [UInt8]) -> Bool {
-        guard let found = try? JSONDecoder().decode(MemberNames.self, from: Data(bytes)) else { return false }
-        return found.names.contains { names.contains($0) }
+        guard case .object(let members)? = try? Self.value(bytes) else { return false }
+        return !names.isDisjoint(with: members.keys)
     }
 
-    private static func checkMembers(
-        of type: any StrictDecodable.Type, in found: MemberNames, at path: [any CodingKey]
+    // MARK: Types
+
+    /// Checks the names and the types of all members.
+    private static func check(
+        _ value: JSONValue, against form: MemberForm, at pointer: String
     ) throws(ControlProblem) {
-        let members = type.members
-        let known = members.map(\.name)
-        let unknown = found.names.filter { !known.contains($0) }.sorted()
-        guard unknown.isEmpty else { throw Self.unknown(unknown, known: known, at: path) }
-        for member in members {
-            guard case .model(let inner as any StrictDecodable.Type) = member.form,
-                let object = found.objects[member.name]
-            else { continue }
-            try Self.checkMembers(of: inner, in: object, at: path + [MemberNames.Key(member.name)])
+        switch (form, value) {
+        case (.any, _), (.string, .string), (.boolean, .boolean), (.integer, .integer), (.number, .integer),
+            (.number, .number):
+            break
+        case (.count, .integer(let number)) where number >= 0: break
+        case (.array(let element), .array(let values)):
+            for (index, value) in values.enumerated() {
+                try Self.check(value, against: element, at: "\(pointer)/\(index)")
+            }
+        case (.map(let content), .object(let members)):
+            for (name, value) in members.sorted(by: { $0.key < $1.key }) {
+                try Self.check(value, against: content, at: JSONPointer.member(name, of: pointer))
+            }
+        case (.model(let model), .object(let members)): try Self.check(members, of: model, at: pointer)
+        case (.string, _), (.boolean, _), (.integer, _), (.count, _), (.number, _), (.array, _), (.map, _), (.model, _):
+            let subject = pointer.isEmpty ? "The body" : pointer
+            let found = value == .null ? ", not null" : ""
+            throw ControlProblem(422, "wrong-type", "\(subject) must be \(form.expectation)\(found).").at(
+                pointer: pointer)
         }
     }
 
-    private static func unknown(_ names: [String], known: [String], at path: [any CodingKey]) -> ControlProblem {
-        let parent = path.isEmpty ? "The body" : JSONPointer.text(path)
+    private static func check(
+        _ members: [String: JSONValue], of model: any ControlModel.Type, at pointer: String
+    ) throws(ControlProblem) {
+        let declared = model.members
+        let known = declared.map(\.name)
+        let unknown = members.keys.filter { !known.contains($0) }.sorted()
+        guard unknown.isEmpty || !(model is any StrictDecodable.Type) else {
+            throw Self.unknown(unknown, known: known, at: pointer)
+        }
+        for member in declared {
+            let place = JSONPointer.member(member.name, of: pointer)
+            switch members[member.name] {
+            case nil where member.isRequired:
+                throw ControlProblem(422, "missing-member", "The member \(place) is missing.").at(pointer: place)
+            case .null? where !member.isRequired: break
+            case nil: break
+            case let value?: try Self.check(value, against: member.form, at: place)
+            }
+        }
+    }
+
+    private static func unknown(_ names: [String], known: [String], at pointer: String) -> ControlProblem {
+        let parent = pointer.isEmpty ? "The body" : pointer
         var problem = ControlProblem(
             422, "unknown-member", "\(parent) has an unknown member; known are \(known.joined(separator: ", ")).")
         problem.errors = names.prefix(16).map { name in
-            ProblemField(
-                pointer: JSONPointer.text(path + [MemberNames.Key(String(name.prefix(64)))]), detail: "not a member")
+            ProblemField(pointer: JSONPointer.member(name, of: pointer), detail: "not a member")
         }
         return problem
     }
@@ -147,8 +119,8 @@ package enum JSONBody {
     }
 }
 
-/// A member's name in its JSON form, stored inline: a list writes some forty names for each of thousands of connections,
-/// which must not cost reference counting.
+/// A member's name in its JSON form, stored inline: a list writes some forty names for each of thousands of
+/// connections, which must not cost reference counting.
 package struct JSONKey: Sendable, ExpressibleByStringLiteral {
     /// Longest name in bytes.
     package static let lengthLimit = 28
@@ -202,50 +174,25 @@ enum JSONPointer {
     }
 }
 
-/// The member names of an object and of the objects nested in it.
-struct MemberNames: Decodable {
-    struct Key: CodingKey {
-        let stringValue: String
-        var intValue: Int? { nil }
-
-        init(_ name: String) {
-            self.stringValue = name
-        }
-
-        init(stringValue: String) {
-            self.stringValue = stringValue
-        }
-
-        init?(intValue: Int) {
-            nil
-        }
-    }
-
-    let names: [String]
-    let objects: [String: MemberNames]
-
-    /// Levels below the outermost object: a tunnel contains connections, which contain TLS settings.
-    private static let depth = 2
-
-    init(from decoder: any Decoder) throws {
-        self.init(try decoder.container(keyedBy: Key.self), depth: Self.depth)
-    }
-
-    private init(_ container: KeyedDecodingContainer<Key>, depth: Int) {
-        self.names = container.allKeys.map(\.stringValue)
-        guard depth > 0 else {
-            self.objects = [:]
-            return
-        }
-        self.objects = container.allKeys.reduce(into: [:]) { objects, key in
-            guard let inner = try? container.nestedContainer(keyedBy: Key.self, forKey: key) else { return }
-            objects[key.stringValue] = MemberNames(inner, depth: depth - 1)
+extension MemberForm {
+    /// What is expected, as in "must be a string".
+    fileprivate var expectation: String {
+        switch self {
+        case .string: "a string"
+        case .integer: "a whole number"
+        case .count: "a whole number from 0 up"
+        case .number: "a number"
+        case .boolean: "true or false"
+        case .any: "a value"
+        case .array: "an array"
+        case .map, .model: "an object"
         }
     }
 }
 
 extension MemberRules {
-    /// - Returns: what is expected of a value that breaks the rules, as in "must be from 1 to 5"; `nil` for an allowed value.
+    /// - Returns: what is expected of a value that breaks the rules, as in "must be from 1 to 5"; `nil` for an allowed
+    ///   value.
     fileprivate func expectation(violatedBy value: any MemberValue) -> String? {
         switch value {
         case let text as String:
