@@ -60,7 +60,8 @@ package struct Sluice: AsyncParsableCommand {
                 name: "A running gateway as a whole",
                 subcommands: [
                     HealthCommand.self, EventsCommand.self, DrainCommand.self, ReloadCommand.self,
-                    ListenersCommand.self, RoutesCommand.self, UpstreamsCommand.self,
+                    EntriesCommand<ListenerEntries>.self, EntriesCommand<RouteEntries>.self,
+                    EntriesCommand<UpstreamEntries>.self,
                 ]),
         ])
 }

@@ -74,12 +74,14 @@ struct ReloadCommand: AsyncParsableCommand {
     }
 }
 
-/// `sluice listeners`: lists, creates, changes and deletes listeners at run time.
-struct ListenersCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "listeners",
-        abstract: "List or change the listeners of a running gateway.",
-        discussion: EntryAction.discussion("listeners", "listener"))
+/// `sluice listeners`, `sluice routes` and `sluice upstreams`: lists, creates, changes and deletes entries at run time.
+struct EntriesCommand<Kind: EntryKind>: AsyncParsableCommand {
+    static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: Kind.section.rawValue,
+            abstract: "List or change the \(Kind.section.rawValue) of a running gateway.",
+            discussion: EntryAction.discussion(Kind.section.rawValue, Kind.section.singularName))
+    }
 
     @OptionGroup
     private var entry: EntryOptions
@@ -89,50 +91,19 @@ struct ListenersCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await self.control.run(reading: self.entry.action) { context, action in
-            try await action.perform(at: "/v1/listeners", context)
+            try await action.perform(at: "/v1/\(Kind.section.rawValue)", context)
         }
     }
 }
 
-/// `sluice routes`: lists, creates, changes and deletes routes at run time.
-struct RoutesCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "routes",
-        abstract: "List or change the routes of a running gateway.",
-        discussion: EntryAction.discussion("routes", "route"))
-
-    @OptionGroup
-    private var entry: EntryOptions
-
-    @OptionGroup(title: "Gateway and output")
-    var control: ControlOptions
-
-    func run() async throws {
-        try await self.control.run(reading: self.entry.action) { context, action in
-            try await action.perform(at: "/v1/routes", context)
-        }
-    }
+/// The list of the configuration that a command is for.
+protocol EntryKind {
+    static var section: ConfigurationSection { get }
 }
 
-/// `sluice upstreams`: lists, creates, changes and deletes upstreams at run time.
-struct UpstreamsCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "upstreams",
-        abstract: "List or change the upstreams of a running gateway.",
-        discussion: EntryAction.discussion("upstreams", "upstream"))
-
-    @OptionGroup
-    private var entry: EntryOptions
-
-    @OptionGroup(title: "Gateway and output")
-    var control: ControlOptions
-
-    func run() async throws {
-        try await self.control.run(reading: self.entry.action) { context, action in
-            try await action.perform(at: "/v1/upstreams", context)
-        }
-    }
-}
+enum ListenerEntries: EntryKind { static let section = ConfigurationSection.listeners }
+enum RouteEntries: EntryKind { static let section = ConfigurationSection.routes }
+enum UpstreamEntries: EntryKind { static let section = ConfigurationSection.upstreams }
 
 /// Operation on the listeners, routes or upstreams of the running configuration.
 private enum EntryAction {
