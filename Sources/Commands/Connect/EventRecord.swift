@@ -36,7 +36,9 @@ struct EventRecord: Encodable {
     var kind: String?
     var detail: String?
     var remedy: String?
+}
 
+extension EventRecord {
     init(_ event: ConnectEvent) {
         switch event {
         case .connecting(let url): self.init(event: "connecting", url: url)
@@ -60,28 +62,6 @@ struct EventRecord: Encodable {
                 event: "failed", status: failure.status, kind: failure.kind.rawValue, detail: failure.text,
                 remedy: failure.remedy.isEmpty ? nil : failure.remedy)
         }
-    }
-
-    private init(
-        event: String, url: String? = nil, status: Int? = nil, text: String? = nil, data: Data? = nil,
-        roundTripMs: Double? = nil, by: String? = nil, code: UInt16? = nil, reason: String? = nil,
-        receivedBytes: UInt64? = nil, sentBytes: UInt64? = nil, kind: String? = nil, detail: String? = nil,
-        remedy: String? = nil
-    ) {
-        self.event = event
-        self.url = url
-        self.status = status
-        self.text = text
-        self.data = data
-        self.roundTripMs = roundTripMs
-        self.by = by
-        self.code = code
-        self.reason = reason
-        self.receivedBytes = receivedBytes
-        self.sentBytes = sentBytes
-        self.kind = kind
-        self.detail = detail
-        self.remedy = remedy
     }
 
     private init(_ facts: ConnectionMetadata) {

@@ -124,12 +124,6 @@ package struct ControlResponse: Sendable {
     /// Body as received.
     package let body: Data
 
-    package init(status: Int, headers: ControlHeaders, body: Data) {
-        self.status = status
-        self.headers = headers
-        self.body = body
-    }
-
     /// - Throws: `ControlFailure` if the body is not a valid `Model`.
     package func decoded<Model: Decodable>(_ type: Model.Type) throws(ControlFailure) -> Model {
         do {

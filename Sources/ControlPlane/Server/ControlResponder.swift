@@ -22,20 +22,6 @@ struct ControlResponder {
     let idempotency = Idempotency()
     private let dateField = DateField()
 
-    init(
-        table: OperationTable, access: CurrentAccess, audit: AuditLog, metrics: RequestMetrics, limiter: RequestLimiter,
-        clock: @escaping @Sendable () -> MonotonicInstant, longRunning: LongRunningRequests, logger: Logger
-    ) {
-        self.table = table
-        self.access = access
-        self.audit = audit
-        self.metrics = metrics
-        self.limiter = limiter
-        self.clock = clock
-        self.longRunning = longRunning
-        self.logger = logger
-    }
-
     /// Handles `request` and writes the response.
     /// - Throws: an error of the connection, which is then closed.
     func handle(_ request: Request, _ writer: consuming ResponseWriter, on channel: any Channel) async throws {

@@ -204,10 +204,6 @@ private struct GatewayLogHandler: LogHandler {
     var metadata: Logger.Metadata = [:]
     var logLevel = Logger.Level.warning
 
-    init(log: TunnelLog) {
-        self.log = log
-    }
-
     subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { self.metadata[key] }
         set { self.metadata[key] = newValue }

@@ -32,12 +32,6 @@ package struct TransferCredential: Sendable, Equatable {
     package var hosts: [HostPattern]
     package var secret: Secret
 
-    package init(name: String, hosts: [HostPattern], secret: Secret) {
-        self.name = name
-        self.hosts = hosts
-        self.secret = secret
-    }
-
     /// - Parameter host: in any case, without port.
     package func isAllowed(for host: String) -> Bool {
         self.hosts.contains { $0.matches(host) }

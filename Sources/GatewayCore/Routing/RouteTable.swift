@@ -142,12 +142,6 @@ package struct RouteParameter: Hashable, Sendable {
     package let encoded: String
     /// Decoded; in `{name...}` slashes separate decoded segments, so an encoded slash looks the same.
     package let value: String
-
-    package init(name: String, encoded: String, value: String) {
-        self.name = name
-        self.encoded = encoded
-        self.value = value
-    }
 }
 
 /// Result of matching a request.

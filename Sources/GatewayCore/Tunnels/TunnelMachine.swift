@@ -389,16 +389,6 @@ package struct TunnelActions: Hashable, Sendable {
     /// The reason, once both connections have ended: the last action of the tunnel.
     package var termination: TerminationReason?
 
-    package init(
-        downstream: SideAction? = nil, upstream: SideAction? = nil, startsClosingTimer: Bool = false,
-        termination: TerminationReason? = nil
-    ) {
-        self.downstream = downstream
-        self.upstream = upstream
-        self.startsClosingTimer = startsClosingTimer
-        self.termination = termination
-    }
-
     package static let none = TunnelActions()
 
     package subscript(side: TunnelSide) -> SideAction? {
