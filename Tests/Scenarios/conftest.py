@@ -23,6 +23,20 @@ def pytest_sessionstart(session):
         pytest.exit(f"there is no binary at {gateway.BINARY}: build it, or set SLUICE_BINARY", returncode=2)
 
 
+# Files that take longest, in this order: a worker that begins with one of them is not the last to end.
+LONGEST = ["test_control_document", "test_lost_networks", "test_descriptors", "test_faults", "test_control_access"]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """A file's tests stay on one worker, because they share servers; a test with a mark `xdist_group` of its own does not."""
+    for item in items:
+        if not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(item.path.stem))
+    rank = {name: place for place, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
+
+
 @pytest.fixture
 def sluice():
     """Starts gateways; at the end of the test none of them may have run into a trap."""

@@ -119,7 +119,7 @@ def schemathesis(control, folder, *words, settings=SETTINGS.format(parameters=BO
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("aim", ["lives", "is over", "never was"])
+@pytest.mark.parametrize("aim", [pytest.param(aim, marks=pytest.mark.xdist_group(aim)) for aim in ("lives", "is over", "never was")])
 def test_schemathesis_finds_nothing_that_is_not_described(serve, tmp_path, aim):
     """The requests are about a connection that lives, or is over, or never was."""
     gateway, control = serve()
@@ -140,6 +140,7 @@ def test_schemathesis_finds_nothing_that_is_not_described(serve, tmp_path, aim):
 
 
 @pytest.mark.timeout(300)
+@pytest.mark.xdist_group("token")
 def test_schemathesis_finds_no_way_around_a_token(serve, tmp_path):
     digest = hashlib.sha256(SECRET.encode()).hexdigest()
     entry = {"name": "ops", "hash": f"sha256:{digest}", "scopes": ["read", "operate", "configure", "metrics"]}
