@@ -9,17 +9,24 @@ package final class SocketListener {
     package static let acceptsBeforeClose = 4096
     package static let exhaustionPause = Duration.milliseconds(50)
 
+    /// Reasons not to accept.
+    private struct Pauses: OptionSet {
+        let rawValue: UInt8
+
+        static let owner = Pauses(rawValue: 1)
+        /// No descriptor or memory was left for a newcomer.
+        static let exhaustion = Pauses(rawValue: 2)
+    }
+
     package let loop: Loop
     package let descriptor: Descriptor
     /// Where it listens, with the port that the system picked for port 0.
     package let address: SocketAddress
     private var owner: (any SocketListenerOwner)?
-    private var token: UInt64 = 0
+    /// `nil` once it is closed.
+    private var token: UInt64?
     private let timer = LoopTimer()
-    /// The owner's wish, or exhaustion: either stops accepting.
-    private var paused = false
-    private var exhausted = false
-    private var closed = false
+    private var pauses: Pauses = []
 
     /// Opens `address` on `loop`.
     /// - Throws: `SystemError`, such as address in use.
@@ -41,7 +48,6 @@ package final class SocketListener {
         case .success(let token): self.token = token
         case .failure(let error):
             loop.system.close(descriptor)
-            self.closed = true
             throw error
         }
     }
@@ -49,13 +55,13 @@ package final class SocketListener {
     /// Leaves newcomers in the kernel's queue until `resume`.
     package func pause() {
         self.loop.assertOnLoop()
-        self.paused = true
+        self.pauses.insert(.owner)
         self.updateInterest()
     }
 
     package func resume() {
         self.loop.assertOnLoop()
-        self.paused = false
+        self.pauses.remove(.owner)
         self.updateInterest()
     }
 
@@ -63,25 +69,24 @@ package final class SocketListener {
     package func acceptWaiting() {
         self.loop.assertOnLoop()
         for _ in 0..<Self.acceptsBeforeClose {
-            guard !self.closed, !self.paused, !self.exhausted, self.acceptOne() else { return }
+            guard self.token != nil, self.pauses.isEmpty, self.acceptOne() else { return }
         }
     }
 
     /// Stops listening. Newcomers are refused from now on; accepted connections are not touched.
     package func close() {
         self.loop.assertOnLoop()
-        guard !self.closed else { return }
-        self.closed = true
+        guard let token = self.token else { return }
+        self.token = nil
         self.loop.disarm(self.timer)
-        self.loop.unwatch(self.descriptor, token: self.token)
+        self.loop.unwatch(self.descriptor, token: token)
         self.loop.system.close(self.descriptor)
         self.owner = nil
     }
 
     private func updateInterest() {
-        guard !self.closed else { return }
-        let interest: Interest = self.paused || self.exhausted ? [] : .readable
-        self.loop.system.rewatch(self.descriptor, for: interest, token: self.token)
+        guard let token = self.token else { return }
+        self.loop.system.rewatch(self.descriptor, for: self.pauses.isEmpty ? .readable : [], token: token)
     }
 
     /// - Returns: whether another may be waiting.
@@ -97,8 +102,7 @@ package final class SocketListener {
             return false
         case .failure(let error) where error.isExhaustion:
             self.loop.arm(self.timer, after: Self.exhaustionPause, target: self)
-            guard !self.exhausted else { return false }
-            self.exhausted = true
+            guard self.pauses.insert(.exhaustion).inserted else { return false }
             self.updateInterest()
             self.owner?.acceptingPaused(by: self, error)
             return false
@@ -111,8 +115,7 @@ package final class SocketListener {
     }
 
     private func endExhaustion() {
-        guard self.exhausted else { return }
-        self.exhausted = false
+        guard self.pauses.remove(.exhaustion) != nil else { return }
         self.updateInterest()
         self.owner?.acceptingResumed(by: self)
     }
@@ -121,14 +124,14 @@ package final class SocketListener {
 extension SocketListener: Watchable {
     package func ready(_ events: Interest) {
         for _ in 0..<Self.acceptsPerTurn {
-            guard !self.closed, !self.paused, self.acceptOne() else { return }
+            guard self.token != nil, !self.pauses.contains(.owner), self.acceptOne() else { return }
         }
     }
 }
 
 extension SocketListener: TimerTarget {
     package func timerFired(_ timer: LoopTimer) {
-        guard !self.paused else { return self.endExhaustion() }
+        guard !self.pauses.contains(.owner) else { return self.endExhaustion() }
         self.ready(.readable)
     }
 }
