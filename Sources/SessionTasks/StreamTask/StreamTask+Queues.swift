@@ -5,17 +5,18 @@ import StreamTransport
 extension StreamTask {
     /// Performs the queues' actions, then updates reading and the timer to what is waiting.
     func advance() {
-        guard !self.ended else { return }
+        guard !self.machine.hasEnded else { return }
         guard self.queuesIfMade != nil else {
             if self.relay == nil, self.securing == nil { self.transport?.pauseReading() }
             return self.disarm()
         }
         self.runReads()
         self.runSends()
-        if self.readingIsOver, self.writingIsOver, self.queues.reads.isEmpty, self.queues.sends.isEmpty {
+        if self.machine.readingIsOver, self.machine.writingIsOver, self.queues.reads.isEmpty, self.queues.sends.isEmpty
+        {
             return self.finish(nil)
         }
-        guard !self.ended, self.relay == nil, let transport = self.transport else { return self.armTimer() }
+        guard !self.machine.hasEnded, self.relay == nil, let transport = self.transport else { return self.armTimer() }
         if self.isRunning, self.wantsBytes, self.securing == nil {
             transport.resumeReading()
         } else if self.securing == nil {
@@ -31,8 +32,8 @@ extension StreamTask {
 
     /// The queues, if there are any and they may run: the connection is open, or will never be.
     private var runnableQueues: StreamQueues? {
-        let stands = self.transport != nil || self.outlivesTransport
-        guard self.ended || (self.isRunning && stands && self.securing == nil) else { return nil }
+        let stands = self.transport != nil || self.machine.outlivesTransport
+        guard self.machine.hasEnded || (self.isRunning && stands && self.securing == nil) else { return nil }
         return self.queuesIfMade
     }
 
@@ -44,10 +45,10 @@ extension StreamTask {
     private func perform(_ order: ReadQueue.Action) {
         switch order {
         case .answer(let completion, let result):
-            if case .success(let chunk) = result, chunk.isAtEnd { self.readingIsOver = true }
+            if case .success(let chunk) = result, chunk.isAtEnd { self.machine.inputConsumed() }
             completion(result)
         case .closeInput:
-            self.readingIsOver = true
+            self.machine.inputConsumed()
             self.transport?.shutdownInput()
             self.queues.inputObserver?()
         case .reachedBarrier(let number): self.reachedBarrier(number)
@@ -66,7 +67,7 @@ extension StreamTask {
         case .write(let bytes, let offset): self.writeSlice(bytes, from: offset)
         case .answer(let completion, let result): completion(result)
         case .closeOutput:
-            self.writingIsOver = true
+            self.machine.outputClosed()
             self.transport?.shutdownOutput()
             self.queues.outputObserver?()
         case .reachedBarrier(let number): self.reachedBarrier(number)
@@ -145,7 +146,7 @@ extension StreamTask: TimerTarget {
         self.queues.reads.expire(at: self.loop.now)
         self.queues.sends.expire(at: self.loop.now)
         // Before the connection is open the queues do not run, but deadlines do.
-        if self.transport == nil, !self.outlivesTransport { self.answerFailed() }
+        if self.transport == nil, !self.machine.outlivesTransport { self.answerFailed() }
         self.advance()
     }
 
@@ -173,7 +174,7 @@ extension StreamTask: TransportConsumer {
             self.runReads()
             if taken == 0 { break }
         }
-        if used < bytes.byteCount, !self.ended, self.queues.readAhead > 0 {
+        if used < bytes.byteCount, !self.machine.hasEnded, self.queues.readAhead > 0 {
             let rest = bytes.bytes.extracting(used..<bytes.byteCount)
             let ahead = self.queues.reads.bufferAhead(rest, limit: self.queues.readAhead)
             if ahead > 0 { self.record.countReceived(bytes: ahead, at: self.loop.now) }
@@ -194,7 +195,7 @@ extension StreamTask: TransportConsumer {
     }
 
     package func inputClosed() {
-        self.inputWasClosed = true
+        self.machine.inputClosed()
         if let relay = self.relay { return relay.inputClosed() }
         self.queues.inputObserver?()
         self.queues.reads.inputClosed()
@@ -214,12 +215,7 @@ extension StreamTask: TransportConsumer {
         self.transport = nil
         let relay = self.relay
         self.relay = nil
-        // Under TLS our end is bytes, which the system of a peer that is gone answers with a reset: it takes back nothing
-        // of what the peer sent before its own end.
-        if relay == nil, self.inputWasClosed, self.writingIsOver, !self.readingIsOver, end != .abandoned {
-            self.outlivesTransport = true
-            return self.advance()
-        }
+        if case .readOn = self.machine.transportEnded(end, isRelayed: relay != nil) { return self.advance() }
         switch end {
         case .closed: self.finish(nil)
         case .abandoned, .failed: self.finish(TaskFailure(end))

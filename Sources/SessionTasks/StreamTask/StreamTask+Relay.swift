@@ -70,13 +70,13 @@ extension StreamTask {
 
     package func pauseReading() {
         self.loop.assertOnLoop()
-        self.relayReads = false
+        self.machine.relayReading = .paused
         self.transport?.pauseReading()
     }
 
     package func resumeReading() {
         self.loop.assertOnLoop()
-        self.relayReads = true
+        self.machine.relayReading = .wanted
         guard self.isRunning else { return }
         self.transport?.resumeReading()
     }
@@ -105,7 +105,7 @@ extension StreamTask {
 extension StreamTask {
     /// Attaches a tap. On the loop.
     package func add(_ tap: TaskTap) {
-        guard !self.ended else { return }
+        guard !self.machine.hasEnded else { return }
         LoopTaskMetrics.shared(on: self.loop).add(tap, to: self.record)
         self.isTapped = true
     }
@@ -131,9 +131,9 @@ extension StreamTask {
 /// Properties that the control plane shows besides the task's record, on the loop.
 extension StreamTask {
     package var stage: TaskStage {
-        if self.ended { return .closed }
-        guard self.transport != nil || self.securing != nil || self.outlivesTransport else { return .opening }
-        return self.inputWasClosed || self.writingIsOver ? .closing : .open
+        if self.machine.hasEnded { return .closed }
+        guard self.transport != nil || self.securing != nil || self.machine.outlivesTransport else { return .opening }
+        return self.machine.peerFinished || self.machine.writingIsOver ? .closing : .open
     }
 
     /// Whether bytes are passed on instead of queued for `read`.
@@ -142,11 +142,11 @@ extension StreamTask {
     }
 
     package var isInputClosed: Bool {
-        self.inputWasClosed || self.readingIsOver
+        self.machine.peerFinished || self.machine.readingIsOver
     }
 
     package var isOutputClosed: Bool {
-        self.writingIsOver
+        self.machine.writingIsOver
     }
 
     package var isSecure: Bool {

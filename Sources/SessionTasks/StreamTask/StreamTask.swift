@@ -34,21 +34,12 @@ public final class StreamTask: @unchecked Sendable {  // The loop's thread alone
     private var target: Indirect<OpeningTarget>?
     /// On the loop, a relay takes the bytes instead of the read queue.
     var relay: (any TransportConsumer)?
-    /// The relay takes bytes now.
-    var relayReads = false
     private var madeQueues: StreamQueues?
     var securing: SecuringStep?
     private var suspensions: Int
     /// When the task was suspended, if it is; before its first resumption, the clock's origin.
     private var suspendedAt = MonotonicInstant(nanoseconds: 0)
-    var ended = false
-    var inputWasClosed = false
-    /// The end of input was returned to a reader, or reading was closed.
-    var readingIsOver = false
-    /// `closeWrite` was carried out.
-    var writingIsOver = false
-    /// The transport ended after both directions closed cleanly: bytes received before can still be read.
-    var outlivesTransport = false
+    var machine = StreamMachine()
     /// At least one tap is attached.
     var isTapped = false
     /// Made by the first deadline; a relayed task never makes it.
@@ -79,8 +70,8 @@ public final class StreamTask: @unchecked Sendable {  // The loop's thread alone
         if let made = self.madeQueues { return made }
         let made = StreamQueues()
         self.madeQueues = made
-        if self.inputWasClosed { made.reads.inputClosed() }
-        if self.ended {
+        if self.machine.peerFinished { made.reads.inputClosed() }
+        if self.machine.hasEnded {
             let failure = self.record.read { $0.failure } ?? .ended
             made.reads.fail(failure)
             made.sends.fail(failure)
@@ -108,7 +99,7 @@ public final class StreamTask: @unchecked Sendable {  // The loop's thread alone
     }
 
     var isRunning: Bool {
-        self.suspensions == 0 && !self.ended
+        self.suspensions == 0 && !self.machine.hasEnded
     }
 
     /// Where a timeout that begins now ends. Time in suspension is not counted: it is added at its end.
@@ -120,7 +111,7 @@ public final class StreamTask: @unchecked Sendable {  // The loop's thread alone
 
     package func resumeOnLoop() {
         self.loop.assertOnLoop()
-        guard !self.ended, self.suspensions > 0 else { return }
+        guard !self.machine.hasEnded, self.suspensions > 0 else { return }
         self.suspensions -= 1
         guard self.suspensions == 0 else { return }
         self.record.state = .running
@@ -133,12 +124,12 @@ public final class StreamTask: @unchecked Sendable {  // The loop's thread alone
         }
         guard self.relay != nil else { return self.advance() }
         self.runSends()
-        if self.relayReads { self.transport?.resumeReading() }
+        if case .wanted = self.machine.relayReading { self.transport?.resumeReading() }
     }
 
     package func suspendOnLoop() {
         self.loop.assertOnLoop()
-        guard !self.ended else { return }
+        guard !self.machine.hasEnded else { return }
         if self.suspensions == 0 { self.suspendedAt = self.loop.now }
         self.suspensions += 1
         self.record.state = .suspended
@@ -148,7 +139,7 @@ public final class StreamTask: @unchecked Sendable {  // The loop's thread alone
 
     package func cancelOnLoop() {
         self.loop.assertOnLoop()
-        guard !self.ended else { return }
+        guard !self.machine.hasEnded else { return }
         self.record.state = .canceling
         self.finish(.cancelled)
     }
@@ -183,7 +174,7 @@ public final class StreamTask: @unchecked Sendable {  // The loop's thread alone
     /// Calls `observer` once, on the loop, when the task is over (at once if it is): `nil` for a clean end.
     package func whenEnded(_ observer: @escaping (TaskFailure?) -> Void) {
         self.loop.assertOnLoop()
-        if self.ended { return observer(self.record.read { $0.failure }) }
+        if self.machine.hasEnded { return observer(self.record.read { $0.failure }) }
         guard let earlier = self.endObserver else { return self.endObserver = observer }
         self.endObserver = { failure in
             earlier(failure)
@@ -198,8 +189,7 @@ public final class StreamTask: @unchecked Sendable {  // The loop's thread alone
 
     /// Ends the task: answers everything that waits, resets the transport if it still lives.
     func finish(_ failure: TaskFailure?) {
-        guard !self.ended else { return }
-        self.ended = true
+        guard self.machine.end() else { return }
         self.disarm()
         self.opening?.cancel()
         self.opening = nil
@@ -292,8 +282,8 @@ extension StreamTask {
     /// Ends the task in order: writes so far go out, what still comes is not read.
     package func closeOnLoop() {
         self.loop.assertOnLoop()
-        guard !self.ended else { return }
-        guard self.transport != nil || self.outlivesTransport else { return self.cancelOnLoop() }
+        guard !self.machine.hasEnded else { return }
+        guard self.transport != nil || self.machine.outlivesTransport else { return self.cancelOnLoop() }
         self.finish(nil)
     }
 
@@ -306,7 +296,7 @@ extension StreamTask {
         self.queues.readAhead = limit
         self.queues.inputObserver = inputClosed
         self.queues.outputObserver = outputClosed
-        if self.inputWasClosed { inputClosed() }
+        if self.machine.peerFinished { inputClosed() }
         self.advance()
     }
 
@@ -318,7 +308,7 @@ extension StreamTask {
         _ settings: SecureSettings, _ completion: @escaping (Result<Void, TaskFailure>) -> Void
     ) -> UInt64 {
         self.loop.assertOnLoop()
-        guard !self.ended else {
+        guard !self.machine.hasEnded else {
             completion(.failure(self.record.read { $0.failure } ?? .ended))
             return 0
         }
@@ -336,7 +326,7 @@ extension StreamTask {
     /// Hands the connection over after all operations requested before; the task is then complete.
     package func captureStreams(_ completion: @escaping (Result<CapturedStreams, TaskFailure>) -> Void) {
         self.loop.assertOnLoop()
-        guard !self.ended else { return completion(.failure(self.record.read { $0.failure } ?? .ended)) }
+        guard !self.machine.hasEnded else { return completion(.failure(self.record.read { $0.failure } ?? .ended)) }
         self.place(.capture(completion))
     }
 
@@ -352,7 +342,7 @@ extension StreamTask {
 
     /// After the end the queues still answer, at once.
     private func advanceOrFail() {
-        if self.ended {
+        if self.machine.hasEnded {
             self.runReads()
             self.runSends()
         } else {
@@ -369,7 +359,7 @@ extension StreamTask {
             completion(.failure(.usageError("the connection is secure already")))
             return self.liftBarrier(barrier)
         }
-        guard !self.readingIsOver, !self.writingIsOver else {
+        guard !self.machine.readingIsOver, !self.machine.writingIsOver else {
             return self.failAfterBarrier(barrier, .directionClosed) { completion(.failure(.directionClosed)) }
         }
         self.securing = SecuringStep(number: barrier, completion: completion)
@@ -382,7 +372,7 @@ extension StreamTask {
     }
 
     private func secured(_ result: Result<SecureTransport, TransportFailure>, behind barrier: UInt64) {
-        guard !self.ended else {
+        guard !self.machine.hasEnded else {
             if case .success(let transport) = result { transport.reset() }
             return
         }
@@ -406,7 +396,7 @@ extension StreamTask {
         transport.consumer = nil
         self.transport = nil
         let captured = CapturedStreams(
-            transport: transport, unread: self.queues.reads.takeBuffered(), inputClosed: self.inputWasClosed)
+            transport: transport, unread: self.queues.reads.takeBuffered(), inputClosed: self.machine.peerFinished)
         self.finish(nil)
         completion(.success(captured))
     }
