@@ -35,7 +35,7 @@ extension StreamTask {
         self.canSplice ? self.transport?.socket : nil
     }
 
-    /// So many bytes went to `unseenOutput`.
+    /// So many bytes were spliced to `spliceDestination`.
     package func didSpliceOutput(_ count: Int) {
         self.recordUntapped()
         self.record.countSent(bytes: count, at: self.loop.now)

@@ -2,8 +2,7 @@
 ///
 /// - The directions end apart from each other: FIN ends the input, a FIN of ours the output.
 /// - A write that meets a reset breaks the output only: bytes that the peer sent before are still read, then the reset
-///   is
-///   reported.
+///   is reported.
 /// - The first end wins; it is reported once.
 ///
 /// Its code matches patterns where `==` would do: the compiler then sees that no access to the state overlaps another, and

@@ -2,7 +2,8 @@ import ByteKernels
 
 /// One connection as tasks and tunnels know it: bytes in, orders out. Decides nothing.
 ///
-/// Implementations: a socket on a loop, TLS over another transport, and later an HTTP connection that was upgraded.
+/// Implementations: a socket on a loop, TLS over another transport, and an HTTP connection that was upgraded. In each an
+/// `InputGate` decides when input is offered.
 /// Confined to its loop: every call and every callback happens on the loop's thread.
 package protocol Transport: AnyObject {
     var loop: Loop { get }
@@ -145,7 +146,7 @@ package protocol TransportConsumer: OutputSource {
     /// is likely long; `spliced` reports what was moved.
     var spliceTarget: SocketConnection? { get }
 
-    /// Instead of `bytesReceived`: so many bytes went to the `unseenTarget`, where `queued` wait now.
+    /// Instead of `bytesReceived`: so many bytes went to the `spliceTarget`, which has `queued` bytes to send now.
     func spliced(_ count: Int, queued: Int)
 
     /// The peer finished sending, cleanly (FIN; under TLS a close_notify). All bytes before it were offered. Output is
