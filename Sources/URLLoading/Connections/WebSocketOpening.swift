@@ -9,7 +9,7 @@ import WireText
 
 /// Prepares the requests of an opening handshake, and follows redirects and authentication challenges. Confined to the
 /// session's event loop.
-final class WebSocketOpening: @unchecked Sendable {  // Its vars are used on the session's event loop only.
+final class WebSocketOpening: ChallengedRequest, @unchecked Sendable {  // Confined to one event loop.
     /// How the handshake continues.
     enum Decision: Sendable {
         /// Sends a request; with its form on the wire, and the number of redirects so far.
@@ -27,9 +27,7 @@ final class WebSocketOpening: @unchecked Sendable {  // Its vars are used on the
     /// Adds the observer and the TLS settings to the target of each handshake.
     private let prepare: @Sendable (inout OpeningTarget, URL) throws(URLError) -> Void
     private var redirects = 0
-    private var authorization: Authorization?
-    private var refusedCredentials = 0
-    private var lastCredential: URLCredential?
+    var credentials = RequestCredentials()
 
     init(
         _ request: URLRequest, for task: URLSessionTask, of session: URLSession, _ policy: DeflatePolicy?,
@@ -96,9 +94,7 @@ final class WebSocketOpening: @unchecked Sendable {  // Its vars are used on the
         var builder = RequestBuilder(self.core.configuration)
         builder.isAtOriginalOrigin = self.core.isAtOriginalOrigin(self.request, of: self.task)
         builder.cookies = cookies
-        if self.request.value(forHTTPHeaderField: "Authorization") == nil || self.authorization != nil {
-            builder.authorization = self.authorizationField(url)
-        }
+        self.authorize(&builder, url, method: "GET", body: .none)
         return builder.fields(of: self.request).filter { !Self.isReserved($0.name) }
     }
 
@@ -131,7 +127,8 @@ final class WebSocketOpening: @unchecked Sendable {  // Its vars are used on the
     ) {
         guard let url = self.request.url else { return completion(.refused) }
         self.core.storeCookies(lines, from: url, request: self.request, of: self.task)
-        if response.statusCode == 401, self.authenticate(response, lines, completion) { return }
+        let challenges = response.statusCode == 401 ? lines.filter { $0.isNamed("www-authenticate") } : []
+        if self.authenticate(response, challenges.map(\.value), { $0.answered($1, completion) }) { return }
         let fields = HTTPTypes.HTTPFields(lines)
         switch RedirectStep(response, fields: fields, of: self.request, at: url, count: self.redirects) {
         case .none: completion(.refused)
@@ -149,86 +146,30 @@ final class WebSocketOpening: @unchecked Sendable {  // Its vars are used on the
         next.url = next.url?.asWebSocket
         self.redirects += 1
         self.request = next
-        self.authorization = nil
-        self.refusedCredentials = 0
-        self.lastCredential = nil
+        self.credentials = RequestCredentials()
         self.next(completion)
     }
 
     // MARK: Authentication
 
-    private func authorizationField(_ url: URL) -> String? {
-        guard let origin = HTTPSemantics.Origin(url) else { return nil }
-        let path = url.path(percentEncoded: true)
-        self.authorization = self.authorization ?? self.core.authorizations.value.find(origin, path: path)
-        // The hash of empty content.
-        let hash = self.authorization?.contentHasher.map { $0.finalize() }
-        return self.authorization?.fieldValue(method: "GET", target: url.requestTarget, contentHash: hash)
-    }
-
     /// Updates the authorization from `Authentication-Info` of a successful handshake.
     func accepted(_ lines: [FieldLine]) {
-        self.authorization?.received(
+        self.credentials.authorization?.received(
             authenticationLines: lines.filter { $0.isNamed("authentication-info") }.map(\.value))
     }
 
-    /// - Returns: whether the response is handled and `completion` will be called.
-    private func authenticate(
-        _ response: HTTPURLResponse, _ lines: [FieldLine], _ completion: @escaping @Sendable (Decision) -> Void
-    ) -> Bool {
-        let wanted = lines.filter { $0.isNamed("www-authenticate") }.map(\.value)
-        let challenges = Challenge.answerable(in: wanted)
-        guard !challenges.isEmpty else { return false }
-        if let authorization = self.authorization {
-            if challenges.contains(where: authorization.canRetry) {
-                self.next(completion)
-                return true
-            }
-            self.core.authorizations.value.remove(authorization)
-            self.lastCredential = authorization.credential
-            self.refusedCredentials += 1
-            self.authorization = nil
-        }
-        self.ask(challenges[...], response, completion)
-        return true
-    }
-
-    private func ask(
-        _ challenges: ArraySlice<Challenge>, _ response: HTTPURLResponse,
-        _ completion: @escaping @Sendable (Decision) -> Void
-    ) {
-        guard let challenge = challenges.first, let url = self.request.url else { return completion(.refused) }
-        let space = URLProtectionSpace(challenge, at: url)
-        let proposed = self.lastCredential ?? self.core.proposedCredential(for: space, at: url)
-        let request = URLAuthenticationChallenge(
-            protectionSpace: space, proposedCredential: proposed, previousFailureCount: self.refusedCredentials,
-            failureResponse: response, error: nil, sender: ChallengeSender())
-        self.core.ask(request, about: self.task, of: self.session) { reply in
-            self.core.pool.execute {
-                switch reply.disposition {
-                case .useCredential: self.use(reply.credential, for: challenge, space, completion)
-                case .performDefaultHandling:
-                    self.use(self.refusedCredentials == 0 ? proposed : nil, for: challenge, space, completion)
-                case .cancelAuthenticationChallenge: completion(.failed(LoadFailure.error(.cancelled, url: url)))
-                case .rejectProtectionSpace: self.ask(challenges.dropFirst(), response, completion)
-                }
-            }
+    private func answered(_ outcome: ChallengeOutcome, _ completion: @escaping @Sendable (Decision) -> Void) {
+        switch outcome {
+        case .retry: self.next(completion)
+        case .refused: completion(.refused)
+        case .failed(let error): completion(.failed(error))
         }
     }
 
-    private func use(
-        _ credential: URLCredential?, for challenge: Challenge, _ space: URLProtectionSpace,
-        _ completion: @escaping @Sendable (Decision) -> Void
-    ) {
-        do throws(URLError) {
-            guard let url = self.request.url,
-                let authorization = try self.core.authorize(challenge, with: credential, in: space, at: url)
-            else { return completion(.refused) }
-            self.authorization = authorization
-            self.next(completion)
-        } catch {
-            completion(.failed(error))
-        }
+    func awaiting<Answer: Sendable>(_ work: @escaping @Sendable (WebSocketOpening, Answer) -> Void)
+        -> @Sendable (Answer) -> Void
+    {
+        { answer in self.core.pool.execute { work(self, answer) } }
     }
 }
 

@@ -48,10 +48,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     private var redirects = 0
     /// Cookies from a custom cookie storage; `nil` with the standard storage.
     private var cookies: [HTTPCookie]?
-    /// Sent with the attempt, if not `nil`.
-    var authorization: Authorization?
-    var refusedCredentials = 0
-    var lastCredential: URLCredential?
+    var credentials = RequestCredentials()
     /// The cached response that is being validated.
     var stored: CachedURLResponse?
     /// The condition fields of a cache validation or a resumed download.
@@ -232,12 +229,9 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         builder.conditionalFields = self.conditions
         builder.cookies = self.cookies
         let method = self.request.httpMethod ?? "GET"
-        let target = url.requestTarget
-        if self.request.value(forHTTPHeaderField: "Authorization") == nil || self.authorization != nil {
-            builder.authorization = self.authorizationField(method: method, target: target, url: url)
-        }
+        self.authorize(&builder, url, method: method, body: self.body)
         let fields = builder.fields(of: self.request, defaults: self.core.defaultFields)
-        return RequestHead(method: method, target: target, fields: .init(fields))
+        return RequestHead(method: method, target: url.requestTarget, fields: .init(fields))
     }
 
     private func secureSetup(_ origin: HTTPTransport.ServerEndpoint) throws(TLSFailure) -> SecureSetup {
@@ -258,7 +252,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         self.decodedBytes = 0
         // Before the delegate gets the response.
         self.core.storeCookies(head.fields.all, from: url, request: self.request, of: self.loader.task)
-        self.authorization?.received(
+        self.credentials.authorization?.received(
             authenticationLines: head.fields.values("Authentication-Info"))
         if head.status == 401, self.authenticate(response, head) { return }
         // Most responses are final without a look at their fields.
@@ -309,9 +303,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         self.request = next
         self.stored = nil
         self.conditions = [:]
-        self.authorization = nil
-        self.refusedCredentials = 0
-        self.lastCredential = nil
+        self.credentials = RequestCredentials()
         self.start()
     }
 
