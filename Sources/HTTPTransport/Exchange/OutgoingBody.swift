@@ -1,5 +1,6 @@
 import ByteKernels
 import NIOCore
+import Synchronization
 
 /// A request's body while it is sent: pulls pieces from the source into one buffer, and enforces the announced length.
 package struct OutgoingBody {
@@ -123,26 +124,26 @@ extension BodySource {
 }
 
 /// A body in memory.
-final class BytesSource: BodySource, @unchecked Sendable {
+final class BytesSource: BodySource {
     private let bytes: [UInt8]
-    /// Confined to the exchange's event loop.
-    private var position = 0
+    /// Used on the exchange's event loop.
+    private let position = Atomic(0)
 
     init(_ bytes: [UInt8]) {
         self.bytes = bytes
     }
 
     func read(into buffer: inout MutableRawSpan) -> BodyRead {
-        let count = min(buffer.byteCount, self.bytes.count - self.position)
+        let start = self.position.load(ordering: .relaxed)
+        let count = min(buffer.byteCount, self.bytes.count - start)
         guard count > 0 else { return .end }
-        let start = self.position
         self.bytes.withRawSpan { buffer.copy($0.extracting(start..<(start + count)), at: 0) }
-        self.position += count
+        self.position.store(start + count, ordering: .relaxed)
         return .bytes(count)
     }
 
     func rewind() -> Bool {
-        self.position = 0
+        self.position.store(0, ordering: .relaxed)
         return true
     }
 }

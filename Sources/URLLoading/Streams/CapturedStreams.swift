@@ -1,21 +1,22 @@
 import ByteKernels
 internal import CRunLoop
 import Foundation
+import StreamTransport
 
 /// The input of a captured connection. Reads block; a delegate gets events on its run loop. Closed on deinit.
 final class CapturedInputStream: InputStream {
     private let connection: CapturedConnection
-    private let lock = NSLock()
-    private var phase = StreamPhase.notOpen
-    /// `hasBytesAvailable` was posted, and nothing was read since.
-    private var didReportBytes = false
-    private var didReportEnd = false
-    private var events = StreamEvents { _ in }
+    private let state: CapturedStreamState
 
     init(_ connection: CapturedConnection) {
         self.connection = connection
+        self.state = CapturedStreamState(
+            readyEvent: .hasBytesAvailable, isReady: { connection.hasBytes },
+            isEnded: { connection.isInputExhausted }, failure: { connection.inputFailure })
         super.init(data: Data())
-        self.events = StreamEvents { [weak self] event in self?.deliver(event) }
+        self.state.setDelivery { [weak self] event in
+            if let self { self.delegate?.stream(self, handle: event) }
+        }
     }
 
     deinit {
@@ -23,86 +24,38 @@ final class CapturedInputStream: InputStream {
     }
 
     override func open() {
-        let isFirstOpen = self.lock.withLock {
-            guard self.phase == .notOpen else { return false }
-            self.phase = .open
-            return true
+        self.state.open { [connection, state] in
+            connection.observe(input: { [weak state] in state?.reportChanges() })
+            connection.openInput()
         }
-        guard isFirstOpen else { return }
-        self.connection.observe(input: { [weak self] in self?.reportChanges() })
-        self.connection.openInput()
-        self.events.post(.openCompleted)
-        self.reportChanges()
     }
 
     override func close() {
-        self.lock.withLock { self.phase = .closed }
+        self.state.close()
         self.connection.closeInput()
     }
 
     override func read(_ buffer: PointerBytes.Target, maxLength len: Int) -> Int {
-        guard self.lock.withLock({ self.phase == .open }) else { return -1 }
-        let count = self.connection.read(into: buffer, count: len)
-        self.lock.withLock { self.didReportBytes = false }
-        self.reportChanges()
-        return count
+        guard self.state.isOpen else { return -1 }
+        defer { self.state.bytesMoved() }
+        return self.connection.read(into: buffer, count: len)
     }
 
     /// Not supported.
     override func getBuffer(_ buffer: PointerBytes.TargetSlot, length len: PointerBytes.CountSlot) -> Bool { false }
 
-    override var hasBytesAvailable: Bool { self.lock.withLock { self.phase == .open } && self.connection.hasBytes }
-
-    override var streamStatus: Status {
-        switch self.lock.withLock({ self.phase }) {
-        case .notOpen: .notOpen
-        case .closed: .closed
-        case .open where !self.connection.isInputExhausted: .open
-        case .open: self.connection.inputFailure == nil ? .atEnd : .error
-        }
-    }
-
-    override var streamError: (any Error)? {
-        guard self.streamStatus == .error else { return nil }
-        return self.connection.inputFailure.map(StreamFailure.error)
-    }
-
+    override var hasBytesAvailable: Bool { self.state.isOpen && self.connection.hasBytes }
+    override var streamStatus: Status { self.state.status }
+    override var streamError: (any Error)? { self.state.error }
     override func property(forKey key: PropertyKey) -> AnyObject? { nil }
     override func setProperty(_ property: AnyObject?, forKey key: PropertyKey) -> Bool { false }
 
     override func schedule(in aRunLoop: RunLoop, forMode mode: RunLoop.Mode) {
-        self.events.schedule(in: aRunLoop, mode: mode)
+        self.state.schedule(in: aRunLoop, mode: mode)
     }
 
     override func remove(from aRunLoop: RunLoop, forMode mode: RunLoop.Mode) {
-        self.events.remove(from: aRunLoop, mode: mode)
-    }
-
-    private func reportChanges() {
-        let hasBytes = self.connection.hasBytes
-        let isExhausted = self.connection.isInputExhausted
-        let event = self.lock.withLock { () -> Event in
-            guard self.phase == .open else { return [] }
-            if hasBytes, !self.didReportBytes {
-                self.didReportBytes = true
-                return .hasBytesAvailable
-            }
-            guard isExhausted, !self.didReportEnd else { return [] }
-            self.didReportEnd = true
-            return self.connection.inputFailure == nil ? .endEncountered : .errorOccurred
-        }
-        if !event.isEmpty { self.events.post(event) }
-    }
-
-    private func deliver(_ event: Event) {
-        guard self.lock.withLock({ self.phase == .open }) else { return }
-        // The bytes may have been read since the event was posted.
-        if event == .hasBytesAvailable, !self.connection.hasBytes {
-            self.lock.withLock { self.didReportBytes = false }
-            // More may have arrived meanwhile.
-            return self.reportChanges()
-        }
-        self.delegate?.stream(self, handle: event)
+        self.state.remove(from: aRunLoop, mode: mode)
     }
 }
 
@@ -110,23 +63,24 @@ final class CapturedInputStream: InputStream {
 final class CapturedOutputStream: OutputStream {
     /// `nil` for a stream created by `init(toMemory:)`, which is closed.
     private let connection: CapturedConnection?
-    private let lock = NSLock()
-    private var phase: StreamPhase
-    /// `hasSpaceAvailable` was posted, and nothing was written since.
-    private var didReportSpace = false
-    private var didReportEnd = false
-    private var events = StreamEvents { _ in }
+    private let state: CapturedStreamState
 
     init(_ connection: CapturedConnection) {
         self.connection = connection
-        self.phase = .notOpen
+        self.state = CapturedStreamState(
+            readyEvent: .hasSpaceAvailable, isReady: { connection.hasSpace }, isEnded: { connection.isEnded },
+            failure: { connection.failure })
         super.init(toMemory: ())
-        self.events = StreamEvents { [weak self] event in self?.deliver(event) }
+        self.state.setDelivery { [weak self] event in
+            if let self { self.delegate?.stream(self, handle: event) }
+        }
     }
 
     required init(toMemory: ()) {
         self.connection = nil
-        self.phase = .closed
+        self.state = CapturedStreamState(
+            readyEvent: .hasSpaceAvailable, isReady: { false }, isEnded: { true }, failure: { nil })
+        self.state.close()
         super.init(toMemory: ())
     }
 
@@ -135,116 +89,151 @@ final class CapturedOutputStream: OutputStream {
     }
 
     override func open() {
-        let isFirstOpen = self.lock.withLock {
-            guard self.phase == .notOpen else { return false }
-            self.phase = .open
-            return true
+        self.state.open { [connection, state] in
+            connection?.observe(output: { [weak state] in state?.reportChanges() })
         }
-        guard isFirstOpen else { return }
-        self.connection?.observe(output: { [weak self] in self?.reportChanges() })
-        self.events.post(.openCompleted)
-        self.reportChanges()
     }
 
     override func close() {
-        self.lock.withLock { self.phase = .closed }
+        self.state.close()
         self.connection?.closeOutput()
     }
 
     override func write(_ buffer: PointerBytes.Source, maxLength len: Int) -> Int {
-        guard let connection = self.connection, self.lock.withLock({ self.phase == .open }) else { return -1 }
-        let count = connection.write(buffer, count: len)
-        self.lock.withLock { self.didReportSpace = false }
-        self.reportChanges()
-        return count
+        guard let connection = self.connection, self.state.isOpen else { return -1 }
+        defer { self.state.bytesMoved() }
+        return connection.write(buffer, count: len)
     }
 
-    override var hasSpaceAvailable: Bool {
-        self.lock.withLock { self.phase == .open } && self.connection?.hasSpace == true
-    }
-
-    override var streamStatus: Status {
-        switch self.lock.withLock({ self.phase }) {
-        case .notOpen: .notOpen
-        case .closed: .closed
-        case .open where self.connection?.isEnded == false: .open
-        case .open: self.connection?.failure == nil ? .atEnd : .error
-        }
-    }
-
-    override var streamError: (any Error)? {
-        guard self.streamStatus == .error else { return nil }
-        return self.connection?.failure.map(StreamFailure.error)
-    }
-
+    override var hasSpaceAvailable: Bool { self.state.isOpen && self.connection?.hasSpace == true }
+    override var streamStatus: Status { self.state.status }
+    override var streamError: (any Error)? { self.state.error }
     override func property(forKey key: PropertyKey) -> AnyObject? { nil }
     override func setProperty(_ property: AnyObject?, forKey key: PropertyKey) -> Bool { false }
 
     override func schedule(in aRunLoop: RunLoop, forMode mode: RunLoop.Mode) {
-        self.events.schedule(in: aRunLoop, mode: mode)
+        self.state.schedule(in: aRunLoop, mode: mode)
     }
 
     override func remove(from aRunLoop: RunLoop, forMode mode: RunLoop.Mode) {
-        self.events.remove(from: aRunLoop, mode: mode)
-    }
-
-    private func reportChanges() {
-        guard let connection = self.connection else { return }
-        let (hasSpace, isEnded) = (connection.hasSpace, connection.isEnded)
-        let event = self.lock.withLock { () -> Event in
-            guard self.phase == .open else { return [] }
-            if hasSpace, !self.didReportSpace {
-                self.didReportSpace = true
-                return .hasSpaceAvailable
-            }
-            guard isEnded, !self.didReportEnd else { return [] }
-            self.didReportEnd = true
-            return connection.failure == nil ? .endEncountered : .errorOccurred
-        }
-        if !event.isEmpty { self.events.post(event) }
-    }
-
-    private func deliver(_ event: Event) {
-        guard self.lock.withLock({ self.phase == .open }) else { return }
-        // The space may have been used since the event was posted.
-        if event == .hasSpaceAvailable, self.connection?.hasSpace != true {
-            self.lock.withLock { self.didReportSpace = false }
-            // More space may be available meanwhile.
-            return self.reportChanges()
-        }
-        self.delegate?.stream(self, handle: event)
+        self.state.remove(from: aRunLoop, mode: mode)
     }
 }
 
-private enum StreamPhase {
-    case notOpen
-    case open
-    case closed
-}
-
-/// Delivers the events of a stream to its delegate, on the run loops in which the stream is scheduled.
+/// What both streams of a captured connection share: whether they are open, and the events for their delegate, delivered
+/// on the run loops in which the stream is scheduled.
 ///
 /// In each run loop a timer in the distant future represents the stream, so that the run loop does not exit for lack of
 /// sources. Posting an event makes the timer fire.
-private final class StreamEvents: @unchecked Sendable {  // Its vars are guarded by `lock`.
+private final class CapturedStreamState: @unchecked Sendable {  // Its vars are guarded by `lock`.
+    private enum Phase {
+        case notOpen
+        case open
+        case closed
+    }
+
     private struct Registration {
         let runLoop: RunLoop
         let mode: RunLoop.Mode
         let timer: Timer
     }
 
+    private let readyEvent: Stream.Event
+    private let isReady: () -> Bool
+    private let isEnded: () -> Bool
+    private let failure: () -> TransportFailure?
     private let lock = NSLock()
+    private var phase = Phase.notOpen
+    /// `readyEvent` was posted, and nothing was read or written since.
+    private var didReportReady = false
+    private var didReportEnd = false
     private var registrations: [Registration] = []
     private var pending: Stream.Event = []
-    /// Called with one event at a time, on a run loop.
-    private let deliver: (Stream.Event) -> Void
+    private var deliver: (Stream.Event) -> Void = { _ in }
 
-    init(_ deliver: @escaping (Stream.Event) -> Void) {
-        self.deliver = deliver
+    /// - Parameters:
+    ///   - readyEvent: the event for bytes or space.
+    ///   - isReady: whether there are any.
+    ///   - isEnded: whether there will be no more.
+    ///   - failure: why; `nil` after a clean end.
+    init(
+        readyEvent: Stream.Event, isReady: @escaping () -> Bool, isEnded: @escaping () -> Bool,
+        failure: @escaping () -> TransportFailure?
+    ) {
+        self.readyEvent = readyEvent
+        self.isReady = isReady
+        self.isEnded = isEnded
+        self.failure = failure
     }
 
     deinit {
         for registration in self.registrations { registration.timer.invalidate() }
+    }
+
+    /// - Parameter deliver: called with one event at a time, on a run loop.
+    func setDelivery(_ deliver: @escaping (Stream.Event) -> Void) {
+        self.lock.withLock { self.deliver = deliver }
+    }
+
+    // MARK: Opening and closing
+
+    var isOpen: Bool { self.lock.withLock { self.phase == .open } }
+
+    /// - Parameter connect: called the first time.
+    func open(_ connect: () -> Void) {
+        let isFirst = self.lock.withLock {
+            guard self.phase == .notOpen else { return false }
+            self.phase = .open
+            return true
+        }
+        guard isFirst else { return }
+        connect()
+        self.post(.openCompleted)
+        self.reportChanges()
+    }
+
+    func close() { self.lock.withLock { self.phase = .closed } }
+
+    var status: Stream.Status {
+        switch self.lock.withLock({ self.phase }) {
+        case .notOpen: .notOpen
+        case .closed: .closed
+        case .open where !self.isEnded(): .open
+        case .open: self.failure() == nil ? .atEnd : .error
+        }
+    }
+
+    var error: (any Error)? { self.status == .error ? self.failure().map(StreamFailure.error) : nil }
+
+    // MARK: Events
+
+    /// Something was read or written: the delegate is notified again.
+    func bytesMoved() {
+        self.lock.withLock { self.didReportReady = false }
+        self.reportChanges()
+    }
+
+    func reportChanges() {
+        let (isReady, isEnded) = (self.isReady(), self.isEnded())
+        let event = self.lock.withLock { () -> Stream.Event in
+            guard self.phase == .open else { return [] }
+            if isReady, !self.didReportReady {
+                self.didReportReady = true
+                return self.readyEvent
+            }
+            guard isEnded, !self.didReportEnd else { return [] }
+            self.didReportEnd = true
+            return self.failure() == nil ? .endEncountered : .errorOccurred
+        }
+        if !event.isEmpty { self.post(event) }
+    }
+
+    private func eventDue(_ event: Stream.Event) {
+        let (isOpen, deliver) = self.lock.withLock { (self.phase == .open, self.deliver) }
+        guard isOpen else { return }
+        // The bytes or the space may have been used since the event was posted; more may have come meanwhile.
+        if event == self.readyEvent, !self.isReady() { return self.bytesMoved() }
+        deliver(event)
     }
 
     func schedule(in runLoop: RunLoop, mode: RunLoop.Mode) {
@@ -270,8 +259,8 @@ private final class StreamEvents: @unchecked Sendable {  // Its vars are guarded
         for registration in removed { registration.timer.invalidate() }
     }
 
-    /// From any thread. Events wait until the stream is scheduled.
-    func post(_ events: Stream.Event) {
+    /// Events wait until the stream is scheduled.
+    private func post(_ events: Stream.Event) {
         let timers = self.lock.withLock { () -> [Timer] in
             self.pending.formUnion(events)
             return self.registrations.map(\.timer)
@@ -290,7 +279,7 @@ private final class StreamEvents: @unchecked Sendable {  // Its vars are guarded
             let order: [Stream.Event] = [
                 .openCompleted, .hasBytesAvailable, .hasSpaceAvailable, .errorOccurred, .endEncountered,
             ]
-            for event in order where events.contains(event) { self.deliver(event) }
+            for event in order where events.contains(event) { self.eventDue(event) }
         }
         // Like an event of any source, this ends `RunLoop.run(mode:before:)`.
         sluice_run_loop_return()
