@@ -1,4 +1,3 @@
-import CLinux
 import ControlAPI
 import FoundationEssentials
 import GatewayConfiguration
@@ -66,11 +65,11 @@ extension ControlProblem {
     /// - Parameter pointer: to the member with the path.
     init(_ error: FileError, of path: String, at pointer: String) {
         let (status, code) =
-            switch error.errorNumber {
-            case ENOENT: (422, "no-such-file")
-            case EEXIST: (409, "file-exists")
-            case EACCES, EPERM, EROFS, ELOOP, ENOTDIR, EINVAL, EISDIR, ENXIO: (403, "path-not-allowed")
-            default: (409, "file-unusable")
+            switch error.kind {
+            case .missing: (422, "no-such-file")
+            case .exists: (409, "file-exists")
+            case .notAllowed: (403, "path-not-allowed")
+            case .unusable: (409, "file-unusable")
             }
         self = ControlProblem(status, code, "\(path.prefix(256)): \(error.description).").at(pointer: pointer)
     }

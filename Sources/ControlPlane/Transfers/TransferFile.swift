@@ -193,7 +193,22 @@ final class OpenFile: Sendable {
 
 /// A failed system call on a file.
 struct FileError: Error, Equatable, CustomStringConvertible {
-    let errorNumber: Int32
+    enum Kind {
+        case missing, exists, unusable
+        /// No permission, a symbolic link, or not a regular file.
+        case notAllowed
+    }
+
+    private let errorNumber: Int32
+
+    var kind: Kind {
+        switch self.errorNumber {
+        case ENOENT: .missing
+        case EEXIST: .exists
+        case EACCES, EPERM, EROFS, ELOOP, ENOTDIR, EINVAL, EISDIR, ENXIO: .notAllowed
+        default: .unusable
+        }
+    }
 
     init(_ number: Int32) {
         self.errorNumber = number
