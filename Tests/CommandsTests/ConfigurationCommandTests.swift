@@ -1,3 +1,4 @@
+import Commands
 import ControlAPI
 import Foundation
 import GatewayConfiguration
@@ -171,6 +172,16 @@ struct ConfigurationCommandTests {
     }
 
     // MARK: token
+
+    @Test func tokensAreBase64OfTheURLKind() {
+        // RFC 4648 §10, with the letters of §5.
+        #expect(BearerToken.secret(Array("foobar".utf8)) == "slc_Zm9vYmFy")
+        #expect(BearerToken.secret(Array("fooba".utf8)) == "slc_Zm9vYmE")
+        #expect(BearerToken.secret(Array("foob".utf8)) == "slc_Zm9vYg")
+        #expect(BearerToken.secret([0xFB, 0xFF, 0xBF]) == "slc_-_-_")
+        #expect(BearerToken.secret([UInt8](repeating: 0, count: BearerToken.randomByteCount)).count == 47)
+        #expect(BearerToken.hash(digest: [0x00, 0xAB]) == "sha256:00ab")
+    }
 
     @Test func tokenIsPrintedWithTheLinesForTheConfiguration() async throws {
         let run = await CommandRun.of(

@@ -102,14 +102,4 @@ struct ConnectionTableTests {
         gap.missedTo = 9
         #expect(EventLine.line(gap).hasSuffix("events 8 to 9 are no longer kept"))
     }
-
-    @Test func tokensAreBase64OfTheURLKind() {
-        // RFC 4648 §10, with the letters of §5.
-        #expect(BearerToken.secret(Array("foobar".utf8)) == "slc_Zm9vYmFy")
-        #expect(BearerToken.secret(Array("fooba".utf8)) == "slc_Zm9vYmE")
-        #expect(BearerToken.secret(Array("foob".utf8)) == "slc_Zm9vYg")
-        #expect(BearerToken.secret([0xFB, 0xFF, 0xBF]) == "slc_-_-_")
-        #expect(BearerToken.secret([UInt8](repeating: 0, count: BearerToken.randomByteCount)).count == 47)
-        #expect(BearerToken.hash(digest: [0x00, 0xAB]) == "sha256:00ab")
-    }
 }

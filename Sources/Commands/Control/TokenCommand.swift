@@ -1,5 +1,4 @@
 import ArgumentParser
-import ControlAPI
 import Foundation
 import GatewayConfiguration
 import GatewayCore
@@ -97,4 +96,22 @@ struct TokenCommand: AsyncParsableCommand {
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         return String(decoding: try encoder.encode(made), as: UTF8.self)
     }
+}
+
+/// The text of a bearer token (RFC 6750): the secret that a client sends, and the hash stored in the configuration.
+package enum BearerToken {
+    /// Identifies the text as a secret, also for secret scanners.
+    private static let prefix = "slc_"
+    /// Random bytes of a secret. 256 bits cannot be guessed, so a fast hash is enough.
+    package static let randomByteCount = 32
+
+    /// The prefix, and the random bytes in base64url without padding (RFC 4648 §5).
+    package static func secret(_ random: [UInt8]) -> String {
+        let text = Base64.encoded(random).replacing("+", with: "-").replacing("/", with: "_")
+        return self.prefix + text.replacing("=", with: "")
+    }
+
+    /// The hash as written in the configuration.
+    /// - Parameter digest: SHA-256 of the whole secret's UTF-8.
+    package static func hash(digest: [UInt8]) -> String { "sha256:" + Hexadecimal.text(digest) }
 }
