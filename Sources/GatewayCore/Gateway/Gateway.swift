@@ -297,7 +297,7 @@ package final class Gateway: Sendable {
 /// The gateway's connections as the control plane sees them. From any thread.
 extension Gateway {
     /// Connections reported in one turn of a loop, so that a long list does not delay traffic.
-    private static let reportsPerTurn = 128
+    static let reportsPerTurn = 128
 
     /// An open connection with its task.
     package struct Live: Sendable {
@@ -502,10 +502,7 @@ extension Gateway {
 extension GatewayPlan {
     /// In the configuration's order; empty for an upstream without a route.
     package func endpointSnapshots(ofUpstream name: String, at now: MonotonicInstant) -> [Gateway.EndpointSnapshot] {
-        let routes = self.listeners.flatMap { $0.routes + [$0.route].compactMap(\.self) }
-        guard let upstream = routes.compactMap(\.upstream).first(where: { $0.configuration.name == name }) else {
-            return []
-        }
+        guard let upstream = self.upstreams.first(where: { $0.configuration.name == name }) else { return [] }
         return upstream.balancer.withLock { balancer in
             upstream.configuration.endpoints.enumerated().map { index, endpoint in
                 Gateway.EndpointSnapshot(
@@ -513,63 +510,5 @@ extension GatewayPlan {
                     isEjected: balancer.isEjected(index, at: now))
             }
         }
-    }
-}
-
-extension Gateway {
-    /// Collects the metrics of all loops, `reportsPerTurn` connections a turn.
-    package func metrics() async -> GatewayMetrics {
-        var metrics = GatewayMetrics()
-        metrics.loops = self.loopGateways.count
-        metrics.slowTurns = self.loopGateways.reduce(0) { $0 &+ $1.loop.slowTurnCount }
-        for loopGateway in self.loopGateways {
-            var rest = await loopGateway.perform { $0.liveIdentifiers(from: 0) }[...]
-            let subtotal = metrics
-            metrics = await loopGateway.perform { $0.includingClosed(subtotal) }
-            while !rest.isEmpty {
-                let turn = rest.prefix(Self.reportsPerTurn)
-                rest = rest.dropFirst(turn.count)
-                let subtotal = metrics
-                metrics = await loopGateway.perform { $0.counted(turn, subtotal) }
-            }
-        }
-        let configured = self.state.withLock { $0.plan?.configuration.routes.map(\.name) ?? [] }
-        return metrics.bounded(preferring: configured)
-    }
-}
-
-extension LoopGateway {
-    /// Adds the metrics of closed connections.
-    func includingClosed(_ metrics: GatewayMetrics) -> GatewayMetrics {
-        var metrics = metrics
-        for (route, traffic) in self.totals.ended { metrics.traffic[route, default: TrafficMetrics()].add(traffic) }
-        metrics.handshakes.add(self.totals.handshakes)
-        metrics.lifetimes.add(self.totals.lifetimes)
-        let taskMetrics = LoopTaskMetrics.shared(on: self.loop)
-        metrics.messageSizes.add(taskMetrics.messageSizes)
-        metrics.roundTrips.add(taskMetrics.roundTrips)
-        metrics.addedLatencies.add(AddedLatency.shared(on: self.loop).distribution)
-        return metrics
-    }
-
-    /// Adds the metrics of some open connections.
-    func counted(_ identifiers: ArraySlice<UInt64>, _ metrics: GatewayMetrics) -> GatewayMetrics {
-        var metrics = metrics
-        var reports: [ConnectionReport] = []
-        for identifier in identifiers {
-            guard let connection = self.live[identifier] else { continue }
-            let route = connection.context.routeName ?? ""
-            reports.removeAll(keepingCapacity: true)
-            connection.report(at: self.loop.now, to: &reports)
-            for report in reports {
-                let group = GatewayMetrics.Group(
-                    route: route, kind: report.kind, isAccepted: report.isAccepted, stage: report.stage)
-                metrics.live[group, default: 0] += 1
-                metrics.stalled += report.isStalled ? 1 : 0
-                metrics.queuedBytes += report.queuedSendBytes + report.queuedReceiveBytes
-                if let record = report.record { metrics.traffic[route, default: TrafficMetrics()].add(record) }
-            }
-        }
-        return metrics
     }
 }

@@ -64,25 +64,13 @@ package struct GatewayPlan: Sendable {
     }
 
     private func upstream(like wanted: UpstreamConfiguration) -> UpstreamPlan? {
-        for listener in self.listeners {
-            let plans = listener.routes + [listener.route].compactMap(\.self)
-            for plan in plans {
-                // TLS material may have changed on disk: such an upstream is created again.
-                if let upstream = plan.upstream, upstream.context == nil, upstream.configuration == wanted {
-                    return upstream
-                }
-            }
-        }
-        return nil
+        // TLS material may have changed on disk: such an upstream is created again.
+        self.upstreams.first { $0.context == nil && $0.configuration == wanted }
     }
 
     /// Number of connections to all upstreams, connecting and open.
     package var upstreamConnections: Int {
-        let routes = self.listeners.flatMap { $0.routes + [$0.route].compactMap(\.self) }
-        // A route served by two listeners occurs twice.
-        let upstreams = Dictionary(
-            routes.compactMap(\.upstream).map { (ObjectIdentifier($0), $0) }, uniquingKeysWith: { first, _ in first })
-        return upstreams.values.reduce(0) { sum, upstream in
+        self.upstreams.reduce(0) { sum, upstream in
             upstream.balancer.withLock { balancer in
                 (0..<balancer.count).reduce(sum) { $0 + balancer.connections(of: $1) }
             }
@@ -91,10 +79,15 @@ package struct GatewayPlan: Sendable {
 
     /// Every route that a listener serves, once.
     package var routes: [RoutePlan] {
+        Self.unique(self.listeners.flatMap { $0.routes + [$0.route].compactMap(\.self) })
+    }
+
+    /// Every upstream of these routes, once.
+    var upstreams: [UpstreamPlan] { Self.unique(self.routes.compactMap(\.upstream)) }
+
+    private static func unique<Plan: AnyObject>(_ plans: [Plan]) -> [Plan] {
         var seen: Set<ObjectIdentifier> = []
-        return self.listeners.flatMap { $0.routes + [$0.route].compactMap(\.self) }.filter {
-            seen.insert(ObjectIdentifier($0)).inserted
-        }
+        return plans.filter { seen.insert(ObjectIdentifier($0)).inserted }
     }
 
     package func listener(named name: String) -> ListenerPlan? {
