@@ -214,14 +214,15 @@ struct AccessTests {
             let head = "GET /v1/connections/\(id)/tap?durationMs=60000 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
             try await waiting.send(Array(head.utf8))
             _ = try await waiting.receive(through: "\r\n\r\n")
-            // The stream is not a running request any more once its head is sent; a receive is.
-            let receiving = HTTPExchange(gateway.control)
-            defer { receiving.close() }
+            // The stream is not a running request any more once its head is sent; a receive is, unless it meets the end of
+            // the request before it and is refused itself.
             let request =
                 "POST /v1/connections/\(id):receive?timeoutMs=60000 HTTP/1.1\r\nHost: 127.0.0.1\r\n"
                 + "Content-Length: 0\r\n\r\n"
-            try await receiving.send(Array(request.utf8))
             try await gateway.wait {
+                let receiving = HTTPExchange(gateway.control)
+                defer { receiving.close() }
+                try await receiving.send(Array(request.utf8))
                 let reply = try await gateway.get("/v1/connections")
                 guard reply.status != 200 else { return false }
                 #expect(reply.problem == "503 too-many-requests-at-once")

@@ -116,13 +116,14 @@ package final class ByteChannel: Sendable {
         }
     }
 
-    /// Ends the channel from the reader's side: drops the queue and fails a waiting read with `URLError.cancelled`.
+    /// Ends the channel from the reader's side: drops the queue and fails a waiting read with `URLError.cancelled`. Where
+    /// bytes were dropped, later reads fail too, although the load has ended: a part must not look like the whole.
     func abandon() {
         let (waiter, isFirst) = self.state.withLock { state -> (Waiter?, Bool) in
+            let isFirst = state.end == nil
+            if isFirst || !state.runs.isEmpty { state.end = End(error: URLError(.cancelled)) }
             state.runs = []
             state.count = 0
-            let isFirst = state.end == nil
-            if isFirst { state.end = End(error: URLError(.cancelled)) }
             defer { state.waiter = nil }
             return (state.waiter, isFirst)
         }

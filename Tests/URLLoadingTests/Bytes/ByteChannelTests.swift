@@ -93,6 +93,22 @@ struct ByteChannelTests {
         #expect(self.calls.abandoned == 1)
     }
 
+    @Test func cancelledReadDoesNotEndBeforeBytesThatCame() async {
+        let channel = self.calls.channel()
+        channel.offer(Data([1, 2]))
+        channel.finish(nil)
+        let bytes = ChannelBytes(channel)
+        let reading = Task {
+            while !Task.isCancelled { await Task.yield() }
+            var count = 0
+            for try await _ in bytes { count += 1 }
+            return count
+        }
+        reading.cancel()
+        await #expect(throws: URLError(.cancelled)) { _ = try await reading.value }
+        #expect(self.calls.abandoned == 0)
+    }
+
     @Test func areReadOnTheActorThatAwaitsThem() async throws {
         let channel = self.calls.channel()
         channel.offer(Data([1, 2, 3]))
