@@ -38,7 +38,7 @@ struct LineMarkTests {
         }
     }
 
-    @Test func becomeTextWithWhatIsBetween() {
+    @Test func lineMarksAndTheTextBetweenThemAreEncoded() {
         let bytes: [UInt8] = [0x61, 0xC3, 0xA9, 0xFF, 0x62]
         #expect(bytes.withRawSpan { String(repairing: $0) } == "aé\u{FFFD}b")
         #expect([UInt8]().withRawSpan { String(repairing: $0) } == "")

@@ -21,7 +21,7 @@ struct MaskingTests {
     }
 
     @Test(arguments: 0..<200)
-    func masksEveryShortLengthInEveryPhaseAndTouchesNothingElse(count: Int) {
+    func maskingEveryShortLengthInEveryPhaseChangesNoOtherByte(count: Int) {
         var generator = SeededGenerator(seed: UInt64(count))
         let keyBytes = generator.bytes(4)
         for phase in 0...3 {

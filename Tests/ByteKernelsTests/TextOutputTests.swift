@@ -29,7 +29,7 @@ struct TextOutputTests {
         #expect(self.text(2) { $0.append(twoDigits: number) } == expected)
     }
 
-    @Test func whatIsCopiedStandsBehindWhatIsThere() {
+    @Test func copiedBytesAreAppended() {
         let bytes = Array("bc".utf8)
         let text = self.text(8) {
             $0.append(UInt8(ascii: "a"))

@@ -74,7 +74,7 @@ struct UTF8ValidatorTests {
         }
     }
 
-    @Test func knowsThatATextEndingInsideACharacterIsNotComplete() {
+    @Test func textEndingInsideACharacterIsIncomplete() {
         for bytes in [[0xC3], [0xE2, 0x82], [0xF0, 0x9F, 0x98], [0x41, 0xF0]] as [[UInt8]] {
             #expect(Self.firstFault(in: bytes, pieces: [0..<bytes.count]) == (nil, false))
         }

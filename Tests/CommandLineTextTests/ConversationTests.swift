@@ -18,7 +18,7 @@ struct ConversationTests {
         return events.map { conversation.handle($0) }
     }
 
-    @Test func messagesEndWhenNothingComesAnyMore() {
+    @Test func idleConversationEndsAfterTheInput() {
         let orders = self.orders(
             self.settings(messages: true, idleTimeout: .seconds(1)), .opened, .inputEnded, .idle, .outputEnded, .closed)
         #expect(orders == [[.begin], [.awaitIdle(.seconds(1))], [.closeOutput, .startCloseTimer], [], [.finish]])
@@ -29,12 +29,12 @@ struct ConversationTests {
         #expect(orders == [[.begin], [.closeOutput, .startCloseTimer]])
     }
 
-    @Test func whoWaitsForThePeerDoesNothingAtTheEndOfTheInput() {
+    @Test func conversationWithoutIdleTimeoutWaitsForThePeerAfterTheInput() {
         let orders = self.orders(self.settings(messages: true), .opened, .inputEnded, .closed, .outputEnded)
         #expect(orders == [[.begin], [], [], [.finish]])
     }
 
-    @Test func whatCameIsWrittenOutBeforeTheEnd() {
+    @Test func receivedDataIsWrittenBeforeTheEnd() {
         let orders = self.orders(self.settings(messages: true), .opened, .closed, .inputEnded, .outputEnded)
         #expect(orders == [[.begin], [], [], [.finish]])
     }
@@ -49,7 +49,7 @@ struct ConversationTests {
                 == [[.begin], [], [.closeOutput, .stopReading, .startCloseTimer], [.finish]])
     }
 
-    @Test func whoLeavesAStreamOfSomebodyElseEndsNothing() {
+    @Test func detachingFromAStreamClosesNothing() {
         var stream = self.settings(messages: false)
         stream.outlivesClient = true
         #expect(
@@ -102,14 +102,14 @@ struct ConversationTests {
         #expect(orders == [[.begin], [], [.closeOutput, .startCloseTimer], [.abort, .finish]])
     }
 
-    @Test func theDeadlineIsNotForWhoReadsWhatCame() {
+    @Test func closeDeadlineDoesNotInterruptReading() {
         let orders = self.orders(
             self.settings(messages: true, idleTimeout: .zero), .opened, .inputEnded, .closed, .deadlinePassed,
             .outputEnded)
         #expect(orders == [[.begin], [.closeOutput, .startCloseTimer], [], [], [.finish]])
     }
 
-    @Test func whatNeverOpenedEndsAtOnce() {
+    @Test func connectionThatNeverOpenedEndsAtOnce() {
         #expect(self.orders(self.settings(messages: true), .closed) == [[.finish]])
         #expect(self.orders(self.settings(messages: false), .interrupted) == [[.abort, .finish]])
     }

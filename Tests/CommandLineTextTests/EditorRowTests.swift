@@ -21,7 +21,7 @@ struct EditorRowTests {
         }
     }
 
-    @Test func whatIsPastedCannotSteerTheTerminal() {
+    @Test func pastedControlCharactersAreEscaped() {
         let row = EditorRow(["a", "\u{202E}", "b"], cursor: 3, cells: 40)
         #expect(row.text == "a\\u{202E}b" && row.cursorCells == 10)
     }

@@ -51,7 +51,7 @@ struct LineEditorTests {
         #expect(editor.handle(.control("l")) == .cleared)
     }
 
-    @Test func theHistoryIsGoneThroughAndTheDraftKept() {
+    @Test func historyIsRecalledAndTheDraftKept() {
         var editor = self.edited("one\rtwo\rtwo\rdraft")
         let up = [Key.up, .up, .up].map { key in
             _ = editor.handle(key)
@@ -66,7 +66,7 @@ struct LineEditorTests {
         #expect(editor.handle(.down) == .refused)
     }
 
-    @Test func theHistoryForgetsTheOldest() {
+    @Test func historyDropsTheOldestLine() {
         var history = InputHistory(limit: 2)
         for line in ["a", "b", "", "c"] { history.add(line) }
         #expect(history.older(than: "") == "c")

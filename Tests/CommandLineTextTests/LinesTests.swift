@@ -39,7 +39,7 @@ struct LinesTests {
         #expect(TerminalText.sanitized(text) == shown)
     }
 
-    @Test func aLineOfSomethingLongIsShort() {
+    @Test func singleLineOfALongTextIsTruncated() {
         #expect(TerminalText.singleLine("<html>\r\n  <body>\u{1B}[31m") == "<html> <body>\\u{1B}[31m")
         #expect(TerminalText.singleLine(String(repeating: "x", count: 300)).count == 201)
     }

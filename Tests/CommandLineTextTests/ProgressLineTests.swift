@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Progress in one line")
 struct ProgressLineTests {
-    @Test func theBarTakesWhatTheFiguresLeave() {
+    @Test func barFillsTheSpaceBesideTheFigures() {
         let line = ProgressLine(done: 512, total: 1024, rate: 256).text(cells: 60)
         #expect(line == " 50% [#########.........]  512 B of 1 KiB  256 B/s  2 s left")
         #expect(CellWidth.of(line) == 60)
@@ -17,7 +17,7 @@ struct ProgressLineTests {
         }
     }
 
-    @Test func whatIsNotAllThereIsNotAHundredPerCent() {
+    @Test func incompleteTransferShowsLessThan100Percent() {
         #expect(ProgressLine(done: 999_999, total: 1_000_000).text(cells: 80).hasPrefix(" 99%"))
         #expect(ProgressLine(done: 1_000_000, total: 1_000_000).text(cells: 80).hasPrefix("100%"))
         #expect(ProgressLine(done: 0, total: 0).text(cells: 80).hasPrefix("100%"))

@@ -86,7 +86,7 @@ struct StartTLSDialogueTests {
         ("smtp", ["220 x\r\n", "250 STARTTLS\r\n", "220 go\r\n250 injected\r\n"]), ("postgres", ["SE"]),
         ("imap", ["* OK x\r\n", "s1 OK go\r\n* x"]), ("smtp", ["SSH-2.0-x\r\n"]),
     ])
-    func whatIsNoAnswerOrStandsBehindTheConsentBreaksIt(_ mode: String, _ said: [String]) throws {
+    func invalidReplyOrBytesAfterTheConsentFailTheDialogue(_ mode: String, _ said: [String]) throws {
         guard case .invalid = try self.course(mode, said, byteByByte: false).1 else {
             Issue.record("it went on")
             return

@@ -13,7 +13,7 @@ struct TextTableTests {
         return table
     }
 
-    @Test func columnsAreAsWideAsWhatStandsInThem() {
+    @Test func columnIsAsWideAsItsWidestCell() {
         #expect(
             Self.table().lines() == [
                 "  ID  PEER             NAME",
@@ -28,7 +28,7 @@ struct TextTableTests {
         #expect(lines[2].hasPrefix("1234  10.0.0.1:1") && lines[2].hasSuffix("…"))
     }
 
-    @Test func theLeastImportantColumnsAreLeftOutBeforeEverythingIsIllegible() {
+    @Test func narrowTableOmitsTheLeastImportantColumns() {
         #expect(Self.table().lines(cells: 15) == ["  ID  NAME", "   7  blue", "1234  a name t…"])
         #expect(Self.table().lines(cells: 8) == ["  ID", "   7", "1234"])
     }
@@ -46,7 +46,7 @@ struct TextTableTests {
         #expect(table.lines() == ["A     B", "漢字  x", "e\u{301}     y"])
     }
 
-    @Test func whatPeersSayCannotSteerTheTerminal() {
+    @Test func controlCharactersFromPeersAreEscaped() {
         var table = TextTable([TextTable.Column("A"), TextTable.Column("B")])
         table.add([TextTable.Cell("\u{1B}[2J\nboo\u{202E}"), "x"])
         let lines = table.lines(colors: false)
@@ -61,13 +61,13 @@ struct TextTableTests {
         #expect(table.lines(colors: false)[1] == "ok  x")
     }
 
-    @Test func whatIsMissingIsToldFromWhatIsEmpty() {
+    @Test func missingCellDiffersFromAnEmptyOne() {
         var table = TextTable([TextTable.Column("A"), TextTable.Column("B"), TextTable.Column("C")])
         table.add([TextTable.Cell(nil), ""])
         #expect(table.lines()[1] == "-     -")
     }
 
-    @Test func tablesOfOneLayoutStandUnderEachOther() {
+    @Test func tablesOfOneLayoutAlign() {
         var first = TextTable([TextTable.Column("A"), TextTable.Column("B")])
         first.add(["long enough", "1"])
         var second = TextTable(first.columns)

@@ -22,7 +22,7 @@ struct TypedLineTests {
         "/close 65536", "/close bye", "/close -1", "/close 4000 " + String(repeating: "é", count: 62),
         "/ping " + String(repeating: "x", count: 126),
     ])
-    func faultsSayWhatToWrite(_ line: String) {
+    func commandErrorShowsTheCorrectForm(_ line: String) {
         #expect(throws: CommandError.self) { try TypedLine(line) }
     }
 

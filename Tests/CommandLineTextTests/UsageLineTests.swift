@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Wrong usage in one line")
 struct UsageLineTests {
-    @Test func saysWhatIsWrongAndWhereHelpIs() {
+    @Test func usageLineNamesTheErrorAndTheHelpCommand() {
         let whole = """
             Error: Unknown option '--bogus'
             Usage: sluice ls <options>

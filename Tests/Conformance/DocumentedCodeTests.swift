@@ -43,7 +43,7 @@ struct DocumentedCodeTests {
         }
     }
 
-    @Test func standsInAProgramThatIsBuilt() throws {
+    @Test func documentedCodeOccursInABuiltProgram() throws {
         let programs = try Self.files("Tests/Programs/Articles", ".swift").map { Self.lines($0.text) }
         var count = 0
         for article in try Self.files("Sources/URLLoading/URLLoading.docc", ".md") {

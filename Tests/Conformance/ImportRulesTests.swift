@@ -6,7 +6,7 @@ struct ImportRulesTests {
         ImportRules.findings(in: SourceFile(path: path, text: text)).map(\.rule)
     }
 
-    @Test func sourcesImportOnlyWhatTheyMay() throws {
+    @Test func sourcesFollowTheImportRules() throws {
         let files = try SourceFile.all()
         #expect(files.count > 10, "the sources were not found")
         #expect(files.flatMap(ImportRules.findings) == [])

@@ -22,7 +22,7 @@ struct TokenizerTests {
         #expect(Tokenizer.tokens(of: source).map(\.line) == [2, 3, 6])
     }
 
-    @Test func tellsWhatTouches() {
+    @Test func tokenizerMarksAdjacentTokens() {
         #expect(Tokenizer.tokens(of: "a! = !b").map(\.touchesPrevious) == [false, true, false, false, true])
     }
 

@@ -42,7 +42,7 @@ struct ConnectionTableTests {
         #expect(ConnectionTable([one]).table.lines(cells: 80)[1].contains(":54321  "))
     }
 
-    @Test func aTableOfNothingHasItsTitles() {
+    @Test func emptyTableHasItsTitles() {
         #expect(ConnectionTable().table.lines().count == 1)
     }
 
@@ -51,7 +51,7 @@ struct ConnectionTableTests {
         #expect(Set(ConnectionTable.fields).isSubset(of: members))
     }
 
-    @Test func aSheetTellsEverythingOnItsOwnLine() {
+    @Test func detailsHaveOneLinePerProperty() {
         var one = Self.one
         one.state = "closed"
         one.closeCode = 4001

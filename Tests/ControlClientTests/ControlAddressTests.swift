@@ -32,7 +32,7 @@ struct ControlAddressTests {
         "http://127.0.0.1:8081/v1", "http://127.0.0.1:8081?x=1", "http://user@127.0.0.1", "http://u:p@127.0.0.1",
         "unix://run/x.sock", "unix:///" + String(repeating: "a", count: 108), "[::1", "a b",
     ])
-    func whatIsNone(_ text: String) {
+    func invalidAddressIsRejected(_ text: String) {
         #expect(ControlAddress(text) == nil)
     }
 

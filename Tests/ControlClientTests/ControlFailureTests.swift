@@ -38,7 +38,7 @@ struct ControlFailureTests {
         #expect(ControlFailure(Self.problem(422, "invalid-configuration")).kind == .invalidConfiguration)
     }
 
-    @Test func theNextThingToTryIsTold() {
+    @Test func failureNamesItsRemedy() {
         #expect(ControlFailure(Self.problem(401)).remedy.contains("SLUICE_TOKEN"))
         #expect(ControlFailure(Self.problem(404, "unknown-connection")).remedy.contains("sluice ls"))
         #expect(ControlFailure(Self.problem(404, "other")).remedy.isEmpty)

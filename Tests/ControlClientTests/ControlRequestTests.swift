@@ -5,21 +5,21 @@ import Testing
 
 @Suite("Requests to a control plane")
 struct ControlRequestTests {
-    @Test func namesAreEncodedWhereTheyStandInAPath() {
+    @Test func pathSegmentsArePercentEncoded() {
         #expect(ConnectionPath.connection("17u") == "/v1/connections/17u")
         #expect(ConnectionPath.action("send", "1/../2 ü") == "/v1/connections/1%2F..%2F2%20%C3%BC:send")
         #expect(ConnectionPath.connection("..") == "/v1/connections/%2E%2E")
         #expect(ConnectionPath.connection("a?b#c%d:e") == "/v1/connections/a%3Fb%23c%25d%3Ae")
     }
 
-    @Test func parametersAreEncodedAndMayFollowOthers() {
+    @Test func parametersAreEncodedAndAppended() {
         let parameters = [ControlRequest.Parameter("label", "team:blue & green"), ControlRequest.Parameter("x", "")]
         #expect(ControlRequest(.get, "/v1/x", parameters).target == "/v1/x?label=team%3Ablue%20%26%20green&x=")
         #expect(ControlRequest(.get, "/v1/x?cursor=a1", [parameters[1]]).target == "/v1/x?cursor=a1&x=")
         #expect(ControlRequest(.get, "/v1/x").target == "/v1/x")
     }
 
-    @Test func bodiesAreJSONWithoutWhatIsMissing() throws {
+    @Test func jsonBodyOmitsMissingMembers() throws {
         let request = try ControlRequest(.post, "/v1/connections", json: OpenRequest(url: "ws://h/ü", compress: true))
         #expect(request.headers == ["Content-Type": "application/json"])
         #expect(request.body.map { String(decoding: $0, as: UTF8.self) } == #"{"compress":true,"url":"ws://h/ü"}"#)
@@ -50,7 +50,7 @@ struct ControlRequestTests {
             ])
     }
 
-    @Test func aListGoesOnUntilThereIsWhatWasWanted() {
+    @Test func listingFetchesPagesUpToItsLimit() {
         var listing = ConnectionListing(ConnectionSelection(), sort: "-bytes", fields: "id,url", limit: 1500)
         #expect(listing.request(count: 1500).target == "/v1/connections?sort=-bytes&fields=id%2Curl&limit=1000")
         listing.limit = 3

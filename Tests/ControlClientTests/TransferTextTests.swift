@@ -13,12 +13,12 @@ struct TransferTextTests {
         return one
     }
 
-    @Test func aPathHasNoMoreSegmentsThanItSays() {
+    @Test func transferIDIsOnePathSegment() {
         #expect(TransferText.path("7") == "/v1/transfers/7")
         #expect(TransferText.path("../x") == "/v1/transfers/..%2Fx")
     }
 
-    @Test func theSummarySaysHowMuchWentWhichWay() {
+    @Test func summaryHasBytesOfEachDirection() {
         #expect(TransferText.summary(Self.transfer("data", "finished")) == "transfer 7 finished: received 2 KiB")
         let upload = Self.transfer("upload", "finished", status: 201)
         #expect(TransferText.summary(upload) == "transfer 7 finished: sent 512 B, status 201")
@@ -53,7 +53,7 @@ struct TransferTextTests {
         #expect(failure?.kind == kind)
     }
 
-    @Test func theWayToGoOnIsTold() {
+    @Test func failureNamesTheCommandThatResumes() {
         let line = TransferText.failure(Self.transfer("download", "cancelled"), remedy: "try that")?.line
         #expect(line == "transfer 7 is cancelled; try that")
     }

@@ -15,7 +15,7 @@ struct BulkSelectionTests {
         #"{"all":true,"code":1005}"#, #"{"all":true,"code":70000}"#, #"{"all":true,"code":-1}"#,
         #"{"all":true,"every":true}"#, #"{"selector":{"minAgeMs":-1}}"#, #"{"selector":{"route":{"a":"b"}}}"#,
     ])
-    func whatSaysTooLittleOrWrongIsRefused(_ body: String) {
+    func incompleteOrInvalidBulkRequestIsRefused(_ body: String) {
         #expect(throws: ControlProblem.self) { try self.order(body) }
     }
 
@@ -25,7 +25,7 @@ struct BulkSelectionTests {
         #expect(throws: ControlProblem.self) { try self.order(#"{"all":true,"reason":"\#(reason)x"}"#) }
     }
 
-    @Test func whatIsMeantIsUnderstood() throws {
+    @Test func bulkRequestIsRead() throws {
         let order = try self.order(
             #"{"selector":{"label":"team:blue","kind":"stream,webSocket"},"code":4001,"preview":true}"#)
         #expect(order.filter.labels == [ConnectionFilter.Label(name: "team", value: "blue")])
@@ -50,13 +50,13 @@ struct BulkSelectionTests {
         (#"{"selector":{"kind":"x"}}"#, "/selector/kind"), (#"{"selector":{"nope":1}}"#, "/selector/nope"),
         (#"{"selector":{"route":[{}]}}"#, "/selector/route"), (#"{"selector":{"stalled":1}}"#, "/selector/stalled"),
     ])
-    func whatIsWrongWithASelectorHasItsPlace(_ body: String, _ pointer: String) {
+    func selectorErrorHasItsPointer(_ body: String, _ pointer: String) {
         let problem = #expect(throws: ControlProblem.self) { try self.order(body) }
         #expect(problem?.status == 422)
         #expect(problem?.errors.first?.pointer == pointer)
     }
 
-    @Test func everythingMustBeMeant() throws {
+    @Test func selectingEveryConnectionNeedsAll() throws {
         #expect(try self.order(#"{"all":true}"#).signal == CloseSignal(code: 1001))
     }
 }

@@ -24,19 +24,19 @@ struct CallerAuthenticatorTests {
         return CallerAuthenticator(settings)
     }
 
-    @Test func everybodyIsLetInWhereNobodyIsNamed() throws {
+    @Test func requestWithoutConfiguredCallersIsLocal() throws {
         let caller = try CallerAuthenticator(ControlSettings()).authenticate(authorization: nil, peer: nil, now: 0)
         #expect(caller == .local)
     }
 
     @Test(arguments: ["Bearer abc", "bearer abc", "BEARER   abc "])
-    func aTokenIsKnownByItsHash(_ authorization: String) throws {
+    func tokenIsFoundByItsHash(_ authorization: String) throws {
         let caller = try self.rules().authenticate(authorization: authorization, peer: nil, now: 0)
         #expect(caller == Caller(name: "token:ops", scopes: [.read, .operate]))
     }
 
     @Test(arguments: ["Bearer abd", "Bearer ", "Bearer", "Basic abc", "abc", "", "Bearer abc abc"])
-    func whatIsNoTokenIsRefused(_ authorization: String) throws {
+    func invalidAuthorizationIsRefused(_ authorization: String) throws {
         let rules = try self.rules()
         let problem = #expect(throws: ControlProblem.self) {
             try rules.authenticate(authorization: authorization, peer: nil, now: 0)
@@ -53,11 +53,11 @@ struct CallerAuthenticatorTests {
         }
     }
 
-    @Test func whoSaysNothingIsNobody() throws {
+    @Test func requestWithoutCredentialsIsAnonymous() throws {
         #expect(try self.rules().authenticate(authorization: nil, peer: nil, now: 0) == .anonymous)
     }
 
-    @Test func aCertificateIsKnownByWhatItShows() throws {
+    @Test func certificateIsFoundBySubjectNameOrKey() throws {
         let made = TLSEngine.PublicKeyPin(digest: Self.abc)
         let pin = try #require(made)
         let shown = CertificateNames(subject: "CN=a,O=Example", alternativeNames: ["a.example"], pin: pin)

@@ -21,7 +21,7 @@ struct ClientConnectionRequestTests {
         (#","maximumMessageSize":1,"maximumMessageSizeBytes":2"#, "/maximumMessageSize"),
         (#","tls":{}"#, "/tls"),
     ])
-    func whatIsWrongHasItsPlace(_ members: String, _ pointer: String) {
+    func invalidMemberHasItsPointer(_ members: String, _ pointer: String) {
         let problem = #expect(throws: ControlProblem.self) { try self.order(members) }
         #expect(problem?.status == 422)
         #expect(problem?.errors.first?.pointer == pointer)

@@ -32,7 +32,7 @@ struct ConnectionListTests {
     }
 
     /// Counters are read when a report is shown, which is later than it was taken.
-    @Test func whatMovedAfterTheReportIsNoNegativeIdleness() {
+    @Test func idleTimeIsNeverNegative() {
         let report = self.report(17)
         #expect(report.idle == .zero)
         report.record?.countReceived(bytes: 1, at: self.now.advanced(by: .seconds(3)))
@@ -62,7 +62,7 @@ struct ConnectionListTests {
         "stalled=false",
         "id=17", "id=3,17", "kind=webSocket&listener=web&label=team:blue", "direction=accepted,opened",
     ])
-    func whatIsMeantMatches(_ query: String) throws {
+    func filterSelectsMatchingConnections(_ query: String) throws {
         #expect(try self.matches(query))
     }
 
@@ -73,7 +73,7 @@ struct ConnectionListTests {
         "maxAgeMs=9999",
         "direction=opened", "stalled=true", "id=17u", "kind=webSocket&listener=other", "minIdleMs=1",
     ])
-    func whatIsNotMeantDoesNotMatch(_ query: String) throws {
+    func filterOmitsOtherConnections(_ query: String) throws {
         #expect(try !self.matches(query))
     }
 
@@ -82,7 +82,7 @@ struct ConnectionListTests {
         ("minAgeMs=-1", "minAgeMs"), ("minAgeMs=x", "minAgeMs"), ("stalled=maybe", "stalled"),
         ("maxAgeMs=nan", "maxAgeMs"),
     ])
-    func aFilterThatCannotBeMeantIsRefused(_ text: String, _ parameter: String) throws {
+    func invalidFilterIsRefused(_ text: String, _ parameter: String) throws {
         let query = try Query(text)
         let problem = #expect(throws: ControlProblem.self) { try ConnectionFilter(query) }
         #expect(problem?.errors.first?.parameter == parameter)

@@ -60,7 +60,7 @@ struct ConnectionSlotsTests {
         for identifier: UInt64 in 1...100 { #expect(places.admit(identifier, from: nil) == .admitted(closing: nil)) }
     }
 
-    @Test func whoLeftTwiceCountsOnce() {
+    @Test func slotReleasedTwiceIsCountedOnce() {
         var places = ConnectionSlots(limit: 4, clientLimit: 2)
         _ = places.admit(1, from: "a")
         _ = places.admit(2, from: "a")

@@ -22,7 +22,7 @@ struct ContentRangeTests {
         "bytes=+1-2",
         "bytes=--1", "bytes=1--2", "bytes=99999999999999999999-",
     ])
-    func whatCannotBeUnderstoodGivesAllOfIt(_ field: String?) throws {
+    func invalidRangeSelectsTheWholeContent(_ field: String?) throws {
         let range = try ContentRange(field, length: 10_000)
         #expect((range.start, range.end) == (0, 10_000))
         #expect(range.status == .ok)
@@ -32,7 +32,7 @@ struct ContentRangeTests {
     @Test(arguments: [
         ("bytes=10000-", 10_000), ("bytes=-0", 10_000), ("bytes=0-", 0), ("bytes=9223372036854775806-", 5),
     ])
-    func aRangeThatHoldsNothingIsRefused(_ field: String, _ length: Int64) {
+    func emptyRangeIsNotSatisfiable(_ field: String, _ length: Int64) {
         #expect { try ContentRange(field, length: length) } throws: { ($0 as? ControlProblem)?.status == 416 }
     }
 }

@@ -28,7 +28,7 @@ struct ControlFollowingTests {
         #expect(followed.tokens.map(\.name) == ["b"])
     }
 
-    @Test func aPlaceThatNeedsNoTokenLetsNobodyIntoTheOtherOne() throws {
+    @Test func unixSocketWithoutTokensGrantsNothingOnTCP() throws {
         var next = try self.settings()
         next.address = .unix(path: "/run/control.sock", mode: 0o600)
         #expect(try self.settings(tokens: ["a"]).reloaded(with: next).tokens.map(\.name) == ["a"])

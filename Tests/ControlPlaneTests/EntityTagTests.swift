@@ -12,7 +12,7 @@ struct EntityTagTests {
         #expect(EntityTag.passesIfMatch(nil, self.tag) && EntityTag.passesIfMatch(nil, nil))
     }
 
-    @Test func ofWhatIsKnownNothingIsAskedForAgain() {
+    @Test func ifNoneMatchWithTheCurrentTagMatches() {
         #expect(
             EntityTag.failsIfNoneMatch(self.tag.description, self.tag)
                 && EntityTag.failsIfNoneMatch("W/\(self.tag)", self.tag))
@@ -24,7 +24,7 @@ struct EntityTagTests {
         #expect(!EntityTag.failsIfNoneMatch("*", nil))
     }
 
-    @Test func anotherOneOrNothingDoesNot() {
+    @Test func otherOrMissingTagDoesNotMatch() {
         #expect(!EntityTag.passesIfMatch(EntityTag(revision: 8).description, self.tag))
         #expect(!EntityTag.passesIfMatch("W/\(self.tag)", self.tag))
         #expect(!EntityTag.passesIfMatch("", self.tag))

@@ -110,7 +110,7 @@ struct JSONTests {
         #expect(anchor.milliseconds(of: MonotonicInstant(nanoseconds: 50_000_000_000 + nanoseconds)) == expected)
     }
 
-    @Test func namesThatOthersChoseAreEscaped() {
+    @Test func memberNamesAreEscaped() {
         let text = self.text {
             $0.beginObject()
             $0.escapedKey("a\"b")
@@ -162,7 +162,7 @@ struct JSONTests {
         #expect(problem?.errors.first?.pointer == pointer)
     }
 
-    @Test func numbersInTheFormOfOthersAreTaken() throws {
+    @Test func numbersInEveryJSONFormAreRead() throws {
         let request = try self.decode(#"{"url":"tcp://a:1","maximumMessageSizeBytes":1e5,"connectTimeoutMs":1.5}"#)
         #expect(request.maximumMessageSizeBytes == 100_000 && request.connectTimeoutMs == 1.5)
     }
@@ -178,7 +178,7 @@ struct JSONTests {
         #expect(problem?.errors.first?.pointer == pointer)
     }
 
-    @Test func aProblemSaysAllOfItself() throws {
+    @Test func problemDocumentHasAllItsMembers() throws {
         var problem = ControlProblem(429, "peer-buffer-full", "Wait.").retryable(after: 3).at(pointer: "/text")
         problem.connection = Array(#"{"id":"17"}"#.utf8)
         let expected = Problem(

@@ -90,7 +90,7 @@ struct RequestHeadTests {
         #expect(wire.isClosed)
     }
 
-    @Test func carriesOutNothingBehindTheLastRequest() async throws {
+    @Test func requestAfterTheLastOneIsNotCarriedOut() async throws {
         let wire = try await self.open()
         wire.send(
             "GET /a HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\nGET /b HTTP/1.1\r\nHost: localhost\r\n\r\n\0"

@@ -43,7 +43,7 @@ struct RequestLimiterTests {
         try budget.acquire(for: "a", now: self.start)
     }
 
-    @Test func whoIsRefusedTakesNoPlace() throws {
+    @Test func refusedRequestTakesNoSlot() throws {
         let budget = RequestLimiter(limit: 1, rate: 1)
         try budget.acquire(for: "a", now: self.start)
         budget.release()

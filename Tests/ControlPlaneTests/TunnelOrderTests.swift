@@ -35,7 +35,7 @@ struct TunnelOrderTests {
         (#","idleTimeoutMs":-1"#, "/idleTimeoutMs"), (#","maximumAgeMs":1e300"#, "/maximumAgeMs"),
         (#","url":"tcp://127.0.0.1:1""#, "/url"),
     ])
-    func whatCannotBeMeantHasItsPlace(_ more: String, _ pointer: String) {
+    func invalidTunnelRequestHasItsPointer(_ more: String, _ pointer: String) {
         let problem = #expect(throws: ControlProblem.self) { try self.order(more) }
         #expect(problem?.status == 422)
         #expect(problem?.errors.first?.pointer == pointer)
@@ -47,7 +47,7 @@ struct TunnelOrderTests {
         (#"{"downstream":{"url":"tcp://h:1"},"upstream":{"url":"tls://h:1","tls":{"n":1}}}"#, "/upstream/tls/n"),
         (#"{"downstream":{"url":"tcp://h:1"}}"#, "/upstream"),
     ])
-    func whatIsWrongWithASideIsToldThere(_ body: String, _ pointer: String) {
+    func errorOfOneSideHasThatSidesPointer(_ body: String, _ pointer: String) {
         let problem = #expect(throws: ControlProblem.self) {
             try TunnelRequestParser(JSONBody.decode(TunnelRequest.self, from: Array(body.utf8))).parse()
         }

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Pool of compression contexts")
 struct DeflatePoolTests {
-    @Test func handsOutWhatFitsAndIsReset() throws {
+    @Test func poolReturnsAMatchingStreamAfterReset() throws {
         let pool = DeflatePool(capacity: 4)
         let settings = DeflaterSettings(format: .raw, windowBits: 10)
         let deflater = try #require(pool.takeDeflater(settings))

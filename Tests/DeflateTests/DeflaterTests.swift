@@ -41,7 +41,7 @@ struct DeflaterTests {
     }
 
     @Test(arguments: [DeflateFlush.sync, .full])
-    func aFlushMakesEverythingSoFarReadable(flush: DeflateFlush) throws {
+    func flushMakesAllInputSoFarReadable(flush: DeflateFlush) throws {
         var generator = SeededGenerator(seed: 3)
         let deflater = try #require(Deflater(DeflaterSettings(format: .raw)))
         let inflater = try #require(Inflater(format: .raw))

@@ -18,7 +18,7 @@ struct InflaterTests {
     }
 
     @Test(arguments: DeflateVector.whole)
-    func leavesWhatFollowsTheStreamUntouched(_ vector: DeflateVector) throws {
+    func bytesAfterTheStreamAreNotConsumed(_ vector: DeflateVector) throws {
         let inflater = try #require(Inflater(format: vector.format))
         let input = vector.stream + [1, 2, 3]
         var consumed = 0
@@ -87,7 +87,7 @@ struct InflaterTests {
         #expect(try inflater.inflateAll(bomb.span.bytes, limit: 8 << 20).count == 8 << 20)
     }
 
-    @Test func tellsWhatIsWrongWithCorruptBytes() throws {
+    @Test func corruptBytesHaveADescribedError() throws {
         let reserved: [UInt8] = [0x07]  // block type 3 does not exist
         let raw = try #require(Inflater(format: .raw))
         #expect(raw.feed([reserved], room: 10).failure == .corrupt(reason: "invalid block type"))

@@ -31,7 +31,7 @@ struct AddressTests {
         #expect(self.parsed(text) == nil)
     }
 
-    @Test func namesTheBlockThatAnAddressInItProbablyMeant() {
+    @Test func blockWithHostBitsSuggestsTheBlock() {
         let fault = ValueSyntaxError(
             expected: "a block whose address has no bits after the prefix", remedy: "write 10.0.0.0/8")
         #expect(throws: fault) { try ValueSyntax<AddressBlock>.addressBlock.parse("10.1.2.3/8") }
@@ -51,7 +51,7 @@ struct AddressTests {
 
     /// What a peer on a socket for both families is called, and what an operator may have copied from a log.
     @Test(arguments: ["10.16.0.0/12", "::ffff:10.16.0.0/108"])
-    func aBlockOfEitherWritingHoldsAddressesOfBoth(_ text: String) throws {
+    func ipv4MappedBlockContainsBothNotations(_ text: String) throws {
         let block = try #require(self.parsed(text))
         #expect(block.contains(.v4(0x0A1F_FFFF)))
         #expect(block.contains(.v6(high: 0, low: 0xFFFF_0A1F_FFFF)))

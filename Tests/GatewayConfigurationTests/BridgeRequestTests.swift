@@ -230,7 +230,7 @@ struct BridgeRequestTests {
                 ])
     }
 
-    @Test func saysNothingOfPlacesThatCannotBeRead() {
+    @Test func unreadableAddressSuppressesFurtherProblems() {
         #expect(
             self.problems("http://127.0.0.1:0", "tcp://h:1", .init(.certificate, "c"), .init(.origin, "https://o")).map
             {
@@ -238,7 +238,7 @@ struct BridgeRequestTests {
             } == ["LISTEN"])
     }
 
-    @Test func logsAsMuchAsItIsTold() throws {
+    @Test func logOptionsSetTheLogSettings() throws {
         func level(_ options: BridgeRequest.Option...) throws -> LogSettings.Level {
             try BridgeRequest(listen: "tcp://127.0.0.1:0", target: "echo", options: options).read().configuration.log
                 .level

@@ -20,7 +20,7 @@ struct ConfigurationBoundsTests {
         #expect(self.problems([UInt8](repeating: 0x23, count: 1_048_576)).count == 2)
     }
 
-    @Test func refusesWhatIsNotUTF8() {
+    @Test func invalidUTF8IsRefused() {
         #expect(
             self.problems([0x61, 0x3A, 0x20, 0xFF]) == [
                 "c.yaml: expected text in UTF-8, found other bytes; save the file as UTF-8"
@@ -51,7 +51,7 @@ struct ConfigurationBoundsTests {
         #expect(self.problems([UInt8](few.joined(separator: "\n").utf8)).count == 1)
     }
 
-    @Test func refusesMoreValuesThanAnybodyWrites() {
+    @Test func tooManyValuesAreRefused() {
         let text = "a: [" + String(repeating: "x,", count: 200_000) + "]"
         let problems = self.problems([UInt8](text.utf8))
         #expect(problems.count == 1)

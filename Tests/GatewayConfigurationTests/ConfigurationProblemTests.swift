@@ -59,7 +59,7 @@ struct ConfigurationProblemTests {
     }
 
     @Test(arguments: Self.values + Self.listeners + Self.routes + Self.upstreams + Self.syntax)
-    func saysWhereWhatWasExpectedAndWhatWasFound(_ mistake: Mistake) {
+    func problemHasPlaceExpectationAndFinding(_ mistake: Mistake) {
         #expect(ConfigurationSamples.problems(mistake.text) == mistake.problems.map { "c.yaml:" + $0 })
     }
 
@@ -289,7 +289,7 @@ struct ConfigurationProblemTests {
                 + "loops, drain-timeout, close-spread, log-format, log-level"),
     ]
 
-    @Test func tellsEverythingAtOnceInTheOrderOfTheFile() {
+    @Test func problemsAreListedInTheOrderOfTheFile() {
         let text = """
             max-connectons: 5
             listeners:

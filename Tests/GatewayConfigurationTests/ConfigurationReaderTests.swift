@@ -75,7 +75,7 @@ struct ConfigurationReaderTests {
         #expect(tls.keyLog == "keys.log")
     }
 
-    @Test func recordsAreOpenSSLsUnlessTheListenerSaysOtherwise() throws {
+    @Test func recordLayerIsOpenSSLsByDefault() throws {
         let text = """
             listeners:
               - {name: a, listen: "tls://127.0.0.1:1", route: r, tls: {certificate: c.pem\(Self.records)}}
@@ -154,7 +154,7 @@ struct ConfigurationReaderTests {
         #expect(ConfigurationSamples.problems(ConfigurationSamples.secureControl) == [])
     }
 
-    @Test func theSampleOfEverythingHoldsEveryKey() {
+    @Test func sampleConfigurationHasEveryKey() {
         for (key, _) in ConfigurationSchema.keys {
             let name = key.split(separator: ".").last.map(String.init) ?? key
             let samples = [ConfigurationSamples.everything, ConfigurationSamples.secureControl]
@@ -162,7 +162,7 @@ struct ConfigurationReaderTests {
         }
     }
 
-    @Test func takesTunnelsWithoutAMessageLimitButNotWhatAssemblesMessages() throws {
+    @Test func messageLimitNoneIsAllowedForTunnelsOnly() throws {
         func limit(_ route: String) throws -> Int? {
             let text = self.minimal.replacing("target: echo", with: route)
             return try ConfigurationSamples.configuration(text).routes[0].tunnel.maximumMessageSize
@@ -222,7 +222,7 @@ struct ConfigurationReaderTests {
         #expect(configuration.listeners[1].tls?.certificates.first?.certificate == "c.pem")
     }
 
-    @Test func theBuiltInConfigurationIsWhatTheDocumentationSays() throws {
+    @Test func builtInConfigurationMatchesTheDocumentation() throws {
         let text = """
             listeners: [{name: web, listen: "ws://127.0.0.1:8080"}]
             routes:

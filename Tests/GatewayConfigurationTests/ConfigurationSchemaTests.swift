@@ -64,7 +64,7 @@ struct ConfigurationSchemaTests {
         #expect(route["half-close"] == .value(.choice(HalfClose.allCases.map(\.rawValue))))
     }
 
-    @Test func whatTakesSeveralFormsHasThemAll() throws {
+    @Test func schemaListsEveryFormOfAValue() throws {
         let route = try self.entry(.routes)
         guard case .either(let compress)? = route["compress"], case .either(let headers)? = route["headers"],
             case .list(.either(let endpoint))? = try self.entry(.upstreams)["endpoints"]

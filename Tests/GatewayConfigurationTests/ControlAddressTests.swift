@@ -11,7 +11,7 @@ struct ControlAddressTests {
         ).control
     }
 
-    @Test func isLoopbackUnlessItIsSaid() throws {
+    @Test func controlAddressDefaultsToLoopback() throws {
         let settings = try self.settings("")
         #expect(settings.address == .tcp(.loopback, port: 8081))
         #expect(!settings.isExplicit)
@@ -23,7 +23,7 @@ struct ControlAddressTests {
         ("http://[::1]:1", .tcp(.v6(high: 0, low: 1), port: 1)),
         ("unix:///run/c.sock", .unix(path: "/run/c.sock", mode: 0o600)),
     ])
-    func isWhatIsSaid(_ text: String, _ address: ControlSettings.Address) throws {
+    func controlAddressIsRead(_ text: String, _ address: ControlSettings.Address) throws {
         let settings = try self.settings("control: {address: '\(text)'}")
         #expect(settings.address == address)
         #expect(settings.isExplicit)

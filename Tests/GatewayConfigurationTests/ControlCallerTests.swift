@@ -46,7 +46,7 @@ struct ControlCallerTests {
         "2027-01-01", "2027-13-01T00:00:00Z", "2027-02-29T00:00:00Z", "2027-01-01T24:00:00Z", "2027-01-01T00:00:00",
         "2027-01-01T00:00:00+1:00", "tomorrow", "1969-01-01T00:00:00Z", "2027-01-01T00:00:00.Z",
     ])
-    func whatIsNoPointInTimeIsRefused(_ text: String) {
+    func invalidExpiryIsRefused(_ text: String) {
         let item = "{name: a, hash: '\(Self.hash)', scopes: [read], expires: '\(text)'}"
         #expect(!self.problems("tokens: [\(item)]").isEmpty)
     }
@@ -64,11 +64,11 @@ struct ControlCallerTests {
         "address: 'https://127.0.0.1:1', tls: {certificate: a}, clients: [{name: a, subject: a, scopes: [read]}]",
         "targets: [x y]", "max-requests: 0", "request-rate: 5", "hosts: ['a:1']",
     ])
-    func whatCannotBeMeantIsRefused(_ control: String) {
+    func invalidCallerIsRefused(_ control: String) {
         #expect(self.problems(control).count >= 1)
     }
 
-    @Test func elsewhereThanOnThisMachineSomebodyMustBeNamed() throws {
+    @Test func addressBeyondLoopbackNeedsACaller() throws {
         let problem = try #require(self.problems("address: 'http://0.0.0.0:8081'").first)
         #expect(problem.contains("control.address") && problem.contains("sluice token"))
         let settings = try self.settings("address: 'http://0.0.0.0:8081', tokens: [\(Self.token)]")
@@ -78,7 +78,7 @@ struct ControlCallerTests {
         #expect(try self.settings("address: 'https://[::]:1', \(Self.tls), \(client)").clients.count == 1)
     }
 
-    @Test func whatIsWrittenIsRead() throws {
+    @Test func callersAreRead() throws {
         let socket = try self.settings(
             "address: 'unix:///c', peers: [{uid: 1, gid: 2, scopes: [read]}], max-requests: 7, request-rate: 5/s, "
                 + "hosts: ['*.example.com'], targets: [loopback, '10.0.0.0/8:80']")

@@ -34,7 +34,7 @@ struct DocumentEditingTests {
         #expect(try !self.document("{a: 1}").isSame(as: try self.document("{b: 1}")))
     }
 
-    @Test func everythingThatCanBeWrittenReadsBackTheSame() throws {
+    @Test func writtenDocumentReadsBackEqual() throws {
         let everything = try self.document(ConfigurationSamples.everything)
         let text = try #require(YAMLText.text(of: everything))
         #expect(try self.document(text).isSame(as: everything))
@@ -45,7 +45,7 @@ struct DocumentEditingTests {
         "{a}", "[b]", "a\nb",
         "0660", "1.2", "1e3", "yes", "a ", "grüße", "\u{1F600}", "\t", "?", "|", ">", "key: 'v'",
     ])
-    func noTextIsTakenForAnythingElse(_ text: String) throws {
+    func textsAreWrittenUnambiguously(_ text: String) throws {
         let scalar = DocumentNode(.scalar(text), origin: DocumentNode.requestOrigin)
         let document = DocumentNode(.mapping([]), origin: DocumentNode.requestOrigin).with("a", scalar)
         let written = try #require(YAMLText.text(of: document))
@@ -68,7 +68,7 @@ struct DocumentEditingTests {
         #expect(shown.contains("X-One") && shown.contains("X-Two: shown"))
     }
 
-    @Test func whatComesBackHiddenIsWhatItWas() throws {
+    @Test func hiddenValueKeepsTheFormerSecret() throws {
         let document = try self.document(Self.secret)
         let restored = document.hidingSecrets().restoringSecrets(from: document)
         #expect(restored.isSame(as: document))
@@ -80,7 +80,7 @@ struct DocumentEditingTests {
             ])
     }
 
-    @Test func anEntryTakesItsSecretsAlongWhereverItStands() throws {
+    @Test func movedEntryKeepsItsSecrets() throws {
         let former = try self.document("[{name: a, password: one}, {name: b, password: two}]")
         let turned = try self.document("[{name: b, password: (hidden)}, {name: c, password: (hidden)}]")
         let restored = turned.restoringSecrets(from: former)
@@ -90,7 +90,7 @@ struct DocumentEditingTests {
 
     // MARK: Differences
 
-    @Test func aDifferenceNamesWhatWasMadeChangedAndTakenAway() throws {
+    @Test func differenceListsCreatedChangedAndDeletedEntries() throws {
         let before = try self.document("listeners: [{name: a, x: 1, k: {p: 1, q: 2}}, {name: b}]\nloops: 2")
         let after = try self.document(
             "listeners: [{name: c}, {name: a, x: 2, k: {p: 1, r: 3}}]\nloops: 2\nlog-level: debug")
@@ -106,7 +106,7 @@ struct DocumentEditingTests {
         #expect(ConfigurationChange.between(before, before).isEmpty)
     }
 
-    @Test func aDifferenceSaysWhatOfTheControlPlaneWaitsForARestart() throws {
+    @Test func differenceMarksControlMembersThatNeedARestart() throws {
         let before = try self.document("control: {address: 'http://127.0.0.1:1', hosts: [a], keep-handshakes: true}")
         let after = try self.document("control: {address: 'http://127.0.0.1:2', hosts: [b], tokens: [], tls: {}}")
         let members = ConfigurationChange.between(before, after).flatMap(\.members)

@@ -27,7 +27,7 @@ struct FileAuditTests {
         #expect(files.filter { $0.use == .append }.map(\.path) == ["keys.log", "up.log"])
     }
 
-    @Test func tellsEachFileThatCannotBeUsedAtItsPlace() throws {
+    @Test func everyUnusableFileIsReportedAtItsKey() throws {
         let audit = FileAudit { path, use in
             switch path {
             case "b.key": .notPermitted

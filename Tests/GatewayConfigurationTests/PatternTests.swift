@@ -62,7 +62,7 @@ struct PatternTests {
         "Host: a", "connection: x", "Sec-WebSocket-Key: a", "X-Forwarded-For: a", "a b: c", ": c", "a", "a: b\r\nc: d",
         "a: \u{7F}",
     ])
-    func refusesHeadersThatAreNotForOthersToSet(line: String) {
+    func reservedHeadersAreRefused(line: String) {
         #expect(throws: ValueSyntaxError.self) { try ValueSyntax<ExtraHeader>.headerLine.parse(line) }
     }
 

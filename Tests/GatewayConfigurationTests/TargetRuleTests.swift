@@ -28,7 +28,7 @@ struct TargetRuleTests {
         ("3fff::1", .special),
         ("fec0::1", .special), ("5f00::1", .special),
     ])
-    func knowsWhatAnAddressIsFor(_ text: String, _ kind: AddressKind) throws {
+    func addressesAreClassified(_ text: String, _ kind: AddressKind) throws {
         #expect(try self.address(text).ipAddress?.kind == kind)
     }
 
@@ -85,7 +85,7 @@ struct TargetRuleTests {
         "", "special", "10.0.0.0/33", "10.0.0.1/8", "a b", "example.com:0", "example.com:70000", "example.com:9-8",
         "example.com:", "[::1", "unix://run", "unix:///a/../b", "http://example.com", "*", "fd00::/8:443",
     ])
-    func refusesWhatIsNoTarget(_ text: String) {
+    func invalidTargetRuleIsRefused(_ text: String) {
         #expect(throws: ValueSyntaxError.self) { try ValueSyntax<TargetRule>.targetRule.parse(text) }
     }
 }

@@ -56,7 +56,7 @@ struct TransferSettingsTests {
             "no other credential has"
         ),
     ])
-    func whatCannotBeMeantIsAProblem(_ text: String, _ words: String) {
+    func invalidTransferSettingIsRefused(_ text: String, _ words: String) {
         let problems = ConfigurationSamples.problems("control: {transfers: \(text)}" + Self.rest)
         #expect(problems.count == 1 && problems[0].contains(words), "\(problems)")
     }

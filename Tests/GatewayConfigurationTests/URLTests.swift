@@ -35,7 +35,7 @@ struct URLTests {
         "://host:1", "+unix:///a", "ws://host:8\u{0}0", "ws://*", "unix:///" + String(repeating: "a", count: 107),
         "ws://" + String(repeating: "a", count: 4092),
     ])
-    func refusesWhatIsNoEndpoint(text: String) {
+    func invalidEndpointURLIsRefused(text: String) {
         #expect(throws: ValueSyntaxError.self) { try EndpointURL(text) }
     }
 
@@ -92,7 +92,7 @@ struct URLTests {
         "unix+systemd://a",
         "unix://", "ws+systemd://", "ws+systemd://a/b c", "ws+systemd://-a", "tcp+systemd://99999", "unix:///run/é",
     ])
-    func refusesWhatNobodyCanListenOn(text: String) {
+    func invalidListenURLIsRefused(text: String) {
         #expect(throws: ValueSyntaxError.self) { try ListenURL(text) }
     }
 }

@@ -18,7 +18,7 @@ struct ValueSyntaxTests {
         "00000000000000000000s",
         "999999999999999999d", "999999999999999999ms",
     ])
-    func refusesWhatIsNoDuration(text: String) {
+    func invalidDurationIsRefused(text: String) {
         #expect(DurationText(parsing: text) == nil)
     }
 
@@ -39,7 +39,7 @@ struct ValueSyntaxTests {
         "", "KiB", "1.5MiB", "-1", "1 KiB", "1kib", "1K", "1M", "0x10", "999999999999999999GiB", "9999999999999999999",
         "1MiB ",
     ])
-    func refusesWhatIsNoSize(text: String) {
+    func invalidSizeIsRefused(text: String) {
         #expect(SizeText(parsing: text) == nil)
     }
 

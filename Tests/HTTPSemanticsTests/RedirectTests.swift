@@ -55,7 +55,7 @@ struct RedirectTests {
         #expect(request.fields == (isKept ? fields : [.accept: "c/d"]))
     }
 
-    @Test func tellNoSecureAddressToAnOpenPlace() throws {
+    @Test func refererIsOmittedFromSecureToInsecure() throws {
         let fields: HTTPFields = [.referer: "https://a.example/secret"]
         let open = Origin(scheme: "http", host: "b.example")
         #expect(self.followed(self.next(302, .get, fields, to: open))?.fields == [:])

@@ -28,7 +28,7 @@ struct ResumptionTests {
         "", "bytes", "bytes 0-499", "bytes 499-0/1234", "bytes 0-499/499", "bytes */*", "items 0-1/2", "bytes -1/2",
         "bytes 0-/2", "bytes 0-1-2/3", "bytes 0-99999999999999999999/*", "bytes 0-1/2/3", "bytes +0-1/2", "bytes=0-1/2",
     ])
-    func refusesWhatIsNoRange(_ text: String) {
+    func invalidContentRangeIsRefused(_ text: String) {
         #expect(ContentRange(text) == nil)
     }
 
@@ -77,12 +77,13 @@ struct ResumptionTests {
             (404, [:], .otherResponse),
             (302, [:], .otherResponse), (500, [:], .otherResponse),
         ] as [(Int, HTTPFields, RangeResumption.Outcome)])
-    func judgesWhatComes(_ status: Int, _ fields: HTTPFields, _ outcome: RangeResumption.Outcome) throws {
+    func responseDecidesAboutResumption(_ status: Int, _ fields: HTTPFields, _ outcome: RangeResumption.Outcome) throws
+    {
         let resumption = try #require(RangeResumption(offset: 500, validator: .entityTag("\"x\"")))
         #expect(resumption.evaluate(status: status, fields: fields) == outcome)
     }
 
-    @Test func judgesByDateWhereThatIsAllThereIs() throws {
+    @Test func dateValidatesWithoutAnEntityTag() throws {
         let resumption = try #require(RangeResumption(offset: 5, validator: .lastModified(Self.older)))
         let part: HTTPFields = [.contentRange: "bytes 5-9/10", .lastModified: Self.older]
         #expect(resumption.evaluate(status: 206, fields: part) == .append(total: 10))

@@ -8,7 +8,7 @@ struct DistributionTests {
             (0, 0), (1, 0), (2, 1), (3, 2), (4, 2), (5, 3), (1024, 10), (1025, 11), (UInt64(1) << 38, 38),
             ((UInt64(1) << 38) + 1, 39), (.max, 39),
         ] as [(UInt64, Int)])
-    func aValueIsInTheSmallestBucketThatHoldsIt(_ value: UInt64, _ exponent: Int) {
+    func valueIsCountedInItsSmallestBucket(_ value: UInt64, _ exponent: Int) {
         var distribution = Distribution()
         distribution.add(value)
         #expect(distribution.count(upTo: exponent) == 1)
@@ -35,7 +35,7 @@ struct DistributionTests {
         #expect(one.count(upTo: 7) == 2)
     }
 
-    @Test func roundTripsTellOfTheLastSixteen() throws {
+    @Test func roundTripsKeepTheLastSixteen() throws {
         var trips = RoundTrips()
         #expect(trips.last == nil)
         for milliseconds in 1...20 { trips.add(.milliseconds(milliseconds)) }

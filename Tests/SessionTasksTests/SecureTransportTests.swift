@@ -100,7 +100,7 @@ struct SecureTransportTests {
     }
 
     @Test(arguments: Self.places)
-    func carriesBytesAndTellsCloseNotify(_ place: Place) throws {
+    func bytesAndCloseNotifyAreDelivered(_ place: Place) throws {
         let ends = try Ends(place.kind)
         let bytes = [UInt8].pattern(300_000)
         ends.firstWords = bytes
@@ -121,7 +121,7 @@ struct SecureTransportTests {
     }
 
     @Test(arguments: Self.places)
-    func tellsTruncationFromAnEnd(_ place: Place) throws {
+    func truncationDiffersFromACleanEnd(_ place: Place) throws {
         let ends = try Ends(place.kind)
         ends.firstWords = Array("half a sen".utf8)
         ends.start(try SecureFixture.client(), try self.server(place))
@@ -133,7 +133,7 @@ struct SecureTransportTests {
     }
 
     @Test(arguments: Self.places)
-    func tellsAResetFromATruncation(_ place: Place) throws {
+    func resetDiffersFromTruncation(_ place: Place) throws {
         let ends = try Ends(place.kind)
         ends.start(try SecureFixture.client(), try self.server(place))
         #expect(ends.meeting.run { ends.areUp })
@@ -221,7 +221,7 @@ struct SecureTransportTests {
 
     /// The client of TLS 1.3 is through before the server has judged its certificate, and may say all it has.
     @Test(arguments: Self.places)
-    func keepsWhatComesWhileTheServerDecides(_ place: Place) throws {
+    func bytesArrivingDuringTheDecisionAreKept(_ place: Place) throws {
         let ends = try Ends(place.kind)
         let asked = Mutex<(@Sendable (VerificationDecision) -> Void)?>(nil)
         var settings = try self.server(place) {
@@ -272,7 +272,7 @@ struct SecureTransportTests {
         ends.finish()
     }
 
-    @Test func tellsWhatTLSFoundWrong() throws {
+    @Test func tlsFailureHasItsReason() throws {
         let ends = try Ends(.simulation)
         let root = try SecureFixture.otherRoot()
         let settings = try SecureFixture.client { $0.trust = .only([root]) }
@@ -288,7 +288,7 @@ struct SecureTransportTests {
         ends.finish()
     }
 
-    @Test func tellsProgressOnceRecordsHaveLeft() throws {
+    @Test func progressIsReportedWhenRecordsHaveLeft() throws {
         let ends = try Ends(.simulation)
         ends.start(try SecureFixture.client(), try SecureFixture.server())
         #expect(ends.meeting.run { ends.areUp })

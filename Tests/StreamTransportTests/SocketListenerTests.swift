@@ -19,7 +19,7 @@ struct SocketListenerTests {
     static let loopback6 = SocketAddress.ipv6(high: 0, low: 1, scope: 0, port: 0)
 
     @Test(arguments: Kind.allCases)
-    func picksAPortAndTellsItsAddress(_ kind: Kind) throws {
+    func portZeroIsReplacedByAFreePort(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         #expect((meeting.listener.address.port ?? 0) > 0)
         let (connection, _, peer) = try meeting.connect()
@@ -30,7 +30,7 @@ struct SocketListenerTests {
 
     /// Without asking the system where it listens at one address alone, by asking where it listens at all of them.
     @Test(arguments: Kind.allCases, [UInt32(0x7f00_0001), 0])
-    func tellsWhereAPeerReachedIt(_ kind: Kind, _ address: UInt32) throws {
+    func acceptedConnectionHasItsLocalAddress(_ kind: Kind, _ address: UInt32) throws {
         let meeting = try LoopMeeting(kind, at: .ipv4(address: address, port: 0))
         let reached = SocketAddress.ipv4(address: 0x7f00_0001, port: try #require(meeting.listener.address.port))
         let (connection, _, _) = try meeting.connect(to: reached)
@@ -112,7 +112,7 @@ struct SocketListenerTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func refusesNewcomersOnceClosedAndKeepsTheOthers(_ kind: Kind) throws {
+    func closedListenerKeepsAcceptedConnections(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         let address = meeting.listener.address

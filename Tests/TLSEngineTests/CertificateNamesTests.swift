@@ -22,7 +22,7 @@ struct CertificateNamesTests {
         #expect(names.pin == PublicKeyPin(ForeignMaterial.pin))
     }
 
-    @Test func areNoneOfWhatIsNoCertificate() throws {
+    @Test func invalidCertificateHasNoNames() throws {
         let bytes = try self.foreign()
         for wrong in [[], [0x30], Array("no certificate".utf8), Array(bytes.dropLast())] {
             #expect(CertificateNames(der: wrong) == nil)

@@ -51,7 +51,7 @@ struct ClientHelloTests {
             // A ClientHello without a body, and one longer than is looked into.
             [0x16, 3, 1, 0, 4, 1, 0, 0, 0], [0x16, 3, 1, 0, 4, 1, 0, 0x40, 1],
         ] as [[UInt8]])
-    func saysThatItCannotReadOn(_ bytes: [UInt8]) {
+    func malformedClientHelloIsReported(_ bytes: [UInt8]) {
         #expect(self.findings(bytes, cuts: Array(0...bytes.count)).last == .unreadable)
     }
 

@@ -50,7 +50,7 @@ struct ClosingTests {
     }
 
     @Test(arguments: ServerKind.allCases)
-    func nothingIsWrittenAfterTheOutputWasClosed(_ kind: ServerKind) throws {
+    func writeAfterCloseSendsNothing(_ kind: ServerKind) throws {
         let pair = try self.open(kind)
         pair.client.connection.closeOutput()
         let error = #expect(throws: TLSFailure.self) { try pair.client.write([1]) }
@@ -58,7 +58,7 @@ struct ClosingTests {
     }
 
     @Test(arguments: ServerKind.allCases)
-    func closingTwiceSaysItOnce(_ kind: ServerKind) throws {
+    func secondCloseSendsNoCloseNotify(_ kind: ServerKind) throws {
         let pair = try self.open(kind)
         pair.client.connection.closeOutput()
         let once = pair.client.takeOutput()

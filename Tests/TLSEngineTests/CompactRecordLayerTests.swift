@@ -33,12 +33,12 @@ struct CompactRecordLayerTests {
     }
 
     @Test(arguments: RecordScript.rightOnes)
-    func takesWhatIsRight(_ script: RecordScript) throws {
+    func validRecordIsDecrypted(_ script: RecordScript) throws {
         for suite in RecordSuite.allCases { try self.expect(script, suite) }
     }
 
     @Test(arguments: RecordScript.wrongOnes)
-    func refusesWhatIsWrong(_ script: RecordScript) throws {
+    func invalidRecordIsRefused(_ script: RecordScript) throws {
         for suite in RecordSuite.allCases { try self.expect(script, suite) }
     }
 

@@ -97,7 +97,7 @@ struct ContextTests {
     }
 
     @Test(arguments: TLSVersion.both)
-    func theDefaultCertificateOfAnotherKindDoesNotStandInForTheNamedOne(_ version: TLSVersion) throws {
+    func namedCertificatePrecedesTheDefaultOfAnotherKeyType(_ version: TLSVersion) throws {
         let authority = try Fixture.all().authority
         let named = try authority.issue("rsa.test", key: .rsa)
         let pair = try SecurePair(

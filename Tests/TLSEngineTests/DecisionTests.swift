@@ -10,7 +10,7 @@ struct DecisionTests {
     }
 
     @Test(arguments: TLSVersion.both, Decider.allCases)
-    func acceptsWhatVerificationRefuses(_ version: TLSVersion, _ decider: Decider) throws {
+    func decisionMayAcceptAnUntrustedCertificate(_ version: TLSVersion, _ decider: Decider) throws {
         let (pair, side, other) = try self.pair(version, decider, trusted: false)
         pair.run()
         let request = try #require(side.request)
@@ -28,7 +28,7 @@ struct DecisionTests {
     }
 
     @Test(arguments: TLSVersion.both, Decider.allCases)
-    func rejectsWhatVerificationAccepts(_ version: TLSVersion, _ decider: Decider) throws {
+    func decisionMayRejectATrustedCertificate(_ version: TLSVersion, _ decider: Decider) throws {
         let (pair, side, other) = try self.pair(version, decider, trusted: true)
         pair.run()
         let request = try #require(side.request)
@@ -46,7 +46,7 @@ struct DecisionTests {
     }
 
     @Test(arguments: TLSVersion.both, Decider.allCases)
-    func keepsAsideWhatArrivesMeanwhile(_ version: TLSVersion, _ decider: Decider) throws {
+    func bytesArrivingDuringTheDecisionAreKept(_ version: TLSVersion, _ decider: Decider) throws {
         let (pair, side, other) = try self.pair(version, decider, trusted: true)
         // Written before the handshake is over, so that it follows the last flight closely.
         try other.write(Array("early".utf8))

@@ -30,7 +30,7 @@ struct HandshakeTests {
     }
 
     @Test(arguments: TLSVersion.both)
-    func errorsThatOthersLeftInTheQueueAreNotTakenForOurs(_ version: TLSVersion) throws {
+    func staleErrorsOfTheQueueAreIgnored(_ version: TLSVersion) throws {
         let pair = try SecurePair(Fixture.client(), Fixture.server(version))
         for bytes in [[UInt8(1)], [2]] {
             let wrong = TestCertificateProfile("wrong", addresses: ["no address"])

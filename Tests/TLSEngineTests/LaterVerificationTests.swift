@@ -31,7 +31,7 @@ struct LaterVerificationTests {
         #expect(try self.code(self.request(certificate), by: both) == 0)
     }
 
-    @Test func isFollowedThroughWhatThePeerSent() throws {
+    @Test func laterVerificationContinuesWithBufferedInput() throws {
         let authority = try TestCertificateAuthority("Root")
         let between = try authority.intermediate("Between")
         let certificate = try between.issue("server.test")

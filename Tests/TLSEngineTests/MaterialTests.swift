@@ -22,7 +22,7 @@ struct MaterialTests {
     }
 
     @Test(arguments: [ForeignMaterial.keyEncryptedByPEM, ForeignMaterial.keyEncryptedByPKCS8], [nil, "wrong", ""])
-    func saysThatThePasswordIsMissingOrWrong(_ key: String, _ password: String?) {
+    func missingOrWrongPasswordIsReported(_ key: String, _ password: String?) {
         let error = #expect(throws: TLSFailure.self) {
             try TLSIdentity(
                 certificates: Array(ForeignMaterial.certificate.utf8), key: Array(key.utf8), password: password)
@@ -53,7 +53,7 @@ struct MaterialTests {
         #expect(pair.client.facts?.peerChain.count == 2)
     }
 
-    @Test func saysThatKeyAndCertificateDoNotMatchAndInWhichFile() throws {
+    @Test func mismatchedKeyIsReportedWithItsFile() throws {
         let other = try TestCertificateKey().pem()
         let error = #expect(throws: TLSFailure.self) {
             try TLSIdentity(certificates: Array(ForeignMaterial.certificate.utf8), key: Array(other.utf8))
@@ -91,7 +91,7 @@ struct MaterialTests {
         "", "hello", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "-----BEGIN CERTIFICATE-----\n",
         ForeignMaterial.key,
     ])
-    func saysThatThereIsNoCertificate(_ text: String) {
+    func missingCertificateIsReported(_ text: String) {
         let error = #expect(throws: TLSFailure.self) {
             try TLSIdentity(certificates: Array(text.utf8), key: Array(ForeignMaterial.key.utf8))
         }
@@ -102,7 +102,7 @@ struct MaterialTests {
     @Test(arguments: [
         "", "hello", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", ForeignMaterial.certificate,
     ])
-    func saysThatThereIsNoKey(_ text: String) {
+    func missingKeyIsReported(_ text: String) {
         let error = #expect(throws: TLSFailure.self) {
             try TLSIdentity(certificates: Array(ForeignMaterial.certificate.utf8), key: Array(text.utf8))
         }

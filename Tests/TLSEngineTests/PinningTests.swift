@@ -20,7 +20,7 @@ struct PinningTests {
         "", "abc", String(rfc.dropLast()), rfc + "=", "e" + rfc, rfc.replacing("d6", with: "d-"),
         rfc.replacing("mM=", with: "mN="), "sha1/\(rfc)",
     ])
-    func refusesWhatIsNoPin(_ text: String) {
+    func invalidPinIsRefused(_ text: String) {
         #expect(PublicKeyPin(text) == nil)
     }
 

@@ -50,7 +50,7 @@ struct RecordsTakenOverTests {
     }
 
     @Test(arguments: [true, false])
-    func aCallerWhoDecidesLateGetsThereToo(_ asynchronous: Bool) throws {
+    func recordsAreTakenOverAfterALateDecision(_ asynchronous: Bool) throws {
         var configuration = try Fixture.server(kind: .compactTLS13)
         configuration.peerVerification = .required
         configuration.delegatesVerification = asynchronous
@@ -72,7 +72,7 @@ struct RecordsTakenOverTests {
         #expect(pair.client.received == [2])
     }
 
-    @Test func withoutBeingAskedEverythingStaysWithOpenSSL() throws {
+    @Test func recordsStayWithOpenSSLByDefault() throws {
         for kind in [ServerKind.tls12, .tls13] {
             let pair = try SecurePair(Fixture.client(), Fixture.server(kind: kind))
             pair.run()
@@ -83,7 +83,7 @@ struct RecordsTakenOverTests {
         #expect(TLSConfiguration.client().recordLayer == .openSSL)
     }
 
-    @Test func whatOpenSSLMustGoOnWithStaysWithIt() throws {
+    @Test func connectionsThatNeedOpenSSLStayWithIt() throws {
         var old = try Fixture.server(.tls12)
         old.recordLayer = .compact
         var configuration = try Fixture.server(kind: .compactTLS13)
@@ -123,7 +123,7 @@ struct RecordsTakenOverTests {
             ([0x14, 3, 3, 0, 1, 1], 10), ([0x15, 3, 3, 0, 2, 2, 0], 10), ([0x17, 3, 3, 0x41, 1], 22),
             ([0x17, 3, 3, 0, 1, 0], 20), ([0x47, 0x45, 0x54, 0x20, 0x2F], 10),
         ] as [([UInt8], UInt8)])
-    func tellsTheClientWhatItDidWrong(_ wrong: ([UInt8], alert: UInt8)) throws {
+    func alertIsSentForAnInvalidRecord(_ wrong: ([UInt8], alert: UInt8)) throws {
         let pair = try SecurePair(Fixture.client(), Fixture.server(kind: .compactTLS13))
         pair.run()
         #expect(pair.server.deliver(wrong.0))
@@ -135,7 +135,7 @@ struct RecordsTakenOverTests {
         #expect(pair.client.failure?.alert == TLSAlert(code: wrong.alert, origin: .peer))
     }
 
-    @Test func hearsWhatTheClientSaysItDidWrong() throws {
+    @Test func alertOfTheClientIsReported() throws {
         let pair = try SecurePair(Fixture.client(), Fixture.server(kind: .compactTLS13))
         pair.run()
         #expect(pair.client.deliver([0x17, 3, 3, 0, 20] + [UInt8](repeating: 7, count: 20)))
@@ -145,7 +145,7 @@ struct RecordsTakenOverTests {
         #expect(pair.server.connection.pendingCiphertext == 0)
     }
 
-    @Test func nothingIsSaidBehindCloseNotify() throws {
+    @Test func nothingIsSentAfterCloseNotify() throws {
         let pair = try SecurePair(Fixture.client(), Fixture.server(kind: .compactTLS13))
         pair.run()
         pair.server.connection.closeOutput()

@@ -101,7 +101,7 @@ struct VerificationTests {
         #expect(pair.client.facts != nil)
     }
 
-    @Test func wantsANameUnlessToldOtherwise() throws {
+    @Test func verificationNeedsANameByDefault() throws {
         #expect(throws: TLSFailure.self) { try SecurePair(Fixture.client(), Fixture.server(), name: nil) }
         var client = try Fixture.client()
         client.checksServerName = false
@@ -111,7 +111,7 @@ struct VerificationTests {
     }
 
     @Test(arguments: ["", "a b", "b\u{E9}", "a\0.test", String(repeating: "a", count: 300)])
-    func refusesWhatCannotBeAName(_ name: String) throws {
+    func invalidServerNameIsRefused(_ name: String) throws {
         let context = try TLSContext(Fixture.client())
         #expect { try SecureConnection(context, serverName: name) } throws: {
             ($0 as? TLSFailure)?.kind == .configuration

@@ -21,7 +21,7 @@ extension Requirement {
             by: "test_conformance_closing.py::test_a_close_is_answered_with_its_code_and_the_stream_ends"),
         .proven(
             "RFC 6455 §5.5.1", "No data frame follows our own Close.",
-            by: "WebSocketTaskTests.whatIsAskedBehindAQueuedCloseNeverBegins",
+            by: "WebSocketTaskTests.sendsAfterAQueuedCloseFail",
             "WebSocketTaskTests.bothLearnCodeAndReason"),
         .proven(
             "RFC 6455 §7.4.1", "1005, 1006 and 1015 are never sent.",

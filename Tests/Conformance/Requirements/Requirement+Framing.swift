@@ -13,7 +13,7 @@ extension Requirement {
             "test_conformance_framing.py::test_a_frame_masked_like_the_other_side_fails_the_connection"),
         .proven(
             "RFC 6455 §5.2", "A reserved bit without a meaning fails the connection.",
-            by: "FrameRuleTests.refusesReservedBitsThatNothingGaveAMeaning",
+            by: "FrameRuleTests.reservedBitsWithoutExtensionAreRefused",
             "FrameRuleTests.refusesTheOtherReservedBitsUnderCompression",
             "FrameScannerTests.refusesReservedBitsThatWereNotAgreed"),
         .proven(
@@ -36,7 +36,7 @@ extension Requirement {
         .proven(
             "RFC 6455 §5.8", "Extensions are used only where the opening handshake agreed on them.",
             by: "DeflatingTests.compressesNothingThatWasNotAgreed",
-            "FrameRuleTests.refusesReservedBitsThatNothingGaveAMeaning"),
+            "FrameRuleTests.reservedBitsWithoutExtensionAreRefused"),
     ]
 
     private static let masking: [Requirement] = [

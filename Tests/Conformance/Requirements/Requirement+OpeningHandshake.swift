@@ -5,8 +5,8 @@ extension Requirement {
     private static let clientRequest: [Requirement] = [
         .proven(
             "RFC 6455 §3", "Fragment identifiers are not used; a '#' is escaped.",
-            by: "ClientHandshakeTests.refusesToAskForWhatCannotBeWritten",
-            "ServerHandshakeTests.refusesWithTheStatusThatSaysWhy"),
+            by: "ClientHandshakeTests.invalidRequestFieldIsRefused",
+            "ServerHandshakeTests.refusalHasTheStatusOfItsReason"),
         .proven(
             "RFC 6455 §4.1", "The request is a valid HTTP request, a GET, of at least HTTP/1.1.",
             by: "ClientHandshakeTests.asksAsTheExampleOfTheRFCDoes",
@@ -25,7 +25,7 @@ extension Requirement {
             by: "ClientHandshakeTests.asksAsTheExampleOfTheRFCDoes", "Base64Tests.examplesOfTheRFCAreEncodedAndDecoded"),
         .proven(
             "RFC 6455 §4.1", "The subprotocols are tokens, each once, in order of preference.",
-            by: "ClientHandshakeTests.refusesToAskForWhatCannotBeWritten"),
+            by: "ClientHandshakeTests.invalidRequestFieldIsRefused"),
         .proven(
             "RFC 6455 §4.1", "A TLS handshake that fails, fails the connection before anything is sent over it.",
             by: "test_tls.py::test_a_target_with_a_wrong_certificate_gets_no_byte"),
@@ -49,7 +49,7 @@ extension Requirement {
         .proven(
             "RFC 6455 §4.1", "Without Upgrade: websocket (in any case) the connection fails.",
             by: "ClientHandshakeTests.failsTheConnectionOnAnAnswerThatBreaksARule",
-            "ClientHandshakeTests.opensOnAGoodAnswerAndNotesWhatWasChosen"),
+            "ClientHandshakeTests.validResponseOpensWithTheAcceptedParameters"),
         .proven(
             "RFC 6455 §4.1", "Without the token Upgrade (in any case) in Connection the connection fails.",
             by: "ClientHandshakeTests.failsTheConnectionOnAnAnswerThatBreaksARule"),
@@ -71,43 +71,43 @@ extension Requirement {
     private static let serverJudgement: [Requirement] = [
         .proven(
             "RFC 6455 §4.2.1", "A request that is not what the section describes gets an HTTP error.",
-            by: "ServerHandshakeTests.refusesWithTheStatusThatSaysWhy",
-            "RequestParserTests.refusesWhatAStrictReaderMust"),
+            by: "ServerHandshakeTests.refusalHasTheStatusOfItsReason",
+            "RequestParserTests.malformedRequestIsRefused"),
         .proven(
             "RFC 6455 §4.2.1", "A GET of HTTP/1.1 or higher whose target is a path or an absolute address.",
-            by: "ServerHandshakeTests.refusesWithTheStatusThatSaysWhy",
+            by: "ServerHandshakeTests.refusalHasTheStatusOfItsReason",
             "ServerHandshakeTests.splitsTheTargetIntoPathAndQuery"),
         .proven(
             "RFC 6455 §4.2.1",
             "Host, Upgrade, Connection, a key of 16 bytes and version 13 are there, tokens in any case.",
-            by: "ServerHandshakeTests.refusesWithTheStatusThatSaysWhy",
+            by: "ServerHandshakeTests.refusalHasTheStatusOfItsReason",
             "ServerHandshakeTests.acceptsWhateverTheRulesAllow"),
         .proven(
             "RFC 6455 §4.2.1", "Field names have no case.", by: "HTTPFieldsTests.findsNamesWithoutRegardToCase"),
         .proven(
             "RFC 6455 §4.2.2", "Another version is answered with 426 and Sec-WebSocket-Version.",
-            by: "ServerHandshakeTests.saysWhichVersionAndWhichMethodItWants"),
+            by: "ServerHandshakeTests.refusalNamesTheSupportedVersionAndMethod"),
         .proven(
             "RFC 6455 §4.2.2", "An origin that is not served is answered with an error such as 403.",
             by: "test_opening_handshake.py::test_a_request_is_refused_with_its_status"),
         .proven(
             "RFC 6455 §11.3.1", "Sec-WebSocket-Key stands in a request once at most.",
-            by: "ServerHandshakeTests.refusesWithTheStatusThatSaysWhy"),
+            by: "ServerHandshakeTests.refusalHasTheStatusOfItsReason"),
         .proven(
             "RFC 6455 §11.3.5", "Sec-WebSocket-Version stands in a request once at most.",
-            by: "ServerHandshakeTests.refusesWithTheStatusThatSaysWhy"),
+            by: "ServerHandshakeTests.refusalHasTheStatusOfItsReason"),
         .proven(
             "RFC 6455 §11.3.2", "Sec-WebSocket-Extensions and -Protocol may be spread over several fields.",
             by: "ServerHandshakeTests.choosesTheFirstOfTheClientsListThatIsSupported",
             "ExtensionGrammarTests.readsLists"),
         .proven(
             "RFC 6455 §9.1", "A field that does not follow the grammar fails the connection.",
-            by: "ExtensionGrammarTests.saysWhereTheGrammarIsLeft",
-            "ServerHandshakeTests.refusesWithTheStatusThatSaysWhy",
+            by: "ExtensionGrammarTests.grammarErrorHasItsOffset",
+            "ServerHandshakeTests.refusalHasTheStatusOfItsReason",
             "ClientHandshakeTests.failsTheConnectionOnAnAnswerThatBreaksARule"),
         .proven(
             "RFC 6455 §9.1", "What a quoted value holds is a token.",
-            by: "ExtensionGrammarTests.saysWhereTheGrammarIsLeft", "ExtensionGrammarTests.readsLists"),
+            by: "ExtensionGrammarTests.grammarErrorHasItsOffset", "ExtensionGrammarTests.readsLists"),
     ]
 
     private static let serverAnswer: [Requirement] = [

@@ -8,7 +8,7 @@ extension Requirement {
             by: "PermessageDeflateTests.answersAnOfferAsTheServersPolicyWants"),
         .proven(
             "RFC 7692 §5.2", "A client fails the connection where the response answers none of its offers.",
-            by: "PermessageDeflateTests.knowsWhichResponseAnswersWhichOffer",
+            by: "PermessageDeflateTests.responseIsMatchedWithItsOffer",
             "ClientHandshakeTests.failsTheConnectionOnAnAnswerThatBreaksARule"),
         .proven(
             "RFC 7692 §7.1", "A server declines an offer with an unknown, repeated or impossible parameter.",
@@ -20,12 +20,12 @@ extension Requirement {
         .proven(
             "RFC 7692 §7.1.1.1", "server_no_context_takeover has no value, and accepting it means to repeat it.",
             by: "PermessageDeflateTests.declinesAnOfferThatIsNotWellFormed",
-            "PermessageDeflateTests.knowsWhichResponseAnswersWhichOffer",
+            "PermessageDeflateTests.responseIsMatchedWithItsOffer",
             "PermessageDeflateTests.everyAcceptedOfferIsAnswered"),
         .proven(
             "RFC 7692 §7.1.1.2", "client_no_context_takeover has no value and may be asked for unasked.",
             by: "PermessageDeflateTests.declinesAnOfferThatIsNotWellFormed",
-            "PermessageDeflateTests.knowsWhichResponseAnswersWhichOffer"),
+            "PermessageDeflateTests.responseIsMatchedWithItsOffer"),
         .proven(
             "RFC 7692 §7.1.1.2",
             "A client keeps to the limits that it offered although the response is silent on them.",
@@ -36,7 +36,7 @@ extension Requirement {
             "PermessageDeflateTests.refusesAResponseThatIsNotWellFormed"),
         .proven(
             "RFC 7692 §7.1.2.1", "server_max_window_bits is answered with the same or a smaller value.",
-            by: "PermessageDeflateTests.knowsWhichResponseAnswersWhichOffer",
+            by: "PermessageDeflateTests.responseIsMatchedWithItsOffer",
             "PermessageDeflateTests.answersAnOfferAsTheServersPolicyWants"),
         .proven(
             "RFC 7692 §7.1.2.1", "The window agreed on is not left when compressing, 8 bits included.",
@@ -44,7 +44,7 @@ extension Requirement {
             "DeflaterTests.aWindowTooSmallForTheStreamIsNoticed"),
         .proven(
             "RFC 7692 §7.1.2.2", "client_max_window_bits stands in a response only if the client offered it.",
-            by: "PermessageDeflateTests.knowsWhichResponseAnswersWhichOffer",
+            by: "PermessageDeflateTests.responseIsMatchedWithItsOffer",
             "PermessageDeflateTests.answersAnOfferAsTheServersPolicyWants"),
     ]
 
@@ -61,7 +61,7 @@ extension Requirement {
             "test_conformance_compression.py::test_uncompressed_messages_may_stand_between_compressed_ones"),
         .proven(
             "RFC 7692 §7.2.1", "A message ends at a byte boundary, without the four bytes of the empty block.",
-            by: "DeflaterTests.compressesTheHelloOfTheRFC", "DeflaterTests.aFlushMakesEverythingSoFarReadable",
+            by: "DeflaterTests.compressesTheHelloOfTheRFC", "DeflaterTests.flushMakesAllInputSoFarReadable",
             "DeflatingTests.comesBackForEveryWindowAndTakeover"),
         .proven(
             "RFC 7692 §7.2.1", "A sender refers to earlier messages only where that was agreed.",
@@ -95,7 +95,7 @@ extension Requirement {
             "test_conformance_compression.py::test_an_empty_compressed_message_comes_back"),
         .proven(
             "RFC 7692 §7.2.2", "Bytes that do not inflate fail the connection.",
-            by: "InflatingTests.refusesCorruptData", "InflaterTests.tellsWhatIsWrongWithCorruptBytes",
+            by: "InflatingTests.refusesCorruptData", "InflaterTests.corruptBytesHaveADescribedError",
             "test_conformance_compression.py::test_what_does_not_inflate_fails_the_connection"),
         .proven(
             "RFC 7692 §8", "A small message that inflates to a large one costs no more than the limit.",

@@ -16,8 +16,8 @@ extension SurfaceEntry {
             "J8", "NSURLSessionTransferSizeUnknown",
             by: "URLSessionConfigurationTests.numberTheirChoicesAsFoundationDoes"),
         .proven(
-            "J9", "NSURLSessionDownloadTaskResumeData", by: "URLErrorTests.carryWhatATransferGoesOnWith",
-            "ResumedDownloadTests.handOverWhatGoesOnWhenTheConnectionBreaks"),
-        .proven("J10", "NSURLSessionUploadTaskResumeData", by: "URLErrorTests.carryWhatATransferGoesOnWith"),
+            "J9", "NSURLSessionDownloadTaskResumeData", by: "URLErrorTests.resumeDataIsReadFromTheUserInfo",
+            "ResumedDownloadTests.brokenDownloadHasResumeData"),
+        .proven("J10", "NSURLSessionUploadTaskResumeData", by: "URLErrorTests.resumeDataIsReadFromTheUserInfo"),
     ]
 }

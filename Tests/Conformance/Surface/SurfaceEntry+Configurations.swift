@@ -1,21 +1,22 @@
 extension SurfaceEntry {
     /// Section D: configurations of sessions.
     static let configurations: [SurfaceEntry] = [
-        .proven("D1", "URLSessionConfiguration", by: "URLSessionConfigurationTests.areCopiedWhole"),
-        .proven("D2", "default", by: "URLSessionConfigurationTests.beginWithWhatFoundationBeginsWith"),
+        .proven(
+            "D1", "URLSessionConfiguration", by: "URLSessionConfigurationTests.configurationIsCopiedWithEveryProperty"),
+        .proven("D2", "default", by: "URLSessionConfigurationTests.configurationHasFoundationsDefaults"),
         .proven("D3", "ephemeral", by: "URLSessionConfigurationTests.haveStoresOfTheirOwnWhenEphemeral"),
         .deviation(
             "D4", "background(withIdentifier:)",
             because: "Not supported: a transfer ends with its process. The configuration can be made."),
         .deviation("D5", "backgroundSessionConfiguration(_:)", because: "As D4."),
-        .proven("D6", "init()", by: "URLSessionConfigurationTests.beginWithWhatFoundationBeginsWith"),
+        .proven("D6", "init()", by: "URLSessionConfigurationTests.configurationHasFoundationsDefaults"),
         .proven("D7", "identifier", by: "URLSessionConfigurationTests.nameABackgroundSession"),
         .proven("D8", "requestCachePolicy", by: "CacheLoadingTests.followsThePolicyOfTheConfiguration"),
         .proven(
-            "D9", "timeoutIntervalForRequest", by: "TimeoutTests.endATaskOnWhichNothingMoves",
+            "D9", "timeoutIntervalForRequest", by: "TimeoutTests.requestTimeoutEndsAnIdleTask",
             "TimeoutTests.areTheRequestsWhereItHasOne", "TimeoutTests.countFromTheLastByteEitherWay"),
         .proven(
-            "D10", "timeoutIntervalForResource", by: "TimeoutTests.endAWholeTaskThoughSomethingMoves",
+            "D10", "timeoutIntervalForResource", by: "TimeoutTests.resourceTimeoutEndsAnActiveTask",
             "TimeoutTests.rangeOverAllAttempts"),
         .proven(
             "D11", "networkServiceType", by: "TrafficMarkTests.areThoseOfRFC4594",
@@ -51,7 +52,8 @@ extension SurfaceEntry {
             "CookieLoadingTests.ofOtherDocumentsAreNotKept"),
         .proven(
             "D30", "httpAdditionalHeaders", by: "RequestFieldTests.areTheRequestsBeforeTheSessions",
-            "LocalFaultTests.leaveWhatTheLoaderSaysToTheLoader", "BasicAuthenticationTests.isSentAsTheSessionSaysIt",
+            "LocalFaultTests.reservedFieldsOfARequestAreIgnored",
+            "BasicAuthenticationTests.basicCredentialOfTheSessionIsSent",
             "BasicAuthenticationTests.givesWayToACredentialThatAnswersAChallenge"),
         .proven("D31", "httpMaximumConnectionsPerHost", by: "ConnectionUseTests.areNoMoreThanTheConfigurationAllows"),
         .proven(

@@ -1,7 +1,7 @@
 extension SurfaceEntry {
     /// Section N: cookies.
     static let cookies: [SurfaceEntry] = [
-        .proven("N1", "HTTPCookie", by: "HTTPCookieTests.differWhenAnythingButTheirMakingDiffers"),
+        .proven("N1", "HTTPCookie", by: "HTTPCookieTests.cookiesDifferInAnyProperty"),
         .proven(
             "N2", "init(properties:)", by: "HTTPCookieTests.needANameAValueAPathAndADomain",
             "HTTPCookieTests.takeTheDomainFromTheOriginWhereNoneIsNamed", "HTTPCookieTests.takeAnyTextAndAnyFlag"),
@@ -10,12 +10,12 @@ extension SurfaceEntry {
             "N4", "cookies(withResponseHeaderFields:for:)", by: "ResponseCookieTests.areReadWithTheirAttributes",
             "ResponseCookieTests.arePartedWhereTheNextOneBegins", "ResponseCookieTests.readEveryFormOfADate"),
         .proven(
-            "N5", "properties of a cookie", by: "HTTPCookieTests.areOfTheSessionUnlessTheySayWhenTheyEnd",
+            "N5", "properties of a cookie", by: "HTTPCookieTests.cookieWithoutExpiryIsASessionCookie",
             "HTTPCookieTests.ofVersion0KnowNoMaximumAgeAndOnePort", "HTTPCookieTests.ofVersion1CountTheirAge",
             "HTTPCookieTests.areMadeAgainFromTheirProperties"),
-        .proven("N6", "sameSitePolicy", by: "ResponseCookieTests.tellWithWhichSitesTheyGo"),
+        .proven("N6", "sameSitePolicy", by: "ResponseCookieTests.responseCookieHasItsSameSitePolicy"),
         .proven(
-            "N7", "HTTPCookieStringPolicy", by: "ResponseCookieTests.tellWithWhichSitesTheyGo",
+            "N7", "HTTPCookieStringPolicy", by: "ResponseCookieTests.responseCookieHasItsSameSitePolicy",
             "HTTPCookieTests.takeAnyTextAndAnyFlag"),
         .proven("N8", "HTTPCookiePropertyKey", by: "HTTPCookieTests.nameTheirPropertiesAsFoundationDoes"),
         .proven(
@@ -35,15 +35,19 @@ extension SurfaceEntry {
         .proven(
             "N15", "cookies(for:)", by: "HTTPCookieStorageTests.giveCookiesToTheHostsThatTheyAreFor",
             "HTTPCookieStorageTests.giveCookiesByPathAndSecurityLongerPathsFirst",
-            "HTTPCookieStorageTests.holdBackWhatIsNotForOtherSites"),
+            "HTTPCookieStorageTests.sameSiteCookiesAreNotSentToOtherSites"),
         .proven(
-            "N16", "setCookies(_:for:mainDocumentURL:)", by: "HTTPCookieStorageTests.keepOfAnAnswerWhatItsHostMaySet",
-            "HTTPCookieStorageTests.holdTheServerToWhatTheNamePromises"),
+            "N16", "setCookies(_:for:mainDocumentURL:)",
+            by: "HTTPCookieStorageTests.storageKeepsCookiesThatTheHostMaySet",
+            "HTTPCookieStorageTests.storageEnforcesCookieNamePrefixes"),
         .proven("N17", "cookieAcceptPolicy", by: "HTTPCookieStorageTests.askTheDocumentWhoseCookiesTheyTake"),
         .proven("N18", "sortedCookies(using:)", by: "HTTPCookieStorageTests.sortByDescriptors"),
         .proven("N19", "storeCookies(_:for: task)", by: "CookieLoadingTests.areAskedOfAStorageForTheTask"),
         .proven("N20", "getCookiesFor(_:completionHandler:)", by: "CookieLoadingTests.areAskedOfAStorageForTheTask"),
-        .proven("N21", "NSHTTPCookieManagerCookiesChanged", by: "HTTPCookieStorageTests.tellOfChangesAlone"),
-        .proven("N22", "NSHTTPCookieManagerAcceptPolicyChanged", by: "HTTPCookieStorageTests.tellOfChangesAlone"),
+        .proven(
+            "N21", "NSHTTPCookieManagerCookiesChanged", by: "HTTPCookieStorageTests.notificationIsPostedForChangesOnly"),
+        .proven(
+            "N22", "NSHTTPCookieManagerAcceptPolicyChanged",
+            by: "HTTPCookieStorageTests.notificationIsPostedForChangesOnly"),
     ]
 }

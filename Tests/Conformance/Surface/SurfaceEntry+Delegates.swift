@@ -3,10 +3,10 @@ extension SurfaceEntry {
     static let delegates: [SurfaceEntry] = [
         .proven(
             "I1", "URLSessionDelegate", by: "ChallengeDispatchTests.isTheSessionForTheServersTrust",
-            "AsWrittenForFoundationTests.hearUnderTheNamesOfFoundation"),
+            "AsWrittenForFoundationTests.delegateMethodsHaveFoundationsNames"),
         .proven(
-            "I2", "didBecomeInvalidWithError", by: "SessionTests.finishWhatRunsBeforeTheyAreInvalid",
-            "SessionTests.holdTheirDelegateUntilTheyAreInvalid"),
+            "I2", "didBecomeInvalidWithError", by: "SessionTests.finishTasksAndInvalidateWaitsForRunningTasks",
+            "SessionTests.sessionRetainsItsDelegateUntilItIsInvalid"),
         .proven(
             "I3", "didReceive challenge of the session", by: "ChallengeDispatchTests.isTheSessionForTheServersTrust",
             "ChallengeDispatchTests.isNeverTheSessionForAPassword"),
@@ -16,8 +16,8 @@ extension SurfaceEntry {
             because: "Never called: background sessions are not supported."),
         .proven(
             "I6", "URLSessionTaskDelegate", by: "TaskDelegateTests.areAskedBeforeTheSessions",
-            "TaskDelegateTests.needNotKnowAnything"),
-        .proven("I7", "didCreateTask", by: "MessageOrderTests.isToldWhereTheTaskIsMadeAtOnce"),
+            "TaskDelegateTests.taskDelegateMayImplementNoMethod"),
+        .proven("I7", "didCreateTask", by: "MessageOrderTests.didCreateTaskIsCalledFirst"),
         .deviation(
             "I8", "willBeginDelayedRequest", because: "Never called: background sessions are not supported."),
         .deviation(
@@ -34,7 +34,7 @@ extension SurfaceEntry {
         .proven(
             "I13", "didReceive challenge of a task", by: "BasicAuthenticationTests.answersAChallenge",
             "ChallengeDispatchTests.isTheTaskForAPassword",
-            "ChallengeDispatchTests.isTheTaskForTheServersTrustWhereTheSessionHasNoSay"),
+            "ChallengeDispatchTests.taskDelegateHandlesServerTrustWithoutASessionMethod"),
         .proven("I14", "didReceive challenge of a task, async", by: "AsyncDelegateTests.answerInPlaceOfHandlers"),
         .proven(
             "I15", "needNewBodyStream", by: "UploadTaskTests.askForTheirStream",
@@ -53,7 +53,7 @@ extension SurfaceEntry {
             "I21", "didFinishCollecting metrics", by: "MessageOrderTests.isThatOfAPlainLoad",
             "MessageOrderTests.isThatOfAFailure"),
         .proven(
-            "I22", "didCompleteWithError", by: "BrokenConnectionTests.tellADelegateOnceAndLast",
+            "I22", "didCompleteWithError", by: "BrokenConnectionTests.brokenConnectionIsReportedOnceAndLast",
             "DataTaskTests.useTheHandlerAloneForTheResult"),
         .proven("I23", "URLSessionDataDelegate", by: "MessageOrderTests.isThatOfAPlainLoad"),
         .proven(
@@ -69,16 +69,17 @@ extension SurfaceEntry {
             "I28", "didReceive data", by: "MessageOrderTests.isThatOfAPlainLoad",
             "ProtocolClassTests.giveADelegateEachPieceAsItIs"),
         .proven(
-            "I29", "willCacheResponse", by: "CacheLoadingTests.asksTheDelegateWhatItMayKeep",
-            "CacheLoadingTests.asksOnlyOfWhatMayBeKept"),
+            "I29", "willCacheResponse", by: "CacheLoadingTests.delegateDecidesAboutCaching",
+            "CacheLoadingTests.delegateIsAskedForStorableResponsesOnly"),
         .proven("I30", "willCacheResponse, async", by: "AsyncDelegateTests.decideOverTheCache"),
-        .proven("I31", "URLSessionDownloadDelegate", by: "DownloadTaskTests.tellADelegateWhereTheFileIsWhileItIs"),
+        .proven("I31", "URLSessionDownloadDelegate", by: "DownloadTaskTests.delegateReceivesTheTemporaryFile"),
         .proven(
             "I32", "didFinishDownloadingTo", by: "DownloadTaskTests.letTheProgramTakeTheFile",
             "DownloadTaskTests.takeTheBodyOfARefusalForTheContent"),
         .proven(
-            "I33", "didWriteData", by: "DownloadTaskTests.tellADelegateWhereTheFileIsWhileItIs",
-            "DownloadTaskTests.countWhatIsDecoded"),
-        .proven("I34", "didResumeAtOffset", by: "ResumedDownloadTests.askForTheRestAndTellWhereItBegins"),
+            "I33", "didWriteData", by: "DownloadTaskTests.delegateReceivesTheTemporaryFile",
+            "DownloadTaskTests.downloadCountsDecodedBytes"),
+        .proven(
+            "I34", "didResumeAtOffset", by: "ResumedDownloadTests.resumedDownloadRequestsTheRestAndReportsItsOffset"),
     ]
 }

@@ -6,20 +6,22 @@ extension SurfaceEntry {
             "Q2", "fileOutsideSafeArea",
             because: "The codes of Foundation on Linux are a closed enumeration; the number is there as a constant."),
         .proven(
-            "Q3", "keys of the failing URL", by: "SessionTests.cancelEverythingWhenTold", "LyingServerTests.failTheLoad"
+            "Q3", "keys of the failing URL", by: "SessionTests.invalidateAndCancelCancelsEveryTask",
+            "LyingServerTests.failTheLoad"
         ),
         .proven(
             "Q4", "failingURL, failureURLString", by: "URLErrorTests.failingURLIsReadFromTheUserInfo",
             "LyingServerTests.failTheLoad",
-            "BrokenConnectionTests.areRefusedWhereNobodyListens"),
-        .proven("Q5", "failureURLPeerTrust", by: "ServerTrustTests.isWhatACredentialAndASpaceCarry"),
-        .proven("Q6", "backgroundTaskCancelledReason", by: "URLErrorTests.tellWhyATaskWasCancelled"),
-        .proven("Q7", "networkUnavailableReason", by: "URLErrorTests.tellWhyThereIsNoNetwork"),
-        .proven("Q8", "downloadTaskResumeData, uploadTaskResumeData", by: "URLErrorTests.carryWhatATransferGoesOnWith"),
+            "BrokenConnectionTests.connectionToAClosedPortIsRefused"),
+        .proven("Q5", "failureURLPeerTrust", by: "ServerTrustTests.credentialAndSpaceCarryTheServerTrust"),
+        .proven("Q6", "backgroundTaskCancelledReason", by: "URLErrorTests.cancellationReasonIsReadFromTheUserInfo"),
+        .proven("Q7", "networkUnavailableReason", by: "URLErrorTests.networkUnavailableReasonIsReadFromTheUserInfo"),
         .proven(
-            "Q9", "transport to code", by: "BrokenConnectionTests.areRefusedWhereNobodyListens",
+            "Q8", "downloadTaskResumeData, uploadTaskResumeData", by: "URLErrorTests.resumeDataIsReadFromTheUserInfo"),
+        .proven(
+            "Q9", "transport to code", by: "BrokenConnectionTests.connectionToAClosedPortIsRefused",
             "BrokenConnectionTests.areRefusedWhereTheNameIsUnknown",
             "BrokenConnectionTests.neverGiveAShortAnswerForAWholeOne",
-            "SecureLoadingTests.namesWhatIsWrongWithACertificate", "LyingServerTests.failTheLoad"),
+            "SecureLoadingTests.certificateErrorHasItsCode", "LyingServerTests.failTheLoad"),
     ]
 }

@@ -16,12 +16,12 @@ extension SurfaceEntry {
         .proven("O9", "startLoading(), stopLoading()", by: "ProtocolMessageTests.endsWithOneStop"),
         .proven(
             "O10", "property, setProperty, removeProperty", by: "ProtocolMessageTests.keepsNotesOnRequests",
-            "ProtocolClassTests.seeWhatWasAttachedToTheRequest"),
+            "ProtocolClassTests.protocolReadsPropertiesOfTheRequest"),
         .proven(
             "O11", "registerClass(_:), unregisterClass(_:)",
-            by: "ProtocolMessageTests.isHeardByTheSharedSessionWhereTheClassIsRegistered"),
+            by: "ProtocolMessageTests.registeredClassServesTheSharedSession"),
         .proven(
-            "O12", "canInit(with: task)", by: "ProtocolMessageTests.isHeardByTheSharedSessionWhereTheClassIsRegistered"),
+            "O12", "canInit(with: task)", by: "ProtocolMessageTests.registeredClassServesTheSharedSession"),
         .proven("O13", "init(task:cachedResponse:client:)", by: "ProtocolMessageTests.isLoadedInItsCanonicalForm"),
         .proven("O14", "task", by: "ProtocolMessageTests.isLoadedInItsCanonicalForm"),
         .proven("O15", "URLProtocolClient", by: "ProtocolClassTests.giveAllTheirPiecesToAHandler"),
@@ -33,7 +33,7 @@ extension SurfaceEntry {
         .proven(
             "O19", "didLoad", by: "ProtocolClassTests.giveADelegateEachPieceAsItIs",
             "ProtocolBacklogTests.waitWhereItIsNotTaken"),
-        .proven("O20", "urlProtocolDidFinishLoading", by: "ProtocolClassTests.giveNoContentOfWhatFailed"),
+        .proven("O20", "urlProtocolDidFinishLoading", by: "ProtocolClassTests.failedProtocolLoadHasNoContent"),
         .proven(
             "O21", "didFailWithError", by: "ProtocolClassTests.failWithTheirError",
             "ProtocolClassTests.endOnceThoughTheyFailAndAreCancelled"),

@@ -2,9 +2,9 @@ extension SurfaceEntry {
     /// Section P: requests and responses.
     static let requests: [SurfaceEntry] = [
         .proven(
-            "P1", "URLRequest", by: "URLRequestTests.beginWithWhatFoundationBeginsWith",
-            "URLRequestTests.tellATimeoutThatWasChosenFromOneThatWasNot",
-            "URLRequestTests.keepTheNameOfAFieldAsItWasFirstGiven", "URLRequestTests.differWhenAnythingDiffers"),
+            "P1", "URLRequest", by: "URLRequestTests.requestHasFoundationsDefaults",
+            "URLRequestTests.explicitTimeoutDiffersFromTheDefault",
+            "URLRequestTests.keepTheNameOfAFieldAsItWasFirstGiven", "URLRequestTests.requestsDifferInAnyProperty"),
         .proven(
             "P2", "NSURLRequest, NSMutableURLRequest", by: "NSURLRequestTests.areCopiedWithAllTheyHold",
             "NSURLRequestTests.comeBackFromAnArchive"),
@@ -18,10 +18,10 @@ extension SurfaceEntry {
         .proven("P10", "CachePolicy", by: "URLRequestTests.numberTheirChoicesAsFoundationDoes"),
         .proven("P11", "NetworkServiceType", by: "URLRequestTests.numberTheirChoicesAsFoundationDoes"),
         .proven(
-            "P12", "URLResponse", by: "URLResponseTests.giveBackWhatTheyWereMadeWith",
+            "P12", "URLResponse", by: "URLResponseTests.responseHasItsInitialValues",
             "URLResponseTests.suggestTheEndOfThePathAsAName"),
         .proven(
-            "P13", "HTTPURLResponse", by: "HTTPURLResponseTests.writeWellKnownNamesAsEverybodyDoesAndOthersAsTheyCame",
+            "P13", "HTTPURLResponse", by: "HTTPURLResponseTests.wellKnownFieldNamesAreCapitalized",
             "HTTPURLResponseTests.joinRepeatedFields", "HTTPURLResponseTests.callStatusCodesByTheirNames"),
     ]
 }

@@ -2,47 +2,48 @@ extension SurfaceEntry {
     /// Sections A and B: sessions, and how they make tasks.
     static let sessions: [SurfaceEntry] = [
         .proven(
-            "A1", "URLSession", by: "SessionTests.areTheirOwnCopies", "CancellationTests.byTheThousandFromOtherThreads"),
-        .proven("A2", "shared", by: "SessionTests.areOneForTheProgramWhereTheyAreShared"),
-        .proven("A3", "init(configuration:)", by: "SessionTests.keepTheConfigurationThatTheyWereMadeWith"),
+            "A1", "URLSession", by: "SessionTests.sessionIsItsOwnCopy",
+            "CancellationTests.byTheThousandFromOtherThreads"),
+        .proven("A2", "shared", by: "SessionTests.sharedSessionIsOneObject"),
+        .proven("A3", "init(configuration:)", by: "SessionTests.sessionKeepsItsConfiguration"),
         .proven(
             "A4", "init(configuration:delegate:delegateQueue:)",
-            by: "SessionTests.makeASerialQueueWhereTheyAreGivenNone", "SessionTests.callOnTheQueueThatTheyAreGiven",
-            "SessionTests.holdTheirDelegateUntilTheyAreInvalid"),
+            by: "SessionTests.sessionMakesASerialDelegateQueue", "SessionTests.delegateIsCalledOnTheGivenQueue",
+            "SessionTests.sessionRetainsItsDelegateUntilItIsInvalid"),
         .deviation(
             "A5", "init()",
             because: "Deprecated: it makes a session of the default configuration, and no test of ours names it."),
         .proven(
-            "A6", "delegateQueue", by: "SessionTests.makeASerialQueueWhereTheyAreGivenNone",
-            "SessionTests.callOnTheQueueThatTheyAreGiven"),
-        .proven("A7", "delegate", by: "SessionTests.holdTheirDelegateUntilTheyAreInvalid"),
-        .proven("A8", "configuration", by: "SessionTests.keepTheConfigurationThatTheyWereMadeWith"),
-        .proven("A9", "sessionDescription", by: "SessionTests.haveADescriptionForTheProgramsUse"),
+            "A6", "delegateQueue", by: "SessionTests.sessionMakesASerialDelegateQueue",
+            "SessionTests.delegateIsCalledOnTheGivenQueue"),
+        .proven("A7", "delegate", by: "SessionTests.sessionRetainsItsDelegateUntilItIsInvalid"),
+        .proven("A8", "configuration", by: "SessionTests.sessionKeepsItsConfiguration"),
+        .proven("A9", "sessionDescription", by: "SessionTests.sessionDescriptionIsKept"),
         .proven(
-            "A10", "finishTasksAndInvalidate()", by: "SessionTests.finishWhatRunsBeforeTheyAreInvalid",
-            "SessionTests.areOneForTheProgramWhereTheyAreShared"),
+            "A10", "finishTasksAndInvalidate()", by: "SessionTests.finishTasksAndInvalidateWaitsForRunningTasks",
+            "SessionTests.sharedSessionIsOneObject"),
         .proven(
-            "A11", "invalidateAndCancel()", by: "SessionTests.cancelEverythingWhenTold",
-            "TaskListTests.areEmptyOnceASessionIsInvalid"),
-        .proven("A12", "tasks of an invalid session", by: "SessionTests.failWhatIsMadeWhenTheyAreInvalid"),
+            "A11", "invalidateAndCancel()", by: "SessionTests.invalidateAndCancelCancelsEveryTask",
+            "TaskListTests.invalidSessionHasNoTasks"),
+        .proven("A12", "tasks of an invalid session", by: "SessionTests.taskOfAnInvalidSessionFails"),
         .proven(
             "A13", "reset(completionHandler:)", by: "SessionStoresTests.areEmptiedByAReset",
-            "SessionStoresTests.doNotDisturbWhatRuns"),
+            "SessionStoresTests.resetKeepsRunningTasks"),
         .proven("A14", "reset() async", by: "SessionStoresTests.areEmptiedByAReset"),
         .proven("A15", "flush(completionHandler:)", by: "SessionStoresTests.areKeptByAFlushButForTheConnections"),
         .proven("A16", "flush() async", by: "SessionStoresTests.areKeptByAFlushButForTheConnections"),
         .proven(
-            "A17", "getTasksWithCompletionHandler(_:)", by: "TaskListTests.sortByKind",
-            "TaskListTests.leaveOutWhatIsOver"),
-        .proven("A18", "tasks", by: "TaskListTests.sortByKind"),
+            "A17", "getTasksWithCompletionHandler(_:)", by: "TaskListTests.taskListIsSortedByKind",
+            "TaskListTests.taskListOmitsCompletedTasks"),
+        .proven("A18", "tasks", by: "TaskListTests.taskListIsSortedByKind"),
         .proven(
-            "A19", "getAllTasks(completionHandler:)", by: "TaskListTests.leaveOutWhatIsOver",
-            "TaskListTests.areToldByATaskThatCannotBeResumed"),
-        .proven("A20", "allTasks", by: "TaskListTests.sortByKind"),
+            "A19", "getAllTasks(completionHandler:)", by: "TaskListTests.taskListOmitsCompletedTasks",
+            "TaskListTests.taskListOmitsInvalidTasks"),
+        .proven("A20", "allTasks", by: "TaskListTests.taskListIsSortedByKind"),
         .proven(
             "B1", "dataTask(with: request)", by: "DataTaskTests.takeACopyOfTheRequest",
             "DataTaskTests.refuseABodyOfAGET", "DataTaskTests.sendABodyFromDataOrAStream"),
-        .proven("B2", "dataTask(with: url)", by: "DataTaskTests.tellADelegateWithoutHandler"),
+        .proven("B2", "dataTask(with: url)", by: "DataTaskTests.taskWithoutHandlerReportsToTheDelegate"),
         .proven(
             "B3", "dataTask(with: request, completionHandler:)", by: "DataTaskTests.loadByURLAndByRequest",
             "DataTaskTests.succeedWhateverTheStatus", "LyingServerTests.failTheLoad",
@@ -55,17 +56,18 @@ extension SurfaceEntry {
         .proven(
             "B7", "uploadTask(withStreamedRequest:)", by: "UploadTaskTests.askForTheirStream",
             "UploadTaskTests.areAskedAgainForAStreamWhereTheRequestIsRepeated"),
-        .proven("B8", "uploadTask(withResumeData:)", by: "UploadTaskTests.cannotGoOnWithWhatIsNoResumeData"),
+        .proven("B8", "uploadTask(withResumeData:)", by: "UploadTaskTests.invalidUploadResumeDataIsRefused"),
         .proven("B9", "uploadTask(with:fromFile:completionHandler:)", by: "UploadTaskTests.sendAFile"),
         .proven("B10", "uploadTask(with:from:completionHandler:)", by: "UploadTaskTests.sendAnEmptyBodyForNoData"),
         .proven(
             "B11", "uploadTask(withResumeData:completionHandler:)",
-            by: "UploadTaskTests.cannotGoOnWithWhatIsNoResumeData"),
-        .proven("B12", "downloadTask(with: request)", by: "DownloadTaskTests.tellADelegateWhereTheFileIsWhileItIs"),
-        .proven("B13", "downloadTask(with: url)", by: "DownloadTaskTests.tellADelegateWhereTheFileIsWhileItIs"),
+            by: "UploadTaskTests.invalidUploadResumeDataIsRefused"),
+        .proven("B12", "downloadTask(with: request)", by: "DownloadTaskTests.delegateReceivesTheTemporaryFile"),
+        .proven("B13", "downloadTask(with: url)", by: "DownloadTaskTests.delegateReceivesTheTemporaryFile"),
         .proven(
-            "B14", "downloadTask(withResumeData:)", by: "ResumedDownloadTests.askForTheRestAndTellWhereItBegins",
-            "ResumedDownloadTests.beginAgainWhereTheContentChanged", "ResumedDownloadTests.refuseWhatIsNoResumeData"),
+            "B14", "downloadTask(withResumeData:)",
+            by: "ResumedDownloadTests.resumedDownloadRequestsTheRestAndReportsItsOffset",
+            "ResumedDownloadTests.beginAgainWhereTheContentChanged", "ResumedDownloadTests.invalidResumeDataIsRefused"),
         .proven(
             "B15", "downloadTask(with: request, completionHandler:)",
             by: "DownloadTaskTests.writeAFileThatIsGoneBehindTheHandler"),
@@ -74,10 +76,10 @@ extension SurfaceEntry {
             by: "DownloadTaskTests.writeAFileThatIsGoneBehindTheHandler"),
         .proven(
             "B17", "downloadTask(withResumeData:completionHandler:)", by: "ResumedDownloadTests.goOnByADate",
-            "ResumedDownloadTests.refuseWhatIsNoResumeData"),
+            "ResumedDownloadTests.invalidResumeDataIsRefused"),
         .proven(
-            "B18", "streamTask(withHostName:port:)", by: "StreamTaskTests.readWhatTheirPeerWrites",
-            "StreamTaskTests.doWhatWasAskedForBeforeTheyConnected"),
+            "B18", "streamTask(withHostName:port:)", by: "StreamTaskTests.streamTaskReadsBytesOfItsPeer",
+            "StreamTaskTests.operationsBeforeTheConnectionRunInOrder"),
         .deviation(
             "B19", "streamTask(with: NetService)",
             because: "There is no Bonjour and no NetService on Linux: a stream task takes a host name and a port."),

@@ -3,30 +3,31 @@ extension SurfaceEntry {
     static let transfers: [SurfaceEntry] = [
         .proven(
             "C1", "data(for:delegate:)", by: "AsyncTransferTests.giveDataAndResponse",
-            "AsyncTransferTests.tellTheirDelegateOfTheContent", "AsyncTransferTests.bringNoMoreThanTheirDelegateTakes",
+            "AsyncTransferTests.asyncDataReportsContentToItsDelegate",
+            "AsyncTransferTests.bringNoMoreThanTheirDelegateTakes",
             "AsyncTransferTests.endWhenTheSwiftTaskIsCancelled"),
         .proven(
             "C2", "data(from:delegate:)", by: "AsyncTransferTests.giveDataAndResponse",
-            "AsyncTransferTests.throwWhatATaskFailsWith"),
+            "AsyncTransferTests.asyncTransferThrowsTheErrorOfItsTask"),
         .proven("C3", "upload(for:fromFile:delegate:)", by: "AsyncTransferTests.uploadDataAndFiles"),
         .proven(
             "C4", "upload(for:from:delegate:)", by: "AsyncTransferTests.uploadDataAndFiles",
-            "AsyncTransferTests.tellTheirDelegateOfAnUploadAndItsAnswer"),
+            "AsyncTransferTests.asyncUploadReportsProgressToItsDelegate"),
         .proven("C5", "upload(resumeFrom:delegate:)", by: "AsyncTransferTests.uploadDataAndFiles"),
         .proven(
             "C6", "download(for:delegate:)", by: "AsyncTransferTests.leaveADownloadedFileWithTheProgram",
-            "AsyncTransferTests.tellTheirDelegateHowADownloadGrows"),
+            "AsyncTransferTests.asyncDownloadReportsProgressToItsDelegate"),
         .proven("C7", "download(from:delegate:)", by: "AsyncTransferTests.leaveADownloadedFileWithTheProgram"),
         .proven(
             "C8", "download(resumeFrom:delegate:)",
-            by: "ResumedDownloadTests.handOverWhatGoesOnWhenTheConnectionBreaks",
-            "ResumedDownloadTests.refuseWhatIsNoResumeData"),
+            by: "ResumedDownloadTests.brokenDownloadHasResumeData",
+            "ResumedDownloadTests.invalidResumeDataIsRefused"),
         .proven(
             "C9", "bytes(for:delegate:)", by: "AsyncBytesTests.comeForARequest",
             "AsyncBytesTests.holdTheServerBackWhereTheyAreNotRead"),
         .proven(
             "C10", "bytes(from:delegate:)", by: "AsyncBytesTests.beginWhenTheHeadIsThere",
-            "AsyncBytesTests.endTheTaskWhenNobodyReadsThem"),
+            "AsyncBytesTests.releasedBytesCancelTheirTask"),
         .proven(
             "C11", "AsyncBytes", by: "AsyncBytesTests.beginWhenTheHeadIsThere",
             "AsyncBytesTests.throwTheErrorInTheMiddle"),

@@ -4,7 +4,7 @@ import Testing
 @Suite("Corpus of the fuzz targets")
 struct FuzzCorpusTests {
     @Test(arguments: FuzzTarget.allCases)
-    func holdsForEveryInput(_ target: FuzzTarget) throws {
+    func everyCorpusInputKeepsTheInvariant(_ target: FuzzTarget) throws {
         let inputs = try FuzzCorpus.inputs(of: target)
         #expect(inputs.count >= 5, "the corpus of \(target.rawValue) is empty or nearly so")
         for input in inputs {
@@ -14,7 +14,7 @@ struct FuzzCorpusTests {
 
     /// Short inputs find what an input's own layout stumbles over.
     @Test(arguments: FuzzTarget.allCases)
-    func holdsForEveryBeginningOfThem(_ target: FuzzTarget) throws {
+    func everyPrefixOfTheCorpusKeepsTheInvariant(_ target: FuzzTarget) throws {
         for input in try FuzzCorpus.inputs(of: target) {
             for count in 0...min(input.bytes.count, 24) {
                 #expect(throws: Never.self, "\(input.name), \(count) bytes") {

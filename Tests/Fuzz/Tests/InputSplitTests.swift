@@ -11,7 +11,7 @@ struct InputSplitTests {
         }
     }
 
-    @Test func findWhatDependsOnThem() {
+    @Test func splitsRevealADependenceOnThem() {
         #expect(throws: FuzzFault.self) {
             try InputSplit.expectSame([1, 2, 3], "pieces") { split throws(FuzzFault) in split.ends.count }
         }

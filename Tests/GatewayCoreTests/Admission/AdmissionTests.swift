@@ -68,7 +68,7 @@ struct AdmissionTests {
         #expect(admission.clients(listener: "a") == 2)
     }
 
-    @Test func holdsNoUnixClientToTheClientsLimit() {
+    @Test func unixClientsHaveNoLimitPerClient() {
         var admission = Admission(Self.configuration(connections: 3, perClient: 1))
         for _ in 0..<3 { #expect(admission.admit(listener: "a", client: nil, at: Self.start) == nil) }
         #expect(admission.admit(listener: "a", client: nil, at: Self.start) == .listenerLimit)
@@ -95,7 +95,7 @@ struct AdmissionTests {
         #expect(admission.admit(listener: "a", client: Self.address(4), at: later) == .acceptRate)
     }
 
-    @Test func refusesEverythingWhileDraining() {
+    @Test func drainingGatewayAdmitsNothing() {
         var admission = Admission(Self.configuration())
         _ = admission.admit(listener: "a", client: Self.client, at: Self.start)
         admission.beginDrain()
@@ -104,7 +104,7 @@ struct AdmissionTests {
         #expect(admission.connections == 0)
     }
 
-    @Test func aReloadKeepsCountsAndForgetsListenersWithTheirLastConnection() {
+    @Test func reloadKeepsCountsUntilAListenersLastConnection() {
         var admission = Admission(Self.configuration(connections: 10, names: ["a", "b"]))
         for number in 0..<3 { _ = admission.admit(listener: "a", client: Self.address(number), at: Self.start) }
         _ = admission.admit(listener: "b", client: Self.client, at: Self.start)
@@ -144,7 +144,7 @@ struct AdmissionTests {
         #expect(admission.connections == 0)
     }
 
-    @Test func releasingWhatWasNeverAdmittedChangesNothing() {
+    @Test func releaseWithoutAdmissionChangesNothing() {
         var admission = Admission(Self.configuration())
         admission.release(listener: "a", client: Self.client)
         admission.release(listener: "x", client: nil)

@@ -42,7 +42,7 @@ struct ChatChannelTests {
         #expect(channel.cost >= limit && channel.cost < limit + 2 * (bytes + 1000))
     }
 
-    @Test func letTheSenderGoOnWhenHalfAreTaken() {
+    @Test func senderResumesWhenHalfTheMembersHaveRead() {
         let channel = ChatChannel()
         #expect(!channel.add(Self.messages(1, of: 1000), room: "a").isFull)
         #expect(!channel.take(upTo: .max).wakesSender)

@@ -93,7 +93,7 @@ struct ChatRoomTests {
         chat.scene.finish()
     }
 
-    @Test func goOnWhenASpeakerThatHadToWaitIsGone() throws {
+    @Test func roomContinuesWhenAPausedSenderLeaves() throws {
         let chat = try ChatScene()
         let speaker = try chat.client(on: 0)
         let other = try chat.client(on: 0)
@@ -110,7 +110,7 @@ struct ChatRoomTests {
         chat.scene.finish()
     }
 
-    @Test func hearEverythingThatCameBeforeASpeakersClose() throws {
+    @Test func membersReceiveMessagesSentBeforeAClose() throws {
         let chat = try ChatScene(receiveBuffer: 1 << 20)
         let speaker = try chat.client(on: 0)
         let far = try chat.client(on: 1)
@@ -125,7 +125,7 @@ struct ChatRoomTests {
         chat.scene.finish()
     }
 
-    @Test func forgetWhatIsOnItsWayToMembersThatLeft() throws {
+    @Test func messagesForMembersThatLeftAreDropped() throws {
         let chat = try ChatScene()
         let speaker = try chat.client(on: 0)
         let near = try chat.client(on: 0)
@@ -193,7 +193,7 @@ struct ChatRoomTests {
 
     // MARK: Members that do not read
 
-    @Test func sendAwayAMemberThatIsTooFarBehindAndNobodyElse() throws {
+    @Test func memberTooFarBehindIsClosedAlone() throws {
         let chat = try ChatScene()
         let speaker = try chat.client(on: 0)
         let reader = try chat.client(on: 1)
@@ -208,7 +208,7 @@ struct ChatRoomTests {
         chat.scene.finish()
     }
 
-    @Test func keepWhatSlowMembersHaveYetToHearOnce() throws {
+    @Test func pendingMessageIsStoredOnceForAllSlowMembers() throws {
         let chat = try ChatScene(loops: 1)
         let speaker = try chat.client(on: 0)
         let slow = try (0..<12).map { _ in try chat.client(on: 0) }
@@ -228,7 +228,7 @@ struct ChatRoomTests {
         chat.scene.finish()
     }
 
-    @Test func boundWhatAllRoomsOfALoopKeepTogether() throws {
+    @Test func bytesOfAllRoomsOfALoopAreBounded() throws {
         let chat = try ChatScene(loops: 1, backlog: 4 << 20)
         var closed = 0
         for room in 0..<4 {

@@ -11,14 +11,14 @@ struct AddedLatencyTests {
         MonotonicInstant(nanoseconds: 1_000_000_000 + microseconds * 1000)
     }
 
-    @Test func whatLeavesAtOnceIsCountedAtOnce() {
+    @Test func bytesThatLeaveAtOnceHaveNoLatency() {
         let latency = AddedLatency()
         latency.forwarded(Self.at(0), at: Self.at(7))
         #expect(latency.distribution.count == 1)
         #expect(latency.distribution.sum == 7)
     }
 
-    @Test func whatWaitsIsCountedWhenItsLastByteHasLeft() {
+    @Test func queuedBytesAreMeasuredWhenTheLastOneLeaves() {
         let latency = AddedLatency()
         let (end, other) = (End(), End())
         latency.startWaiting(end, Self.at(0), until: 1000, at: Self.at(1))
@@ -30,7 +30,7 @@ struct AddedLatencyTests {
         #expect(latency.distribution.sum == 50)
     }
 
-    @Test func whatANeverReadingPeerHoldsIsToldOfAndBounded() {
+    @Test func latencyOfAPeerThatNeverReadsIsReportedAndBounded() {
         let latency = AddedLatency()
         let end = End()
         for number in 0..<AddedLatency.pendingLimit {
@@ -42,7 +42,7 @@ struct AddedLatencyTests {
         #expect(latency.distribution.sum == 100)
     }
 
-    @Test func whatNeverLeftIsForgottenWithItsTunnel() {
+    @Test func bytesThatNeverLeftEndWithTheirTunnel() {
         let latency = AddedLatency()
         let end = End()
         latency.startWaiting(end, Self.at(0), until: 1, at: Self.at(0))

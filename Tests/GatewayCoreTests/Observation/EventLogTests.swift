@@ -15,14 +15,14 @@ struct EventLogTests {
         #expect(batch.missed == nil)
     }
 
-    @Test func givesWhatFollows() {
+    @Test func eventsAfterANumberAreReturned() {
         let journal = self.journal(of: 3)
         #expect(journal.events(after: 2).events.map(\.number) == [3])
         #expect(journal.events(after: 3).events.isEmpty)
         #expect(journal.events(after: 0, count: 2).events.map(\.number) == [1, 2])
     }
 
-    @Test func tellsWhatIsNotKept() {
+    @Test func droppedEventsAreAGap() {
         let journal = self.journal(of: 10)
         let batch = journal.events(after: 2)
         #expect(batch.missed == 3...6)
@@ -30,13 +30,13 @@ struct EventLogTests {
         #expect(journal.events(after: 6).missed == nil)
     }
 
-    @Test func knowsNothingOfAnotherLife() {
+    @Test func numberFromAnotherProcessIsAGap() {
         let batch = self.journal(of: 2).events(after: 7)
         #expect(batch.missed == 7...7)
         #expect(batch.events.isEmpty)
     }
 
-    @Test func wakesWhoWaits() async {
+    @Test func newEventWakesWaitingReaders() async {
         let journal = self.journal(of: 1)
         async let waited = journal.wait(after: 1)
         journal.publish(GatewayEvent(.closed))
@@ -44,28 +44,28 @@ struct EventLogTests {
         #expect(await journal.wait(after: 1) == true)
     }
 
-    @Test func letsWhoIsCancelledGo() async {
+    @Test func cancelledReaderReturns() async {
         let journal = self.journal(of: 1)
         let waiting = Task { await journal.wait(after: 1) }
         waiting.cancel()
         #expect(await waiting.value == nil)
     }
 
-    @Test func tellsWhoWaitsOfItsEnd() async {
+    @Test func closingWakesWaitingReaders() async {
         let journal = self.journal(of: 1)
         async let waited = journal.wait(after: 1)
         journal.close()
         #expect(await waited == false)
     }
 
-    @Test func givesWhatWasToldBeforeItsEnd() async {
+    @Test func eventsBeforeTheCloseAreReturned() async {
         let journal = self.journal(of: 2)
         journal.close()
         #expect(await journal.wait(after: 1) == true)
         #expect(await journal.wait(after: 2) == false)
     }
 
-    @Test func tellsOfAFloodOnce() {
+    @Test func floodIsReportedOnce() {
         let journal = EventLog()
         for _ in 0..<100 { journal.limitHit("client-limit", listener: "web") }
         journal.limitHit("accept-rate", listener: "web")

@@ -18,13 +18,13 @@ struct GatewayMetricsTests {
         return figures
     }
 
-    @Test func asManyRoutesAsAreToldApartStayAsTheyAre() {
+    @Test func routesUpToTheLimitHaveTheirOwnLabels() {
         let routes = (1...GatewayMetrics.routeLimit).map { "r\($0)" }
         let bounded = self.figures(routes: routes).bounded(preferring: [])
         #expect(Set(bounded.traffic.keys) == Set(routes))
     }
 
-    @Test func whatIsBeyondCountsTogetherAndIsNotLost() {
+    @Test func routesBeyondTheLimitAreCountedTogether() {
         let routes = (1...1000).map { "r\($0)" }
         let bounded = self.figures(routes: routes).bounded(preferring: ["r1000", "r999", "gone"])
         #expect(bounded.traffic.count == GatewayMetrics.routeLimit + 1)

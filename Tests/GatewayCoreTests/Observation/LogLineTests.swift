@@ -21,7 +21,7 @@ struct LogLineTests {
     ]
 
     @Test(arguments: hostile)
-    func whateverAValueHoldsItStaysOneLineAndOneObject(_ text: String) throws {
+    func everyValueStaysOneLineAndOneObject(_ text: String) throws {
         for format in LogSettings.Format.allCases {
             let rendered = Self.line(text).rendered(format, at: "t")
             #expect(!rendered.unicodeScalars.contains { $0.properties.generalCategory == .control })
@@ -44,7 +44,7 @@ struct LogLineTests {
         #expect(rendered.hasSuffix("\" client=[::1]:80"))
     }
 
-    @Test func aPlainValueStandsAsItIs() {
+    @Test func plainValueIsNotQuoted() {
         let rendered = Self.line("tcp://10.0.0.5:1883/a?b,c").rendered(.text, at: "2026-01-31T23:59:59.123Z")
         #expect(
             rendered == "2026-01-31T23:59:59.123Z info connection opened id=18446744073709551615 "

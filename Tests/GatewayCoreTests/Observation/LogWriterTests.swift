@@ -44,7 +44,7 @@ struct LogWriterTests {
         #expect(reader.lines == ["nobody reads this"])
     }
 
-    @Test func dropsAndCountsWhatIsTooMuchAndSaysSoLater() {
+    @Test func linesBeyondTheLimitAreDroppedCountedAndReported() {
         let reader = SleepyReader()
         let writer = LogWriter(write: { reader.take($0) }, notice: { "dropped \($0)" })
         let line = String(repeating: "x", count: 1 << 16)

@@ -26,7 +26,7 @@ struct OriginRulesTests {
         "file://",
         "https://app.example:99999", "https://app.example@evil.example", "https://.example.com", "https:app.example",
     ])
-    func othersDoNot(_ origin: String) {
+    func otherOriginsDoNotMatch(_ origin: String) {
         #expect(!Self.rules.allows(origin))
     }
 
@@ -42,12 +42,12 @@ struct OriginRulesTests {
     }
 
     @Test(arguments: ["https://anything.example", "null", "file://", "no origin at all"])
-    func anyLetsAllPass(_ origin: String) {
+    func wildcardAllowsEveryOrigin(_ origin: String) {
         #expect(OriginRules([.any]).allows(origin))
         #expect(OriginRules([OriginPattern(scheme: "https", host: .exact("o"), port: nil), .any]).allows(origin))
     }
 
-    @Test func aRouteWithoutAListLetsAllPass() {
+    @Test func routeWithoutOriginsAllowsEveryOrigin() {
         var route = RouteConfiguration(name: "r", path: PathPattern([]), target: .echo)
         #expect(OriginRules(of: route).allows("https://anything.example"))
         #expect(OriginRules(of: route).allows("null"))

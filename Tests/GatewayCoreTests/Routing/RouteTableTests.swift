@@ -143,7 +143,7 @@ struct RouteTableTests {
         #expect(RouteTable(Self.routes).find(host: "[::1", target: "/") == .malformed)
     }
 
-    @Test func findsNothingWhereNoRouteFits() {
+    @Test func pathWithoutARouteIsNotFound() {
         let table = RouteTable([Self.routes[1], Self.routes[9]])
         for target in ["/", "/chat", "/chat/", "/chat/a/b", "/chat/a/", "/x/a"] {
             #expect(table.find(host: "a", target: target) == .none)

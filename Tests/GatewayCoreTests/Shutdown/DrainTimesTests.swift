@@ -42,7 +42,7 @@ struct DrainTimesTests {
         #expect(Self.timetable(600, rate: 100, jitter: .milliseconds(500)).end(at: Self.at(0)) <= Self.at(6500))
     }
 
-    @Test func whatIsLateIsMadeUpForAtOnce() {
+    @Test func lateCloseIsCaughtUpAtOnce() {
         var timetable = Self.timetable(10, rate: 10)
         var told = 0
         while timetable.takeDue(at: Self.at(450)) != nil { told += 1 }
@@ -61,7 +61,7 @@ struct DrainTimesTests {
         #expect(timetable.next == Self.at(6000) && timetable.end(at: Self.at(6000)) == Self.at(7000))
     }
 
-    @Test func countsThoseWhoseTimeIsTheDeadlineOrLater() {
+    @Test func closesAtOrAfterTheDeadlineAreCounted() {
         var timetable = Self.timetable(600, rate: 10)
         #expect(timetable.count(from: Self.at(20_000), at: Self.at(0)) == 400)
         #expect(timetable.count(from: Self.at(60_000), at: Self.at(0)) == 0)

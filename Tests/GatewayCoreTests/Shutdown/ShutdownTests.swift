@@ -49,7 +49,7 @@ struct ShutdownTests {
         #expect(schedule.next(after: 7) == nil)
     }
 
-    @Test func nothingOpenIsNothingToClose() {
+    @Test func shutdownWithoutConnectionsEndsAtOnce() {
         let schedule = DrainSchedule(Self.settings(spread: 10, timeout: 10), count: 0, began: Self.at(0))
         #expect(schedule.due(at: Self.at(99)) == 0 && schedule.next(after: 0) == nil && schedule.next(after: -1) == nil)
     }

@@ -184,7 +184,7 @@ struct FairnessTests {
     }
 
     /// A long message that is compressed again goes back in pieces, whole.
-    @Test func whatIsEchoedOverManyTurnsIsWhole() throws {
+    @Test func messageEchoedOverManyTurnsIsComplete() throws {
         let scene = try self.scene()
         let attack = Attack(
             testDescription: "", target: "/echo", bytes: Self.bomb, compresses: true, frames: 1, payload: 1 << 20)

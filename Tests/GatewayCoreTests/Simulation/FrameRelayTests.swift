@@ -155,7 +155,7 @@ struct FrameRelayTests {
     }
 
     @Test(arguments: TunnelSide.allCases)
-    func aPeerThatTakesNothingOfAFrameIsNoticed(_ sender: TunnelSide) throws {
+    func peerThatStopsReadingAFrameIsDetected(_ sender: TunnelSide) throws {
         let ends = try self.ends("/pinging")
         let (from, to) = ends.order(sender)
         to.peer.isReading = false
@@ -191,7 +191,7 @@ struct FrameRelayTests {
     // MARK: Ends
 
     @Test(arguments: TunnelSide.allCases)
-    func aCloseAgainstTheStreamLetsTheFrameEnd(_ sender: TunnelSide) throws {
+    func closeInTheOtherDirectionWaitsForTheFrame(_ sender: TunnelSide) throws {
         let ends = try self.ends("/quiet")
         let (from, to) = ends.order(sender)
         let (first, rest) = self.cutInTwo(from, Self.large)
@@ -365,7 +365,7 @@ struct FrameRelayTests {
     }
 
     @Test(arguments: [false, true])
-    func aFrameThatNeverEndsHoldsNoCloseForLong(_ clientCloses: Bool) throws {
+    func endlessFrameDelaysACloseOnlyForABoundedTime(_ clientCloses: Bool) throws {
         let ends = try self.ends("/quiet")
         let (first, _) = self.cutInTwo(ends.upstream, Self.large)
         ends.upstream.peer.send(first)

@@ -65,7 +65,7 @@ struct GatewayBehaviourTests {
         scene.finish()
     }
 
-    @Test func losesNothingThatComesBeforeTheUpstreamStands() throws {
+    @Test func bytesBeforeTheUpstreamConnectsAreDelivered() throws {
         let scene = try GatewayScene(Self.configuration)
         let client = try scene.client(1001)
         client.send("early")
@@ -84,7 +84,7 @@ struct GatewayBehaviourTests {
     }
 
     /// Its client is known by a PROXY header that comes when the listener is gone from the configuration.
-    @Test func aReloadRefusesNobodyWhoWasAcceptedBefore() throws {
+    @Test func reloadKeepsAcceptedConnections() throws {
         let scene = try GatewayScene(Self.configuration)
         let client = try scene.client(1006)
         scene.settle()
@@ -136,7 +136,7 @@ struct GatewayBehaviourTests {
         scene.finish()
     }
 
-    @Test func tellsTheUpstreamWhoAsks() throws {
+    @Test func upstreamReceivesTheClientsAddress() throws {
         let scene = try GatewayScene(Self.configuration)
         let listener = try scene.upstream(2001)
         let client = try scene.client(1003)
@@ -153,7 +153,7 @@ struct GatewayBehaviourTests {
         scene.finish()
     }
 
-    @Test func tellsTheUpstreamOfAnIPv4ClientAsSuchThoughTheListenerIsForBothFamilies() throws {
+    @Test func upstreamReceivesIPv4AddressFromADualStackListener() throws {
         let scene = try GatewayScene(Self.configuration.replacing("tcp://10.1.0.1:1003", with: "tcp://*:1003"))
         let listener = try scene.upstream(2001)
         let client = try scene.client(1003)
@@ -178,7 +178,7 @@ struct GatewayBehaviourTests {
         scene.finish()
     }
 
-    @Test func tellsAConnectionThatDoesNotComeFromAHandshakeThatDoesNot() throws {
+    @Test func failedConnectDiffersFromAFailedHandshake() throws {
         let scene = try GatewayScene(Self.configuration)
         scene.network.connectScripts[.ipv4(address: 0x0A02_0001, port: 2001)] = .hangs
         let unconnected = try scene.webSocketClient(1004, "/stream")
@@ -194,7 +194,7 @@ struct GatewayBehaviourTests {
     }
 
     /// Else the balancer would take the endpoint for busy for ever.
-    @Test func anAttemptThatNobodyWaitsForAnyMoreIsNotCounted() throws {
+    @Test func abandonedAttemptIsNotCounted() throws {
         let scene = try GatewayScene(Self.configuration)
         scene.network.connectScripts[.ipv4(address: 0x0A02_0001, port: 2001)] = .hangs
         let clients = try (0..<3).map { _ in try scene.client(1001) }
@@ -233,7 +233,7 @@ struct GatewayBehaviourTests {
         scene.finish()
     }
 
-    @Test func whoClosesIsStillToldWhatWasUnderWay() throws {
+    @Test func closingPeerReceivesMessagesUnderWay() throws {
         let scene = try GatewayScene(Self.configuration)
         let listener = try scene.upstream(2002)
         let client = try scene.webSocketClient(1004, "/web")
@@ -253,7 +253,7 @@ struct GatewayBehaviourTests {
     }
 
     /// The answer to its Close comes from the other side, which may take longer than a ping would wait.
-    @Test func whoClosesIsAnsweredThoughAPingWouldBeDue() throws {
+    @Test func closeIsAnsweredThoughAPingIsDue() throws {
         let scene = try GatewayScene(Self.configuration)
         let listener = try scene.upstream(2002)
         let client = try scene.webSocketClient(1004, "/pinged")
@@ -271,7 +271,7 @@ struct GatewayBehaviourTests {
         scene.finish()
     }
 
-    @Test func aSlowReaderGetsEverythingThoughItTakesLongerThanAClosing() throws {
+    @Test func slowReaderReceivesAllDataBeyondTheCloseTimeout() throws {
         let scene = try GatewayScene(Self.configuration)
         let (client, upstream) = try self.bridged(scene)
         client.isReading = false
@@ -321,7 +321,7 @@ struct GatewayBehaviourTests {
         scene.finish()
     }
 
-    @Test func drainingTellsWebSocketsAndCutsTheRestAtItsDeadline() throws {
+    @Test func drainClosesWebSocketsAndResetsTheRestAtItsDeadline() throws {
         let scene = try GatewayScene(Self.configuration)
         let listener = try scene.upstream(2001)
         let raw = try scene.client(1001)
@@ -368,7 +368,7 @@ struct GatewayBehaviourTests {
     }
 
     /// Our Close does not open the gates for a client that goes on sending.
-    @Test func aClosingTunnelStillHoldsItsSenderBack() throws {
+    @Test func closingTunnelKeepsBackpressure() throws {
         let scene = try GatewayScene(Self.configuration)
         let listener = try scene.upstream(2001)
         listener.acceptsReading = false
@@ -387,7 +387,7 @@ struct GatewayBehaviourTests {
     }
 
     @Test(arguments: [ConnectScript.refused, .hangs])
-    func nothingIsLeftInMemoryOfAnAttemptThatFailed(_ script: ConnectScript) throws {
+    func failedAttemptIsDeallocated(_ script: ConnectScript) throws {
         let scene = try GatewayScene(Self.configuration)
         for port in [UInt16(2001), 2002] {
             scene.network.connectScripts[.ipv4(address: 0x0A02_0001, port: port)] = script
@@ -403,7 +403,7 @@ struct GatewayBehaviourTests {
         )
     }
 
-    @Test func nothingIsLeftInMemoryOfWhatIsOver() throws {
+    @Test func closedTunnelIsDeallocated() throws {
         let scene = try GatewayScene(Self.configuration)
         let stream = try scene.upstream(2001)
         let web = try scene.upstream(2002)

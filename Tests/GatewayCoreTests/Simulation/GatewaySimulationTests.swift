@@ -69,7 +69,7 @@ struct GatewaySimulationTests {
     }
 
     /// What a run leaves behind would add up to more than a machine has.
-    @Test func nothingOutlivesARun() throws {
+    @Test func noObjectOutlivesARun() throws {
         var load: GatewayLoad? = try Self.load(1)
         var roots: [WeakObject] = []
         if let load {

@@ -152,7 +152,7 @@ struct SecureListenerTests {
     }
 
     /// As many handshakes as may be under way are held by clients that send one byte and no more.
-    @Test func silentClientsDoNotKeepOthersFromTheirHandshake() throws {
+    @Test func silentClientsDoNotDelayOtherHandshakes() throws {
         let files = try Files()
         let scene = try GatewayScene(
             files.configuration().replacingOccurrences(
@@ -193,7 +193,7 @@ struct SecureListenerTests {
         scene.finish()
     }
 
-    @Test func theFirstByteTellsPlainFromTLS() throws {
+    @Test func firstByteDistinguishesPlainFromTLS() throws {
         let files = try Files()
         let scene = try GatewayScene(files.configuration())
         let client = try scene.webSocketClient(1001, "/echo")

@@ -62,7 +62,7 @@ struct UnusableUpstreamTests {
         scene.finish()
     }
 
-    @Test func ourOwnLackIsA503AndEjectsNothing() throws {
+    @Test func localResourceFailureIs503AndEjectsNoEndpoint() throws {
         let scene = try GatewayScene(Self.configuration("tcp://10.2.0.1:2002"))
         scene.network.connectScripts[.ipv4(address: 0x0A02_0001, port: 2002)] = .noLocalPort
         let refused = try scene.webSocketClient(1004, "/alone")

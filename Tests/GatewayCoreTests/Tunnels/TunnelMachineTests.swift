@@ -82,7 +82,7 @@ struct TunnelMachineTests {
         #expect(ends <= 1, "seed \(seed)")
     }
 
-    @Test func whatIsUnderWayIsRelayedUntilItsSinkIsTold() {
+    @Test func pendingDataIsRelayedUntilItsSinkIsClosed() {
         var machine = TunnelMachine(downstream: .stream, upstream: .webSocket, halfClose: .close)
         #expect(machine.relays(from: .downstream) && machine.relays(from: .upstream))
         _ = machine.inputFinished(.downstream)

@@ -56,7 +56,7 @@ struct BalancerTests {
         #expect(order == [0, 1, 2, 0, 1, 2])
     }
 
-    @Test func failoverTakesTheFirstThatStands() {
+    @Test func failoverSelectsTheFirstHealthyEndpoint() {
         var balancer = Self.balancer(.failover, weights: [1, 1, 1], failures: 1)
         #expect(balancer.choose(now: Self.start) == 0)
         balancer.failed(0, now: Self.start)
@@ -93,7 +93,7 @@ struct BalancerTests {
         }
     }
 
-    @Test func aSuccessForgetsThePast() {
+    @Test func successResetsTheFailureCount() {
         var balancer = Self.balancer(.failover, weights: [1, 1])
         for _ in 0..<3 { balancer.failed(0, now: Self.start) }
         balancer.succeeded(0)
@@ -119,13 +119,13 @@ struct BalancerTests {
         #expect(first != nil && second != nil && first != second)
     }
 
-    @Test func nothingIsEjectedUnlessAsked() {
+    @Test func endpointsAreNotEjectedByDefault() {
         var balancer = Self.balancer(.failover, weights: [1, 1], failures: nil)
         for _ in 0..<100 { balancer.failed(0, now: Self.start) }
         #expect(balancer.choose(now: Self.start) == 0)
     }
 
-    @Test func callsThatFitNothingChangeNothing() {
+    @Test func callsForUnknownEndpointsChangeNothing() {
         var empty = Self.balancer(.roundRobin, weights: [])
         #expect(empty.choose(now: Self.start) == nil)
         empty.failed(0, now: Self.start)

@@ -16,7 +16,7 @@ struct UpstreamFailureTests {
     }
 
     @Test(arguments: [401, 403, 404, 429, 503] as [UInt16])
-    func passesOnWhatIsForTheClient(_ status: UInt16) {
+    func responsesForTheClientAreForwarded(_ status: UInt16) {
         #expect(UpstreamFailure.status(status).forwardsResponse)
         #expect(UpstreamFailure.status(status).countsAgainstEndpoint == (status == 503))
     }
@@ -28,7 +28,7 @@ struct UpstreamFailureTests {
         }
     }
 
-    @Test func whatWeLackOurselvesDoesNotSpeakAgainstTheEndpoint() {
+    @Test func localResourceFailureDoesNotCountAgainstTheEndpoint() {
         #expect(!UpstreamFailure.ownResources.countsAgainstEndpoint && UpstreamFailure.ownResources.isRetryable)
         #expect(TerminationReason(.ownResources).party == .gateway)
         #expect(TerminationReason(.unreachable).party == .upstream)

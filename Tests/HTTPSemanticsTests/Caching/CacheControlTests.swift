@@ -28,14 +28,14 @@ struct CacheControlTests {
         #expect(!control.isPublic && !control.onlyIfCached && !control.mustUnderstand)
     }
 
-    @Test func readsWhatRequestsSay() {
+    @Test func requestDirectivesAreRead() {
         #expect(self.control("max-stale").maxStale == .any)
         #expect(self.control("max-stale=30").maxStale == .upTo(30))
         #expect(self.control("max-stale=x").maxStale == nil)
         #expect(self.control("min-fresh=30, only-if-cached").minFresh == 30)
     }
 
-    @Test func takesPragmaOnlyWhereNothingElseIs() {
+    @Test func pragmaAppliesOnlyWithoutCacheControl() {
         #expect(CacheControl([.init("Pragma")!: "no-cache"]).noCache)
         #expect(!CacheControl([.init("Pragma")!: "no-cache", .cacheControl: "max-age=5"]).noCache)
     }

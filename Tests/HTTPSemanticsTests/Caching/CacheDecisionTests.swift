@@ -28,21 +28,21 @@ struct CacheDecisionTests {
         .ifNoneMatch: "\"x\"", .ifModifiedSince: "Tue, 14 Nov 2023 22:00:00 GMT",
     ])
 
-    @Test func usesWhatIsFreshAndAsksAboutWhatIsStale() {
+    @Test func freshEntryIsUsedAndStaleOneValidated() {
         #expect(self.decide(Self.tagged, after: 59) == .useStored)
         #expect(self.decide(Self.tagged, after: 60) == Self.asking)
         #expect(self.decide([.cacheControl: "max-age=60"], after: 60) == .load([:]))
         #expect(self.decide(nil, after: 0) == .load([:]))
     }
 
-    @Test func asksByWhatTheEntryHas() {
+    @Test func validationUsesTheEntrysValidators() {
         #expect(self.decide([.eTag: "W/\"x\""], after: 0) == .validate([.ifNoneMatch: "W/\"x\""]))
         let date = "Tue, 14 Nov 2023 22:13:20 GMT"
         #expect(self.decide([.lastModified: date], after: 0) == .validate([.ifModifiedSince: date]))
         #expect(self.decide([.lastModified: "never"], after: 0) == .load([:]))
     }
 
-    @Test func answersHeadAndNothingElseBesideGet() {
+    @Test func cacheAnswersGetAndHeadOnly() {
         #expect(self.decide(Self.tagged, method: .head, after: 0) == .useStored)
         for method in [HTTPRequest.Method.post, .put, .delete, .options] {
             #expect(self.decide(Self.tagged, method: method, after: 0) == .load([:]))
@@ -56,7 +56,7 @@ struct CacheDecisionTests {
             ("max-stale", 1000, true), ("max-stale=10", 70, true), ("max-stale=10", 71, false), ("no-cache", 0, false),
             ("max-age=0", 1, false), ("only-if-cached", 10, true),
         ] as [(String, Int64, Bool)])
-    func heedsWhatTheRequestSays(_ control: String, _ after: Int64, _ usesStored: Bool) {
+    func requestDirectivesAreObeyed(_ control: String, _ after: Int64, _ usesStored: Bool) {
         let decision = self.decide(Self.tagged, request: [.cacheControl: control], after: after)
         #expect(decision == (usesStored ? .useStored : Self.asking))
     }
@@ -71,7 +71,7 @@ struct CacheDecisionTests {
         #expect(self.decide(Self.tagged, request: only, after: 100) == .unavailable)
     }
 
-    @Test func heedsWhatTheResponseSaid() {
+    @Test func responseDirectivesAreObeyed() {
         #expect(
             self.decide([.cacheControl: "no-cache, max-age=60", .eTag: "\"x\""], after: 0)
                 == .validate([.ifNoneMatch: "\"x\""]))

@@ -27,7 +27,7 @@ struct CacheEntryTests {
             ([.lastModified: date(1000)], 0), ([.lastModified: date(-86_400 * 365)], 7 * 86_400),
             ([.lastModified: "long ago"], 0), ([.cacheControl: "no-cache", .lastModified: date(-1000)], 100),
         ] as [(HTTPFields, Int64)])
-    func lifetimeIsToldOrGuessed(_ fields: HTTPFields, _ lifetime: Int64) {
+    func lifetimeIsExplicitOrHeuristic(_ fields: HTTPFields, _ lifetime: Int64) {
         #expect(Self.entry(fields).lifetime == lifetime)
     }
 

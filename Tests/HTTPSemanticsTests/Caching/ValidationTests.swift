@@ -14,7 +14,7 @@ struct ValidationTests {
         CacheEntryTests.entry(stored).freshened(by: fields, requestTime: self.later, responseTime: self.later)
     }
 
-    @Test func takesOverWhatA304Says() throws {
+    @Test func fieldsOfA304AreAdopted() throws {
         let entry = try #require(
             self.freshened(
                 self.stored,
@@ -49,7 +49,7 @@ struct ValidationTests {
                 by: [.lastModified: "Tue, 14 Nov 2023 22:00:01 GMT"]) == nil)
     }
 
-    @Test func takesOneThatSaysNothingOfWhichItIsAbout() {
+    @Test func a304WithoutValidatorsUpdatesTheEntry() {
         #expect(self.freshened(self.stored, by: [:]) != nil)
         #expect(self.freshened(self.stored, by: [.eTag: "W/\"x\""]) != nil)
         #expect(
@@ -70,7 +70,7 @@ struct ValidationTests {
     }
 
     @Test(arguments: ["", "\"a\"b\"", "a b", "W/", "\"a", "\"\u{7F}\"", "\"a\" \"b\""])
-    func refusesWhatIsNoTag(_ text: String) {
+    func invalidEntityTagIsRefused(_ text: String) {
         #expect(EntityTag(text) == nil)
     }
 

@@ -12,7 +12,7 @@ struct VaryTests {
         #expect(VaryKey(response: [:], request: [.accept: "a"]).matches([.accept: "b"]))
     }
 
-    @Test func onlyRequestsThatSayTheSame() {
+    @Test func requestsMustMatchTheVaryFields() {
         #expect(self.matches("Accept", [.accept: "a"], [.accept: "a", .cookie: "x"]))
         #expect(!self.matches("Accept", [.accept: "a"], [.accept: "b"]))
         #expect(!self.matches("Accept", [.accept: "a"], [:]))
@@ -32,7 +32,7 @@ struct VaryTests {
         #expect(!self.matches("*", [:], [:]))
     }
 
-    @Test func comesBackFromWhatWasWritten() {
+    @Test func varyKeyReadsBackEqual() {
         let selection = VaryKey(response: [.vary: "accept, cookie"], request: [.accept: "a"])
         #expect(selection.values == ["accept": "a", "cookie": nil])
         #expect(VaryKey(values: selection.values) == selection)

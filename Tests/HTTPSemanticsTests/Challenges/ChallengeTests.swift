@@ -42,7 +42,7 @@ struct ChallengeTests {
                 == ["Negotiate", "Digest|realm=a|nonce=b", "Basic|realm=c"])
     }
 
-    @Test func tellParametersApartWithoutRegardToCase() {
+    @Test func parameterNamesAreCaseInsensitive() {
         let challenge = Challenge.parse(["BASIC Realm=\"a\", CHARSET=utf-8, realm=b"]).first
         #expect(challenge?.scheme == .basic)
         #expect(challenge?.realm == "a")
@@ -79,7 +79,7 @@ struct ChallengeTests {
         #expect(BasicCredentials.fieldValue(user: user, password: password) == value)
     }
 
-    @Test func ofBasicAreNotAnsweredByWhatItCannotSay() {
+    @Test func basicRefusesUnencodableCredentials() {
         #expect(BasicCredentials.fieldValue(user: "a:b", password: "c") == nil)
         #expect(BasicCredentials.fieldValue(user: "a\n", password: "c") == nil)
         #expect(BasicCredentials.fieldValue(user: "a", password: "c\u{7F}") == nil)
@@ -95,7 +95,7 @@ struct ChallengeTests {
         #expect(ProtectionScope(basicChallengedAt: challenged).covers(path) == isCovered)
     }
 
-    @Test func ofDigestCoverWhatTheyName() {
+    @Test func digestProtectionSpaceIsItsDomain() {
         #expect(ProtectionScope(digestDomain: []).covers("/any"))
         let scope = ProtectionScope(digestDomain: ["/a/", "/b"])
         #expect(scope.covers("/a/x") && scope.covers("/b") && !scope.covers("/a") && !scope.covers("/c"))

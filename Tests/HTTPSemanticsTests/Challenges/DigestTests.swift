@@ -61,7 +61,7 @@ struct DigestTests {
     }
 
     /// The form of RFC 2069 has neither counter nor nonce of the client.
-    @Test func saysNothingNewToAnOldServer() throws {
+    @Test func digestWithoutQopOmitsNewParameters() throws {
         var session = try self.session("Digest realm=a, nonce=b")
         let value = session.fieldValue(for: DigestRequest(method: "GET", target: "/"), clientNonce: "c")
         #expect(self.parameter("qop", of: value) == nil)
@@ -136,7 +136,7 @@ struct DigestTests {
                 == "53f27df24a1723bb35ac169bc16c4ecec62bbd4b2b00b4738735d3fc734d1e79")
     }
 
-    @Test func letsNothingOutOfItsQuotes() throws {
+    @Test func quotedParametersAreEscaped() throws {
         var session = try self.session("Digest realm=\"a\\\"b\\\\c\", nonce=n, qop=auth", user: "x\", y=\"z")
         let value = session.fieldValue(for: DigestRequest(method: "GET", target: "/\"\r\n"), clientNonce: "c")
         #expect(self.parameter("realm", of: value) == "a\"b\\c")
@@ -149,7 +149,7 @@ struct DigestTests {
         "Digest realm=a", "Digest nonce=b", "Digest realm=a, nonce=b, algorithm=SHA-512-256",
         "Digest realm=a, nonce=b, qop=auth-future", "Basic realm=a, nonce=b",
     ])
-    func ignoresWhatItCannotAnswer(_ line: String) {
+    func unsupportedDigestIsIgnored(_ line: String) {
         #expect(self.challenge(line) == nil)
     }
 

@@ -54,7 +54,7 @@ struct CookieJarTests {
         #expect(self.field(jar, path: "/x") == "d=4; a=1; c=3")
     }
 
-    @Test func keepsTheAgeOfWhatItReplaces() throws {
+    @Test func replacedCookieKeepsItsCreationTime() throws {
         var jar = try self.jar([
             ("a=1; Path=/", host: "site.example", path: "/"), ("b=2; Path=/", host: "site.example", path: "/"),
         ])
@@ -65,7 +65,7 @@ struct CookieJarTests {
         #expect(jar.count == 2)
     }
 
-    @Test func tellsApartByNamePathDomainAndHostOnly() throws {
+    @Test func cookiesAreIdentifiedByNamePathDomainAndHostOnly() throws {
         let jar = try self.jar([
             ("a=1; Path=/", host: "site.example", path: "/"), ("a=2; Path=/x", host: "site.example", path: "/"),
             ("a=3; Path=/; Domain=site.example", host: "site.example", path: "/"),
@@ -83,7 +83,7 @@ struct CookieJarTests {
         #expect(self.field(jar, isSecure: false) == "h=2; p=3")
     }
 
-    @Test func givesToOtherSitesRequestsWhatMayGoThere() throws {
+    @Test func crossSiteRequestsCarryAllowedCookies() throws {
         let jar = try self.jar([
             ("n=1; SameSite=None; Secure", host: "site.example", path: "/"),
             ("l=2; SameSite=Lax", host: "site.example", path: "/"), ("u=3", host: "site.example", path: "/"),
@@ -94,13 +94,13 @@ struct CookieJarTests {
         #expect(self.field(jar, isSameSite: false, isNavigation: true) == "n=1; l=2; u=3")
     }
 
-    @Test func givesNothingThatHasEnded() throws {
+    @Test func expiredCookiesAreNotSent() throws {
         let jar = try self.jar([("a=1; Max-Age=10", host: "site.example", path: "/")])
         #expect(self.field(jar, after: 9) == "a=1")
         #expect(self.field(jar, after: 10) == nil)
     }
 
-    @Test func givesToAnAddressOnlyWhatIsItsOwn() throws {
+    @Test func ipAddressReceivesItsOwnCookiesOnly() throws {
         let jar = try self.jar([("a=1", host: "127.0.0.1", path: "/")])
         #expect(self.field(jar, host: "127.0.0.1") == "a=1")
         #expect(self.field(jar, host: "1.127.0.0.1") == nil)
@@ -112,7 +112,7 @@ struct CookieJarTests {
             creation: self.at(seconds))
     }
 
-    @Test func makesRoomInADomainByWhatIsNotSecure() {
+    @Test func insecureCookiesOfADomainAreEvictedFirst() {
         var jar = CookieJar(limits: CookieLimits(perDomain: 2, total: 100))
         _ = jar.insert(self.cookie("old", isSecure: true, usedAt: 0), now: self.at(0))
         _ = jar.insert(self.cookie("open", usedAt: 1), now: self.at(1))
@@ -123,7 +123,7 @@ struct CookieJarTests {
         #expect(jar.count == 2)
     }
 
-    @Test func makesRoomByWhatIsLongUnused() {
+    @Test func leastRecentlyUsedCookiesAreEvicted() {
         var jar = CookieJar(limits: CookieLimits(perDomain: 2, total: 100))
         _ = jar.insert(self.cookie("a", isSecure: true, usedAt: 0), now: self.at(0))
         _ = jar.insert(self.cookie("b", usedAt: 1), now: self.at(1))
@@ -134,7 +134,7 @@ struct CookieJarTests {
         #expect(jar.retrieve(for: request, now: self.at(12)).map(\.lastAccess) == [self.at(10)])
     }
 
-    @Test func makesRoomByWhatHasEndedFirst() {
+    @Test func expiredCookiesAreEvictedFirst() {
         var jar = CookieJar(limits: CookieLimits(perDomain: 2, total: 100))
         for (name, expires, moment) in [("a", nil, 0), ("b", 5, 1), ("c", nil, 10)] as [(String, Int64?, Int64)] {
             let cookie = Cookie(
@@ -158,7 +158,7 @@ struct CookieJarTests {
         #expect(Set(jar.cookies.map(\.domain)) == Set((450..<500).map { "h\($0).org" }))
     }
 
-    @Test func forgetsWhatItIsToldToForget() throws {
+    @Test func cookiesAreRemoved() throws {
         var jar = try self.jar([
             ("a=1", host: "x.org", path: "/"), ("b=2", host: "y.org", path: "/"), ("c=3", host: "x.org", path: "/"),
         ])

@@ -10,7 +10,7 @@ struct CookieMatchingTests {
         ("192.168.0.1", "192.168.0.1", true), ("2001:db8::1", "2001:db8::1", true), ("::1", "1", false),
         ("example.com", "", false), ("", "", true),
     ])
-    func domainsMatchTheirOwnAndWhatLiesBelow(_ host: String, _ domain: String, _ matches: Bool) {
+    func domainMatchesItselfAndSubdomains(_ host: String, _ domain: String, _ matches: Bool) {
         #expect(CookieDomain.matches(host, domain: domain) == matches)
     }
 
@@ -55,7 +55,7 @@ struct CookieMatchingTests {
         #expect(CookieDomain.site(of: host, suffixes: rule) == site)
     }
 
-    @Test func hostsOfOneSiteAreToldFromOthers() {
+    @Test func sameSiteHostsAreRecognized() {
         #expect(CookieDomain.areSameSite("a.example.com", "B.Example.com.", suffixes: .singleLabels))
         #expect(!CookieDomain.areSameSite("a.example.com", "a.example.org", suffixes: .singleLabels))
         #expect(!CookieDomain.areSameSite("1.2.3.4", "5.2.3.4", suffixes: .singleLabels))

@@ -54,7 +54,7 @@ struct CookieStoringTests {
         ("=__Secure-a=b; Secure", true, .refused(.invalidNamePrefix)),
         ("__Host-a", true, .refused(.invalidNamePrefix)), ("x__Host-a=b", true, .stored),
     ])
-    func whatAPrefixPromisesMustBeSo(
+    func cookieNamePrefixesAreEnforced(
         _ text: String, _ isSecure: Bool, _ expected: CookieJar.StoreOutcome
     ) throws {
         #expect(try self.outcome(text, isSecure: isSecure) == expected)
@@ -90,7 +90,8 @@ struct CookieStoringTests {
         ("a=b; SameSite=Strict", true, .stored), ("a=b; SameSite=None", true, .refused(.sameSiteNoneWithoutSecure)),
         ("a=b; SameSite=None; Secure", false, .stored),
     ])
-    func ofOtherSitesOnlyThoseThatSaySo(_ text: String, _ isSameSite: Bool, _ expected: CookieJar.StoreOutcome) throws {
+    func crossSiteCookiesNeedSameSiteNone(_ text: String, _ isSameSite: Bool, _ expected: CookieJar.StoreOutcome) throws
+    {
         #expect(try self.outcome(text, isSameSite: isSameSite) == expected)
     }
 

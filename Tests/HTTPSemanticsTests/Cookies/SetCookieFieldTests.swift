@@ -16,7 +16,7 @@ struct SetCookieFieldTests {
     }
 
     @Test(arguments: ["", ";", "=", " = ; a=b", ";attr1=value1", "a=b\0c", "a=b\nc", "a=b; c=\r\nd", "a=\u{7F}"])
-    func ignoresWhatNamesNothingOrHoldsControls(_ text: String) {
+    func namelessOrControlCharacterCookiesAreIgnored(_ text: String) {
         #expect(SetCookieField(text) == nil)
     }
 

@@ -20,7 +20,7 @@ struct SetCookieTests {
             ("a=b; Max-Age=0", HTTPDate.earliest.seconds), ("a=b; Max-Age=-5", HTTPDate.earliest.seconds),
             ("a=b; Max-Age=99999999999999999999", 1_700_000_000 + 4_294_967_295),
         ] as [(String, Int64)])
-    func endWhenTheyAreToldTo(_ text: String, _ seconds: Int64) throws {
+    func expiryIsMaxAgeOrExpires(_ text: String, _ seconds: Int64) throws {
         #expect(try self.cookie(text).expires?.seconds == seconds)
     }
 
@@ -53,7 +53,7 @@ struct SetCookieTests {
         ("a=b; SameSite=Strict", SameSite.strict), ("a=b; SameSite=lax", .lax), ("a=b; samesite=NONE", .none),
         ("a=b; SameSite=sometimes", .unspecified), ("a=b; SameSite", .unspecified), ("a=b", .unspecified),
     ])
-    func sayWithWhichRequestsOfOthersTheyGo(_ text: String, _ sameSite: SameSite) throws {
+    func sameSiteAttributeIsRead(_ text: String, _ sameSite: SameSite) throws {
         #expect(try self.cookie(text).sameSite == sameSite)
     }
 

@@ -23,11 +23,11 @@ struct CookieDateTests {
         "01 Jan 2020 12:30:60", "01 Foo 2020 12:30:00", "0 Jan 2020 12:30:00", "01 Jan 20201 12:30:00",
         "01 Jan 2020 123:30:00", "01 Jan 2020 12:30", "01 Ja 2020 12:30:00",
     ])
-    func refusesWhatLacksAPartOrIsNoMoment(_ text: String) {
+    func incompleteOrImpossibleDateIsRefused(_ text: String) {
         #expect(CookieDate.parse(text) == nil)
     }
 
-    @Test func refusesWhatIsTooLong() {
+    @Test func tooLongDateIsRefused() {
         #expect(CookieDate.parse("1 Jan 2020 12:30:00" + String(repeating: " ", count: 1005)) != nil)
         #expect(CookieDate.parse("1 Jan 2020 12:30:00" + String(repeating: " ", count: 1006)) == nil)
     }

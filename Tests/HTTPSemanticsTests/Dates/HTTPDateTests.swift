@@ -42,7 +42,7 @@ struct HTTPDateTests {
         "Sun, 06 Nov 1994 08:49:37:00 GMT", "Sun, 06 Nov 1994 08-49-37 GMT", "Sunday, 06-Nov-1994 08:49:37 GMT",
         "Sun, 006 Nov 1994 08:49:37 GMT", "Sun, +6 Nov 1994 08:49:37 GMT", "1994-11-06T08:49:37Z",
     ])
-    func refusesWhatIsNoDate(_ text: String) {
+    func invalidDateIsRefused(_ text: String) {
         #expect(HTTPDate(text, now: self.now) == nil)
     }
 

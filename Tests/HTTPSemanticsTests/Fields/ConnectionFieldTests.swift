@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Fields of one connection, RFC 9110 §7.6.1")
 struct ConnectionFieldTests {
-    @Test func areLeftOutWithWhatTheyName() {
+    @Test func connectionFieldRemovesTheFieldsItNames() {
         let fields: HTTPFields = [
             .connection: "X-One, te", .init("x-one")!: "1", .te: "trailers", .upgrade: "h2c", .accept: "a",
             .transferEncoding: "chunked", .init("Proxy-Connection")!: "x", .init("X-Two")!: "2",

@@ -22,7 +22,7 @@ struct ContentTypeTests {
         #expect(ContentType(text) == nil)
     }
 
-    @Test func tellsTheBoundary() {
+    @Test func boundaryIsRead() {
         #expect(ContentType("multipart/x-mixed-replace; boundary=\"a;b\"")?.boundary == "a;b")
         #expect(ContentType("multipart/x-mixed-replace;boundary=--x")?.boundary == "--x")
         #expect(ContentType("multipart/x-mixed-replace; boundary=")?.boundary == nil)

@@ -23,7 +23,7 @@ struct MultipartTests {
     }
 
     /// RFC 2046 §5.1.1
-    @Test func areToldApartAsInTheExampleOfTheRFC() {
+    @Test func partsAreSeparatedAsInTheRFC() {
         let text = """
             This is the preamble.  It is to be ignored, though it
             is a handy place for composition agents to include an
@@ -71,7 +71,7 @@ struct MultipartTests {
         ("--b\r\n\r\nx\r\n--b", ["<>", "x\r\n--b", "truncated"]),
         ("--b\r\n\r\nx\r\n--b\r\n", ["<>", "x", ".", "truncated"]),
     ])
-    func areToldApart(_ text: String, _ expected: [String]) {
+    func partsAreSeparated(_ text: String, _ expected: [String]) {
         #expect(self.told(text) == expected)
     }
 
@@ -126,7 +126,7 @@ struct MultipartTests {
         }
     }
 
-    @Test func giveBackWhatWasPutIn() {
+    @Test func writtenPartsReadBackEqual() {
         for seed in 0..<60 as Range<UInt64> {
             var generator = SeededGenerator(seed: seed)
             var bytes: [UInt8] = []

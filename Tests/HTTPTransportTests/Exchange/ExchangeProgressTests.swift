@@ -59,7 +59,7 @@ struct ExchangeProgressTests {
             ([], 1, [("Content-Length", "1"), ("Connection", "foo, CLOSE")], false), ([], 1, [], false),
             ([("Connection", "close")], 1, [("Content-Length", "1")], false),
         ] as [([(String, String)], Int, [(String, String)], Bool)])
-    func keepsTheConnectionAsBothSidesSaid(
+    func connectionPersistsAsBothSidesAllow(
         _ request: [(String, String)], _ minor: Int, _ response: [(String, String)], _ keeps: Bool
     ) {
         var progress = self.progress(request)
@@ -92,7 +92,7 @@ struct ExchangeProgressTests {
         #expect(progress.headReceived(self.head(101, fields)) == .refuse(.upgrade))
     }
 
-    @Test func tellsWhatALostConnectionTakesWithIt() {
+    @Test func lostConnectionReportsItsExchange() {
         var progress = self.progress()
         #expect(progress.loss == .beforeResponse)
         _ = progress.informationalReceived(self.head(103), limit: 8)

@@ -26,7 +26,7 @@ struct RequestPlanTests {
         #expect(try RequestPlan(self.order("GET", [("host", "b.test")])).head.fields["host"] == "b.test")
     }
 
-    @Test func tellsTheLengthOfTheBody() throws {
+    @Test func requestHasTheLengthOfItsBody() throws {
         #expect(try RequestPlan(self.order()).framing == .none)
         #expect(try RequestPlan(self.order("POST")).head.fields["content-length"] == "0")
         let bytes = try RequestPlan(self.order("PUT", body: .bytes([1, 2, 3])))
@@ -48,7 +48,7 @@ struct RequestPlanTests {
         ("POST", [("Transfer-Encoding", "chunked"), ("Content-Length", "3")], .bodyLength),
         ("POST", [("Content-Length", "3"), ("Content-Length", "3")], .bodyLength),
     ])
-    func refusesWhatWouldSaySomethingElse(_ method: String, _ fields: [(String, String)], _ fault: RequestError) {
+    func ambiguousRequestIsRefused(_ method: String, _ fields: [(String, String)], _ fault: RequestError) {
         #expect(throws: fault) { try RequestPlan(self.order(method, fields, body: .bytes([1, 2, 3]))) }
     }
 

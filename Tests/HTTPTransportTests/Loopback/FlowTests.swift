@@ -123,7 +123,7 @@ struct FlowTests {
         #expect(ends == 2000)
     }
 
-    @Test func endsAConnectionOnWhichNothingMoves() async throws {
+    @Test func idleConnectionTimesOut() async throws {
         let server = try await RawServer([
             [.request], [.request, .send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc")],
         ])
@@ -157,7 +157,7 @@ struct FlowTests {
         #expect(await diary.whole().content.count == 600_000)
     }
 
-    @Test func tellsWhyNoConnectionCameAbout() async throws {
+    @Test func failedConnectHasItsReason() async throws {
         var order = ExchangeRequest(ServerEndpoint(.http, host: "127.0.0.1", port: 1))
         let refused = await self.pool.perform(order)
         #expect(refused.failure == .connecting(.refused))
@@ -243,7 +243,7 @@ struct FlowTests {
         #expect(await ConnectionPool(settings: settings).perform(order).text == "ok")
     }
 
-    @Test func refusesWhatCannotBeSent() async throws {
+    @Test func invalidRequestIsNotSent() async throws {
         var order = ExchangeRequest(ServerEndpoint(.http, host: "a.test"))
         order.head.fields = FieldLines([FieldLine("A", "b\r\nC: d")])
         #expect(await self.pool.perform(order).failure == .request(.fieldValue))

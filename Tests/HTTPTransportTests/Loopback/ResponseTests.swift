@@ -71,7 +71,7 @@ struct ResponseTests {
         #expect(diary.head?.status == 200)
     }
 
-    @Test func countsWhatWasOnTheWire() async throws {
+    @Test func bytesOnTheWireAreCounted() async throws {
         let first = "HTTP/1.1 103 Early Hints\r\n\r\n"
         let head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
         let body = "5\r\nhello\r\n0\r\n\r\n"
@@ -113,7 +113,7 @@ struct ResponseTests {
     }
 
     /// Content that ends with the connection is whole only if the connection was not torn down.
-    @Test func tellsAResetFromTheEndOfTheContent() async throws {
+    @Test func resetDiffersFromTheEndOfTheContent() async throws {
         let read = Gate()
         let server = try await RawServer([
             [.request, .send("HTTP/1.0 200 OK\r\n\r\npart"), .wait(read), .reset]

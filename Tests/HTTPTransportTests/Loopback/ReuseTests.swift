@@ -77,7 +77,7 @@ struct ReuseTests {
         #expect(second.metrics?.requestContentBytes == 4)
     }
 
-    @Test func tellsWhatWasNotRepeated() async throws {
+    @Test func unrepeatedRequestFailsWithItsReason() async throws {
         let server = try await RawServer([[.request, .send(Self.ok), .request, .send(Self.ok), .request, .close]])
         _ = await self.pool.perform(server.order())
         _ = await self.pool.perform(server.order())
@@ -111,7 +111,7 @@ struct ReuseTests {
         #expect(server.connections == 1)
     }
 
-    @Test func letsRequestsWaitForOneOfTheConnections() async throws {
+    @Test func requestsWaitForAFreeConnection() async throws {
         var settings = PoolSettings()
         settings.connectionsPerHost = 2
         let pool = ConnectionPool(settings: settings)
@@ -125,7 +125,7 @@ struct ReuseTests {
         #expect(server.connections <= 2)
     }
 
-    @Test func servesWhoWaitsByPriority() async throws {
+    @Test func waitingRequestsAreServedByPriority() async throws {
         var settings = PoolSettings()
         settings.connectionsPerHost = 1
         let pool = ConnectionPool(settings: settings)
@@ -177,7 +177,7 @@ struct ReuseTests {
         while server.isOpen(0) { await Task.yield() }
     }
 
-    @Test func failsWhoWaitsWhenThePoolCloses() async throws {
+    @Test func closingThePoolFailsWaitingRequests() async throws {
         var settings = PoolSettings()
         settings.connectionsPerHost = 1
         let pool = ConnectionPool(settings: settings)

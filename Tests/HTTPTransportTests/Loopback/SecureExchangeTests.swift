@@ -36,7 +36,7 @@ struct SecureExchangeTests {
         #expect(server.connections == 2)
     }
 
-    @Test func failsWithWhatVerificationFound() async throws {
+    @Test func verificationFailureHasItsReason() async throws {
         let server = try await RawServer([[.request, .send(Self.ok)]], tls: SecureFixture.server())
         let root = try SecureFixture.otherRoot()
         let diary = await self.pool.perform(server.secureOrder(try SecureFixture.client { $0.trust = .only([root]) }))
@@ -79,7 +79,7 @@ struct SecureExchangeTests {
         #expect(await self.pool.perform(server.secureOrder(context), Diary(identity: identity)).text == "ok")
     }
 
-    @Test func tellsACutFromTheEndOfTheContent() async throws {
+    @Test func truncationDiffersFromTheEndOfTheContent() async throws {
         let answer = "HTTP/1.0 200 OK\r\n\r\nall of it"
         let context = try SecureFixture.client()
         let honest = try await RawServer([[.request, .send(answer), .finish]], tls: SecureFixture.server())

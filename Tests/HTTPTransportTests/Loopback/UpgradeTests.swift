@@ -35,7 +35,7 @@ struct UpgradeTests {
     }
 
     @Test(arguments: [false, true])
-    func handsTheConnectionOverWithWhatCameEarly(_ secure: Bool) async throws {
+    func upgradedConnectionKeepsEarlyBytes(_ secure: Bool) async throws {
         let loops = try LoopGroup(count: 1)
         defer { loops.stop() }
         let server = try await RawServer(

@@ -18,7 +18,7 @@ struct ResponseFramingTests {
     }
 
     @Test(arguments: [("HEAD", 200), ("GET", 204), ("GET", 304), ("GET", 199)])
-    func hasNoContentWhateverTheFieldsSay(_ method: String, _ status: Int) throws {
+    func responseToHeadHasNoContent(_ method: String, _ status: Int) throws {
         for fields in [[("Content-Length", "42")], [("Transfer-Encoding", "chunked")], []] {
             #expect(try ResponseFraming.of(self.head(status, fields), method: method) == .none)
         }

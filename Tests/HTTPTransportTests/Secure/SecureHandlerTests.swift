@@ -36,7 +36,7 @@ struct SecureHandlerTests {
         #expect(pair.clientLog.bytes == [1, 2, 3])
     }
 
-    @Test func keepsWhatIsWrittenBeforeTheHandshakeIsOver() throws {
+    @Test func writesBeforeTheHandshakeAreKept() throws {
         let pair = try self.pair()
         self.write([1, 2], to: pair.client)
         self.write([3], to: pair.client)
@@ -44,7 +44,7 @@ struct SecureHandlerTests {
         #expect(pair.serverLog.bytes == [1, 2, 3])
     }
 
-    @Test func tellsAPromiseWhenItsBytesHaveLeft() throws {
+    @Test func promiseSucceedsWhenItsBytesAreSent() throws {
         let pair = try self.pair()
         try pair.pump()
         let promises = (0..<3).map { _ in pair.client.eventLoop.makePromise(of: Void.self) }
@@ -66,7 +66,7 @@ struct SecureHandlerTests {
         #expect(pair.serverLog.facts?.serverName == "server.test")
     }
 
-    @Test func tellsCloseNotifyFromTruncation() throws {
+    @Test func closeNotifyDiffersFromTruncation() throws {
         let clean = try self.pair()
         try clean.pump()
         self.write([7], to: clean.server)
@@ -124,7 +124,7 @@ struct SecureHandlerTests {
         #expect(pair.clientLog.lines == (decision == .accept ? ["secured"] : ["rejected", "inactive"]))
     }
 
-    @Test func rejectsWhenNobodyDecides() throws {
+    @Test func missingDecisionRejectsTheCertificate() throws {
         let pair = try self.pair(client: SecureFixture.client { $0.delegatesVerification = true })
         try pair.pump()
         #expect(pair.clientLog.lines == ["rejected", "inactive"])

@@ -65,7 +65,7 @@ struct CancelledSwiftTasksTests {
         writer.cancel()
     }
 
-    @Test func aReadThatWasCancelledBeforeItBeganTakesNothing() async throws {
+    @Test func readCancelledBeforeItsStartConsumesNothing() async throws {
         let group = try LoopGroup(count: 1)
         defer { group.stop() }
         let (reader, writer) = try await self.connected(group)

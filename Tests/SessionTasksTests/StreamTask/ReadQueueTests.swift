@@ -79,7 +79,7 @@ struct ReadQueueTests {
         #expect(answers.list == ["2:ab", "3:c"])
     }
 
-    @Test func failsWhatWaitsBehindAReadWhoseDeadlinePassed() {
+    @Test func timedOutReadFailsTheReadsBehindIt() {
         let answers = Answers()
         var queue = ReadQueue()
         let deadline = MonotonicInstant(nanoseconds: 10)
@@ -107,7 +107,7 @@ struct ReadQueueTests {
         #expect(answers.list == ["1:x", "closeInput", "2!\(TaskFailure.directionClosed)"])
     }
 
-    @Test func holdsReadsBehindABarrierUntilItIsLifted() {
+    @Test func readsBehindABarrierWaitForIt() {
         let answers = Answers()
         var queue = ReadQueue()
         queue.append(.barrier(number: 7))

@@ -64,7 +64,7 @@ struct SendQueueTests {
         #expect(queue.withdraw(2) != nil)
     }
 
-    @Test func failsEverythingThatWaitsAndEverythingAfter() {
+    @Test func failureFailsPendingAndLaterWrites() {
         let answers = Answers()
         var queue = SendQueue()
         queue.append(self.send(1, 3, into: answers))
@@ -75,7 +75,7 @@ struct SendQueueTests {
         #expect(answers.list == ["1!cancelled", "2!cancelled", "3!cancelled"])
     }
 
-    @Test func endsNothingCleanlyBehindAWriteThatTimedOut() {
+    @Test func timedOutWritePreventsACleanClose() {
         let answers = Answers()
         var queue = SendQueue()
         queue.append(self.send(1, 3, into: answers))

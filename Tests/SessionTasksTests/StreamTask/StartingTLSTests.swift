@@ -99,7 +99,7 @@ struct StartingTLSTests {
 
     /// The peer said that it was done, and is gone: its system answers our close_notify with a reset. What came before
     /// stays what it was, and its end too.
-    @Test func readsToTheEndOfAPeerThatIsGoneAlready() throws {
+    @Test func secureStreamIsReadToTheEndAfterItsPeerClosed() throws {
         let meeting = try TaskMeeting(.simulation)
         let pair = try self.secured(meeting)
         let client = TaskDiary()
@@ -148,7 +148,7 @@ struct StartingTLSTests {
         meeting.finish()
     }
 
-    @Test func nothingIsSecuredBehindAReadThatFailed() throws {
+    @Test func failedReadPreventsStartingTLS() throws {
         let meeting = try TaskMeeting(.simulation)
         let (task, peer) = try meeting.opened()
         let diary = TaskDiary()
@@ -167,7 +167,7 @@ struct StartingTLSTests {
 
     /// What was to go out under TLS must not go out in the clear, whatever kept TLS from beginning.
     @Test(arguments: ["a read that timed out", "a closed direction", "a cancelled wait"])
-    func nothingBehindASecuringThatFailedGoesOutInTheClear(_ obstacle: String) throws {
+    func writesAfterFailedTLSAreNotSentInPlaintext(_ obstacle: String) throws {
         let meeting = try TaskMeeting(.simulation)
         let (task, peer) = try meeting.opened()
         let diary = TaskDiary()

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("What a stream task refuses, and what is refused to it")
 struct StreamTaskRefusalTests {
-    @Test func namesWhatCannotBeMeant() throws {
+    @Test func invalidArgumentsAreUsageErrors() throws {
         let meeting = try TaskMeeting(.simulation)
         let (task, _) = try meeting.accepted()
         let diary = TaskDiary()
@@ -19,7 +19,7 @@ struct StreamTaskRefusalTests {
         meeting.finish()
     }
 
-    @Test func saysWhyNoConnectionCameAbout() throws {
+    @Test func failedConnectHasItsReason() throws {
         let meeting = try TaskMeeting(.simulation)
         let nowhere = SocketAddress.ipv4(address: 0x7f00_0001, port: 9)
         let task = StreamTask(to: OpeningTarget(.address(nowhere)), on: meeting.loop)

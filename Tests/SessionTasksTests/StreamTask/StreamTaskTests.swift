@@ -8,7 +8,7 @@ import Testing
 @Suite("A stream task on a connection, simulated and real")
 struct StreamTaskTests {
     @Test(arguments: TaskPlace.all)
-    func answersReadsWithinTheirBoundsAndTellsTheEnd(_ place: TaskPlace) throws {
+    func readsReturnWithinTheirBoundsAndReportTheEnd(_ place: TaskPlace) throws {
         let meeting = try TaskMeeting(place.kind)
         let (task, peer) = try meeting.stream(place.role)
         let diary = TaskDiary()
@@ -30,7 +30,7 @@ struct StreamTaskTests {
     }
 
     @Test(arguments: TaskPlace.all)
-    func hasCountedWhatItGivesToWhoGetsIt(_ place: TaskPlace) throws {
+    func countsBytesBeforeDeliveringThem(_ place: TaskPlace) throws {
         let meeting = try TaskMeeting(place.kind)
         let (task, peer) = try meeting.stream(place.role)
         var counts: [UInt64] = []
@@ -47,7 +47,7 @@ struct StreamTaskTests {
     }
 
     @Test(arguments: TaskPlace.all)
-    func givesWhatCameBeforeTheEndThoughNobodyAskedInTime(_ place: TaskPlace) throws {
+    func bytesBeforeTheEndAreReadLater(_ place: TaskPlace) throws {
         let meeting = try TaskMeeting(place.kind)
         let (task, peer) = try meeting.stream(place.role)
         let diary = TaskDiary()
@@ -69,7 +69,7 @@ struct StreamTaskTests {
     }
 
     @Test(arguments: TransportTestbed.Kind.allCases)
-    func doesWhatWasAskedBeforeTheConnectionStood(_ kind: TransportTestbed.Kind) throws {
+    func operationsBeforeTheConnectionRunInOrder(_ kind: TransportTestbed.Kind) throws {
         let meeting = try TaskMeeting(kind)
         let task = StreamTask(to: OpeningTarget(.address(meeting.peers.address)), on: meeting.loop)
         let diary = TaskDiary()
@@ -89,7 +89,7 @@ struct StreamTaskTests {
     }
 
     @Test(arguments: TaskPlace.all)
-    func aPassedDeadlineFailsItsReadAndWhatIsBehindIt(_ place: TaskPlace) throws {
+    func readTimeoutFailsItsReadAndLaterOnes(_ place: TaskPlace) throws {
         let meeting = try TaskMeeting(place.kind)
         let (task, peer) = try meeting.stream(place.role)
         let diary = TaskDiary()
@@ -128,7 +128,7 @@ struct StreamTaskTests {
     }
 
     @Test(arguments: TaskPlace.all)
-    func aResetFailsEverythingThatWaitsAndEverythingAfter(_ place: TaskPlace) throws {
+    func resetFailsPendingAndLaterOperations(_ place: TaskPlace) throws {
         let meeting = try TaskMeeting(place.kind)
         let (task, peer) = try meeting.stream(place.role)
         let diary = TaskDiary()
@@ -155,7 +155,7 @@ struct StreamTaskTests {
     }
 
     @Test(arguments: TaskPlace.all)
-    func closesTheWriteSideBehindWhatWasWritten(_ place: TaskPlace) throws {
+    func writeSideClosesAfterQueuedWrites(_ place: TaskPlace) throws {
         let meeting = try TaskMeeting(place.kind)
         let (task, peer) = try meeting.stream(place.role)
         let diary = TaskDiary()
@@ -331,7 +331,7 @@ struct StreamTaskTests {
     }
 
     @Test(arguments: TaskPlace.all)
-    func cancellingFailsEverythingAndResetsThePeer(_ place: TaskPlace) throws {
+    func cancelFailsAllOperationsAndResetsTheConnection(_ place: TaskPlace) throws {
         let meeting = try TaskMeeting(place.kind)
         let (task, peer) = try meeting.stream(place.role)
         peer.isReading = false
@@ -357,7 +357,7 @@ struct StreamTaskTests {
     }
 
     @Test(arguments: TaskPlace.all)
-    func handsTheConnectionOverBehindWhatWasAsked(_ place: TaskPlace) throws {
+    func connectionIsHandedOverAfterQueuedOperations(_ place: TaskPlace) throws {
         let meeting = try TaskMeeting(place.kind)
         let (task, peer) = try meeting.stream(place.role)
         let diary = TaskDiary()

@@ -88,7 +88,7 @@ struct TappedStreamTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func nothingGoesByUnseenWhileATapHasRoom(_ kind: Kind) throws {
+    func tapWithRoomCopiesAllTraffic(_ kind: Kind) throws {
         let relay = try Relay(kind)
         let (sight, full) = (Sight(), Sight())
         sight.room = .max

@@ -17,7 +17,7 @@ struct WatchedDirectionTests {
     }
 
     @Test(arguments: TaskPlace.all)
-    func noticeAnEndThatNobodyReads(_ place: TaskPlace) throws {
+    func endOfInputIsReportedWithoutARead(_ place: TaskPlace) throws {
         let meeting = try TaskMeeting(place.kind)
         let (task, peer) = try meeting.stream(place.role)
         let (told, diary) = (Told(), TaskDiary())
@@ -59,7 +59,7 @@ struct WatchedDirectionTests {
     }
 
     @Test(arguments: TransportTestbed.Kind.allCases)
-    func handOnWhatTheyReadAhead(_ kind: TransportTestbed.Kind) throws {
+    func bytesReadAheadAreDelivered(_ kind: TransportTestbed.Kind) throws {
         let meeting = try TaskMeeting(kind)
         let (task, peer) = try meeting.opened()
         let told = Told()
@@ -74,7 +74,7 @@ struct WatchedDirectionTests {
         meeting.finish()
     }
 
-    @Test func failWhenTheirConnectionDoesWhileNobodyReads() throws {
+    @Test func connectionFailureIsReportedWithoutARead() throws {
         let meeting = try TaskMeeting(.simulation)
         let (task, peer) = try meeting.opened()
         let (told, diary) = (Told(), TaskDiary())
@@ -87,7 +87,7 @@ struct WatchedDirectionTests {
         meeting.finish()
     }
 
-    @Test func hearOfTheirOwnEndOfReading() throws {
+    @Test func closingTheReadSideIsReported() throws {
         let meeting = try TaskMeeting(.simulation)
         let (task, peer) = try meeting.opened()
         let (told, diary) = (Told(), TaskDiary())

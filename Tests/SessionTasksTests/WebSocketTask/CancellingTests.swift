@@ -26,7 +26,7 @@ struct CancellingTests {
 
     /// A task that is given up right after it was told to close still says goodbye.
     @Test(arguments: TaskRole.allCases)
-    func cancellingBehindACloseLetsTheCloseFrameOut(_ role: TaskRole) throws {
+    func cancelAfterACloseStillSendsTheCloseFrame(_ role: TaskRole) throws {
         let meeting = try WebSocketMeeting(.simulation)
         let (task, peer) = try meeting.raw(role)
         let diary = WebSocketDiary()

@@ -59,7 +59,7 @@ struct EndBehindMessageTests {
     }
 
     @Test(arguments: TaskRole.allCases)
-    func whoDoesNotComeBackIsNotWaitedForLong(_ role: TaskRole) throws {
+    func unreadMessageDelaysTheEndForABoundedTime(_ role: TaskRole) throws {
         let (meeting, task, peer, diary) = try self.pair(role)
         meeting.perform { diary.receive(task, "a") }
         peer.send(1, "hello")
@@ -88,7 +88,7 @@ struct EndBehindMessageTests {
     }
 
     @Test(arguments: TaskRole.allCases)
-    func whatIsHeldIsForgottenWhenTheTaskIsCancelled(_ role: TaskRole) throws {
+    func cancelDropsUnreadMessages(_ role: TaskRole) throws {
         let (meeting, task, peer, diary) = try self.pair(role)
         meeting.perform { diary.receive(task, "a") }
         peer.send(1, "hello")

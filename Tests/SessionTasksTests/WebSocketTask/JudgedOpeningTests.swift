@@ -79,7 +79,7 @@ struct JudgedOpeningTests {
     }
 
     @Test(arguments: TransportTestbed.Kind.allCases)
-    func keepWhatTheServerSaidWhereTheRefusalStands(_ kind: TransportTestbed.Kind) throws {
+    func refusedOpeningKeepsTheResponse(_ kind: TransportTestbed.Kind) throws {
         let meeting = try Meeting(kind)
         meeting.meeting.perform { meeting.task.open(meeting.opening("/")) }
         let peer = try meeting.asked(1)
@@ -132,7 +132,7 @@ struct JudgedOpeningTests {
         meeting.meeting.finish()
     }
 
-    @Test func areToldStepByStep() throws {
+    @Test func openingStepsAreReportedInOrder() throws {
         let meeting = try Meeting(.simulation)
         let steps = Mutex<[String]>([])
         let log: @Sendable (OpeningStep) -> Void = { step in

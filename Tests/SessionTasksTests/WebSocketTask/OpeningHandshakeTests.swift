@@ -23,7 +23,7 @@ struct OpeningHandshakeTests {
     }
 
     @Test(arguments: TransportTestbed.Kind.allCases)
-    func keepsWhatTheServerSaidWhenItRefused(_ kind: TransportTestbed.Kind) throws {
+    func refusedHandshakeKeepsTheResponse(_ kind: TransportTestbed.Kind) throws {
         let meeting = try WebSocketMeeting(kind)
         let diary = WebSocketDiary()
         let (task, peer) = try self.asking(meeting, diary)

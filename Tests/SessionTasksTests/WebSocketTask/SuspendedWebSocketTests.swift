@@ -29,7 +29,7 @@ struct SuspendedWebSocketTests {
         meeting.finish()
     }
 
-    @Test func countWhatWaits() throws {
+    @Test func queuedMessagesAreCounted() throws {
         let meeting = try WebSocketMeeting(.simulation)
         let (task, peer) = try meeting.raw(.opened)
         let diary = WebSocketDiary()
@@ -55,7 +55,7 @@ struct SuspendedWebSocketTests {
         meeting.finish()
     }
 
-    @Test func giveNobodyUpMeanwhile() throws {
+    @Test func suspendedTaskDoesNotTimeOutItsPeer() throws {
         let meeting = try WebSocketMeeting(.simulation)
         var options = WebSocketOptions()
         options.pingInterval = .seconds(10)
@@ -99,7 +99,7 @@ struct SuspendedWebSocketTests {
         meeting.finish()
     }
 
-    @Test func holdMessagesToALimitThatIsSetOnTheWay() throws {
+    @Test func limitChangedLaterAppliesToMessages() throws {
         let meeting = try WebSocketMeeting(.simulation)
         let (task, peer) = try meeting.raw(.opened)
         let diary = WebSocketDiary()
@@ -118,7 +118,7 @@ struct SuspendedWebSocketTests {
         meeting.finish()
     }
 
-    @Test func hearOfTheCloseBeforeTheEnd() throws {
+    @Test func suspendedTaskReportsTheCloseBeforeTheEnd() throws {
         let meeting = try WebSocketMeeting(.simulation)
         let (task, peer) = try meeting.raw(.opened)
         let diary = WebSocketDiary()

@@ -9,7 +9,7 @@ import WebSocketProtocol
 @Suite("A WebSocket task in both roles, RFC 6455")
 struct WebSocketTaskTests {
     @Test(arguments: TransportTestbed.Kind.allCases)
-    func runsWhatWasAskedBeforeTheHandshakeInOrder(_ kind: TransportTestbed.Kind) throws {
+    func operationsBeforeTheHandshakeRunInOrder(_ kind: TransportTestbed.Kind) throws {
         let meeting = try WebSocketMeeting(kind)
         let client = meeting.client()
         let (asked, heard) = (WebSocketDiary(), WebSocketDiary())
@@ -157,7 +157,7 @@ struct WebSocketTaskTests {
     }
 
     @Test(arguments: TaskRole.allCases)
-    func whatIsAskedBehindAQueuedCloseNeverBegins(_ role: TaskRole) throws {
+    func sendsAfterAQueuedCloseFail(_ role: TaskRole) throws {
         let meeting = try WebSocketMeeting(.simulation)
         let (task, peer) = try meeting.raw(role)
         peer.peer.isReading = false
@@ -349,7 +349,7 @@ struct WebSocketTaskTests {
 
     /// The kernel of a program that hangs goes on acknowledging until its buffer is full.
     @Test(arguments: TaskRole.allCases)
-    func aPeerWhoseKernelAloneTakesMessagesIsNoticedInTime(_ role: TaskRole) throws {
+    func peerThatStopsReadingIsDetectedByPings(_ role: TaskRole) throws {
         let meeting = try WebSocketMeeting(.simulation)
         var options = WebSocketOptions()
         options.pingInterval = .seconds(10)
@@ -438,7 +438,7 @@ struct WebSocketTaskTests {
     }
 
     @Test(arguments: TaskRole.allCases)
-    func cancellingSaysCloseAndFailsWhatWaits(_ role: TaskRole) throws {
+    func cancelSendsACloseFrameAndFailsPendingOperations(_ role: TaskRole) throws {
         let meeting = try WebSocketMeeting(.simulation)
         let (task, peer) = try meeting.raw(role)
         let diary = WebSocketDiary()

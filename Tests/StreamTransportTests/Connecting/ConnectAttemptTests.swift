@@ -74,7 +74,7 @@ struct ConnectAttemptTests {
     // MARK: Simulated and real
 
     @Test(arguments: Kind.allCases)
-    func connectsAndReadsNothingBeforeItIsTold(_ kind: Kind) throws {
+    func connectReadsNothingBeforeItsConsumerResumes(_ kind: Kind) throws {
         let ground = TransportTestbed(kind)
         let loop = try ground.makeLoop()
         let host = try ground.makeHost()
@@ -124,7 +124,7 @@ struct ConnectAttemptTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func saysThatNobodyListens(_ kind: Kind) throws {
+    func refusedConnectionIsReported(_ kind: Kind) throws {
         let ground = TransportTestbed(kind)
         let loop = try ground.makeLoop()
         let host = try ground.makeHost()
@@ -231,7 +231,7 @@ struct ConnectAttemptTests {
         try race.finish()
     }
 
-    @Test func waitsForOneThatHangsAfterTheOthersFailed() throws {
+    @Test func pendingAddressIsAwaitedAfterTheOthersFailed() throws {
         let race = try Race()
         race.network.connectScripts[Self.six] = .delayed(.seconds(2))
         race.network.connectScripts[Self.four] = .refused
@@ -257,7 +257,7 @@ struct ConnectAttemptTests {
 
     // MARK: Failures, deadlines, cancellation
 
-    @Test func saysWhatIsWrongWithTheName() throws {
+    @Test func nameLookupFailureHasItsReason() throws {
         let failures: [ResolutionFailure] = [.nameNotFound, .temporarilyUnavailable, .failed("words")]
         for failure in failures {
             let race = try Race()
@@ -278,7 +278,7 @@ struct ConnectAttemptTests {
         try race.finish()
     }
 
-    @Test func looksUpNothingForAnAddressInDigits() throws {
+    @Test func numericAddressNeedsNoLookup() throws {
         let race = try Race()
         race.begin(.host("10.2.2.2", port: 80))
         #expect(race.ground.run(until: { !race.results.isEmpty }))
@@ -287,7 +287,7 @@ struct ConnectAttemptTests {
         try race.finish()
     }
 
-    @Test func endsAtItsDeadlineAndSaysInWhichStep() throws {
+    @Test func deadlineFailureNamesItsStep() throws {
         let resolving = try Race()
         resolving.network.names[Self.name] = .silence
         resolving.begin(timeout: .seconds(2))
@@ -306,7 +306,7 @@ struct ConnectAttemptTests {
         try connecting.finish()
     }
 
-    @Test func saysNothingOnceCancelled() throws {
+    @Test func cancelledAttemptReportsNothing() throws {
         for instant in [Duration.zero, .microseconds(500), .milliseconds(100), .milliseconds(300)] {
             let race = try Race()
             race.network.connectScripts[Self.six] = .hangs
@@ -320,7 +320,7 @@ struct ConnectAttemptTests {
         }
     }
 
-    @Test func saysThatDescriptorsAreExhausted() throws {
+    @Test func exhaustedDescriptorsAreReported() throws {
         let race = try Race()
         let system = try #require(race.loop.system as? SimulatedSystem)
         system.process.descriptorLimit = 0

@@ -44,7 +44,7 @@ struct PermittedAddressTests {
     @Test(arguments: [
         ConnectTarget.host("one.example", port: 80), .host("169.254.169.254", port: 80), .address(denied),
     ])
-    func withoutOneThatMayBeNothingIsTried(_ target: ConnectTarget) throws {
+    func nameWithoutAPermittedAddressIsNotTried(_ target: ConnectTarget) throws {
         let result = try self.connect(to: target, permits: Self.rule)
         guard case .failure(let failure) = result else {
             Issue.record("connected")

@@ -122,7 +122,7 @@ struct UnusableEndpointTests {
     }
 
     /// The addresses that could be tried say nothing of those that could not.
-    @Test func ourOwnLackAtOneOfSeveralAddressesIsWhatIsTold() throws {
+    @Test func localResourceFailureOfAnyAddressIsReported() throws {
         let (first, second) = (
             SocketAddress.ipv4(address: 0x0a02_0202, port: 80), SocketAddress.ipv4(address: 0x0a02_0203, port: 80)
         )

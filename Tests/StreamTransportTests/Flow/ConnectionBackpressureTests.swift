@@ -7,7 +7,7 @@ struct ConnectionBackpressureTests {
     typealias Kind = TransportTestbed.Kind
 
     @Test(arguments: Kind.allCases)
-    func offersAgainWhatWasLeftInFrontOfWhatComesNext(_ kind: Kind) throws {
+    func unconsumedBytesPrecedeNewOnes(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         consumer.acceptedCount = { offered in offered < 6 ? 0 : offered }
@@ -24,7 +24,7 @@ struct ConnectionBackpressureTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func offersWhatWasLeftWhenReadingResumes(_ kind: Kind) throws {
+    func unconsumedBytesAreOfferedWhenReadingResumes(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         consumer.acceptedCount = { [unowned connection] _ in
@@ -96,7 +96,7 @@ struct ConnectionBackpressureTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func queuesWhatTheKernelDoesNotTakeAndTellsProgress(_ kind: Kind) throws {
+    func bytesThatTheKernelRefusesAreQueuedAndReported(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         peer.isReading = false
@@ -160,7 +160,7 @@ struct ConnectionBackpressureTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func failsTheWritesOfAPeerThatIsGone(_ kind: Kind) throws {
+    func writesToAClosedPeerFail(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         peer.isReading = false
@@ -175,7 +175,7 @@ struct ConnectionBackpressureTests {
 
     /// Who stopped a source because of what is queued must hear of it again, or it stays stopped for ever.
     @Test(arguments: Kind.allCases)
-    func tellsProgressOfWhatItCountedAsQueuedThoughItLeavesInTheSameTurn(_ kind: Kind) throws {
+    func queuedBytesSentInTheSameTurnAreReported(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         let count = 300_000
@@ -190,7 +190,7 @@ struct ConnectionBackpressureTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func countsAsQueuedWhatThisTurnGathered(_ kind: Kind) throws {
+    func bytesGatheredInATurnCountAsQueued(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         meeting.perform {
@@ -204,7 +204,7 @@ struct ConnectionBackpressureTests {
     }
 
     @Test(arguments: Kind.allCases, [false, true])
-    func tellsWhoAskedWhenItsWriteHasLeft(_ kind: Kind, _ atOnce: Bool) throws {
+    func writeCompletionFollowsItsLastByte(_ kind: Kind, _ atOnce: Bool) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, _) = try meeting.connect()
         var sent: UInt64 = 0

@@ -8,7 +8,7 @@ struct ConnectionEndTests {
     typealias Kind = TransportTestbed.Kind
 
     @Test(arguments: Kind.allCases)
-    func closesAfterEverythingIsSent(_ kind: Kind) throws {
+    func closeFollowsQueuedOutput(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         let bytes = meeting.flood
@@ -24,7 +24,7 @@ struct ConnectionEndTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func throwsAwayInputWhileItLingersSoThatNothingSentIsLost(_ kind: Kind) throws {
+    func lingeringCloseDiscardsInput(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         meeting.perform {
@@ -71,7 +71,7 @@ struct ConnectionEndTests {
         meeting.finish()
     }
 
-    @Test func givesUpAPeerThatTakesNothingWhileItCloses() throws {
+    @Test func closeIsAbandonedWhenThePeerStopsReading() throws {
         let meeting = try LoopMeeting(.simulation)
         let (connection, consumer, peer) = try meeting.connect()
         peer.isReading = false
@@ -88,7 +88,7 @@ struct ConnectionEndTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func aLingerOfNothingStillSendsWhatTheKernelTakesAtOnce(_ kind: Kind) throws {
+    func zeroLingerSendsOutputThatFitsTheKernel(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         meeting.perform {
@@ -102,7 +102,7 @@ struct ConnectionEndTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func aLingerOfNothingLeavesNoCleanEndWhereBytesAreLost(_ kind: Kind) throws {
+    func zeroLingerResetsWhenOutputIsLost(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         peer.isReading = false
@@ -121,7 +121,7 @@ struct ConnectionEndTests {
 
     /// It answers what still comes with a reset, as it does when we say nothing for long.
     @Test(arguments: Kind.allCases)
-    func keepsWhatAPeerSaidThatClosedAndTookNothingMore(_ kind: Kind) throws {
+    func inputBeforeAClosedPeerIsKept(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         meeting.perform { connection.pauseReading() }
@@ -157,7 +157,7 @@ struct ConnectionEndTests {
 
     /// Linux alone would wait for the user timeout where that is longer, and not for all probes where it is shorter (tcp(7)).
     @Test(arguments: [Duration.seconds(300), .seconds(10)])
-    func noticesAnIdlePeerThatIsGoneAfterAllProbesWhateverTheUserTimeout(_ timeout: Duration) throws {
+    func keepAliveDetectsALostIdlePeer(_ timeout: Duration) throws {
         let meeting = try LoopMeeting(.simulation)
         meeting.collector.options.userTimeout = timeout
         let (connection, consumer, peer) = try meeting.connect()
@@ -170,7 +170,7 @@ struct ConnectionEndTests {
         meeting.finish()
     }
 
-    @Test func noticesABusyPeerThatIsGoneAfterTheUserTimeoutAlthoughItsOutputRestedBefore() throws {
+    @Test func userTimeoutDetectsALostBusyPeer() throws {
         let meeting = try LoopMeeting(.simulation)
         meeting.collector.options.userTimeout = .seconds(20)
         let (connection, consumer, peer) = try meeting.connect()
@@ -189,7 +189,7 @@ struct ConnectionEndTests {
         meeting.finish()
     }
 
-    @Test func aConnectionWhoseOutputRestsHasNoTimer() throws {
+    @Test func connectionWithoutOutputHasNoTimer() throws {
         let meeting = try LoopMeeting(.simulation)
         meeting.collector.options.userTimeout = .seconds(20)
         let (connection, _, peer) = try meeting.connect()

@@ -55,7 +55,7 @@ struct PassingTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func queuesWhatTheTargetDoesNotTake(_ kind: Kind) throws {
+    func bytesThatTheTargetRefusesAreQueued(_ kind: Kind) throws {
         let relay = try Relay(kind)
         relay.target.peer.isReading = false
         let bytes = relay.meeting.flood
@@ -72,7 +72,7 @@ struct PassingTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func isSeenAgainFromWhenSomebodyLooks(_ kind: Kind) throws {
+    func passedBytesAreVisibleAgainToATap(_ kind: Kind) throws {
         let relay = try Relay(kind)
         let bytes = relay.meeting.flood
         relay.source.peer.send(bytes)
@@ -89,7 +89,7 @@ struct PassingTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func aTargetThatIsGoneEndsAndTheSourceGoesOn(_ kind: Kind) throws {
+    func closedTargetEndsWhileTheSourceContinues(_ kind: Kind) throws {
         let relay = try Relay(kind)
         let bytes = relay.meeting.flood
         relay.source.peer.send(bytes)
@@ -103,7 +103,7 @@ struct PassingTests {
     }
 
     @Test(arguments: 1...10 as ClosedRange<UInt64>)
-    func losesNothingWhereEverythingIsShort(_ seed: UInt64) throws {
+    func shortReadsAndWritesLoseNoBytes(_ seed: UInt64) throws {
         var faults = FaultPlan.rough
         (faults.reset, faults.stall, faults.exhaustion) = (0, 0, 0)
         (faults.refusedConnect, faults.hangingConnect, faults.unreachableConnect) = (0, 0, 0)

@@ -29,7 +29,7 @@ struct SocketConnectionTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func sendsWhatOneTurnWroteInOneCall(_ kind: Kind) throws {
+    func writesOfOneTurnAreOneSend(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, _, peer) = try meeting.connect()
         meeting.perform {
@@ -86,7 +86,7 @@ struct SocketConnectionTests {
     }
 
     @Test(arguments: Kind.allCases, [0, 4])
-    func keepsTheOrderOfWhatIsSentAtOnceAndWhatIsGathered(_ kind: Kind, _ head: Int) throws {
+    func directAndGatheredWritesKeepTheirOrder(_ kind: Kind, _ head: Int) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, _, peer) = try meeting.connect()
         let large = (0..<40_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
@@ -146,7 +146,7 @@ struct SocketConnectionTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func tellsAResetFromAnEnd(_ kind: Kind) throws {
+    func resetDiffersFromAnEnd(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (_, ended, clean) = try meeting.connect()
         let (_, failed, unclean) = try meeting.connect()
@@ -159,7 +159,7 @@ struct SocketConnectionTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func tellsAResetAfterTheBytesBeforeIt(_ kind: Kind) throws {
+    func resetFollowsTheBytesBeforeIt(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (_, consumer, peer) = try meeting.connect()
         peer.send("last words")
@@ -172,7 +172,7 @@ struct SocketConnectionTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func readsWhatThePeerSaidBeforeAResetThatAWriteMet(_ kind: Kind) throws {
+    func bytesBeforeAResetAreReadAfterAFailedWrite(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         meeting.perform { connection.pauseReading() }
@@ -190,7 +190,7 @@ struct SocketConnectionTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func resetsOnDemandAndThePeerKnows(_ kind: Kind) throws {
+    func resetReachesThePeer(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         meeting.perform {
@@ -205,7 +205,7 @@ struct SocketConnectionTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func tellsAPausedReaderOfAReset(_ kind: Kind) throws {
+    func resetIsReportedWhileReadingIsPaused(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         meeting.perform { connection.pauseReading() }

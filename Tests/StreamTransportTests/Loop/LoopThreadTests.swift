@@ -108,7 +108,7 @@ struct LoopThreadTests {
         #expect(String(decoding: heard, as: UTF8.self) == "there and back")
     }
 
-    @Test func wakesForWorkAndStopsWhenTold() async throws {
+    @Test func loopThreadWakesForWorkAndStops() async throws {
         let loop = Loop(system: try LinuxSystem())
         let ended = Atomic<Bool>(false)
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in

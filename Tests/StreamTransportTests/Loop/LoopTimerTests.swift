@@ -72,7 +72,7 @@ struct LoopTimerTests {
         #expect(log.fired.last == "off")
     }
 
-    @Test func fireAsAModelSays() throws {
+    @Test func timersFireAsInAModel() throws {
         for seed in UInt64(0)..<40 {
             var chance = SeededGenerator(seed: seed)
             let ground = TransportTestbed(.simulation, seed: seed)

@@ -131,7 +131,7 @@ struct LoopUnderFaultsTests {
     }
 
     @Test(arguments: UInt64(0)..<40)
-    func tellEveryEndOnceAndLoseNoByteAndNoDescriptor(_ seed: UInt64) throws {
+    func faultsLoseNoByteAndNoDescriptor(_ seed: UInt64) throws {
         let ground = TransportTestbed(.simulation, seed: seed)
         let network = try #require(ground.network)
         let loops = [try ground.makeLoop(), try ground.makeLoop()]

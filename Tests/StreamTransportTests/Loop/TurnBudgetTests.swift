@@ -18,7 +18,7 @@ struct TurnBudgetTests {
         #expect(budget.beginTurn() == TurnBudget.share && !budget.isSpent)
     }
 
-    @Test func whatIsNotSpentIsThereForOthers() {
+    @Test func unspentBudgetIsLeftForOtherConnections() {
         var budget = TurnBudget()
         var share = budget.beginTurn()
         for _ in 0..<1000 { share = budget.nextShare(unspent: share) }
@@ -40,7 +40,7 @@ struct TurnBudgetTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func whoHasHadItsShareGoesOnInTheNextTurn(_ kind: Kind) throws {
+    func connectionOverItsBudgetContinuesInTheNextTurn(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, costly, peer) = try meeting.connect()
         self.makeCostly(costly, on: meeting.loop)
@@ -79,7 +79,7 @@ struct TurnBudgetTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func readsNothingNewWhileSomethingIsLeft(_ kind: Kind) throws {
+    func bufferedBytesAreOfferedBeforeNewReads(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, costly, peer) = try meeting.connect()
         self.makeCostly(costly, on: meeting.loop)
@@ -95,7 +95,7 @@ struct TurnBudgetTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func whoPausesIsOfferedTheRestWhenItResumes(_ kind: Kind) throws {
+    func pausedConsumerReceivesTheRestWhenItResumes(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, costly, peer) = try meeting.connect()
         self.makeCostly(costly, on: meeting.loop)

@@ -40,7 +40,7 @@ struct SimulatedNetworkTests {
         }
     }
 
-    @Test func letsTimePassOnlyWhileItRuns() throws {
+    @Test func virtualTimeAdvancesOnlyDuringARun() throws {
         let meeting = try Meeting()
         let start = meeting.network.now
         let (client, server) = try meeting.pair()
@@ -55,7 +55,7 @@ struct SimulatedNetworkTests {
         #expect(meeting.network.misuses.isEmpty)
     }
 
-    @Test func tellsClientsAndServersTheirAddresses() throws {
+    @Test func clientsAndServersHaveAddresses() throws {
         let meeting = try Meeting()
         let (client, server) = try meeting.pair()
         #expect(meeting.clients.system.peerAddress(client.descriptor) == Self.server)
@@ -84,7 +84,7 @@ struct SimulatedNetworkTests {
         }
     }
 
-    @Test func scriptsWhatAConnectionAttemptMeets() throws {
+    @Test func connectionAttemptFollowsItsScript() throws {
         let meeting = try Meeting()
         meeting.network.connectScripts[Self.server] = .refused
         let refused = try meeting.connect()
@@ -224,7 +224,7 @@ struct SimulatedNetworkTests {
 
     // MARK: Stalls
 
-    @Test func deliversNothingDuringAStallAndEverythingAfter() throws {
+    @Test func stalledBytesAreDeliveredAfterTheStall() throws {
         let meeting = try Meeting()
         let (client, server) = try meeting.pair()
         (meeting.clients.system as? SimulatedSystem)?.stall(client.descriptor, for: .seconds(30))

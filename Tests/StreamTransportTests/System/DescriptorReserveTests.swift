@@ -34,7 +34,7 @@ struct DescriptorReserveTests {
         #expect(connections == 1 || connections * each + budget.controlConnections + budget.reserve < limit)
     }
 
-    @Test func connectsToNobodyFromTheReserve() throws {
+    @Test func reserveIsNotUsedForOutgoingConnections() throws {
         let limit = Limit()
         let system = try LinuxSystem(reserve: limit.reserve)
         limit.value.withLock { $0 = Self.plenty }
@@ -102,7 +102,7 @@ struct DescriptorReserveTests {
         #expect(failure == .ownResources(.processDescriptorsExhausted))
     }
 
-    @Test func saysHowManyThereAreAndWhatToDo() {
+    @Test func shortageNamesTheLimitAndARemedy() {
         let text = DescriptorReserve { 256 }.description
         #expect(text.hasPrefix("no descriptors: "))
         #expect(text.hasSuffix(" of 256 in use, 32 kept in reserve; raise LimitNOFILE"))

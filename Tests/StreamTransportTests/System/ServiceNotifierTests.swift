@@ -53,7 +53,7 @@ struct ServiceNotifierTests {
     }
 
     /// A receive queue of Linux holds a few datagrams (net.unix.max_dgram_qlen); then a sender that may wait would wait.
-    @Test func doesNotWaitForASocketWhoseQueueIsFull() throws {
+    @Test func notifierDoesNotBlockOnAFullSocket() throws {
         let reader = try UnreadDatagrams()
         defer { reader.close() }
         var refusal: SystemError?

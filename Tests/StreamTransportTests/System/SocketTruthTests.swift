@@ -24,7 +24,7 @@ struct SocketTruthTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func givesWhatArrivedBeforeAResetThenTheErrorOnceThenTheEnd(_ kind: Kind) throws {
+    func bytesBeforeAResetAreReadThenTheErrorThenTheEnd(_ kind: Kind) throws {
         let pair = try SocketPair(TransportTestbed(kind))
         pair.send(pair.a, "abc")
         pair.system.reset(pair.a)
@@ -38,7 +38,7 @@ struct SocketTruthTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func givesTheResetToWhoeverAsksFirst(_ kind: Kind) throws {
+    func resetIsReportedToTheFirstCall(_ kind: Kind) throws {
         let pair = try SocketPair(TransportTestbed(kind))
         pair.system.reset(pair.a)
         pair.ground.settle()
@@ -159,7 +159,7 @@ struct SocketTruthTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func losesWhatDidNotArriveBeforeAReset(_ kind: Kind) throws {
+    func bytesNotArrivedBeforeAResetAreLost(_ kind: Kind) throws {
         let pair = try SocketPair(TransportTestbed(kind))
         let sent = pair.fill(pair.a)
         pair.system.reset(pair.a)
@@ -169,7 +169,7 @@ struct SocketTruthTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func deliversWhatWasTakenBeforeAClose(_ kind: Kind) throws {
+    func bytesAcceptedBeforeACloseAreDelivered(_ kind: Kind) throws {
         let pair = try SocketPair(TransportTestbed(kind))
         let sent = pair.fill(pair.a)
         pair.system.close(pair.a)
@@ -187,7 +187,7 @@ struct SocketTruthTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func refusesWhereNobodyListens(_ kind: Kind) throws {
+    func connectionToAClosedPortIsRefused(_ kind: Kind) throws {
         let ground = TransportTestbed(kind)
         let system = try ground.makeSystem()
         let listener = try system.listen(SocketPair.tcp, options: ListenOptions()).get()
@@ -209,7 +209,7 @@ struct SocketTruthTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func resetsWhoWasNotAcceptedWhenTheListenerCloses(_ kind: Kind) throws {
+    func closingAListenerResetsUnacceptedConnections(_ kind: Kind) throws {
         let ground = TransportTestbed(kind)
         let system = try ground.makeSystem()
         let listener = try system.listen(SocketPair.tcp, options: ListenOptions()).get()

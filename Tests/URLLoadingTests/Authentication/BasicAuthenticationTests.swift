@@ -4,7 +4,7 @@ import URLLoading
 
 @Suite("Basic authentication", .loading, .timeLimit(.minutes(20)))
 struct BasicAuthenticationTests {
-    @Test func isSentAsTheSessionSaysIt() async throws {
+    @Test func basicCredentialOfTheSessionIsSent() async throws {
         let (server, other) = (try await WebServer(), try await WebServer(["/": .text("other")]))
         server.on("/") { .text($0["Authorization"] ?? "-") }
         server.on("/near", .redirect(to: "/"))
@@ -161,7 +161,7 @@ struct BasicAuthenticationTests {
         session.invalidateAndCancel()
     }
 
-    @Test func readsTheCredentialOfTheURLAsItIsMeant() async throws {
+    @Test func credentialOfTheURLIsPercentDecoded() async throws {
         let server = try await WebServer()
         // "me@home" and "a:b/c".
         server.on("/") { request in

@@ -37,7 +37,7 @@ struct ChallengeDispatchTests {
         session.invalidateAndCancel()
     }
 
-    @Test func isTheTaskForTheServersTrustWhereTheSessionHasNoSay() async throws {
+    @Test func taskDelegateHandlesServerTrustWithoutASessionMethod() async throws {
         let server = try await WebServer(tls: Certificates.server(), ["/": .text("hello")])
         let delegate = OfTask()
         let session = URLSession.test(delegate)

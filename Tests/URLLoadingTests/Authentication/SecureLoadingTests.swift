@@ -35,7 +35,7 @@ struct SecureLoadingTests {
     enum Flaw: String, CaseIterable { case expired, future, otherName, selfSigned, purpose }
 
     @Test(arguments: Flaw.allCases)
-    func namesWhatIsWrongWithACertificate(_ flaw: Flaw) async throws {
+    func certificateErrorHasItsCode(_ flaw: Flaw) async throws {
         let authority = try Certificates.authority()
         var profile = TestCertificateProfile("localhost", names: ["localhost"], addresses: ["127.0.0.1"])
         switch flaw {
@@ -115,7 +115,7 @@ struct SecureLoadingTests {
         }
     }
 
-    @Test func showsACertificateToWhoAsks() async throws {
+    @Test func clientCertificateIsSentOnRequest() async throws {
         let server = try await WebServer(tls: Certificates.serverAskingForCertificate(), ["/": .text("hello")])
         let identity = try Certificates.clientIdentity()
         var policies = Policies()

@@ -21,7 +21,7 @@ struct UploadBodyTests {
     }
 
     @Test(arguments: [0, 1, 1000, 300_000])
-    func inMemoryGiveEverythingTwiceIfAsked(_ count: Int) async {
+    func bodyInMemoryCanBeReadTwice(_ count: Int) async {
         let bytes = self.sample(count)
         let body = DataBody(Data([1, 2] + bytes).dropFirst(2))
         for _ in 0..<2 {
@@ -32,7 +32,7 @@ struct UploadBodyTests {
     }
 
     @Test(arguments: [0, 1, 262_144, 262_145, 3_000_000])
-    func fromAFileGiveEverythingTwiceIfAsked(_ count: Int) async throws {
+    func bodyFromAFileCanBeReadTwice(_ count: Int) async throws {
         let bytes = self.sample(count)
         let (body, length) = try ReadAheadBody.file(try self.file(bytes))
         #expect(length == Int64(count))
@@ -63,7 +63,7 @@ struct UploadBodyTests {
         #expect(body.failure as? FileBodyFailure == .becameShorter(missing: 2_000_000))
     }
 
-    @Test func fromAFileThatGrowsOrGoesAreWhatItWas() async throws {
+    @Test func bodyFromAFileKeepsItsLengthWhenTheFileChanges() async throws {
         let bytes = self.sample(600_000)
         let url = try self.file(bytes)
         let body = try ReadAheadBody.file(url).body
@@ -85,7 +85,7 @@ struct UploadBodyTests {
     }
 
     @Test(arguments: [0, 1, 70_000, 500_000])
-    func fromAStreamGiveEverythingOnce(_ count: Int) async {
+    func bodyFromAStreamIsReadOnce(_ count: Int) async {
         let bytes = self.sample(count)
         let body = ReadAheadBody(InputStream(data: Data(bytes)))
         let outcome = await BodyDrain.run(body)
@@ -93,7 +93,7 @@ struct UploadBodyTests {
         #expect(!body.rewind())
     }
 
-    @Test func fromAStreamOfSomebodysOwnAreReadWithoutAskingWhetherSomethingIsThere() async {
+    @Test func streamSubclassIsReadWithoutHasBytesAvailable() async {
         let outcome = await BodyDrain.run(ReadAheadBody(OddStream(size: 10, rounds: 1000)))
         #expect(outcome.bytes.count == 10_000 && outcome.end == .end)
     }

@@ -36,7 +36,7 @@ struct ByteChannelTests {
         #expect(try await bytes.next() == nil)
     }
 
-    @Test func endWithTheFailureOfTheLoaderBehindWhatCame() async throws {
+    @Test func channelEndsWithTheFailureAfterReceivedBytes() async throws {
         let channel = self.calls.channel()
         channel.offer(Data([1, 2]))
         channel.finish(URLError(.networkConnectionLost))
@@ -73,7 +73,7 @@ struct ByteChannelTests {
         await #expect(throws: URLError(.cancelled)) { for try await _ in bytes {} }
     }
 
-    @Test func areAbandonedWhenNobodyEverReads() {
+    @Test func channelWithoutAReaderIsAbandoned() {
         do { _ = ChannelBytes(self.calls.channel()) }
         #expect(self.calls.abandoned == 1)
     }

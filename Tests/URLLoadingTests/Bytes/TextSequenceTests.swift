@@ -96,7 +96,7 @@ struct TextSequenceTests {
         #expect(characters == Array(text))
     }
 
-    @Test func failsWithWhatItsBytesFailWith() async {
+    @Test func textSequenceRethrowsTheErrorOfItsBytes() async {
         let channel = ByteChannel(wanted: {}, abandoned: {})
         channel.offer(Data("a\nb".utf8))
         channel.finish(URLError(.timedOut))

@@ -6,7 +6,7 @@ import URLLoading
 
 @Suite("Cached responses under the rules of caches")
 struct CacheEntryBridgeTests {
-    @Test func keepWhatTheRulesAskAboutThem() throws {
+    @Test func cacheEntryKeepsTheFieldsOfTheRules() throws {
         let url = try #require(URL(string: "http://a/"))
         let fields: HTTPFields = [.cacheControl: "max-age=60", .vary: "Accept", .eTag: "\"1\""]
         let entry = CacheEntry(
@@ -31,7 +31,7 @@ struct CacheEntryBridgeTests {
         #expect(try CacheSample("http://a/").cached.entry == nil)
     }
 
-    @Test func tellPoliciesByTheirMeaning() {
+    @Test func cachePoliciesAreMapped() {
         let policies: [URLRequest.CachePolicy] = [
             .useProtocolCachePolicy, .reloadIgnoringLocalCacheData, .returnCacheDataElseLoad, .returnCacheDataDontLoad,
             .reloadIgnoringLocalAndRemoteCacheData, .reloadRevalidatingCacheData,

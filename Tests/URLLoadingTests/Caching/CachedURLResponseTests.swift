@@ -14,7 +14,7 @@ struct CachedURLResponseTests {
             response: response, data: Data(data), userInfo: ["Key1": "Value1"], storagePolicy: policy)
     }
 
-    @Test func giveBackWhatTheyWereMadeWith() throws {
+    @Test func cachedResponseHasItsInitialValues() throws {
         let cached = try Self.cached()
         #expect(cached.data == Data([0, 1, 2]) && cached.userInfo?["Key1"] as? String == "Value1")
         #expect(cached.storagePolicy == .allowedInMemoryOnly && cached.exchange == nil)

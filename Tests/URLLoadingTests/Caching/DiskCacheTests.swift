@@ -16,7 +16,7 @@ struct DiskCacheTests {
         self.folder.url.appendingPathComponent(try #require(try self.folder.names.first))
     }
 
-    @Test func giveToTheNextProcessWhatTheyKept() throws {
+    @Test func diskCacheIsReadByTheNextProcess() throws {
         let exchange = CachedExchange(requestTime: 5, responseTime: 7, selection: ["accept": "x", "cookie": nil])
         let sample = try CacheSample("https://a.org/", userInfo: ["a": 1, "b": ["c"]], exchange: exchange)
         self.cache().storeCachedResponse(sample.cached, for: sample.request)
@@ -39,7 +39,7 @@ struct DiskCacheTests {
         #expect(found == cached && found?.userInfo == nil)
     }
 
-    @Test func shrinkWhatAnEarlierProcessLeft() throws {
+    @Test func diskCacheOfAnEarlierProcessIsShrunk() throws {
         for index in 0..<5 {
             let sample = try CacheSample("https://a.org/\(index)")
             self.cache().storeCachedResponse(sample.cached, for: sample.request)
@@ -93,7 +93,7 @@ struct DiskCacheTests {
         #expect(self.cache().cachedResponse(for: two.request) == nil)
     }
 
-    @Test func leaveWhatIsNotTheirsAndRemoveOldDrafts() throws {
+    @Test func diskCacheKeepsForeignFilesAndRemovesOldDrafts() throws {
         let names = ["README", ".draft-old", ".draft-new"]
         for name in names { try Data("x".utf8).write(to: self.folder.url.appendingPathComponent(name)) }
         let old = self.folder.url.appendingPathComponent(".draft-old")

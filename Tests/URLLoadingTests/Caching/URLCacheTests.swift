@@ -22,7 +22,7 @@ struct URLCacheTests {
         }
     }
 
-    @Test func giveBackWhatTheyKeep() throws {
+    @Test func cacheReturnsStoredResponses() throws {
         let cache = self.cache()
         let sample = try CacheSample("https://a.org/")
         #expect(cache.cachedResponse(for: sample.request) == nil)
@@ -44,7 +44,7 @@ struct URLCacheTests {
         #expect((cache.cachedResponse(for: sample.request) != nil) == isKept)
     }
 
-    @Test func dropFromDiskWhatANewerOneInMemoryReplaces() throws {
+    @Test func newerResponseInMemoryRemovesTheOneOnDisk() throws {
         let cache = self.cache()
         let old = try CacheSample("https://a.org/")
         cache.storeCachedResponse(old.cached, for: old.request)
@@ -82,7 +82,7 @@ struct URLCacheTests {
         #expect(cache.memoryCapacity == 0)
     }
 
-    @Test func makeRoomOfWhatHasNotBeenUsedForLongest() throws {
+    @Test func leastRecentlyUsedResponseIsEvicted() throws {
         let cache = self.cache(memory: 3 * 2500, disk: 0)
         let samples = try self.filled(cache)
         _ = cache.cachedResponse(for: samples[0].request)
@@ -131,7 +131,7 @@ struct URLCacheTests {
         #expect(try self.folder.names.isEmpty && cache.currentMemoryUsage == 0 && cache.currentDiskUsage == 0)
     }
 
-    @Test func forgetWhatWasStoredSinceADate() throws {
+    @Test func responsesStoredSinceADateAreRemoved() throws {
         let cache = self.cache()
         let samples = try self.filled(cache)
         cache.removeCachedResponses(since: Date(timeIntervalSinceNow: 60))

@@ -77,7 +77,7 @@ struct HTTPCookieStorageTests {
         #expect(try self.names("ws://swift.org") == ["root"])
     }
 
-    @Test func keepOfAnAnswerWhatItsHostMaySet() throws {
+    @Test func storageKeepsCookiesThatTheHostMaySet() throws {
         let cookies = try [
             Self.cookie("foreign", "example.com"), Self.cookie("own"), Self.cookie("all", ".swift.org"),
             Self.cookie("public", ".org"), Self.cookie("below", "a.swift.org"),
@@ -95,7 +95,7 @@ struct HTTPCookieStorageTests {
         ("__Host-a=b; Secure; Path=/; Domain=swift.org", false), ("__Secure-a=b; Secure", true),
         ("__Secure-a=b", false), ("a=b; SameSite=None", false), ("a=b; SameSite=None; Secure", true),
     ])
-    func holdTheServerToWhatTheNamePromises(_ field: String, _ isKept: Bool) throws {
+    func storageEnforcesCookieNamePrefixes(_ field: String, _ isKept: Bool) throws {
         let url = try #require(URL(string: "https://swift.org/"))
         let cookies = HTTPCookie.cookies(withResponseHeaderFields: ["Set-Cookie": field], for: url)
         try self.set(cookies, "https://swift.org/")
@@ -126,7 +126,7 @@ struct HTTPCookieStorageTests {
         #expect(policies.map(\.rawValue) == [0, 1, 2])
     }
 
-    @Test func holdBackWhatIsNotForOtherSites() throws {
+    @Test func sameSiteCookiesAreNotSentToOtherSites() throws {
         let url = try #require(URL(string: "https://swift.org"))
         let document = URL(string: "https://example.com")
         self.storage.setCookie(try Self.cookie("strict", with: [.sameSitePolicy: "strict"]))
@@ -150,7 +150,7 @@ struct HTTPCookieStorageTests {
         #expect(sorted.map(\.name) == ["A", "C", "B"])
     }
 
-    @Test func tellOfChangesAlone() throws {
+    @Test func notificationIsPostedForChangesOnly() throws {
         let changes = NotificationCounter(.NSHTTPCookieManagerCookiesChanged, object: self.storage)
         let policies = NotificationCounter(.NSHTTPCookieManagerAcceptPolicyChanged, object: self.storage)
         self.storage.setCookie(try Self.cookie("a"))
@@ -167,7 +167,7 @@ struct HTTPCookieStorageTests {
         #expect(policies.count == 1 && changes.count == 2)
     }
 
-    @Test func tellHowManyTheyHold() throws {
+    @Test func storageDescriptionHasTheCookieCount() throws {
         #expect(self.storage.description == "<NSHTTPCookieStorage cookies count:0>")
         self.storage.setCookie(try Self.cookie("a"))
         #expect(self.storage.description == "<NSHTTPCookieStorage cookies count:1>")

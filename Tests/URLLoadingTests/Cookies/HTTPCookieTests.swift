@@ -19,7 +19,7 @@ struct HTTPCookieTests {
         #expect(HTTPCookie(properties: properties) == nil)
     }
 
-    @Test func areOfTheSessionUnlessTheySayWhenTheyEnd() throws {
+    @Test func cookieWithoutExpiryIsASessionCookie() throws {
         let cookie = try Self.cookie()
         #expect(cookie.name == "TestCookie" && cookie.value == "Test value @#$%^$&*" && cookie.path == "/")
         #expect(cookie.domain == "apple.com" && cookie.version == 0 && cookie.isSessionOnly && !cookie.isSecure)
@@ -85,7 +85,7 @@ struct HTTPCookieTests {
         #expect(twin == plain && twin.hash == plain.hash)
     }
 
-    @Test func differWhenAnythingButTheirMakingDiffers() throws {
+    @Test func cookiesDifferInAnyProperty() throws {
         let variants = try [
             [:], [.name: "b"], [.value: "b"], [.path: "/b"], [.domain: "b"], [.domain: ".apple.com"],
             [.secure: true], [.expires: Date.distantFuture], [.comment: "c"], [.sameSitePolicy: "lax"],

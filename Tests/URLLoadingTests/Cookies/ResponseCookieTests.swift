@@ -94,7 +94,7 @@ struct ResponseCookieTests {
         #expect(cookies.map(\.name) == ["f1", "f2", "f3"] && cookies.allSatisfy { $0.domain == ".swift.org" })
     }
 
-    @Test func tellWithWhichSitesTheyGo() throws {
+    @Test func responseCookieHasItsSameSitePolicy() throws {
         #expect(try Self.cookie("a=b; SameSite=Lax").sameSitePolicy == .sameSiteLax)
         #expect(try Self.cookie("a=b; samesite=STRICT").sameSitePolicy == .sameSiteStrict)
         #expect(try Self.cookie("a=b; SameSite=None; Secure").sameSitePolicy == nil)

@@ -26,14 +26,14 @@ struct ServerTrustTests {
             (20, .serverCertificateHasUnknownRoot), (62, .serverCertificateUntrusted),
             (-1, .serverCertificateUntrusted),
         ] as [(Int32, URLError.Code)])
-    func tellsWhatIsWrongByTheCodeOfTheLoad(_ code: Int32, _ expected: URLError.Code) throws {
+    func trustErrorHasTheCodeOfTheLoad(_ code: Int32, _ expected: URLError.Code) throws {
         let trust = self.trust(code)
         #expect(!trust.isTrusted)
         let error = #expect(throws: URLError.self) { try trust.evaluate() }
         #expect(error?.code == expected && error?.localizedDescription == "words")
     }
 
-    @Test func isWhatACredentialAndASpaceCarry() throws {
+    @Test func credentialAndSpaceCarryTheServerTrust() throws {
         let trust = self.trust(18)
         let space = URLProtectionSpace(host: "a.org", port: 443, protocol: NSURLProtectionSpaceHTTPS, trust: trust)
         let shown: SecTrust = try #require(space.serverTrust)

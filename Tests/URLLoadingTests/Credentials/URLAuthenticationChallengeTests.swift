@@ -17,7 +17,7 @@ struct URLAuthenticationChallengeTests {
         func cancel(_ challenge: URLAuthenticationChallenge) { self.answers.withLock { $0.append("cancel") } }
     }
 
-    @Test func carryWhatTheyWereMadeWith() throws {
+    @Test func challengeHasItsInitialValues() throws {
         let asker = Asker()
         let space = URLProtectionSpace(host: "a", port: 1, protocol: "http", realm: nil, authenticationMethod: nil)
         let credential = URLCredential(user: "u", password: "p", persistence: .none)

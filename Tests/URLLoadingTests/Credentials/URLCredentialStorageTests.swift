@@ -30,7 +30,7 @@ struct URLCredentialStorageTests {
         #expect(self.storage.credentials(for: self.space)?["a"]?.password == "q")
     }
 
-    @Test func tryTheFirstUntilToldOtherwise() {
+    @Test func firstCredentialIsTheDefaultUntilAnotherIsSet() {
         self.storage.set(Self.credential("a"), for: self.space)
         self.storage.set(Self.credential("b"), for: self.space)
         #expect(self.storage.defaultCredential(for: self.space) == Self.credential("a"))
@@ -61,7 +61,7 @@ struct URLCredentialStorageTests {
     }
 
     @Test(arguments: [nil, [:], ["x": true], ["NSURLCredentialStorageRemoveSynchronizableCredentials": false]])
-    func takeASynchronizableOneAwayWhenToldSoAlone(_ options: [String: Bool]?) {
+    func synchronizableCredentialIsRemovedOnlyWithItsOption(_ options: [String: Bool]?) {
         let credential = Self.credential("a", .synchronizable)
         self.storage.set(credential, for: self.space)
         self.storage.remove(credential, for: self.space)
@@ -74,7 +74,7 @@ struct URLCredentialStorageTests {
         #expect(self.storage.allCredentials.isEmpty)
     }
 
-    @Test func tellOfChangesAlone() {
+    @Test func notificationIsPostedForChangesOnly() {
         let changes = NotificationCounter(.NSURLCredentialStorageChanged, object: self.storage)
         self.storage.set(Self.credential("a"), for: self.space)
         #expect(changes.count == 1)

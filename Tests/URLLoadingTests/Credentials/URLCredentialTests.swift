@@ -6,14 +6,14 @@ import URLLoading
 struct URLCredentialTests {
     private let credential = URLCredential(user: "user", password: "secret", persistence: .forSession)
 
-    @Test func giveBackWhatTheyWereMadeWith() {
+    @Test func credentialHasItsInitialValues() {
         #expect(self.credential.user == "user" && self.credential.password == "secret" && self.credential.hasPassword)
         #expect(self.credential.persistence == .forSession && self.credential.identity == nil)
         #expect(self.credential.certificates.isEmpty && self.credential.trust == nil)
         #expect(URLCredential(user: "u", password: "", persistence: .none).hasPassword)
     }
 
-    @Test func neverTellThePassword() {
+    @Test func descriptionOmitsThePassword() {
         #expect(!self.credential.description.contains("secret") && !"\(self.credential)".contains("secret"))
     }
 
@@ -24,7 +24,7 @@ struct URLCredentialTests {
         #expect(self.credential.isEqual(self.credential.copy()))
     }
 
-    @Test func differWhenAnythingDiffers() {
+    @Test func credentialsDifferInAnyProperty() {
         let variants = [
             self.credential, URLCredential(user: "other", password: "secret", persistence: .forSession),
             URLCredential(user: "user", password: "other", persistence: .forSession),

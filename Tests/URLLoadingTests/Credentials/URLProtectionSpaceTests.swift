@@ -11,7 +11,7 @@ struct URLProtectionSpaceTests {
         URLProtectionSpace(host: host, port: port, protocol: name, realm: realm, authenticationMethod: method)
     }
 
-    @Test func giveBackWhatTheyWereMadeWith() {
+    @Test func protectionSpaceHasItsInitialValues() {
         let space = Self.space(realm: "r", method: NSURLAuthenticationMethodHTTPDigest)
         #expect(space.host == "apple.com" && space.port == 80 && space.protocol == NSURLProtectionSpaceHTTP)
         #expect(space.realm == "r" && space.authenticationMethod == NSURLAuthenticationMethodHTTPDigest)
@@ -44,14 +44,14 @@ struct URLProtectionSpaceTests {
         #expect(Set(variants).count == variants.count)
     }
 
-    @Test func tellWhetherACredentialIsSafe() {
+    @Test func protectionSpaceReportsSecureTransmission() {
         #expect(Self.space(protocol: NSURLProtectionSpaceHTTPS).receivesCredentialSecurely)
         #expect(Self.space(protocol: "https").receivesCredentialSecurely && !Self.space().receivesCredentialSecurely)
         #expect(!Self.space(method: NSURLAuthenticationMethodHTTPBasic).receivesCredentialSecurely)
         #expect(Self.space(method: NSURLAuthenticationMethodHTTPDigest).receivesCredentialSecurely)
     }
 
-    @Test func carryOfWhomAServerAcceptsCertificates() {
+    @Test func protectionSpaceHasDistinguishedNames() {
         let space = URLProtectionSpace(host: "a", port: 443, protocol: "https", issuers: [Data([1])])
         #expect(space.distinguishedNames == [Data([1])] && Self.space().distinguishedNames == nil)
         #expect(space.authenticationMethod == NSURLAuthenticationMethodClientCertificate)
@@ -64,7 +64,7 @@ struct URLProtectionSpaceTests {
         #expect(back == space && space.isEqual(space.copy()))
     }
 
-    @Test func haveConstantsThatAreNamedLikeThemselves() {
+    @Test func protectionSpaceConstantsHaveTheirValues() {
         let names = [
             NSURLProtectionSpaceHTTPProxy, NSURLProtectionSpaceHTTPSProxy, NSURLProtectionSpaceFTPProxy,
             NSURLProtectionSpaceSOCKSProxy,

@@ -24,7 +24,7 @@ struct AsWrittenForFoundationTests {
         }
     }
 
-    @Test func hearUnderTheNamesOfFoundation() async throws {
+    @Test func delegateMethodsHaveFoundationsNames() async throws {
         let server = try await WebServer(["/": .redirect(307, to: "/asks")])
         server.on("/asks", BasicAuthenticationTests.guarded())
         let written = Written()

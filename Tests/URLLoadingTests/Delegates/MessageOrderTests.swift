@@ -147,7 +147,7 @@ struct MessageOrderTests {
         #expect(recorder.notes.error is URLError && recorder.notes.metrics?.transactionMetrics.count == 1)
     }
 
-    @Test func isToldWhereTheTaskIsMadeAtOnce() {
+    @Test func didCreateTaskIsCalledFirst() {
         let recorder = DataRecorder()
         let session = URLSession.test(recorder)
         let task = session.dataTask(with: URL(filePath: "/"))

@@ -62,7 +62,7 @@ struct RedirectTests {
         #expect((notes.response as? HTTPURLResponse)?.statusCode == 302 && notes.error == nil)
     }
 
-    @Test func failWhereNobodyIsThere() async throws {
+    @Test func redirectToAnUnreachableServerFails() async throws {
         let gone = try DeafPort()
         let server = try await WebServer(["/": .redirect(to: gone.url().absoluteString)])
         let session = URLSession.test()
@@ -120,7 +120,7 @@ struct RedirectTests {
         session.invalidateAndCancel()
     }
 
-    @Test func giveThePasswordOfAURLToNobodyElse() async throws {
+    @Test func passwordOfTheURLIsNotSentToAnotherHost() async throws {
         let other = try await WebServer()
         other.on("/") { _ in .text("no", ["WWW-Authenticate: Basic realm=\"r\""], status: 401) }
         let server = try await WebServer(["/": .redirect(to: other.url("/").absoluteString)])
@@ -178,7 +178,7 @@ struct RedirectTests {
         session.invalidateAndCancel()
     }
 
-    @Test func areToldToTasksWithAHandlerToo() async throws {
+    @Test func redirectIsReportedForTasksWithAHandler() async throws {
         let server = try await WebServer(["/": .redirect(to: "/there"), "/there": .text("hello")])
         let recorder = DataRecorder()
         let session = URLSession.test(recorder)

@@ -36,7 +36,7 @@ struct TaskDelegateTests {
         session.invalidateAndCancel()
     }
 
-    @Test func takeEverythingThatTheyKnow() async throws {
+    @Test func taskDelegateReceivesEveryMethodItImplements() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let recorder = DataRecorder()
         let own = DataRecorder()
@@ -88,7 +88,7 @@ struct TaskDelegateTests {
         session.invalidateAndCancel()
     }
 
-    @Test func needNotKnowAnything() async throws {
+    @Test func taskDelegateMayImplementNoMethod() async throws {
         let server = try await WebServer()
         server.on("/") { request in
             request["Authorization"] == nil
@@ -100,7 +100,7 @@ struct TaskDelegateTests {
         session.invalidateAndCancel()
     }
 
-    @Test func areToldOfAsyncFunctionsBesideTheSessions() async throws {
+    @Test func taskDelegateOfAnAsyncFunctionIsCalledBesideTheSessions() async throws {
         let server = try await WebServer(["/": .redirect(to: "/there"), "/there": .text("hello")])
         let recorder = DataRecorder()
         let own = Redirecting()

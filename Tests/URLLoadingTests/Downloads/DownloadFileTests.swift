@@ -26,7 +26,7 @@ struct DownloadFileTests {
         #expect(await self.finish(file) == .success(0))
     }
 
-    @Test func holdWhatWasAddedInItsOrder() async throws {
+    @Test func downloadFileHasItsBytesInOrder() async throws {
         let file = try DownloadFile()
         defer { file.remove() }
         let bytes = self.sample(777_777)
@@ -39,7 +39,7 @@ struct DownloadFileTests {
         #expect(try [UInt8](Data(contentsOf: file.url)) == bytes)
     }
 
-    @Test func tellWhenTheyAreFullAndWhenTheyHaveRoomAgain() async throws {
+    @Test func downloadFileReportsAFullQueueAndRoom() async throws {
         let file = try DownloadFile()
         defer { file.remove() }
         let piece = [UInt8](repeating: 7, count: 3 * DownloadFile.queueLimit)
@@ -52,7 +52,7 @@ struct DownloadFileTests {
         #expect(await self.finish(file) == .success(Int64(4 * piece.count)))
     }
 
-    @Test func tellThatThereIsNoSpace() async throws {
+    @Test func fullDiskIsAnError() async throws {
         let descriptor = open("/dev/full", O_WRONLY | O_CLOEXEC)
         try #require(descriptor >= 0)
         let file = DownloadFile(descriptor, url: URL(fileURLWithPath: "/none/at/all"), offset: 0)
@@ -71,7 +71,7 @@ struct DownloadFileTests {
         #expect(await self.finish(file) == .failure(expected) && file.length == 0)
     }
 
-    @Test func areGoneOnWithFromWhereTheResumeDataSays() async throws {
+    @Test func downloadFileContinuesAtTheResumeOffset() async throws {
         let first = try DownloadFile()
         defer { first.remove() }
         let bytes = self.sample(1000)
@@ -86,7 +86,7 @@ struct DownloadFileTests {
         #expect(try [UInt8](Data(contentsOf: second.url)) == Array(bytes.prefix(900)) + rest)
     }
 
-    @Test func thatSomebodyPutThereAreNotGoneOnWith() throws {
+    @Test func replacedFileIsNotResumed() throws {
         let folder = try TemporaryFolder()
         let victim = folder.url.appendingPathComponent("victim")
         try Data([1, 2, 3]).write(to: victim)

@@ -27,7 +27,7 @@ struct ResumeDataTests {
     }
 
     @Test(arguments: [ResumeValidator.entityTag("\"x\""), .lastModified("Tue, 15 Nov 1994 12:45:26 GMT")])
-    func giveBackWhatWasPutIn(_ validator: ResumeValidator) throws {
+    func resumeDataReadsBackEqual(_ validator: ResumeValidator) throws {
         let sample = try self.sample(validator)
         let data = try #require(sample.encoded())
         let found = try #require(ResumeData(data))
@@ -37,7 +37,7 @@ struct ResumeDataTests {
         #expect(found.bytesReceived == 5_000_000_000 && found.total == 6_000_000_000)
     }
 
-    @Test func areNotMadeOfWhatIsNotOfHTTP() throws {
+    @Test func resumeDataIsNotMadeForOtherSchemes() throws {
         var sample = try self.sample()
         sample.currentRequest.url = URL(string: "file:///etc/passwd")
         #expect(sample.encoded() == nil)

@@ -28,7 +28,7 @@ struct BrokenConnectionTests {
     }
 
     @Test(arguments: Way.allCases)
-    func tellADelegateOnceAndLast(_ way: Way) async throws {
+    func brokenConnectionIsReportedOnceAndLast(_ way: Way) async throws {
         let server = try await WebServer()
         server.on("/") { request in
             Self.answer.broken(at: Int(request.query) ?? 0, by: way == .close ? .close : .reset)
@@ -83,7 +83,7 @@ struct BrokenConnectionTests {
         session.invalidateAndCancel()
     }
 
-    @Test func areRefusedWhereNobodyListens() async throws {
+    @Test func connectionToAClosedPortIsRefused() async throws {
         let server = try DeafPort()
         let session = URLSession.test()
         for method in ["GET", "POST"] {

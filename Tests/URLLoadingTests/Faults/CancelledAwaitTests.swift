@@ -59,7 +59,7 @@ struct CancelledAwaitTests {
     }
 
     @Test(arguments: Place.allCases, Way.allCases)
-    func areToldSoWhereverItIs(_ place: Place, _ way: Way) async throws {
+    func cancelledAwaitThrowsAtEveryStep(_ place: Place, _ way: Way) async throws {
         let reached = Gate()
         let server = try await self.server(place, reached)
         let session = URLSession.test(Silent(reached)) {

@@ -67,7 +67,7 @@ struct LocalFaultTests {
         session.invalidateAndCancel()
     }
 
-    @Test func refuseRequestsThatWouldSayMoreThanTheyAre() async throws {
+    @Test func requestWithControlCharactersIsRefused() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let session = URLSession.test()
         for (name, value) in [("X-A", "b\r\nX-Evil: 1"), ("X-A\r\nX-Evil", "1"), ("X A", "b"), ("X-A", "b\0c")] {
@@ -81,7 +81,7 @@ struct LocalFaultTests {
         session.invalidateAndCancel()
     }
 
-    @Test func sayWhatIsNotThereYet() async throws {
+    @Test func unsupportedFeatureIsAnError() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let proxied = URLSession.test {
             $0.connectionProxyDictionary = ["HTTPEnable": 1, "HTTPProxy": "127.0.0.1", "HTTPPort": 1]
@@ -94,7 +94,7 @@ struct LocalFaultTests {
         background.invalidateAndCancel()
     }
 
-    @Test func leaveWhatTheLoaderSaysToTheLoader() async throws {
+    @Test func reservedFieldsOfARequestAreIgnored() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let session = URLSession.test {
             $0.httpAdditionalHeaders = [

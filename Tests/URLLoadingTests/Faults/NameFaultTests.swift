@@ -109,7 +109,7 @@ struct NameFaultTests {
         session.invalidateAndCancel()
     }
 
-    @Test func failByWhatIsWrongWithThem() async throws {
+    @Test func nameLookupErrorsHaveTheirCodes() async throws {
         let server = try await WebServer()
         let failures: [(Found, URLError.Code)] = [
             (.failure(.nameNotFound), .cannotFindHost), (.failure(.temporarilyUnavailable), .dnsLookupFailed),

@@ -25,7 +25,7 @@ struct CacheLoadingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func tellsOfItselfInTheMetrics() async throws {
+    @Test func metricsReportACachedResponse() async throws {
         let server = try await self.fresh()
         let recorder = DataRecorder()
         let session = URLSession.test(recorder)
@@ -50,7 +50,7 @@ struct CacheLoadingTests {
     }
 
     @Test(arguments: ["ETag: \"v1\"", "Last-Modified: Tue, 15 Nov 1994 12:45:26 GMT"])
-    func validatesWhatIsStale(_ validator: String) async throws {
+    func staleResponseIsValidated(_ validator: String) async throws {
         let server = try await WebServer()
         server.on("/") { request in
             let isKnown =
@@ -90,7 +90,7 @@ struct CacheLoadingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func heedsWhatAnswersVaryBy() async throws {
+    @Test func varyFieldSelectsTheCachedResponse() async throws {
         let server = try await WebServer()
         server.on("/") { .text($0["Accept-Language"] ?? "", ["Vary: Accept-Language", "Cache-Control: max-age=600"]) }
         let session = self.session()
@@ -131,7 +131,7 @@ struct CacheLoadingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func asksTheDelegateWhatItMayKeep() async throws {
+    @Test func delegateDecidesAboutCaching() async throws {
         let server = try await self.fresh()
         for keeps in [true, false] {
             var policies = Policies()
@@ -149,7 +149,7 @@ struct CacheLoadingTests {
         }
     }
 
-    @Test func asksOnlyOfWhatMayBeKept() async throws {
+    @Test func delegateIsAskedForStorableResponsesOnly() async throws {
         let lasting = ["Cache-Control: max-age=600"]
         let server = try await WebServer([
             "/no": .text("x", ["Cache-Control: no-store"]),
@@ -177,7 +177,7 @@ struct CacheLoadingTests {
     }()
 
     @Test(arguments: [true, false])
-    func usesWhatTheDelegateMadeOfAResponse(_ isFresh: Bool) async throws {
+    func responseChangedByTheDelegateIsStored(_ isFresh: Bool) async throws {
         let fields = isFresh ? [] : ["Date: \(Self.anHourAgo)"]
         let server = try await self.fresh(["Cache-Control: max-age=600", "Vary: Accept-Encoding"] + fields)
         var policies = Policies()
@@ -194,7 +194,7 @@ struct CacheLoadingTests {
     enum Place: CaseIterable { case memory, disk }
 
     @Test(arguments: Place.allCases)
-    func usesWhatTheProgramStored(_ place: Place) async throws {
+    func responseStoredByTheProgramIsUsed(_ place: Place) async throws {
         let server = try await WebServer()
         server.on("/") { request in
             request["If-None-Match"] == "\"v1\"" ? .head(304, ["Cache-Control: max-age=600"]) : .text("the server's")
@@ -231,7 +231,7 @@ struct CacheLoadingTests {
         #expect(server.requests.count == 3)
     }
 
-    @Test func matchesWhatTheSessionAddsWithWhatAnswersVaryBy() async throws {
+    @Test func varyFieldCoversFieldsOfTheSession() async throws {
         let server = try await self.fresh(["Cache-Control: max-age=600", "Vary: Accept-Encoding, Cookie"])
         let session = self.session()
         for _ in 0..<2 { #expect(try await session.load(server.url()).text == "first") }
@@ -242,7 +242,7 @@ struct CacheLoadingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func forgetsWhatAChangeMadeOld() async throws {
+    @Test func unsafeMethodInvalidatesTheCachedResponse() async throws {
         let server = try await self.fresh()
         let session = self.session()
         #expect(try await session.load(server.url()).text == "first")

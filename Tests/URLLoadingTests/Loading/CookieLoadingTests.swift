@@ -31,7 +31,7 @@ struct CookieLoadingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func areThereBeforeAnybodyIsTold() async throws {
+    @Test func cookiesAreStoredBeforeTheDelegateIsCalled() async throws {
         let server = try await self.server()
         let configuration = URLSessionConfiguration.ephemeral
         let storage = try #require(configuration.httpCookieStorage)

@@ -128,7 +128,7 @@ struct ProtocolClassTests {
         #expect(recorder.eventsOfTheTask.filter { $0 != "metrics" } == ["created", "response 203", "data", "complete"])
     }
 
-    @Test func giveNoContentOfWhatFailed() async throws {
+    @Test func failedProtocolLoadHasNoContent() async throws {
         let session = URLSession.test { $0.protocolClasses = [Answering.self] }
         let loaded = try await session.load(self.url("http://answers.test/failure"))
         #expect(loaded.data == nil && loaded.response != nil && loaded.code == .networkConnectionLost)
@@ -142,7 +142,7 @@ struct ProtocolClassTests {
         session.invalidateAndCancel()
     }
 
-    @Test func areReleasedWithWhatTheyLoadedFor() async throws {
+    @Test func protocolIsReleasedWithItsTask() async throws {
         weak var task: URLSessionTask?
         for path in ["single", "failure", "kept"] {
             let session = URLSession.test { $0.protocolClasses = [Counted.self] }
@@ -181,7 +181,7 @@ struct ProtocolClassTests {
         session.invalidateAndCancel()
     }
 
-    @Test func seeWhatWasAttachedToTheRequest() async throws {
+    @Test func protocolReadsPropertiesOfTheRequest() async throws {
         let session = URLSession.test { $0.protocolClasses = [Echoing.self] }
         let request = NSMutableURLRequest(url: try self.url("https://example.invalid/"))
         URLProtocol.setProperty("present", forKey: "marker", in: request)

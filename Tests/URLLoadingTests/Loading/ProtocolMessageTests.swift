@@ -158,7 +158,7 @@ struct ProtocolMessageTests {
         }
     }
 
-    @Test func isHeardByTheSharedSessionWhereTheClassIsRegistered() async throws {
+    @Test func registeredClassServesTheSharedSession() async throws {
         let url = try #require(URL(string: "odd://registered.test/"))
         #expect(URLProtocol.registerClass(Registered.self) && !URLProtocol.registerClass(NSString.self))
         let session = URLSession.test()

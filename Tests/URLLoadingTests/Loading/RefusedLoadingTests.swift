@@ -65,7 +65,7 @@ struct RefusedLoadingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func noVersionOfTLSBelowWhatIsSpoken() async throws {
+    @Test func unsupportedTLSVersionIsRefused() async throws {
         let server = try await WebServer(tls: Certificates.server(), ["/": .text("hello")])
         let session = URLSession.test(DataRecorder(.trusting)) { $0.tlsMinimumSupportedProtocolVersion = .TLSv10 }
         #expect(try await session.load(server.url()).text == "hello")

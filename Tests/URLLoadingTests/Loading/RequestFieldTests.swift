@@ -18,7 +18,7 @@ struct RequestFieldTests {
         session.invalidateAndCancel()
     }
 
-    @Test func sayWhatEveryRequestNeeds() async throws {
+    @Test func requestHasTheRequiredFields() async throws {
         let server = try await WebServer()
         let session = URLSession.test()
         _ = try await session.load(server.url("/a%20b/c?d=e%26f#g"))

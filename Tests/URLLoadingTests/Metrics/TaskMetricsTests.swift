@@ -21,7 +21,7 @@ struct TaskMetricsTests {
         #expect(metrics.taskInterval == DateInterval(start: TransactionSample.date, duration: 0.5))
     }
 
-    @Test func canBeAskedForBeforeAnythingHappened() {
+    @Test func metricsAreEmptyBeforeTheStart() {
         let record = TaskMetricsRecord(createdAt: Self.beginning, date: TransactionSample.date)
         let metrics = record.metrics(completedAt: Self.beginning - .seconds(1))
         #expect(metrics.transactionMetrics.isEmpty && metrics.redirectCount == 0)

@@ -5,7 +5,7 @@ import URLLoading
 
 @Suite("Metrics of one transaction")
 struct TransactionMetricsTests {
-    @Test func tellEveryStepInItsOrder() throws {
+    @Test func datesOfATransactionAreInOrder() throws {
         let metrics = try TransactionSample.metrics(.network(TransactionSample.exchange))
         #expect(metrics.steps == Array(1...11))
         #expect(metrics.resourceFetchType == .networkLoad && !metrics.isReusedConnection)
@@ -13,7 +13,7 @@ struct TransactionMetricsTests {
         #expect((metrics.response as? HTTPURLResponse)?.statusCode == 200)
     }
 
-    @Test func countWhatWasOnTheWireAndWhatItWasAfterDecoding() throws {
+    @Test func bytesAreCountedBeforeAndAfterDecoding() throws {
         let metrics = try TransactionSample.metrics(.network(TransactionSample.exchange))
         #expect(metrics.countOfRequestHeaderBytesSent == 100)
         #expect(metrics.countOfRequestBodyBytesSent == 30)
@@ -103,7 +103,7 @@ struct TransactionMetricsTests {
         #expect(metrics.steps == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, nil])
     }
 
-    @Test func tellWhatCameFromTheCache() throws {
+    @Test func cachedResponseHasFetchTypeLocalCache() throws {
         let timings = LocalTimings(
             fetchStart: TransactionSample.instant(1), responseStart: TransactionSample.instant(2),
             responseEnd: TransactionSample.instant(3))
@@ -114,7 +114,7 @@ struct TransactionMetricsTests {
         #expect(metrics.networkProtocolName == nil && metrics.localAddress == nil && metrics.localPort == nil)
     }
 
-    @Test func tellWhatNeitherTheNetworkNorTheCacheGave() throws {
+    @Test func otherResponseHasFetchTypeUnknown() throws {
         let metrics = try TransactionSample.metrics(.other(LocalTimings(fetchStart: TransactionSample.instant(1))))
         #expect(metrics.steps == [1, nil, nil, nil, nil, nil, nil, 1, nil, nil, nil])
         #expect(metrics.resourceFetchType == .unknown && metrics.domainResolutionProtocol == .unknown)

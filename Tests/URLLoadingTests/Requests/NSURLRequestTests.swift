@@ -54,7 +54,7 @@ struct NSURLRequestTests {
         #expect(back == request)
     }
 
-    @Test func tellTheirURL() {
+    @Test func descriptionHasTheURL() {
         let request = NSMutableURLRequest(url: self.url)
         #expect(request.description.contains("http://swift.org/a"))
         request.url = nil

@@ -12,7 +12,7 @@ struct URLRequestTests {
         self.other = try #require(URL(string: "http://github.com/a"))
     }
 
-    @Test func beginWithWhatFoundationBeginsWith() {
+    @Test func requestHasFoundationsDefaults() {
         let request = URLRequest(url: self.url)
         #expect(
             request.url == self.url && request.httpMethod == "GET" && request.cachePolicy == .useProtocolCachePolicy)
@@ -25,7 +25,7 @@ struct URLRequestTests {
         #expect(request.httpBody == nil && request.httpBodyStream == nil)
     }
 
-    @Test func tellATimeoutThatWasChosenFromOneThatWasNot() {
+    @Test func explicitTimeoutDiffersFromTheDefault() {
         #expect(URLRequest(url: self.url).chosenTimeout == nil)
         #expect(URLRequest(url: self.url, timeoutInterval: 60).chosenTimeout == 60)
         let request = URLRequest(url: self.url, cachePolicy: .returnCacheDataDontLoad, timeoutInterval: 1.5)
@@ -114,7 +114,7 @@ struct URLRequestTests {
         #expect(copy.value(forHTTPHeaderField: "A") == "1" && copy.url == self.url)
     }
 
-    @Test func differWhenAnythingDiffers() {
+    @Test func requestsDifferInAnyProperty() {
         var variants = [URLRequest(url: self.url)]
         let changes: [(inout URLRequest) -> Void] = [
             { $0.url = self.other }, { $0.mainDocumentURL = self.other }, { $0.httpMethod = "HEAD" },
@@ -132,7 +132,7 @@ struct URLRequestTests {
         #expect(Set(variants).count == variants.count)
     }
 
-    @Test func tellTheirURL() throws {
+    @Test func descriptionHasTheURL() throws {
         var request = URLRequest(url: self.url)
         #expect(request.description == "http://swift.org" && request.debugDescription == "http://swift.org")
         request.url = nil

@@ -15,7 +15,7 @@ struct HTTPURLResponseTests {
             HTTPURLResponse(url: url, statusCode: status, httpVersion: "HTTP/1.1", headerFields: fields))
     }
 
-    @Test func tellStatusAndFields() throws {
+    @Test func responseHasStatusAndFields() throws {
         let response = try Self.response(["A": "1", "B": "2"], status: 302)
         #expect(response.statusCode == 302 && response.allHeaderFields.count == 2)
         #expect(response.allHeaderFields["A"] as? String == "1")
@@ -53,7 +53,7 @@ struct HTTPURLResponseTests {
         #expect(try Self.response(["Server": "x"]).mimeType == nil)
     }
 
-    @Test func writeWellKnownNamesAsEverybodyDoesAndOthersAsTheyCame() throws {
+    @Test func wellKnownFieldNamesAreCapitalized() throws {
         let response = try Self.response([
             "location": "/new", "conTent-lenGTH": "123", "CONTENT-type": "text/plAIn; charset=ISO-8891-1",
             "x-extra-HEADER": "my Header", "X-UPPERCASE": "UPPERCASE", "www-authenticate": "Basic", "etag": "\"1\"",

@@ -11,7 +11,7 @@ struct URLResponseTests {
         return URLResponse(url: url, mimeType: mimeType, expectedContentLength: length, textEncodingName: encoding)
     }
 
-    @Test func giveBackWhatTheyWereMadeWith() throws {
+    @Test func responseHasItsInitialValues() throws {
         let response = try Self.response("a/test/path", mimeType: "APP/x", length: 100, encoding: "utf8")
         #expect(response.url?.relativeString == "a/test/path" && response.mimeType == "APP/x")
         #expect(response.expectedContentLength == 100 && response.textEncodingName == "utf8")

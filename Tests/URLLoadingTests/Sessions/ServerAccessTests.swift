@@ -63,7 +63,7 @@ struct ServerAccessTests {
         other.invalidateAndCancel()
     }
 
-    @Test func aUnixSocketStandsForEveryHost() async throws {
+    @Test func unixSocketServesEveryHost() async throws {
         let folder = try TemporaryFolder()
         let path = folder.url.appendingPathComponent("web.sock").path
         let server = try await WebServer(at: path, ["/a": .text("hello")])
@@ -93,7 +93,7 @@ struct ServerAccessTests {
             (.ipv6(high: 0xFD00_0000_0000_0000, low: 1, scope: 0, port: 1), 16, "private"),
             (.ipv6(high: 0x2001_0DB8_0000_0000, low: 1, scope: 0, port: 1), 16, "global"),
         ] as [(SocketAddress, Int, String)])
-    func anAddressSaysWhatItReaches(_ socketAddress: SocketAddress, _ count: Int, _ kind: String) {
+    func addressIsReadFromItsText(_ socketAddress: SocketAddress, _ count: Int, _ kind: String) {
         let address = URLSessionConfiguration.ServerAddress(socketAddress)
         #expect(address.bytes.count == count)
         #expect(address.isLoopback == (kind == "loopback"))

@@ -54,7 +54,7 @@ struct SessionStoresTests {
         session.invalidateAndCancel()
     }
 
-    @Test func doNotDisturbWhatRuns() async throws {
+    @Test func resetKeepsRunningTasks() async throws {
         let gate = Gate()
         let server = try await WebServer(["/": .text("done").after(gate)])
         let session = URLSession.test()

@@ -4,7 +4,7 @@ import URLLoading
 
 @Suite("Sessions", .loading, .timeLimit(.minutes(20)))
 struct SessionTests {
-    @Test func areOneForTheProgramWhereTheyAreShared() async throws {
+    @Test func sharedSessionIsOneObject() async throws {
         let server = try await WebServer(["/": .text("still here")])
         #expect(URLSession.shared === URLSession.shared && URLSession.shared.delegate == nil)
         #expect(URLSession.shared.configuration.httpCookieStorage === HTTPCookieStorage.shared)
@@ -13,13 +13,13 @@ struct SessionTests {
         #expect(try await URLSession.shared.load(server.url()).text == "still here")
     }
 
-    @Test func areTheirOwnCopies() {
+    @Test func sessionIsItsOwnCopy() {
         let session = URLSession.test()
         #expect(session.copy() as AnyObject === session)
         session.invalidateAndCancel()
     }
 
-    @Test func keepTheConfigurationThatTheyWereMadeWith() async throws {
+    @Test func sessionKeepsItsConfiguration() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let configuration = URLSessionConfiguration.ephemeral
         configuration.httpAdditionalHeaders = ["X-When": "before"]
@@ -33,7 +33,7 @@ struct SessionTests {
         session.invalidateAndCancel()
     }
 
-    @Test func makeASerialQueueWhereTheyAreGivenNone() async throws {
+    @Test func sessionMakesASerialDelegateQueue() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let recorder = DataRecorder()
         let session = URLSession.test(recorder)
@@ -45,7 +45,7 @@ struct SessionTests {
         session.invalidateAndCancel()
     }
 
-    @Test func callOnTheQueueThatTheyAreGiven() async throws {
+    @Test func delegateIsCalledOnTheGivenQueue() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let queue = OperationQueue()
         queue.maxConcurrentOperationCount = 1
@@ -60,7 +60,7 @@ struct SessionTests {
         session.invalidateAndCancel()
     }
 
-    @Test func haveADescriptionForTheProgramsUse() {
+    @Test func sessionDescriptionIsKept() {
         let session = URLSession.test()
         #expect(session.sessionDescription == nil)
         session.sessionDescription = "mine"
@@ -68,7 +68,7 @@ struct SessionTests {
         session.invalidateAndCancel()
     }
 
-    @Test func holdTheirDelegateUntilTheyAreInvalid() async throws {
+    @Test func sessionRetainsItsDelegateUntilItIsInvalid() async throws {
         weak var held: Recorder?
         let log: EventLog
         let session: URLSession
@@ -89,7 +89,7 @@ struct SessionTests {
         #expect(log.names == ["invalid"])
     }
 
-    @Test func finishWhatRunsBeforeTheyAreInvalid() async throws {
+    @Test func finishTasksAndInvalidateWaitsForRunningTasks() async throws {
         let gate = Gate()
         let server = try await WebServer(["/slow": .text("done").after(gate)])
         let recorder = DataRecorder()
@@ -107,7 +107,7 @@ struct SessionTests {
         #expect(server.requests.count == 1)
     }
 
-    @Test func cancelEverythingWhenTold() async throws {
+    @Test func invalidateAndCancelCancelsEveryTask() async throws {
         let server = try await WebServer(["/": .hang])
         let recorder = DataRecorder()
         let session = URLSession.test(recorder)
@@ -133,7 +133,7 @@ struct SessionTests {
         #expect(try await session.liveTasks().isEmpty)
     }
 
-    @Test func failWhatIsMadeWhenTheyAreInvalid() async throws {
+    @Test func taskOfAnInvalidSessionFails() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let session = URLSession.test()
         session.invalidateAndCancel()
@@ -174,7 +174,7 @@ struct SessionTests {
         #expect(held == nil && task == nil)
     }
 
-    @Test func livesOnWhileTasksRunThoughNobodyHoldsThem() async throws {
+    @Test func sessionLivesWhileItsTasksRun() async throws {
         let gate = Gate()
         let server = try await WebServer(["/": .text("done").after(gate)])
         let outcome = Outcome<Loaded>()

@@ -4,7 +4,7 @@ import URLLoading
 
 @Suite("Lists of a session's tasks", .loading, .timeLimit(.minutes(20)))
 struct TaskListTests {
-    @Test func sortByKind() async throws {
+    @Test func taskListIsSortedByKind() async throws {
         let server = try await WebServer(["/": .hang])
         let session = URLSession.test()
         let data = session.dataTask(with: server.url())
@@ -21,7 +21,7 @@ struct TaskListTests {
         session.invalidateAndCancel()
     }
 
-    @Test func leaveOutWhatIsOver() async throws {
+    @Test func taskListOmitsCompletedTasks() async throws {
         let server = try await WebServer(["/": .text("done"), "/hang": .hang])
         let session = URLSession.test()
         _ = try await session.load(server.url("/"))
@@ -36,7 +36,7 @@ struct TaskListTests {
         session.invalidateAndCancel()
     }
 
-    @Test func areEmptyOnceASessionIsInvalid() async throws {
+    @Test func invalidSessionHasNoTasks() async throws {
         let server = try await WebServer(["/": .hang])
         let session = URLSession.test()
         let never = session.dataTask(with: server.url())
@@ -47,7 +47,7 @@ struct TaskListTests {
         #expect(try await session.liveTasks().isEmpty)
     }
 
-    @Test func areToldByATaskThatCannotBeResumed() async throws {
+    @Test func taskListOmitsInvalidTasks() async throws {
         let server = try await WebServer(["/": .text("done")])
         let session = URLSession.test()
         let task = session.dataTask(with: server.url())
@@ -57,7 +57,7 @@ struct TaskListTests {
         session.invalidateAndCancel()
     }
 
-    @Test func numberTasksFromOneUp() {
+    @Test func taskIdentifiersStartAtOne() {
         let session = URLSession.test()
         let url = URL(string: "http://a.test/")
         let tasks: [URLSessionTask] = (0..<4).compactMap { index in

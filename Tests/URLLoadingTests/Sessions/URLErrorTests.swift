@@ -11,7 +11,7 @@ extension URLError: FailureURLText {}
 
 @Suite("Errors of URL loading")
 struct URLErrorTests {
-    @Test func tellWhyATaskWasCancelled() {
+    @Test func cancellationReasonIsReadFromTheUserInfo() {
         let error = URLError(.cancelled, userInfo: [NSURLErrorBackgroundTaskCancelledReasonKey: 2])
         #expect(error.backgroundTaskCancelledReason == .insufficientSystemResources)
         #expect(URLError(.cancelled).backgroundTaskCancelledReason == nil)
@@ -19,7 +19,7 @@ struct URLErrorTests {
         #expect(odd.backgroundTaskCancelledReason == nil)
     }
 
-    @Test func tellWhyThereIsNoNetwork() {
+    @Test func networkUnavailableReasonIsReadFromTheUserInfo() {
         let reasons: [URLError.NetworkUnavailableReason] = [.cellular, .expensive, .constrained]
         for reason in reasons {
             let info = [NSURLErrorNetworkUnavailableReasonKey: reason.rawValue]
@@ -28,7 +28,7 @@ struct URLErrorTests {
         #expect(reasons.map(\.rawValue) == [0, 1, 2])
     }
 
-    @Test func carryWhatATransferGoesOnWith() {
+    @Test func resumeDataIsReadFromTheUserInfo() {
         let error = URLError(
             .networkConnectionLost,
             userInfo: [NSURLSessionDownloadTaskResumeData: Data([1]), NSURLSessionUploadTaskResumeData: Data([2])])

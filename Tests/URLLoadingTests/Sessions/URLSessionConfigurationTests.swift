@@ -4,7 +4,7 @@ import URLLoading
 
 @Suite("Configurations of sessions")
 struct URLSessionConfigurationTests {
-    @Test func beginWithWhatFoundationBeginsWith() {
+    @Test func configurationHasFoundationsDefaults() {
         let configuration = URLSessionConfiguration.default
         #expect(configuration.requestCachePolicy == .useProtocolCachePolicy && configuration.identifier == nil)
         #expect(configuration.timeoutIntervalForRequest == 60 && configuration.timeoutIntervalForResource == 604_800)
@@ -39,7 +39,7 @@ struct URLSessionConfigurationTests {
         #expect(configuration.identifier == "id" && configuration.urlCache == nil)
     }
 
-    @Test func areCopiedWhole() throws {
+    @Test func configurationIsCopiedWithEveryProperty() throws {
         let changed = URLSessionConfiguration.background(withIdentifier: "id")
         changed.requestCachePolicy = .returnCacheDataDontLoad
         changed.timeoutIntervalForRequest = 1

@@ -39,7 +39,7 @@ struct BecomingStreamTests {
     }
 
     /// Long after the peer has closed its side, and ours is closed too.
-    @Test func keepTheirEndForWhoAsksLate() async throws {
+    @Test func endOfStreamIsReportedToALateRead() async throws {
         let server = try await ConnectionServer { task in
             _ = try await task.head()
             try await task.say("HTTP/1.1 101 Yes\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\nall")

@@ -42,7 +42,7 @@ struct CapturedStreamTests {
         #expect(ground.input.streamStatus == .atEnd && ground.input.streamError == nil)
     }
 
-    @Test func giveFirstWhatTheTaskHadReceivedBefore() async throws {
+    @Test func capturedInputStartsWithBufferedBytes() async throws {
         let ground = try await CapturedConnectionGround(reading: 2) { descriptor in
             PeerThread.send(Array("abcdef".utf8), to: descriptor)
         }
@@ -73,7 +73,7 @@ struct CapturedStreamTests {
         #expect(ground.peer.isDone())
     }
 
-    @Test func wakeWhoWaitsWhenTheyAreClosed() async throws {
+    @Test func closingAStreamWakesABlockedRead() async throws {
         let ground = try await CapturedConnectionGround { _ = PeerThread.receiveToEnd(from: $0) }
         ground.input.open()
         let box = StreamBox(ground.input)
@@ -90,7 +90,7 @@ struct CapturedStreamTests {
         #expect(counts.withLock { $0 } == [-1])
     }
 
-    @Test func tellTheirDelegateOnARunLoop() async throws {
+    @Test func streamDelegateIsCalledOnItsRunLoop() async throws {
         let ground = try await CapturedConnectionGround { descriptor in
             let request = PeerThread.receive(5, from: descriptor)
             PeerThread.send(request + Array(" world".utf8), to: descriptor)
@@ -117,7 +117,7 @@ struct CapturedStreamTests {
         #expect(outcome.4.prefix(2) == [.openCompleted, .hasSpaceAvailable])
     }
 
-    @Test func tellTheirDelegateWhatHappenedBeforeTheyWereScheduled() async throws {
+    @Test func earlierEventsAreReportedAfterScheduling() async throws {
         let ground = try await CapturedConnectionGround { PeerThread.send([7, 8], to: $0) }
         let box = GroundBox(ground)
         let bytes = await Self.onThread {

@@ -21,7 +21,7 @@ struct CapturingTests {
         }
     }
 
-    @Test func handOverTheConnectionBehindWhatWasAskedFor() async throws {
+    @Test func captureWaitsForQueuedOperations() async throws {
         let ended = Outcome<Bool>()
         let server = try await ConnectionServer { task in
             try await StreamTaskTests.echo(task)
@@ -55,7 +55,7 @@ struct CapturingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func failInsteadWhereSomethingBeforeFailed() async throws {
+    @Test func captureFailsAfterAFailedOperation() async throws {
         let server = try await ConnectionServer(StreamTaskTests.echo)
         let recorder = ConnectionRecorder()
         let session = URLSession.test(recorder)

@@ -6,7 +6,7 @@ import URLLoading
 
 @Suite("The directions of stream tasks", .loading, .timeLimit(.minutes(20)))
 struct StreamDirectionTests {
-    @Test func endTheirWritingBehindWhatWasWritten() async throws {
+    @Test func closeWriteFollowsQueuedWrites() async throws {
         let heard = Outcome<String>()
         let server = try await ConnectionServer { task in
             heard.give(try await task.hearAll())
@@ -29,7 +29,7 @@ struct StreamDirectionTests {
         session.invalidateAndCancel()
     }
 
-    @Test func endTheirReadingBehindWhatWasAskedFor() async throws {
+    @Test func closeReadFollowsQueuedReads() async throws {
         let server = try await ConnectionServer(StreamTaskTests.echo)
         let recorder = ConnectionRecorder()
         let session = URLSession.test(recorder)
@@ -50,7 +50,7 @@ struct StreamDirectionTests {
         session.invalidateAndCancel()
     }
 
-    @Test func noticeTheEndOfInputThatNobodyReads() async throws {
+    @Test func readClosedIsReportedWithoutARead() async throws {
         let server = try await ConnectionServer { task in
             try await task.say("unread")
             task.closeWrite()

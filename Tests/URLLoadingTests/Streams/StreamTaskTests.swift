@@ -41,7 +41,7 @@ struct StreamTaskTests {
 
     // MARK: Reading and writing
 
-    @Test func readWhatTheirPeerWrites() async throws {
+    @Test func streamTaskReadsBytesOfItsPeer() async throws {
         let server = try await ConnectionServer(Self.echo)
         let session = URLSession.test()
         defer { session.invalidateAndCancel() }
@@ -57,7 +57,7 @@ struct StreamTaskTests {
         #expect(task.countOfBytesSent == 10 && task.countOfBytesReceived == 10 && task.state == .running)
     }
 
-    @Test func doWhatWasAskedForBeforeTheyConnected() async throws {
+    @Test func operationsBeforeTheConnectionRunInOrder() async throws {
         let server = try await ConnectionServer(Self.echo)
         let session = URLSession.test()
         defer { session.invalidateAndCancel() }
@@ -121,7 +121,7 @@ struct StreamTaskTests {
         #expect(try await outcome.value())
     }
 
-    @Test func refuseReadsThatCannotBeMeant() async throws {
+    @Test func invalidReadLengthsAreRefused() async throws {
         let server = try await ConnectionServer(Self.echo)
         let session = URLSession.test()
         defer { session.invalidateAndCancel() }
@@ -183,7 +183,7 @@ struct StreamTaskTests {
 
     // MARK: Failing
 
-    @Test func failWhereNobodyListens() async throws {
+    @Test func connectionToAClosedPortFails() async throws {
         let recorder = ConnectionRecorder()
         let session = URLSession.test(recorder)
         let task = session.streamTask(withSocketPath: "/nowhere/at/all")
@@ -234,7 +234,7 @@ struct StreamTaskTests {
         session.invalidateAndCancel()
     }
 
-    @Test func failWhatWaitsWhenCancelled() async throws {
+    @Test func cancelFailsPendingOperations() async throws {
         let gate = Gate()
         let server = try await ConnectionServer { _ in await gate.pass() }
         let recorder = ConnectionRecorder()

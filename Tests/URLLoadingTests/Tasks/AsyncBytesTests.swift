@@ -74,7 +74,7 @@ struct AsyncBytesTests {
         session.invalidateAndCancel()
     }
 
-    @Test func endTheTaskWhenNobodyReadsThem() async throws {
+    @Test func releasedBytesCancelTheirTask() async throws {
         let server = try await WebServer(["/": .head(200, ["Content-Length: 10"]).then(.send([1, 2]), .hang)])
         let session = URLSession.test()
         do {

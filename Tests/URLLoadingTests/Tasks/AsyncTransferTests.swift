@@ -43,7 +43,7 @@ struct AsyncTransferTests {
         session.invalidateAndCancel()
     }
 
-    @Test func tellTheirDelegateOfTheContent() async throws {
+    @Test func asyncDataReportsContentToItsDelegate() async throws {
         let server = try await WebServer(["/": .redirect(to: "/there"), "/there": .text("hello")])
         let (own, shared) = (DataRecorder(), DataRecorder())
         let session = URLSession.test(shared)
@@ -59,7 +59,7 @@ struct AsyncTransferTests {
         session.invalidateAndCancel()
     }
 
-    @Test func tellTheirDelegateOfAnUploadAndItsAnswer() async throws {
+    @Test func asyncUploadReportsProgressToItsDelegate() async throws {
         let server = try await WebServer()
         server.on("/") { .response(200, [], $0.body) }
         let own = DataRecorder()
@@ -109,7 +109,7 @@ struct AsyncTransferTests {
         session.invalidateAndCancel()
     }
 
-    @Test func tellTheirDelegateHowADownloadGrows() async throws {
+    @Test func asyncDownloadReportsProgressToItsDelegate() async throws {
         let server = try await WebServer(["/": .text("yours")])
         let (own, shared) = (DataRecorder(), DataRecorder())
         let session = URLSession.test(shared)
@@ -121,7 +121,7 @@ struct AsyncTransferTests {
         session.invalidateAndCancel()
     }
 
-    @Test func throwWhatATaskFailsWith() async throws {
+    @Test func asyncTransferThrowsTheErrorOfItsTask() async throws {
         let server = try await WebServer(["/": .close])
         let session = URLSession.test()
         let error = await #expect(throws: URLError.self) { try await session.data(from: server.url()) }

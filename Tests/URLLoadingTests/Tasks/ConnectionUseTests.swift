@@ -88,7 +88,7 @@ struct ConnectionUseTests {
         session.invalidateAndCancel()
     }
 
-    @Test func areClosedWhereAnAnswerSaysSo() async throws {
+    @Test func connectionCloseOfAResponseClosesTheConnection() async throws {
         let server = try await WebServer(["/": .text("hello", ["Connection: close"])])
         let session = URLSession.test()
         for _ in 0..<3 { #expect(try await session.load(server.url()).text == "hello") }

@@ -17,7 +17,7 @@ struct DataTaskTests {
         session.invalidateAndCancel()
     }
 
-    @Test func tellADelegateWithoutHandler() async throws {
+    @Test func taskWithoutHandlerReportsToTheDelegate() async throws {
         let server = try await WebServer(["/Peru": .text("Lima")])
         let recorder = DataRecorder()
         let notes = try await recorder.run(server.url("/Peru"))
@@ -99,7 +99,7 @@ struct DataTaskTests {
         session.invalidateAndCancel()
     }
 
-    @Test func sendAStreamInChunksWhereTheProgramSaysSoItself() async throws {
+    @Test func explicitChunkedCodingIsKept() async throws {
         let server = try await WebServer(["/": .text("taken")])
         for method in ["HEAD", "PUT", "POST", "DELETE"] {
             for type in [nil, "text/plain; charset=utf-8"] {

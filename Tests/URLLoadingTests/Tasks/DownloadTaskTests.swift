@@ -41,7 +41,7 @@ struct DownloadTaskTests {
         session.invalidateAndCancel()
     }
 
-    @Test func tellADelegateWhereTheFileIsWhileItIs() async throws {
+    @Test func delegateReceivesTheTemporaryFile() async throws {
         let body = String(repeating: "all work ", count: 50_000)
         let server = try await WebServer(["/": .text(body)])
         let recorder = DataRecorder()
@@ -74,7 +74,7 @@ struct DownloadTaskTests {
         session.invalidateAndCancel()
     }
 
-    @Test func countWhatIsDecoded() async throws {
+    @Test func downloadCountsDecodedBytes() async throws {
         let server = try await WebServer(["/": Coded.gzip("Hello World!")])
         let recorder = DataRecorder()
         let session = URLSession.test(recorder)

@@ -39,7 +39,7 @@ struct ResumedDownloadTests {
         return data
     }
 
-    @Test func askForTheRestAndTellWhereItBegins() async throws {
+    @Test func resumedDownloadRequestsTheRestAndReportsItsOffset() async throws {
         let server = try await WebServer(["/": Self.half()])
         let recorder = DataRecorder()
         let session = URLSession.test(recorder)
@@ -121,7 +121,7 @@ struct ResumedDownloadTests {
         session.invalidateAndCancel()
     }
 
-    @Test func handOverWhatGoesOnWhenTheConnectionBreaks() async throws {
+    @Test func brokenDownloadHasResumeData() async throws {
         let broken = Answer.head(200, ["Content-Length: 100000"] + Self.good)
             .then(.send(Array(Self.whole.utf8.prefix(50_000))), .close)
         let server = try await WebServer(["/": broken])
@@ -140,7 +140,7 @@ struct ResumedDownloadTests {
     }
 
     @Test(arguments: [Data(), Data([1, 2, 3]), Data("bplist00 and so on".utf8)])
-    func refuseWhatIsNoResumeData(_ data: Data) async throws {
+    func invalidResumeDataIsRefused(_ data: Data) async throws {
         let recorder = DataRecorder()
         let session = URLSession.test(recorder)
         let outcome = Outcome<Loaded>()
@@ -174,7 +174,7 @@ struct ResumedDownloadTests {
         session.invalidateAndCancel()
     }
 
-    @Test func makeNoneTwiceAndNoneForWhatHasNotBegun() async throws {
+    @Test func resumeDataIsMadeOnceAndOnlyAfterTheStart() async throws {
         let server = try await WebServer(["/": .hang])
         let session = URLSession.test()
         let task = session.downloadTask(with: server.url())

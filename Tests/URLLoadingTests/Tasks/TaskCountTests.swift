@@ -40,7 +40,7 @@ struct TaskCountTests {
         session.invalidateAndCancel()
     }
 
-    @Test func expectOfALinkWhatItLeadsTo() throws {
+    @Test func expectedBytesOfALinkAreThoseOfItsFile() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: false)
         defer { try? FileManager.default.removeItem(at: folder) }

@@ -5,7 +5,7 @@ import URLLoading
 
 @Suite("Observed tasks", .loading, .timeLimit(.minutes(20)))
 struct TaskObservationTests {
-    @Test func tellOfTheirState() async throws {
+    @Test func stateIsObservable() async throws {
         let server = try await WebServer(["/": .hang])
         let session = URLSession.test()
         let task = session.dataTask(with: server.url())
@@ -28,7 +28,7 @@ struct TaskObservationTests {
         session.invalidateAndCancel()
     }
 
-    @Test func tellOfWhatCameAndOfTheEnd() async throws {
+    @Test func receivedBytesAndTheEndAreObservable() async throws {
         let gate = Gate()
         let server = try await WebServer(["/": .text("hello").after(gate)])
         let session = URLSession.test()
@@ -70,7 +70,7 @@ struct TaskObservationTests {
         session.invalidateAndCancel()
     }
 
-    @Test func tellAtTheirEndWhatAConnectionCarried() async throws {
+    @Test func byteCountsAreObservableAtTheEnd() async throws {
         let streams = try await ConnectionServer(StreamTaskTests.echo)
         let webSockets = try await ConnectionServer { task in _ = await (try await task.accept()).echo() }
         let session = URLSession.test()
@@ -107,7 +107,7 @@ struct TaskObservationTests {
     }
 
     /// Who looks again at once, on a thread of its own, is told of no further change: what it sees must be the new value.
-    @Test func tellOfWhatHasChangedAlready() async throws {
+    @Test func observationReportsTheCurrentValue() async throws {
         let session = URLSession.test()
         let task = session.dataTask(with: try #require(URL(string: "http://127.0.0.1:1/")))
         let seen = Outcome<URLSessionTask.State>()

@@ -4,7 +4,7 @@ import URLLoading
 
 @Suite("States and properties of tasks", .loading, .timeLimit(.minutes(20)))
 struct TaskStateTests {
-    @Test func goFromSuspendedOverRunningToCompleted() async throws {
+    @Test func taskGoesFromSuspendedToRunningToCompleted() async throws {
         let gate = Gate()
         let server = try await WebServer(["/": .text("done").after(gate)])
         let session = URLSession.test()
@@ -122,7 +122,7 @@ struct TaskStateTests {
         session.invalidateAndCancel()
     }
 
-    @Test func tellTheCurrentRequestBehindARedirect() async throws {
+    @Test func currentRequestIsTheRedirectedOne() async throws {
         let server = try await WebServer(["/": .redirect(to: "/there"), "/there": .text("hello")])
         let recorder = DataRecorder()
         let session = URLSession.test(recorder)
@@ -134,7 +134,7 @@ struct TaskStateTests {
         session.invalidateAndCancel()
     }
 
-    @Test func haveTheirResponseBeforeAnybodyIsTold() async throws {
+    @Test func responseIsSetBeforeTheDelegateIsCalled() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let had = Outcome<Bool>()
         var policies = Policies()
@@ -144,7 +144,7 @@ struct TaskStateTests {
         #expect(try await had.value())
     }
 
-    @Test func keepLabelsAndHints() {
+    @Test func taskKeepsDescriptionAndHints() {
         let session = URLSession.test()
         let task = session.dataTask(with: URL(filePath: "/"))
         #expect(task.taskDescription == nil && task.priority == 0.5 && task.prefersIncrementalDelivery)

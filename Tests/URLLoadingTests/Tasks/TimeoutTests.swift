@@ -4,7 +4,7 @@ import URLLoading
 
 @Suite("Timeouts", .loading, .timeLimit(.minutes(20)))
 struct TimeoutTests {
-    @Test func endATaskOnWhichNothingMoves() async throws {
+    @Test func requestTimeoutEndsAnIdleTask() async throws {
         let server = try await WebServer([
             "/": .hang, "/half": .head(200, ["Content-Length: 9"]).then(.send([1]), .hang),
         ])
@@ -53,7 +53,7 @@ struct TimeoutTests {
         session.invalidateAndCancel()
     }
 
-    @Test func endAWholeTaskThoughSomethingMoves() async throws {
+    @Test func resourceTimeoutEndsAnActiveTask() async throws {
         let server = try await WebServer()
         let gates = (0..<40).map { _ in Gate() }
         var steps = Answer.head(200, ["Content-Length: 40"]).steps
@@ -98,7 +98,7 @@ struct TimeoutTests {
         session.invalidateAndCancel()
     }
 
-    @Test func standStillWhileATaskIsSuspended() async throws {
+    @Test func timeoutsPauseWhileATaskIsSuspended() async throws {
         let gate = Gate()
         let server = try await WebServer(["/": .text("late").after(gate)])
         let recorder = DataRecorder()

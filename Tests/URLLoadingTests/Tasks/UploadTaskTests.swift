@@ -147,7 +147,7 @@ struct UploadTaskTests {
         session.invalidateAndCancel()
     }
 
-    @Test func cannotGoOnWithWhatIsNoResumeData() async throws {
+    @Test func invalidUploadResumeDataIsRefused() async throws {
         let session = URLSession.test()
         let outcome = Outcome<Loaded>()
         session.uploadTask(withResumeData: Data([1, 2, 3])) {

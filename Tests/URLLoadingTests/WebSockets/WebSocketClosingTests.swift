@@ -8,7 +8,7 @@ import WebSocketProtocol
 struct WebSocketClosingTests {
     private typealias Code = URLSessionWebSocketTask.CloseCode
 
-    @Test func tellWhyTheServerCloses() async throws {
+    @Test func closeCodeAndReasonOfTheServerAreReported() async throws {
         let server = try await ConnectionServer { stream in
             let socket = try await stream.accept()
             try await socket.send(.string("last"))
@@ -31,7 +31,7 @@ struct WebSocketClosingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func giveOutWhatCameBeforeTheEnd() async throws {
+    @Test func messagesBeforeTheEndAreDelivered() async throws {
         let server = try await ConnectionServer { stream in
             let socket = try await stream.accept()
             for text in ["a", "b"] { try await socket.send(.string(text)) }
@@ -49,7 +49,7 @@ struct WebSocketClosingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func tellOfACloseFrameWithoutACode() async throws {
+    @Test func closeFrameWithoutACodeIsReported() async throws {
         let server = try await ConnectionServer { stream in
             try await stream.upgrade()
             try await stream.write([0x88, 0])
@@ -89,7 +89,7 @@ struct WebSocketClosingTests {
     }
 
     @Test(arguments: [1000, 4001])
-    func tellOfTheirOwnCloseWhereTheServerLeavesWithoutOne(_ number: Int) async throws {
+    func ownCloseIsReportedWhenTheServerDisconnects(_ number: Int) async throws {
         let server = try await ConnectionServer { stream in
             try await stream.upgrade()
             // The client's Close frame: two bytes of head, four of the mask, the code, "BuhBye".

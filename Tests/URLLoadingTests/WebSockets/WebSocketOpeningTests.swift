@@ -120,7 +120,7 @@ struct WebSocketOpeningTests {
 
     // MARK: Refusals
 
-    @Test func tellsWhyTheServerRefused() async throws {
+    @Test func refusedOpeningHasTheStatus() async throws {
         let server = try await Self.server { _ in (404, ["X-Why: gone"]) }
         let (task, error) = try await self.fail(URLRequest(url: server.url()))
         #expect(error.code == .badServerResponse && error.handshakeStatusCode == 404)
@@ -135,7 +135,7 @@ struct WebSocketOpeningTests {
         "Sec-WebSocket-Accept: wrong", "Sec-WebSocket-Protocol: never-offered",
         "Sec-WebSocket-Extensions: permessage-deflate",
     ])
-    func refusesWhatItDidNotAskFor(_ field: String) async throws {
+    func unofferedSubprotocolOrExtensionIsRefused(_ field: String) async throws {
         let server = try await ConnectionServer { stream in try await stream.upgrade([field]) }
         let (task, error) = try await self.fail(URLRequest(url: server.url()))
         #expect(error.code == .badServerResponse && (task.response as? HTTPURLResponse)?.statusCode == 101)
@@ -209,7 +209,7 @@ struct WebSocketOpeningTests {
         task.cancel()
     }
 
-    @Test func takesARedirectForTheResultWhereTheDelegateSaysSo() async throws {
+    @Test func delegateMayRefuseARedirectOfTheOpening() async throws {
         let server = try await Self.server { _ in (302, ["Location: /new"]) }
         var policies = Policies()
         policies.redirect = { $2(nil) }

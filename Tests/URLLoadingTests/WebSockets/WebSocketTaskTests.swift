@@ -64,7 +64,7 @@ struct WebSocketTaskTests {
         #expect((task.response as? HTTPURLResponse)?.statusCode == 101 && task.state == .running)
     }
 
-    @Test func keepMessagesThatNobodyAskedForYet() async throws {
+    @Test func messagesAreQueuedUntilReceived() async throws {
         let gate = Gate()
         let server = try await ConnectionServer { stream in
             let socket = try await stream.accept()
@@ -133,7 +133,7 @@ struct WebSocketTaskTests {
         try await task.sendPing()
     }
 
-    @Test func ignorePongsThatNobodyAskedFor() async throws {
+    @Test func unsolicitedPongsAreIgnored() async throws {
         let server = try await ConnectionServer { stream in
             try await stream.upgrade()
             try await stream.write([0x8A, 0, 0x8A, 2, 0x61, 0x62, 0x81, 1, 0x61])

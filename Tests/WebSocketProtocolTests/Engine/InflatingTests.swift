@@ -156,7 +156,7 @@ struct InflatingTests {
     }
 
     @Test(arguments: Role.both)
-    func passesOnWhatCameBeforeCorruptData(_ sender: Role) {
+    func dataBeforeCorruptionIsDelivered(_ sender: Role) {
         let payload = Array(Self.hello.dropLast()) + [0x00, 0x00, 0x00, 0xFF, 0xFF, 0x07]
         expectObserves(
             [.piece(.binary, Array("Hello".utf8), starts: true), .violation(.invalidCompressedData)],

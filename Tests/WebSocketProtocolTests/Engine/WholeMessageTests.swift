@@ -31,7 +31,7 @@ struct WholeMessageTests {
     }
 
     @Test(arguments: Role.both)
-    func areLeftAsTheyCameWhereAnythingElseStands(_ sender: Role) {
+    func wholeMessagesWithOtherFramesAreParsedNormally(_ sender: Role) {
         let payload = [UInt8](repeating: 0x61, count: 200)
         let others: [WireFrame] = [
             WireFrame(0x01, payload, from: sender), WireFrame(0x80, payload, from: sender),

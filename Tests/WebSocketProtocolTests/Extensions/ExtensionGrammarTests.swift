@@ -41,7 +41,7 @@ struct ExtensionGrammarTests {
     }
 
     @Test(arguments: lists)
-    func readsBackWhatItWrites(values: [String], extensions: [WebSocketExtension]) throws {
+    func writtenExtensionsReadBackEqual(values: [String], extensions: [WebSocketExtension]) throws {
         #expect(try ExtensionGrammar.parse(extensions.map(\.rendered)) == extensions)
     }
 
@@ -50,7 +50,7 @@ struct ExtensionGrammarTests {
         ("a; b=\"c", 7), ("a; b=\"c d\"", 7), ("a; b=\"c,d\"", 7), ("a; b=\"\"", 7), ("a=b", 1), ("a; b=c d", 7),
         ("(a)", 0), ("a; b=\"c\"d", 8), ("a; b=\"\\", 7), ("é", 0),
     ])
-    func saysWhereTheGrammarIsLeft(value: String, offset: Int) {
+    func grammarErrorHasItsOffset(value: String, offset: Int) {
         #expect(throws: ExtensionSyntaxViolation(value: value, offset: offset)) {
             try ExtensionGrammar.parse(["good", value])
         }

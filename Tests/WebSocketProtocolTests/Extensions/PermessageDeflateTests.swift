@@ -111,7 +111,7 @@ struct PermessageDeflateTests {
     ]
 
     @Test(arguments: answers)
-    func knowsWhichResponseAnswersWhichOffer(offer: String, response: String, isAnswer: Bool) throws {
+    func responseIsMatchedWithItsOffer(offer: String, response: String, isAnswer: Bool) throws {
         let offered = try #require(PermessageDeflateOffer(try Self.named("permessage-deflate" + offer)))
         let parameters = try #require(PermessageDeflateParameters(try Self.named("permessage-deflate" + response)))
         #expect(parameters.satisfies(offered) == isAnswer)

@@ -44,7 +44,7 @@ struct FrameForwarderTests {
     }
 
     @Test(arguments: Role.both)
-    func aMessageAloneIsTakenAtOnceAndAnythingElseLeftAsItCame(_ sender: Role) {
+    func singleFrameMessageIsForwardedAtOnce(_ sender: Role) {
         let payload = [UInt8](repeating: 0x61, count: 130)
         let taken = [
             WireFrame(0x82, payload, from: sender), WireFrame(0x81, "ὕδωρ", from: sender),
@@ -71,13 +71,13 @@ struct FrameForwarderTests {
     }
 
     @Test(arguments: Role.both)
-    func whatStandsSideBySideLeavesAtOnce(_ sender: Role) {
+    func adjacentFramesAreForwardedTogether(_ sender: Role) {
         let bytes = self.frames(from: sender).flatMap(\.bytes)
         #expect(ForwarderDriver.observe(bytes, from: sender, fed: .whole).runs.count == 1)
     }
 
     @Test(arguments: Role.both)
-    func controlFramesAreTakenOutWhereTheyStand(_ sender: Role) {
+    func controlFramesAreRemovedFromTheRelay(_ sender: Role) {
         let data = [
             WireFrame(0x01, "Hel", from: sender), WireFrame(0x80, "lo", from: sender),
             WireFrame(0x82, [UInt8](repeating: 0, count: 300), from: sender),
@@ -100,7 +100,7 @@ struct FrameForwarderTests {
     }
 
     @Test(arguments: Role.both)
-    func knowsWhereFramesEnd(_ sender: Role) {
+    func frameBoundariesAreTracked(_ sender: Role) {
         let frames = self.frames(from: sender)
         var ends: [Int] = []
         for frame in frames { ends.append((ends.last ?? 0) + frame.bytes.count) }
@@ -110,7 +110,7 @@ struct FrameForwarderTests {
 
     /// Who may only finish the frame that is under way needs its rest alone.
     @Test(arguments: Role.both)
-    func tellsTheRestOfAFrameFromWhatFollows(_ sender: Role) throws {
+    func restOfAFrameDiffersFromTheNextFrame(_ sender: Role) throws {
         let first = WireFrame(0x02, "whole", from: sender).bytes
         let last = WireFrame(0x80, "last", from: sender).bytes
         let driver = ForwarderDriver(from: sender)
@@ -176,7 +176,7 @@ struct FrameForwarderTests {
     }
 
     @Test(arguments: Role.both)
-    func nothingLeavesOfABadFrameThatCameWhole(_ sender: Role) {
+    func invalidFrameIsNotForwarded(_ sender: Role) {
         let good = [WireFrame(0x81, "good", from: sender)]
         let bytes = good[0].bytes + WireFrame(0x81, [0x61, 0x62, 0xFF], from: sender).bytes
         let driver = ForwarderDriver.observe(bytes, from: sender, fed: .whole)
@@ -186,7 +186,7 @@ struct FrameForwarderTests {
 
     /// A consumer that stops after each event is told the same when it goes on.
     @Test(arguments: Role.both)
-    func losesNothingWhereItsConsumerStops(_ sender: Role) {
+    func stoppedConsumerLosesNoBytes(_ sender: Role) {
         let bytes =
             WireFrame(0x81, "one", from: sender).bytes + WireFrame(0x89, from: sender).bytes
             + WireFrame(0x81, "two", from: sender).bytes + WireFrame(0x81, [0xFF], from: sender).bytes

@@ -16,7 +16,7 @@ struct FrameRuleTests {
     }
 
     @Test(arguments: Role.both, [0x10, 0x20, 0x30, 0x40, 0x50, 0x60, 0x70] as [UInt8])
-    func refusesReservedBitsThatNothingGaveAMeaning(_ sender: Role, _ bits: UInt8) {
+    func reservedBitsWithoutExtensionAreRefused(_ sender: Role, _ bits: UInt8) {
         for opcode: UInt8 in [0, 1, 2, 8, 9, 10] {
             self.refuses([WireFrame(0x80 | bits | opcode, from: sender)], from: sender, with: .reservedBits)
         }

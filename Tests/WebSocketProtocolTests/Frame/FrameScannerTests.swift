@@ -78,7 +78,7 @@ struct FrameScannerTests {
         #expect(!scanner.isInsideMessage, "its last frame has begun")
     }
 
-    @Test func tellsAHeaderBeforeAnyOfItsPayloadIsThere() {
+    @Test func headerIsReportedBeforeItsPayload() {
         var scanner = FrameScanner(from: .server)
         var position = 0
         let bytes: [UInt8] = [0x82, 0x05]

@@ -105,7 +105,7 @@ struct ClientHandshakeTests {
     ]
 
     @Test(arguments: unusable)
-    func refusesToAskForWhatCannotBeWritten(handshake: ClientHandshake, error: HandshakeUsageError) {
+    func invalidRequestFieldIsRefused(handshake: ClientHandshake, error: HandshakeUsageError) {
         #expect(throws: error) { try handshake.validate() }
     }
 
@@ -132,7 +132,7 @@ struct ClientHandshakeTests {
         return ResponseHead(version: version, status: status, fields: HTTPFields(kept.map { HTTPField($0.0, $0.1) }))
     }
 
-    @Test func opensOnAGoodAnswerAndNotesWhatWasChosen() throws {
+    @Test func validResponseOpensWithTheAcceptedParameters() throws {
         let handshake = ClientHandshake(authority: "h", target: "/", subprotocols: ["chat"], offers: [Self.offer])
         let plain = try handshake.check(Self.response(), nonce: Self.nonce).get()
         #expect(plain.response == Self.response())

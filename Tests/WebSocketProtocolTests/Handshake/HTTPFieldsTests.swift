@@ -14,7 +14,7 @@ struct HTTPFieldsTests {
         #expect(Self.fields.values("accept").count == 3)
     }
 
-    @Test func tellsOneFieldOfANameFromSeveralAndNone() {
+    @Test func singleFieldDiffersFromSeveralAndNone() {
         let repeated = Self.fields.single("ACCEPT")
         #expect(repeated.first == "a, b" && repeated.isRepeated && !repeated.occursOnce)
         let single = Self.fields.single("x")
@@ -40,7 +40,7 @@ struct HTTPFieldsTests {
         ("A:", "c", false), ("A", "b\r\nC: d", false), ("A", "b\n", false), ("A", "b\0", false), ("A", " b", false),
         ("A", "b\t", false), ("É", "b", false),
     ])
-    func knowsWhichFieldsCanBeWritten(name: String, value: String, isWellFormed: Bool) {
+    func wellFormedFieldsAreRecognized(name: String, value: String, isWellFormed: Bool) {
         #expect(HTTPField(name, value).isWellFormed == isWellFormed)
     }
 }

@@ -33,7 +33,7 @@ struct HandshakeRefusalTests {
         #expect(HandshakeRefusal.tooManyRequests(retryAfter: 3).fields == [HTTPField("Retry-After", "3")])
     }
 
-    @Test func cannotBeMadeToSayMoreThanOneLine() throws {
+    @Test func refusalReasonIsOneLine() throws {
         let refusal = HandshakeRefusal(
             status: 400, explanation: "a\r\nb\u{0}c",
             fields: [HTTPField("X", "a\r\nSet-Cookie: b"), HTTPField("Y", "z")])

@@ -36,7 +36,7 @@ struct RequestParserTests {
         }
     }
 
-    @Test func leavesWhatFollowsTheHeadUntouched() {
+    @Test func bytesAfterTheHeadAreNotConsumed() {
         let bytes = Array(Self.example.utf8)
         let followed = HeadFeeding.request([bytes + [0x81, 0x85, 0x0A, 0x00]])
         #expect(followed.head != nil)
@@ -95,7 +95,7 @@ struct RequestParserTests {
     ]
 
     @Test(arguments: refused)
-    func refusesWhatAStrictReaderMust(text: String, violation: HeadViolation) {
+    func malformedRequestIsRefused(text: String, violation: HeadViolation) {
         let whole = HeadFeeding.request(text)
         #expect(whole.violation == violation)
         #expect(violation.status == 400)
@@ -103,7 +103,7 @@ struct RequestParserTests {
     }
 
     /// Bytes are looked at eight at a time: none may hide in its place among them.
-    @Test func judgesEachByteWhereverItStands() throws {
+    @Test func everyByteIsCheckedInEveryPlace() throws {
         for byte in UInt8.min...UInt8.max {
             for place in 0..<17 {
                 let before = Array("GET / HTTP/1.1\r\nHost: a\r\nA: b".utf8) + Array(repeating: 0x63, count: place)

@@ -40,7 +40,7 @@ struct ResponseParserTests {
         #expect(HeadFeeding.response(line + "\r\n\r\n").violation == .malformedStartLine)
     }
 
-    @Test func tellsInterimResponsesFromTheAnswer() {
+    @Test func interimResponsesAreSkipped() {
         #expect([100, 102, 103, 199].allSatisfy { ResponseHead(status: $0).isInterim })
         #expect([101, 200, 404, 500].allSatisfy { !ResponseHead(status: $0).isInterim })
     }

@@ -114,11 +114,11 @@ struct ServerHandshakeTests {
     ]
 
     @Test(arguments: refused)
-    func refusesWithTheStatusThatSaysWhy(name: String, status: Int, head: RequestHead) {
+    func refusalHasTheStatusOfItsReason(name: String, status: Int, head: RequestHead) {
         #expect(Self.status(head) == status, "\(name)")
     }
 
-    @Test func saysWhichVersionAndWhichMethodItWants() {
+    @Test func refusalNamesTheSupportedVersionAndMethod() {
         let version = ServerHandshake.evaluate(Self.replacing("Sec-WebSocket-Version", "8"))
         guard case .failure(let upgrade) = version else {
             Issue.record("version 8 was accepted")

@@ -22,7 +22,7 @@ struct ForwardedFieldsTests {
         fields.fields.map { "\($0.name): \($0.value)" }
     }
 
-    @Test func replacesWhatAClientSays() {
+    @Test func forwardedFieldsOfAClientAreReplaced() {
         let fields = ForwardedFields(Self.request(Self.four), trusted: false)
         #expect(
             Self.text(fields) == [
@@ -31,7 +31,7 @@ struct ForwardedFieldsTests {
             ])
     }
 
-    @Test func extendsWhatATrustedPeerSays() {
+    @Test func forwardedFieldsOfATrustedPeerAreExtended() {
         let fields = ForwardedFields(Self.request(Self.four), trusted: true)
         #expect(
             Self.text(fields) == [
@@ -61,7 +61,7 @@ struct ForwardedFieldsTests {
     }
 
     @Test(arguments: ["a\r\nX-Evil: 1", "a\u{0}", "ü.example", ""])
-    func neverWritesWhatCouldForgeAField(_ text: String) {
+    func forwardedValuesCannotForgeAField(_ text: String) {
         var request = ForwardedRequest(client: Self.four, isSecure: true, host: text)
         request.forwarded = [text]
         request.forwardedFor = [text]

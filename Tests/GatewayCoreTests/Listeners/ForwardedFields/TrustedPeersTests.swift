@@ -36,7 +36,7 @@ struct TrustedPeersTests {
         #expect(peers.contains(.ipv6(high: 0, low: 0xFFFF_0102_0304, scope: 0, port: 1)))
     }
 
-    @Test func nobodyIsTrustedWithoutBlocks() {
+    @Test func noPeerIsTrustedWithoutBlocks() {
         #expect(!Self.peers().contains(.unix(path: "/x")))
     }
 }

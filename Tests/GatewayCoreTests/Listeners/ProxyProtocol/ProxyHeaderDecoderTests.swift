@@ -116,7 +116,7 @@ struct ProxyHeaderDecoderTests {
     }
 
     @Test(arguments: vectors)
-    func decodesWhatItEncodes(_ vector: Vector) {
+    func encodedProxyHeaderDecodes(_ vector: Vector) {
         for version in ProxyProtocolVersion.allCases {
             let bytes = vector.header.encoded(version)
             if case .proxied(.unix, .unix) = vector.header, version == .v1 {
@@ -169,7 +169,7 @@ struct ProxyHeaderDecoderTests {
             ([0x21, 0x00, 0, 6, 3, 0, 3, 0, 0, 0], .malformedLength),
             ([0x21, 0x00, 0, 7, 3, 0, 4, 0, 0, 0, 0], .wrongChecksum),
         ] as [([UInt8], ProxyHeaderViolation)])
-    func refusesWhatVersion2DoesNotDefine(_ rest: [UInt8], _ violation: ProxyHeaderViolation) {
+    func undefinedVersion2HeaderIsRefused(_ rest: [UInt8], _ violation: ProxyHeaderViolation) {
         #expect(Self.decode(Self.signature + rest) == .violation(violation))
     }
 

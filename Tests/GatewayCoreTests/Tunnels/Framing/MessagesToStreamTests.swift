@@ -62,7 +62,7 @@ struct MessagesToStreamTests {
         "Zg=", "Zg", "Z", "=", "Zg=g", "Zg==Zg==", "Zm9v\n", "Zm9 ", "Zm-v", "Zh==", "Zm9=", "Z===", "====", "Zg===",
         "Zm9vZ",
     ])
-    func refusesWhatIsNotBase64(_ text: String) {
+    func invalidBase64IsRefused(_ text: String) {
         for size in [1, 2, 1000] {
             var writer = StreamWriter(.base64)
             writer.send(Array(text.utf8), inChunksOf: size)
@@ -73,7 +73,7 @@ struct MessagesToStreamTests {
     }
 
     @Test(arguments: [Framing.text, .lines])
-    func refusesWhatIsNotTextInTextAndInBinaryMessages(_ framing: Framing) {
+    func invalidUTF8IsRefusedInTextAndBinaryMessages(_ framing: Framing) {
         for bytes in StreamToMessagesTests.notText {
             for kind in [MessageKind.text, .binary] {
                 var writer = StreamWriter(framing, kind: kind)
@@ -84,7 +84,7 @@ struct MessagesToStreamTests {
     }
 
     @Test(arguments: Framing.allCases)
-    func holdsTheLimitOverAllChunksOfAMessage(_ framing: Framing) {
+    func limitAppliesToAllChunksOfAMessage(_ framing: Framing) {
         var writer = StreamWriter(framing, messageLimit: 8)
         for _ in 0..<3 { writer.send(Array("Zm9vYmFy".utf8), inChunksOf: 3) }
         #expect(writer.violation == nil)
@@ -93,7 +93,7 @@ struct MessagesToStreamTests {
     }
 
     @Test(arguments: [Framing.binary, .text])
-    func copiesNothingWhereBytesStayTheSame(_ framing: Framing) {
+    func unchangedBytesAreNotCopied(_ framing: Framing) {
         var machine = MessagesToStream(framing, messageLimit: .max)
         var stream: [UInt8] = []
         let answer = Array("abc".utf8).withRawSpan { machine.take($0, .whole(.text), into: &stream) }

@@ -105,7 +105,7 @@ struct StreamToMessagesTests {
     }
 
     @Test(arguments: [Framing.binary, .text, .base64])
-    func cutsMessagesAtTheLimitWhereBoundariesMeanNothing(_ framing: Framing) {
+    func binaryMessagesAreSplitAtTheLimit(_ framing: Framing) {
         var reader = StreamReader(framing, messageLimit: 8)
         reader.feed(Array("0123456789ü0123456789".utf8))
         reader.finish()
@@ -134,7 +134,7 @@ struct StreamToMessagesTests {
     ]
 
     @Test(arguments: notText)
-    func whatIsNotTextEndsTheTunnelHoweverItIsCut(_ bytes: [UInt8]) {
+    func invalidUTF8EndsTheTunnelInEverySplit(_ bytes: [UInt8]) {
         for cut in 1...4 {
             var reader = StreamReader(.text)
             reader.feed(Array("ok".utf8) + bytes, inPiecesOf: cut)
