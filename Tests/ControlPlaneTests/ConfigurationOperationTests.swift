@@ -46,7 +46,9 @@ struct ConfigurationOperationTests {
             #expect(reply.status == 200)
             #expect(reply.json["max-message-size"]?.integer == 2000)
             #expect(reply.json["compress"] == nil)
-            #expect(reply.json["path"]?.string == "/echo")
+            #expect(
+                reply.json
+                    == JSONValue(text: #"{"name":"echo","path":"/echo","target":"echo","max-message-size":2000}"#))
         }
     }
 
@@ -56,6 +58,7 @@ struct ConfigurationOperationTests {
             let replaced = try await gateway.request("PUT", "/v1/routes/echo", #"{"path":"/other","target":"echo"}"#)
             #expect(replaced.status == 200)
             #expect(replaced.json == JSONValue(text: #"{"name":"echo","path":"/other","target":"echo"}"#))
+            _ = try await gateway.open("ws://127.0.0.1:\(gateway.port("web"))/other")
             let made = try await gateway.request("PUT", "/v1/routes/second", #"{"path":"/second","target":"chat"}"#)
             #expect(made.status == 201)
             #expect(made.json["name"]?.string == "second")
@@ -75,11 +78,16 @@ struct ConfigurationOperationTests {
 
     @Test func yamlBodyIsReadLikeTheFile() async throws {
         try await LoopbackGateway.run { gateway in
-            let body = "name: second\npath: /second\ntarget: echo\nidle-timeout: 1m\norigins: 'https://a.example'\n"
+            let body =
+                "name: second\npath: /second\ntarget: echo\nidle-timeout: 1m\n"
+                + "origins: 'https://a.example'\nmax-message-size: 64\ncompress: true\n"
             let reply = try await gateway.post("/v1/routes", body, fields: Self.yaml)
             #expect(reply.status == 201)
             #expect(reply.json["idle-timeout"]?.string == "1m")
             #expect(reply.json["origins"] == .array([.string("https://a.example")]))
+            #expect(reply.json["max-message-size"]?.integer == 64 && reply.json["compress"]?.boolean == true)
+            let last = try await gateway.get("/v1/configuration").json["routes"]?.items.last
+            #expect(last?["origins"] == .array([.string("https://a.example")]))
         }
     }
 
@@ -138,6 +146,7 @@ struct ConfigurationOperationTests {
             #expect(reply.json["code"]?.string == "invalid-configuration")
             #expect(reply.json["errors"]?.items.first?["pointer"]?.string == pointer, "\(reply.text)")
             #expect(reply.detail.contains("expected"))
+            #expect(try await gateway.get("/v1/listeners/extra").problem == "404 unknown-listener")
         }
     }
 
@@ -145,8 +154,10 @@ struct ConfigurationOperationTests {
         try await LoopbackGateway.run { gateway in
             for size in ["8192", #""8KiB""#] {
                 let reply = try await gateway.request(
-                    "PUT", "/v1/listeners/extra", #"{"listen":"ws://127.0.0.1:0","max-header-size":\#(size)}"#)
+                    "PUT", "/v1/listeners/extra",
+                    #"{"listen":"ws://127.0.0.1:0","max-header-size":\#(size),"keep-alive":{"probes":5}}"#)
                 #expect(reply.json["max-header-size"] == JSONValue(text: size))
+                #expect(reply.json["keep-alive"] == JSONValue(text: #"{"probes":5}"#))
             }
         }
     }
@@ -188,6 +199,7 @@ struct ConfigurationOperationTests {
                 #expect(reply.detail.contains("'web'"))
             }
             #expect(try await gateway.get("/v1/listeners/other").problem == "404 unknown-listener")
+            _ = try await gateway.open(gateway.echo)
         }
     }
 
@@ -196,6 +208,7 @@ struct ConfigurationOperationTests {
     @Test func changeWithAnOutdatedTagIsRefused() async throws {
         try await LoopbackGateway.run { gateway in
             let tag = try await gateway.get("/v1/routes/echo").fields["etag"] ?? ""
+            let unchanged = try await gateway.get("/v1/listeners/web").fields["etag"]
             let changed = try await gateway.request(
                 "PATCH", "/v1/routes/echo", #"{"idle-timeout":"1m"}"#, fields: ["If-Match": tag])
             #expect(changed.status == 200 && changed.fields["etag"] != tag)
@@ -206,6 +219,7 @@ struct ConfigurationOperationTests {
                 #expect(reply.problem == "412 changed-meanwhile")
             }
             #expect(try await gateway.get("/v1/routes/echo").json["idle-timeout"]?.string == "1m")
+            #expect(try await gateway.get("/v1/listeners/web").fields["etag"] == unchanged)
             for tags in [#""other", \#(changed.fields["etag"] ?? "")"#, "*"] {
                 let reply = try await gateway.request(
                     "PATCH", "/v1/routes/echo", #"{"idle-timeout":"3m"}"#, fields: ["If-Match": tags])
@@ -262,6 +276,8 @@ struct ConfigurationOperationTests {
             #expect(put.status == 200)
             let deleted = try await gateway.request("DELETE", "/v1/routes/chat?dryRun=true")
             #expect(deleted.json["changes"]?.items.map { $0["change"]?.string } == ["deleted"])
+            let invalid = try await gateway.post("/v1/listeners?dryRun=true", #"{"name":"x","listen":"ws://nobody"}"#)
+            #expect(invalid.status == 422 && invalid.json["code"]?.string == "invalid-configuration")
             let after = try await gateway.get("/v1/configuration")
             #expect(after.body == before.body && after.fields["etag"] == before.fields["etag"])
         }

@@ -324,6 +324,7 @@ struct ConnectionOperationTests {
         "sort=-", "fields=x", "fields=id,x", "minAgeMs=x", "minAgeMs=-1", "minAgeMs=nan", "minAgeMs=inf",
         "maxAgeMs=1e400", "stalled=maybe", "cursor=x", "cursor=k", "cursor=k1.-1", "cursor=kffffffffffffffff.1",
         "cursor=k1.99999999999999999999", "cursor=a", "id=x",
+        "cursor=" + String(repeating: "a", count: 5000),
     ])
     func invalidListParameterIsNamed(_ query: String) async throws {
         try await LoopbackGateway.run { gateway in
@@ -363,6 +364,28 @@ struct ConnectionOperationTests {
             #expect(reply.status == 422, "\(reply.text)")
             #expect(reply.json["errors"]?.items.isEmpty == false, "\(reply.text)")
             #expect(Self.ids(try await gateway.get("/v1/connections?state=any")) == [])
+        }
+    }
+
+    /// What shows only when the connection is attempted is the failure of that attempt.
+    @Test(arguments: [
+        ("ws", 300, "", ""), ("ws", 10_000, "127.0.0.1/", ""), ("unix", 200, "/", ""),
+        ("ws", 0, "127.0.0.1", #","headers":{"Host":"evil"}"#),
+        ("ws", 0, "127.0.0.1", #","headers":{"Sec-WebSocket-Key":"x"}"#),
+        ("ws", 0, "127.0.0.1", #","labels":{"a":"\#(String(repeating: "x", count: 257))"}"#),
+        ("ws", 0, "127.0.0.1", #","description":"\#(String(repeating: "x", count: 1025))""#),
+        ("wss", 0, "127.0.0.1", #","tls":{"applicationProtocols":["\#(String(repeating: "x", count: 256))"]}"#),
+        ("wss", 0, "127.0.0.1", #","tls":{"serverName":"\#(String(repeating: "a", count: 70_000))"}"#),
+    ])
+    func oversizedOrReservedMemberOpensNothing(
+        _ scheme: String, _ count: Int, _ authority: String, _ members: String
+    ) async throws {
+        try await LoopbackGateway.run { gateway in
+            let url = "\(scheme)://\(authority)" + String(repeating: "a", count: count)
+            let reply = try await gateway.post("/v1/connections", #"{"url":"\#(url)"\#(members)}"#)
+            #expect([403, 422, 502].contains(reply.status), "\(reply.text.prefix(300))")
+            #expect(reply.problem.hasPrefix("\(reply.status) ") && reply.body.count < 65536)
+            #expect(Self.ids(try await gateway.get("/v1/connections")) == [])
         }
     }
 }

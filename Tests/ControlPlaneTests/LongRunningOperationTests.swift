@@ -40,6 +40,7 @@ struct LongRunningOperationTests {
             let done = try await gateway.get(path, fields: ["Prefer": "wait=20"]).json
             #expect(done["state"]?.string == "failed" && done["status"]?.integer == 502)
             #expect(done["answer"]?["code"]?.string == "handshake-refused")
+            #expect(done["connection"] != nil && done["answer"]?["connection"]?["id"] == done["connection"])
         }
     }
 
@@ -68,6 +69,10 @@ struct LongRunningOperationTests {
             let done = try await gateway.get(path, fields: ["Prefer": "wait=20"]).json
             #expect(done["operation"]?.string == "reloadConfiguration" && done["state"]?.string == "succeeded")
             #expect(done["answer"] == JSONValue(text: #"{"applied":true,"changes":[]}"#))
+            gateway.setFile("nonsense")
+            let refused = try await gateway.post(
+                "/v1/configuration:reload", fields: ["Prefer": "respond-async, wait=20"])
+            #expect(refused.status == 422)
         }
     }
 
@@ -84,6 +89,19 @@ struct LongRunningOperationTests {
             #expect(second.fields["location"] == first.fields["location"])
             let opened = try await gateway.get("/v1/connections?direction=opened")
             #expect(Self.ids(opened).count == 1)
+        }
+    }
+
+    @Test func asynchronousRequestsWithOneKeyAreOneOperation() async throws {
+        try await LoopbackGateway.run { gateway in
+            let body = #"{"url":"\#(gateway.raw)"}"#
+            let fields = ["Prefer": "respond-async", "Idempotency-Key": "once"]
+            let first = try await gateway.post("/v1/connections", body, fields: fields)
+            let second = try await gateway.post("/v1/connections", body, fields: fields)
+            #expect(first.status == 202 && second.status == 202)
+            #expect(first.json["id"] != nil && first.json["id"] == second.json["id"])
+            #expect(first.json["connection"] != nil && first.json["connection"] == second.json["connection"])
+            #expect(Self.ids(try await gateway.get("/v1/connections?direction=opened")).count == 1)
         }
     }
 

@@ -59,21 +59,6 @@ def test_who_waits_long_enough_has_the_answer_itself(control, listener):
     assert record["state"] == "running"
 
 
-def test_a_failure_is_found_in_the_operation(control, listener):
-    record = begin(control, {"url": listener.url("ws")})
-    peer, _ = listener.accept_request()
-    peer.send(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
-    done = look(control, record, Prefer="wait=10")
-    assert (done["state"], done["status"], done["answer"]["code"]) == ("failed", 502, "handshake-refused")
-    assert done["answer"]["connection"]["id"] == record["connection"]
-
-
-def test_what_cannot_be_meant_is_told_at_once(control):
-    problem = control.post("/v1/connections", {"url": "nonsense"}, headers=ASYNC).problem(422, "invalid-value")
-    assert problem["errors"][0]["pointer"] == "/url"
-    assert control.get("/v1/operations").expect(200)["items"] == []
-
-
 def test_an_operation_is_given_up(control, listener):
     with Listener() as other:
         for body in ({"url": listener.url("ws")}, {"downstream": {"url": listener.url("ws")}, "upstream": {"url": other.url("ws")}}):
@@ -95,24 +80,6 @@ def test_a_tunnel_is_opened_while_nobody_waits(control, listener):
     assert done["state"] == "succeeded" and done["answer"]["relayed"] is True
     for peer in peers:
         peer.close()
-
-
-def test_a_reload_is_an_operation(configured):
-    answer = configured.control.post("/v1/configuration:reload", headers=ASYNC)
-    record = answer.expect(202)
-    done = look(configured.control, record, Prefer="wait=10")
-    assert (done["operation"], done["state"], done["status"]) == ("reloadConfiguration", "succeeded", 200)
-    assert done["answer"] == {"applied": True, "changes": []}
-    configured.file.write_text("nonsense")
-    record = configured.control.post("/v1/configuration:reload", headers={"Prefer": "respond-async, wait=10"})
-    assert record.status == 422
-
-
-def test_a_request_with_a_key_is_one_operation(control, listener):
-    headers = {**ASYNC, "Idempotency-Key": "once"}
-    first, second = (control.post("/v1/connections", {"url": listener.url("ws")}, headers=headers).expect(202) for _ in range(2))
-    assert first["id"] == second["id"] and first["connection"] == second["connection"]
-    assert len(control.list()) == 1
 
 
 def test_operations_are_for_those_who_could_have_begun_them(sluice, tmp_path, listener):
