@@ -60,11 +60,13 @@ struct HostileRequestTests {
         try await LoopbackGateway.run { gateway in
             let id = try await gateway.open(gateway.echo)
             let before = try await gateway.get("/v1/connections/\(id)").json
-            for operation in try await Self.operations(gateway) where operation.hasBody {
+            let operations = try await Self.operations(gateway).filter(\.hasBody)
+            for (index, operation) in operations.enumerated() {
                 let target = operation.path.replacing("{id}", with: id)
                 let statuses: Set =
                     target.contains("/connections") ? [400, 409, 413, 415, 422] : [400, 404, 409, 413, 415, 422]
-                for (note, body) in Self.bodies {
+                // The same reader takes every body: the long ones go to some operations.
+                for (note, body) in Self.bodies where body.count < 10_000 || index % 5 == 0 {
                     let reply = try await HTTPExchange.run(
                         gateway.control, operation.method, target, fields: ["Content-Type": "application/json"],
                         body: body)
