@@ -24,7 +24,7 @@ struct RefusedLoadingTests {
             let stream = session.streamTask(withHostName: "127.0.0.1", port: server.port)
             stream.resume()
             let error = await #expect(throws: URLError.self) {
-                try await stream.readData(ofMinLength: 1, maxLength: 1, timeout: 10)
+                try await stream.readData(ofMinLength: 1, maxLength: 1, timeout: 60)
             }
             #expect(error?.localizedDescription.contains("requiresDNSSECValidation") == true)
         }
@@ -59,7 +59,7 @@ struct RefusedLoadingTests {
         stream.startSecureConnection()
         stream.resume()
         let refused = await #expect(throws: URLError.self) {
-            try await stream.readData(ofMinLength: 1, maxLength: 1, timeout: 10)
+            try await stream.readData(ofMinLength: 1, maxLength: 1, timeout: 60)
         }
         #expect(refused?.code == .secureConnectionFailed)
         session.invalidateAndCancel()

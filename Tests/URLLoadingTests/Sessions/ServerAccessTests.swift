@@ -28,7 +28,7 @@ struct ServerAccessTests {
         let stream = session.streamTask(withHostName: "127.0.0.1", port: server.port)
         stream.resume()
         let streamError = await #expect(throws: URLError.self) {
-            _ = try await stream.readData(ofMinLength: 1, maxLength: 1, timeout: 10)
+            _ = try await stream.readData(ofMinLength: 1, maxLength: 1, timeout: 60)
         }
         #expect(streamError?.code == .cannotConnectToHost)
         let url = try #require(URL(string: "ws://127.0.0.1:\(server.port)/"))

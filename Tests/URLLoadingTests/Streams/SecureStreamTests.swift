@@ -18,7 +18,7 @@ struct SecureStreamTests {
     }
 
     private func line(_ task: URLSessionStreamTask, _ count: Int) async throws -> String {
-        let (data, _) = try await task.readData(ofMinLength: count, maxLength: count, timeout: 10)
+        let (data, _) = try await task.readData(ofMinLength: count, maxLength: count, timeout: 60)
         return String(decoding: data ?? Data(), as: UTF8.self)
     }
 
@@ -49,7 +49,7 @@ struct SecureStreamTests {
         try await task.write(Data("more".utf8), timeout: 0)
         #expect(try await self.line(task, 4) == "more")
         task.closeWrite()
-        let (rest, isAtEnd) = try await task.readData(ofMinLength: 1, maxLength: 1, timeout: 10)
+        let (rest, isAtEnd) = try await task.readData(ofMinLength: 1, maxLength: 1, timeout: 60)
         #expect(rest == Data() && isAtEnd)
         #expect(try await recorder.end().error == nil)
         session.invalidateAndCancel()
