@@ -16,8 +16,6 @@ import peers  # noqa: E402
 import rows  # noqa: E402
 import steering  # noqa: E402
 
-pytestmark = pytest.mark.alone
-
 # KiB for each idle connection: what was reached, and a fifth more for the allocator's moods; with OpenSSL's records the budget.
 MEMORY = {
     "memory, idle ws echo": 1.6, "memory, idle tunnel ws→tcp": 3.1, "memory, idle wss echo": 18.0,
@@ -33,26 +31,32 @@ def bench():
     return rows.Bench(rows.QUICK)
 
 
+# Not beside the other scenario of thousands of connections.
+@pytest.mark.xdist_group("test_faults")
 def test_an_idle_connection_holds_little_memory(bench):
     for result in bench.memory():
         assert result.value <= MEMORY[result.name], result
 
 
+@pytest.mark.alone
 def test_a_message_that_goes_over_allocates_nothing(bench):
     for result in bench.allocations():
         assert result.reached, result
 
 
+@pytest.mark.alone
 def test_a_connection_of_a_list_allocates_nothing(bench):
     for result in steering.Steering(bench.size).list_allocations():
         assert result.reached, result
 
 
+@pytest.mark.alone
 def test_a_message_takes_one_read_and_one_write(bench):
     for result in bench.system_calls():
         assert result.reached, result
 
 
+@pytest.mark.alone
 def test_a_bridge_of_one_loop_is_one_thread(bench):
     """The kernel's calls cost less where no other thread shares the descriptors."""
     with peers.Floor("tcp-echo") as raw, bench.tunnel("tcp", "tcp", raw.port) as ours:
