@@ -202,7 +202,7 @@ struct BridgeRequestTests {
     @Test func namesTheOptionsThatBelongTogetherOrExcludeEachOther() {
         #expect(
             self.problems("tcp://127.0.0.1:0", "tls://h:1", .init(.clientKey, "k")) == [
-                "--client-key: expected --client-certificate beside it, found none; add --client-certificate FILE"
+                "--client-key: expected --client-certificate with it, found none; add --client-certificate FILE"
             ])
         #expect(
             self.problems("tcp://127.0.0.1:0", "tls://h:1", .init(.ca, "c"), .init(.insecure)) == [
@@ -215,7 +215,7 @@ struct BridgeRequestTests {
         #expect(
             self.problems(
                 "tls://127.0.0.1:0", "tcp://h:1", .init(.certificate, "c"), .init(.key, "k"), .init(.clientCRL, "c"))
-                == ["--client-crl: expected --client-ca beside it, found none; add --client-ca FILE"])
+                == ["--client-crl: expected --client-ca with it, found none; add --client-ca FILE"])
         #expect(
             self.problems("tcp://127.0.0.1:0", "tls+unix:///run/t.sock") == [
                 "--server-name: expected the name to verify over a Unix socket, found none; "

@@ -41,7 +41,7 @@ struct ConfigurationBoundsTests {
             + (1..<30).map { "a\($0): &a\($0) [*a\($0 == 1 ? "" : "\($0 - 1)"), *a\($0 == 1 ? "" : "\($0 - 1)")]" }
         #expect(
             self.problems([UInt8](levels.joined(separator: "\n").utf8)) == [
-                "c.yaml: expected at most 16 aliases (*name), found more; write some of the values out"
+                "c.yaml: expected at most 16 aliases (*name), found more; write some values out in full"
             ])
         // As many as may be, five levels of three: each value is looked at, and there are few of them.
         let few =

@@ -92,7 +92,7 @@ struct ConfigurationProblemTests {
         .route(
             "target: echo, compress: maybe",
             "5:25: expected YAML, found a syntax error: mapping values are not allowed in this context; "
-                + "look at the indentation, the colons and the quotation marks there"),
+                + "check the indentation, colons and quotation marks there"),
         .route("target: echo\n  compress: maybe", "6:13: routes[0].compress: expected true or false, found \"maybe\""),
         .route(
             "target: \"a\\u0007\\nb\"",
@@ -120,12 +120,12 @@ struct ConfigurationProblemTests {
             "backlog: 5", listen: "tcp://127.0.0.1:1",
             "3:3: listeners[0].route: expected the route that connections of a tcp listener take, found nothing; add route: NAME",
             "1:26: routes[0].path: expected a ws or wss listener for a route with a path, found none; "
-                + "add one, or name the route at a raw listener"
+                + "add one, or set the route at a raw listener"
         ).sorted(),
         .listener(
             "route: q", listen: "tcp://127.0.0.1:1",
             "1:26: routes[0].path: expected a ws or wss listener for a route with a path, found none; "
-                + "add one, or name the route at a raw listener",
+                + "add one, or set the route at a raw listener",
             "5:10: listeners[0].route: expected the name of a route, found \"q\"; did you mean r?"),
         .listener(
             "tls: {certificate: c, client-auth: require}", listen: "wss://*:1",
@@ -144,7 +144,7 @@ struct ConfigurationProblemTests {
             "5:23: listeners[0].tls.certificates: expected at least one certificate, found an empty list"),
         .listener(
             "backlog: 5", listen: "ws://127.0.0.1:1/echo",
-            "4:11: listeners[0].listen: expected an address without a path, found \"ws://127.0.0.1:1/echo\"; give the path to a route"
+            "4:11: listeners[0].listen: expected an address without a path, found \"ws://127.0.0.1:1/echo\"; move the path to a route"
         ),
         Mistake(
             """
@@ -178,7 +178,7 @@ struct ConfigurationProblemTests {
         .route(
             "target: tls+unix:///run/a.sock",
             "5:11: routes[0].target: expected an upstream with a server name to verify, "
-                + "found \"tls+unix:///run/a.sock\"; make an upstream of it with tls: and server-name, and name that here"
+                + "found \"tls+unix:///run/a.sock\"; define an upstream with tls: and server-name, and name it here"
         ),
         .route(
             "target: echo\n  proxy-protocol: v1",
@@ -210,11 +210,11 @@ struct ConfigurationProblemTests {
         .route(
             "target: ws://h\n  headers: {A: b, C: 'd '}",
             "6:22: routes[0].headers.C: expected a header on one line, its value without leading and trailing spaces, "
-                + "found \"d \"; take them away"),
+                + "found \"d \"; remove the spaces"),
         .route(
             "target: ws://h\n  headers: ['A: b', \"C: d\\t\"]",
             "6:21: routes[0].headers[1]: expected a header on one line, its value without leading and trailing spaces, "
-                + "found \"C: d\\u{9}\"; take them away"),
+                + "found \"C: d\\u{9}\"; remove the spaces"),
         .route(
             "target: echo\n  listeners: [m]",
             "6:15: routes[0].listeners[0]: expected the name of a listener, found \"m\"; did you mean l?"),
@@ -269,18 +269,18 @@ struct ConfigurationProblemTests {
         Mistake(
             "listeners: [\n",
             "2:1: expected YAML, found a syntax error: did not find expected node content "
-                + "(while parsing a flow node that began at 2:1); look at the indentation, the colons and the quotation marks there"
+                + "(while parsing a flow node that began at 2:1); check the indentation, colons and quotation marks there"
         ),
         Mistake("a: 1\nb: 2\na: 3\n", "1:1: expected each key once in a mapping, found \"a\" twice; keep one of them"),
         Mistake(
             "a: 1\n---\nb: 2\n",
             "2:1: expected YAML, found a syntax error: but found another document "
-                + "(expected a single document in the stream that began at 1:1); look at the indentation, the colons and the quotation marks there"
+                + "(expected a single document in the stream that began at 1:1); check the indentation, colons and quotation marks there"
         ),
         Mistake(
             "a: *b\n",
             "1:4: expected YAML, found a syntax error: found undefined alias; "
-                + "look at the indentation, the colons and the quotation marks there"),
+                + "check the indentation, colons and quotation marks there"),
         Mistake("? [a]\n: b\n", "1:3: expected a word as the key, found a list or a mapping"),
         Mistake("a: \u{1}", "1:4: expected YAML, found a syntax error: control characters are not allowed"),
         Mistake(

@@ -339,13 +339,13 @@ private enum Announcement {
         let program = CommandLine.arguments.first ?? "sluice"
         return [
             "",
-            "try, each in a terminal of its own:",
+            "try, each in a separate terminal:",
             "  \(program) bridge tcp://127.0.0.1:7000 ws://\(web.address)/echo",
-            "      a TCP port in front of it: what you send to port 7000 comes back",
+            "      a TCP port for /echo: the gateway returns what you send to port 7000",
             "  \(program) connect ws://\(web.address)/echo",
-            "      what you type comes back",
+            "      a WebSocket client: the gateway returns each line that you type",
             "  \(program) connect ws://\(web.address)/chat/lobby",
-            "      in two terminals: one hears the other",
+            "      a chat room: open it in two terminals, and each receives the lines of the other",
             "",
         ]
     }

@@ -121,7 +121,7 @@ extension ControlProblem {
             self.init(404, "unknown-\(section.singularName)", "There is no \(section.singularName) \(name.prefix(64)).")
         case .taken(let section, let name):
             self = Self(
-                409, "name-taken", "There is a \(section.singularName) \(name.prefix(64)) already; choose another name."
+                409, "name-taken", "The \(section.singularName) \(name.prefix(64)) already exists; choose another name."
             )
             .at(pointer: "/name")
         case .cannotRun(let error):

@@ -101,14 +101,14 @@ struct BridgeAudit {
         guard self.has(.clientCRL), !self.has(.clientCA), self.listen?.speaksTLS == true else { return nil }
         corrected.options.append(.init(.clientCA, "authority.pem"))
         return self.problem(
-            .clientCRL, expected: "--client-ca beside it", found: "none", remedy: "add --client-ca FILE")
+            .clientCRL, expected: "--client-ca with it", found: "none", remedy: "add --client-ca FILE")
     }
 
     private func missingIdentity(_ corrected: inout BridgeRequest) -> ConfigurationProblem? {
         guard self.has(.clientKey), !self.has(.clientCertificate), self.target.speaksTLS == true else { return nil }
         corrected.options.append(.init(.clientCertificate, "certificate.pem"))
         return self.problem(
-            .clientKey, expected: "--client-certificate beside it", found: "none",
+            .clientKey, expected: "--client-certificate with it", found: "none",
             remedy: "add --client-certificate FILE")
     }
 

@@ -21,7 +21,7 @@ enum YAMLDocument {
         guard Self.aliases(in: bytes) <= Self.maximumAliases else {
             throw Self.problem(
                 whole, expected: "at most \(Self.maximumAliases) aliases (*name)", found: "more",
-                remedy: "write some of the values out")
+                remedy: "write some values out in full")
         }
         guard let node = try Self.compose(text, file: file) else { return DocumentNode(.mapping([]), origin: whole) }
         var values = 0
@@ -112,7 +112,7 @@ private enum YAMLErrorMapping {
             let suffix = context.map { " (\($0.text) that began at \($0.mark.line):\($0.mark.column))" } ?? ""
             return Self.syntax(
                 .file(file, line: mark.line, column: mark.column), found: "a syntax error: " + problem + suffix,
-                remedy: "look at the indentation, the colons and the quotation marks there")
+                remedy: "check the indentation, colons and quotation marks there")
         case .reader(let problem, let offset, _, _):
             return Self.syntax(
                 Self.origin(ofCharacter: offset, in: text, file: file), found: "a syntax error: " + problem)

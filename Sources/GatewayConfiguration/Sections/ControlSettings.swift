@@ -444,7 +444,7 @@ extension SettingsKey {
             settings[keyPath: property] = Set(section.list("scopes", as: ValueSyntax<ControlScope>.choice) ?? [])
             if !section.has("scopes") {
                 section.add(
-                    "scopes", expected: "what the caller may do", found: "nothing", remedy: "add some of \(known)")
+                    "scopes", expected: "a list of scopes", found: "nothing", remedy: "add some of \(known)")
             }
             section.rejectEmptyList("scopes", expected: "at least one scope", remedy: "known are \(known)")
         }

@@ -401,7 +401,7 @@ extension ListenerConfiguration: SettingsSection {
     private func check(_ url: ListenURL, in section: SectionReader<ListenerConfiguration>) {
         let kind = url.kind
         if !url.resource.isEmpty {
-            section.add(.listen, expected: "an address without a path", remedy: "give the path to a route")
+            section.add(.listen, expected: "an address without a path", remedy: "move the path to a route")
         }
         if kind.speaksTLS, !section.has(.tls) {
             section.add(

@@ -123,7 +123,7 @@ package struct ConfigurationValidator {
             self.problems.add(
                 at: path, expected: "a route whose target has no parameters, as a raw connection has no path",
                 found: "\(QuotedText.quoted(name)) with {\(parameter)}",
-                remedy: "make a route of its own for this listener")
+                remedy: "add a separate route for this listener")
         }
     }
 
@@ -160,7 +160,7 @@ package struct ConfigurationValidator {
                 self.problems.add(
                     at: list.index(index), expected: "a ws or wss listener",
                     found: "\(QuotedText.quoted(name)), a \(listener.kind.rawValue) listener",
-                    remedy: "name the route at that listener instead")
+                    remedy: "set it as the route of that listener instead")
             }
         }
     }
@@ -200,7 +200,7 @@ package struct ConfigurationValidator {
         {
             self.problems.add(
                 at: keyPath, expected: "a ws or wss listener for a route with a path", found: "none",
-                remedy: "add one, or name the route at a raw listener")
+                remedy: "add one, or set the route at a raw listener")
         }
     }
 
@@ -222,7 +222,7 @@ package struct ConfigurationValidator {
                 self.problems.add(
                     at: keyPath, expected: "an upstream with a server name to verify",
                     found: QuotedText.quoted("\(url)"),
-                    remedy: "make an upstream of it with tls: and server-name, and name that here")
+                    remedy: "define an upstream with tls: and server-name, and name it here")
             }
         }
         self.validateParameters(of: route, at: path)
@@ -356,7 +356,7 @@ package struct ConfigurationValidator {
             self.problems.add(
                 at: self.headerPath(of: field.name, among: route.headers, at: path.key(RouteKey.headers)),
                 expected: "a header on one line, its value without leading and trailing spaces",
-                remedy: "take them away")
+                remedy: "remove the spaces")
         case .reservedField(let name):
             self.problems.add(
                 at: self.headerPath(of: name, among: route.headers, at: path.key(RouteKey.headers)),

@@ -118,7 +118,7 @@ extension ConfigurationRefusal: CustomStringConvertible {
         switch self {
         case .problems(let problems, _): problems.description
         case .unknown(let section, let name): "there is no \(section.singularName) \(QuotedText.quoted(name))"
-        case .taken(let section, let name): "there is a \(section.singularName) \(QuotedText.quoted(name)) already"
+        case .taken(let section, let name): "the \(section.singularName) \(QuotedText.quoted(name)) already exists"
         case .cannotRun(let error): error.description
         case .preconditionFailed: "the configuration has changed since it was read"
         case .noFile: "there is no file"
