@@ -211,9 +211,9 @@ static inline void sluice_output_information(int fd, int64_t *unsent, int64_t *w
     }
 }
 
-// Signals that steer the process. The handler keeps them for the one who acts on them, and sees to the end by itself: a
-// first signal that asks for it starts a clock, a second one a clock of one second, a third ends at once. It needs no
-// thread, loop or lock of ours to go on. Weak: one for the process, whichever objects this header is compiled into.
+// Signals that control the process. The handler stores them for the main program, and ends the process by itself: a
+// first ending signal starts a timer, a second one a timer of one second, a third ends the process at once. It uses no
+// thread, loop or lock of ours. Weak: one instance per process, whichever objects this header is compiled into.
 __attribute__((weak, visibility("hidden"))) struct {
     int waker;
     uint64_t taken;

@@ -174,7 +174,7 @@ static inline void sluice_each_alternative_name(const X509 *certificate, void *c
     GENERAL_NAMES_free(names);
 }
 
-// Writes the subject in RFC 2253's form, UTF-8 as it stands; returns its length, or -1 when it has no room in `size` bytes.
+// Writes the subject in RFC 2253's form, UTF-8 unescaped; returns its length, or -1 if it is longer than `size` bytes.
 static inline int sluice_subject_text(const X509 *certificate, char *text, int size) {
     BIO *bio = BIO_new(BIO_s_mem());
     if (!bio) return -1;
@@ -195,7 +195,7 @@ static inline int sluice_error_is_alert(unsigned long code) {
     return ERR_GET_LIB(code) == ERR_LIB_SSL && reason >= SSL_AD_REASON_OFFSET ? reason - SSL_AD_REASON_OFFSET : -1;
 }
 
-// Whether the oldest error of the queue says that what came is no TLS record.
+// Whether the oldest error of the queue is that the received bytes are not a TLS record.
 static inline int sluice_error_is_no_tls(void) {
     unsigned long code = ERR_peek_error();
     if (ERR_GET_LIB(code) != ERR_LIB_SSL) return 0;
@@ -212,7 +212,7 @@ static inline int sluice_bio_flush(BIO *bio) {
     return (int)BIO_flush(bio);
 }
 
-// A file to append to that nobody but its owner can read if it is made anew; NULL with a reason in the error queue.
+// A file opened for appending; if it is created, only its owner can read it; NULL with a reason in the error queue.
 static inline BIO *sluice_bio_appending_in_private(const char *path) {
     // Lines are written where a handshake is under way: only to what never waits for a reader.
     int descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0600);

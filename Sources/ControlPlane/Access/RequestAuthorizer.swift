@@ -116,7 +116,7 @@ package struct CallerAuthenticator: Sendable {
     /// - Parameters:
     ///   - authorization: the value of the Authorization field.
     ///   - now: milliseconds since 1970-01-01T00:00:00Z.
-    /// - Returns: `.anonymous` where the request identifies nobody but must.
+    /// - Returns: `.anonymous` if the request must identify its caller but does not.
     /// - Throws: `ControlProblem` 401 for a token that is not valid.
     package func authenticate(authorization: String?, peer: ConnectionPeer?, now: Int64) throws(ControlProblem)
         -> Caller

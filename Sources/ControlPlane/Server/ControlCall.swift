@@ -108,7 +108,7 @@ struct ControlCall: Sendable {
 
     // MARK: The connection
 
-    /// Runs `work` and cancels it when the client disconnects, so that no message is received that nobody would read.
+    /// Runs `work` and cancels it when the client disconnects, so that no message is received and lost.
     func cancellingOnDisconnect<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) async throws
         -> Value
     {

@@ -190,7 +190,7 @@ final class ChatRoom {
 
 /// A message published in a room. All loops and members share its bytes.
 package struct ChatMessage: Sendable {
-    /// Memory that a message takes beside its bytes, in every queue together.
+    /// Memory of a message in all queues together, without its bytes.
     private static let overhead = 128
 
     package let kind: MessageKind

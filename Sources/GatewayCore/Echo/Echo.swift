@@ -49,7 +49,7 @@ final class StreamEcho: TransportConsumer {
 /// assembled first, so that a message that turns out to break a rule is not echoed in part. A long message is
 /// compressed in fragments over several turns, and nothing is read meanwhile.
 final class WebSocketEcho: WebSocketRelay {
-    /// Fragments whose boundaries are kept; a message in more of them comes back in one.
+    /// Maximum number of fragments whose boundaries are kept; a message of more is returned unfragmented.
     private static let fragmentLimit = 4096
 
     private struct Unfinished {

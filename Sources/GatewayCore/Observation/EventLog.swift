@@ -6,8 +6,8 @@ import WebSocketProtocol
 
 /// The latest events, for followers. From any thread.
 ///
-/// A follower has no queue, only the number of the last event it read: one that is too slow misses events, and delays
-/// nobody else.
+/// A follower has no queue, only the number of the last event it read: one that is too slow misses events, and does not
+/// delay the others.
 package final class EventLog: Sendable {
     /// Number of events kept.
     package static let standardLimit = 4096

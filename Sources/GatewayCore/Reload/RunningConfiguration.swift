@@ -81,7 +81,7 @@ package actor RunningConfiguration {
         return result
     }
 
-    /// From now on `follower` takes part in each change.
+    /// Makes `follower` take part in each later change; it replaces an earlier one.
     package func follow(_ follower: @escaping Follower) {
         self.follower = follower
     }

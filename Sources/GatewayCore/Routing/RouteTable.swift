@@ -3,8 +3,8 @@ import WebSocketProtocol
 
 /// Finds the route of a request by its host and path.
 ///
-/// Of several that fit, the most exact wins: an exact host before a wildcard before any host; then, segment by segment
-/// from the left, literal text before a parameter before the rest; then the one that comes first.
+/// Of several matches the most exact wins: an exact host before a wildcard before any host; then, segment by segment
+/// from the left, literal text before a parameter before the rest; then the first one declared.
 package struct RouteTable: Sendable {
     private struct Entry: Sendable {
         let index: Int

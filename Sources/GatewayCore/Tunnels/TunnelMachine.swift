@@ -199,8 +199,8 @@ extension TunnelMachine {
         }
     }
 
-    /// A Close frame came from a WebSocket side. Its code and reason go to a WebSocket on the other side unchanged,
-    /// whose own Close comes back as the answer.
+    /// A Close frame was received from a WebSocket side. Its code and reason are sent unchanged to a WebSocket on the
+    /// other side, whose Close is then the answer.
     package mutating func closeReceived(_ side: TunnelSide, _ signal: CloseSignal) -> TunnelActions {
         guard self.kind(of: side) == .webSocket else { return .none }
         var actions = TunnelActions.none

@@ -24,9 +24,9 @@ package final class SecureTransport {
     @exclusivity(unchecked) var machine = SecureMachine()
     private var turnEndRequest = TurnEndRequest.none
     var pendingPlaintext: [UInt8] = []
-    /// Plaintext that the consumer left.
+    /// Plaintext that the consumer left unread.
     private var kept: [UInt8] = []
-    /// Ciphertext received before, and what came while some of it was left.
+    /// Ciphertext received before the handshake began, and later ciphertext queued behind it.
     private var earlyCiphertext: [UInt8]
     /// Plaintext given and, of that, what the transport below has sent; between the two, where each encrypted piece
     /// ends below.
@@ -320,7 +320,7 @@ extension SecureTransport: TurnEndTarget {
     package func turnEnded() {
         let request = self.turnEndRequest
         self.turnEndRequest = .none
-        // The handshake begins with bytes that were received before, and goes on after a decision.
+        // The handshake begins with bytes received earlier, and continues after a decision.
         if self.machine.isShakingHands { self.decryptHeld() }
         self.flush()
         if case .requestedToReportProgress = request { self.lower.awaitProgress() }

@@ -279,7 +279,7 @@ extension StreamTask {
         self.advanceOrFail()
     }
 
-    /// Ends the task in order: writes so far go out, what still comes is not read.
+    /// Closes the task cleanly: queued writes are sent, further input is not read.
     package func closeOnLoop() {
         self.loop.assertOnLoop()
         guard !self.machine.hasEnded else { return }

@@ -115,7 +115,7 @@ package final class TaskRecord: Sendable {
     /// Whether reading is paused because the received bytes cannot be passed on.
     package var isStalled: Bool { self.stalled.load(ordering: .relaxed) }
 
-    /// Whether a connection to the peer stood at some time, be it without TLS or the opening handshake yet.
+    /// Whether the task was ever connected to the peer, even if TLS or the opening handshake did not complete.
     package var isConnected: Bool {
         get { self.connected.load(ordering: .relaxed) }
         set { self.connected.store(newValue, ordering: .relaxed) }

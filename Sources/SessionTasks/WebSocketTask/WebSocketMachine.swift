@@ -1,9 +1,9 @@
-/// State of one WebSocket task: its life with the closing handshake, why it does not read, where its output is. Takes
+/// State of one WebSocket task: phase and closing handshake, reasons to pause reading, state of the output. Takes
 /// events and returns actions for the task.
 ///
 /// - One Close frame is sent and one accepted; whichever comes second ends the connection (RFC 6455 §1.4).
-/// - Data may be sent until our Close has gone out, behind the peer's too.
-/// - Each reason not to read comes and goes by itself; without any, input is read.
+/// - Data may be sent until our Close is sent, even after the peer's Close is received.
+/// - The reasons to pause reading are independent; input is read while there is none.
 package struct WebSocketMachine: Equatable, Sendable {
     package enum Phase: Hashable, Sendable {
         /// Not connected, or not yet through with the opening handshake.

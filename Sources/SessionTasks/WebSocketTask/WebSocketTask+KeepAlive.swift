@@ -160,10 +160,9 @@ struct KeepAliveState {
     }
 
     /// - Parameters:
-    ///   - interval: between pings; given anew each time, because the options that say so are shared by many
-    ///     connections.
-    ///   - timeout: how long the peer may show no life after a ping.
-    ///   - delivery: how far it has come with what we sent; asked only while a Pong is late.
+    ///   - interval: time between pings; an argument because many connections share the options that set it.
+    ///   - timeout: maximum time without any received data after a ping.
+    ///   - delivery: progress of the data we sent; called only while a Pong is late.
     mutating func due(
         at now: MonotonicInstant, interval: Duration, timeout: Duration, delivery: () -> OutputDelivery?
     ) -> Action {

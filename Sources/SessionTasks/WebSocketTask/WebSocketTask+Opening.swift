@@ -169,13 +169,13 @@ extension WebSocketTask {
 final class OpeningState {
     let opening: ClientOpening
     var connecting: TransportOpening?
-    /// `nil` once the response's head was read.
+    /// `nil` once the response's head is read.
     var parser: ResponseParser? = ResponseParser()
-    /// The 16 bytes that the server must answer.
+    /// The 16 random bytes of Sec-WebSocket-Key (RFC 6455 §4.1).
     var nonce: [UInt8] = []
-    /// Of the answer's heads, so far.
+    /// Bytes of the response's heads received so far.
     var headBytes = 0
-    /// The answer is being judged: nothing more is read of it.
+    /// Whether the judge's decision about the response is pending; nothing is read meanwhile.
     var isAwaitingDecision = false
 
     init(_ opening: ClientOpening) {
@@ -185,8 +185,8 @@ final class OpeningState {
 
 /// How a client's WebSocket is opened: the target and the request.
 package struct ClientOpening: Sendable {
-    /// Decides about a response that is not 101: with another opening the task continues there, its queues untouched;
-    /// with `nil` the refusal stands. Call the completion once, from any thread.
+    /// Decides about a response that is not 101: with another opening the task connects there, with its queues kept;
+    /// with `nil` the task fails with the refusal. Call the completion once, from any thread.
     package typealias Judge = @Sendable (ResponseHead, @escaping @Sendable (ClientOpening?) -> Void) -> Void
 
     package var target: OpeningTarget

@@ -1,9 +1,9 @@
-/// Opens one connection: looks the name up, tries its addresses one after the other without waiting long for any (RFC
-/// 8305), and gives the first that answers. The others are closed.
+/// Opens one connection: looks the name up, tries its addresses at short intervals (RFC 8305), and returns the first
+/// connection that is established. The others are closed.
 package final class ConnectAttempt {
-    /// How long one address is given before the next is tried beside it (RFC 8305 §5).
+    /// Delay before the next address is tried concurrently (RFC 8305 §5).
     package static let attemptDelay = Duration.milliseconds(250)
-    /// Addresses tried at most; the rest of a longer list is passed over.
+    /// Maximum number of addresses tried; further ones are ignored.
     package static let addressLimit = 16
 
     package typealias Completion = (Result<SocketConnection, TransportFailure>) -> Void
@@ -20,7 +20,7 @@ package final class ConnectAttempt {
     private var lastFailure: TransportFailure?
     private let delayTimer = LoopTimer()
     private let deadlineTimer = LoopTimer()
-    /// When the name was known, and when the connection stood: for metrics.
+    /// When the name was resolved, and when the connection was established: for metrics.
     package private(set) var resolvedAt: MonotonicInstant?
 
     /// Begins. `completion` is called once, in a later turn, unless the attempt is cancelled. The connection it gets is
@@ -202,7 +202,7 @@ final class ConnectingSocket {
         return self.descriptor
     }
 
-    /// Closes with a reset: if the peer has accepted already, a FIN would look like a client with nothing to say.
+    /// Closes with a reset: a peer that has accepted already would take a FIN for an empty request.
     func abandon() {
         self.loop.system.reset(self.releaseDescriptor())
     }
@@ -270,7 +270,7 @@ extension TransportFailure {
         case .noSuchFile: self = .noSuchFile
         case .timedOut, .hostUnreachable, .networkUnreachable, .networkDown: self = .unreachable(error)
         case .reset: self = .reset
-        // A Unix socket says so when its queue is full; of TCP it is our system that lacks routing entries (connect(2)).
+        // EAGAIN: a Unix socket's listen queue is full; for TCP our system lacks routing cache entries (connect(2)).
         case .wouldBlock: self = isSocketFile ? .unusableEndpoint(error) : .ownResources(error)
         case .addressNotAvailable: self = .ownResources(error)
         case _ where error.isExhaustion: self = .ownResources(error)

@@ -3,15 +3,15 @@
 /// Holds no bytes: the transport keeps what the consumer leaves, says in its events whether it keeps any, and does what
 /// the action says. Every event is permitted in every state.
 package enum InputGate: Sendable, Hashable, CaseIterable {
-    /// Input is read and offered, behind bytes that the consumer left before.
+    /// Input is read and offered after bytes that the consumer left unread.
     case open
-    /// The consumer is looking at bytes; what it will leave is not known yet.
+    /// The consumer is reading the offered bytes; how many it leaves is not known yet.
     case offering
     /// As `offering`, and reading was paused meanwhile.
     case offeringPaused
-    /// As `offering`, and reading was paused and resumed meanwhile, by a new consumer perhaps: what is left is for it.
+    /// As `offering`, and reading was paused and resumed meanwhile, perhaps by a new consumer, which gets the rest.
     case offeringResumed
-    /// Bytes that were left are offered in the next turn, which was requested. Nothing is read before.
+    /// The bytes left are offered in the next turn, which is requested. Nothing is read before.
     case awaitingTurn
     /// Nothing is read or offered.
     case paused

@@ -27,7 +27,7 @@ package final class SocketConnection: Transport {
     var turnEndRequest = TurnEndRequest.none
     /// Bytes the kernel has not accepted yet; changed through `changeQueue` only.
     private var queue = WriteQueue()
-    /// Number of bytes in the queue; stored beside it because every write reads it.
+    /// Number of bytes in the queue; stored separately because every write reads it.
     private(set) var waiting = 0
     /// Made when the kernel first took less than it was given.
     private var stall: OutputStallBox?
@@ -113,7 +113,7 @@ package final class SocketConnection: Transport {
 
     var isLive: Bool { self.machine.isLive }
 
-    // MARK: What waits
+    // MARK: Write queue
 
     func changeQueue<R>(_ change: (inout WriteQueue) -> R) -> R {
         defer {
@@ -421,7 +421,7 @@ extension SocketConnection {
             rest -= count
             if mayRetry { self.queueSpliced(count) }
         }
-        // The system keeps what it was given; were that ever untrue, the peer must not take what follows for the whole.
+        // The pipe keeps all bytes; if some were lost after all, the connection fails, so that the peer sees no gap.
         if rest > 0 { self.end(.failed(.system(.noBuffers))) }
         self.updateInterest()
     }

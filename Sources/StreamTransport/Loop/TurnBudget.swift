@@ -10,15 +10,15 @@ package struct TurnBudget {
     /// Share of a connection after that: enough to make progress.
     package static let smallShare = 64 << 10
 
-    /// A frame, a message or a part of one, beside its bytes.
+    /// A frame, a message or a part of one, without its bytes.
     package static let frame = 256
-    /// A frame that goes over as it is.
+    /// A frame that is forwarded unchanged.
     package static let forwardedFrame = 128
-    /// A TLS record, beside its bytes.
+    /// A TLS record, without its bytes.
     package static let record = 1024
-    /// A TLS handshake, of whichever side.
+    /// A TLS handshake of either role.
     package static let handshake = 512 << 10
-    /// Compressing or inflating a piece, beside its bytes.
+    /// Compressing or inflating a piece, without its bytes.
     package static let compression = 2048
     /// A byte compressed.
     package static let compressedByte = 16
