@@ -248,7 +248,7 @@ static inline void sluice_take_signal(int number) {
 }
 
 // From here on the signals of both sets (a bit for each number below 64) are taken; those of `ending` ask for the end.
-// Returns an eventfd that is readable when some came, or -1.
+// Returns an eventfd that is readable when signals were received, or -1.
 static inline int sluice_take_signals(uint64_t ending, uint64_t others, int code) {
     int waker = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     if (waker < 0) return -1;
@@ -272,20 +272,20 @@ static inline int sluice_take_signals(uint64_t ending, uint64_t others, int code
 
 static inline int sluice_signal_waker(void) { return sluice_steering.waker; }
 
-// The signals that came since the last call.
+// The signals received since the last call.
 static inline uint64_t sluice_signals_taken(void) {
     uint64_t count;
     (void)!read(sluice_steering.waker, &count, sizeof count);
     return __atomic_exchange_n(&sluice_steering.taken, 0, __ATOMIC_SEQ_CST);
 }
 
-// Waits until a signal came.
+// Waits until a signal is received.
 static inline void sluice_await_signal(void) {
     struct pollfd wanted = {.fd = sluice_steering.waker, .events = POLLIN};
     poll(&wanted, 1, -1);
 }
 
-// Seconds from the first signal that asks for the end to the end itself; 0 waits for ever. One that came gets so much from now on.
+// Seconds from the first ending signal to the end of the process; 0: no limit. If one was received already, counted from now.
 static inline void sluice_set_patience(uint32_t seconds) {
     __atomic_store_n(&sluice_steering.patience, seconds, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&sluice_steering.asked, __ATOMIC_SEQ_CST) == 1) alarm(seconds);

@@ -23,7 +23,7 @@ extension UInt8 {
     /// `!` to `~`.
     @inlinable package var isVisibleASCII: Bool { self > 0x20 && self < 0x7F }
 
-    /// A character that percent-encoding leaves as it is (RFC 3986 §2.3).
+    /// A character that percent-encoding leaves unchanged (RFC 3986 §2.3).
     @inlinable package var isUnreserved: Bool {
         self.isLetter || self.isDigit || self == UInt8(ascii: "-") || self == UInt8(ascii: ".")
             || self == UInt8(ascii: "_") || self == UInt8(ascii: "~")

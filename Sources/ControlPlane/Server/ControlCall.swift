@@ -272,7 +272,7 @@ enum Waiting {
     }
 
     /// Waits for a callback that may never come.
-    /// - Returns: whether it came in time.
+    /// - Returns: whether it arrived in time.
     static func forCallback(within limit: Duration, _ begin: (@escaping @Sendable () -> Void) -> Void) async -> Bool {
         await withCheckedContinuation { (continuation: CheckedContinuation<Bool, Never>) in
             let reply = OneShotContinuation(continuation)

@@ -163,7 +163,7 @@ package struct JSONText {
         self.endObject()
     }
 
-    /// - Parameter json: inserted as it is.
+    /// - Parameter json: inserted unchanged.
     package mutating func member(_ key: JSONKey, json: [UInt8]?) {
         guard let json else { return }
         self.put(key, capacity: json.count) { $0.append(copying: json.span) }

@@ -114,7 +114,7 @@ package final class ListenerPlan: Sendable {
     }
 
     /// Matches a request to a route. An unknown path is reported before other errors of the request.
-    /// - Parameter isSecure: whether the request came through TLS.
+    /// - Parameter isSecure: whether the request was received over TLS.
     func find(_ head: RequestHead, isSecure: Bool) throws(HandshakeRefusal) -> MatchedRequest {
         let host = head.fields.single("Host")
         guard host.occursOnce || head.version != .http11 else {

@@ -381,7 +381,7 @@ extension LoopGateway {
         return reports
     }
 
-    /// Adds properties stored beside the connections.
+    /// Adds properties stored outside the connections.
     private func complete(_ reports: inout [ConnectionReport]) {
         guard !self.labels.isEmpty || !self.handshakes.isEmpty else { return }
         for index in reports.indices {

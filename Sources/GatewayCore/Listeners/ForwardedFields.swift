@@ -64,7 +64,7 @@ package struct ForwardedFields: Hashable, Sendable {
         !value.isEmpty && value.utf8.allSatisfy { (0x20...0x7E).contains($0) || $0 == 0x09 }
     }
 
-    /// A token as it is, else a quoted string (RFC 7239 §4, RFC 9110 §5.6.4).
+    /// A token unchanged, else a quoted string (RFC 7239 §4, RFC 9110 §5.6.4).
     private static func quoted(_ value: String) -> String {
         guard !NameText.isToken(value) else { return value }
         return "\"" + value.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""

@@ -171,7 +171,7 @@ final class InboundConnection {
 
     /// - Parameters:
     ///   - phase: the current one by default.
-    ///   - reset: rather than closed behind the bytes already written.
+    ///   - reset: whether to reset instead of closing after the bytes already written.
     private func end(
         _ party: TerminationParty, _ cause: TerminationCause, in phase: TerminationPhase? = nil, reset: Bool = false,
         detail: String? = nil

@@ -4,7 +4,7 @@ import StreamTransport
 import Synchronization
 
 /// A connection or tunnel from its acceptance, or the request to open it, to its last log line: identity, route,
-/// endpoint, admission, deadline. Each station on its way hands it on to the next. On its loop.
+/// endpoint, admission, deadline. Each owner of the connection passes it to the next. On its loop.
 final class ConnectionContext {
     enum Origin {
         /// - Parameter peer: remote address of the connection.

@@ -171,6 +171,6 @@ final class MatchedRequest: Sendable {
         self.plan = plan
     }
 
-    /// The request as it came.
+    /// The request as received.
     var head: RequestHead { self.request.head }
 }

@@ -182,6 +182,6 @@ extension RelayEndpoint {
         if case .webSocket(let task) = self { task } else { nil }
     }
 
-    /// The server's response to our opening handshake, if it came.
+    /// The server's response to our opening handshake, if received.
     var response: ResponseHead? { self.webSocket?.response }
 }

@@ -155,7 +155,7 @@ extension TunnelMachine {
 
 /// Clean ends of a direction.
 extension TunnelMachine {
-    /// The peer finished sending: FIN, under TLS behind a close_notify. A WebSocket that does so without a Close is
+    /// The peer finished sending: FIN, under TLS after a close_notify. A WebSocket that does so without a Close is
     /// truncated.
     package mutating func inputFinished(_ side: TunnelSide) -> TunnelActions {
         guard self.kind(of: side) == .stream else { return self.connectionFailed(side, .truncated) }

@@ -31,7 +31,7 @@ package enum SideAction: Hashable, Sendable {
     case sendClose(CloseSignal)
     /// `sendEndMark`, then `sendClose`.
     case sendEndMarkThenClose(CloseSignal)
-    /// WebSocket: answer its Close behind all queued messages, then end the connection (RFC 6455 §7.1.1).
+    /// WebSocket: answer its Close after all queued messages, then end the connection (RFC 6455 §7.1.1).
     case answerClose(CloseSignal)
     /// Send what is queued, then end the connection cleanly; nothing more is read. On a WebSocket both Close frames
     /// were exchanged.

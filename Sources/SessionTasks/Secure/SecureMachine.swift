@@ -21,7 +21,7 @@ package struct SecureMachine: Equatable, Sendable {
 
     package enum Direction: Hashable, Sendable {
         case open
-        /// Behind close_notify, or behind a request to send it.
+        /// After close_notify, or after a request to send it.
         case finished
     }
 
@@ -137,7 +137,7 @@ extension SecureMachine {
         self.gate.offerEnded(leavesBytes: leavesBytes, budgetIsSpent: budgetIsSpent)
     }
 
-    /// The peer's close_notify came.
+    /// The peer's close_notify was received.
     /// - Returns: whether the consumer is to be notified.
     package mutating func closeNotifyReceived() -> Bool {
         guard case .open = self.input else { return false }
@@ -146,7 +146,7 @@ extension SecureMachine {
     }
 
     package enum InputEndAction: Hashable, Sendable {
-        /// close_notify came before.
+        /// close_notify was received before.
         case ignore
         /// The peer closed during the handshake.
         case failHandshake
@@ -202,7 +202,7 @@ extension SecureMachine {
     package mutating func lowerEnded() -> Bool {
         switch self.phase {
         case .handshaking, .awaitingDecision, .established, .closing: break
-        // The failure came first.
+        // The failure was first.
         case .failed, .ended: return false
         }
         self.phase = .ended

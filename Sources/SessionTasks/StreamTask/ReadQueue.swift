@@ -50,7 +50,7 @@ package struct ReadQueue {
     private var inputEnded = false
     /// Once set, answers every read at once.
     private var failure: TaskFailure?
-    /// Operations behind one whose deadline passed: they fail at once, while operations before it keep waiting.
+    /// Operations after one whose deadline passed: they fail at once, while operations before it keep waiting.
     private var expired = ExpiredOperations<Operation>()
     private var reportedBarrierNumber: UInt64 = 0
 
@@ -171,14 +171,14 @@ package struct ReadQueue {
         if case .barrier(number) = self.operations.first { true } else { false }
     }
 
-    /// Removes the barrier and fails the operations behind it and all later ones.
+    /// Removes the barrier and fails the operations after it and all later ones.
     package mutating func failAfterBarrier(_ number: UInt64, _ failure: TaskFailure) {
         let found = self.operations.firstIndex { if case .barrier(number) = $0 { true } else { false } }
         if let found { self.expired.take(&self.operations, from: found + 1, failure) }
         self.liftBarrier(number)
     }
 
-    /// Removes the barrier, wherever it is in the queue, so that the operations behind it run.
+    /// Removes the barrier, wherever it is in the queue, so that the operations after it run.
     package mutating func liftBarrier(_ number: UInt64) {
         self.operations.removeAll { if case .barrier(number) = $0 { true } else { false } }
     }
@@ -199,7 +199,7 @@ package struct ReadQueue {
         return read.completion
     }
 
-    /// Fails the first read whose deadline has passed, and everything behind it; reads before it are not touched.
+    /// Fails the first read whose deadline has passed, and everything after it; reads before it are not touched.
     package mutating func expire(at now: MonotonicInstant) {
         let late = self.operations.firstIndex {
             if case .read(let read) = $0, let deadline = read.deadline { deadline <= now } else { false }

@@ -43,7 +43,7 @@ package struct SendQueue {
 
     package private(set) var operations: Deque<Operation> = []
     private var failure: TaskFailure?
-    /// Operations behind a write whose deadline passed: they fail at once, while operations before it continue.
+    /// Operations after a write whose deadline passed: they fail at once, while operations before it continue.
     private var expired = ExpiredOperations<Operation>()
     private var reportedBarrier: UInt64 = 0
 
@@ -119,7 +119,7 @@ package struct SendQueue {
             switch operation {
             case .send(let send): return .answer(send.completion, .failure(failure))
             case .barrier(let number): return .failedBarrier(number, failure)
-            // An end behind bytes that never left would tell the peer that it got everything.
+            // An end of output after unsent bytes would make the peer believe that it has everything.
             case .close: continue
             }
         }
@@ -151,14 +151,14 @@ package struct SendQueue {
         if case .barrier(number) = self.operations.first { true } else { false }
     }
 
-    /// Removes the barrier and fails the operations behind it and all later ones.
+    /// Removes the barrier and fails the operations after it and all later ones.
     package mutating func failAfterBarrier(_ number: UInt64, _ failure: TaskFailure) {
         let found = self.operations.firstIndex { if case .barrier(number) = $0 { true } else { false } }
         if let found { self.expired.take(&self.operations, from: found + 1, failure) }
         self.liftBarrier(number)
     }
 
-    /// Removes the barrier, wherever it is in the queue, so that the operations behind it run.
+    /// Removes the barrier, wherever it is in the queue, so that the operations after it run.
     package mutating func liftBarrier(_ number: UInt64) {
         self.operations.removeAll { if case .barrier(number) = $0 { true } else { false } }
     }
@@ -178,7 +178,7 @@ package struct SendQueue {
         return send.completion
     }
 
-    /// Fails the first write whose deadline has passed, and everything behind it; writes before it are not touched.
+    /// Fails the first write whose deadline has passed, and everything after it; writes before it are not touched.
     package mutating func expire(at now: MonotonicInstant) {
         let late = self.operations.firstIndex {
             if case .send(let send) = $0, let deadline = send.deadline { deadline <= now } else { false }

@@ -107,7 +107,7 @@ extension StreamTask {
         }
     }
 
-    /// An operation before the barrier failed in one queue: fails the barrier's operation, and those behind it in both.
+    /// An operation before the barrier failed in one queue: fails the barrier's operation, and those after it in both.
     private func failBarrier(_ number: UInt64, _ failure: TaskFailure) {
         let barrier = self.queues.barriers.removeValue(forKey: number)
         self.failAfterBarrier(number, failure) {
@@ -119,7 +119,7 @@ extension StreamTask {
         }
     }
 
-    /// Operations behind a barrier rely on it: if they ran all the same, data meant for TLS would be sent in the clear.
+    /// Operations after a barrier rely on it: if they ran regardless, data meant for TLS would be sent in the clear.
     func failAfterBarrier(_ number: UInt64, _ failure: TaskFailure, _ tell: () -> Void) {
         self.queues.reads.failAfterBarrier(number, failure)
         self.queues.sends.failAfterBarrier(number, failure)
@@ -204,7 +204,7 @@ extension StreamTask: TransportConsumer {
 
     package func outputProgressed() {
         if let relay = self.relay {
-            // Writes requested beside the relay.
+            // Writes requested by others than the relay.
             if self.queuesIfMade != nil { self.runSends() }
             return relay.outputProgressed()
         }
@@ -241,7 +241,7 @@ final class StreamQueues {
     }
 }
 
-/// The end of a queue behind an operation whose deadline passed: everything in it, and everything that comes later,
+/// The end of a queue after an operation whose deadline passed: everything in it, and everything that comes later,
 /// fails alike.
 struct ExpiredOperations<Operation> {
     var operations: Deque<Operation> = []

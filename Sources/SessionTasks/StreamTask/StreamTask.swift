@@ -102,7 +102,7 @@ public final class StreamTask: @unchecked Sendable {  // The loop's thread alone
         self.suspensions == 0 && !self.machine.hasEnded
     }
 
-    /// Where a timeout that begins now ends. Time in suspension is not counted: it is added at its end.
+    /// Deadline of a timeout that begins now. Time in suspension is not counted: resuming adds it.
     func deadline(after timeout: Duration?) -> MonotonicInstant? {
         timeout.map { (self.suspensions > 0 ? self.suspendedAt : self.loop.now).advanced(by: $0) }
     }

@@ -15,7 +15,7 @@ public enum TaskFailure: Error, Hashable, Sendable {
     case ended
     /// The peer ended the connection without the closing handshake, or reset it.
     indirect case connectionLost(TransportError)
-    /// No connection came about: name resolution, refusal, unreachable network, our own lack of resources.
+    /// No connection was established: name resolution, refusal, unreachable network, our own lack of resources.
     indirect case cannotConnect(TransportError)
     /// TLS failed: no handshake, a certificate that fails verification, or an invalid record.
     indirect case secureConnectionFailed(TLSFailure)
@@ -91,9 +91,9 @@ public struct TransportError: Hashable, Sendable, CustomStringConvertible {
         case noSuchFile
         /// The address is none that may be connected to; nothing was sent.
         case notPermitted
-        /// No way leads to the address, or no answer came from it.
+        /// There is no route to the address, or it did not answer.
         case unreachable
-        /// The endpoint takes no connection as it is: its queue is full, its file forbids it, its socket is of another
+        /// The endpoint accepts no connection: its queue is full, its file forbids it, its socket is of another
         /// kind.
         case unusableEndpoint
         /// This process or this machine lacks what a connection needs: descriptors, memory, local ports.
@@ -134,7 +134,7 @@ public struct TransportError: Hashable, Sendable, CustomStringConvertible {
         if case .transport(let failure) = self.cause { failure } else { nil }
     }
 
-    /// Whether this process or this machine, and not the endpoint, is why no connection came about.
+    /// Whether this process or this machine, and not the endpoint, caused the failure to connect.
     package var isLocalResourceFailure: Bool { self.transportFailure?.isLocalResourceFailure ?? false }
 
     /// Whether the peer ended the connection in the midst of the opening handshake.

@@ -6,12 +6,12 @@
 /// - The reasons to pause reading are independent; input is read while there is none.
 package struct WebSocketMachine: Equatable, Sendable {
     package enum Phase: Hashable, Sendable {
-        /// Not connected, or not yet through with the opening handshake.
+        /// Not connected, or the opening handshake is not complete.
         case opening
         case open
-        /// Our Close frame is out; the peer's has not come.
+        /// Our Close frame is sent; the peer's is not received yet.
         case closing
-        /// The peer's Close frame came; ours has not gone out.
+        /// The peer's Close frame is received; ours is not sent yet.
         case closeReceived
         /// Both Close frames are through: only the transport's end is missing.
         case draining
@@ -82,7 +82,7 @@ package struct WebSocketMachine: Equatable, Sendable {
         }
     }
 
-    /// Whether input is thrown away: behind a Close frame, or after the connection failed, it means nothing (RFC 6455
+    /// Whether input is discarded: after a Close frame, or after the connection failed, it means nothing (RFC 6455
     /// §5.5.1, §7.1.7).
     package var discardsInput: Bool {
         switch self.phase {
@@ -307,7 +307,7 @@ extension WebSocketMachine {
     package enum InputEndAction: Hashable, Sendable {
         case ignore
         case interruptOpening
-        /// No Close frame came.
+        /// No Close frame was received.
         case failConnection
         /// Our Close, and output before it, may still wait for the kernel.
         case endTransport

@@ -217,7 +217,7 @@ package protocol WebSocketRelay: OutputSource {
     /// Payload of a data frame, or a part of it, come by `task` over `transport`, which are given so that an answer need
     /// not look them up anew for each. `bytes` are valid only during the call.
     func received(_ mark: FramePosition, _ bytes: RawSpan, by task: WebSocketTask, over transport: any Transport)
-    /// The peer's Close frame came.
+    /// The peer's Close frame was received.
     /// - Returns: whether the task is to answer it at once (unless our Close had gone out before). A relay that says no
     ///   answers later with `answerClose`, or ends the task another way.
     func peerClosed(_ code: CloseCode?, reason: [UInt8]) -> Bool

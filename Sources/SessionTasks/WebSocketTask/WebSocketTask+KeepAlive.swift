@@ -41,7 +41,7 @@ extension WebSocketTask {
         self.forwarding?.ping != nil && self.queuedBytes == 0
     }
 
-    /// A ping that had to wait is on its way.
+    /// A delayed ping was sent.
     func pingLeft() {
         guard self.machine.isOpen, var state = self.keepAlive else { return }
         state.responseExpected(at: self.loop.now)

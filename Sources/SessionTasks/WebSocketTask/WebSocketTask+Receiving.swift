@@ -143,7 +143,7 @@ extension WebSocketTask {
         self.relay = relay
     }
 
-    /// A relay's wish: stop reading because its other side is behind.
+    /// Pauses reading for a relay whose other side is behind.
     package func pauseReading() {
         self.loop.assertOnLoop()
         self.machine.consumerPaused()
@@ -235,7 +235,7 @@ extension WebSocketTask: TransportConsumer {
     }
 }
 
-/// Messages that came and receivers that wait, first come first served. Never both at once.
+/// Received messages or waiting receivers, in FIFO order; never both at once.
 struct MessageInbox {
     typealias Completion = (Result<WebSocketTask.Message, TaskFailure>) -> Void
 

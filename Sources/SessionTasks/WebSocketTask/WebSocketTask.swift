@@ -266,9 +266,9 @@ public final class WebSocketTask: @unchecked Sendable {  // The loop's thread al
 
 /// The task from any thread.
 extension WebSocketTask {
-    /// Sends one message behind those before it; returns when the kernel has taken every byte.
+    /// Sends one message after those queued earlier; returns when the kernel has taken every byte.
     ///
-    /// Cancelling the awaiting Swift task withdraws the message if it had not begun; one that has begun goes out whole.
+    /// Cancelling the awaiting Swift task withdraws the message if sending has not begun; otherwise it is sent whole.
     /// - Throws: `TaskFailure`.
     public func send(_ message: Message) async throws(TaskFailure) {
         try await self.perform { task, completion in
@@ -295,7 +295,7 @@ extension WebSocketTask {
 
     /// Sends a Ping and returns when its Pong is there. Pings are answered in their order.
     ///
-    /// Cancelling the awaiting Swift task ends the wait; a Ping that has gone out is not taken back.
+    /// Cancelling the awaiting Swift task ends the wait; a Ping already sent stays sent.
     /// - Throws: `TaskFailure`, if the connection ends first.
     public func sendPing() async throws(TaskFailure) {
         try await self.perform { task, completion in
@@ -372,7 +372,7 @@ extension WebSocketTask {
     /// anew then. A task that is closing does not rest.
     package func suspendOnLoop() {
         self.loop.assertOnLoop()
-        // A refusal whose body is still on its way is an end.
+        // A refusal whose body is not complete is an end.
         if self.machine.isOpening, !self.isSuspended, let failure = self.failure { return self.endOpening(failure) }
         let action = self.machine.suspend()
         guard action != .ignore else { return }
@@ -547,7 +547,7 @@ public struct WebSocketOptions: Sendable, Hashable {
 public struct WebSocketEnd: Sendable, Hashable {
     /// Whether both Close frames were exchanged (RFC 6455 §7.1.4).
     public let isClean: Bool
-    /// The code of the peer's Close frame; `nil` if none came, or it had none.
+    /// The code of the peer's Close frame; `nil` without a Close frame, or without a code in it.
     public let code: CloseCode?
     /// The reason in the peer's Close frame: UTF-8, at most 123 bytes.
     public let reason: [UInt8]
@@ -555,7 +555,7 @@ public struct WebSocketEnd: Sendable, Hashable {
     public let failure: TaskFailure?
 }
 
-/// An end of the connection that arrived behind a message still being processed by its receiver.
+/// An end of the connection that arrived after a message still being processed by its receiver.
 enum DeferredEnd {
     case close(CloseCode?, reason: [UInt8])
     case violation(PeerViolation)

@@ -278,7 +278,7 @@ extension TransportFailure {
         }
     }
 
-    /// Whether this process or this machine, and not the endpoint, is why no connection came about.
+    /// Whether this process or this machine, and not the endpoint, caused the failure to connect.
     package var isLocalResourceFailure: Bool {
         switch self {
         case .ownResources, .nameResolution(.tooManyLookups): true

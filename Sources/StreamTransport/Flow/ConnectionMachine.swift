@@ -151,7 +151,7 @@ extension ConnectionMachine {
     package enum SendFailureAction: Hashable, Sendable {
         /// Send again when the socket is writable.
         case retry
-        /// Drop what is queued, and read on: the reset is reported behind the bytes that were received before it.
+        /// Drop queued output and continue reading: the reset is reported after the bytes received before it.
         case readOn
         case end(TransportEnd)
     }
@@ -193,7 +193,7 @@ extension ConnectionMachine {
         return true
     }
 
-    /// - Returns: the end of a connection that is closing, if it has come.
+    /// - Returns: the end of a connection that is closing, if it is reached.
     package func closingEnd(outputIsSent: Bool) -> TransportEnd? {
         guard self.isClosing, outputIsSent else { return nil }
         switch self.output {
@@ -217,7 +217,7 @@ extension ConnectionMachine {
         return true
     }
 
-    /// - Returns: the end, once, if it has come.
+    /// - Returns: the end, once, if it is reached.
     package mutating func takeEnd() -> TransportEnd? {
         guard case .ended(let end) = self.life else { return nil }
         self.life = .reported

@@ -17,7 +17,7 @@ package enum InputGate: Sendable, Hashable, CaseIterable {
     case paused
     /// As `paused`, and a turn was requested before.
     case pausedAwaitingTurn
-    /// The consumer gets nothing more, for good.
+    /// The consumer never gets input again.
     case closed
 
     /// Whether readiness of the input is of interest.
@@ -98,7 +98,7 @@ package enum InputGate: Sendable, Hashable, CaseIterable {
         case offerKept
     }
 
-    /// The turn that was requested has come.
+    /// The requested turn begins.
     package mutating func turnBegan() -> TurnAction {
         switch self {
         case .awaitingTurn:

@@ -25,7 +25,7 @@ package protocol Transport: AnyObject {
     @discardableResult
     func write(reserving count: Int, _ fill: (inout MutableRawSpan) -> Int) -> Int
 
-    /// As `write`, of `head` with `bytes` behind it.
+    /// As `write`, of `head` followed by `bytes`.
     @discardableResult
     func write(_ head: LeadingBytes, _ bytes: RawSpan) -> Int
 
@@ -102,7 +102,7 @@ extension Transport {
     }
 }
 
-/// How far the peer has come with a connection's output. Bytes are those on the wire, encrypted ones under TLS.
+/// The peer's progress in receiving a connection's output. Bytes are those on the wire, encrypted ones under TLS.
 package struct OutputDelivery: Equatable, Sendable {
     /// Bytes given to be sent, those that still wait included.
     package var written: Int64
@@ -167,7 +167,7 @@ extension TransportConsumer {
 
 /// How a connection ended.
 package enum TransportEnd: Hashable, Sendable {
-    /// We closed it, after everything was sent and FIN came or the linger time was over.
+    /// We closed it, after everything was sent and FIN was received or the linger time expired.
     case closed
     /// We reset it.
     case abandoned
@@ -192,7 +192,7 @@ package enum TransportFailure: Error, Hashable, Sendable {
     /// The address is none that we may connect to; nothing was sent.
     case notPermitted(SocketAddress)
     case unreachable(SystemError)
-    /// The endpoint takes no connection as it is: its queue is full, its file forbids it, its socket is of another kind.
+    /// The endpoint accepts no connection: its queue is full, its file forbids it, its socket is of another kind.
     case unusableEndpoint(SystemError)
     /// This process or this machine lacks what a connection needs: descriptors, memory, local ports.
     case ownResources(SystemError)

@@ -185,7 +185,7 @@ package final class Loop: @unchecked Sendable {  // What other threads call uses
     /// registered.
     @inline(never)
     private func notifyTurnEnds() {
-        // Two arrays in turn: the memory of neither is given back.
+        // Two arrays alternate, so that both keep their memory.
         var targets = self.turnEndsInProgress
         self.turnEndsInProgress = []
         swap(&targets, &self.turnEnds)

@@ -44,7 +44,7 @@ package struct TurnBudget {
         return self.granted
     }
 
-    /// Whether the turn has come to the small shares.
+    /// Whether the turn has begun to give small shares.
     package var isSpent: Bool {
         self.left <= 0
     }

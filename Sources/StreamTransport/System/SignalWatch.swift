@@ -28,14 +28,14 @@ package final class SignalWatch {
         signals.reduce(0) { $0 | 1 << UInt64($1) }
     }
 
-    /// - Parameter patience: from the first signal that asks for the end to the end at the latest, in whole seconds; `nil`
-    ///   leaves it to a second signal. Where one came already, from now on.
+    /// - Parameter patience: maximum time from the first ending signal to the end of the process, rounded up to seconds; `nil`
+    ///   waits for a second signal. If a signal was received already, counted from now.
     package static func set(patience: Duration?) {
         let seconds = patience.map { max(1, $0.components.seconds + ($0.components.attoseconds > 0 ? 1 : 0)) }
         sluice_set_patience(UInt32(clamping: seconds ?? 0))
     }
 
-    /// Hears the signals that were taken on `loop`, those too that came before.
+    /// Receives the signals on `loop`, earlier ones included.
     /// - Throws: `SystemError` when there are not enough descriptors.
     package init(on loop: Loop, heard: @escaping (Int32) -> Void) throws(SystemError) {
         self.loop = loop

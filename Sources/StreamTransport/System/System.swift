@@ -38,7 +38,7 @@ package protocol System: AnyObject {
     func receive(_ descriptor: Descriptor, into buffer: inout MutableRawSpan) -> Int
     /// Bytes taken by the kernel, or a negated error number.
     func send(_ descriptor: Descriptor, _ bytes: RawSpan) -> Int
-    /// As `send`, of `head` with `bytes` behind it, in one call.
+    /// As `send`, of `head` followed by `bytes`, in one call.
     func send(_ descriptor: Descriptor, _ head: LeadingBytes, _ bytes: RawSpan) -> Int
     /// As `send`, from several pieces in one call.
     /// - Parameter skipping: bytes of the first piece that were sent already.

@@ -319,7 +319,7 @@ extension NSURLRequest.CachePolicy {
     }
 }
 
-/// The metadata of the exchange that a cached response came from (RFC 9111 §4.1, §4.2.3).
+/// The metadata of the exchange that produced a cached response (RFC 9111 §4.1, §4.2.3).
 package struct CachedExchange: Codable, Hashable, Sendable {
     /// Seconds since 1970, by the local clock.
     package var requestTime: Int64

@@ -176,7 +176,7 @@ final class WebSocketOpening: ChallengedRequest, @unchecked Sendable {  // Confi
 extension URL {
     var isSecureWebSocket: Bool { self.scheme?.lowercasedASCII == "wss" }
 
-    /// Redirects use the schemes of HTTP; the next request is a WebSocket handshake all the same.
+    /// Redirects use the schemes of HTTP; the next request is still a WebSocket handshake.
     fileprivate var asWebSocket: URL {
         let scheme =
             switch self.scheme?.lowercasedASCII {

@@ -1,4 +1,4 @@
-/// Moves a value that is not `Sendable` to another thread for good. The sender must not use it afterwards.
+/// Moves a value that is not `Sendable` to another thread. The sender must not use it afterwards.
 ///
 /// For Foundation's objects and the program's own, such as streams and files, which pass through stored closures and
 /// queues that cannot take a `sending` parameter.

@@ -57,7 +57,7 @@ package final class DownloadFile: Sendable {
     }
 
     /// Queues a copy of `bytes`, which is dropped after `finish` or a failure.
-    /// - Returns: whether to append more. If not, a notice follows; more bytes are accepted all the same.
+    /// - Returns: whether to append more. If not, a notice follows; more bytes are still accepted.
     @discardableResult
     package func append(_ bytes: RawSpan) -> Bool {
         let (takesMore, begins) = self.state.withLock { state in

@@ -95,7 +95,7 @@ package struct MessagesToStream: Sendable {
 
 /// How a chunk of a message is written to a byte stream.
 package enum StreamDelivery: Hashable, Sendable {
-    /// Write the chunk as it is.
+    /// Write the chunk unchanged.
     case unchanged
     /// Write the appended bytes instead of the chunk, possibly none.
     case rewritten
