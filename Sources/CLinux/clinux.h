@@ -285,7 +285,7 @@ static inline void sluice_await_signal(void) {
     poll(&wanted, 1, -1);
 }
 
-// Seconds from the first ending signal to the end of the process; 0: no limit. If one was received already, counted from now.
+// Seconds from the first ending signal to the end of the process; 0: no limit. Counted from now if one was received.
 static inline void sluice_set_patience(uint32_t seconds) {
     __atomic_store_n(&sluice_steering.patience, seconds, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&sluice_steering.asked, __ATOMIC_SEQ_CST) == 1) alarm(seconds);

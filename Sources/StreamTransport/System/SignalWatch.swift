@@ -28,8 +28,8 @@ package final class SignalWatch {
         signals.reduce(0) { $0 | 1 << UInt64($1) }
     }
 
-    /// - Parameter patience: maximum time from the first ending signal to the end of the process, rounded up to seconds; `nil`
-    ///   waits for a second signal. If a signal was received already, counted from now.
+    /// - Parameter patience: maximum time from the first ending signal to the end of the process, rounded up to seconds;
+    ///   `nil` waits for a second signal. If a signal was received already, counted from now.
     package static func set(patience: Duration?) {
         let seconds = patience.map { max(1, $0.components.seconds + ($0.components.attoseconds > 0 ? 1 : 0)) }
         sluice_set_patience(UInt32(clamping: seconds ?? 0))
