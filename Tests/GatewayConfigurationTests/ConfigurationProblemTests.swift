@@ -210,11 +210,11 @@ struct ConfigurationProblemTests {
         .route(
             "target: ws://h\n  headers: {A: b, C: 'd '}",
             "6:22: routes[0].headers.C: expected a header on one line, its value without leading and trailing spaces, "
-                + "found \"d \"; remove the spaces"),
+                + "found \"d \"; remove them"),
         .route(
             "target: ws://h\n  headers: ['A: b', \"C: d\\t\"]",
             "6:21: routes[0].headers[1]: expected a header on one line, its value without leading and trailing spaces, "
-                + "found \"C: d\\u{9}\"; remove the spaces"),
+                + "found \"C: d\\u{9}\"; remove them"),
         .route(
             "target: echo\n  listeners: [m]",
             "6:15: routes[0].listeners[0]: expected the name of a listener, found \"m\"; did you mean l?"),

@@ -356,7 +356,7 @@ package struct ConfigurationValidator {
             self.problems.add(
                 at: self.headerPath(of: field.name, among: route.headers, at: path.key(RouteKey.headers)),
                 expected: "a header on one line, its value without leading and trailing spaces",
-                remedy: "remove the spaces")
+                remedy: "remove them")
         case .reservedField(let name):
             self.problems.add(
                 at: self.headerPath(of: name, among: route.headers, at: path.key(RouteKey.headers)),
