@@ -79,10 +79,8 @@ let package = Package(
         .target(
             name: "HTTPTransport",
             dependencies: [
-                "WireText",
-                "StreamTransport", "TLSEngine", "ByteKernels",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
+                "WireText", "SessionTasks", "StreamTransport", "TLSEngine", "ByteKernels",
+                .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: house),
         .target(
@@ -126,11 +124,11 @@ let package = Package(
                 .product(name: "HummingbirdCore", package: "hummingbird", condition: gateway),
                 .product(name: "Logging", package: "swift-log", condition: gateway),
                 .product(name: "CoreMetrics", package: "swift-metrics", condition: gateway),
-                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOCore", package: "swift-nio", condition: gateway),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: gateway),
                 .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: gateway),
                 .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras", condition: gateway),
-                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio", condition: gateway),
                 .product(name: "ServiceLifecycle", package: "swift-service-lifecycle", condition: gateway),
             ],
             swiftSettings: house),
@@ -186,7 +184,7 @@ let package = Package(
                 .product(name: "Hummingbird", package: "hummingbird", condition: gateway),
                 .product(name: "HummingbirdCore", package: "hummingbird", condition: gateway),
                 .product(name: "Logging", package: "swift-log", condition: gateway),
-                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOCore", package: "swift-nio", condition: gateway),
             ],
             path: "Tests/Benchmarks/ConstantBenchmark", swiftSettings: house),
         .executableTarget(
@@ -236,10 +234,8 @@ let package = Package(
         .testTarget(
             name: "HTTPTransportTests",
             dependencies: [
-                "HTTPTransport", "StreamTransport", "TLSEngine", "WireText", "ByteKernels", "TestSupport",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOEmbedded", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
+                "HTTPTransport", "SessionTasks", "StreamTransport", "TLSEngine", "WireText", "ByteKernels",
+                "TestSupport",
             ],
             swiftSettings: house),
         .testTarget(
@@ -248,8 +244,6 @@ let package = Package(
                 "URLLoading", "HTTPTransport", "SessionTasks", "StreamTransport", "HTTPSemantics", "TLSEngine",
                 "Deflate", "ByteKernels", "TestSupport", "WebSocketProtocol",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
             ],
             swiftSettings: house),
         .testTarget(
@@ -269,11 +263,11 @@ let package = Package(
             name: "ControlPlaneTests",
             dependencies: [
                 "ControlPlane", "ControlAPI", "GatewayConfiguration", "GatewayCore", "GatewayTestSupport",
-                "StreamTransport", "SessionTasks", "TestSupport",
+                "StreamTransport", "SessionTasks", "TestSupport", "TLSEngine",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "HummingbirdCore", package: "hummingbird", condition: gateway),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "NIOCore", package: "swift-nio", condition: gateway),
+                .product(name: "NIOEmbedded", package: "swift-nio", condition: gateway),
                 .product(name: "NIOHTTP1", package: "swift-nio", condition: gateway),
             ],
             swiftSettings: house),
@@ -291,10 +285,8 @@ let package = Package(
             name: "FuzzTargets",
             dependencies: [
                 "GatewayConfiguration", "GatewayCore", "StreamTransport", "WebSocketProtocol", "TLSEngine", "Deflate",
-                "ByteKernels", "HTTPSemantics", "HTTPTransport", "URLLoading", "WireText",
+                "ByteKernels", "HTTPSemantics", "HTTPTransport", "SimulatedNetwork", "URLLoading", "WireText",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOEmbedded", package: "swift-nio"),
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: house),
         .executableTarget(

@@ -29,6 +29,16 @@ struct ImportRulesTests {
         #expect(self.rules("Sources/SessionTasks/A.swift", source) == [])
     }
 
+    @Test(arguments: ["NIOCore", "NIOPosix", "NIOHTTP1"])
+    func onlyTheControlPlaneImportsNIO(_ module: String) {
+        for target in [
+            "URLLoading", "HTTPTransport", "SessionTasks", "StreamTransport", "GatewayCore", "ControlClient",
+        ] {
+            #expect(self.rules("Sources/\(target)/A.swift", "import \(module)").count == 1)
+        }
+        #expect(self.rules("Sources/ControlPlane/Server/A.swift", "import \(module)") == [])
+    }
+
     @Test func systemCallsBelongToTheSystemFolder() {
         #expect(self.rules("Sources/StreamTransport/System/A.swift", "import CLinux\nimport Glibc") == [])
         #expect(self.rules("Sources/StreamTransport/Loop/A.swift", "import CLinux\nimport Glibc").count == 2)

@@ -1,7 +1,6 @@
 import ControlAPI
 import GatewayConfiguration
 import GatewayCore
-import HTTPTransport
 import HTTPTypes
 import HummingbirdCore
 import Logging

@@ -1,6 +1,5 @@
 import GatewayConfiguration
 import GatewayCore
-import HTTPTransport
 import HummingbirdCore
 import Logging
 import NIOCore
@@ -73,8 +72,7 @@ struct ControlChannel: ServerChildChannel {
     }
 
     private static func text(_ address: NIOCore.SocketAddress?) -> String? {
-        guard let address, let ip = address.ipAddress, let port = address.port else { return nil }
-        return StreamTransport.SocketAddress(literal: ip, port: UInt16(clamping: port))?.unmapped.description
+        address.flatMap { StreamTransport.SocketAddress($0) }?.unmapped.description
     }
 
     func handle(value: Value, logger: Logger) async {

@@ -1,3 +1,4 @@
+import SessionTasks
 import StreamTransport
 import TLSEngine
 
@@ -55,4 +56,32 @@ package struct ConnectTimings: Sendable, Hashable {
     package var connectEnd: ContinuousClock.Instant?
 
     package init() {}
+
+    /// A connection to `target` is about to be opened.
+    package init(to target: ConnectTarget) {
+        if case .host(let name, let port) = target, SocketAddress(literal: name, port: port) == nil {
+            self.lookupStart = .now
+        } else {
+            self.connectStart = .now
+        }
+    }
+
+    package mutating func record(_ step: OpeningStep) {
+        switch step {
+        case .resolved:
+            let now = ContinuousClock.now
+            self.lookupEnd = now
+            self.connectStart = now
+        case .connected: self.connectEnd = .now
+        case .securing:
+            self.connectEnd = nil
+            self.secureStart = .now
+        case .secured:
+            let now = ContinuousClock.now
+            self.secureEnd = now
+            self.connectEnd = now
+        case .failed(.nameResolution): self.lookupEnd = .now
+        case .failed, .requested, .answered: break
+        }
+    }
 }

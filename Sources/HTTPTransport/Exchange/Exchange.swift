@@ -1,17 +1,17 @@
-import NIOCore
+import ByteKernels
 import StreamTransport
 import TLSEngine
 import WireText
 
 /// One request and its response.
 ///
-/// `package` members may be called from any thread; all others are confined to the event loop.
+/// `package` members may be called from any thread; all others are confined to the pool's loop.
 package final class Exchange: @unchecked Sendable {
     enum Phase {
         case created
         case waiting(Waiter)
         case connecting(ConnectionAttempt)
-        case running(ClientConnection)
+        case running(HTTPConnection)
         /// The response is complete and the connection released, but the consumer has not pulled all of the content.
         case draining(trailers: [FieldLine])
         case ended
@@ -33,7 +33,7 @@ package final class Exchange: @unchecked Sendable {
     /// Bytes of content that an abandoned exchange still reads.
     private var drainLeft = 0
     /// Content received beyond the demand.
-    private var bufferedContent: CircularBuffer<ByteBuffer>?
+    private var bufferedContent: [UInt8] = []
 
     /// Why the request cannot be sent; reported by `start`.
     private let requestFailure: ExchangeFailure?
@@ -75,11 +75,11 @@ package final class Exchange: @unchecked Sendable {
         if case .ended = self.phase { true } else { false }
     }
 
-    /// Includes the steps of connecting so far. On the event loop.
+    /// Includes the steps of connecting so far. On the loop.
     package var metricsSoFar: ExchangeMetrics {
         guard case .connecting(let attempt) = self.phase else { return self.metrics }
         var metrics = self.metrics
-        metrics.timings = attempt.timingsSoFar
+        metrics.timings = attempt.timings
         return metrics
     }
 
@@ -87,7 +87,7 @@ package final class Exchange: @unchecked Sendable {
 
     /// Starts; a second call does nothing. The consumer is never called before `start` has returned.
     package func start() {
-        self.onLoop(always: true) { exchange in
+        self.onLoop(later: true) { exchange in
             guard case .created = exchange.phase, !exchange.isStarted else { return }
             exchange.isStarted = true
             if case .source(let source, _) = exchange.request.body {
@@ -99,7 +99,7 @@ package final class Exchange: @unchecked Sendable {
 
     /// Ends the exchange with `.failed(.cancelled)`. Does nothing if it has ended.
     package func cancel() {
-        if self.pool.isCurrent { self.fail(.cancelled) } else { self.onLoop { $0.fail(.cancelled) } }
+        self.onLoop { $0.fail(.cancelled) }
     }
 
     /// Call when the consumer's `demand` has grown. Without demand nothing is delivered and the TCP window fills: only the
@@ -108,11 +108,11 @@ package final class Exchange: @unchecked Sendable {
     /// `exchangeEnded` follows the delivery of all content. If the end follows the content on the wire, as the last chunk
     /// does, it is only read while there is demand.
     package func demandChanged() {
-        if self.pool.isCurrent { self.serveDemand() } else { self.onLoop { $0.serveDemand() } }
+        if self.pool.loop.isCurrent { self.serveDemand() } else { self.onLoop { $0.serveDemand() } }
     }
 
     /// Detaches the consumer, which is not called any more. Up to `limit` bytes of content are read so that the connection
-    /// can be reused; it is closed if there are more. On the event loop.
+    /// can be reused; it is closed if there are more. On the loop.
     package func abandon(drainingUpTo limit: Int) {
         self.consumer = nil
         self.drainLeft = limit
@@ -131,10 +131,10 @@ package final class Exchange: @unchecked Sendable {
         self.onLoop { $0.pool.reorder($0, priority: priority) }
     }
 
-    /// - Parameter always: runs in another turn even if the caller is on the event loop.
-    private func onLoop(always: Bool = false, _ work: @escaping @Sendable (Exchange) -> Void) {
-        let eventLoop = self.pool.eventLoop
-        if !always, eventLoop.inEventLoop { work(self) } else { eventLoop.execute { work(self) } }
+    /// - Parameter later: runs in another turn even if the caller is on the loop.
+    private func onLoop(later: Bool = false, _ work: @escaping @Sendable (Exchange) -> Void) {
+        let loop = self.pool.loop
+        if !later, loop.isCurrent { work(self) } else { loop.execute { work(self) } }
     }
 
     // MARK: Content
@@ -157,29 +157,30 @@ package final class Exchange: @unchecked Sendable {
 
     private func serveDemand() {
         guard !self.isEnded else { return }
-        while case .bytes(let demand) = self.demand, demand > 0, let bytes = self.bufferedContent?.popFirst() {
-            self.deliver(bytes)
+        if self.holdsContent, case .bytes(let demand) = self.demand, demand > 0 {
+            var held: [UInt8] = []
+            swap(&held, &self.bufferedContent)
+            held.withRawSpan { self.deliver($0) }
         }
         guard !self.isSuspended, !self.holdsContent else { return }
         switch self.phase {
-        case .running(let connection): connection.readIfWanted()
+        case .running(let connection): connection.updateReading()
         case .draining(let trailers): self.end(.finished(trailers: trailers))
         case .created, .waiting, .connecting, .ended: break
         }
     }
 
-    func contentReceived(_ bytes: ByteBuffer) {
-        self.metrics.responseContentBytes += Int64(bytes.readableBytes)
+    func contentReceived(_ bytes: RawSpan) {
+        self.metrics.responseContentBytes += Int64(bytes.byteCount)
         if case .bytes(let demand) = self.demand, demand > 0, !self.holdsContent { return self.deliver(bytes) }
-        self.bufferedContent = self.bufferedContent ?? CircularBuffer()
-        self.bufferedContent?.append(bytes)
+        self.bufferedContent.append(bytes)
     }
 
-    private var holdsContent: Bool { !(self.bufferedContent?.isEmpty ?? true) }
+    private var holdsContent: Bool { !self.bufferedContent.isEmpty }
 
-    private func deliver(_ bytes: ByteBuffer) {
-        if let consumer { return consumer.contentReceived(bytes.readableBytesSpan) }
-        self.drainLeft -= bytes.readableBytes
+    private func deliver(_ bytes: RawSpan) {
+        if let consumer { return consumer.contentReceived(bytes) }
+        self.drainLeft -= bytes.byteCount
         if self.drainLeft <= 0 { self.fail(.cancelled) }
     }
 
@@ -214,7 +215,7 @@ package final class Exchange: @unchecked Sendable {
 
     func end(_ end: ExchangeEnd) {
         self.phase = .ended
-        self.bufferedContent = nil
+        self.bufferedContent = []
         self.body = nil
         if let consumer {
             self.consumer = nil
@@ -237,7 +238,7 @@ package final class Exchange: @unchecked Sendable {
     }
 }
 
-/// The state of one request and its response: two directions, each with its own end. `ClientConnection` performs the
+/// The state of one request and its response: two directions, each with its own end. `HTTPConnection` performs the
 /// actions.
 package struct ExchangeProgress: Equatable {
     package enum Sending: Equatable {
@@ -373,7 +374,7 @@ package struct ExchangeProgress: Equatable {
     }
 }
 
-/// Receives the events of an exchange, always on its event loop. The exchange retains it until `exchangeEnded`.
+/// Receives the events of an exchange, always on its loop. The exchange retains it until `exchangeEnded`.
 ///
 /// It must not block: other exchanges share the loop.
 package protocol ExchangeConsumer: AnyObject, Sendable {

@@ -1,11 +1,11 @@
 import ByteKernels
-import NIOCore
 import Synchronization
 
 /// A request's body while it is sent: pulls pieces from the source into one buffer, and enforces the announced length.
 package struct OutgoingBody {
     package enum Step {
-        case piece(ByteBuffer)
+        /// So many bytes, which `withPiece` shows until the next call.
+        case piece(Int)
         case end
         case later
         case failed(BodyFailure)
@@ -18,7 +18,7 @@ package struct OutgoingBody {
     /// `nil`: sent chunked, with any length.
     private let length: Int64?
     private var remaining: Int64?
-    private var buffer = ByteBuffer()
+    private var buffer: [UInt8] = []
     /// Whether anything was read since the last rewind.
     private(set) var hasBeenRead = false
 
@@ -31,18 +31,17 @@ package struct OutgoingBody {
     /// Whether the announced length has been read.
     package var isExhausted: Bool { self.remaining == 0 }
 
-    /// Release the previous piece before the next call: pieces share one buffer.
     package mutating func next() -> Step {
         if self.remaining == 0 { return .end }
         self.hasBeenRead = true
         // One byte more than the length detects a source that is too long.
         let remaining = self.remaining ?? .max
         let count = Int(min(Int64(Self.pieceLimit), remaining == .max ? remaining : remaining + 1))
-        if self.buffer.readableBytes < count { self.buffer = ByteBuffer(repeating: 0, count: count) }
+        if self.buffer.count < count { self.buffer = [UInt8](repeating: 0, count: count) }
         switch self.read(count) {
         case .bytes(let given): return self.makePiece(max(0, min(given, count)))
         case .end:
-            self.buffer = ByteBuffer()
+            self.buffer = []
             guard let remaining = self.remaining else { return .end }
             return .failed(.tooShort(missing: remaining))
         case .later: return .later
@@ -52,20 +51,23 @@ package struct OutgoingBody {
 
     private mutating func read(_ count: Int) -> BodyRead {
         let source = self.source
-        var all = self.buffer.mutableReadableBytesSpan
-        var span = all._mutatingExtracting(0..<count)
-        return source.read(into: &span)
+        return self.buffer.withMutableRawSpan { all in
+            var room = all._mutatingExtracting(0..<count)
+            return source.read(into: &room)
+        }
     }
 
-    private mutating func makePiece(_ given: Int) -> Step {
-        guard given > 0, let piece = self.buffer.getSlice(at: self.buffer.readerIndex, length: given) else {
-            return .later
-        }
+    private mutating func makePiece(_ count: Int) -> Step {
+        guard count > 0 else { return .later }
         if let remaining = self.remaining {
-            guard given <= remaining else { return .failed(.tooLong) }
-            self.remaining = remaining - Int64(given)
+            guard count <= remaining else { return .failed(.tooLong) }
+            self.remaining = remaining - Int64(count)
         }
-        return .piece(piece)
+        return .piece(count)
+    }
+
+    package func withPiece<R>(_ count: Int, _ body: (RawSpan) -> R) -> R {
+        self.buffer.withRawSpan { body($0.extracting(0..<count)) }
     }
 
     /// - Returns: whether the body can be sent from its beginning again.
@@ -100,7 +102,7 @@ package enum RequestBody: Sendable {
 
 /// Supplies the body of a request piece by piece, at the speed of the connection.
 ///
-/// Called on the exchange's event loop, so it must not block; answer `.later` instead.
+/// Called on the exchange's loop, so it must not block; answer `.later` instead.
 package protocol BodySource: AnyObject, Sendable {
     /// Fills the front of `buffer`, which is never empty. Not called again after `.end` or `.failed`, unless rewound.
     func read(into buffer: inout MutableRawSpan) -> BodyRead
@@ -126,7 +128,7 @@ extension BodySource {
 /// A body in memory.
 final class BytesSource: BodySource {
     private let bytes: [UInt8]
-    /// Used on the exchange's event loop.
+    /// Used on the exchange's loop.
     private let position = Atomic(0)
 
     init(_ bytes: [UInt8]) {

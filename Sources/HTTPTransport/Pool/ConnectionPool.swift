@@ -1,49 +1,24 @@
-import NIOCore
-import NIOPosix
 import StreamTransport
 import TLSEngine
 
-/// The connections of one session, all on one event loop, so that no lock is needed.
+/// The connections of one session, all on one loop, so that no lock is needed.
 ///
 /// `package` members may be called from any thread.
-package final class ConnectionPool: @unchecked Sendable {
+package final class ConnectionPool: @unchecked Sendable {  // Its vars are used on the loop only.
     package let settings: PoolSettings
-    let eventLoop: any EventLoop
-    /// Shared by all TLS connections: each empties it before it returns to the loop.
-    let records = CiphertextBuffer()
+    package let loop: Loop
     /// Connections of an earlier generation are not reused.
     private(set) var generation = 0
-    private var hosts: [PoolKey: HostConnections<ClientConnection, Exchange>] = [:]
+    private var hosts: [PoolKey: HostConnections<HTTPConnection, Exchange>] = [:]
     private var lastWaiterNumber: UInt64 = 0
     private var isClosed = false
-    private var sweep: Scheduled<Void>?
+    private let sweepTimer = LoopTimer()
+    private var isSweepScheduled = false
 
-    package convenience init(settings: PoolSettings = PoolSettings()) {
-        self.init(settings: settings, on: SharedEventLoops.next())
-    }
-
-    /// - Parameter eventLoop: runs all channels of the pool.
-    package init(settings: PoolSettings, on eventLoop: any EventLoop) {
+    /// - Parameter loop: runs all connections of the pool.
+    package init(settings: PoolSettings = PoolSettings(), on loop: Loop) {
         self.settings = settings
-        self.eventLoop = eventLoop
-    }
-
-    /// Runs `work` on the pool's event loop, which serializes the loads of a session; immediately if the caller is on it.
-    package func execute(_ work: @escaping @Sendable () -> Void) {
-        if self.eventLoop.inEventLoop { work() } else { self.eventLoop.execute(work) }
-    }
-
-    /// Whether the caller is on the pool's event loop.
-    package var isCurrent: Bool { self.eventLoop.inEventLoop }
-
-    /// Like `execute`, but never immediately.
-    package func executeLater(_ work: @escaping @Sendable () -> Void) {
-        self.eventLoop.execute(work)
-    }
-
-    /// Runs `work` on the pool's event loop after `delay`.
-    package func schedule(after delay: Duration, _ work: @escaping @Sendable () -> Void) -> PoolTimer {
-        PoolTimer(self.eventLoop.scheduleTask(in: .bounded(delay), work))
+        self.loop = loop
     }
 
     /// Creates an exchange; call its `start`.
@@ -53,7 +28,7 @@ package final class ConnectionPool: @unchecked Sendable {
 
     /// Prevents reuse of all current connections; running exchanges continue.
     package func retireConnections() {
-        self.eventLoop.execute {
+        self.loop.execute {
             self.generation += 1
             self.discardIdle()
         }
@@ -62,7 +37,7 @@ package final class ConnectionPool: @unchecked Sendable {
     /// Fails waiting exchanges, refuses new ones, and closes connections as soon as they are idle. Running exchanges
     /// continue.
     package func close() {
-        self.eventLoop.execute {
+        self.loop.execute {
             self.isClosed = true
             self.generation += 1
             self.discardIdle()
@@ -73,19 +48,6 @@ package final class ConnectionPool: @unchecked Sendable {
                 }
             }
         }
-    }
-
-    /// Runs an exchange on a channel that is already connected, for bytes that do not come from a network. On the event
-    /// loop, with an exchange that was not started.
-    /// - Throws: if the pool is closed or at its limit, or the channel accepts no handlers.
-    package func run(_ exchange: Exchange, on channel: any Channel) throws {
-        guard !self.isClosed, case .open = self.updateHost(PoolKey(exchange.request), { $0.acquire(needsFresh: true) })
-        else {
-            throw ExchangeFailure.poolClosed
-        }
-        let attempt = ConnectionAttempt(for: exchange, in: self)
-        exchange.phase = .connecting(attempt)
-        try attempt.adopt(channel)
     }
 
     // MARK: Assigning connections
@@ -119,12 +81,12 @@ package final class ConnectionPool: @unchecked Sendable {
 
     /// A request that cannot be repeated must not use a connection that the server may close after its first response:
     /// many servers do so without `Connection: close`.
-    private func mayLoseUnrepeatable(_ connection: ClientConnection?, for exchange: Exchange) -> Bool {
+    private func mayLoseUnrepeatable(_ connection: HTTPConnection?, for exchange: Exchange) -> Bool {
         guard let connection, !exchange.plan.head.isIdempotent else { return false }
         return !connection.hasServedResponse
     }
 
-    private func perform(_ placement: HostConnections<ClientConnection, Exchange>.Placement, for exchange: Exchange) {
+    private func perform(_ placement: HostConnections<HTTPConnection, Exchange>.Placement, for exchange: Exchange) {
         switch placement {
         case .use(let connection):
             connection.metadata.isReused = true
@@ -147,7 +109,7 @@ package final class ConnectionPool: @unchecked Sendable {
     /// Changes the state of a host in place, and removes it if it is empty afterwards.
     @discardableResult
     private func updateHost<R>(
-        _ key: PoolKey, _ body: (inout HostConnections<ClientConnection, Exchange>) -> R
+        _ key: PoolKey, _ body: (inout HostConnections<HTTPConnection, Exchange>) -> R
     ) -> R {
         let (result, isEmpty) = self.withHost(key, body)
         if isEmpty { self.hosts[key] = nil }
@@ -155,9 +117,9 @@ package final class ConnectionPool: @unchecked Sendable {
     }
 
     private func withHost<R>(
-        _ key: PoolKey, _ body: (inout HostConnections<ClientConnection, Exchange>) -> R
+        _ key: PoolKey, _ body: (inout HostConnections<HTTPConnection, Exchange>) -> R
     ) -> (R, isEmpty: Bool) {
-        func run(_ host: inout HostConnections<ClientConnection, Exchange>) -> (R, isEmpty: Bool) {
+        func run(_ host: inout HostConnections<HTTPConnection, Exchange>) -> (R, isEmpty: Bool) {
             let result = body(&host)
             return (result, host.isEmpty)
         }
@@ -165,7 +127,7 @@ package final class ConnectionPool: @unchecked Sendable {
     }
 
     /// Changes the state of a host, and assigns the connections this makes available to waiting exchanges.
-    private func serveWaiting(_ key: PoolKey, _ body: (inout HostConnections<ClientConnection, Exchange>) -> Void) {
+    private func serveWaiting(_ key: PoolKey, _ body: (inout HostConnections<HTTPConnection, Exchange>) -> Void) {
         var served = self.updateHost(key) { host in
             body(&host)
             return host.next()
@@ -191,14 +153,14 @@ package final class ConnectionPool: @unchecked Sendable {
 
     // MARK: Connections
 
-    func connectionFreed(_ connection: ClientConnection) {
+    func connectionFreed(_ connection: HTTPConnection) {
         guard !self.isClosed, connection.generation == self.generation else { return connection.close() }
         connection.exchangesServed += 1
         self.serveWaiting(connection.key) { $0.freed(connection) }
         self.enforceIdleLimit()
     }
 
-    func connectionClosed(_ connection: ClientConnection) {
+    func connectionClosed(_ connection: HTTPConnection) {
         self.serveWaiting(connection.key) { $0.closed(connection) }
     }
 
@@ -208,13 +170,15 @@ package final class ConnectionPool: @unchecked Sendable {
 
     // MARK: Idle connections
 
-    private var idle: [ClientConnection] { self.hosts.values.flatMap(\.idle) }
+    private var idle: [HTTPConnection] { self.hosts.values.flatMap(\.idle) }
 
     private func discardIdle() {
         for connection in self.idle { self.discard(connection) }
+        self.loop.disarm(self.sweepTimer)
+        self.isSweepScheduled = false
     }
 
-    private func discard(_ connection: ClientConnection) {
+    private func discard(_ connection: HTTPConnection) {
         self.updateHost(connection.key) { _ = $0.removeIdle(connection) }
         connection.discard()
     }
@@ -226,23 +190,23 @@ package final class ConnectionPool: @unchecked Sendable {
                 self.discard(oldest)
             }
         }
-        if self.sweep == nil { self.scheduleSweep(at: .now() + .bounded(self.settings.idleTimeout)) }
-    }
-
-    private func scheduleSweep(at deadline: NIODeadline) {
-        self.sweep = self.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) { [weak self] in
-            self?.sweepIdle()
-        }
+        if !self.isSweepScheduled { self.scheduleSweep(at: self.loop.now.advanced(by: self.settings.idleTimeout)) }
     }
 
     /// One timer for all connections; scheduled again while any is idle.
-    private func sweepIdle() {
-        self.sweep = nil
-        let timeout = TimeAmount.bounded(self.settings.idleTimeout)
-        let now = NIODeadline.now()
-        for connection in self.idle where connection.idleSince + timeout <= now { self.discard(connection) }
+    private func scheduleSweep(at deadline: MonotonicInstant) {
+        self.isSweepScheduled = true
+        self.loop.arm(self.sweepTimer, at: deadline, target: self)
+    }
+}
+
+extension ConnectionPool: TimerTarget {
+    package func timerFired(_ timer: LoopTimer) {
+        self.isSweepScheduled = false
+        let (now, timeout) = (self.loop.now, self.settings.idleTimeout)
+        for connection in self.idle where connection.idleSince.advanced(by: timeout) <= now { self.discard(connection) }
         guard let oldest = self.idle.map(\.idleSince).min() else { return }
-        self.scheduleSweep(at: oldest + timeout)
+        self.scheduleSweep(at: oldest.advanced(by: timeout))
     }
 }
 
@@ -270,11 +234,6 @@ struct PoolKey: Sendable, Hashable {
 }
 
 package struct PoolSettings: Sendable {
-    package typealias Resolve =
-        @Sendable (
-            String, UInt16, @escaping @Sendable (Result<[StreamTransport.SocketAddress], ResolutionFailure>) -> Void
-        ) -> Void
-
     /// Largest number of connections to one server, including those being opened; upgraded ones do not count. At least 1.
     /// Default: 6.
     package var connectionsPerHost = 6
@@ -283,38 +242,11 @@ package struct PoolSettings: Sendable {
     /// Largest number of idle connections to all servers; above it the one idle for longest is closed. Default: 64.
     package var idleLimit = 64
     package var limits = MessageLimits()
-    /// Resolves a name; calls back once, from any thread. Default: the system's resolver, on threads of its own.
-    package var resolve: Resolve = { ResolverThreads.shared.resolve($0, port: $1, answer: $2) }
+    /// Resolves a name. Default: `nil`, the system's resolver.
+    package var resolve: ConnectAttempt.Resolve?
     /// Whether an address may be connected to on behalf of the URL's host. Called for each address before it is tried,
-    /// resolved or literal, from any thread. Default: all addresses.
-    package var admits: @Sendable (StreamTransport.SocketAddress, _ host: String) -> Bool = { _, _ in true }
+    /// resolved or literal, on the loop. Default: all addresses.
+    package var admits: @Sendable (SocketAddress, _ host: String) -> Bool = { _, _ in true }
 
     package init() {}
-}
-
-/// Work scheduled on a pool's event loop.
-package struct PoolTimer: Sendable {
-    private let scheduled: Scheduled<Void>
-
-    init(_ scheduled: Scheduled<Void>) {
-        self.scheduled = scheduled
-    }
-
-    /// From any thread; does nothing if the work has run.
-    package func cancel() {
-        self.scheduled.cancel()
-    }
-}
-
-/// The event loops of all HTTP exchanges of the process. Their threads start with first use and are never stopped.
-private enum SharedEventLoops {
-    /// More loops would only move packets between CPU caches.
-    private static let limit = 4
-
-    private static let group = MultiThreadedEventLoopGroup(
-        numberOfThreads: min(System.coreCount, SharedEventLoops.limit))
-
-    static func next() -> any EventLoop {
-        self.group.next()
-    }
 }

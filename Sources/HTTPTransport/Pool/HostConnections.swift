@@ -1,4 +1,4 @@
-import NIOCore
+import DequeModule
 
 /// The connections of one pool key, and the queue of exchanges that wait for one. There are never more connections than
 /// the limit, including those being opened.
@@ -82,7 +82,7 @@ package struct WaitQueue<Element> {
 
     private struct Lane {
         let priority: Float
-        var entries: CircularBuffer<Entry>
+        var entries: Deque<Entry>
     }
 
     /// Highest priority first; no lane is empty.

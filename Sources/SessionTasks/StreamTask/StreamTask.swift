@@ -145,7 +145,8 @@ public final class StreamTask: @unchecked Sendable {  // The loop's thread alone
     }
 
     private func open(_ target: OpeningTarget) {
-        self.opening = TransportOpening(target, of: self.record, on: self.loop) { result in
+        self.opening = TransportOpening(target, on: self.loop, connected: { self.record.isConnected = true }) {
+            result in
             self.opening = nil
             switch result {
             case .success(let transport): self.transportOpened(transport)

@@ -2,31 +2,31 @@ import ByteKernels
 import StreamTransport
 import TLSEngine
 
-/// Connects, sends the preamble, secures: gives a transport that is ready for the task's own bytes, paused.
-final class TransportOpening {
-    typealias Completion = (Result<any Transport, TransportFailure>) -> Void
+/// Connects, sends the preamble, secures: gives a transport that is ready for its owner's own bytes, paused.
+package final class TransportOpening {
+    package typealias Completion = (Result<any Transport, TransportFailure>) -> Void
 
     private let target: OpeningTarget
-    private let record: TaskRecord
     private var attempt: ConnectAttempt?
     private var securing: SecureTransport?
     private var completion: Completion?
 
     /// `completion` is called once, in a later turn, unless the opening is cancelled.
-    init(_ target: OpeningTarget, of record: TaskRecord, on loop: Loop, completion: @escaping Completion) {
+    /// - Parameter connected: called before TLS begins.
+    package init(
+        _ target: OpeningTarget, on loop: Loop, connected: @escaping () -> Void = {}, completion: @escaping Completion
+    ) {
         self.target = target
-        self.record = record
         self.completion = completion
         self.attempt = ConnectAttempt(
-            target.place, on: loop, options: target.socket, timeout: target.connectTimeout, permits: target.permits
+            target.place, on: loop, options: target.socket, timeout: target.connectTimeout, resolve: target.resolve,
+            permits: target.permits, didResolve: { target.watch?(.resolved) }
         ) { result in
-            let resolvedAt = self.attempt?.resolvedAt
             self.attempt = nil
             switch result {
             case .success(let connection):
-                self.target.watch?(
-                    .connected(
-                        resolvedAt: resolvedAt, local: connection.localAddress, peer: connection.peerAddress))
+                connected()
+                self.target.watch?(.connected(local: connection.localAddress, peer: connection.peerAddress))
                 self.connected(connection)
             case .failure(let failure): self.finish(.failure(failure))
             }
@@ -34,7 +34,6 @@ final class TransportOpening {
     }
 
     private func connected(_ connection: SocketConnection) {
-        self.record.isConnected = true
         if !self.target.preamble.isEmpty { self.target.preamble.withRawSpan { connection.write($0) } }
         guard let settings = self.target.secure else { return self.finish(.success(connection)) }
         self.target.watch?(.securing)
@@ -54,7 +53,8 @@ final class TransportOpening {
         completion?(result)
     }
 
-    func cancel() {
+    /// Gives the opening up; the completion is not called.
+    package func cancel() {
         self.completion = nil
         self.attempt?.cancel()
         self.attempt = nil
@@ -65,8 +65,10 @@ final class TransportOpening {
 
 /// Progress of an opening, for metrics and for classifying failures.
 package enum OpeningStep: Sendable {
-    /// The connection is established. `resolvedAt`: when the name was resolved; `nil` if an address was given.
-    case connected(resolvedAt: MonotonicInstant?, local: SocketAddress?, peer: SocketAddress?)
+    /// The name is resolved. Left out where an address was given.
+    case resolved
+    /// The connection is established.
+    case connected(local: SocketAddress?, peer: SocketAddress?)
     /// The TLS handshake begins, and is done.
     case securing
     case secured(TLSMetadata)
@@ -77,7 +79,7 @@ package enum OpeningStep: Sendable {
     case failed(TransportFailure)
 }
 
-/// Where a task connects to, and what happens before its own first byte.
+/// Where a connection goes, and what happens before its owner's first byte.
 package struct OpeningTarget: Sendable {
     package var place: ConnectTarget
     package var socket = SocketOptions()
@@ -87,6 +89,8 @@ package struct OpeningTarget: Sendable {
     package var preamble: [UInt8] = []
     /// TLS from the first byte (after the preamble); `nil` for none.
     package var secure: SecureSettings?
+    /// Looks the name up; `nil` asks the system.
+    package var resolve: ConnectAttempt.Resolve?
     /// Asked of each address before it is tried; `nil` permits all.
     package var permits: ConnectAttempt.Permission?
     /// Called for each step, on the loop, before the completion.

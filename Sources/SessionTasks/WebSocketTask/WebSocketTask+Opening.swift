@@ -25,7 +25,9 @@ extension WebSocketTask {
             !client.isAwaitingDecision
         else { return }
         self.record.state = .running
-        client.connecting = TransportOpening(client.opening.target, of: self.record, on: self.loop) { result in
+        client.connecting = TransportOpening(
+            client.opening.target, on: self.loop, connected: { self.record.isConnected = true }
+        ) { result in
             client.connecting = nil
             switch result {
             case .success(let transport): self.ask(on: transport, client)

@@ -9,32 +9,39 @@ package final class ConnectAttempt {
     package typealias Completion = (Result<SocketConnection, TransportFailure>) -> Void
     /// Whether an address may be connected to.
     package typealias Permission = @Sendable (SocketAddress) -> Bool
+    /// Resolves a name; answers once, from any thread.
+    package typealias Resolve =
+        @Sendable (String, UInt16, @escaping @Sendable (Result<[SocketAddress], ResolutionFailure>) -> Void) -> Void
 
     let loop: Loop
     private let options: SocketOptions
     private let permits: Permission?
     private var completion: Completion?
+    private let didResolve: (() -> Void)?
+    private var isResolving = false
     private var ticket: ResolutionToken?
     private var waiting: [SocketAddress] = []
     private var racing: [ConnectingSocket] = []
     private var lastFailure: TransportFailure?
     private let delayTimer = LoopTimer()
     private let deadlineTimer = LoopTimer()
-    /// When the name was resolved, and when the connection was established: for metrics.
-    package private(set) var resolvedAt: MonotonicInstant?
 
     /// Begins. `completion` is called once, in a later turn, unless the attempt is cancelled. The connection it gets is
     /// paused: no byte is read before its owner is in place and resumes it.
     /// - Parameters:
     ///   - timeout: for all steps together; ends in `.deadlinePassed`.
+    ///   - resolve: looks the name up; `nil` asks the system.
     ///   - permits: asked of each address before it is tried; without one that may be, it ends in `.notPermitted`.
+    ///   - didResolve: called once the name is resolved; not at all for an address.
     package init(
         _ target: ConnectTarget, on loop: Loop, options: SocketOptions = SocketOptions(), timeout: Duration,
-        permits: Permission? = nil, completion: @escaping Completion
+        resolve: Resolve? = nil, permits: Permission? = nil, didResolve: (() -> Void)? = nil,
+        completion: @escaping Completion
     ) {
         self.loop = loop
         self.options = options
         self.permits = permits
+        self.didResolve = didResolve
         self.completion = completion
         loop.arm(self.deadlineTimer, after: timeout, target: self)
         switch target {
@@ -43,29 +50,38 @@ package final class ConnectAttempt {
             if let literal = SocketAddress(literal: host, port: port) {
                 self.waiting = [literal]
             } else {
-                self.resolve(host, port: port)
+                self.resolve(host, port: port, by: resolve)
                 return
             }
         }
         loop.inNextTurn(self)
     }
 
-    private func resolve(_ host: String, port: UInt16) {
+    private func resolve(_ host: String, port: UInt16, by resolve: Resolve?) {
         guard self.loop.system.hasDescriptors else {
             self.lastFailure = .ownResources(.processDescriptorsExhausted)
             return self.loop.inNextTurn(self)
         }
-        self.ticket = self.loop.system.resolve(host, port: port) { result in
-            self.ticket = nil
-            switch result {
-            case .success(let addresses):
-                self.resolvedAt = self.loop.system.now()
-                self.waiting = Array(AddressOrder.interleaved(addresses).prefix(Self.addressLimit))
-                // Answers come while the loop still waits, when its own time is that of the turn before.
-                self.loop.inNextTurn(self)
-            case .failure(let failure):
-                self.finish(.failure(.nameResolution(failure)))
-            }
+        self.isResolving = true
+        if let resolve {
+            let attempt = LoopIsolated(self, on: self.loop)
+            return resolve(host, port) { result in attempt.execute { $0.resolved(result) } }
+        }
+        self.ticket = self.loop.system.resolve(host, port: port) { self.resolved($0) }
+    }
+
+    private func resolved(_ result: Result<[SocketAddress], ResolutionFailure>) {
+        self.ticket = nil
+        guard self.isResolving, self.completion != nil else { return }
+        self.isResolving = false
+        switch result {
+        case .success(let addresses):
+            self.didResolve?()
+            self.waiting = Array(AddressOrder.interleaved(addresses).prefix(Self.addressLimit))
+            // Answers come while the loop still waits, when its own time is that of the turn before.
+            self.loop.inNextTurn(self)
+        case .failure(let failure):
+            self.finish(.failure(.nameResolution(failure)))
         }
     }
 
@@ -150,7 +166,7 @@ package final class ConnectAttempt {
 extension ConnectAttempt: TimerTarget {
     package func timerFired(_ timer: LoopTimer) {
         if timer === self.delayTimer { return self.tryNext() }
-        self.finish(.failure(.deadlinePassed(self.ticket == nil ? .connecting : .resolving)))
+        self.finish(.failure(.deadlinePassed(self.isResolving ? .resolving : .connecting)))
     }
 }
 

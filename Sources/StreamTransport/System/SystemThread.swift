@@ -37,7 +37,7 @@ package enum SystemThread {
     }
 
     /// Identifies the current thread.
-    static var current: UInt {
+    package static var current: UInt {
         UInt(pthread_self())
     }
 }

@@ -33,7 +33,7 @@ package final class ReadAheadBody: BodySource {
         var availabilityHandler: (@Sendable () -> Void)?
     }
 
-    /// The piece being consumed, on the exchange's event loop: its lock is never contended.
+    /// The piece being consumed, on the exchange's loop: its lock is never contended.
     private struct Cursor {
         var chunk = Chunk()
         var position = 0
@@ -85,7 +85,7 @@ package final class ReadAheadBody: BodySource {
         if isFirst { self.queue.async { [reader] in reader.close() } }
     }
 
-    // MARK: On the exchange's event loop
+    // MARK: On the exchange's loop
 
     package func read(into buffer: inout MutableRawSpan) -> BodyRead {
         // Taken out meanwhile: a closure cannot change `buffer`.

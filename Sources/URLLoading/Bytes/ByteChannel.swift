@@ -155,7 +155,7 @@ final class ChannelResumer: Sendable {
 
     func resume() {
         guard let loader = (self.waiting.task as? URLSessionDataTask)?.loader else { return }
-        loader.core.pool.execute { loader.resumeChannel() }
+        loader.core.executor.execute { loader.resumeChannel() }
     }
 }
 

@@ -198,32 +198,6 @@ extension ConnectionTaskDriver {
     }
 }
 
-/// The loops of all stream and WebSocket tasks of the process. Their threads start with first use and are never stopped.
-enum SharedLoops {
-    /// More loops would only move packets between CPU caches.
-    private static let limit = 4
-
-    private struct State {
-        var loops: [Loop] = []
-        var last = 0
-    }
-    private static let state = Mutex(State())
-
-    /// The next loop in round-robin order.
-    /// - Returns: `nil` if the system has no descriptors or threads left; the next call tries again.
-    static func next() -> Loop? {
-        self.state.withLock { state in
-            if state.loops.isEmpty {
-                let count = min(ProcessInfo.processInfo.activeProcessorCount, Self.limit)
-                state.loops = (try? LoopGroup(count: count))?.loops ?? []
-            }
-            guard !state.loops.isEmpty else { return nil }
-            state.last = (state.last + 1) % state.loops.count
-            return state.loops[state.last]
-        }
-    }
-}
-
 /// Drives a task that cannot run: it fails as soon as it is resumed or cancelled. References the task weakly, so that a task
 /// that is never resumed is released.
 final class RefusedTask: TaskDriver {

@@ -63,10 +63,12 @@ final class StreamConnection: ConnectionTaskDriver, @unchecked Sendable {  // It
 
     /// Begins with an open connection.
     func adopt(_ connection: UpgradedConnection) {
-        let stream = StreamTask(adopting: connection.transport(on: self.taskState.loop))
-        self.stream = stream
-        self.publishRecord(of: stream)
-        self.observeStream()
+        connection.handOver { transport in
+            let stream = StreamTask(adopting: transport)
+            self.stream = stream
+            self.publishRecord(of: stream)
+            self.observeStream()
+        }
     }
 
     private func observeStream() {

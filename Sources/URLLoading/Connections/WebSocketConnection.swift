@@ -74,7 +74,7 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {  //
             (target, url) throws(URLError) in try self.prepare(&target, at: url, for: task, timeout)
         }
         self.opening = opening
-        self.taskState.core.pool.execute {
+        self.taskState.core.executor.execute {
             opening.next { first in
                 self.taskState.loop.execute {
                     self.perform(first) { if let opening = $0 { self.socket.open(opening) } }
@@ -138,10 +138,9 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {  //
         switch step {
         case .requested: self.isRequestSent = true
         case .connected, .failed: self.isRequestSent = false
-        case .securing, .secured, .answered: break
+        case .resolved, .securing, .secured, .answered: break
         }
-        let now = self.taskState.loop.now
-        self.timings?.record(step) { $0.duration(to: now) }
+        self.timings?.record(step)
     }
 
     private func perform(_ decision: WebSocketOpening.Decision, _ completion: (ClientOpening?) -> Void) {
@@ -166,7 +165,7 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {  //
     ) {
         guard let opening = self.opening, let response = self.publishResponse(head) else { return completion(nil) }
         let lines = head.fields.all
-        self.taskState.core.pool.execute {
+        self.taskState.core.executor.execute {
             opening.responseReceived(response, lines) { decision in
                 self.taskState.loop.execute { self.perform(decision, completion) }
             }
@@ -201,7 +200,7 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {  //
         if let request, let url = request.url {
             self.taskState.core.storeCookies(lines, from: url, request: request, of: task)
         }
-        if let opening = self.opening { self.taskState.core.pool.execute { opening.accepted(lines) } }
+        if let opening = self.opening { self.taskState.core.executor.execute { opening.accepted(lines) } }
         self.opening = nil
         let (session, name) = (self.taskState.session, self.socket.subprotocol)
         self.taskState.notifyDelegate(.webSocketOpened) {

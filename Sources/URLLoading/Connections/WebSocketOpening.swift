@@ -8,8 +8,8 @@ import WebSocketProtocol
 import WireText
 
 /// Prepares the requests of an opening handshake, and follows redirects and authentication challenges. Confined to the
-/// session's event loop.
-final class WebSocketOpening: ChallengedRequest, @unchecked Sendable {  // Confined to one event loop.
+/// session's executor.
+final class WebSocketOpening: ChallengedRequest, @unchecked Sendable {  // Confined to the session's executor.
     /// How the handshake continues.
     enum Decision: Sendable {
         /// Sends a request; with its form on the wire, and the number of redirects so far.
@@ -66,7 +66,7 @@ final class WebSocketOpening: ChallengedRequest, @unchecked Sendable {  // Confi
         self.task.mutate(\.currentRequest) { $0.currentRequest = self.request }
         guard self.core.asksForCookies(of: self.request) else { return completion(self.makeDecision(nil)) }
         self.core.askForCookies(of: self.task) { cookies in
-            self.core.pool.execute { completion(self.makeDecision(cookies)) }
+            self.core.executor.execute { completion(self.makeDecision(cookies)) }
         }
     }
 
@@ -136,7 +136,7 @@ final class WebSocketOpening: ChallengedRequest, @unchecked Sendable {  // Confi
         case .follow(var next, _):
             next.url = next.url?.asWebSocket
             self.core.askRedirect(response, to: next, about: self.task, of: self.session) { chosen in
-                self.core.pool.execute { self.follow(chosen, completion) }
+                self.core.executor.execute { self.follow(chosen, completion) }
             }
         }
     }
@@ -169,7 +169,7 @@ final class WebSocketOpening: ChallengedRequest, @unchecked Sendable {  // Confi
     func awaiting<Answer: Sendable>(_ work: @escaping @Sendable (WebSocketOpening, Answer) -> Void)
         -> @Sendable (Answer) -> Void
     {
-        { answer in self.core.pool.execute { work(self, answer) } }
+        { answer in self.core.executor.execute { work(self, answer) } }
     }
 }
 
@@ -196,46 +196,31 @@ struct HandshakeTimings {
     private(set) var metrics: ExchangeMetrics?
 
     init(_ target: ConnectTarget) {
-        let now = ContinuousClock.now
-        var metrics = ExchangeMetrics(fetchStart: now)
-        if case .host(let name, let port) = target, SocketAddress(literal: name, port: port) == nil {
-            metrics.timings.lookupStart = now
-        } else {
-            metrics.timings.connectStart = now
-        }
+        var metrics = ExchangeMetrics(fetchStart: .now)
+        metrics.timings = ConnectTimings(to: target)
         self.metrics = metrics
     }
 
-    /// - Parameter age: the time since an instant of the loop's clock.
-    mutating func record(_ step: OpeningStep, _ age: (MonotonicInstant) -> Duration) {
-        let now = ContinuousClock.now
+    mutating func record(_ step: OpeningStep) {
+        self.metrics?.timings.record(step)
         switch step {
-        case .connected(let resolvedAt, let local, let peer):
-            if let resolvedAt {
-                self.metrics?.timings.lookupEnd = now - age(resolvedAt)
-                self.metrics?.timings.connectStart = now - age(resolvedAt)
-            }
-            self.metrics?.timings.connectEnd = now
+        case .connected(let local, let peer):
             var metadata = ConnectionMetadata()
             metadata.localAddress = local
             metadata.peerAddress = peer
             self.metrics?.connection = metadata
-        case .securing:
-            self.metrics?.timings.connectEnd = nil
-            self.metrics?.timings.secureStart = now
-        case .secured(let metadata):
-            self.metrics?.timings.secureEnd = now
-            self.metrics?.timings.connectEnd = now
-            self.metrics?.connection?.tls = metadata
+        case .secured(let metadata): self.metrics?.connection?.tls = metadata
         case .requested(let bytes):
+            let now = ContinuousClock.now
             self.metrics?.requestStart = now
             self.metrics?.requestEnd = now
             self.metrics?.requestHeadBytes = Int64(bytes)
         case .answered(let bytes):
+            let now = ContinuousClock.now
             self.metrics?.responseStart = now
             self.metrics?.responseEnd = now
             self.metrics?.responseHeadBytes = Int64(bytes)
-        case .failed: break
+        case .resolved, .securing, .failed: break
         }
         if let timings = self.metrics?.timings { self.metrics?.connection?.timings = timings }
     }

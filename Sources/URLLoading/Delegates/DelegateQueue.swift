@@ -1,6 +1,5 @@
 import DequeModule
 import Foundation
-import HTTPTransport
 import Synchronization
 
 /// Runs the delegate calls and completion handlers of one session on its `OperationQueue`.
@@ -13,7 +12,7 @@ final class DelegateQueue: Sendable {
     private static let batchLimit = 64
 
     let queue: OperationQueue
-    private let pool: ConnectionPool
+    private let executor: SessionExecutor
     private struct State {
         var messages = Deque<Message>()
         var isScheduled = false
@@ -22,9 +21,9 @@ final class DelegateQueue: Sendable {
 
     /// - Parameters:
     ///   - queue: `nil` makes a serial one.
-    ///   - pool: most messages are added on its event loop.
-    init(_ queue: OperationQueue?, _ pool: ConnectionPool) {
-        self.pool = pool
+    ///   - executor: most messages are added on it.
+    init(_ queue: OperationQueue?, _ executor: SessionExecutor) {
+        self.executor = executor
         if let queue {
             self.queue = queue
         } else {
@@ -43,7 +42,7 @@ final class DelegateQueue: Sendable {
         }
         guard needsScheduling else { return }
         // All messages of one loop turn share an operation: waking the queue costs more than most messages.
-        if self.pool.isCurrent { self.pool.executeLater { self.schedule() } } else { self.schedule() }
+        if self.executor.isCurrent { self.executor.executeLater { self.schedule() } } else { self.schedule() }
     }
 
     private func schedule() {

@@ -27,7 +27,7 @@ extension SessionCore {
     }
 }
 
-/// A credential for an HTTP challenge, sent with all requests in its scope (RFC 9110 §11). Confined to the event loop.
+/// A credential for an HTTP challenge, sent with all requests in its scope (RFC 9110 §11). Confined to the session's executor.
 final class Authorization {
     private enum Method {
         /// The value of the `Authorization` field.

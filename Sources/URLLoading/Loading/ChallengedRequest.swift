@@ -3,7 +3,7 @@ import HTTPSemantics
 import WireText
 
 /// A request that is authenticated at its server (RFC 9110 §11): of an HTTP load, or of an opening handshake. Confined to
-/// the session's event loop.
+/// the session's executor.
 protocol ChallengedRequest: AnyObject, Sendable {
     var core: SessionCore { get }
     var session: URLSession { get }

@@ -133,7 +133,7 @@ extension HTTPLoad {
                 let response = writer.completed(chosen)
                 DiskQueue.shared.async {
                     writer.cache.storeCachedResponse(response, for: writer.request)
-                    self.core.pool.execute(then)
+                    self.core.executor.execute(then)
                 }
             })
     }

@@ -27,7 +27,7 @@ extension HTTPLoad: ChallengedRequest {
     ) {
         guard let url = self.request.url else { return answer(.reject) }
         self.core.askTrust(request, at: url, for: self.loader.task, of: self.loader.session) { decision, refusal in
-            self.core.pool.execute {
+            self.core.executor.execute {
                 self.tlsRefusal = refusal
                 answer(decision)
             }
@@ -37,7 +37,7 @@ extension HTTPLoad: ChallengedRequest {
     func identityRequested(issuers: [[UInt8]], answer: @escaping @Sendable (TLSIdentity?) -> Void) {
         guard let url = self.request.url else { return answer(nil) }
         self.core.askIdentity(issuers, at: url, for: self.loader.task, of: self.loader.session) { identity, refusal in
-            self.core.pool.execute {
+            self.core.executor.execute {
                 if let refusal { return self.fail(refusal) }
                 answer(identity)
             }

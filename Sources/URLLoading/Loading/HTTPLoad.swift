@@ -7,7 +7,7 @@ import WireText
 
 /// Loads a request over HTTP: runs one exchange after another until a response is neither a redirect to follow nor a
 /// challenge to answer.
-final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used on the session's event loop only.
+final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used on the session's executor only.
     private enum Step {
         /// The exchange is prepared, or has no response yet.
         case sending
@@ -119,7 +119,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         self.generation += 1
         let generation = self.generation
         return { answer in
-            self.core.pool.execute {
+            self.core.executor.execute {
                 guard !self.isStopped, self.generation == generation else { return }
                 work(self, answer)
             }
@@ -130,6 +130,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
 
     /// Sends the request, once its cookies and its body are available.
     func send() {
+        guard self.core.executor.pool != nil else { return self.makePool() }
         self.cookies = nil
         guard self.core.asksForCookies(of: self.request) else { return self.sendBody() }
         self.publishRequest()
@@ -139,6 +140,12 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
                 load.cookies = cookies
                 load.sendBody()
             })
+    }
+
+    private func makePool() {
+        guard self.core.executor.makePool() else { return self.fail(LoadFailure.outOfDescriptors(self.request.url)) }
+        let send = self.awaiting { (load, _: Bool) in load.send() }
+        self.core.executor.executeLater { send(true) }
     }
 
     private func sendBody() {
@@ -184,7 +191,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     }
 
     private func send(_ body: HTTPTransport.RequestBody) {
-        guard let url = self.request.url, let origin = self.origin else { return }
+        guard let url = self.request.url, let origin = self.origin, let pool = self.core.executor.pool else { return }
         var exchange = ExchangeRequest(origin)
         exchange.origin.socketPath = self.core.configuration.unixSocketPath
         exchange.body = body
@@ -202,7 +209,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         exchange.trafficClass = self.core.configuration.trafficClass(for: self.request)
         self.publishRequest()
         let head = exchange.head
-        let running = self.core.pool.exchange(exchange, consumer: self)
+        let running = pool.exchange(exchange, consumer: self)
         self.attempt = HTTPAttempt(
             exchange: running, request: self.loader.isMeasured ? self.request : nil, head: head, body: body,
             startedAt: self.core.configuration.urlCache == nil ? nil : Date())
@@ -375,7 +382,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
             while self.loader.demand > 0 {
                 guard let piece = try self.decoder?.next() else { return self.decoderDrained() }
                 guard !piece.isEmpty else {
-                    return self.core.pool.executeLater { if self.decoder != nil { self.decode() } }
+                    return self.core.executor.executeLater { if self.decoder != nil { self.decode() } }
                 }
                 self.deliver(piece)
             }

@@ -116,6 +116,13 @@ enum LoadFailure {
         self.error(.secureConnectionFailed, url: url, cause: failure, text: failure.description)
     }
 
+    /// No loop can be started.
+    static func outOfDescriptors(_ url: URL?) -> URLError {
+        self.error(
+            .cannotConnectToHost, url: url, cause: POSIXError(.EMFILE),
+            text: "The process has too few file descriptors or threads left.")
+    }
+
     // MARK: Codes
 
     static func code(_ failure: TransportFailure) -> URLError.Code {

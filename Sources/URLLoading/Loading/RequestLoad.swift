@@ -3,7 +3,7 @@ import Foundation
 import HTTPSemantics
 import HTTPTransport
 
-/// Loads one request for a `TaskLoader`. Confined to the session's event loop.
+/// Loads one request for a `TaskLoader`. Confined to the session's executor.
 protocol RequestLoad: AnyObject {
     func start()
     /// Ends the load; the task loader is not called any more.
@@ -84,7 +84,7 @@ final class StoredLoad: RequestLoad {
         self.isScheduled = true
         let loader = self.loader
         // In another turn: this may be a call from within `deliver`.
-        loader.core.pool.executeLater { (loader.currentLoad as? StoredLoad)?.deliver() }
+        loader.core.executor.executeLater { (loader.currentLoad as? StoredLoad)?.deliver() }
     }
 
     private func deliver() {
@@ -111,7 +111,7 @@ private final class DataURLLoad: RequestLoad {
     }
 
     func start() {
-        self.loader.core.pool.executeLater { [loader, url] in
+        self.loader.core.executor.executeLater { [loader, url] in
             guard let decoded = DataURL(url.absoluteString) else {
                 return loader.failed(LoadFailure.error(.badURL, url: url, text: "The data URL cannot be read."))
             }
@@ -143,9 +143,9 @@ private final class FileLoad: RequestLoad {
         }
     }
 
-    /// Runs `work` on the session's event loop, unless the load was stopped.
+    /// Runs `work` on the session's executor, unless the load was stopped.
     private static func onLoop(of loader: TaskLoader, _ work: @escaping @Sendable (FileLoad) -> Void) {
-        loader.core.pool.execute { if let load = loader.currentLoad as? FileLoad { work(load) } }
+        loader.core.executor.execute { if let load = loader.currentLoad as? FileLoad { work(load) } }
     }
 
     private static func open(_ url: URL) -> Result<(UncheckedTransfer<FileHandle>, Int), URLError> {
@@ -223,7 +223,7 @@ private enum FileType {
     }
 }
 
-/// Reads and writes files of caches and `file:` URLs off the event loops, one operation at a time.
+/// Reads and writes files of caches and `file:` URLs off the loops, one operation at a time.
 enum DiskQueue {
     static let shared = DispatchQueue(label: "URLLoading.disk")
 }

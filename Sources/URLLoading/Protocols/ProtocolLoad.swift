@@ -2,7 +2,7 @@ import DequeModule
 import Foundation
 import HTTPTransport
 
-/// Loads by a `URLProtocol` of the program. Calls of the protocol, from any thread, are forwarded to the pool's event loop.
+/// Loads by a `URLProtocol` of the program. Calls of the protocol, from any thread, are forwarded to the session's executor.
 final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {  // Its vars are used on the loop only.
     private let loader: TaskLoader
     private let type: URLProtocol.Type
@@ -47,7 +47,7 @@ final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {  // Its v
         self.queue.async {
             let loading = UncheckedTransfer(
                 type.init(task: task, cachedResponse: cache?.cachedResponse(for: request), client: self))
-            self.loader.core.pool.execute {
+            self.loader.core.executor.execute {
                 if !self.isStopped { self.loading = loading.value }
                 self.queue.async { if self.mayStart(loading.value) { loading.value.startLoading() } }
             }
@@ -71,13 +71,13 @@ final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {  // Its v
     }
 
     func demandChanged() {
-        self.loader.core.pool.executeLater { self.deliverPending() }
+        self.loader.core.executor.executeLater { self.deliverPending() }
     }
 
     // MARK: On the loop
 
     private func onLoop(_ work: @escaping @Sendable (ProtocolLoad) -> Void) {
-        self.loader.core.pool.execute {
+        self.loader.core.executor.execute {
             guard !self.isStopped, !self.isRedirected, self.completion == nil else { return }
             work(self)
         }
@@ -121,7 +121,7 @@ final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {  // Its v
                 guard let chosen else { return loader.finished() }
                 DiskQueue.shared.async {
                     cache.storeCachedResponse(chosen, for: request)
-                    loader.core.pool.execute { loader.finished() }
+                    loader.core.executor.execute { loader.finished() }
                 }
             })
     }
@@ -179,7 +179,7 @@ extension ProtocolLoad: URLProtocolClient {
 
     func urlProtocol(_ protocol: URLProtocol, didLoad data: Data) {
         let isAccepted = self.backlog.add(data.count, patience: self.producerTimeout)
-        self.loader.core.pool.execute {
+        self.loader.core.executor.execute {
             guard !self.isStopped, !self.isRedirected, self.completion == nil else {
                 return self.backlog.take(data.count)
             }
@@ -192,7 +192,7 @@ extension ProtocolLoad: URLProtocolClient {
     /// How long the calling thread may be blocked, in seconds: 0 for the threads that consume the content.
     private var producerTimeout: TimeInterval {
         let core = self.loader.core
-        guard !core.pool.isCurrent, OperationQueue.current !== core.delegateQueue.queue else { return 0 }
+        guard !core.executor.isCurrent, OperationQueue.current !== core.delegateQueue.queue else { return 0 }
         let timeout = self.request.chosenTimeout ?? core.configuration.timeoutIntervalForRequest
         return min(max(1, timeout), 3600)
     }

@@ -7,7 +7,7 @@ import Synchronization
 import TLSEngine
 import WireText
 
-/// The state that the tasks of one session share. Thread-safe; loads run on the event loop of `pool`.
+/// The state that the tasks of one session share. Thread-safe; loads run on `executor`.
 final class SessionCore: Sendable {
     enum Phase {
         case open
@@ -28,11 +28,11 @@ final class SessionCore: Sendable {
 
     /// The session's own copy, which never changes.
     let configuration: URLSessionConfiguration
-    let pool: ConnectionPool
+    let executor: SessionExecutor
     let delegateQueue: DelegateQueue
     let protocolClasses: [URLProtocol.Type]
     private let sharedFlag = Atomic(false)
-    let authorizations: PoolIsolated<AuthorizationCache>
+    let authorizations: ExecutorIsolated<AuthorizationCache>
     /// Fields sent with a request that has no fields of its own.
     let defaultFields: [FieldLine]
     /// Whether `defaultFields` contain an `Authorization`.
@@ -55,11 +55,11 @@ final class SessionCore: Sendable {
         if let permits = configuration.permitsAddress {
             settings.admits = { permits(URLSessionConfiguration.ServerAddress($0), $1) }
         }
-        if let resolve = configuration.resolve { settings.resolve = resolve }
-        let pool = ConnectionPool(settings: settings)
-        self.pool = pool
-        self.authorizations = PoolIsolated(AuthorizationCache(), to: pool)
-        self.delegateQueue = DelegateQueue(queue, pool)
+        settings.resolve = configuration.resolve
+        let executor = SessionExecutor(settings)
+        self.executor = executor
+        self.authorizations = ExecutorIsolated(AuthorizationCache(), to: executor)
+        self.delegateQueue = DelegateQueue(queue, executor)
         self.state = Mutex(State(delegate: delegate.map { DelegateProxy($0) }))
     }
 
@@ -96,12 +96,12 @@ final class SessionCore: Sendable {
 
     /// Makes later requests use new connections and new TLS sessions.
     func forgetConnections() {
-        self.pool.retireConnections()
+        self.executor.pool?.retireConnections()
         self.state.withLock { state in
             state.tlsContext = nil
             state.streamTLSContext = nil
         }
-        self.pool.execute { self.authorizations.value = AuthorizationCache() }
+        self.executor.execute { self.authorizations.value = AuthorizationCache() }
     }
 
     // MARK: Tasks
@@ -191,7 +191,7 @@ final class SessionCore: Sendable {
             return state.phase != .invalid
         }
         guard isFirst else { return }
-        self.pool.close()
+        self.executor.close()
         self.delegateQueue.add {
             if let delegate = self.delegate {
                 _ = delegate.notify(.becameInvalid) {
@@ -448,27 +448,5 @@ extension SessionCore {
         URLAuthenticationChallenge(
             protectionSpace: space, proposedCredential: credential, previousFailureCount: 0, failureResponse: nil,
             error: nil, sender: ChallengeSender())
-    }
-}
-
-/// State used on the event loop of a session's connection pool only; debug builds check each access.
-final class PoolIsolated<Value>: @unchecked Sendable {  // Only the pool's event loop reaches the value.
-    private let pool: ConnectionPool
-    private var isolated: Value
-
-    init(_ value: Value, to pool: ConnectionPool) {
-        self.pool = pool
-        self.isolated = value
-    }
-
-    var value: Value {
-        get {
-            assert(self.pool.isCurrent, "not on the connection pool's event loop")
-            return self.isolated
-        }
-        _modify {
-            assert(self.pool.isCurrent, "not on the connection pool's event loop")
-            yield &self.isolated
-        }
     }
 }

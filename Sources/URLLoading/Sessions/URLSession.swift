@@ -47,7 +47,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {  // Not final;
         super.init()
     }
 
-    deinit { self.core.pool.close() }
+    deinit { self.core.executor.close() }
 
     open override func copy() -> Any { self.copy(with: nil) }
     /// The session itself.
@@ -310,7 +310,7 @@ extension URLSession {
             RefusedTask(task, error) { task, error in
                 let loader = TaskLoader(task, of: self, body: .none, consumer: consumer)
                 task.setDriver(loader)
-                loader.core.pool.execute { loader.failed(error) }
+                loader.core.executor.execute { loader.failed(error) }
             }
         }
         return task
@@ -362,16 +362,10 @@ extension URLSession {
     }
 
     /// Replaces a data task whose connection left HTTP by a stream task with the same identifier. On the session's
-    /// loop.
+    /// executor.
     func becomeStream(_ old: URLSessionDataTask, _ connection: UpgradedConnection) {
-        guard let loop = SharedLoops.next() else {
-            connection.close()
-            let record = old.loader?.record ?? TaskMetricsRecord()
-            old.setDriver(nil)
-            return self.core.notifyEnd(of: old, Self.outOfDescriptors(old.currentRequest?.url), record, session: self)
-        }
         let task = URLSessionStreamTask(old.metadata.withLock { $0 }, of: self)
-        let taskState = ConnectionTaskState(task, of: self, on: loop)
+        let taskState = ConnectionTaskState(task, of: self, on: connection.loop)
         taskState.stage = .running
         if let record = old.loader?.record { taskState.record = record }
         let driver = StreamConnection(taskState, at: old.currentRequest?.url)
@@ -381,7 +375,7 @@ extension URLSession {
         // The new task holds the delegate now. The old task's driver must go because it retains the task.
         old.metadata.withLock { $0.delegate = nil }
         old.setDriver(nil)
-        loop.execute {
+        connection.loop.execute {
             // Before any delegate call for the new task, and before the program can use it.
             taskState.notifyDelegate(.becameStream) { $0.data?.urlSession(self, dataTask: old, didBecome: task) }
             driver.adopt(connection)
@@ -395,16 +389,10 @@ extension URLSession {
     ) {
         let error = error ?? self.core.refusal(of: url)
         guard error == nil, let loop = SharedLoops.next() else {
-            let error = error ?? Self.outOfDescriptors(task.originalRequest?.url)
+            let error = error ?? LoadFailure.outOfDescriptors(task.originalRequest?.url)
             return task.setDriver(RefusedTask(task, of: self, error))
         }
         task.setDriver(make(ConnectionTaskState(task, of: self, on: loop)))
-    }
-
-    private static func outOfDescriptors(_ url: URL?) -> URLError {
-        LoadFailure.error(
-            .cannotConnectToHost, url: url, cause: POSIXError(.EMFILE),
-            text: "The process has too few file descriptors or threads left.")
     }
 }
 

@@ -78,7 +78,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     /// Extension to Foundation. Certificate authorities in PEM, at least one, to trust instead of the system's.
     public var certificateAuthorities: Data?
     /// Resolves host names for HTTP; answers once, from any thread. `nil` uses the system's resolver.
-    package var resolve: PoolSettings.Resolve?
+    package var resolve: ConnectAttempt.Resolve?
 
     /// As `default`.
     public override init() {

@@ -7,7 +7,7 @@ import Synchronization
 /// Writes the content of a download to its file: pulls more as the disk takes it, and notifies the delegate of
 /// progress.
 ///
-/// Used on the session's event loop, except for delegate calls.
+/// Used on the session's executor, except for delegate calls.
 final class DownloadSink: Sendable {
     private struct State {
         /// Bytes written since the last delegate call.
@@ -41,7 +41,7 @@ final class DownloadSink: Sendable {
     fileprivate func start(for loader: TaskLoader) {
         self.file.observe { [weak loader] notice in
             guard let loader else { return }
-            loader.core.pool.execute { self.handle(notice, loader) }
+            loader.core.executor.execute { self.handle(notice, loader) }
         }
         loader.pull(DeliveryWindow.limit)
     }
@@ -199,7 +199,7 @@ extension TaskLoader {
 
     /// From any thread. Cancels the task; `handler` gets its resume data on the delegate queue.
     func cancelled(producingResumeData handler: @escaping @Sendable (Data?) -> Void) {
-        self.core.pool.execute {
+        self.core.executor.execute {
             self.failKeepingResumeData(LoadFailure.error(.cancelled, url: self.task.currentRequest?.url)) { data in
                 self.core.delegateQueue.add { handler(data) }
             }
@@ -216,7 +216,7 @@ extension TaskLoader {
         }
         guard self.stop() else { return }
         sink.resumeData(for: self.task) { data in
-            self.core.pool.execute {
+            self.core.executor.execute {
                 produced(data)
                 self.notifyEnd(data.map { error.withResumeData($0) } ?? error)
             }

@@ -195,7 +195,7 @@ extension TaskLoader {
                 }
             }
             let credit = self.window.consumed(piece.data.count)
-            if credit > 0 { self.core.pool.execute { self.pull(credit) } }
+            if credit > 0 { self.core.executor.execute { self.pull(credit) } }
         }
     }
 

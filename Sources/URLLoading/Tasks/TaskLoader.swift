@@ -6,8 +6,8 @@ import TLSEngine
 /// Drives one data, upload or download task: runs a `RequestLoad`, passes its response and content to the consumer, and
 /// ends the task once.
 ///
-/// Confined to the session's event loop, except for members that say otherwise.
-final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used on the session's event loop only.
+/// Confined to the session's executor, except for members that say otherwise.
+final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used on the session's executor only.
     let core: SessionCore
     let session: URLSession
     /// Replaced when a data task becomes a download task.
@@ -54,15 +54,15 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
 
     // MARK: Events of the task, from any thread
 
-    func resumed() { self.core.pool.execute { self.applyTaskState() } }
-    func suspended() { self.core.pool.execute { self.applyTaskState() } }
+    func resumed() { self.core.executor.execute { self.applyTaskState() } }
+    func suspended() { self.core.executor.execute { self.applyTaskState() } }
 
     func cancelled() {
-        self.core.pool.execute { self.failed(LoadFailure.error(.cancelled, url: self.task.currentRequest?.url)) }
+        self.core.executor.execute { self.failed(LoadFailure.error(.cancelled, url: self.task.currentRequest?.url)) }
     }
 
     func priorityChanged(_ priority: Float) {
-        self.core.pool.execute { self.currentLoad?.setPriority(priority) }
+        self.core.executor.execute { self.currentLoad?.setPriority(priority) }
     }
 
     // These read the task's metadata directly: reading its properties would register an observation.
@@ -185,7 +185,7 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
         -> @Sendable (Answer) -> Void
     {
         { answer in
-            self.core.pool.execute {
+            self.core.executor.execute {
                 guard !self.transfer.hasEnded else { return }
                 work(self, answer)
             }
@@ -277,7 +277,7 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
     func finish() {
         self.multipart?.ended(self)
         self.sink.finish { failure in
-            self.core.pool.execute {
+            self.core.executor.execute {
                 let url = self.task.currentRequest?.url
                 self.end(failure.map { LoadFailure.error($0, url: url) })
             }
@@ -401,30 +401,38 @@ enum LoadConsumer: Sendable {
 /// Fails the tasks of one session that exceed `timeoutIntervalForResource`. Since nearly all tasks end long before, one
 /// timer serves them all: it fires at the earliest deadline and then looks for the next one.
 ///
-/// Used on the session's event loop.
-final class ResourceTimer: Sendable {
+/// Used on the session's executor.
+final class ResourceTimer: @unchecked Sendable {  // Its var is used on the session's executor only.
     private struct Armed {
         let deadline: ContinuousClock.Instant
-        let timer: PoolTimer
+        let timer: any DispatchSourceTimer
     }
-    private let armed = Mutex<Armed?>(nil)
+    private var armed: Armed?
 
-    deinit { self.armed.withLock { $0 }?.timer.cancel() }
+    deinit { self.armed?.timer.cancel() }
 
     /// Makes the timer fire at `deadline` or before.
     func arm(until deadline: ContinuousClock.Instant, for core: SessionCore) {
-        let armed = self.armed.withLock { $0 }
         if let armed, armed.deadline <= deadline { return }
-        armed?.timer.cancel()
-        let delay = max(.zero, ContinuousClock.now.duration(to: deadline))
-        let timer = core.pool.schedule(after: delay) { [weak self, weak core] in
+        self.armed?.timer.cancel()
+        let timer = DispatchSource.makeTimerSource()
+        let fire: @Sendable () -> Void = { [weak self, weak core] in
             if let self, let core { self.fire(core) }
         }
-        self.armed.withLock { $0 = Armed(deadline: deadline, timer: timer) }
+        timer.setEventHandler { [weak core] in core?.executor.execute(fire) }
+        timer.schedule(deadline: .now() + .milliseconds(Self.milliseconds(until: deadline)))
+        timer.activate()
+        self.armed = Armed(deadline: deadline, timer: timer)
+    }
+
+    /// Rounded up.
+    private static func milliseconds(until deadline: ContinuousClock.Instant) -> Int {
+        let left = max(.zero, ContinuousClock.now.duration(to: deadline)).components
+        return Int(clamping: left.seconds) * 1000 + Int(left.attoseconds / 1_000_000_000_000_000) + 1
     }
 
     private func fire(_ core: SessionCore) {
-        self.armed.withLock { $0 = nil }
+        self.armed = nil
         let now = ContinuousClock.now
         var next: ContinuousClock.Instant?
         for task in core.state.withLock({ Array($0.tasks.values) }) {

@@ -1,11 +1,11 @@
 import ByteKernels
 import HTTPTransport
-import NIOCore
-import NIOEmbedded
+import SimulatedNetwork
+import StreamTransport
 import TLSEngine
 import WireText
 
-/// One exchange on a channel without a network: what its consumer is told of the bytes that a server sends, and of the end
+/// One exchange on a simulated network: what its consumer is told of the bytes that a server sends, and of the end
 /// of the connection behind them.
 final class ResponseFeed: ExchangeConsumer, @unchecked Sendable {
     enum End: Equatable {
@@ -24,23 +24,35 @@ final class ResponseFeed: ExchangeConsumer, @unchecked Sendable {
         do {
             try self.run(pieces)
         } catch {
-            throw FuzzFault("the channel failed: \(error)")
+            throw FuzzFault("the connection failed: \(error)")
         }
         if let fault { throw fault }
         try FuzzFault.expect(self.end != nil, "the connection ended, and the exchange did not")
     }
 
-    private func run(_ pieces: [[UInt8]]) throws {
-        let loop = EmbeddedEventLoop()
-        let channel = EmbeddedChannel(loop: loop)
-        channel.connect(to: try SocketAddress(ipAddress: "127.0.0.1", port: 80), promise: nil)
-        let pool = ConnectionPool(settings: PoolSettings(), on: loop)
-        var order = ExchangeRequest(ServerEndpoint(.http, host: "fuzz.test"))
+    private func run(_ pieces: [[UInt8]]) throws(SystemError) {
+        let network = SimulatedNetwork(seed: 1)
+        let loops = (0..<2).map { _ in Self.makeLoop(on: network) }
+        let server = try FeedingServer(on: loops[0])
+        let pool = ConnectionPool(on: loops[1])
+        var order = ExchangeRequest(ServerEndpoint(.http, host: "127.0.0.1", port: server.port))
         order.idleTimeout = nil
-        let exchange = pool.exchange(order, consumer: self)
-        try pool.run(exchange, on: channel)
-        for piece in pieces where self.end == nil { try channel.writeInbound(ByteBuffer(bytes: piece)) }
-        _ = try channel.finish(acceptAlreadyClosed: true)
+        pool.exchange(order, consumer: self).start()
+        _ = network.settle()
+        for piece in pieces where self.end == nil {
+            server.send(piece)
+            _ = network.settle()
+        }
+        server.finish()
+        pool.close()
+        _ = network.settle()
+    }
+
+    private static func makeLoop(on network: SimulatedNetwork) -> Loop {
+        let system = network.makeSystem()
+        let loop = Loop(system: system)
+        system.drive { [weak loop] in loop?.turn() }
+        return loop
     }
 
     // MARK: What is told
@@ -77,4 +89,37 @@ final class ResponseFeed: ExchangeConsumer, @unchecked Sendable {
             self.fault = FuzzFault("upgraded behind a good head")
         }
     }
+}
+
+/// Takes one connection, ignores what it receives, and sends what it is given. Confined to its loop.
+private final class FeedingServer: SocketListenerOwner, TransportConsumer, @unchecked Sendable {
+    private let loop: Loop
+    private(set) var port: UInt16 = 0
+    private var connection: SocketConnection?
+
+    init(on loop: Loop) throws(SystemError) {
+        self.loop = loop
+        let listener = try SocketListener(.ipv4(address: 0x7F00_0001, port: 80), on: loop, owner: self)
+        self.port = listener.address.port ?? 0
+    }
+
+    func send(_ bytes: [UInt8]) {
+        self.loop.execute { bytes.withRawSpan { _ = self.connection?.write($0) } }
+    }
+
+    func finish() {
+        self.loop.execute { self.connection?.shutdownOutput() }
+    }
+
+    func accepted(_ socket: AcceptedSocket, by listener: SocketListener) {
+        self.connection = try? SocketConnection(adopting: socket.descriptor, peer: socket.peer, on: self.loop)
+        self.connection?.consumer = self
+    }
+
+    func acceptingPaused(by listener: SocketListener, _ error: SystemError) {}
+    func acceptingResumed(by listener: SocketListener) {}
+    func bytesReceived(_ bytes: inout MutableRawSpan) -> Int { bytes.byteCount }
+    func inputClosed() {}
+    func outputProgressed() {}
+    func transportEnded(_ end: TransportEnd) { self.connection = nil }
 }

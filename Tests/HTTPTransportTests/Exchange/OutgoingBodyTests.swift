@@ -1,6 +1,5 @@
 import ByteKernels
 import HTTPTransport
-import NIOCore
 import Testing
 
 @Suite("A request's body on its way out")
@@ -31,9 +30,9 @@ struct OutgoingBodyTests {
         func rewind() -> Bool { self.rewinds }
     }
 
-    private func describe(_ step: OutgoingBody.Step) -> String {
-        switch step {
-        case .piece(let bytes): "piece \(Array(bytes.readableBytesView))"
+    private func describeNext(of body: inout OutgoingBody) -> String {
+        switch body.next() {
+        case .piece(let count): "piece \(body.withPiece(count) { [UInt8]($0) })"
         case .end: "end"
         case .later: "later"
         case .failed(let failure): "\(failure)"
@@ -42,24 +41,24 @@ struct OutgoingBodyTests {
 
     @Test func givesPiecesAsTheSourceHasThem() {
         var body = OutgoingBody(Scripted([.bytes(2), .later, .bytes(1), .end]), length: nil)
-        #expect((0..<4).map { _ in self.describe(body.next()) } == ["piece [1, 2]", "later", "piece [3]", "end"])
+        #expect((0..<4).map { _ in self.describeNext(of: &body) } == ["piece [1, 2]", "later", "piece [3]", "end"])
     }
 
     @Test func endsAtTheLengthWithoutAskingFurther() {
         let source = Scripted([.bytes(2), .bytes(1)])
         var body = OutgoingBody(source, length: 3)
-        #expect((0..<3).map { _ in self.describe(body.next()) } == ["piece [1, 2]", "piece [3]", "end"])
+        #expect((0..<3).map { _ in self.describeNext(of: &body) } == ["piece [1, 2]", "piece [3]", "end"])
         #expect(source.rooms == [4, 2])
     }
 
     @Test func holdsASourceToItsLength() {
         var short = OutgoingBody(Scripted([.bytes(2), .end]), length: 5)
         _ = short.next()
-        #expect(self.describe(short.next()) == "tooShort(missing: 3)")
+        #expect(self.describeNext(of: &short) == "tooShort(missing: 3)")
         var long = OutgoingBody(Scripted([.bytes(4)]), length: 3)
-        #expect(self.describe(long.next()) == "tooLong")
+        #expect(self.describeNext(of: &long) == "tooLong")
         var failing = OutgoingBody(Scripted([.failed]), length: nil)
-        #expect(self.describe(failing.next()) == "sourceFailed")
+        #expect(self.describeNext(of: &failing) == "sourceFailed")
     }
 
     @Test(arguments: [0, -5, Int.max])
@@ -67,7 +66,7 @@ struct OutgoingBodyTests {
         var body = OutgoingBody(Scripted([.bytes(count)]), length: nil)
         switch body.next() {
         case .later: #expect(count <= 0)
-        case .piece(let piece): #expect(piece.readableBytes == OutgoingBody.pieceLimit)
+        case .piece(let count): #expect(count == OutgoingBody.pieceLimit)
         case .end, .failed: Issue.record("neither")
         }
     }

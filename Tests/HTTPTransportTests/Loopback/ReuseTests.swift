@@ -1,5 +1,4 @@
 import HTTPTransport
-import NIOCore
 import StreamTransport
 import Testing
 import WireText

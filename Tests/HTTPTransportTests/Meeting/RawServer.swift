@@ -1,6 +1,6 @@
 import HTTPTransport
-import NIOCore
-import NIOPosix
+import SessionTasks
+import StreamTransport
 import Synchronization
 import TLSEngine
 import WireText
@@ -29,7 +29,7 @@ final class RawServer: Sendable {
     }
 
     let port: UInt16
-    private let channel: any Channel
+    private let door: Door
     private let log: Log
 
     /// What came on each connection.
@@ -53,25 +53,67 @@ final class RawServer: Sendable {
 
     init(_ scripts: [[Step]], tls: TLSContext? = nil) async throws {
         let log = Log()
+        let door = Door(scripts, log: log, tls: tls)
         self.log = log
-        self.channel = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            .childChannelOption(.allowRemoteHalfClosure, value: true)
-            .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    let index = log.begin()
-                    if let tls { try channel.pipeline.syncOperations.addHandler(SecureHandler(tls)) }
-                    let script = index < scripts.count ? scripts[index] : [.close]
-                    try channel.pipeline.syncOperations.addHandler(
-                        ScriptHandler(script, log: log, index: index, waitsForTLS: tls != nil))
-                }
-            }
-            .bind(host: "127.0.0.1", port: 0).get()
-        self.port = UInt16(self.channel.localAddress?.port ?? 0)
+        self.door = door
+        let address = try await withCheckedThrowingContinuation { continuation in
+            TestLoops.servers.execute { continuation.resume(with: Result { try door.open() }) }
+        }
+        self.port = address.port ?? 0
     }
 
     deinit {
-        self.channel.close(promise: nil)
+        let door = self.door
+        TestLoops.servers.execute { door.close() }
+    }
+
+    /// Gives each connection its script. Confined to the servers' loop.
+    private final class Door: SocketListenerOwner, @unchecked Sendable {
+        private let scripts: [[Step]]
+        private let log: Log
+        private let tls: TLSContext?
+        private var listener: SocketListener?
+
+        init(_ scripts: [[Step]], log: Log, tls: TLSContext?) {
+            self.scripts = scripts
+            self.log = log
+            self.tls = tls
+        }
+
+        func open() throws -> SocketAddress {
+            let listener = try SocketListener(
+                .ipv4(address: 0x7F00_0001, port: 0), on: TestLoops.servers, owner: self)
+            self.listener = listener
+            return listener.address
+        }
+
+        func close() {
+            self.listener?.close()
+            self.listener = nil
+        }
+
+        func accepted(_ socket: AcceptedSocket, by listener: SocketListener) {
+            let index = self.log.begin()
+            guard
+                let connection = try? SocketConnection(
+                    adopting: socket.descriptor, peer: socket.peer, on: listener.loop, paused: true)
+            else { return }
+            guard let tls else { return self.begin(index, on: connection) }
+            SecureTransport.upgrade(connection, settings: SecureSettings(context: tls), received: []) { result in
+                switch result {
+                case .success(let transport): self.begin(index, on: transport)
+                case .failure: self.log.end(index)
+                }
+            }
+        }
+
+        private func begin(_ index: Int, on transport: any Transport) {
+            let script = index < self.scripts.count ? self.scripts[index] : [.close]
+            _ = ScriptedConnection(script, on: transport, log: self.log, index: index)
+        }
+
+        func acceptingPaused(by listener: SocketListener, _ error: SystemError) {}
+        func acceptingResumed(by listener: SocketListener) {}
     }
 
     /// Connections that came, whole.

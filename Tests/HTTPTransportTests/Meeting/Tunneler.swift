@@ -2,7 +2,7 @@ import ByteKernels
 import StreamTransport
 import Synchronization
 
-/// Has an upgraded connection on a loop of ours: says what it is told and remembers what it hears. Confined to the loop
+/// Has an upgraded connection: says what it is told and remembers what it hears. Confined to the loop
 /// but for its gates and its `heard`.
 final class Tunneler: TransportConsumer, @unchecked Sendable {
     let ended = Gate()

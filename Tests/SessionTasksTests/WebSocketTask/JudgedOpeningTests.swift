@@ -138,8 +138,8 @@ struct JudgedOpeningTests {
         let log: @Sendable (OpeningStep) -> Void = { step in
             let word =
                 switch step {
-                case .connected(let resolvedAt, let local, let peer):
-                    "connected \(resolvedAt == nil) \(local != nil) \(peer != nil)"
+                case .resolved: "resolved"
+                case .connected(let local, let peer): "connected \(local != nil) \(peer != nil)"
                 case .securing: "securing"
                 case .secured: "secured"
                 case .requested(let bytes): "requested \(bytes > 100)"
@@ -156,7 +156,7 @@ struct JudgedOpeningTests {
         meeting.meeting.meeting.settle()
         peer.send("Content-Length: 0\r\n\r\n")
         #expect(meeting.meeting.run { meeting.bench.statuses == [404] })
-        #expect(steps.withLock { $0 } == ["connected true true true", "requested true", "answered 59"])
+        #expect(steps.withLock { $0 } == ["connected true true", "requested true", "answered 59"])
         meeting.bench.answer(nil)
         #expect(meeting.meeting.run { meeting.diary.end != nil })
         meeting.meeting.finish()

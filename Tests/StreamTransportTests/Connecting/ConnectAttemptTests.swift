@@ -111,14 +111,16 @@ struct ConnectAttemptTests {
         let listener = try host.listen(at: SocketPair.tcp)
         let port = try #require(listener.address.port)
         var result: Result<SocketConnection, TransportFailure>?
-        var attempt: ConnectAttempt?
+        var isResolved = false
         ground.perform(on: loop) {
-            attempt = ConnectAttempt(.host("localhost", port: port), on: loop, timeout: .seconds(10)) { result = $0 }
+            _ = ConnectAttempt(
+                .host("localhost", port: port), on: loop, timeout: .seconds(10), didResolve: { isResolved = true }
+            ) { result = $0 }
         }
         #expect(ground.run(until: { result != nil }))
         let connection = try #require(try result?.get())
         #expect(connection.peerAddress == listener.address)
-        #expect(attempt?.resolvedAt != nil)
+        #expect(isResolved)
         ground.perform(on: loop) { connection.reset() }
         host.close()
     }

@@ -1,5 +1,4 @@
 import Foundation
-import HTTPTransport
 import StreamTransport
 import Synchronization
 import Testing
@@ -14,7 +13,7 @@ struct NameFaultTests {
         let asked = Outcome<String>()
         private let waiting = Mutex<[@Sendable (Found) -> Void]>([])
 
-        var resolve: PoolSettings.Resolve {
+        var resolve: ConnectAttempt.Resolve {
             { host, _, answer in
                 self.waiting.withLock { $0.append(answer) }
                 self.asked.give(host)

@@ -1,57 +1,87 @@
-import Glibc
-import HTTPTransport
-import NIOCore
+import ByteKernels
+import SessionTasks
+import StreamTransport
 import TLSEngine
 
-/// One connection of a `WebServer`, as the last handler of its channel.
-final class WebConnection: ChannelInboundHandler {
-    typealias InboundIn = ByteBuffer
-    typealias OutboundOut = ByteBuffer
-
+/// One connection of a `WebServer`. Confined to its loop.
+final class WebConnection: TransportConsumer, @unchecked Sendable {
     private let shared: WebServer.Shared
     private let number: Int
+    private let loop: Loop
+    /// `nil` once it is over.
+    private var transport: (any Transport)?
     private var reader = RequestReader()
     private var steps: ArraySlice<Answer.Step> = []
     private var isBusy = false
     private var isWaiting = false
     private var wasEarly = false
     private var isOver = false
+    private var isCutting = false
     private var turn = 0
 
-    init(_ shared: WebServer.Shared, _ channel: any Channel) {
+    init(_ shared: WebServer.Shared, _ connection: SocketConnection) {
         self.shared = shared
+        self.loop = connection.loop
+        self.transport = connection
         self.number = shared.with { state in
-            let number = state.connections
-            state.connections += 1
-            state.channels[number] = channel
-            return number
+            defer { state.connections += 1 }
+            return state.connections
+        }
+        shared.with { $0.open[self.number] = self }
+    }
+
+    func begin(_ tls: TLSContext?) {
+        guard let tls, let plain = self.transport else { return self.listen() }
+        var settings = SecureSettings(context: tls)
+        settings.timeout = .seconds(240)
+        SecureTransport.upgrade(plain, settings: settings, received: []) { result in
+            switch result {
+            case .success(let secure):
+                self.shared.with { $0.facts[self.number] = secure.facts }
+                self.transport = secure
+                self.listen()
+            case .failure: self.transportEnded(.abandoned)
+            }
         }
     }
 
-    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if let facts = event as? TLSMetadata { self.shared.with { $0.facts[self.number] = facts } }
-        if event as? ChannelEvent == .inputClosed {
-            self.ended()
-            if !self.isBusy { context.close(promise: nil) }
-        }
+    private func listen() {
+        self.transport?.consumer = self
+        self.transport?.resumeReading()
     }
 
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        let bytes = self.unwrapInboundIn(data)
-        self.shared.with { $0.bytesReceived += bytes.readableBytes }
-        self.reader.add(bytes.readableBytesView)
-        self.serve(context)
+    /// Closes whatever is under way.
+    func drop() {
+        self.transport?.close(linger: .zero)
     }
 
-    func channelInactive(context: ChannelHandlerContext) {
+    func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
+        let copy = [UInt8](bytes.bytes)
+        self.shared.with { $0.bytesReceived += copy.count }
+        self.reader.add(copy)
+        self.serve()
+        return copy.count
+    }
+
+    func inputClosed() {
         self.ended()
-        let number = self.number
-        self.shared.with { $0.channels[number] = nil }
+        if !self.isBusy { self.drop() }
     }
 
-    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    /// The records written before are on their way.
+    func outputProgressed() {
+        guard self.isCutting, let lower = (self.transport as? SecureTransport)?.lower else { return }
+        self.isCutting = false
+        lower.consumer = nil
+        lower.close(linger: .seconds(1))
+        self.transportEnded(.abandoned)
+    }
+
+    func transportEnded(_ end: TransportEnd) {
+        self.transport = nil
+        self.isOver = true
         self.ended()
-        context.close(promise: nil)
+        self.shared.with { $0.open[self.number] = nil }
     }
 
     private func ended() {
@@ -66,35 +96,35 @@ final class WebConnection: ChannelInboundHandler {
 
     // MARK: Requests
 
-    private func serve(_ context: ChannelHandlerContext) {
+    private func serve() {
         while !self.isBusy, !self.isOver, let event = self.reader.next() {
             switch event {
             case .head(var request):
                 request.connection = self.number
                 request.turn = self.turn
-                self.headReceived(request, context)
+                self.headReceived(request)
             case .whole(var request):
                 request.connection = self.number
                 request.turn = self.turn
                 self.turn += 1
-                self.wholeReceived(request, context)
-            case .garbage: self.answer(.raw("HTTP/1.1 400 Garbage\r\nContent-Length: 0\r\n\r\n").closing, context)
+                self.wholeReceived(request)
+            case .garbage: self.answer(.raw("HTTP/1.1 400 Garbage\r\nContent-Length: 0\r\n\r\n").closing)
             }
         }
     }
 
-    private func headReceived(_ request: ReceivedRequest, _ context: ChannelHandlerContext) {
+    private func headReceived(_ request: ReceivedRequest) {
         guard let route = self.shared.with({ $0.routes[request.path] }), route.isEarly else { return }
         self.wasEarly = true
-        self.answer(route.script(request), context)
+        self.answer(route.script(request))
     }
 
-    private func wholeReceived(_ request: ReceivedRequest, _ context: ChannelHandlerContext) {
+    private func wholeReceived(_ request: ReceivedRequest) {
         let route = self.shared.with { $0.routes[request.path] }
         if !self.wasEarly {
             let answer = route?.script(request) ?? .text("nothing here", status: 404)
             self.note(request)
-            return self.answer(answer, context)
+            return self.answer(answer)
         }
         self.wasEarly = false
         self.note(request)
@@ -113,62 +143,51 @@ final class WebConnection: ChannelInboundHandler {
 
     // MARK: Steps
 
-    private func answer(_ answer: Answer, _ context: ChannelHandlerContext) {
+    private func answer(_ answer: Answer) {
         self.steps = answer.steps[...]
         self.isBusy = true
-        self.run(context)
+        self.run()
     }
 
-    private func run(_ context: ChannelHandlerContext) {
-        while !self.isWaiting, let step = self.steps.popFirst() { self.perform(step, context) }
+    private func run() {
+        while !self.isWaiting, let step = self.steps.popFirst() { self.perform(step) }
         guard !self.isWaiting, self.steps.isEmpty, self.isBusy else { return }
         self.isBusy = false
         // Deeper calls would only pile up: those behind are served by the loop that is under way.
-        context.eventLoop.assumeIsolated().execute { self.serve(context) }
+        self.loop.execute { self.serve() }
     }
 
-    private func perform(_ step: Answer.Step, _ context: ChannelHandlerContext) {
+    private func perform(_ step: Answer.Step) {
+        guard let transport = self.transport else { return }
         switch step {
-        case .send(let bytes): context.writeAndFlush(self.wrapOutboundOut(ByteBuffer(bytes: bytes)), promise: nil)
+        case .send(let bytes): bytes.withRawSpan { _ = transport.write($0) }
         case .open(let gate): gate.open()
         case .hang: self.isOver = true
         case .close:
             self.isOver = true
-            context.close(mode: .output, promise: nil)
+            transport.shutdownOutput()
         case .reset:
             self.isOver = true
-            self.reset(context)
+            // Behind what this turn has written.
+            self.loop.execute { self.transport?.reset() }
         case .cut:
             self.isOver = true
-            // From the handler's own place on outwards, so that it does not see it.
-            try? context.pipeline.syncOperations.context(handlerType: SecureHandler.self).close(promise: nil)
+            self.isCutting = true
+            transport.awaitProgress()
         case .stopReading(let gate):
-            self.setReading(false, context)
-            self.onceOpen(gate, context) { [self] in self.setReading(true, $0) }
+            transport.pauseReading()
+            self.onceOpen(gate) { $0.transport?.resumeReading() }
         case .wait(let gate):
             self.isWaiting = true
-            self.onceOpen(gate, context) { [self] in
-                self.isWaiting = false
-                self.run($0)
+            self.onceOpen(gate) {
+                $0.isWaiting = false
+                $0.run()
             }
         }
     }
 
-    private func setReading(_ isReading: Bool, _ context: ChannelHandlerContext) {
-        context.channel.setOption(.autoRead, value: isReading).whenComplete { _ in }
-    }
-
-    private func onceOpen(
-        _ gate: Gate, _ context: ChannelHandlerContext, _ work: @escaping (ChannelHandlerContext) -> Void
-    ) {
-        let bound = NIOLoopBound((context, work), eventLoop: context.eventLoop)
-        let eventLoop = context.eventLoop
-        gate.whenOpen { eventLoop.execute { bound.value.1(bound.value.0) } }
-    }
-
-    private func reset(_ context: ChannelHandlerContext) {
-        let options = context.channel as? any SocketOptionProvider
-        let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
-        options?.setSoLinger(linger(l_onoff: 1, l_linger: 0)).whenComplete { _ in bound.value.close(promise: nil) }
+    private func onceOpen(_ gate: Gate, _ work: @escaping @Sendable (WebConnection) -> Void) {
+        let loop = self.loop
+        gate.whenOpen { loop.execute { work(self) } }
     }
 }

@@ -1,7 +1,5 @@
 import Foundation
-import HTTPTransport
-import NIOCore
-import NIOPosix
+import StreamTransport
 import Synchronization
 import TLSEngine
 
@@ -22,14 +20,14 @@ final class WebServer: Sendable {
         var connections = 0
         /// By connection: its other end is gone.
         var ended: [Int: Gate] = [:]
-        var channels: [Int: any Channel] = [:]
+        var open: [Int: WebConnection] = [:]
         var facts: [Int: TLSMetadata] = [:]
         var bytesReceived = 0
     }
 
     let port: Int
     let isSecure: Bool
-    private let listener: any Channel
+    private let door: Door
     private let state: Shared
 
     /// What the connections share with their server, so that they do not keep it alive.
@@ -46,36 +44,69 @@ final class WebServer: Sendable {
         }
         self.state = shared
         self.isSecure = tls != nil
-        let bootstrap = ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            .serverChannelOption(.backlog, value: 1024)
-            .childChannelOption(.allowRemoteHalfClosure, value: true)
-            .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
-                    if let tls { try channel.pipeline.syncOperations.addHandler(SecureHandler(tls)) }
-                    try channel.pipeline.syncOperations.addHandler(WebConnection(shared, channel))
-                }
-            }
-        self.listener =
-            if let socketPath {
-                try await bootstrap.bind(unixDomainSocketPath: socketPath).get()
-            } else {
-                try await bootstrap.bind(host: "127.0.0.1", port: 0).get()
-            }
-        self.port = self.listener.localAddress?.port ?? 0
+        let door = try Door(shared, tls)
+        self.door = door
+        let address = socketPath.map { SocketAddress.unix(path: $0) } ?? .ipv4(address: 0x7F00_0001, port: 0)
+        self.port = try await withCheckedThrowingContinuation { continuation in
+            door.loop.execute { continuation.resume(with: Result { try door.open(at: address) }) }
+        }
     }
 
     deinit { self.stop() }
 
     /// Refuses who comes from now on, and drops everybody.
     func stop() {
-        self.listener.close(promise: nil)
-        for channel in self.state.with({ Array($0.channels.values) }) { channel.close(promise: nil) }
+        let door = self.door
+        door.loop.execute { door.close() }
+        self.dropConnections()
     }
 
     /// Closes every connection, and goes on to take new ones.
     func dropConnections() {
-        for channel in self.state.with({ Array($0.channels.values) }) { channel.close(promise: nil) }
+        for connection in self.state.with({ Array($0.open.values) }) {
+            self.door.loop.execute { connection.drop() }
+        }
+    }
+
+    /// Takes connections. Confined to its loop.
+    private final class Door: SocketListenerOwner, @unchecked Sendable {
+        private static let loops = Result { try LoopGroup(count: 4) }
+        private static let next = Atomic(0)
+
+        let loop: Loop
+        private let shared: Shared
+        private let tls: TLSContext?
+        private var listener: SocketListener?
+
+        init(_ shared: Shared, _ tls: TLSContext?) throws {
+            let loops = try Self.loops.get().loops
+            self.loop = loops[Self.next.add(1, ordering: .relaxed).newValue % loops.count]
+            self.shared = shared
+            self.tls = tls
+        }
+
+        /// - Returns: the port; 0 for a Unix socket.
+        func open(at address: SocketAddress) throws -> Int {
+            let listener = try SocketListener(address, on: self.loop, owner: self)
+            self.listener = listener
+            return listener.address.port.map(Int.init) ?? 0
+        }
+
+        func close() {
+            self.listener?.close()
+            self.listener = nil
+        }
+
+        func accepted(_ socket: AcceptedSocket, by listener: SocketListener) {
+            guard
+                let connection = try? SocketConnection(
+                    adopting: socket.descriptor, peer: socket.peer, on: self.loop, paused: true)
+            else { return }
+            WebConnection(self.shared, connection).begin(self.tls)
+        }
+
+        func acceptingPaused(by listener: SocketListener, _ error: SystemError) {}
+        func acceptingResumed(by listener: SocketListener) {}
     }
 
     // MARK: Addresses
@@ -112,7 +143,7 @@ final class WebServer: Sendable {
     func requests(_ path: String) -> [ReceivedRequest] { self.requests.filter { $0.path == path } }
     /// How many came, in all.
     var connections: Int { self.state.with { $0.connections } }
-    var openConnections: Int { self.state.with { $0.channels.count } }
+    var openConnections: Int { self.state.with { $0.open.count } }
     var bytesReceived: Int { self.state.with { $0.bytesReceived } }
     func facts(_ connection: Int) -> TLSMetadata? { self.state.with { $0.facts[connection] } }
 

@@ -1,4 +1,3 @@
-import HTTPTransport
 import HTTPTypes
 import HummingbirdCore
 import NIOCore

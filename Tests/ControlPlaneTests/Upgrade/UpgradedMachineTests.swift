@@ -1,4 +1,4 @@
-import HTTPTransport
+import ControlPlane
 import StreamTransport
 import Testing
 

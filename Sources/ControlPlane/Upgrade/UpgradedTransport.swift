@@ -2,7 +2,7 @@ import ByteKernels
 import NIOCore
 import StreamTransport
 
-/// An upgraded HTTP connection as a transport: its socket and its TLS stay on NIO's event loop, its consumer runs on a
+/// An upgraded connection of the REST server as a transport: its socket and its TLS stay on NIO's event loop, its consumer runs on a
 /// `Loop`.
 ///
 /// Crossing between the loops costs one task for each turn and direction, not one for each write.
@@ -26,19 +26,19 @@ final class UpgradedTransport: @unchecked Sendable {
 
     /// Takes the bytes of `channel` over from HTTP. Once, on the thread of `loop`.
     static func start(
-        _ channel: any Channel, wire: any RawWire, on loop: Loop, metadata: ConnectionMetadata
+        _ channel: any Channel, wire: UpgradableWire, on loop: Loop
     ) -> UpgradedTransport {
         let flow = UpgradedFlow(channel, wire: wire)
-        let transport = UpgradedTransport(flow, on: loop, metadata: metadata)
+        let transport = UpgradedTransport(flow, of: channel, on: loop)
         flow.begin(transport)
         return transport
     }
 
-    private init(_ flow: UpgradedFlow, on loop: Loop, metadata: ConnectionMetadata) {
+    private init(_ flow: UpgradedFlow, of channel: any Channel, on loop: Loop) {
         self.flow = flow
         self.loop = loop
-        self.localAddress = metadata.localAddress
-        self.peerAddress = metadata.peerAddress
+        self.localAddress = channel.localAddress.flatMap { StreamTransport.SocketAddress($0) }
+        self.peerAddress = channel.remoteAddress.flatMap { StreamTransport.SocketAddress($0) }
     }
 
     private func endTurnLater() {
@@ -249,7 +249,7 @@ extension UpgradedTransport: Transport {
 /// is a task on the other loop.
 private final class UpgradedFlow: @unchecked Sendable {
     private let channel: any Channel
-    private let wire: any RawWire
+    private let wire: UpgradableWire
     /// Strong reference, released when the connection has ended.
     private var transport: UpgradedTransport?
     private var received: [UInt8] = []
@@ -257,7 +257,7 @@ private final class UpgradedFlow: @unchecked Sendable {
     private var discardsInput = false
     private var peerFinished = false
 
-    init(_ channel: any Channel, wire: any RawWire) {
+    init(_ channel: any Channel, wire: UpgradableWire) {
         self.channel = channel
         self.wire = wire
     }
@@ -276,13 +276,9 @@ private final class UpgradedFlow: @unchecked Sendable {
     func begin(_ transport: UpgradedTransport) {
         self.onChannel {
             self.transport = transport
-            let early = self.wire.becomeRaw(self)
+            self.wire.becomeRaw(self)
             // The peer's FIN closes one direction only.
             self.channel.setOption(.allowRemoteHalfClosure, value: true).whenComplete { _ in }
-            if early.readableBytes > 0 {
-                self.rawBytesReceived(early)
-                self.forwardReceived()
-            }
             if !self.channel.isActive { self.rawConnectionEnded() }
         }
     }
@@ -367,30 +363,34 @@ extension UpgradedFlow: RawBytesConsumer {
     }
 }
 
-/// A connection after a 101 response. Nothing is read from it until it becomes a transport; its owner must close it.
-package final class UpgradedConnection: @unchecked Sendable {
-    package let metadata: ConnectionMetadata
-    private let channel: any Channel
-    private let wire: WireHandler
-
-    /// - Returns: `nil` if the connection has ended.
-    init?(_ connection: ClientConnection) {
-        guard let channel = connection.context?.channel else { return nil }
-        self.metadata = connection.metadata
-        self.channel = channel
-        self.wire = connection.wire
+extension StreamTransport.SocketAddress {
+    /// - Returns: `nil` for a Unix socket.
+    init?(_ address: NIOCore.SocketAddress) {
+        guard let text = address.ipAddress, let port = address.port else { return nil }
+        self.init(literal: text, port: UInt16(clamping: port))
     }
+}
 
-    /// Makes the connection a paused transport of `loop`; bytes that followed the 101 are its first input. Once, on
-    /// that loop's thread.
-    package func transport(on loop: Loop) -> any Transport {
-        UpgradedTransport.start(self.channel, wire: self.wire, on: loop, metadata: self.metadata)
-    }
-
-    /// Closes the connection. Does nothing once it is a transport.
-    package func close() {
-        self.channel.eventLoop.execute {
-            if !self.wire.isRaw { self.channel.close(promise: nil) }
+extension TransportFailure {
+    /// Maps an error of an open channel.
+    fileprivate init(_ error: any Error) {
+        switch error {
+        case let failure as TransportFailure: self = failure
+        case let error as IOError:
+            let system = SystemError(error.errnoCode)
+            switch system {
+            case .reset, .brokenPipe: self = .reset
+            case .timedOut: self = .peerUnresponsive
+            default: self = .system(system)
+            }
+        default: self = .system(.notConnected)
         }
+    }
+}
+
+extension TimeAmount {
+    /// At most a year, so that no deadline overflows the clock.
+    fileprivate static func bounded(_ duration: Duration) -> TimeAmount {
+        TimeAmount(min(max(duration, .zero), .seconds(365 * 86_400)))
     }
 }

@@ -1,21 +1,16 @@
-import HTTPTransport
+import ControlPlane
 import NIOCore
 import NIOEmbedded
-import Synchronization
 import TLSEngine
 import Testing
 
 @Suite("TLS in a pipeline, RFC 8446 §6.1")
 struct SecureHandlerTests {
-    private func pair(
-        client: TLSContext? = nil, server: TLSContext? = nil, callbacks: TLSCallbacks = TLSCallbacks(),
-        serverQuestions: TLSCallbacks = TLSCallbacks()
-    ) throws -> SecureHandlerPair {
+    private func pair(client: TLSContext? = nil, server: TLSContext? = nil) throws -> SecureHandlerPair {
         let clientContext = if let client { client } else { try SecureFixture.client() }
         let serverContext = if let server { server } else { try SecureFixture.server() }
         return try SecureHandlerPair(
-            client: SecureHandler(clientContext, serverName: "server.test", callbacks: callbacks),
-            server: SecureHandler(serverContext, callbacks: serverQuestions))
+            client: SecureHandler(clientContext, serverName: "server.test"), server: SecureHandler(serverContext))
     }
 
     private func write(_ bytes: [UInt8], to channel: EmbeddedChannel) {
@@ -101,48 +96,18 @@ struct SecureHandlerTests {
         #expect(pair.serverLog.lines.first == "peerAlert")
     }
 
-    private final class Asked: Sendable {
-        let answer = Mutex<(@Sendable (VerificationDecision) -> Void)?>(nil)
-        let identity = Mutex<(@Sendable (TLSIdentity?) -> Void)?>(nil)
-    }
-
-    @Test(arguments: [VerificationDecision.accept, .reject])
-    func waitsForADecision(_ decision: VerificationDecision) throws {
-        let asked = Asked()
-        let pair = try self.pair(
-            client: SecureFixture.client { $0.delegatesVerification = true },
-            callbacks: TLSCallbacks(verify: { request, answer in
-                #expect(request.result.isValid)
-                asked.answer.withLock { $0 = answer }
-            }))
-        try pair.pump()
-        #expect(pair.clientLog.lines.isEmpty)
-        let answer = try #require(asked.answer.withLock { $0 })
-        answer(decision)
-        answer(.accept)
-        try pair.pump()
-        #expect(pair.clientLog.lines == (decision == .accept ? ["secured"] : ["rejected", "inactive"]))
-    }
-
     @Test func missingDecisionRejectsTheCertificate() throws {
         let pair = try self.pair(client: SecureFixture.client { $0.delegatesVerification = true })
         try pair.pump()
         #expect(pair.clientLog.lines == ["rejected", "inactive"])
     }
 
-    @Test func waitsForAnIdentity() throws {
-        let asked = Asked()
+    @Test func missingIdentityShowsNoCertificate() throws {
         let pair = try self.pair(
             client: SecureFixture.client { $0.delegatesClientCertificate = true },
-            server: SecureFixture.server { $0.peerVerification = .required },
-            callbacks: TLSCallbacks(chooseIdentity: { _, answer in asked.identity.withLock { $0 = answer } }))
+            server: SecureFixture.server { $0.peerVerification = .required })
         try pair.pump()
-        #expect(pair.clientLog.lines.isEmpty)
-        let identity = try SecureFixture.clientIdentity()
-        asked.identity.withLock { $0 }?(identity)
-        try pair.pump()
-        #expect(pair.clientLog.lines == ["secured"])
-        #expect(pair.serverLog.facts?.peerChain.isEmpty == false)
+        #expect(pair.serverLog.lines.first != "secured")
     }
 
     @Test func endsOnGarbage() throws {

@@ -2,7 +2,7 @@ import NIOCore
 import StreamTransport
 import TLSEngine
 
-/// TLS in a channel's pipeline, in either role.
+/// TLS in a channel's pipeline.
 ///
 /// It fires, in this order: `TLSMetadata` as a user event after the handshake; plaintext, at most one buffer for each read
 /// below; `ChannelEvent.inputClosed` on the peer's close_notify. Errors are a `TLSFailure`, or `TransportFailure.truncated`
@@ -15,8 +15,6 @@ package final class SecureHandler: ChannelDuplexHandler {
 
     private enum Phase {
         case handshaking
-        /// The handshake waits for a callback; nothing is read meanwhile.
-        case awaitingDecision
         case open
         case ended
     }
@@ -28,8 +26,6 @@ package final class SecureHandler: ChannelDuplexHandler {
     private static let plaintextBufferLimit = 16 << 10
 
     private let connection: SecureConnection
-    private let callbacks: TLSCallbacks
-    private var context: ChannelHandlerContext?
     private var phase = Phase.handshaking
     private var inputEnded = false
     /// A handler above called `read` during the handshake.
@@ -38,30 +34,18 @@ package final class SecureHandler: ChannelDuplexHandler {
     private var pendingPlaintext: [ByteBuffer] = []
     private var pendingPromise: EventLoopPromise<Void>?
     private var isFlushPending = false
-    /// Called with `true` when the handshake begins to wait for a callback, and with `false` when it continues. The
-    /// handshake timeout does not run in between.
-    package var decisionPendingChanged: ((Bool) -> Void)?
 
-    /// - Parameters:
-    ///   - serverName: client: the name for SNI and verification.
-    ///   - records: may be shared by the handlers of one event loop, so that an idle connection owns no buffer.
+    /// - Parameter serverName: client: the name for SNI and verification.
     /// - Throws: what `SecureConnection` throws.
-    package init(
-        _ context: TLSContext, serverName: String? = nil, resumptionKey: String? = nil,
-        callbacks: TLSCallbacks = TLSCallbacks(), records: CiphertextBuffer = CiphertextBuffer()
-    ) throws(TLSFailure) {
-        self.connection = try SecureConnection(
-            context, serverName: serverName, resumptionKey: resumptionKey, output: records)
-        self.callbacks = callbacks
+    package init(_ context: TLSContext, serverName: String? = nil) throws(TLSFailure) {
+        self.connection = try SecureConnection(context, serverName: serverName)
     }
 
     package func handlerAdded(context: ChannelHandlerContext) {
-        self.context = context
         if context.channel.isActive { self.begin(context) }
     }
 
     package func handlerRemoved(context: ChannelHandlerContext) {
-        self.context = nil
         self.dropPending(ChannelError.ioOnClosedChannel)
     }
 
@@ -89,7 +73,7 @@ package final class SecureHandler: ChannelDuplexHandler {
 
     package func read(context: ChannelHandlerContext) {
         switch self.phase {
-        case .handshaking, .awaitingDecision: self.isReadPending = true
+        case .handshaking: self.isReadPending = true
         case .open, .ended: context.read()
         }
     }
@@ -133,8 +117,9 @@ package final class SecureHandler: ChannelDuplexHandler {
         switch event {
         case .plaintext: break
         case .handshakeCompleted(let metadata): self.handshakeCompleted(metadata, context)
-        case .verificationRequested(let request): self.requestDecision(request, context)
-        case .clientCertificateRequested(let issuers): self.requestIdentity(issuers, context)
+        // The contexts of the REST server delegate neither decision.
+        case .verificationRequested: self.connection.resolveVerification(.reject)
+        case .clientCertificateRequested: self.connection.provideClientCertificate(nil)
         case .inputClosed:
             self.inputEnded = true
             context.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
@@ -166,7 +151,7 @@ package final class SecureHandler: ChannelDuplexHandler {
         self.phase = .ended
         self.dropPending(ChannelError.ioOnClosedChannel)
         switch phase {
-        case .handshaking, .awaitingDecision:
+        case .handshaking:
             context.fireErrorCaught(
                 TLSFailure(.closedDuringHandshake, reasons: ["the peer closed during the handshake"]))
         case .open:
@@ -174,41 +159,6 @@ package final class SecureHandler: ChannelDuplexHandler {
         case .ended: break
         }
         context.fireChannelInactive()
-    }
-
-    // MARK: Callbacks
-
-    private func requestDecision(_ request: VerificationRequest, _ context: ChannelHandlerContext) {
-        guard let verify = self.callbacks.verify else { return self.connection.resolveVerification(.reject) }
-        self.setAwaitingDecision(true)
-        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        let eventLoop = context.eventLoop
-        verify(request) { decision in
-            eventLoop.execute { bound.value.resumeHandshake { $0.resolveVerification(decision) } }
-        }
-    }
-
-    private func requestIdentity(_ issuers: [[UInt8]], _ context: ChannelHandlerContext) {
-        guard let choose = self.callbacks.chooseIdentity else { return self.connection.provideClientCertificate(nil) }
-        self.setAwaitingDecision(true)
-        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-        let eventLoop = context.eventLoop
-        choose(issuers) { identity in
-            eventLoop.execute { bound.value.resumeHandshake { $0.provideClientCertificate(identity) } }
-        }
-    }
-
-    private func resumeHandshake(_ answer: (SecureConnection) -> Void) {
-        guard case .awaitingDecision = self.phase, let context = self.context else { return }
-        self.setAwaitingDecision(false)
-        answer(self.connection)
-        self.decrypt(ByteBuffer(), context)
-        if case .handshaking = self.phase { context.read() }
-    }
-
-    private func setAwaitingDecision(_ awaitingDecision: Bool) {
-        self.phase = awaitingDecision ? .awaitingDecision : .handshaking
-        self.decisionPendingChanged?(awaitingDecision)
     }
 
     // MARK: Sending
@@ -266,7 +216,7 @@ package final class SecureHandler: ChannelDuplexHandler {
         try self.connection.write(batch.readableBytesSpan)
     }
 
-    /// Copies the pending records out of the engine's buffer, which all handlers of the loop share.
+    /// Copies the pending records out of the engine's buffer.
     private func sendRecords(_ context: ChannelHandlerContext, promise: EventLoopPromise<Void>?) {
         guard self.connection.pendingCiphertext > 0 else {
             promise?.succeed(())
@@ -300,21 +250,5 @@ package final class SecureHandler: ChannelDuplexHandler {
             self.dropPending(ChannelError.ioOnClosedChannel)
             context.close(mode: .all, promise: promise)
         }
-    }
-}
-
-/// Callbacks of a handshake. Both may answer at any time, from any thread, once.
-package struct TLSCallbacks {
-    package typealias Verify = (VerificationRequest, @escaping @Sendable (VerificationDecision) -> Void) -> Void
-    package typealias ChooseIdentity = ([[UInt8]], @escaping @Sendable (TLSIdentity?) -> Void) -> Void
-
-    /// Called if the context's configuration says `delegatesVerification`; `nil` rejects.
-    package var verify: Verify?
-    /// Client: called if the configuration says `delegatesClientCertificate`; `nil` sends no certificate.
-    package var chooseIdentity: ChooseIdentity?
-
-    package init(verify: Verify? = nil, chooseIdentity: ChooseIdentity? = nil) {
-        self.verify = verify
-        self.chooseIdentity = chooseIdentity
     }
 }

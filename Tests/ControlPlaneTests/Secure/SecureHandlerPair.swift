@@ -1,4 +1,4 @@
-import HTTPTransport
+import ControlPlane
 import NIOCore
 import NIOEmbedded
 import TLSEngine

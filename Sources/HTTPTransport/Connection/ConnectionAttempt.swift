@@ -1,0 +1,118 @@
+import SessionTasks
+import StreamTransport
+import TLSEngine
+
+/// Opens one connection for one exchange.
+///
+/// Confined to the pool's loop.
+final class ConnectionAttempt: @unchecked Sendable {
+    static var socketOptions: SocketOptions {
+        var options = SocketOptions()
+        // The timeouts of exchanges and of idle connections find out sooner.
+        options.keepAliveIdle = nil
+        return options
+    }
+
+    let pool: ConnectionPool
+    let key: PoolKey
+    private(set) var timings: ConnectTimings
+    /// `nil` after the attempt has ended.
+    private var exchange: Exchange?
+    private var opening: TransportOpening?
+    private var metadata = ConnectionMetadata()
+
+    /// - Parameter exchange: its consumer decides about the server's certificate and the client identity.
+    init(for exchange: Exchange, in pool: ConnectionPool) {
+        self.exchange = exchange
+        self.pool = pool
+        self.key = PoolKey(exchange.request)
+        self.timings = ConnectTimings(to: exchange.request.place)
+    }
+
+    func begin() {
+        guard let request = self.exchange?.request else { return }
+        let (host, settings) = (request.origin.host, self.pool.settings)
+        var target = OpeningTarget(request.place)
+        target.connectTimeout = request.connectTimeout
+        target.socket = Self.socketOptions
+        target.resolve = settings.resolve
+        if request.origin.socketPath == nil { target.permits = { settings.admits($0, host) } }
+        target.secure = self.secureSettings(request)
+        target.watch = { self.record($0) }
+        self.opening = TransportOpening(target, on: self.pool.loop) { self.opened($0) }
+    }
+
+    private func secureSettings(_ request: ExchangeRequest) -> SecureSettings? {
+        guard let secure = request.secure, request.origin.scheme == .https else { return nil }
+        var settings = SecureSettings(context: secure.context, serverName: secure.serverName ?? request.origin.host)
+        settings.resumptionKey = secure.resumptionKey
+        settings.timeout = secure.timeout
+        settings.decide = { [weak self] request, answer in
+            guard let consumer = self?.exchange?.consumer else { return answer(.reject) }
+            consumer.verificationRequested(request, answer: answer)
+        }
+        settings.chooseIdentity = { [weak self] issuers, answer in
+            guard let consumer = self?.exchange?.consumer else { return answer(nil) }
+            consumer.identityRequested(issuers: issuers, answer: answer)
+        }
+        return settings
+    }
+
+    private func record(_ step: OpeningStep) {
+        self.timings.record(step)
+        switch step {
+        case .connected(let local, let peer):
+            self.metadata.localAddress = local
+            self.metadata.peerAddress = peer
+        case .secured(let facts): self.metadata.tls = facts
+        case .resolved, .securing, .requested, .answered, .failed: break
+        }
+    }
+
+    private func opened(_ result: Result<any Transport, TransportFailure>) {
+        self.opening = nil
+        guard let exchange = self.exchange else { return }
+        self.exchange = nil
+        switch result {
+        case .success(let transport):
+            self.metadata.timings = self.timings
+            HTTPConnection(transport, self.metadata, key: self.key, in: self.pool).run(exchange)
+        case .failure(let failure):
+            exchange.metrics.timings = self.timings
+            exchange.phase = .created
+            self.pool.openingFailed(self.key)
+            exchange.fail(ExchangeFailure(connecting: failure))
+        }
+    }
+
+    /// Ends the attempt for its exchange.
+    func cancel() {
+        guard self.exchange != nil else { return }
+        self.exchange = nil
+        self.opening?.cancel()
+        self.opening = nil
+        self.pool.openingFailed(self.key)
+    }
+}
+
+extension ExchangeRequest {
+    fileprivate var place: ConnectTarget {
+        self.origin.socketPath.map { .address(.unix(path: $0)) } ?? .host(self.origin.host, port: self.origin.port)
+    }
+}
+
+extension ExchangeFailure {
+    fileprivate init(connecting failure: TransportFailure) {
+        switch failure {
+        case .notPermitted: self = .notAdmitted
+        case .tls(let layer): self = (layer.cause as? TLSFailure).map { .securing($0) } ?? .connecting(failure)
+        default: self = .connecting(failure)
+        }
+    }
+
+    /// The failure of an open connection's TLS; `nil` for other failures.
+    init?(tls failure: TransportFailure?) {
+        guard case .tls(let layer)? = failure, let cause = layer.cause as? TLSFailure else { return nil }
+        self = .securing(cause)
+    }
+}

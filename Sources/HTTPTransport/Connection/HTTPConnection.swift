@@ -1,0 +1,437 @@
+import ByteKernels
+import SessionTasks
+import StreamTransport
+import WireText
+
+/// One connection to a server. It carries one exchange at a time and is idle in the pool between exchanges. It performs
+/// what `ExchangeProgress` decides.
+///
+/// Confined to its loop.
+final class HTTPConnection {
+    private enum Phase {
+        case idle
+        case busy(Exchange)
+        /// The response is complete. Whether the connection is reused is decided at the end of the turn.
+        case finished(Exchange, trailers: [FieldLine], keepsAlive: Bool)
+        /// Switched protocols (101): HTTP is over.
+        case upgraded
+        case closed
+    }
+
+    /// From so many bytes on, a piece of a body is sent by a call of its own instead of being copied.
+    private static let largePiece = 16 << 10
+
+    let pool: ConnectionPool
+    let key: PoolKey
+    /// The pool's generation when the connection was opened. `ConnectionPool.retireConnections` starts the next one.
+    let generation: Int
+    var metadata: ConnectionMetadata
+    var exchangesServed = 0
+    private(set) var idleSince: MonotonicInstant
+    private let transport: any Transport
+    private var reader: ResponseReader
+    private var phase = Phase.idle
+    private var isTurnEndRequested = false
+    /// How the connection's packets are marked.
+    private var trafficClass = TrafficClass.standard
+    /// The failure that ended the connection.
+    private var lossCause: TransportFailure?
+    /// The piece of the body that is being written: its length, and `Transport.sentBytes` when the system has taken it.
+    private var unsentPiece: (count: Int, end: UInt64)?
+    /// Of the current request, on the wire.
+    private var requestBytes: Int64 = 0
+    private var lastActivity: MonotonicInstant
+    /// Bytes not yet taken by the system when the idle timer last fired.
+    private var unsentBytes = 0
+    private let idleTimer = LoopTimer()
+    private var idleDeadline: MonotonicInstant?
+    private let continueTimer = LoopTimer()
+
+    /// - Parameter transport: paused, and without a consumer.
+    init(_ transport: any Transport, _ metadata: ConnectionMetadata, key: PoolKey, in pool: ConnectionPool) {
+        self.transport = transport
+        self.metadata = metadata
+        self.key = key
+        self.pool = pool
+        self.generation = pool.generation
+        self.reader = ResponseReader(limits: pool.settings.limits)
+        self.idleSince = pool.loop.now
+        self.lastActivity = pool.loop.now
+        transport.consumer = self
+    }
+
+    private var loop: Loop { self.pool.loop }
+
+    /// Whether the server kept the connection open after a response: for a second response, or for at least 100 ms.
+    var hasServedResponse: Bool {
+        self.exchangesServed > 1 || self.idleSince.duration(to: self.loop.now) >= .milliseconds(100)
+    }
+
+    /// Reads unless the consumer has no demand. An idle connection reads too, to notice that the server closed it.
+    func updateReading() {
+        switch self.phase {
+        case .busy(let exchange) where !exchange.wantsBytes: self.transport.pauseReading()
+        case .busy, .idle: self.transport.resumeReading()
+        case .finished, .upgraded, .closed: break
+        }
+    }
+
+    // MARK: Ending
+
+    /// Closes, and fails the current exchange if it has not ended.
+    func close() {
+        if case .finished(let exchange, let trailers, _) = self.phase {
+            self.phase = .finished(exchange, trailers: trailers, keepsAlive: false)
+        }
+        self.finishResponse()
+        self.connectionEnded()
+    }
+
+    /// Closes without notifying the pool, which has already removed the connection.
+    func discard() {
+        self.phase = .closed
+        self.closeTransport()
+    }
+
+    private func connectionEnded() {
+        let phase = self.phase
+        switch phase {
+        case .upgraded, .closed: return
+        case .idle, .busy, .finished: self.discard()
+        }
+        self.pool.connectionClosed(self)
+        if case .busy(let exchange) = phase { self.failExchange(exchange) }
+    }
+
+    private func closeTransport() {
+        self.reader.stop()
+        self.loop.disarm(self.idleTimer)
+        self.loop.disarm(self.continueTimer)
+        self.transport.consumer = nil
+        self.transport.close(linger: .zero)
+    }
+
+    /// Fails the current exchange, and closes.
+    private func fail(_ failure: ExchangeFailure) {
+        switch self.phase {
+        case .busy(let exchange): exchange.fail(failure)
+        // The response is complete: bytes that follow it only end the connection.
+        case .finished, .idle, .upgraded, .closed: self.close()
+        }
+    }
+
+    /// The connection ended before the response did.
+    private func failExchange(_ exchange: Exchange) {
+        self.recordWireCounts(exchange)
+        guard !exchange.isEnded else { return }
+        if let failure = ExchangeFailure(tls: self.lossCause) { return self.end(exchange, failure) }
+        switch exchange.progress.loss {
+        case .none: exchange.responseFinished([])
+        case .withinContent(let received, let expected):
+            self.end(exchange, .truncated(received: received, expected: expected, cause: self.lossCause))
+        case .beforeHead: self.end(exchange, .connectionLost(self.loss(exchange, responseBegan: true)))
+        case .beforeResponse:
+            let failure = ExchangeFailure.connectionLost(self.loss(exchange, responseBegan: false))
+            // The server may have closed the idle connection just as the request was written.
+            let isStale = self.metadata.isReused && self.reader.headBytes == 0
+            guard isStale, exchange.prepareToRepeat() else { return self.end(exchange, failure) }
+            self.pool.repeatOnFreshConnection(exchange)
+        }
+    }
+
+    private func end(_ exchange: Exchange, _ failure: ExchangeFailure) {
+        exchange.phase = .created
+        exchange.fail(failure)
+    }
+
+    private func loss(_ exchange: Exchange, responseBegan: Bool) -> ConnectionLoss {
+        ConnectionLoss(
+            cause: self.lossCause, wasReused: self.metadata.isReused,
+            responseBegan: responseBegan || self.reader.headBytes > 0, wasRepeated: exchange.isRepeated)
+    }
+}
+
+// MARK: Sending a request
+
+extension HTTPConnection {
+    /// Assigns the connection to `exchange` and sends its request.
+    func run(_ exchange: Exchange) {
+        self.phase = .busy(exchange)
+        exchange.phase = .running(self)
+        self.reader.beginResponse()
+        self.setTrafficClass(exchange.request.trafficClass)
+        if exchange.request.isMeasured {
+            exchange.metrics.connection = self.metadata
+            exchange.metrics.timings = self.metadata.timings
+        }
+        exchange.consumer?.connectionReady(self.metadata)
+        guard case .busy = self.phase else { return }
+        self.recordActivity()
+        self.armIdleTimer(for: exchange)
+        self.sendHead(exchange)
+        if exchange.progress.sending == .body { self.pumpBody() }
+        self.updateReading()
+    }
+
+    private func setTrafficClass(_ wanted: TrafficClass) {
+        guard wanted != self.trafficClass else { return }
+        self.trafficClass = wanted
+        let secure = self.transport as? SecureTransport
+        guard let socket = secure?.lower.socket ?? self.transport.socket else { return }
+        var options = ConnectionAttempt.socketOptions
+        options.trafficClass = wanted
+        // Only a hint: if the system refuses the option, the request is sent anyway.
+        _ = self.loop.system.apply(options, to: socket.descriptor)
+    }
+
+    private func sendHead(_ exchange: Exchange) {
+        exchange.metrics.requestStart = exchange.timestamp
+        self.requestBytes = 0
+        let head = exchange.plan.head.bytes
+        head.withRawSpan { _ = self.transport.write($0) }
+        exchange.metrics.requestHeadBytes = Int64(head.count)
+        switch exchange.progress.sending {
+        case .done: exchange.metrics.requestEnd = exchange.timestamp
+        case .awaitingContinue:
+            guard let timeout = exchange.plan.continueTimeout else { return }
+            self.loop.arm(self.continueTimer, after: timeout, target: self)
+        case .body, .abandoned: break
+        }
+    }
+
+    /// Sends the next piece of the body, unless one is still being written.
+    func pumpBody() {
+        guard case .busy(let exchange) = self.phase, exchange.progress.sending == .body, self.unsentPiece == nil,
+            let step = exchange.body?.next()
+        else { return }
+        switch step {
+        case .piece(let count): self.send(count, exchange)
+        case .end:
+            self.endBody(exchange)
+            exchange.metrics.requestEnd = exchange.timestamp
+            self.recordActivity()
+        case .later: break
+        case .failed(let failure): self.fail(.body(failure))
+        }
+    }
+
+    private func send(_ count: Int, _ exchange: Exchange) {
+        self.recordActivity()
+        let isChunked = exchange.plan.framing == .chunked
+        if isChunked { self.sendText("\(String(count, radix: 16))\r\n") }
+        exchange.body?.withPiece(count) { piece in
+            _ = count < Self.largePiece ? self.transport.write(piece) : self.transport.writeThrough(piece)
+        }
+        self.requestBytes += Int64(count)
+        if isChunked { self.sendText("\r\n") }
+        self.unsentPiece = (count, self.transport.writtenBytes)
+        // The last byte and the end of the body are one step, so that no response can arrive between them.
+        if exchange.body?.isExhausted ?? true { self.endBody(exchange) }
+        self.transport.awaitProgress()
+    }
+
+    private func sendText(_ text: String) {
+        let bytes = Array(text.utf8)
+        bytes.withRawSpan { _ = self.transport.write($0) }
+        self.requestBytes += Int64(bytes.count)
+    }
+
+    private func endBody(_ exchange: Exchange) {
+        exchange.progress.bodyEnded()
+        if exchange.plan.framing == .chunked { self.sendText("0\r\n\r\n") }
+        exchange.metrics.requestBodyBytes = self.requestBytes
+    }
+
+    private func pieceSent(_ count: Int) {
+        self.unsentPiece = nil
+        guard case .busy(let exchange) = self.phase else { return }
+        self.recordActivity()
+        exchange.metrics.requestContentBytes += Int64(count)
+        exchange.metrics.requestBodyBytes = self.requestBytes
+        if exchange.progress.sending == .done { exchange.metrics.requestEnd = exchange.timestamp }
+        exchange.consumer?.bodySent(count)
+        // In another turn, so that a fast peer does not starve the loop's other connections.
+        if exchange.progress.sending == .body { self.loop.inNextTurn(self) }
+    }
+}
+
+// MARK: Receiving a response
+
+extension HTTPConnection: TransportConsumer {
+    func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
+        self.recordActivity()
+        self.loop.spend(bytes.byteCount)
+        var offset = 0
+        do throws(ResponseViolation) {
+            while let event = try self.reader.next(bytes.bytes, at: &offset) {
+                switch event {
+                case .head(let head): self.headReceived(head)
+                case .content(let range): self.contentReceived(bytes.bytes.extracting(range))
+                case .end(let trailers): self.responseEnded(trailers)
+                }
+            }
+        } catch {
+            self.fail(.violation(error))
+            return bytes.byteCount
+        }
+        if case .busy = self.phase { self.updateReading() }
+        return offset
+    }
+
+    private func headReceived(_ head: ResponseHead) {
+        guard case .busy(let exchange) = self.phase else { return self.fail(.violation(.unsolicited)) }
+        if exchange.metrics.responseStart == nil { exchange.metrics.responseStart = exchange.timestamp }
+        guard !head.isInterim else { return self.informationalReceived(head, exchange) }
+        switch exchange.progress.headReceived(head) {
+        case .refuse(let violation): self.fail(.violation(violation))
+        case .upgrade:
+            // What follows is for the connection's next owner.
+            self.transport.pauseReading()
+            exchange.consumer?.headReceived(head, framing: .none)
+            self.responseEnded([])
+        case .deliver(let framing):
+            exchange.consumer?.headReceived(head, framing: framing)
+            if case .busy = self.phase { self.reader.begin(framing) }
+        }
+    }
+
+    private func informationalReceived(_ head: ResponseHead, _ exchange: Exchange) {
+        switch exchange.progress.informationalReceived(head, limit: self.pool.settings.limits.informationalHeads) {
+        case .refuse(let violation): self.fail(.violation(violation))
+        case .deliver(let startsBody):
+            exchange.consumer?.informationalHeadReceived(head)
+            if startsBody { self.pumpBody() }
+        }
+    }
+
+    private func contentReceived(_ bytes: RawSpan) {
+        guard case .busy(let exchange) = self.phase else { return }
+        exchange.progress.contentReceived(bytes.byteCount)
+        exchange.contentReceived(bytes)
+    }
+
+    private func responseEnded(_ trailers: [FieldLine]) {
+        self.outputProgressed()
+        guard case .busy(let exchange) = self.phase else { return }
+        self.unsentPiece = nil
+        let keepsAlive = exchange.progress.responseEnded()
+        exchange.metrics.responseEnd = exchange.timestamp
+        self.phase = .finished(exchange, trailers: trailers, keepsAlive: keepsAlive)
+        guard !self.isTurnEndRequested else { return }
+        self.isTurnEndRequested = true
+        self.loop.atTurnEnd(self)
+    }
+
+    /// Releases or closes the connection of a complete response. The consumer is notified last, so that its next request
+    /// finds the connection idle.
+    private func finishResponse() {
+        guard case .finished(let exchange, let trailers, let keepsAlive) = self.phase else { return }
+        self.recordWireCounts(exchange)
+        self.loop.disarm(self.continueTimer)
+        if exchange.progress.isUpgraded { return self.completeUpgrade(exchange) }
+        self.phase = .idle
+        if keepsAlive, self.reader.endResponse() {
+            self.idleSince = self.lastActivity
+            self.pool.connectionFreed(self)
+        } else {
+            self.close()
+        }
+        exchange.responseFinished(trailers)
+    }
+
+    private func recordWireCounts(_ exchange: Exchange) {
+        exchange.metrics.responseHeadBytes = self.reader.headBytes
+        exchange.metrics.responseBodyBytes = self.reader.bodyBytes
+    }
+
+    private func completeUpgrade(_ exchange: Exchange) {
+        self.phase = .upgraded
+        self.loop.disarm(self.idleTimer)
+        let connection = UpgradedConnection(self.transport, self.metadata)
+        self.pool.connectionClosed(self)
+        exchange.end(.upgraded(connection))
+    }
+
+    /// Without further input no other response can arrive.
+    func inputClosed() {
+        if self.reader.inputEnded() { self.responseEnded([]) }
+        self.close()
+    }
+
+    func outputProgressed() {
+        guard let (count, end) = self.unsentPiece, self.transport.sentBytes >= end else { return }
+        self.pieceSent(count)
+    }
+
+    func transportEnded(_ end: TransportEnd) {
+        self.lossCause = end.transportFailure
+        self.close()
+    }
+}
+
+extension HTTPConnection: TurnEndTarget {
+    func turnEnded() {
+        self.isTurnEndRequested = false
+        self.finishResponse()
+        self.updateReading()
+    }
+
+    func nextTurnBegan() {
+        self.pumpBody()
+    }
+}
+
+// MARK: Timeouts
+
+extension HTTPConnection: TimerTarget {
+    func timerFired(_ timer: LoopTimer) {
+        if timer === self.idleTimer { self.idleDeadline = nil }
+        guard case .busy(let exchange) = self.phase else { return }
+        if timer === self.idleTimer {
+            self.idleTimerFired(exchange)
+        } else if exchange.progress.continueTimedOut() {
+            self.pumpBody()
+        }
+    }
+
+    private func recordActivity() {
+        self.lastActivity = self.loop.now
+    }
+
+    /// One timer serves many exchanges: when it fires it compares `lastActivity` and is armed again, instead of being
+    /// re-armed with every byte.
+    private func armIdleTimer(for exchange: Exchange) {
+        guard let timeout = exchange.request.idleTimeout else { return }
+        let wanted = self.lastActivity.advanced(by: timeout)
+        if let deadline = self.idleDeadline, deadline <= wanted { return }
+        self.armIdleTimer(at: wanted)
+    }
+
+    private func armIdleTimer(at deadline: MonotonicInstant) {
+        self.idleDeadline = deadline
+        self.loop.arm(self.idleTimer, at: deadline, target: self)
+    }
+
+    private func idleTimerFired(_ exchange: Exchange) {
+        guard let timeout = exchange.request.idleTimeout else { return }
+        // The timeout does not run while the caller, not the server, is being waited for.
+        if !self.isWaitingForPeer(exchange) || self.didSendBodyBytes() { self.recordActivity() }
+        let deadline = self.lastActivity.advanced(by: timeout)
+        if self.loop.now < deadline { self.armIdleTimer(at: deadline) } else { self.fail(.idle) }
+    }
+
+    /// Whether the system took some bytes of a piece that is still being written.
+    private func didSendBodyBytes() -> Bool {
+        guard self.unsentPiece != nil else { return false }
+        let unsent = self.transport.queuedBytes
+        defer { self.unsentBytes = unsent }
+        return unsent != self.unsentBytes
+    }
+
+    private func isWaitingForPeer(_ exchange: Exchange) -> Bool {
+        if exchange.isSuspended { return false }
+        if self.unsentPiece != nil { return true }
+        if exchange.progress.sending == .body { return false }
+        return exchange.wantsBytes
+    }
+}

@@ -1,0 +1,177 @@
+import WireText
+
+/// Reads the responses of one connection from its bytes. Heads are parsed strictly; the framing of the content comes from
+/// the caller, who knows the request.
+///
+/// Bytes behind a 101 are not HTTP and are left to the caller.
+struct ResponseReader {
+    enum Event {
+        /// Any head. After a final one call `begin(_:)`, unless it has no content.
+        case head(ResponseHead)
+        /// The range of `bytes` that is content.
+        case content(Range<Int>)
+        /// The response is complete. The trailers are those of chunked content.
+        case end(trailers: [FieldLine])
+    }
+
+    private enum Mode {
+        /// No request was sent: received bytes are a violation.
+        case idle
+        case head(ResponseParser)
+        case length(left: Int64)
+        case chunks(ChunkReader)
+        case trailers(TrailerParser)
+        case untilClose
+        /// The response has ended, which is still to be reported.
+        case ending([FieldLine])
+        case complete
+        /// After a 101.
+        case switched
+        /// Received bytes are discarded.
+        case stopped
+    }
+
+    private let limits: MessageLimits
+    private var mode = Mode.idle
+    /// Bytes of the current response.
+    private(set) var headBytes: Int64 = 0
+    private(set) var bodyBytes: Int64 = 0
+    /// Whether bytes followed the end of the response.
+    private var hasExcessBytes = false
+
+    init(limits: MessageLimits) {
+        self.limits = limits
+    }
+
+    /// Call before a request is sent.
+    mutating func beginResponse() {
+        self.mode = .head(ResponseParser(limits: self.limits.ofHead))
+        self.headBytes = 0
+        self.bodyBytes = 0
+        self.hasExcessBytes = false
+    }
+
+    /// - Returns: whether the response is complete and no byte followed it, so that the connection can be reused.
+    mutating func endResponse() -> Bool {
+        guard case .complete = self.mode else { return false }
+        self.mode = .idle
+        return !self.hasExcessBytes
+    }
+
+    /// Discards what is received from now on, because the connection is closing.
+    mutating func stop() {
+        self.mode = .stopped
+    }
+
+    /// The content that follows the final head.
+    mutating func begin(_ framing: ResponseFraming) {
+        switch framing {
+        case .none, .length(0): self.mode = .ending([])
+        case .length(let length): self.mode = .length(left: length)
+        case .chunked: self.mode = .chunks(ChunkReader(limit: self.limits.framingBytes))
+        case .untilClose: self.mode = .untilClose
+        }
+    }
+
+    /// The server finished sending.
+    /// - Returns: whether this completes the response.
+    mutating func inputEnded() -> Bool {
+        guard case .untilClose = self.mode else { return false }
+        self.mode = .complete
+        return true
+    }
+
+    /// Reads `bytes` from `offset` on, up to the next event.
+    /// - Returns: `nil` when nothing more can be read from them: they are used up, or follow a 101.
+    mutating func next(_ bytes: RawSpan, at offset: inout Int) throws(ResponseViolation) -> Event? {
+        while true {
+            if case .ending(let trailers) = self.mode {
+                self.mode = .complete
+                return .end(trailers: trailers)
+            }
+            guard offset < bytes.byteCount else { return nil }
+            switch self.mode {
+            case .idle: throw .unsolicited
+            case .head(let parser):
+                if let head = try self.readHead(bytes, at: &offset, parser) { return .head(head) }
+            case .length(let left): return self.readContent(bytes.byteCount, at: &offset, left)
+            case .untilClose: return self.readContent(bytes.byteCount, at: &offset, .max)
+            case .chunks(let reader):
+                if let content = try self.readChunk(bytes, at: &offset, reader) { return content }
+            case .trailers(let parser): try self.readTrailers(bytes, at: &offset, parser)
+            case .complete:
+                self.hasExcessBytes = true
+                offset = bytes.byteCount
+            case .stopped: offset = bytes.byteCount
+            case .ending, .switched: return nil
+            }
+        }
+    }
+
+    private mutating func readHead(
+        _ bytes: RawSpan, at offset: inout Int, _ parser: ResponseParser
+    ) throws(ResponseViolation) -> ResponseHead? {
+        var parser = parser
+        // Gives up its copy, which would be copied again.
+        self.mode = .stopped
+        var consumed = 0
+        let head: ResponseHead?
+        do throws(HeadViolation) {
+            head = try parser.parse(bytes.extracting(offset..<bytes.byteCount), consumed: &consumed)
+        } catch {
+            throw .head(error)
+        }
+        self.headBytes += Int64(consumed)
+        offset += consumed
+        self.mode = head?.status == 101 ? .switched : .head(parser)
+        guard let head else { return nil }
+        guard head.version == .http11 || head.version == .http10 else { throw .head(.malformedStartLine) }
+        return head
+    }
+
+    private mutating func readContent(_ end: Int, at offset: inout Int, _ left: Int64) -> Event {
+        let count = Int(min(left, Int64(end - offset)))
+        let range = offset..<(offset + count)
+        offset += count
+        self.bodyBytes += Int64(count)
+        if left != .max { self.mode = left == Int64(count) ? .ending([]) : .length(left: left - Int64(count)) }
+        return .content(range)
+    }
+
+    private mutating func readChunk(
+        _ bytes: RawSpan, at offset: inout Int, _ reader: ChunkReader
+    ) throws(ResponseViolation) -> Event? {
+        var reader = reader
+        let start = offset
+        defer { self.bodyBytes += Int64(offset - start) }
+        let step = try reader.next(bytes, from: offset)
+        self.mode = .chunks(reader)
+        switch step {
+        case .more: offset = bytes.byteCount
+        case .trailers(let end):
+            offset = end
+            self.mode = .trailers(TrailerParser(limits: self.limits.ofHead))
+        case .content(let range):
+            offset = range.upperBound
+            return .content(range)
+        }
+        return nil
+    }
+
+    private mutating func readTrailers(
+        _ bytes: RawSpan, at offset: inout Int, _ parser: TrailerParser
+    ) throws(ResponseViolation) {
+        var parser = parser
+        self.mode = .stopped
+        var consumed = 0
+        let trailers: FieldLines?
+        do throws(HeadViolation) {
+            trailers = try parser.parse(bytes.extracting(offset..<bytes.byteCount), consumed: &consumed)
+        } catch {
+            throw .head(error)
+        }
+        self.bodyBytes += Int64(consumed)
+        offset += consumed
+        self.mode = trailers.map { .ending($0.all) } ?? .trailers(parser)
+    }
+}

@@ -1,0 +1,124 @@
+import DequeModule
+import Dispatch
+import HTTPTransport
+import StreamTransport
+import Synchronization
+
+/// Runs the loads of one session, one piece of work after the other: on a thread of the system's pool until a connection is
+/// needed, then on the loop of the session's connections.
+///
+/// Loads without a connection, such as those of a `URLProtocol`, therefore start no loop.
+final class SessionExecutor: Sendable {
+    typealias Work = @Sendable () -> Void
+
+    private struct State {
+        /// Empty once a loop does the work.
+        var waiting = Deque<Work>()
+        var isRunning = false
+        /// Made, and used as soon as the current piece of work has ended.
+        var nextPool: ConnectionPool?
+        var isClosed = false
+    }
+
+    private let settings: PoolSettings
+    private let state = Mutex(State())
+    private let openPool = AtomicLazyReference<ConnectionPool>()
+    /// The thread that does work outside of the loop; 0 while none does.
+    private let thread = Atomic<UInt>(0)
+
+    init(_ settings: PoolSettings) {
+        self.settings = settings
+    }
+
+    /// The session's connections; `nil` before the first one is needed.
+    var pool: ConnectionPool? { self.openPool.load() }
+
+    /// Whether the caller is a piece of work of this executor.
+    var isCurrent: Bool {
+        self.pool?.loop.isCurrent ?? (self.thread.load(ordering: .relaxed) == SystemThread.current)
+    }
+
+    /// Runs `work` immediately if the caller is on the executor. From any thread.
+    func execute(_ work: @escaping Work) {
+        if self.isCurrent { work() } else { self.executeLater(work) }
+    }
+
+    /// As `execute`, but never immediately.
+    func executeLater(_ work: @escaping Work) {
+        if let pool { return pool.loop.execute(work) }
+        let mustStart = self.state.withLock { state in
+            if let pool {
+                pool.loop.execute(work)
+                return false
+            }
+            state.waiting.append(work)
+            defer { state.isRunning = true }
+            return !state.isRunning
+        }
+        if mustStart { DispatchQueue.global().async { while let work = self.next() { work() } } }
+    }
+
+    private func next() -> Work? {
+        self.state.withLock { state in
+            if let pool = state.nextPool {
+                self.moveWork(of: &state, to: pool)
+            } else if let work = state.waiting.popFirst() {
+                self.thread.store(SystemThread.current, ordering: .relaxed)
+                return work
+            }
+            state.isRunning = false
+            self.thread.store(0, ordering: .relaxed)
+            return nil
+        }
+    }
+
+    private func moveWork(of state: inout State, to pool: ConnectionPool) {
+        state.nextPool = nil
+        // Makes the loop wait until the pool is known to all.
+        pool.loop.execute { self.state.withLock { _ in } }
+        for work in state.waiting { pool.loop.execute(work) }
+        state.waiting = []
+        _ = self.openPool.storeIfNil(pool)
+        if state.isClosed { pool.close() }
+    }
+
+    // MARK: Connections
+
+    /// Makes the pool, which later pieces of work find. On the executor.
+    /// - Returns: `false` if the system has no descriptors or threads left; the next call tries again.
+    func makePool() -> Bool {
+        guard self.pool == nil else { return true }
+        guard let loop = SharedLoops.next() else { return false }
+        let pool = ConnectionPool(settings: self.settings, on: loop)
+        self.state.withLock { $0.nextPool = $0.nextPool ?? pool }
+        return true
+    }
+
+    /// Closes the connections as soon as they are idle, and opens no more.
+    func close() {
+        self.state.withLock { $0.isClosed = true }
+        self.pool?.close()
+    }
+}
+
+/// State used on a session's executor only; debug builds check each access.
+final class ExecutorIsolated<Value>: @unchecked Sendable {  // Only the executor's work reaches the value.
+    private let executor: SessionExecutor
+    private var isolated: Value
+
+    init(_ value: Value, to executor: SessionExecutor) {
+        self.executor = executor
+        self.isolated = value
+    }
+
+    var value: Value {
+        get {
+            assert(self.executor.isCurrent, "not on the session's executor")
+            return self.isolated
+        }
+        _modify {
+            assert(self.executor.isCurrent, "not on the session's executor")
+            yield &self.isolated
+        }
+    }
+}

@@ -1,0 +1,40 @@
+import TLSEngine
+import TestSupport
+
+/// TLS settings of both roles, with certificates made once.
+enum SecureFixture {
+    private struct Made: Sendable {
+        let authority: TestCertificateAuthority
+        let server: TestCertificate
+    }
+
+    private static let made = Result { () throws -> Made in
+        let authority = try TestCertificateAuthority("Test Root")
+        return Made(authority: authority, server: try authority.issue("server.test"))
+    }
+
+    static func server(_ change: (inout TLSConfiguration) -> Void = { _ in }) throws -> TLSContext {
+        var configuration = TLSConfiguration.server([try self.identity(self.made.get().server)])
+        configuration.trust = .only([try self.root()])
+        change(&configuration)
+        return try TLSContext(configuration)
+    }
+
+    /// Trusts the test's root unless `change` says otherwise.
+    static func client(_ change: (inout TLSConfiguration) -> Void = { _ in }) throws -> TLSContext {
+        var configuration = TLSConfiguration.client()
+        configuration.trust = .only([try self.root()])
+        change(&configuration)
+        return try TLSContext(configuration)
+    }
+
+    private static func identity(_ certificate: TestCertificate) throws -> TLSIdentity {
+        try TLSIdentity(certificates: Array(certificate.chainPEM.utf8), key: Array(try certificate.keyPEM().utf8))
+    }
+
+    private static func root() throws -> CertificateSource { .pem(Array(try self.made.get().authority.pem.utf8)) }
+
+    static func otherRoot() throws -> CertificateSource {
+        .pem(Array(try TestCertificateAuthority("Other Root").pem.utf8))
+    }
+}
