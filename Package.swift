@@ -242,7 +242,7 @@ let package = Package(
             name: "URLLoadingTests",
             dependencies: [
                 "URLLoading", "HTTPTransport", "SessionTasks", "StreamTransport", "HTTPSemantics", "TLSEngine",
-                "Deflate", "ByteKernels", "TestSupport", "WebSocketProtocol",
+                "Deflate", "ByteKernels", "TestSupport", "WebSocketProtocol", "WireText",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             swiftSettings: house),

@@ -3,6 +3,8 @@
 import functools
 import subprocess
 import threading
+import time
+from pathlib import Path
 
 import pytest
 from websockets.exceptions import ConnectionClosed
@@ -71,6 +73,31 @@ def test_a_server_that_asks_who_it_is(nginx, apache, scheme):
     server, realm = (nginx, "The cellar") if scheme == "Basic" else (apache, apache.REALM)
     output = succeed("SignIn", f"{server.base}/private/file", "ada", "secret")
     assert output == f"NSURLAuthenticationMethodHTTP{scheme} {realm}\n"
+
+
+def threads(process):
+    """The names of a program's threads that are the library's own."""
+    names = []
+    for task in Path(f"/proc/{process.pid}/task").iterdir():
+        try:
+            names.append((task / "comm").read_text().strip())
+        except OSError:
+            pass  # It ended meanwhile.
+    return [name for name in names if name.startswith(("loop", "resolver"))]
+
+
+@pytest.mark.parametrize("kind, loops", [("data", 0), ("file", 0), ("http", 1)])
+def test_loops_start_when_a_connection_needs_them(nginx, tmp_path, kind, loops):
+    (tmp_path / "file").write_text("content")
+    url = {"data": "data:,content", "file": f"file://{tmp_path}/file", "http": nginx.base + "/file"}[kind]
+    words = [loading.FOLDER / "Loader", "load", url, "--times", "2", "--pause", "1500"]
+    process = subprocess.Popen(words, env=loading.environment(home=tmp_path), stdout=subprocess.PIPE)
+    most = 0
+    while process.poll() is None:
+        most = max(most, len(threads(process)))
+        time.sleep(0.01)
+    assert len(process.communicate()[0].splitlines()) == 2 and process.returncode == 0
+    assert most == loops
 
 
 def chat(connection):

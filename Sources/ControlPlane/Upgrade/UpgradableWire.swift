@@ -12,7 +12,7 @@ final class UpgradableWire: ChannelDuplexHandler, RemovableChannelHandler {
     typealias OutboundOut = IOData
 
     private(set) var context: ChannelHandlerContext?
-    private var rawConsumer: (any RawBytesConsumer)?
+    private var rawConsumer: (UpgradedFlow)?
     private var isRaw = false
     private let clientGonePromise: EventLoopPromise<Void>
 
@@ -34,7 +34,7 @@ final class UpgradableWire: ChannelDuplexHandler, RemovableChannelHandler {
     }
 
     /// Delivers received bytes to `consumer` from now on.
-    func becomeRaw(_ consumer: any RawBytesConsumer) {
+    func becomeRaw(_ consumer: UpgradedFlow) {
         self.isRaw = true
         self.rawConsumer = consumer
     }
@@ -107,13 +107,4 @@ final class UpgradableWire: ChannelDuplexHandler, RemovableChannelHandler {
             UpgradedTransport.start(channel, wire: self.wire, on: loop)
         }
     }
-}
-
-/// Receives the bytes of a connection after HTTP is over on it. Called on its event loop.
-protocol RawBytesConsumer: AnyObject {
-    func rawBytesReceived(_ bytes: ByteBuffer)
-    func rawReadCompleted()
-    func rawInputClosed()
-    func rawErrorCaught(_ error: any Error)
-    func rawConnectionEnded()
 }

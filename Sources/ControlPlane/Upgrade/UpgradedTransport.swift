@@ -2,8 +2,8 @@ import ByteKernels
 import NIOCore
 import StreamTransport
 
-/// An upgraded connection of the REST server as a transport: its socket and its TLS stay on NIO's event loop, its consumer runs on a
-/// `Loop`.
+/// An upgraded connection of the REST server as a transport: its socket and its TLS stay on NIO's event loop, its
+/// consumer runs on a `Loop`.
 ///
 /// Crossing between the loops costs one task for each turn and direction, not one for each write.
 final class UpgradedTransport: @unchecked Sendable {
@@ -25,9 +25,7 @@ final class UpgradedTransport: @unchecked Sendable {
     private var mustReportProgress = false
 
     /// Takes the bytes of `channel` over from HTTP. Once, on the thread of `loop`.
-    static func start(
-        _ channel: any Channel, wire: UpgradableWire, on loop: Loop
-    ) -> UpgradedTransport {
+    static func start(_ channel: any Channel, wire: UpgradableWire, on loop: Loop) -> UpgradedTransport {
         let flow = UpgradedFlow(channel, wire: wire)
         let transport = UpgradedTransport(flow, of: channel, on: loop)
         flow.begin(transport)
@@ -247,7 +245,7 @@ extension UpgradedTransport: Transport {
 
 /// The half of an upgraded connection on NIO's event loop. Each call from the transport, and each notification to it,
 /// is a task on the other loop.
-private final class UpgradedFlow: @unchecked Sendable {
+final class UpgradedFlow: @unchecked Sendable {
     private let channel: any Channel
     private let wire: UpgradableWire
     /// Strong reference, released when the connection has ended.
@@ -257,7 +255,7 @@ private final class UpgradedFlow: @unchecked Sendable {
     private var discardsInput = false
     private var peerFinished = false
 
-    init(_ channel: any Channel, wire: UpgradableWire) {
+    fileprivate init(_ channel: any Channel, wire: UpgradableWire) {
         self.channel = channel
         self.wire = wire
     }
@@ -273,7 +271,7 @@ private final class UpgradedFlow: @unchecked Sendable {
 
     // MARK: From the transport
 
-    func begin(_ transport: UpgradedTransport) {
+    fileprivate func begin(_ transport: UpgradedTransport) {
         self.onChannel {
             self.transport = transport
             self.wire.becomeRaw(self)
@@ -283,11 +281,11 @@ private final class UpgradedFlow: @unchecked Sendable {
         }
     }
 
-    func read() {
+    fileprivate func read() {
         self.onChannel { self.wire.context?.read() }
     }
 
-    func write(_ bytes: [UInt8]) {
+    fileprivate func write(_ bytes: [UInt8]) {
         self.onChannel {
             guard let context = self.wire.context else { return }
             let promise = context.eventLoop.makePromise(of: Void.self)
@@ -297,12 +295,12 @@ private final class UpgradedFlow: @unchecked Sendable {
         }
     }
 
-    func shutdownOutput() {
+    fileprivate func shutdownOutput() {
         self.onChannel { self.wire.context?.close(mode: .output, promise: nil) }
     }
 
     /// Closes the output, discards further input, and closes when the peer has finished too or `linger` has passed.
-    func close(linger: Duration) {
+    fileprivate func close(linger: Duration) {
         self.onChannel {
             self.discardsInput = true
             guard let context = self.wire.context else { return }
@@ -313,7 +311,7 @@ private final class UpgradedFlow: @unchecked Sendable {
         }
     }
 
-    func abandon() {
+    fileprivate func abandon() {
         self.onChannel {
             self.end = .abandoned
             self.channel.close(promise: nil)
@@ -328,7 +326,8 @@ private final class UpgradedFlow: @unchecked Sendable {
     }
 }
 
-extension UpgradedFlow: RawBytesConsumer {
+/// Called by `UpgradableWire`.
+extension UpgradedFlow {
     func rawBytesReceived(_ bytes: ByteBuffer) {
         guard !self.discardsInput else { return }
         self.received.append(bytes.readableBytesSpan)

@@ -2,8 +2,8 @@ import ByteKernels
 
 /// One connection as tasks and tunnels know it: bytes in, orders out. Decides nothing.
 ///
-/// Implementations: a socket on a loop, TLS over another transport, and an HTTP connection that was upgraded. In each an
-/// `InputGate` decides when input is offered.
+/// Implementations: a socket on a loop, TLS over another transport, and an upgraded connection of the REST server. In each
+/// an `InputGate` decides when input is offered.
 /// Confined to its loop: every call and every callback happens on the loop's thread.
 package protocol Transport: AnyObject {
     var loop: Loop { get }

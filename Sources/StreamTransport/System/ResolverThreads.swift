@@ -94,19 +94,6 @@ extension SocketAddress {
     }
 }
 
-extension ResolverThreads {
-    /// Looks `host` up for callers without a loop.
-    ///
-    /// - Parameter answer: called once: on one of the threads, or immediately if too many lookups wait. It must not
-    ///   block.
-    package func resolve(
-        _ host: String, port: UInt16,
-        answer: @escaping @Sendable (Result<[SocketAddress], ResolutionFailure>) -> Void
-    ) {
-        if !self.submit(Lookup(host: host, port: port, answer: answer)) { answer(.failure(.tooManyLookups)) }
-    }
-}
-
 /// One loop's lookups: handed to the resolver threads, answered on the loop.
 final class PendingResolutions {
     /// State shared with the threads. It holds a duplicate of the loop's eventfd, so that an answer that comes after

@@ -8,8 +8,8 @@ import Synchronization
 /// needed, then on the loop of the session's connections.
 ///
 /// Loads without a connection, such as those of a `URLProtocol`, therefore start no loop.
-final class SessionExecutor: Sendable {
-    typealias Work = @Sendable () -> Void
+package final class SessionExecutor: Sendable {
+    package typealias Work = @Sendable () -> Void
 
     private struct State {
         /// Empty once a loop does the work.
@@ -26,25 +26,25 @@ final class SessionExecutor: Sendable {
     /// The thread that does work outside of the loop; 0 while none does.
     private let thread = Atomic<UInt>(0)
 
-    init(_ settings: PoolSettings) {
+    package init(_ settings: PoolSettings) {
         self.settings = settings
     }
 
     /// The session's connections; `nil` before the first one is needed.
-    var pool: ConnectionPool? { self.openPool.load() }
+    package var pool: ConnectionPool? { self.openPool.load() }
 
     /// Whether the caller is a piece of work of this executor.
-    var isCurrent: Bool {
+    package var isCurrent: Bool {
         self.pool?.loop.isCurrent ?? (self.thread.load(ordering: .relaxed) == SystemThread.current)
     }
 
     /// Runs `work` immediately if the caller is on the executor. From any thread.
-    func execute(_ work: @escaping Work) {
+    package func execute(_ work: @escaping Work) {
         if self.isCurrent { work() } else { self.executeLater(work) }
     }
 
     /// As `execute`, but never immediately.
-    func executeLater(_ work: @escaping Work) {
+    package func executeLater(_ work: @escaping Work) {
         if let pool { return pool.loop.execute(work) }
         let mustStart = self.state.withLock { state in
             if let pool {
@@ -86,7 +86,7 @@ final class SessionExecutor: Sendable {
 
     /// Makes the pool, which later pieces of work find. On the executor.
     /// - Returns: `false` if the system has no descriptors or threads left; the next call tries again.
-    func makePool() -> Bool {
+    package func makePool() -> Bool {
         guard self.pool == nil else { return true }
         guard let loop = SharedLoops.next() else { return false }
         let pool = ConnectionPool(settings: self.settings, on: loop)
@@ -95,7 +95,7 @@ final class SessionExecutor: Sendable {
     }
 
     /// Closes the connections as soon as they are idle, and opens no more.
-    func close() {
+    package func close() {
         self.state.withLock { $0.isClosed = true }
         self.pool?.close()
     }

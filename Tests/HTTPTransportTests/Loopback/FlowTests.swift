@@ -134,29 +134,6 @@ struct FlowTests {
         }
     }
 
-    @Test func runsNoClockWhileTheConsumerIsBehind() async throws {
-        let sent = Gate()
-        let server = try await RawServer([
-            [
-                .request, .send("HTTP/1.1 200 OK\r\nContent-Length: 600000\r\n\r\n"),
-                .sendBytes(Array(repeating: 1, count: 600_000)), .open(sent),
-            ]
-        ])
-        var order = server.order()
-        order.idleTimeout = .seconds(3)
-        let diary = Diary()
-        let exchange = self.pool.exchange(order, consumer: diary)
-        exchange.start()
-        await diary.headCame.pass()
-        // Another exchange that takes longer than the timeout of the first.
-        let other = try await RawServer([[.request]])
-        var slow = other.order()
-        slow.idleTimeout = .milliseconds(3500)
-        _ = await self.pool.perform(slow)
-        diary.pull(.max, exchange)
-        #expect(await diary.whole().content.count == 600_000)
-    }
-
     @Test func failedConnectHasItsReason() async throws {
         var order = ExchangeRequest(ServerEndpoint(.http, host: "127.0.0.1", port: 1))
         let refused = await self.pool.perform(order)

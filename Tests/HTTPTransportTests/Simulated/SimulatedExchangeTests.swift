@@ -1,0 +1,134 @@
+import HTTPTransport
+import SimulatedNetwork
+import StreamTransport
+import TestSupport
+import Testing
+import WireText
+
+/// Time is virtual here: timeouts take no time, and are exact.
+@Suite("Exchanges on the simulated network")
+struct SimulatedExchangeTests {
+    /// A pool, and a server that answers each request with `response`, unless that is `nil`.
+    private final class Scene {
+        let ground: TransportTestbed
+        let pool: ConnectionPool
+        let listener: ScriptedListener
+        var response: String?
+        private var answered: [ObjectIdentifier: Int] = [:]
+
+        init(_ response: String?, seed: UInt64 = 1, faults: FaultPlan = .calm, limit: Int = 6) throws {
+            self.ground = TransportTestbed(.simulation, seed: seed, faults: faults)
+            self.response = response
+            var settings = PoolSettings()
+            settings.connectionsPerHost = limit
+            self.pool = ConnectionPool(settings: settings, on: try self.ground.makeLoop())
+            self.listener = try self.ground.makeHost().listen(at: .ipv4(address: 0x7F00_0001, port: 0))
+        }
+
+        func begin(_ method: String = "GET", pull: Int = .max) -> (Exchange, Diary) {
+            let origin = ServerEndpoint(.http, host: "127.0.0.1", port: self.listener.address.port)
+            let diary = Diary()
+            let exchange = self.pool.exchange(
+                ExchangeRequest(origin, head: RequestHead(method: method, target: "/")), consumer: diary)
+            diary.pull(pull, exchange)
+            exchange.start()
+            return (exchange, diary)
+        }
+
+        /// Answers requests until `condition` holds.
+        func run(atMost limit: Duration = .seconds(3600), until condition: () -> Bool) -> Bool {
+            self.ground.run(
+                until: {
+                    self.answer()
+                    return condition()
+                }, atMost: limit)
+        }
+
+        func run(for duration: Duration) {
+            _ = self.run(atMost: duration) { false }
+        }
+
+        private func answer() {
+            guard let response = self.response else { return }
+            for peer in self.listener.accepted {
+                let requests = String(decoding: peer.received, as: UTF8.self).ranges(of: "\r\n\r\n").count
+                while self.answered[ObjectIdentifier(peer), default: 0] < requests {
+                    self.answered[ObjectIdentifier(peer), default: 0] += 1
+                    peer.send(response)
+                }
+            }
+        }
+
+        /// - Returns: misuses of descriptors.
+        func end() -> [String] {
+            self.pool.close()
+            self.ground.settle()
+            return self.ground.close()
+        }
+    }
+
+    private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+
+    @Test func silentServerEndsTheExchangeAfterTheIdleTimeout() throws {
+        let scene = try Scene(nil)
+        let (_, diary) = scene.begin()
+        scene.run(for: .seconds(59))
+        #expect(diary.now.ends == 0)
+        scene.run(for: .seconds(2))
+        #expect(diary.now.failure == .idle)
+        #expect(scene.end() == [])
+    }
+
+    @Test func idleTimeoutDoesNotRunWhileTheConsumerIsBehind() throws {
+        let content = String(repeating: "x", count: 600_000)
+        let scene = try Scene("HTTP/1.1 200 OK\r\nContent-Length: 600000\r\n\r\n" + content)
+        let (exchange, diary) = scene.begin(pull: 0)
+        scene.run(for: .seconds(600))
+        #expect(diary.now.head?.status == 200 && diary.now.content.isEmpty && diary.now.ends == 0)
+        diary.pull(.max, exchange)
+        #expect(scene.run { diary.now.ends == 1 })
+        #expect(diary.now.text == content)
+        #expect(scene.end() == [])
+    }
+
+    @Test func idleConnectionIsClosedAfterItsTimeout() throws {
+        let scene = try Scene(Self.ok)
+        let (_, diary) = scene.begin()
+        #expect(scene.run { diary.now.ends == 1 })
+        scene.run(for: .seconds(59))
+        #expect(scene.listener.accepted.map(\.sawEnd) == [false])
+        scene.run(for: .seconds(2))
+        #expect(scene.listener.accepted.map(\.sawEnd) == [true])
+        #expect(scene.end() == [])
+    }
+
+    @Test func requestThatCannotBeRepeatedUsesAConnectionThatStayedOpen() throws {
+        let scene = try Scene(Self.ok)
+        for (pause, connections) in [(Duration.zero, 1), (.milliseconds(99), 2), (.milliseconds(100), 2)] {
+            scene.run(for: pause)
+            let (_, diary) = scene.begin("POST")
+            #expect(scene.run { diary.now.ends == 1 })
+            #expect(diary.now.text == "ok")
+            #expect(scene.listener.accepted.count == connections)
+        }
+        #expect(scene.end() == [])
+    }
+
+    /// Short reads and writes, small buffers, stalls, resets, failing connects, no descriptors.
+    @Test(arguments: 1...40 as ClosedRange<UInt64>)
+    func everyExchangeEndsOnceAndWholeOrWithAReason(_ seed: UInt64) throws {
+        let content = String(repeating: "0123456789", count: 3_000)
+        let response =
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n7530\r\n\(content)\r\n0\r\n\r\n"
+        let scene = try Scene(response, seed: seed, faults: .rough, limit: 2)
+        let diaries = (0..<12).map { scene.begin($0 % 3 == 0 ? "POST" : "GET").1 }
+        #expect(scene.run { diaries.allSatisfy { $0.now.ends == 1 } }, "\(scene.ground.report)")
+        for diary in diaries.map(\.now) {
+            #expect(diary.ends == 1)
+            #expect(diary.failure != nil || diary.text == content, "\(scene.ground.report)")
+            #expect(content.hasPrefix(diary.text))
+        }
+        #expect(scene.listener.accepted.filter { !$0.isClosed && !$0.sawEnd && $0.failure == nil }.count <= 2)
+        #expect(scene.end() == [])
+    }
+}
