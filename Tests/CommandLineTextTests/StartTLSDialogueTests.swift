@@ -49,11 +49,14 @@ struct StartTLSDialogueTests {
             mode: "imap",
             said: ["* OK [CAPABILITY IMAP4rev2 STARTTLS] ready\r\n", "* CAPABILITY x\r\ns1 OK Begin TLS\r\n"],
             sent: ["s1 STARTTLS\r\n"]),
+        Vector(mode: "imap", said: ["* OK ready\r\n", "s1 OK go\r\n"], sent: ["s1 STARTTLS\r\n"]),
         Vector(mode: "pop3", said: ["+OK ready\r\n", "+OK Begin TLS\r\n"], sent: ["STLS\r\n"]),
         Vector(
             mode: "ftp", said: ["220-Welcome\r\n  to this server\r\n220 ready\r\n", "234 AUTH TLS OK\r\n"],
             sent: ["AUTH TLS\r\n"]),
         Vector(mode: "nntp", said: ["200 ready\r\n", "382 Continue\r\n"], sent: ["STARTTLS\r\n"]),
+        Vector(mode: "nntp", said: ["201 hi\r\n", "382 go\r\n"], sent: ["STARTTLS\r\n"]),
+        Vector(mode: "sieve", said: ["\"STARTTLS\"\r\nOK\r\n", "OK\r\n"], sent: ["STARTTLS\r\n"]),
         Vector(
             mode: "sieve", said: ["\"IMPLEMENTATION\" \"x\"\r\n\"STARTTLS\"\r\nOK ready\r\n", "OK \"Begin TLS\"\r\n"],
             sent: ["STARTTLS\r\n"]),

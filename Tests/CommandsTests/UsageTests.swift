@@ -11,9 +11,21 @@ struct UsageTests {
         $ serv
         64
         sluice: there is no command 'serv' (did you mean 'serve'?); see 'sluice --help'
+        $ sned 1 x
+        64
+        sluice: there is no command 'sned' (did you mean 'send'?); see 'sluice --help'
+        $ lisetners
+        64
+        sluice: there is no command 'lisetners' (did you mean 'listeners'?); see 'sluice --help'
+        $ LS
+        64
+        sluice: there is no command 'LS' (did you mean 'ls'?); see 'sluice --help'
         $ --nothing
         64
         sluice: unknown option '--nothing'; see 'sluice --help'
+        $ --generate-completion-script csh
+        64
+        sluice: can't generate completion scripts for 'csh'. Please use --generate-completion-script=<shell> with one of: zsh bash fish; see 'sluice --help'
         $ serve extra
         64
         sluice: unexpected argument 'extra'; see 'sluice serve --help'
@@ -87,6 +99,18 @@ struct UsageTests {
         $ connect http://127.0.0.1/
         64
         URL: expected a URL that begins with tcp, tls, unix, ws or wss, found "http://127.0.0.1/"; tls, ws and wss may be followed by +unix
+        $ connect ws://127.0.0.1:1/ --close-code 1005
+        64
+        --close-code: expected a close code: 1000 to 1003, 1007 to 1014 or 3000 to 4999, found "1005"; 4000 to 4999 are for private use
+        $ connect ws://127.0.0.1:1/ --close-reason xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+        64
+        --close-reason: expected a close reason of at most 123 bytes, found "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…"
+        $ connect ws://127.0.0.1:1/ --wait 5
+        64
+        --wait: expected a duration from 0s to 1d, or none, found "5"; add a unit: 5s is seconds
+        $ connect ws://127.0.0.1:1/ --subprotocol 'a b'
+        64
+        --subprotocol: expected a subprotocol: letters, digits and !#$%&'*+-.^_`|~, found "a b"; list each one separately
         $ connect ws://127.0.0.1:1/ --crlf
         64
         --crlf: only valid for tcp, tls or unix, not for "ws://127.0.0.1:1/"
@@ -136,6 +160,9 @@ struct UsageTests {
         $ connect tcp://127.0.0.1:1 --starttls nonsense
         64
         --starttls: expected smtp, imap, pop3, ftp, nntp, sieve, postgres or line:[GREETING:]REQUEST:CONSENT, found "nonsense"; for other protocols, use a form like line:STARTTLS:OK
+        $ connect tls://127.0.0.1:1 --starttls smtp
+        64
+        --starttls: only valid for tcp or unix, not for "tls://127.0.0.1:1"
         $ connect ws://127.0.0.1:1/ --starttls smtp
         64
         --starttls: only valid for tcp or unix, not for "ws://127.0.0.1:1/"
@@ -160,6 +187,12 @@ struct UsageTests {
         """#
 
     private static let connections = #"""
+        $ ls --bogus
+        64
+        sluice: unknown option '--bogus'; see 'sluice ls --help'
+        $ ls too many
+        64
+        sluice: 2 unexpected arguments: 'too', 'many'; see 'sluice ls --help'
         $ ls --limit 0
         64
         --limit: expected a whole number from 1 to 100000000, found "0"
@@ -220,6 +253,9 @@ struct UsageTests {
         --pong-timeout: expected a duration from 0s to 1d, found "x"; write it like 500ms, 25s, 1m30s, 1h or 7d
         --connect-timeout: expected a duration from 0s to 1d, found "x"; write it like 500ms, 25s, 1m30s, 1h or 7d
         --handshake-timeout: expected a duration from 0s to 1d, found "x"; write it like 500ms, 25s, 1m30s, 1h or 7d
+        $ open ws://127.0.0.1:1/ -H 'no colon'
+        64
+        --header: expected a header field as Name: value, found "no colon"; for example 'Authorization: Bearer …'
         $ open ws://127.0.0.1:1/ -H nonsense
         64
         --header: expected a header field as Name: value, found "nonsense"; for example 'Authorization: Bearer …'
@@ -238,6 +274,9 @@ struct UsageTests {
         $ send 1 xyz --hex
         64
         --hex: expected pairs of hexadecimal digits, found "xyz"; for example --hex '00 ff 7f'
+        $ send 1 --hex 0g
+        64
+        --hex: expected pairs of hexadecimal digits, found "0g"; for example --hex '00 ff 7f'
         $ send 1 00 --hex --crlf
         64
         --hex: cannot be combined with --crlf
@@ -250,6 +289,9 @@ struct UsageTests {
         $ receive 1 --timeout x
         64
         --timeout: expected a duration from 0s to 10m, found "x"; write it like 500ms, 25s, 1m30s, 1h or 7d
+        $ receive 1 --timeout 11m
+        64
+        --timeout: expected a duration from 0s to 10m, found "11m"
         $ receive 1 --max 0
         64
         --max: expected a size from 1B to 1MiB, found "0"
@@ -269,6 +311,15 @@ struct UsageTests {
         $ close 1 --code 999
         64
         --code: expected a close code: 1000 to 1003, 1007 to 1014 or 3000 to 4999, found "999"; 4000 to 4999 are for private use
+        $ close 1 --code 1005
+        64
+        --code: expected a close code: 1000 to 1003, 1007 to 1014 or 3000 to 4999, found "1005"; 4000 to 4999 are for private use
+        $ close --nonsense 1
+        64
+        sluice: unknown option '--nonsense'; see 'sluice close --help'
+        $ close 1 --abort --reason x
+        64
+        --reason: cannot be combined with --abort
         $ close 1 --code 1000 --abort
         64
         --code: cannot be combined with --abort
@@ -290,6 +341,9 @@ struct UsageTests {
         $ secure 1 --timeout 0s
         64
         --timeout: expected a duration from 1ms to 10m, found "0s"
+        $ secure 1 --ca /nowhere
+        78
+        sluice: --ca: /nowhere: No such file or directory
         $ set 1
         64
         sluice set: expected --description, --priority, --label or --no-labels
@@ -299,6 +353,12 @@ struct UsageTests {
         $ tap
         64
         sluice: missing expected argument '<ID>'; see 'sluice tap --help'
+        $ tap 1 --max 1MiB
+        64
+        --max: expected a size from 0B to 64KiB, found "1MiB"
+        $ tap 1 --sample 0
+        64
+        --sample: expected a whole number from 1 to 1000000, found "0"
         """#
 
     private static let service = #"""
@@ -330,6 +390,12 @@ struct UsageTests {
         $ put /nowhere http://x/
         78
         sluice: /nowhere: no such file
+        $ put only-a-file
+        64
+        sluice put: expected FILE and URL, or --resume ID
+        $ put /etc/hosts http://x/ --background
+        64
+        --background: requires --remote
         $ put /tmp http://x/
         78
         sluice: /tmp: is a directory
@@ -342,6 +408,9 @@ struct UsageTests {
         $ drain
         64
         sluice drain: expected a selection of connections, or --all; --preview only counts the connections
+        $ drain --all --reason xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+        64
+        --reason: expected a close reason of at most 123 bytes, found "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…"
         $ drain --all --rate 0
         64
         --rate: expected a whole number from 1 to 100000, found "0"

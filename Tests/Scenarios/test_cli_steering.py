@@ -17,7 +17,6 @@ from support.connect import Terminal
 from support.deadlines import Lines, eventually, seconds
 from support.gateway import BINARY
 from support.programs import run
-from support.websocket import Listener
 
 
 @pytest.fixture
@@ -92,23 +91,6 @@ def test_a_drain_may_be_left_to_itself(control, client, echo):
     name = client("drain", "--label", "of=test", "--background").strip()
     eventually(lambda: control.get(f"/v1/drains/{name}").expect(200).get("endedAt"), "its end")
     assert control.list(label="of:test") == []
-
-
-@pytest.mark.parametrize("words, option", [
-    (["drain"], "--all"),
-    (["drain", "--all", "--rate", "0"], "--rate"),
-    (["drain", "--all", "--reason", "x" * 124], "--reason"),
-    (["tap", "1", "--max", "1MiB"], "--max"),
-    (["tap", "1", "--sample", "0"], "--sample"),
-    (["listeners", "--delete"], "NAME"),
-    (["routes", "a", "--dry-run"], "--dry-run"),
-    (["upstreams", "a", "--delete", "--patch", "{}"], "--delete"),
-    (["secure", "1", "--timeout", "soon"], "--timeout"),
-    (["secure", "1", "--ca", "/nowhere/ca.pem"], "/nowhere/ca.pem"),
-])
-def test_what_is_typed_wrong_is_told_before_anything_is_asked(words, option):
-    done = Client("127.0.0.1:1").run(*words)
-    assert done.code == (78 if option.startswith("/") else 64) and option in done.errors and not done.output, done
 
 
 # -- taps
@@ -196,21 +178,6 @@ def test_the_file_is_read_again(configured, client):
 
 
 # -- two at once, and without waiting
-
-def test_two_connections_are_joined_to_a_tunnel(control, client, listener):
-    with Listener() as other:
-        name = client("open", listener.url("tcp"), "--to", other.url("tcp")).strip()
-        near, far = listener.accept(), other.accept()
-        near.send(b"ping")
-        assert far.receive(4) == b"ping"
-        far.send(b"pong")
-        assert near.receive(4) == b"pong"
-        partner = control.show(name)["tunnelPartner"]
-        assert {row[0] for row in rows(client("ls"))} == {name, partner}
-        assert "is relayed and cannot be attached" in client.run("attach", name).failed(81)
-        client("close", name)
-        near.expect_any_end()
-        far.expect_any_end()
 
 
 def test_who_does_not_wait_has_the_name_of_what_is_being_opened(control, client, listener):

@@ -253,14 +253,9 @@ def test_a_person_sees_how_far_it_is(client, held, folder):
 
 
 @pytest.mark.parametrize("words, code, said", [
-    (["{base}/missing"], 80, "404"),
     (["http://127.0.0.1:1/"], 80, "connect"),
-    (["gopher://h/"], 64, "/url"),
-    (["{base}/file", "--to", "/nowhere/x"], 77, "control.transfers.directories"),
-    (["{base}/file", "-H", "Host: x"], 64, "Host"),
     (["{base}/file", "--credential", "nobody"], 64, "nobody"),
     (["{base}/file", "-o", "/"], 74, "directory"),
-    (["--resume", "4711"], 66, "4711"),
 ])
 def test_what_goes_wrong_is_one_line_and_a_code(client, nginx, words, code, said):
     assert said in client.run("get", *(word.format(base=nginx.base) for word in words)).failed(code)
@@ -269,21 +264,6 @@ def test_what_goes_wrong_is_one_line_and_a_code(client, nginx, words, code, said
 def test_what_memory_does_not_hold_is_told_with_the_way_out(serve, nginx):
     line = serve(**{"max-body": "64KiB"}).run("get", f"{nginx.base}/file").failed(80)
     assert "--to" in line
-
-
-@pytest.mark.parametrize("words, option", [
-    (["get"], "URL"),
-    (["get", "http://h/", "--resume", "1"], "--resume"),
-    (["get", "http://h/", "--overwrite"], "--overwrite"),
-    (["get", "http://h/", "--json", "-o", "-"], "--output"),
-    (["get", "http://h/", "--background", "-o", "x"], "--output"),
-    (["get", "http://h/", "--timeout", "soon"], "--timeout"),
-    (["put", "only-a-file"], "FILE and URL"),
-    (["put", "/etc/hostname", "http://h/", "--background"], "--background"),
-])
-def test_what_is_typed_wrong_is_told_before_anything_is_asked(words, option):
-    run = Client("127.0.0.1:1").run(*words)
-    assert run.code == 64 and option in run.errors and not run.output, run
 
 
 # -- put

@@ -47,21 +47,11 @@ def test_a_conversation(terminal):
     assert one.restored() and "closed by us with 1000" in one.text
 
 
-@pytest.mark.parametrize("keys, line", [
-    ("helo\x1b[Dl\r", "hello"), ("world\x01hello \r", "hello world"), ("one two\x17three\r", "one three"),
-    ("wrong\x15right\r", "right"), ("abc\x7f\x7fx\r", "ax"), ("漢字é\r", "漢字é"), ("scrap\x03kept\r", "kept"),
-    ("a b\x1bb\x0bc\r", "a c"), ("x" * 300 + "\x01y\r", "y" + "x" * 300)])
+@pytest.mark.parametrize("keys, line", [("helo\x1b[Dl 漢字é\x7f\r", "hell 漢字o"), ("x" * 300 + "\x01y\r", "y" + "x" * 300)])
 def test_the_line_is_edited(terminal, keys, line):
     one, peer = terminal(columns=40)
     one.type(keys)
     peer.expect_text(line)
-
-
-def test_up_and_down_go_through_what_was_entered(terminal):
-    one, peer = terminal()
-    one.type("first\r").type("second\r").type("\x1b[A\x1b[A\r").type("\x1b[A\x1b[A\x1b[B!\r")
-    for line in ["first", "second", "first", "first!"]:
-        peer.expect_text(line)
 
 
 def test_a_message_does_not_disturb_the_line_being_written(terminal):
