@@ -59,7 +59,7 @@ struct AccessTests {
 
     @Test(arguments: [
         nil, "Bearer ", "Bearer", "Bearer x", "Bearer readx", "Bearer rea", "Bearer READ", "Bearer expired",
-        "Basic dTpw", "Bearer read read", "read",
+        "Basic dTpw", "Bearer read read", "read", "Bearer " + String(repeating: "x", count: 5000),
     ])
     func requestWithoutAValidTokenIsUnauthorized(_ authorization: String?) async throws {
         try await Self.withTokens { gateway in

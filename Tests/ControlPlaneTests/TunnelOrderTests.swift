@@ -45,7 +45,9 @@ struct TunnelOrderTests {
         (#"{"downstream":{"url":"x"},"upstream":{"url":"tcp://127.0.0.1:1"}}"#, "/downstream/url"),
         (#"{"downstream":{"url":"tcp://h:1"},"upstream":{"url":"tcp://h:1","compress":true}}"#, "/upstream/compress"),
         (#"{"downstream":{"url":"tcp://h:1"},"upstream":{"url":"tls://h:1","tls":{"n":1}}}"#, "/upstream/tls/n"),
-        (#"{"downstream":{"url":"tcp://h:1"}}"#, "/upstream"),
+        (#"{"downstream":{"url":"tcp://h:1"}}"#, "/upstream"), (#"{"upstream":{"url":"tcp://h:1"}}"#, "/downstream"),
+        (#"{"downstream":{},"upstream":{"url":"tcp://h:1"}}"#, "/downstream/url"),
+        (#"{"downstream":"tcp://h:1","upstream":{"url":"tcp://h:1"}}"#, "/downstream"),
     ])
     func errorOfOneSideHasThatSidesPointer(_ body: String, _ pointer: String) {
         let problem = #expect(throws: ControlProblem.self) {

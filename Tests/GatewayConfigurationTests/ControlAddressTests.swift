@@ -36,7 +36,7 @@ struct ControlAddressTests {
     @Test(arguments: [
         "http://0.0.0.0:8081", "http://192.0.2.1:8081", "http://[::]:1", "http://*:1", "https://127.0.0.1:1",
         "tcp://127.0.0.1:1", "http://127.0.0.1:1/v1", "http://example.com", "127.0.0.1:8081",
-        "http://[::ffff:192.0.2.1]:1",
+        "http://[::ffff:192.0.2.1]:1", "x",
     ])
     func isNowhereElse(_ text: String) {
         #expect(throws: ConfigurationProblems.self) { try self.settings("control: {address: '\(text)'}") }

@@ -181,37 +181,6 @@ def test_many_are_closed_by_a_selector_that_says_something(serve, listener):
     eventually(lambda: control.list() == [], "the end of all")
 
 
-def test_a_drain_goes_on_at_its_rate_to_its_end(serve, listener):
-    _, control = serve()
-    names = [control.open(listener.url("tcp")) for _ in range(20)]
-    with Events(control, "/v1/events?type=closed,drainStarted,drainEnded") as events:
-        eventually(lambda: events.comments, "the stream")
-        begun = control.post("/v1/drains", {"selector": {"kind": "stream"}, "ratePerSecond": 50, "jitterMs": 5})
-        drain = begun.expect(202)
-        assert begun.headers["location"] == f"/v1/drains/{drain['id']}" and drain["total"] == 20
-        events.wait_type("drainEnded", drain=drain["id"])
-        assert [event["type"] for event in events.all].count("closed") == 20
-    ended = control.get(f"/v1/drains/{drain['id']}").expect(200)
-    assert (ended["state"], ended["told"], ended["remaining"]) == ("ended", 20, 0)
-    assert {control.closed(name)["terminationReason"] for name in names} == {"operator/relaying/stopped"}
-    assert [one["id"] for one in control.get("/v1/drains").expect(200)] == [drain["id"]]
-
-
-def test_a_drain_is_paused_resumed_and_cancelled(serve, listener):
-    _, control = serve()
-    for _ in range(10):
-        control.open(listener.url("tcp"))
-    drain = control.post("/v1/drains", {"all": True, "ratePerSecond": 1}).expect(202)["id"]
-    assert control.post(f"/v1/drains/{drain}:pause").expect(200)["state"] == "paused"
-    control.post(f"/v1/drains/{drain}:pause").problem(409, "state-conflict")
-    assert control.post(f"/v1/drains/{drain}:resume").expect(200)["state"] == "running"
-    assert control.request("DELETE", f"/v1/drains/{drain}").expect(200)["state"] == "cancelled"
-    eventually(lambda: control.get(f"/v1/drains/{drain}").json.get("endedAt"), "its end")
-    assert len(control.list()) >= 8
-    control.get("/v1/drains/99").problem(404, "unknown-drain")
-    control.post("/v1/drains", {}).problem(422, "invalid-value")
-
-
 def test_a_drain_cuts_what_is_left_at_its_deadline(serve):
     gateway, control = serve()
     name = control.open(gateway.url())
@@ -220,16 +189,3 @@ def test_a_drain_cuts_what_is_left_at_its_deadline(serve):
         "/v1/drains", {"selector": {"direction": "accepted"}, "code": 4005, "deadlineMs": 300}, headers={"Prefer": "wait=10"})
     ended = answer.expect(200)
     assert (ended["state"], ended["cut"]) == ("ended", 1)
-
-
-def test_a_request_with_a_key_happens_once(serve, listener):
-    _, control = serve()
-    body = {"url": listener.url("tcp")}
-    first = control.post("/v1/connections", body, headers={"Idempotency-Key": "a"})
-    again = control.post("/v1/connections", body, headers={"Idempotency-Key": "a"})
-    assert first.expect(201)["id"] == again.expect(201)["id"]
-    assert again.headers["location"] == first.headers["location"]
-    control.post("/v1/connections", {**body, "priority": 1}, headers={"Idempotency-Key": "a"}).problem(422, "key-reused")
-    other = control.post("/v1/connections", body, headers={"Idempotency-Key": "b"}).expect(201)
-    assert len(control.list()) == 2 and other["id"] != first.json["id"]
-    control.post("/v1/connections", body, headers={"Idempotency-Key": "x" * 256}).problem(400, "invalid-header")

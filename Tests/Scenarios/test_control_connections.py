@@ -16,7 +16,6 @@ import websockets.sync.client
 from support import configuration
 from support.control import Control
 from support.deadlines import eventually, seconds
-from support.websocket import Listener
 
 
 @pytest.fixture
@@ -178,16 +177,6 @@ def test_a_certificate_that_is_not_trusted_ends_the_connection(control, listener
     assert problem["connection"]["terminationReason"] == "upstream/connecting/tls"
 
 
-def test_a_suspended_connection_reads_nothing(control, python_echo):
-    url, _ = python_echo
-    name = control.open(url)
-    assert control.verb(name, "suspend").expect(200)["suspended"] is True
-    assert control.verb(name, "send", {"text": "held", "timeoutMs": 50}).expect(200)["state"] == "queued"
-    assert control.verb(name, "receive", {"timeoutMs": 50}).status == 204
-    assert control.verb(name, "resume").expect(200)["suspended"] is False
-    assert control.receive(name) == "held"
-
-
 @pytest.mark.parametrize("kind", ["ws", "tcp"])
 def test_what_is_sent_on_a_suspended_connection_is_bounded(serve, python_echo, listener, kind):
     """Many at once: each sees the queue as it is when its own turn comes."""
@@ -260,14 +249,6 @@ def test_a_tunnel_shows_both_its_connections(serve, listener):
             client.recv()
 
 
-def test_what_is_changed_is_shown(control, python_echo):
-    name = control.open(python_echo[0], description="a", labels={"x": "1"})
-    changed = control.request("PATCH", f"/v1/connections/{name}", {"priority": 0.25, "labels": {"y": "2"}}).expect(200)
-    assert (changed["description"], changed["priority"], changed["labels"]) == ("a", 0.25, {"y": "2"})
-    assert [one["id"] for one in control.list(label="y:2")] == [name] and control.list(label="x") == []
-    control.request("PATCH", f"/v1/connections/{name}", {"priority": 2}).problem(422, "invalid-value")
-
-
 def test_pages_show_everything_once_while_connections_come_and_go(control, listener):
     names = {control.open(listener.url("tcp")) for _ in range(60)}
     stop = threading.Event()
@@ -288,43 +269,21 @@ def test_pages_show_everything_once_while_connections_come_and_go(control, liste
         thread.join()
 
 
-def test_a_connection_that_cannot_be_had_is_a_problem(control, serve):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-        problem = control.post("/v1/connections", {"url": f"tcp://127.0.0.1:{port}"}).problem(502, "cannot-connect")
-    assert problem["retryable"] is True
-    assert problem["connection"]["terminationReason"] == "upstream/connecting/unreachable"
-
-
-def test_a_refused_handshake_is_a_problem(serve):
-    gateway, control = serve()
-    url = gateway.url().replace("/echo", "/nothing")
-    problem = control.post("/v1/connections", {"url": url}).problem(502, "handshake-refused")
-    assert "404" in problem["detail"]
-
-
 @pytest.mark.parametrize("method, path, body, status, code, pointer", [
     ("POST", "/v1/connections", {}, 422, "missing-member", "/url"),
     ("POST", "/v1/connections", {"url": "http://a"}, 422, "invalid-value", "/url"),
     ("POST", "/v1/connections", {"url": "tcp://127.0.0.1:1", "headers": {"a": "b"}}, 422, "invalid-value", "/headers"),
-    ("POST", "/v1/connections", {"url": "ws://127.0.0.1:1", "headers": {"a b": "c"}}, 422, "invalid-value", "/headers/a b"),
-    ("POST", "/v1/connections", {"url": "ws://127.0.0.1:1", "tls": {}}, 422, "invalid-value", "/tls"),
     ("POST", "/v1/connections", {"url": "wss://127.0.0.1:1", "tls": {"authorities": "x"}}, 422, "invalid-value", "/tls"),
     ("POST", "/v1/connections", {"url": "tcp://127.0.0.1:1", "bogus": 1}, 422, "unknown-member", "/bogus"),
-    ("POST", "/v1/connections", b"{", 400, "malformed-json", None),
     ("POST", "/v1/connections", b"[" * 100000, 400, "malformed-json", None),
     ("POST", "/v1/connections/1:send", {"text": "a"}, 404, "unknown-connection", None),
     ("POST", "/v1/connections/x:send", {"text": "a"}, 404, "unknown-connection", None),
     ("POST", "/v1/connections/1:dance", {}, 404, "unknown-path", None),
-    ("PUT", "/v1/connections", {}, 405, "method-not-allowed", None),
     ("DELETE", "/v1/connections/1?code=1005", None, 404, "unknown-connection", None),
     ("GET", "/v1/connections?limit=0", None, 400, "invalid-parameter", None),
-    ("GET", "/v1/connections?bogus=1", None, 400, "unknown-parameter", None),
     ("GET", "/v1/connections?cursor=x", None, 400, "invalid-cursor", None),
     ("GET", "/v1/connections?cursor=kff.0&sort=bytes", None, 410, "cursor-expired", None),
     ("GET", "/v1/connections?fields=id,x", None, 400, "invalid-parameter", None),
-    ("GET", "/v1/connections?a=%", None, 400, "malformed-query", None),
     ("GET", "/v1/connections/%00", None, 404, "unknown-connection", None),
     ("GET", "/v1//connections", None, 404, "unknown-path", None),
 ])
@@ -333,10 +292,6 @@ def test_a_wrong_request_is_a_problem(control, method, path, body, status, code,
     problem = control.request(method, path, body, headers).problem(status, code)
     if pointer:
         assert problem["errors"][0]["pointer"] == pointer
-
-
-def test_a_body_beyond_the_limit_is_refused(control):
-    control.post("/v1/connections", b" " * (2 << 20), headers={"Content-Type": "application/json"}).problem(413, "body-too-large")
 
 
 def test_probes_tell_the_phase(serve):
@@ -365,14 +320,13 @@ def test_a_unix_socket_serves_its_owner_alone(serve, tmp_path):
     assert not path.exists()
 
 
-@pytest.mark.parametrize("address", ["http://0.0.0.0:0", "http://192.0.2.1:8081", "http://*:8081", "https://127.0.0.1:1", "x"])
-def test_an_address_beyond_loopback_is_refused(sluice, tmp_path, address):
+def test_an_address_beyond_loopback_is_refused(sluice, tmp_path):
     file = configuration.write(
         tmp_path / "sluice.yaml", [configuration.listener("web", "ws://127.0.0.1:0")],
-        [configuration.route("echo", "echo", path="/echo")], control={"address": address})
+        [configuration.route("echo", "echo", path="/echo")], control={"address": "http://0.0.0.0:0"})
     gateway = sluice("serve", "--config", file, ready=False)
     assert gateway.wait() == 78
-    gateway.wait_log(r"control\.(address|tls)")
+    gateway.wait_log(r"control\.address")
 
 
 def test_the_control_plane_can_be_off(serve):
@@ -416,26 +370,6 @@ def test_connections_are_found_by_the_name_of_their_upstream_and_by_its_endpoint
             assert {(one["upstream"], one["endpoint"]) for one in (down, up)} == {("backend", listener.url("tcp"))}
         assert control.list(upstream="other") == []
         peer.close()
-
-
-def test_labels_are_found_however_they_are_written(control, listener):
-    name = control.open(listener.url("tcp"), labels={"team": "blue"}, priority=0.7)
-    for label in ("team", "team:blue", "team=blue"):
-        assert [one["id"] for one in control.list(label=label)] == [name]
-    assert control.list(label="team=red") == []
-    assert control.show(name)["priority"] == 0.7
-    assert control.request("PATCH", f"/v1/connections/{name}", {"priority": 0.1}).expect(200)["priority"] == 0.1
-
-
-def test_how_long_is_waited_can_be_said_in_the_query_or_preferred(control, listener):
-    name = control.open(listener.url("tcp"))
-    assert control.post(f"/v1/connections/{name}:receive?timeoutMs=10").status == 204
-    assert control.post(f"/v1/connections/{name}:receive", headers={"Prefer": "wait=0"}).status == 204
-    listener.accept().socket.sendall(b"abcdef")
-    answer = control.post(f"/v1/connections/{name}:receive?minimumBytes=4&maximumBytes=4").expect(200)
-    assert base64.b64decode(answer["data"]) == b"abcd"
-    problem = control.post(f"/v1/connections/{name}:receive?maximumBytes=0").problem(400, "invalid-parameter")
-    assert problem["errors"][0]["parameter"] == "maximumBytes"
 
 
 def test_the_size_of_messages_has_the_name_of_the_tasks_property_too(control, python_echo):

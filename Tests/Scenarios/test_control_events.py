@@ -57,20 +57,6 @@ def test_a_closed_event_says_how_it_ended_and_what_it_carried(serve):
         assert (closed["closeCode"], closed["receivedBytes"], closed["sentBytes"], closed["labels"]) == (1000, 3, 3, {"team": "blue"})
 
 
-def test_events_that_were_missed_are_told_after_a_disconnect(serve, listener):
-    _, control = serve()
-    with Events(control, "/v1/events") as events:
-        first = control.open(listener.url("tcp"))
-        seen = events.wait_type("opened", connection=first)["number"]
-    away = [control.open(listener.url("tcp")) for _ in range(5)]
-    with Events(control, "/v1/events?type=opened", {"Last-Event-ID": str(seen)}) as events:
-        events.wait_type("opened", connection=away[-1])
-        assert [event["connection"] for event in events.all] == away
-    with Events(control, "/v1/events?type=opened&after=0") as events:
-        events.wait_type("opened", connection=away[-1])
-        assert [event["connection"] for event in events.all] == [first, *away]
-
-
 def test_what_is_not_kept_any_more_is_a_gap(serve, listener):
     _, control = serve()
     name = control.open(listener.url("tcp"))
@@ -78,42 +64,6 @@ def test_what_is_not_kept_any_more_is_a_gap(serve, listener):
         gap = events.wait_type("gap")
         assert gap["missedTo"] == 999999
         events.wait_type("opened", connection=name)
-
-
-def test_filters_choose_what_is_told(serve, listener):
-    _, control = serve()
-    name, other = control.open(listener.url("tcp")), control.open(listener.url("tcp"))
-    with Events(control, f"/v1/events?type=closed&connection={name}") as events:
-        control.close(other)
-        control.close(name)
-        assert events.wait_type("closed")["connection"] == name
-    control.get("/v1/events", type="nonsense").problem(400, "invalid-parameter")
-    control.request("GET", "/v1/events", headers={"Last-Event-ID": "x"}).problem(400, "invalid-header")
-
-
-def test_a_quiet_stream_beats(serve):
-    _, control = serve()
-    with Events(control, "/v1/events?heartbeatMs=20") as events:
-        eventually(lambda: events.comments >= 3, "heartbeats")
-        assert events.all == []
-
-
-def test_a_stream_ends_where_it_is_bounded(serve, listener):
-    _, control = serve()
-    names = [control.open(listener.url("tcp")) for _ in range(3)]
-    with Events(control, "/v1/events?type=opened&after=0&limit=2") as events:
-        eventually(lambda: events.ended, "the end of the stream")
-        assert [event["connection"] for event in events.all] == names[:2]
-    with Events(control, "/v1/events?durationMs=50") as events:
-        eventually(lambda: events.ended, "the end of the stream")
-        assert events.all == []
-    with Events(control, f"/v1/connections/{names[0]}/tap?durationMs=0") as tap:
-        eventually(lambda: tap.ended, "the end of the tap")
-    for query in ("limit=0", "limit=x", "durationMs=-1", "durationMs=1e300", "durationMs=86400001", "durationMs=nan"):
-        name, _, _ = query.partition("=")
-        for path in ("/v1/events", f"/v1/connections/{names[0]}/tap"):
-            problem = control.get(f"{path}?{query}").problem(400, "invalid-parameter")
-            assert problem["errors"][0]["parameter"] == name
 
 
 def test_events_come_over_a_websocket_too(serve, listener):
