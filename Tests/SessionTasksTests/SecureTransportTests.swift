@@ -107,7 +107,7 @@ struct SecureTransportTests {
         ends.start(try SecureFixture.client(), try self.server(place))
         #expect(ends.meeting.run { ends.areUp && ends.server.received.count == bytes.count })
         #expect(ends.server.received == bytes)
-        #expect(ends.serverEnd?.facts?.version == place.version)
+        #expect(ends.serverEnd?.metadata?.version == place.version)
         #expect(ends.clientEnd?.writtenBytes == UInt64(bytes.count) && ends.clientEnd?.sentBytes == UInt64(bytes.count))
         ends.meeting.perform { ends.clientEnd?.shutdownOutput() }
         #expect(ends.meeting.run { ends.server.events == [.inputClosed] })

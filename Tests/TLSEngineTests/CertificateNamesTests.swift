@@ -12,7 +12,7 @@ struct CertificateNamesTests {
         client.peerVerification = .none
         let pair = try SecurePair(client, .server([identity]))
         pair.run()
-        return try #require(pair.client.facts?.peerChain.first)
+        return try #require(pair.client.metadata?.peerChain.first)
     }
 
     @Test func areItsSubjectAlternativeNamesAndKey() throws {

@@ -10,15 +10,15 @@ struct ClientCertificateTests {
             client.identities = [try Fixture.identity(Fixture.all().client)]
         }
         pair.run()
-        #expect(pair.server.facts?.peerChain == [try Fixture.all().client.der])
-        #expect(pair.client.facts != nil)
+        #expect(pair.server.metadata?.peerChain == [try Fixture.all().client.der])
+        #expect(pair.client.metadata != nil)
     }
 
     @Test(arguments: TLSVersion.both)
     func aServerRefusesAClientWithout(_ version: TLSVersion) throws {
         let pair = try self.pair(version, .required) { _ in }
         pair.run()
-        #expect(pair.server.facts == nil)
+        #expect(pair.server.metadata == nil)
         #expect(pair.server.failure?.kind == .handshake)
         let alert = version == .tls13 ? "certificate_required" : "handshake_failure"
         #expect(pair.server.failure?.alert?.name == alert)
@@ -30,7 +30,7 @@ struct ClientCertificateTests {
     func aServerThatOnlyAsksWelcomesAClientWithout(_ version: TLSVersion) throws {
         let pair = try self.pair(version, .optional) { _ in }
         pair.run()
-        #expect(pair.server.facts?.peerChain == [])
+        #expect(pair.server.metadata?.peerChain == [])
     }
 
     @Test(arguments: TLSVersion.both, [PeerVerification.optional, .required])
@@ -38,7 +38,7 @@ struct ClientCertificateTests {
         let stranger = try Fixture.all().otherAuthority.issue("client.test")
         let pair = try self.pair(version, asked) { $0.identities = [try Fixture.identity(stranger)] }
         pair.run()
-        #expect(pair.server.facts == nil)
+        #expect(pair.server.metadata == nil)
         #expect(pair.server.failure?.alert?.name == "unknown_ca")
         #expect(pair.client.failure?.alert == TLSAlert(code: 48, origin: .peer))
     }
@@ -52,12 +52,12 @@ struct ClientCertificateTests {
             if case .clientCertificateRequested(let issuers) = $0 { issuers } else { nil }
         }
         #expect(issuers == [[Self.testRootName]])
-        #expect(pair.client.facts == nil)
+        #expect(pair.client.metadata == nil)
         pair.client.connection.provideClientCertificate(try Fixture.identity(issued))
         pair.nudge()
-        #expect(pair.client.facts != nil)
-        #expect(pair.server.facts?.peerChain.first == issued.der)
-        #expect(pair.server.facts?.peerChain.count == 2)
+        #expect(pair.client.metadata != nil)
+        #expect(pair.server.metadata?.peerChain.first == issued.der)
+        #expect(pair.server.metadata?.peerChain.count == 2)
     }
 
     @Test(arguments: TLSVersion.both)
@@ -66,8 +66,8 @@ struct ClientCertificateTests {
         pair.run()
         pair.client.connection.provideClientCertificate(nil)
         pair.nudge()
-        #expect(pair.client.facts != nil)
-        #expect(pair.server.facts?.peerChain == [])
+        #expect(pair.client.metadata != nil)
+        #expect(pair.server.metadata?.peerChain == [])
     }
 
     /// X.501 Name with CN=Test Root as a UTF8String (X.690): SEQUENCE { SET { SEQUENCE { 2.5.4.3, "Test Root" } } }.

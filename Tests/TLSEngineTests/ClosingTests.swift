@@ -95,7 +95,7 @@ struct ClosingTests {
     private func open(_ kind: ServerKind) throws -> SecurePair {
         let pair = try SecurePair(Fixture.client(), Fixture.server(kind: kind))
         pair.run()
-        try #require(pair.client.facts != nil && pair.server.facts != nil)
+        try #require(pair.client.metadata != nil && pair.server.metadata != nil)
         return pair
     }
 }

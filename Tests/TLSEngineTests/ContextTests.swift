@@ -20,7 +20,7 @@ struct ContextTests {
         let server = TLSConfiguration.server([try Fixture.identity(Fixture.all().server)])
         let pair = try SecurePair(Fixture.client(), server)
         pair.run()
-        #expect(pair.client.facts?.version == .tls13)
+        #expect(pair.client.metadata?.version == .tls13)
     }
 
     @Test func impossibleConfigurationsAreRefused() throws {
@@ -55,8 +55,8 @@ struct ContextTests {
         server.applicationProtocols = ["dd", "ccc", "a"]
         let pair = try SecurePair(client, server)
         pair.run()
-        #expect(pair.client.facts?.applicationProtocol == "ccc")
-        #expect(pair.server.facts?.applicationProtocol == "ccc")
+        #expect(pair.client.metadata?.applicationProtocol == "ccc")
+        #expect(pair.server.metadata?.applicationProtocol == "ccc")
     }
 
     @Test(arguments: TLSVersion.both)
@@ -70,8 +70,8 @@ struct ContextTests {
         #expect(pair.client.failure?.alert?.name == "no_application_protocol")
         let without = try SecurePair(Fixture.client(), server)
         without.run()
-        #expect(without.client.facts != nil)
-        #expect(without.client.facts?.applicationProtocol == nil)
+        #expect(without.client.metadata != nil)
+        #expect(without.client.metadata?.applicationProtocol == nil)
     }
 
     @Test(arguments: TLSVersion.both)
@@ -91,8 +91,8 @@ struct ContextTests {
         for (name, certificate) in expected {
             let pair = try SecurePair(client: client, server: server, name: name)
             pair.run()
-            #expect(pair.client.facts?.peerChain.first == certificate.der, "\(name ?? "no name")")
-            #expect(pair.server.facts?.serverName == (name == "127.0.0.1" ? nil : name))
+            #expect(pair.client.metadata?.peerChain.first == certificate.der, "\(name ?? "no name")")
+            #expect(pair.server.metadata?.serverName == (name == "127.0.0.1" ? nil : name))
         }
     }
 
@@ -103,7 +103,7 @@ struct ContextTests {
         let pair = try SecurePair(
             Fixture.client(), Fixture.server([Fixture.all().server, named], version), name: "rsa.test")
         pair.run()
-        #expect(pair.client.facts?.peerChain.first == named.der, "\(String(describing: pair.client.failure))")
+        #expect(pair.client.metadata?.peerChain.first == named.der, "\(String(describing: pair.client.failure))")
     }
 
     @Test(arguments: TLSVersion.both)
@@ -115,7 +115,7 @@ struct ContextTests {
         #expect(refused.client.failure?.alert?.name == "unrecognized_name")
         let welcome = try SecurePair(Fixture.client(), server)
         welcome.run()
-        #expect(welcome.client.facts != nil)
+        #expect(welcome.client.metadata != nil)
     }
 
     @Test(arguments: [true, false])
@@ -130,7 +130,8 @@ struct ContextTests {
             client.cipherList = ciphers
             let pair = try SecurePair(client: TLSContext(client), server: server, name: "both.test")
             pair.run()
-            #expect(pair.client.facts?.peerChain.first == certificate.der, "\(String(describing: pair.client.failure))")
+            #expect(
+                pair.client.metadata?.peerChain.first == certificate.der, "\(String(describing: pair.client.failure))")
         }
     }
 
@@ -144,10 +145,10 @@ struct ContextTests {
         let renewed = try Fixture.all().authority.issue("server.test")
         try context.reload(Fixture.server([renewed], version))
         begun.run()
-        #expect(begun.client.facts?.peerChain.first == (try Fixture.all().server.der))
+        #expect(begun.client.metadata?.peerChain.first == (try Fixture.all().server.der))
         let later = try SecurePair(client: client, server: context)
         later.run()
-        #expect(later.client.facts?.peerChain == [renewed.der])
+        #expect(later.client.metadata?.peerChain == [renewed.der])
         try open.client.write([1])
         open.run()
         #expect(open.server.received == [1])
@@ -162,7 +163,7 @@ struct ContextTests {
                     for _ in 0..<20 {
                         let pair = try SecurePair(client: client, server: context, key: "\(task % 2)")
                         pair.run()
-                        #expect(pair.client.facts != nil, "\(String(describing: pair.client.failure))")
+                        #expect(pair.client.metadata != nil, "\(String(describing: pair.client.failure))")
                     }
                 }
             }
@@ -181,7 +182,7 @@ struct ContextTests {
         #expect(throws: TLSFailure.self) { try context.reload(broken) }
         let pair = try SecurePair(client: TLSContext(Fixture.client()), server: context)
         pair.run()
-        #expect(pair.client.facts != nil)
+        #expect(pair.client.metadata != nil)
     }
 
     /// The NSS format: label, client random, secret, the latter two in hexadecimal.

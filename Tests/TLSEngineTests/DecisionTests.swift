@@ -17,11 +17,11 @@ struct DecisionTests {
         #expect(request.result.code == 20 || request.result.code == 18 || request.result.code == 19)
         #expect(request.peerChain.first == (try self.shown(by: decider).der))
         #expect(request.serverName == "server.test")
-        #expect(side.facts == nil)
+        #expect(side.metadata == nil)
         side.connection.resolveVerification(.accept)
         pair.nudge()
-        #expect(side.facts?.peerChain == request.peerChain, "\(String(describing: side.failure))")
-        #expect(other.facts != nil)
+        #expect(side.metadata?.peerChain == request.peerChain, "\(String(describing: side.failure))")
+        #expect(other.metadata != nil)
         try other.write([1, 2, 3])
         pair.run()
         #expect(side.received == [1, 2, 3])
@@ -40,7 +40,7 @@ struct DecisionTests {
         let expected = version == .tls13 && decider == .server ? "handshake_failure" : "bad_certificate"
         #expect(failure.alert?.name == expected)
         #expect(failure.alert?.origin == .ours)
-        #expect(side.facts == nil)
+        #expect(side.metadata == nil)
         #expect(other.failure?.kind == .peerAlert)
         #expect(other.failure?.alert?.name == expected)
     }
@@ -52,12 +52,12 @@ struct DecisionTests {
         try other.write(Array("early".utf8))
         pair.run(chunk: 1)
         #expect(side.request != nil)
-        #expect(side.facts == nil)
+        #expect(side.metadata == nil)
         #expect(side.received.isEmpty)
         #expect(pair.keptPromise)
         side.connection.resolveVerification(.accept)
         pair.nudge()
-        #expect(side.facts != nil)
+        #expect(side.metadata != nil)
         #expect(side.received == Array("early".utf8))
         #expect(side.events.filter { if case .verificationRequested = $0 { true } else { false } }.count == 1)
     }
@@ -106,7 +106,7 @@ struct DecisionTests {
         let (pair, side, _) = try self.pair(.tls13, .client, trusted: true)
         side.connection.resolveVerification(.accept)
         pair.run()
-        #expect(side.facts == nil)
+        #expect(side.metadata == nil)
         #expect(side.request != nil)
     }
 

@@ -50,7 +50,7 @@ struct MaterialTests {
         let server = TLSConfiguration.server([try TLSIdentity(pkcs12: bytes, password: "p")])
         let pair = try SecurePair(Fixture.client(), server)
         pair.run()
-        #expect(pair.client.facts?.peerChain.count == 2)
+        #expect(pair.client.metadata?.peerChain.count == 2)
     }
 
     @Test func mismatchedKeyIsReportedWithItsFile() throws {

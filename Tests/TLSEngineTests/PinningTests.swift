@@ -33,7 +33,7 @@ struct PinningTests {
         client.pins = [try #require(PublicKeyPin(text))]
         let pair = try SecurePair(client, .server([identity]))
         pair.run()
-        #expect((pair.client.facts != nil) == (text == ForeignMaterial.pin))
+        #expect((pair.client.metadata != nil) == (text == ForeignMaterial.pin))
         guard text != ForeignMaterial.pin else { return }
         #expect(pair.client.failure?.kind == .pinMismatch)
         #expect(pair.server.failure?.kind == .peerAlert)
@@ -49,7 +49,7 @@ struct PinningTests {
         client.trust = .only([Fixture.source(try Fixture.all().otherAuthority)])
         let untrusted = try SecurePair(client, Fixture.server())
         untrusted.run()
-        #expect(untrusted.client.facts == nil)
+        #expect(untrusted.client.metadata == nil)
     }
 
     @Test func theTwinComputesTheExampleOfTheStandard() {
@@ -66,7 +66,7 @@ struct PinningTests {
         client.pins = [try self.pin(of: authority.certificate), try #require(PublicKeyPin(Self.rfc))]
         let pair = try SecurePair(client, Fixture.server([leaf]))
         pair.run()
-        #expect(pair.client.facts != nil, "\(String(describing: pair.client.failure))")
+        #expect(pair.client.metadata != nil, "\(String(describing: pair.client.failure))")
     }
 
     @Test func aMismatchIsPartOfTheVerdictThatTheCallerDecidesOver() throws {

@@ -38,7 +38,7 @@ final class RecordTwins {
         client.cipherSuites = Self.names[suite] ?? ""
         let pair = try SecurePair(client, configuration)
         pair.run()
-        try #require(pair.server.facts?.cipherName == client.cipherSuites)
+        try #require(pair.server.metadata?.cipherName == client.cipherSuites)
         try #require(pair.server.connection.holdsOpenSSLConnection)
         let reading = RecordKey.make(suite, secret: try secrets.secret(Self.clientLabel), use: .opening)
         let writing = RecordKey.make(suite, secret: try secrets.secret(Self.serverLabel), use: .sealing)

@@ -16,7 +16,7 @@ struct RecordsTakenOverTests {
         try pair.client.write([1, 2])
         try pair.server.write([3])
         pair.run(chunk: chunk)
-        #expect(pair.server.facts?.cipherName == suite)
+        #expect(pair.server.metadata?.cipherName == suite)
         #expect(!pair.server.connection.holdsOpenSSLConnection)
         #expect(pair.client.connection.holdsOpenSSLConnection)
         for round in UInt8(4)..<9 {
@@ -38,7 +38,7 @@ struct RecordsTakenOverTests {
         for resumed in [false, policy != .off, policy != .off] {
             let pair = try SecurePair(client: client, server: server, key: "a")
             pair.run()
-            #expect(pair.server.facts?.resumed == resumed)
+            #expect(pair.server.metadata?.resumed == resumed)
             #expect(!pair.server.connection.holdsOpenSSLConnection)
             try pair.server.write([9])
             pair.run()
@@ -65,7 +65,7 @@ struct RecordsTakenOverTests {
         pair.server.connection.resolveVerification(.accept)
         pair.nudge()
         #expect(!pair.server.connection.holdsOpenSSLConnection)
-        #expect(pair.server.facts?.peerChain.first == (try Fixture.all().client.der))
+        #expect(pair.server.metadata?.peerChain.first == (try Fixture.all().client.der))
         try pair.server.write([2])
         pair.run()
         #expect(pair.server.received == [1])
@@ -76,7 +76,7 @@ struct RecordsTakenOverTests {
         for kind in [ServerKind.tls12, .tls13] {
             let pair = try SecurePair(Fixture.client(), Fixture.server(kind: kind))
             pair.run()
-            #expect(pair.server.facts != nil)
+            #expect(pair.server.metadata != nil)
             #expect(pair.server.connection.holdsOpenSSLConnection)
         }
         #expect(TLSConfiguration.server([]).recordLayer == .openSSL)

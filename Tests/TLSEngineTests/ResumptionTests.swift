@@ -26,10 +26,10 @@ struct ResumptionTests {
         _ = try self.connect(client, server, "a")
         let pair = try SecurePair(client: client, server: server, key: "a")
         pair.run()
-        #expect(pair.client.facts?.resumed == true)
-        #expect(pair.client.facts?.peerChain.first == (try Fixture.all().server.der))
-        #expect(pair.server.facts?.serverName == "server.test")
-        #expect(pair.client.facts?.serverName == "server.test")
+        #expect(pair.client.metadata?.resumed == true)
+        #expect(pair.client.metadata?.peerChain.first == (try Fixture.all().server.der))
+        #expect(pair.server.metadata?.serverName == "server.test")
+        #expect(pair.client.metadata?.serverName == "server.test")
     }
 
     @Test(arguments: TLSVersion.both)
@@ -59,7 +59,7 @@ struct ResumptionTests {
         #expect(client.cachedSessionCount == 0)
         let third = try SecurePair(client: client, server: server, key: "a")
         for pair in [first, second, third] { pair.run() }
-        #expect([first, second, third].map { $0.client.facts?.resumed } == [true, true, false])
+        #expect([first, second, third].map { $0.client.metadata?.resumed } == [true, true, false])
     }
 
     @Test func aClientKeepsNoMoreThanItsLimit() throws {
@@ -115,8 +115,8 @@ struct ResumptionTests {
     private func connect(_ client: TLSContext, _ server: TLSContext, _ key: String?) throws -> Bool {
         let pair = try SecurePair(client: client, server: server, key: key)
         pair.run()
-        let facts = try #require(pair.client.facts)
-        #expect(pair.server.facts?.resumed == facts.resumed)
-        return facts.resumed
+        let metadata = try #require(pair.client.metadata)
+        #expect(pair.server.metadata?.resumed == metadata.resumed)
+        return metadata.resumed
     }
 }

@@ -45,7 +45,7 @@ struct RevocationTests {
         let pair = try SecurePair(client, Fixture.server([self.leaf]))
         pair.run()
         guard case .verification(let verdict) = pair.client.failure?.kind else {
-            #expect(pair.client.facts != nil)
+            #expect(pair.client.metadata != nil)
             return nil
         }
         return verdict.code

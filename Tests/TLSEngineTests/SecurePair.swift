@@ -14,8 +14,8 @@ final class SecurePair {
             self.connection = connection
         }
 
-        var facts: TLSMetadata? {
-            for case .handshakeCompleted(let facts) in self.events { return facts }
+        var metadata: TLSMetadata? {
+            for case .handshakeCompleted(let metadata) in self.events { return metadata }
             return nil
         }
 

@@ -8,7 +8,7 @@ struct VerificationTests {
     func acceptsTheNamesAndAddressesOfTheCertificate(_ name: String) throws {
         let pair = try SecurePair(Fixture.client(), Fixture.server(), name: name)
         pair.run()
-        #expect(pair.client.facts != nil, "\(String(describing: pair.client.failure))")
+        #expect(pair.client.metadata != nil, "\(String(describing: pair.client.failure))")
     }
 
     @Test(arguments: [
@@ -71,7 +71,7 @@ struct VerificationTests {
         client.trust = .only([.pem(Array(certificate.certificatePEM.utf8))])
         let pair = try SecurePair(client, Fixture.server([certificate]))
         pair.run()
-        #expect(pair.client.facts != nil)
+        #expect(pair.client.metadata != nil)
     }
 
     @Test func takesAnchorsAsDER() throws {
@@ -79,13 +79,13 @@ struct VerificationTests {
         client.trust = .only([.der(try Fixture.all().authority.certificate.der)])
         let pair = try SecurePair(client, Fixture.server())
         pair.run()
-        #expect(pair.client.facts != nil)
+        #expect(pair.client.metadata != nil)
     }
 
     @Test func trustsTheSystemsRootsAndNotTheTests() throws {
         let pair = try SecurePair(.client(), Fixture.server())
         pair.run()
-        #expect(pair.client.facts == nil)
+        #expect(pair.client.metadata == nil)
         let kind = try #require(pair.client.failure?.kind)
         guard case .verification = kind else {
             Issue.record("failed as \(kind)")
@@ -98,7 +98,7 @@ struct VerificationTests {
         client.trust = .systemAnd([Fixture.source(try Fixture.all().authority)])
         let pair = try SecurePair(client, Fixture.server())
         pair.run()
-        #expect(pair.client.facts != nil)
+        #expect(pair.client.metadata != nil)
     }
 
     @Test func verificationNeedsANameByDefault() throws {
@@ -107,7 +107,7 @@ struct VerificationTests {
         client.checksServerName = false
         let pair = try SecurePair(client, Fixture.server(), name: nil)
         pair.run()
-        #expect(pair.client.facts != nil)
+        #expect(pair.client.metadata != nil)
     }
 
     @Test(arguments: ["", "a b", "b\u{E9}", "a\0.test", String(repeating: "a", count: 300)])
@@ -124,7 +124,7 @@ struct VerificationTests {
         let certificate = try TestCertificate(.expired("elsewhere.test"))
         let pair = try SecurePair(client, Fixture.server([certificate]))
         pair.run()
-        #expect(pair.client.facts?.peerChain == [certificate.der])
+        #expect(pair.client.metadata?.peerChain == [certificate.der])
     }
 
     private func expectRefusal(_ pair: SecurePair, code: Int32, alert: String) throws {
@@ -136,7 +136,7 @@ struct VerificationTests {
         #expect(verdict.code == code, "\(verdict)")
         #expect(failure.alert?.name == alert)
         #expect(failure.alert?.origin == .ours)
-        #expect(pair.client.facts == nil)
+        #expect(pair.client.metadata == nil)
         #expect(pair.server.failure?.kind == .peerAlert)
         #expect(pair.server.failure?.alert?.name == alert)
     }

@@ -220,10 +220,10 @@ final class WebSocketLink: ConnectLink {
     // MARK: Metadata
 
     var metadata: ConnectionMetadata {
-        var facts = self.task.record.metadata(url: self.url)
-        facts.response = self.task.response
-        facts.subprotocol = self.task.subprotocol
-        return facts
+        var metadata = self.task.record.metadata(url: self.url)
+        metadata.response = self.task.response
+        metadata.subprotocol = self.task.subprotocol
+        return metadata
     }
 
     func failure(wasOpen: Bool) -> ConnectFailure? {

@@ -32,11 +32,12 @@ struct TerminalOutput: ConnectOutput {
         case .bytes(let bytes): await self.screen.print(stream: bytes, mark: "< ", .green)
         case .line(let line): await self.received(String(decoding: line, as: UTF8.self))
         case .failed(let failure): await self.screen.print("sluice: \(failure.line)", mark: "", .red)
-        case .opened(let facts):
+        case .opened(let metadata):
             if self.verbosity == .verbose { return await self.notes(event) }
             guard self.verbosity == .normal else { return }
-            let subprotocol = facts.subprotocol.map { ", subprotocol \(TerminalText.singleLine($0))" } ?? ""
-            await self.note("connected to \(facts.peerAddress ?? facts.url)\(subprotocol); /help lists the commands")
+            let subprotocol = metadata.subprotocol.map { ", subprotocol \(TerminalText.singleLine($0))" } ?? ""
+            await self.note(
+                "connected to \(metadata.peerAddress ?? metadata.url)\(subprotocol); /help lists the commands")
         case .connecting: if self.verbosity == .verbose { await self.notes(event) }
         case .pong, .ended, .closed: if self.verbosity != .quiet { await self.notes(event) }
         }

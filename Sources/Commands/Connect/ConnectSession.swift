@@ -170,9 +170,9 @@ final class ConnectSession: Sendable {
             return ConnectFailure(.noAnswer, "no answer was received", remedy: "try a longer --wait")
         }
         guard !progress.endedFirst, self.plan.speaksWebSocket else { return nil }
-        let facts = self.link.closingMetadata(by: .peer)
-        guard let code = facts.code, ![1000, 1001, 1005].contains(code) else { return nil }
-        let reason = facts.reason.isEmpty ? "" : " \"\(facts.reason)\""
+        let metadata = self.link.closingMetadata(by: .peer)
+        guard let code = metadata.code, ![1000, 1001, 1005].contains(code) else { return nil }
+        let reason = metadata.reason.isEmpty ? "" : " \"\(metadata.reason)\""
         return ConnectFailure(.closedWithCode, "the peer closed with \(code)\(reason)")
     }
 }

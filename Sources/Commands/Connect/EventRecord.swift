@@ -42,7 +42,7 @@ extension EventRecord {
     init(_ event: ConnectEvent) {
         switch event {
         case .connecting(let url): self.init(event: "connecting", url: url)
-        case .opened(let facts): self.init(facts)
+        case .opened(let metadata): self.init(metadata)
         case .text(let text): self.init(event: "text", text: text)
         case .data(let bytes): self.init(event: "data", data: Data(bytes))
         case .bytes(let bytes): self.init(event: "bytes", data: Data(bytes))
@@ -50,13 +50,13 @@ extension EventRecord {
         case .pong(let payload, let time):
             self.init(event: "pong", text: payload, roundTripMs: EventText.milliseconds(time))
         case .ended: self.init(event: "ended")
-        case .closed(let facts) where facts.detachedFrom != nil:
-            self.init(event: "detached", receivedBytes: facts.bytesReceived, sentBytes: facts.bytesSent)
-        case .closed(let facts):
+        case .closed(let metadata) where metadata.detachedFrom != nil:
+            self.init(event: "detached", receivedBytes: metadata.bytesReceived, sentBytes: metadata.bytesSent)
+        case .closed(let metadata):
             self.init(
-                event: "closed", by: facts.by.rawValue, code: facts.code,
-                reason: facts.reason.isEmpty ? nil : facts.reason, receivedBytes: facts.bytesReceived,
-                sentBytes: facts.bytesSent)
+                event: "closed", by: metadata.by.rawValue, code: metadata.code,
+                reason: metadata.reason.isEmpty ? nil : metadata.reason, receivedBytes: metadata.bytesReceived,
+                sentBytes: metadata.bytesSent)
         case .failed(let failure):
             self.init(
                 event: "failed", status: failure.status, kind: failure.kind.rawValue, detail: failure.text,
@@ -64,17 +64,17 @@ extension EventRecord {
         }
     }
 
-    private init(_ facts: ConnectionMetadata) {
-        self.init(event: "opened", url: facts.url, status: facts.response?.status)
-        self.peerAddress = facts.peerAddress
-        self.localAddress = facts.localAddress
-        self.tls = facts.tls.map {
+    private init(_ metadata: ConnectionMetadata) {
+        self.init(event: "opened", url: metadata.url, status: metadata.response?.status)
+        self.peerAddress = metadata.peerAddress
+        self.localAddress = metadata.localAddress
+        self.tls = metadata.tls.map {
             TLS(
                 version: $0.version.description, cipher: $0.cipherName, applicationProtocol: $0.applicationProtocol,
                 serverName: $0.serverName, resumed: $0.resumed)
         }
-        self.subprotocol = facts.subprotocol
-        self.extensions = facts.extensions
+        self.subprotocol = metadata.subprotocol
+        self.extensions = metadata.extensions
     }
 
     /// As text if the line is valid UTF-8.
@@ -107,11 +107,11 @@ enum EventText {
         let lines: [String] =
             switch event {
             case .connecting(let url): ["connecting to \(url)"]
-            case .opened(let facts): facts.lines
+            case .opened(let metadata): metadata.lines
             case .pong(let payload, let time):
                 ["pong\(payload.isEmpty ? "" : " \"\(payload)\"") after \(self.milliseconds(time)) ms"]
             case .ended: ["the peer closed its sending side"]
-            case .closed(let facts): [facts.line]
+            case .closed(let metadata): [metadata.line]
             case .failed(let failure): [failure.line]
             case .text, .data, .bytes, .line: []
             }

@@ -284,16 +284,16 @@ final class AttachedLink: ConnectLink {
 
     func closingMetadata(by party: ClosingMetadata.Party) -> ClosingMetadata {
         let counts = self.counts.withLock { $0 }
-        var facts = ClosingMetadata(by: party, bytesReceived: counts.received, bytesSent: counts.sent)
+        var metadata = ClosingMetadata(by: party, bytesReceived: counts.received, bytesSent: counts.sent)
         if self.outcome.withLock({ $0.isDetached }) {
-            facts.detachedFrom = self.attachment.id
-            return facts
+            metadata.detachedFrom = self.attachment.id
+            return metadata
         }
         // A stream has no close codes: the task's code is that of the WebSocket to the gateway.
-        guard case .success(let task) = self.task, party == .peer, !self.attachment.isStream else { return facts }
-        facts.code = task.closeCode == .invalid ? nil : UInt16(exactly: task.closeCode.rawValue)
-        facts.reason = task.closeReason.map { String(decoding: $0, as: UTF8.self) } ?? ""
-        return facts
+        guard case .success(let task) = self.task, party == .peer, !self.attachment.isStream else { return metadata }
+        metadata.code = task.closeCode == .invalid ? nil : UInt16(exactly: task.closeCode.rawValue)
+        metadata.reason = task.closeReason.map { String(decoding: $0, as: UTF8.self) } ?? ""
+        return metadata
     }
 }
 

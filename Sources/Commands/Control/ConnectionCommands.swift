@@ -226,8 +226,8 @@ struct SecureCommand: AsyncParsableCommand {
         try await self.control.run(reading: self.request) { context, request in
             let answer = try await context.session.send(request)
             try await context.show(answer, as: Connection.self) { one in
-                let facts = [one.tls?.version, one.tls?.cipher].compactMap(\.self).joined(separator: ", ")
-                return [TerminalText.singleLine("\(one.id ?? self.id) secured with \(facts)")]
+                let session = [one.tls?.version, one.tls?.cipher].compactMap(\.self).joined(separator: ", ")
+                return [TerminalText.singleLine("\(one.id ?? self.id) secured with \(session)")]
             }
         }
     }

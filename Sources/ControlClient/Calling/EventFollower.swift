@@ -211,7 +211,7 @@ package enum EventLine {
         if let first = event.missedFrom, let last = event.missedTo {
             return "events \(first) to \(last) are no longer kept"
         }
-        let facts = [
+        let parts = [
             event.connection, event.listener.map { "on \($0)" }, event.route.map { "route \($0)" },
             event.upstream.map { "upstream \($0)" },
             event.endpoint == event.upstream ? nil : event.endpoint.map { "endpoint \($0)" }, event.url,
@@ -223,6 +223,6 @@ package enum EventLine {
             event.sentBytes.map { "sent \(QuantityText.bytes($0))" },
             event.labels.map { $0.sorted { $0.key < $1.key }.map { "\($0)=\($1)" }.joined(separator: " ") },
         ]
-        return facts.compactMap(\.self).joined(separator: ", ")
+        return parts.compactMap(\.self).joined(separator: ", ")
     }
 }

@@ -25,9 +25,9 @@ package struct EntryTable {
         if let address = members["address"] { return DifferenceText.text(address) }
         guard case .array(let endpoints)? = members["endpoints"] else { return DifferenceText.text(value) }
         let words = endpoints.map { endpoint -> String in
-            guard case .object(let facts) = endpoint else { return DifferenceText.text(endpoint) }
-            let isOut = facts["ejected"] == .boolean(true) ? " (ejected)" : ""
-            return "\(DifferenceText.text(facts["url"])): \(DifferenceText.text(facts["connections"]))\(isOut)"
+            guard case .object(let members) = endpoint else { return DifferenceText.text(endpoint) }
+            let isOut = members["ejected"] == .boolean(true) ? " (ejected)" : ""
+            return "\(DifferenceText.text(members["url"])): \(DifferenceText.text(members["connections"]))\(isOut)"
         }
         return words.isEmpty ? "not used" : words.joined(separator: ", ")
     }

@@ -174,11 +174,11 @@ package struct ConnectionDetails {
 
     private mutating func addSecurity(_ one: Connection) {
         guard let tls = one.tls else { return }
-        let facts = [
+        let parts = [
             tls.version, tls.cipher, tls.applicationProtocol.map { "ALPN \($0)" }, tls.serverName.map { "for \($0)" },
             tls.resumed ? "resumed" : nil,
         ]
-        self.add("tls", facts.compactMap(\.self).joined(separator: ", "))
+        self.add("tls", parts.compactMap(\.self).joined(separator: ", "))
         let sizes = tls.peerCertificateSizesBytes.map { QuantityText.bytes($0) }
         self.add("certificates", sizes.joined(separator: ", "))
     }

@@ -46,7 +46,7 @@ package struct ConnectionReport: Sendable {
     package var usesDeflate = false
     /// On the wire, frame headers included and after compression.
     package var writtenBytes: UInt64 = 0
-    package var facts: WebSocketTask.Facts?
+    package var metadata: WebSocketTask.Metadata?
     package var handshake: HandshakeMetadata?
     package var labels: [String: String] = [:]
     package var closing: ClosingRecord?
@@ -108,7 +108,7 @@ extension ConnectionReport {
         self.roundTrips = task.roundTrips
         self.usesDeflate = task.usesDeflate
         self.writtenBytes = task.writtenBytes
-        self.facts = task.facts
+        self.metadata = task.metadata
     }
 }
 

@@ -180,8 +180,8 @@ package struct GatewayEvent: Sendable {
 
     /// Adds properties of a connection that closed.
     mutating func add(_ report: ConnectionReport) {
-        self.closeCode = report.facts?.closeCode?.rawValue
-        self.closeReason = report.facts?.closeReason.map { String(decoding: $0, as: UTF8.self) }
+        self.closeCode = report.metadata?.closeCode?.rawValue
+        self.closeReason = report.metadata?.closeReason.map { String(decoding: $0, as: UTF8.self) }
         self.receivedBytes = report.record?.bytesReceived ?? 0
         self.sentBytes = report.record?.bytesSent ?? 0
         self.labels = report.labels

@@ -64,7 +64,7 @@ final class ConnectionAttempt: @unchecked Sendable {
         case .connected(let local, let peer):
             self.metadata.localAddress = local
             self.metadata.peerAddress = peer
-        case .secured(let facts): self.metadata.tls = facts
+        case .secured(let metadata): self.metadata.tls = metadata
         case .resolved, .securing, .requested, .answered, .failed: break
         }
     }

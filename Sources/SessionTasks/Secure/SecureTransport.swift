@@ -16,7 +16,7 @@ package final class SecureTransport {
 
     package let lower: any Transport
     package var consumer: (any TransportConsumer)?
-    package private(set) var facts: TLSMetadata?
+    package private(set) var metadata: TLSMetadata?
     let connection: SecureConnection
     private let records: CiphertextBuffer
     private let plaintext: PlaintextBuffer
@@ -137,7 +137,7 @@ package final class SecureTransport {
 
     private func act(on event: SecureEvent) {
         switch event {
-        case .handshakeCompleted(let facts): self.handshakeCompleted(facts)
+        case .handshakeCompleted(let metadata): self.handshakeCompleted(metadata)
         case .plaintext(let count): self.offer(count)
         case .verificationRequested(let request): self.requestDecision(request)
         case .clientCertificateRequested(let issuers): self.requestIdentity(issuers)
@@ -148,9 +148,9 @@ package final class SecureTransport {
         }
     }
 
-    private func handshakeCompleted(_ facts: TLSMetadata) {
+    private func handshakeCompleted(_ metadata: TLSMetadata) {
         guard self.machine.handshakeCompleted() else { return }
-        self.facts = facts
+        self.metadata = metadata
         self.loop.disarm(self.timer)
         self.lower.pauseReading()
         if !self.pendingPlaintext.isEmpty { self.awaitProgress() }

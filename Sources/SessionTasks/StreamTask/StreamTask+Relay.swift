@@ -1,7 +1,7 @@
 import StreamTransport
 
 /// The task as one end of a relay: its loop's code takes the bytes as they come and writes without queueing operations.
-/// Everything here is on the loop, and the task still counts, shows its facts and can be cancelled.
+/// Everything here is on the loop, and the task still counts, shows its metadata and can be cancelled.
 extension StreamTask {
     /// Directs the transport's events to `relay`; the read queue rests. Reading starts with `resumeReading`.
     package func attach(_ relay: any TransportConsumer) {

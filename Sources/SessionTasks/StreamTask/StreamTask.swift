@@ -159,11 +159,11 @@ public final class StreamTask: @unchecked Sendable {  // The loop's thread alone
         self.transport = transport
         self.record.isConnected = true
         transport.consumer = self
-        let facts = (transport as? SecureTransport)?.facts
+        let metadata = (transport as? SecureTransport)?.metadata
         self.record.update {
             $0.localAddress = transport.localAddress
             $0.peerAddress = transport.peerAddress
-            $0.tls = facts
+            $0.tls = metadata
         }
         self.record.markOpened(at: self.loop.now)
         let observer = self.openObserver

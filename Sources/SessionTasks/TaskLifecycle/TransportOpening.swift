@@ -39,8 +39,8 @@ package final class TransportOpening {
         self.target.watch?(.securing)
         self.securing = SecureTransport.upgrade(connection, settings: settings, received: []) { result in
             self.securing = nil
-            if case .success(let transport) = result, let facts = transport.facts {
-                self.target.watch?(.secured(facts))
+            if case .success(let transport) = result, let metadata = transport.metadata {
+                self.target.watch?(.secured(metadata))
             }
             self.finish(result.map { $0 as any Transport })
         }

@@ -132,9 +132,9 @@ public final class WebSocketTask: @unchecked Sendable {  // The loop's thread al
 
     func publish(_ change: (inout Published) -> Void) {
         self.published.withLock {
-            var facts = $0?.value ?? Published()
-            change(&facts)
-            $0 = .value(facts)
+            var metadata = $0?.value ?? Published()
+            change(&metadata)
+            $0 = .value(metadata)
         }
     }
 
@@ -168,11 +168,11 @@ public final class WebSocketTask: @unchecked Sendable {  // The loop's thread al
         self.transport = transport
         self.record.isConnected = true
         transport.consumer = self
-        let facts = (transport as? SecureTransport)?.facts
+        let metadata = (transport as? SecureTransport)?.metadata
         self.record.update {
             $0.localAddress = transport.localAddress
             $0.peerAddress = transport.peerAddress
-            $0.tls = facts
+            $0.tls = metadata
         }
     }
 
@@ -454,7 +454,7 @@ extension WebSocketTask {
 
 extension WebSocketTask {
     /// How the connection ended or is ending, and the negotiated parameters of the opening handshake.
-    package struct Facts: Sendable, Hashable {
+    package struct Metadata: Sendable, Hashable {
         package let closeCode: CloseCode?
         package let closeReason: [UInt8]?
         package let subprotocol: String?
@@ -462,9 +462,9 @@ extension WebSocketTask {
     }
 
     /// From any thread.
-    package var facts: Facts {
+    package var metadata: Metadata {
         self.published {
-            Facts(
+            Metadata(
                 closeCode: $0.closeCode, closeReason: $0.closeReason, subprotocol: $0.subprotocol,
                 responseStatus: $0.response?.status)
         }

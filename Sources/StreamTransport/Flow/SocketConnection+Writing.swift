@@ -148,7 +148,7 @@ extension SocketConnection {
         self.countSent(taken)
         if case .closing(let linger) = self.machine.life { self.armCloseTimer(linger) }
         self.updateInterest()
-        if self.machine.isOpen { self.told?.outputProgressed() }
+        if self.machine.isOpen { self.currentConsumer?.outputProgressed() }
         self.endTurnLater()
     }
 

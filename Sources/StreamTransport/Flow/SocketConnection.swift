@@ -16,7 +16,7 @@ package final class SocketConnection: Transport {
     package let descriptor: Descriptor
     /// As the three counts below, stored apart from what other modules see of it: what only this module touches costs
     /// no check of exclusive access.
-    var told: (any TransportConsumer)?
+    var currentConsumer: (any TransportConsumer)?
     package let peerAddress: SocketAddress?
     private let knownLocalAddress: SocketAddress?
     private var mostRead = Loop.receiveCapacity
@@ -78,8 +78,8 @@ package final class SocketConnection: Transport {
     }
 
     package var consumer: (any TransportConsumer)? {
-        get { self.told }
-        set { self.told = newValue }
+        get { self.currentConsumer }
+        set { self.currentConsumer = newValue }
     }
 
     package var readLimit: Int {
@@ -248,7 +248,7 @@ extension SocketConnection: TurnEndTarget {
     /// While bytes are queued, `drainQueue` reports progress.
     private func reportProgress() {
         guard self.machine.isOpen, self.waiting == 0, self.machine.output != .broken else { return }
-        self.told?.outputProgressed()
+        self.currentConsumer?.outputProgressed()
         // Output that the consumer writes in response leaves in this turn too.
         self.endTurnLater()
     }
@@ -262,8 +262,8 @@ extension SocketConnection: TurnEndTarget {
 
     private func reportEnd() {
         guard let end = self.machine.takeEnd() else { return }
-        let consumer = self.told
-        self.told = nil
+        let consumer = self.currentConsumer
+        self.currentConsumer = nil
         consumer?.transportEnded(end)
     }
 }
@@ -296,7 +296,7 @@ extension SocketConnection {
         let total = bytes.count
         let used = bytes.withMutableRawSpan {
             var offered = $0._mutatingExtracting((total - count)..<total)
-            return self.told?.bytesReceived(&offered) ?? count
+            return self.currentConsumer?.bytesReceived(&offered) ?? count
         }
         let left = count - max(0, used)
         if self.endOffer(leaving: left) { self.keep(bytes, last: left) }
@@ -340,7 +340,7 @@ extension SocketConnection {
         if self.machine.isClosing { return }
         if start > 0 { self.prependKept() }
         self.machine.gate.offerBegan()
-        let used = max(0, self.loop.offer(total, to: self.told))
+        let used = max(0, self.loop.offer(total, to: self.currentConsumer))
         guard self.endOffer(leaving: max(0, total - used)) else { return }
         self.keep(self.loop.receiveBuffer.read(used..<total) { [UInt8]($0) })
     }
@@ -358,7 +358,7 @@ extension SocketConnection {
         case .ignore: self.updateInterest()
         case .reportInputClosed:
             self.updateInterest()
-            self.told?.inputClosed()
+            self.currentConsumer?.inputClosed()
         case .end(let end): self.end(end)
         }
     }
@@ -382,7 +382,7 @@ extension SocketConnection {
     /// In place of a read.
     /// - Returns: whether it was one; else nothing happened.
     private func spliceInput(atMost room: Int) -> Bool {
-        guard self.machine.isOpen, self.keptCount == 0, let consumer = self.told,
+        guard self.machine.isOpen, self.keptCount == 0, let consumer = self.currentConsumer,
             let target = consumer.spliceTarget,
             target.canReceiveSpliced(on: self.loop)
         else { return false }
@@ -484,7 +484,7 @@ extension SocketConnection {
         self.unwatch()
         // The new owner gets the socket options as configured.
         self.removeFromSweep()
-        self.told = nil
+        self.currentConsumer = nil
         let count = self.keptCount
         return DetachedSocket(descriptor: self.descriptor, unread: Array(self.takeKept().suffix(count)))
     }

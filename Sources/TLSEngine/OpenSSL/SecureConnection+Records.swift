@@ -159,11 +159,11 @@ extension SecureConnection {
 
     /// Replaces OpenSSL's SSL object, which holds 14 KiB, by `CompactRecordLayer` right after the handshake. Keeps
     /// OpenSSL for another version or cipher suite, and if it has buffered input.
-    func switchToCompactRecords(_ state: HandshakeCallbackState, _ facts: TLSMetadata) {
+    func switchToCompactRecords(_ state: HandshakeCallbackState, _ metadata: TLSMetadata) {
         guard Self.usesCompactRecords(self.snapshot.configuration) else { return }
         unsafe SSL_set_msg_callback(self.ssl, nil)
-        guard facts.version == .tls13, unsafe SSL_has_pending(self.ssl) == 0,
-            let suite = RecordSuite(rawValue: facts.cipherIdentifier),
+        guard metadata.version == .tls13, unsafe SSL_has_pending(self.ssl) == 0,
+            let suite = RecordSuite(rawValue: metadata.cipherIdentifier),
             let records = state.secrets.makeRecords(suite)
         else { return }
         self.records = records

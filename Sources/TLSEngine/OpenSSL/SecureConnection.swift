@@ -275,15 +275,15 @@ public final class SecureConnection {
     }
 
     private func completeHandshake(_ state: HandshakeCallbackState) -> SecureEvent? {
-        guard let facts = self.metadata() else {
+        guard let metadata = self.metadata() else {
             self.fail(.engine, "the handshake has no version or cipher suite")
             return self.reportFailure()
         }
-        if self.delegatesClientVerification, state.decision == .accept { self.issueWithheldTickets(facts.version) }
-        self.switchToCompactRecords(state, facts)
+        if self.delegatesClientVerification, state.decision == .accept { self.issueWithheldTickets(metadata.version) }
+        self.switchToCompactRecords(state, metadata)
         self.phase = .open
         self.flushOutput()
-        return .handshakeCompleted(facts)
+        return .handshakeCompleted(metadata)
     }
 
     private func issueWithheldTickets(_ version: TLSVersion) {

@@ -16,15 +16,15 @@ final class SecureHandlerPair {
 
         var lines: [String] = []
         var bytes: [UInt8] = []
-        var facts: TLSMetadata?
+        var metadata: TLSMetadata?
 
         func channelRead(context: ChannelHandlerContext, data: NIOAny) {
             self.bytes += Array(self.unwrapInboundIn(data).readableBytesView)
         }
 
         func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-            if let facts = event as? TLSMetadata {
-                self.facts = facts
+            if let metadata = event as? TLSMetadata {
+                self.metadata = metadata
                 self.lines.append("secured")
             } else if event as? ChannelEvent == .inputClosed {
                 self.lines.append("input closed")

@@ -57,8 +57,8 @@ struct SecureHandlerTests {
             client: SecureFixture.client { $0.applicationProtocols = ["h2", "http/1.1"] },
             server: SecureFixture.server { $0.applicationProtocols = ["http/1.1"] })
         try pair.pump()
-        #expect(pair.clientLog.facts?.applicationProtocol == "http/1.1")
-        #expect(pair.serverLog.facts?.serverName == "server.test")
+        #expect(pair.clientLog.metadata?.applicationProtocol == "http/1.1")
+        #expect(pair.serverLog.metadata?.serverName == "server.test")
     }
 
     @Test func closeNotifyDiffersFromTruncation() throws {

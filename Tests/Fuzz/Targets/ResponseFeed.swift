@@ -58,7 +58,7 @@ final class ResponseFeed: ExchangeConsumer, @unchecked Sendable {
     // MARK: What is told
 
     var demand: ContentDemand { .bytes(.max) }
-    func connectionReady(_ facts: ConnectionMetadata) {}
+    func connectionReady(_ metadata: ConnectionMetadata) {}
     func bodySent(_ count: Int) {}
     func informationalHeadReceived(_ head: ResponseHead) {}
     func headReceived(_ head: ResponseHead, framing: ResponseFraming) {}

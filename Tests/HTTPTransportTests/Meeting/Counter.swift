@@ -18,7 +18,7 @@ final class Counter: ExchangeConsumer {
         exchange.demandChanged()
     }
 
-    func connectionReady(_ facts: ConnectionMetadata) {}
+    func connectionReady(_ metadata: ConnectionMetadata) {}
     func verificationRequested(
         _ request: VerificationRequest, answer: @escaping @Sendable (VerificationDecision) -> Void
     ) {

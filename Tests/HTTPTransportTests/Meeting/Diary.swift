@@ -53,8 +53,8 @@ final class Diary: ExchangeConsumer {
         exchange.demandChanged()
     }
 
-    func connectionReady(_ facts: ConnectionMetadata) {
-        self.state.withLock { $0.connections.append(facts) }
+    func connectionReady(_ metadata: ConnectionMetadata) {
+        self.state.withLock { $0.connections.append(metadata) }
         self.connected.open()
     }
 

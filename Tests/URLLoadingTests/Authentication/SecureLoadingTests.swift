@@ -13,7 +13,7 @@ struct SecureLoadingTests {
         let session = URLSession.test(recorder)
         for path in ["/", "/", "/last", "/"] { #expect(try await session.load(server.url(path)).status == 200) }
         // A resumed session of TLS shows no certificate again.
-        let handshakes = (0..<server.connections).count { server.facts($0)?.resumed == false }
+        let handshakes = (0..<server.connections).count { server.metadata($0)?.resumed == false }
         #expect(recorder.log.count("session challenge ServerTrust") == handshakes && server.connections == 2)
         let space = try #require(recorder.notes.challenges.first?.protectionSpace)
         #expect(space.host == "127.0.0.1" && space.port == server.port && space.protocol == "https")
@@ -132,7 +132,7 @@ struct SecureLoadingTests {
             $0.protectionSpace.authenticationMethod == NSURLAuthenticationMethodClientCertificate
         }
         #expect(asked?.protectionSpace.distinguishedNames?.count == 1 && asked?.previousFailureCount == 0)
-        #expect(server.facts(0)?.peerChain.isEmpty == false)
+        #expect(server.metadata(0)?.peerChain.isEmpty == false)
     }
 
     @Test func failsWithoutACertificateWhereOneIsRequired() async throws {

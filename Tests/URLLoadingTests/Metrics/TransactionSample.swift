@@ -46,12 +46,12 @@ enum TransactionSample {
 
     static var connection: ConnectionMetadata {
         get throws {
-            var facts = ConnectionMetadata()
-            facts.localAddress = SocketAddress(literal: "192.0.2.1", port: 50_000)
-            facts.peerAddress = SocketAddress(literal: "2001:db8::1", port: 443)
-            facts.tls = self.tls(cipher: 0x1301)
-            facts.timings = self.timings()
-            return facts
+            var metadata = ConnectionMetadata()
+            metadata.localAddress = SocketAddress(literal: "192.0.2.1", port: 50_000)
+            metadata.peerAddress = SocketAddress(literal: "2001:db8::1", port: 443)
+            metadata.tls = self.tls(cipher: 0x1301)
+            metadata.timings = self.timings()
+            return metadata
         }
     }
 

@@ -37,7 +37,7 @@ final class WebConnection: TransportConsumer, @unchecked Sendable {
         SecureTransport.upgrade(plain, settings: settings, received: []) { result in
             switch result {
             case .success(let secure):
-                self.shared.with { $0.facts[self.number] = secure.facts }
+                self.shared.with { $0.metadata[self.number] = secure.metadata }
                 self.transport = secure
                 self.listen()
             case .failure: self.transportEnded(.abandoned)

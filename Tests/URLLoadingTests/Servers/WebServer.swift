@@ -21,7 +21,7 @@ final class WebServer: Sendable {
         /// By connection: its other end is gone.
         var ended: [Int: Gate] = [:]
         var open: [Int: WebConnection] = [:]
-        var facts: [Int: TLSMetadata] = [:]
+        var metadata: [Int: TLSMetadata] = [:]
         var bytesReceived = 0
     }
 
@@ -145,7 +145,7 @@ final class WebServer: Sendable {
     var connections: Int { self.state.with { $0.connections } }
     var openConnections: Int { self.state.with { $0.open.count } }
     var bytesReceived: Int { self.state.with { $0.bytesReceived } }
-    func facts(_ connection: Int) -> TLSMetadata? { self.state.with { $0.facts[connection] } }
+    func metadata(_ connection: Int) -> TLSMetadata? { self.state.with { $0.metadata[connection] } }
 
     /// Waits until so many requests have come.
     @discardableResult
