@@ -12,7 +12,7 @@ struct LineMarkTests {
     }
 
     @Test(arguments: 0...UInt8.max)
-    func areTheSixBytesThatMayBeginOne(_ byte: UInt8) {
+    func eachOfTheSixMarkBytesIsACandidate(_ byte: UInt8) {
         // At each place in a word, and behind the last whole one, among neighbours that differ in one bit.
         for place in 0..<20 {
             for neighbour: UInt8 in [0x00, 0x7F, 0x80, 0xFF, 0x09, 0x0E, 0xE3, 0xC3, 0x8A] {
@@ -26,7 +26,7 @@ struct LineMarkTests {
         }
     }
 
-    @Test func areFoundInAnyBytes() {
+    @Test func candidatesAreFoundInAnyBytes() {
         var generator = SeededGenerator(seed: 7)
         for _ in 0..<300 {
             let bytes = (0..<Int.random(in: 0...70, using: &generator)).map { _ in

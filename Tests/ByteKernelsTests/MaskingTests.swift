@@ -55,7 +55,7 @@ struct MaskingTests {
     }
 
     @Test(arguments: UInt64(0)..<40)
-    func carriesThePhaseOverAnySplit(seed: UInt64) {
+    func maskPhaseCarriesOverAnySplit(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let plain = generator.bytes(Int.random(in: 0...5000, using: &generator))
         let keyBytes = generator.bytes(4)

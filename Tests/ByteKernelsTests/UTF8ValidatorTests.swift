@@ -22,7 +22,7 @@ struct UTF8ValidatorTests {
     ]
 
     @Test(arguments: hostile)
-    func namesTheFirstImpossibleByte(bytes: [UInt8], fault: Int) {
+    func validatorNamesTheFirstImpossibleByte(bytes: [UInt8], fault: Int) {
         for lead in [0, 1, 5, 8, 31, 32, 33, 64] {
             for padding in [0, 1, 3, 8, 40] {
                 let text = [UInt8](repeating: 0x61, count: lead) + bytes + [UInt8](repeating: 0x61, count: padding)
@@ -39,7 +39,7 @@ struct UTF8ValidatorTests {
     ]
 
     @Test(arguments: wellFormed)
-    func acceptsWellFormedTextInEverySplitInTwo(_ text: String) {
+    func wellFormedTextIsAcceptedInEverySplitInTwo(_ text: String) {
         let bytes = Array(text.utf8)
         for cut in 0...bytes.count {
             let verdict = Self.firstFault(in: bytes, pieces: [0..<cut, cut..<bytes.count])
@@ -48,7 +48,7 @@ struct UTF8ValidatorTests {
         }
     }
 
-    @Test func acceptsEveryScalarAndRefusesEverySurrogate() {
+    @Test func everyScalarIsAcceptedAndEverySurrogateRefused() {
         for value in UInt32(0x80)...0x10FFFF {
             let bytes = Self.encodeFreely(value)
             let padded = bytes + [0x20, 0x20, 0x20]
@@ -80,7 +80,7 @@ struct UTF8ValidatorTests {
         }
     }
 
-    @Test func startsAfreshAfterAReset() {
+    @Test func resetValidatorStartsAfresh() {
         var validator = UTF8Validator()
         #expect([0xE2, 0x82].withRawSpan { validator.validate($0) } == nil)
         validator.reset()

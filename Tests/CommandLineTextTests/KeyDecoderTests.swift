@@ -32,7 +32,7 @@ struct KeyDecoderTests {
     ]
 
     @Test(arguments: vectors)
-    func decodesWholeAndInPieces(_ vector: Vector) {
+    func keysAreDecodedWholeAndInPieces(_ vector: Vector) {
         var whole = KeyDecoder()
         #expect(whole.decode(Array((vector.bytes + "x").utf8)) == vector.keys + [.character("x")])
         var pieces = KeyDecoder()

@@ -15,7 +15,7 @@ struct LinesTests {
         ("", []), ("a", ["a"]), ("a\n", ["a"]), ("a\nb", ["a", "b"]), ("a\r\nb\r\n", ["a", "b"]), ("\n\n", ["", ""]),
         ("a\rb\n", ["a\rb"]), ("\r\n", [""]),
     ])
-    func areTheSameForEveryCut(_ text: String, _ lines: [String]) throws {
+    func linesAreTheSameForEveryCut(_ text: String, _ lines: [String]) throws {
         #expect(try self.split([text]) == lines)
         #expect(try self.split(text.unicodeScalars.map { String($0) }) == lines)
     }

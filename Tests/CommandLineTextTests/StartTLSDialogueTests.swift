@@ -66,7 +66,7 @@ struct StartTLSDialogueTests {
     ]
 
     @Test(arguments: agreements, [false, true])
-    func endsInTLSWhenTheServerAgrees(_ vector: Vector, byteByByte: Bool) throws {
+    func dialogueEndsInTLSWhenTheServerAgrees(_ vector: Vector, byteByByte: Bool) throws {
         let course = try self.course(vector.mode, vector.said, byteByByte: byteByByte)
         #expect(course.sent == vector.sent && course.1 == .secure)
     }
@@ -81,7 +81,7 @@ struct StartTLSDialogueTests {
         ("postgres", ["N"], "the server does not offer TLS"),
         ("line:TLS:YES", ["NO\r\n"], "NO"),
     ])
-    func endsWhenTheServerDoesNotAgree(_ mode: String, _ said: [String], _ answer: String) throws {
+    func dialogueEndsWhenTheServerRefuses(_ mode: String, _ said: [String], _ answer: String) throws {
         #expect(try self.course(mode, said, byteByByte: false).1 == .refused(answer))
     }
 

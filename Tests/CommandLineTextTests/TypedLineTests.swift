@@ -13,7 +13,7 @@ struct TypedLineTests {
         ("/close 4001 see you later", .command(.close(code: 4001, reason: "see you later"))),
         ("/status", .command(.status)), ("/help", .command(.help)), ("/?", .command(.help)),
     ])
-    func areMessagesOrCommands(_ line: String, _ expected: TypedLine) throws {
+    func typedLineIsAMessageOrACommand(_ line: String, _ expected: TypedLine) throws {
         #expect(try TypedLine(line) == expected)
     }
 

@@ -160,7 +160,7 @@ struct ConnectCommandTests {
         }
     }
 
-    @Test func closeCodeOfThePeerIsAFailure() async throws {
+    @Test func peersCloseCodeIsAFailure() async throws {
         try await LoopbackGateway.run { gateway in
             let host = CommandHost(endsInput: false)
             async let running = host.run(["connect", gateway.echo, "--wait", "none"])

@@ -13,11 +13,11 @@ struct TokenizerTests {
     ]
 
     @Test(arguments: vectors)
-    func leavesCommentsAndStringsOut(_ source: String, _ expected: [String]) {
+    func tokenizerLeavesCommentsAndStringsOut(_ source: String, _ expected: [String]) {
         #expect(Tokenizer.tokens(of: source).map(\.text) == expected)
     }
 
-    @Test func countsLinesThroughCommentsAndLongStrings() {
+    @Test func linesAreCountedThroughCommentsAndLongStrings() {
         let source = "/* one\n two */ a\n\"\"\"\nb\n\"\"\"\nc"
         #expect(Tokenizer.tokens(of: source).map(\.line) == [2, 3, 6])
     }
@@ -27,7 +27,7 @@ struct TokenizerTests {
     }
 
     @Test(arguments: ["\"open", "/* open", "#\"open\"", "\"\\(open", "\"\"\"\nopen"])
-    func endsOnUnfinishedSource(_ source: String) {
+    func tokenizerEndsOnUnfinishedSource(_ source: String) {
         #expect(Tokenizer.tokens(of: source).count <= 4)
     }
 }

@@ -179,7 +179,7 @@ struct AccessTests {
         }
     }
 
-    @Test func nameIsAllowedByTheAddressesItMeans() async throws {
+    @Test func nameIsAllowedByItsAddresses() async throws {
         let configuration = LoopbackGateway.echo.replacing("[127.0.0.1]", with: "['127.0.0.0/8:1']")
         try await LoopbackGateway.run(configuration) { gateway in
             for host in ["127.0.0.1", "localhost"] {

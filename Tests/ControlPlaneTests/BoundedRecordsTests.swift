@@ -14,7 +14,7 @@ struct BoundedRecordsTests {
         BoundedRecords(limit: limit, full: Self.full) { $0.isFinished }
     }
 
-    @Test func dropsTheOldestFinishedRecordAndKeepsRunningOnes() throws {
+    @Test func oldestFinishedRecordIsDroppedAndRunningOnesKept() throws {
         var records = self.records(limit: 3)
         for isFinished in [false, true, true, false, false] {
             _ = try records.add { Work(number: $0, isFinished: isFinished) }
@@ -22,7 +22,7 @@ struct BoundedRecordsTests {
         #expect(records.records.map(\.number) == [1, 4, 5])
     }
 
-    @Test func refusesANewRecordWhileAllAreRunning() throws {
+    @Test func newRecordIsRefusedWhileAllAreRunning() throws {
         var records = self.records(limit: 2)
         for _ in 1...2 { _ = try records.add { Work(number: $0, isFinished: false) } }
         let problem = #expect(throws: ControlProblem.self) {
@@ -43,7 +43,7 @@ struct BoundedRecordsTests {
         #expect(problem?.code == "draining")
     }
 
-    @Test func neverUsesANumberAgain() throws {
+    @Test func numberOfARecordIsNeverUsedAgain() throws {
         var records = self.records(limit: 2)
         _ = try records.add { Work(number: $0, isFinished: true) }
         records.remove { $0.number == 1 }

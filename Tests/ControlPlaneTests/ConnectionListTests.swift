@@ -22,7 +22,7 @@ struct ConnectionListTests {
     // MARK: Names
 
     @Test(arguments: ["17", "17u", "1", "18446744073709551615u"])
-    func namesAreReadBack(_ text: String) throws {
+    func connectionKeyIsReadBackFromItsText(_ text: String) throws {
         #expect(try #require(ConnectionKey(text)).description == text)
     }
 

@@ -11,7 +11,7 @@ struct DrainStateTests {
             (.cancelled, pause: nil, resume: nil, cancel: nil, finish: .cancelled),
             (.ended, pause: nil, resume: nil, cancel: nil, finish: .ended),
         ] as [(DrainState, pause: DrainState?, resume: DrainState?, cancel: DrainState?, finish: DrainState)])
-    func answersEveryRequestInEveryState(
+    func drainStateAnswersEveryRequestInEveryState(
         _ before: DrainState, pause: DrainState?, resume: DrainState?, cancel: DrainState?, finish: DrainState
     ) {
         let requests: [(DrainState?, (inout DrainState) -> Bool)] = [

@@ -22,7 +22,7 @@ struct OpenAPIDocumentTests {
         ).openAPIDocument
     }
 
-    @Test func isOfOpenAPI31WithUniqueOperations() throws {
+    @Test func documentIsOpenAPI31WithUniqueOperations() throws {
         let json = try self.document().json
         #expect(json["openapi"] == "3.1.0")
         guard case .object(let paths)? = json["paths"] else {

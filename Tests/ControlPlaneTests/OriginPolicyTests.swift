@@ -24,7 +24,7 @@ struct OriginPolicyTests {
         "127.0.0.1:8081", "localhost", "LOCALHOST:1", "[::1]:8081", "192.0.2.7", "control.example:443",
         "a.inner.example",
     ])
-    func areAnsweredUnderOurNames(_ authority: String) {
+    func requestUnderOurNameIsAnswered(_ authority: String) {
         #expect(self.status(authority) == nil)
     }
 
@@ -32,16 +32,16 @@ struct OriginPolicyTests {
         "evil.example:8081", "localhost.evil.example", "127.0.0.1.evil.example", "inner.example", "127.1", "0x7f000001",
         "control.example.", "127.0.0.1/8",
     ])
-    func areRefusedUnderAnother(_ authority: String) {
+    func requestUnderAnotherNameIsRefused(_ authority: String) {
         #expect([400, 421].contains(self.status(authority)))
     }
 
     @Test(arguments: [nil, "", ":80", "[::1", "a@127.0.0.1"])
-    func needAHost(_ authority: String?) {
+    func requestWithoutAHostIsRefused(_ authority: String?) {
         #expect([400, 421].contains(self.status(authority)))
     }
 
-    @Test func areRefusedFromAnotherOrigin() {
+    @Test func requestFromAnotherOriginIsRefused() {
         let here = "127.0.0.1:8081"
         #expect(self.status(here, origin: "http://127.0.0.1:8081") == nil)
         #expect(self.status("control.example", origin: "https://control.example") == nil)
@@ -53,14 +53,14 @@ struct OriginPolicyTests {
         for origin in others { #expect(self.status(here, origin: origin) == 403, "\(origin)") }
     }
 
-    @Test func areRefusedFromAnotherSiteWithoutAnOrigin() {
+    @Test func requestFromAnotherSiteWithoutAnOriginIsRefused() {
         let here = "127.0.0.1:8081"
         #expect(self.status(here, fetchSite: "none") == nil)
         #expect(self.status(here, fetchSite: "same-origin") == nil)
         for site in ["cross-site", "same-site", "x"] { #expect(self.status(here, fetchSite: site) == 403) }
     }
 
-    @Test func doNotReachAUnixSocket() {
+    @Test func originIsNotCheckedOnAUnixSocket() {
         let status = self.status("anything", origin: "http://evil.example") {
             $0.address = .unix(path: "/run/c.sock", mode: 0o600)
         }

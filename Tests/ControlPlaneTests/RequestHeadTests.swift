@@ -67,7 +67,7 @@ struct RequestHeadTests {
         ("HTTP/1.1", "", true), ("HTTP/1.1", "Connection: Close\r\n", false),
         ("HTTP/1.1", "Connection: te, CLOSE\r\n", false),
     ])
-    func closesBehindARequestThatAsksForIt(_ version: String, _ fields: String, _ stays: Bool) async throws {
+    func connectionClosesAfterARequestThatAsksForIt(_ version: String, _ fields: String, _ stays: Bool) async throws {
         let wire = try await self.open()
         wire.send("GET /livez \(version)\r\nHost: localhost\r\n\(fields)\r\n")
         let head = try #require(try wire.requests().heads.first)
@@ -80,7 +80,7 @@ struct RequestHeadTests {
         #expect(wire.isClosed == !stays)
     }
 
-    @Test func answersHTTP10WithoutChunksAndClosesForTheEnd() async throws {
+    @Test func http10ResponseIsNotChunkedAndEndsWithTheConnection() async throws {
         let wire = try await self.open()
         wire.send("GET /v1/events HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n")
         try wire.answer(":\n\n", length: nil)
@@ -103,7 +103,7 @@ struct RequestHeadTests {
         ("HTTP/1.0", "chunked"), ("HTTP/1.1", "gzip, chunked"), ("HTTP/1.1", "gzip"),
         ("HTTP/1.1", "identity"),
     ])
-    func refusesATransferCodingThatItDoesNotUnderstand(_ version: String, _ coding: String) async throws {
+    func unknownTransferCodingIsNotImplemented(_ version: String, _ coding: String) async throws {
         let wire = try await self.open()
         wire.send(
             "POST /v1/drains \(version)\r\nHost: localhost\r\nTransfer-Encoding: \(coding)\r\n\r\n2\r\n{}\r\n0\r\n\r\n")
@@ -115,7 +115,7 @@ struct RequestHeadTests {
         #expect(wire.isClosed)
     }
 
-    @Test func refusesInTheOrderOfTheRequests() async throws {
+    @Test func refusalKeepsTheOrderOfTheRequests() async throws {
         let wire = try await self.open()
         wire.send(
             "GET /a HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -158,7 +158,7 @@ struct RequestHeadTests {
         #expect(head.headers["Upgrade"] == [])
     }
 
-    @Test func refusesATargetOfAnotherScheme() async throws {
+    @Test func targetOfAnotherSchemeIsMisdirected() async throws {
         let wire = try await self.open()
         wire.send("GET ftp://localhost/livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
         #expect(try wire.requests().heads.isEmpty)

@@ -29,7 +29,7 @@ struct DeflatePoolTests {
         #expect(again.feed([[0xF3, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00]], room: 10).bytes == Array("Hello".utf8))
     }
 
-    @Test func keepsNoMoreThanItsCapacity() throws {
+    @Test func poolKeepsNoMoreThanItsCapacity() throws {
         let pool = DeflatePool(capacity: 2)
         for windowBits in 9...12 {
             pool.recycle(try #require(Inflater(format: .raw, windowBits: windowBits)))

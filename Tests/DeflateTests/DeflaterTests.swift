@@ -29,7 +29,7 @@ struct DeflaterTests {
     }
 
     @Test(arguments: [DeflateFormat.raw, .zlib, .gzip], 0...9)
-    func givesTheSameBytesBackAtEveryLevel(format: DeflateFormat, level: Int) throws {
+    func everyLevelInflatesToTheSameBytes(format: DeflateFormat, level: Int) throws {
         var generator = SeededGenerator(seed: UInt64(level))
         let plain = Self.repetitive(200_000, using: &generator)
         let deflater = try #require(Deflater(DeflaterSettings(format: format, level: level)))
@@ -57,7 +57,7 @@ struct DeflaterTests {
     }
 
     @Test(arguments: 8...15, [1, 5, 6, 9])
-    func neverReachesBackFurtherThanItsWindow(windowBits: Int, level: Int) throws {
+    func deflaterNeverReachesBackFurtherThanItsWindow(windowBits: Int, level: Int) throws {
         var generator = SeededGenerator(seed: UInt64(windowBits))
         let plain = Self.repetitive(60_000, using: &generator)
         let settings = DeflaterSettings(format: .raw, windowBits: windowBits, level: level, memoryLevel: 9)
@@ -80,7 +80,7 @@ struct DeflaterTests {
     }
 
     @Test(arguments: UInt64(0)..<60)
-    func givesTheSameBytesBackThroughAnyRooms(seed: UInt64) throws {
+    func outputInAnyRoomInflatesToTheSameBytes(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let plain = Self.repetitive(Int.random(in: 1...20_000, using: &generator), using: &generator)
         let deflater = try #require(Deflater(DeflaterSettings(format: .raw, windowBits: 9, memoryLevel: 1)))

@@ -5,7 +5,7 @@ import Testing
 @Suite("Inflating, RFC 1950, 1951 and 1952")
 struct InflaterTests {
     @Test(arguments: DeflateVector.whole)
-    func decodesStreamsMadeElsewhere(_ vector: DeflateVector) throws {
+    func streamOfAnotherEncoderIsInflated(_ vector: DeflateVector) throws {
         let expected = InflateOutcome(bytes: Array(vector.text.utf8), reachedEnd: true)
         for room in [1, 7, 4096] {
             let inflater = try #require(Inflater(format: vector.format))
@@ -33,7 +33,7 @@ struct InflaterTests {
     }
 
     @Test(arguments: DeflateVector.whole)
-    func asksForMoreWhileTheStreamIsCutShort(_ vector: DeflateVector) throws {
+    func inflaterAsksForMoreWhileTheStreamIsCutShort(_ vector: DeflateVector) throws {
         for length in 0..<vector.stream.count {
             let inflater = try #require(Inflater(format: vector.format))
             let outcome = inflater.feed([Array(vector.stream[..<length])], room: 1000)
@@ -56,7 +56,7 @@ struct InflaterTests {
     ]
 
     @Test(arguments: messages)
-    func readsTheMessagesOfPermessageDeflate(name: String, payloads: [[UInt8]]) throws {
+    func permessageDeflateMessagesOfTheRFCAreInflated(name: String, payloads: [[UInt8]]) throws {
         let inflater = try #require(Inflater(format: .raw))
         for payload in payloads {
             let text = try inflater.inflateAll((payload + [0x00, 0x00, 0xFF, 0xFF]).span.bytes, limit: 5)
@@ -64,7 +64,7 @@ struct InflaterTests {
         }
     }
 
-    @Test func acceptsExactlyTheLimitAndNotOneByteMore() throws {
+    @Test func inflaterAcceptsExactlyTheLimit() throws {
         let payload: [UInt8] = [0xF2, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00, 0x00, 0x00, 0xFF, 0xFF]
         for limit in 0...4 {
             let inflater = try #require(Inflater(format: .raw))
@@ -74,7 +74,7 @@ struct InflaterTests {
         #expect(try inflater.inflateAll(payload.span.bytes, limit: 5).count == 5)
     }
 
-    @Test func stopsABombAtTheLimit() throws {
+    @Test func bombIsStoppedAtTheLimit() throws {
         let deflater = try #require(Deflater(DeflaterSettings(format: .raw)))
         var bomb: [UInt8] = []
         let mebibyte = [UInt8](repeating: 0, count: 1 << 20)
@@ -97,7 +97,7 @@ struct InflaterTests {
         #expect(gzip.feed([[0x1F, 0x8C]], room: 10).failure == .corrupt(reason: "incorrect header check"))
     }
 
-    @Test func refusesAStreamThatNeedsADictionary() throws {
+    @Test func streamThatNeedsADictionaryIsRefused() throws {
         let stream: [UInt8] = [
             0x78, 0xF9, 0x16, 0xC0, 0x04, 0x37, 0xCB, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00, 0x06, 0x2C, 0x02, 0x15,
         ]
@@ -106,7 +106,7 @@ struct InflaterTests {
     }
 
     @Test(arguments: UInt64(0)..<300)
-    func givesTheSameOutcomeForDamagedBytesInEverySplit(seed: UInt64) throws {
+    func damagedBytesHaveTheSameOutcomeInEverySplit(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let vector = DeflateVector.whole[Int(seed) % DeflateVector.whole.count]
         var stream = vector.stream
@@ -124,7 +124,7 @@ struct InflaterTests {
     }
 
     @Test(arguments: UInt64(0)..<200)
-    func survivesAnyBytes(seed: UInt64) throws {
+    func inflaterSurvivesAnyBytes(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let noise = generator.bytes(Int.random(in: 0...600, using: &generator))
         for format in [DeflateFormat.raw, .zlib, .gzip] {

@@ -15,7 +15,7 @@ struct AddressTests {
         ("::/95", "::/95"), ("64:ff9b::192.0.2.33", "64:ff9b::c000:221/128"),
         ("1:2:3:4:5:6:7::", "1:2:3:4:5:6:7:0/128"), ("::2:3:4:5:6:7:8", "0:2:3:4:5:6:7:8/128"),
     ])
-    func readsAndWritesInNormalForm(text: String, normal: String) {
+    func addressIsReadAndWrittenInNormalForm(text: String, normal: String) {
         #expect(self.parsed(text)?.description == normal)
     }
 
@@ -27,7 +27,7 @@ struct AddressTests {
         "::1.2.3", "1.2.3.4::", "::1.2.3.4:5", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.1/8", "::/129", "/8",
         "a/8",
     ])
-    func refusesOtherText(text: String) {
+    func textThatIsNoAddressIsRefused(text: String) {
         #expect(self.parsed(text) == nil)
     }
 
@@ -59,7 +59,7 @@ struct AddressTests {
         #expect(!block.contains(.v6(high: 0, low: 0xFFFF_0A20_0000)))
     }
 
-    @Test func countsBothLoopbacksAsLoopback() {
+    @Test func bothLoopbacksCountAsLoopback() {
         func isLoopback(_ address: IPAddress) -> Bool { AddressBlock.loopback.contains { $0.contains(address) } }
         #expect(isLoopback(.v4(0x7F00_0001)))
         #expect(isLoopback(.v4(0x7FFF_FFFF)))
@@ -69,7 +69,7 @@ struct AddressTests {
         #expect(!isLoopback(.v6(high: 0, low: 2)))
     }
 
-    @Test func findsPeersInBlocks() throws {
+    @Test func trustedPeerIsFoundInItsBlock() throws {
         let blocks = TrustedPeers(try [#require(self.parsed("127.0.0.0/8")), #require(self.parsed("fd00::/8"))])
         #expect(blocks.contains(SocketAddress.ipv4(address: 0x7F00_0001, port: 1)))
         #expect(blocks.contains(SocketAddress.ipv6(high: 0, low: 0xFFFF_7F00_0001, scope: 0, port: 1)))

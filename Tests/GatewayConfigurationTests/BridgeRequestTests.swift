@@ -31,7 +31,7 @@ struct BridgeRequestTests {
         #expect(upstream.tls.verifies)
     }
 
-    @Test func givesThePathOfTheListenerToTheRoute() throws {
+    @Test func listenersPathBecomesTheRoutesPath() throws {
         func path(_ listen: String) throws -> String? {
             try self.configuration(listen, "tcp://127.0.0.1:5900").routes[0].path?.description
         }
@@ -44,7 +44,7 @@ struct BridgeRequestTests {
         #expect(bridge.listeners[0].address == .unix(path: "/run/a.sock", mode: 0o660))
     }
 
-    @Test func passesParametersOn() throws {
+    @Test func bridgePassesParametersOn() throws {
         let bridge = try self.configuration("ws://127.0.0.1:1/{room}", "ws://h/rooms/{room}")
         #expect(bridge.upstreams[0].endpoints[0].url.resource.parameters == ["room"])
     }
@@ -62,7 +62,7 @@ struct BridgeRequestTests {
         #expect(bridge.upstreams.count == (target == "echo" || target == "chat" ? 0 : 1))
     }
 
-    @Test func takesEveryOption() throws {
+    @Test func bridgeTakesEveryOption() throws {
         let bridge = try self.configuration(
             "wss://127.0.0.1:0/x", "wss://h/x", .init(.subprotocol, "a"), .init(.framing, "lines"),
             .init(.halfClose, "hold"),
@@ -110,7 +110,7 @@ struct BridgeRequestTests {
         #expect(!insecure.upstreams[0].tls.verifies)
     }
 
-    @Test func takesTheWordsForOrigins() throws {
+    @Test func bridgeTakesTheWordsForOrigins() throws {
         let bridge = try self.configuration("ws://127.0.0.1:0", "tcp://h:1", .init(.origin, "null"))
         #expect(bridge.routes[0].origins == [.opaque])
         let open = try self.configuration("ws://127.0.0.1:0", "tcp://h:1", .init(.origin, "*"))
@@ -123,7 +123,7 @@ struct BridgeRequestTests {
             (["in", "v2"], .accept, .v2),
             (["out,v1"], .off, .v1), ([], .off, nil),
         ] as [([String], ProxyProtocolAcceptance.Mode, ProxyProtocolVersion?)])
-    func readsTheWordsOfTheProxyProtocol(
+    func bridgeReadsTheModesOfTheProxyProtocol(
         words: [String], mode: ProxyProtocolAcceptance.Mode, version: ProxyProtocolVersion?
     ) throws {
         let options = words.map { BridgeRequest.Option(.proxyProtocol, $0) }
@@ -133,7 +133,7 @@ struct BridgeRequestTests {
         #expect(bridge.routes[0].proxyProtocol == version)
     }
 
-    @Test func namesTheOptionThatIsWrong() {
+    @Test func problemNamesTheOption() {
         #expect(
             self.problems("ws://127.0.0.1:0", "tcp://h:1", .init(.pingInterval, "5"), .init(.maxConnections, "0")) == [
                 "--max-connections: expected a whole number from 1 to 10000000, found \"0\"",
@@ -160,7 +160,7 @@ struct BridgeRequestTests {
     }
 
     @Test(arguments: ["wss", "tls", "wss+unix"])
-    func asksForTheCertificateThatAListenerNeeds(_ scheme: String) {
+    func listenerThatNeedsACertificateAsksForIt(_ scheme: String) {
         let listen = scheme.hasSuffix("unix") ? "\(scheme):///run/a.sock" : "\(scheme)://127.0.0.1:0"
         let lack =
             "--certificate: expected a certificate for LISTEN, found none; "
@@ -173,7 +173,7 @@ struct BridgeRequestTests {
             ])
     }
 
-    @Test func namesEachOptionThatNeedsAnotherKindOfListenerOrTarget() {
+    @Test func optionForAnotherKindOfListenerOrTargetIsNamed() {
         func misplaced(_ option: String, _ place: String, _ schemes: String, _ found: String) -> String {
             "--\(option): expected \(place) to begin with \(schemes), found \(found); change it, or leave out --\(option)"
         }
@@ -199,7 +199,7 @@ struct BridgeRequestTests {
                 ])
     }
 
-    @Test func namesTheOptionsThatBelongTogetherOrExcludeEachOther() {
+    @Test func optionsThatBelongTogetherOrExcludeEachOtherAreNamed() {
         #expect(
             self.problems("tcp://127.0.0.1:0", "tls://h:1", .init(.clientKey, "k")) == [
                 "--client-key: expected --client-certificate with it, found none; add --client-certificate FILE"

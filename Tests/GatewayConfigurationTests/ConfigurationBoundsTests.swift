@@ -14,7 +14,7 @@ struct ConfigurationBoundsTests {
         }
     }
 
-    @Test func refusesMoreThanAMebibyte() {
+    @Test func configurationBeyondAMebibyteIsRefused() {
         let problems = self.problems([UInt8](repeating: 0x23, count: 1_048_577))
         #expect(problems == ["c.yaml: expected at most 1 MiB of configuration, found more"])
         #expect(self.problems([UInt8](repeating: 0x23, count: 1_048_576)).count == 2)
@@ -28,14 +28,14 @@ struct ConfigurationBoundsTests {
     }
 
     @Test(arguments: [17, 999, 1001, 100_000])
-    func refusesDeepNesting(depth: Int) {
+    func deepNestingIsRefused(depth: Int) {
         let text = "a: " + String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
         #expect(self.problems([UInt8](text.utf8)).count == 1)
         let keys = String(repeating: "{? ", count: depth)
         #expect(self.problems([UInt8](keys.utf8)).count == 1)
     }
 
-    @Test func refusesAnAliasBomb() {
+    @Test func aliasBombIsRefused() {
         let levels =
             ["a: &a [x, x]"]
             + (1..<30).map { "a\($0): &a\($0) [*a\($0 == 1 ? "" : "\($0 - 1)"), *a\($0 == 1 ? "" : "\($0 - 1)")]" }

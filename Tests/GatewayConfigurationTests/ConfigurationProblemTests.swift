@@ -316,7 +316,7 @@ struct ConfigurationProblemTests {
             ])
     }
 
-    @Test func doesNotBlameOneMistakeTwice() {
+    @Test func oneMistakeIsReportedOnce() {
         // The upstream's name cannot be read, so that the route's reference to it may well be right.
         let text = """
             listeners: [{name: l, listen: "ws://127.0.0.1:1"}]
@@ -327,7 +327,7 @@ struct ConfigurationProblemTests {
         #expect(problems.map { $0.split(separator: " ")[1] } == ["routes[0].target:", "upstreams[0].name:"])
     }
 
-    @Test func stopsCountingOutAfterAHundred() {
+    @Test func reportStopsAfterAHundredProblems() {
         let text = (0..<300).map { "k\($0): 1" }.joined(separator: "\n")
         let problems = ConfigurationSamples.problems(text)
         #expect(problems.count == 101)

@@ -20,7 +20,7 @@ struct ConfigurationReaderTests {
         #expect(route.tunnel.pingInterval == .seconds(25))
     }
 
-    @Test func readsEveryOptionOfTheGatewayAndItsListeners() throws {
+    @Test func everyOptionOfTheGatewayAndItsListenersIsRead() throws {
         let configuration = try ConfigurationSamples.configuration(ConfigurationSamples.everything)
         #expect(configuration.control.address == .unix(path: "/run/sluice/control.sock", mode: 0o660))
         #expect(configuration.control.closedConnections == 50)
@@ -59,7 +59,7 @@ struct ConfigurationReaderTests {
 
     private static let records = "RECORDS"
 
-    @Test func readsEveryOptionOfTLSTowardsClients() throws {
+    @Test func everyOptionOfTLSTowardsClientsIsRead() throws {
         let configuration = try ConfigurationSamples.configuration(ConfigurationSamples.everything)
         let tls = try #require(configuration.listener(named: "front")?.tls)
         #expect(tls.certificates.map(\.certificate) == ["a.pem", "b.pem"])
@@ -90,7 +90,7 @@ struct ConfigurationReaderTests {
         #expect(try records(", records: compact") == .compact)
     }
 
-    @Test func readsEveryOptionOfARoute() throws {
+    @Test func everyOptionOfARouteIsRead() throws {
         let configuration = try ConfigurationSamples.configuration(ConfigurationSamples.everything)
         let route = try #require(configuration.route(named: "room"))
         #expect(route.listeners == ["front"])
@@ -123,7 +123,7 @@ struct ConfigurationReaderTests {
         #expect(tunnel.keepAlive.userTimeout == nil)
     }
 
-    @Test func readsEveryOptionOfAnUpstream() throws {
+    @Test func everyOptionOfAnUpstreamIsRead() throws {
         let configuration = try ConfigurationSamples.configuration(ConfigurationSamples.everything)
         let upstream = try #require(configuration.upstream(named: "rooms"))
         #expect(
@@ -192,7 +192,7 @@ struct ConfigurationReaderTests {
         #expect(try route("compress: false").tunnel.compression == nil)
     }
 
-    @Test func readsTheWordsAmongOrigins() throws {
+    @Test func wordsAmongOriginsAreRead() throws {
         func origins(_ text: String) throws -> [OriginPattern] {
             let route = self.minimal.replacing("target: echo", with: "target: echo, origins: \(text)")
             return try ConfigurationSamples.configuration(route).routes[0].origins
@@ -201,7 +201,7 @@ struct ConfigurationReaderTests {
         #expect(try origins("[\"null\", https://o]").map(\.description) == ["null", "https://o"])
     }
 
-    @Test func makesAnUpstreamOfAURLInARoute() throws {
+    @Test func urlInARouteBecomesAnUpstream() throws {
         let text = self.minimal.replacing("target: echo", with: "target: 'tls://h:1'")
         let configuration = try ConfigurationSamples.configuration(text)
         let upstream = try #require(configuration.upstream(of: configuration.routes[0]))
@@ -232,7 +232,7 @@ struct ConfigurationReaderTests {
         #expect(try ConfigurationSamples.configuration(text) == LocatedConfiguration.builtIn().configuration)
     }
 
-    @Test func neverShowsAPassword() {
+    @Test func passwordIsNeverShown() {
         #expect(!"\(KeyPassword.text("hunter2"))".contains("hunter2"))
         #expect(!String(reflecting: KeyPassword.text("hunter2")).contains("hunter2"))
         var dumped = ""

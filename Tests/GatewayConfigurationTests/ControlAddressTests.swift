@@ -29,7 +29,7 @@ struct ControlAddressTests {
         #expect(settings.isExplicit)
     }
 
-    @Test func canBeNowhere() throws {
+    @Test func controlAddressCanBeNone() throws {
         #expect(try self.settings("control: {address: none}").address == nil)
     }
 
@@ -38,7 +38,7 @@ struct ControlAddressTests {
         "tcp://127.0.0.1:1", "http://127.0.0.1:1/v1", "http://example.com", "127.0.0.1:8081",
         "http://[::ffff:192.0.2.1]:1", "x",
     ])
-    func isNowhereElse(_ text: String) {
+    func otherControlAddressIsRefused(_ text: String) {
         #expect(throws: ConfigurationProblems.self) { try self.settings("control: {address: '\(text)'}") }
     }
 

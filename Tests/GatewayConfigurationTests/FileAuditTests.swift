@@ -50,7 +50,7 @@ struct FileAuditTests {
             ])
     }
 
-    @Test func findsACertificateOfAListWithoutOneBesideIt() throws {
+    @Test func missingCertificateOfAListIsFound() throws {
         let text = """
             listeners:
               - {name: a, listen: "wss://127.0.0.1:1", tls: {certificates: [{certificate: c.pem}, {certificate: d.pem}]}}
@@ -63,7 +63,7 @@ struct FileAuditTests {
             ])
     }
 
-    @Test func namesTheOptionOfABridge() throws {
+    @Test func fileProblemNamesTheBridgesOption() throws {
         let request = BridgeRequest(
             listen: "wss://127.0.0.1:0", target: "echo", options: [.init(.certificate, "c.pem"), .init(.key, "k.pem")])
         let problems = try FileAudit { path, _ in path == "k.pem" ? .missing : nil }.problems(in: request.read())

@@ -37,7 +37,7 @@ struct PatternTests {
     }
 
     @Test(arguments: ["", "*", "*.", "a.*.b", "**.a", "host:80", "http://host", "a b", "*.1.2.3.4"])
-    func refusesOtherHosts(text: String) {
+    func textThatIsNoHostPatternIsRefused(text: String) {
         #expect(throws: ValueSyntaxError.self) { try ValueSyntax<HostPattern>.hostPattern.parse(text) }
     }
 
@@ -47,14 +47,14 @@ struct PatternTests {
         ("https://*.a.b", "https://*.a.b"), ("http://[::1]:3000", "http://::1:3000"), ("app://local", "app://local"),
         ("*", "*"), ("null", "null"),
     ])
-    func readsAnOrigin(text: String, normal: String) throws {
+    func originIsReadInNormalForm(text: String, normal: String) throws {
         #expect(try ValueSyntax<OriginPattern>.originPattern.parse(text).description == normal)
     }
 
     @Test(arguments: [
         "", "example.com", "https://", "https://a/", "https://a/b", "https://a:x", "https://u@a", "**", "NULL", "*://a",
     ])
-    func refusesOtherOrigins(text: String) {
+    func textThatIsNoOriginIsRefused(text: String) {
         #expect(throws: ValueSyntaxError.self) { try ValueSyntax<OriginPattern>.originPattern.parse(text) }
     }
 
@@ -66,7 +66,7 @@ struct PatternTests {
         #expect(throws: ValueSyntaxError.self) { try ValueSyntax<ExtraHeader>.headerLine.parse(line) }
     }
 
-    @Test func readsAHeaderLine() throws {
+    @Test func headerLineIsReadIntoNameAndValue() throws {
         #expect(
             try ValueSyntax<ExtraHeader>.headerLine.parse("Authorization: Basic YTpi")
                 == ExtraHeader(name: "Authorization", value: "Basic YTpi"))

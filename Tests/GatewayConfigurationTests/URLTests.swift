@@ -39,7 +39,7 @@ struct URLTests {
         #expect(throws: ValueSyntaxError.self) { try EndpointURL(text) }
     }
 
-    @Test func writesTheHostFieldWithoutTheStandardPort() throws {
+    @Test func hostFieldLeavesTheStandardPortOut() throws {
         #expect(try EndpointURL("ws://Host:80/").authority == "host")
         #expect(try EndpointURL("wss://host:80/").authority == "host:80")
         #expect(try EndpointURL("wss://[2001:db8::1]/").authority == "[2001:db8::1]")
@@ -78,7 +78,7 @@ struct URLTests {
         ("wss+unix:///run/a.sock:/x", .wss, "/run/a.sock", "/x"), ("ws+systemd://web", .ws, "systemd:web", ""),
         ("tcp+systemd://0", .tcp, "systemd:0", ""), ("WS://127.0.0.1:80", .ws, "127.0.0.1:80", ""),
     ])
-    func readsWhereToListen(text: String, kind: ListenerKind, address: String, resource: String) throws {
+    func listenURLGivesKindAndAddress(text: String, kind: ListenerKind, address: String, resource: String) throws {
         let url = try ListenURL(text)
         #expect(url.kind == kind)
         #expect(url.address.description == address)

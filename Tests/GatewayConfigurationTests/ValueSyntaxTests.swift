@@ -9,7 +9,7 @@ struct ValueSyntaxTests {
         ("1m30s", .seconds(90)), ("1h", .seconds(3600)), ("7d", .seconds(604_800)),
         ("1d2h3m4s5ms", .milliseconds(93_784_005)), ("10000d", .seconds(864_000_000)),
     ])
-    func readsDurations(text: String, duration: Duration) {
+    func durationIsRead(text: String, duration: Duration) {
         #expect(DurationText(parsing: text)?.duration == duration)
     }
 
@@ -23,7 +23,7 @@ struct ValueSyntaxTests {
     }
 
     @Test(arguments: ["0s", "1ms", "25s", "1m30s", "7d", "1d2h3m4s5ms", "10000d"])
-    func writesADurationAsItIsRead(text: String) {
+    func durationIsWrittenAsItIsRead(text: String) {
         #expect(DurationText(parsing: text)?.description == text)
     }
 
@@ -31,7 +31,7 @@ struct ValueSyntaxTests {
         ("0", 0), ("65536", 65_536), ("12B", 12), ("64KiB", 65_536), ("1MiB", 1_048_576), ("16MB", 16_000_000),
         ("5kB", 5000), ("5KB", 5000), ("2GiB", 2_147_483_648), ("2GB", 2_000_000_000), ("1TiB", 1_099_511_627_776),
     ])
-    func readsSizes(text: String, bytes: Int) {
+    func sizeIsRead(text: String, bytes: Int) {
         #expect(SizeText(parsing: text)?.bytes == bytes)
     }
 
@@ -43,7 +43,7 @@ struct ValueSyntaxTests {
         #expect(SizeText(parsing: text) == nil)
     }
 
-    @Test func refusesANumberOutsideItsRangeByNamingTheRange() {
+    @Test func numberOutsideItsRangeIsRefusedWithTheRange() {
         #expect(throws: ValueSyntaxError(expected: "a whole number from 1 to 9")) {
             try ValueSyntax<Int>.integer(1...9).parse("10")
         }
@@ -63,23 +63,23 @@ struct ValueSyntaxTests {
         }
     }
 
-    @Test func readsNoneOnlyWhereItIsOffered() throws {
+    @Test func noneIsReadOnlyWhereItIsOffered() throws {
         #expect(try ValueSyntax<Int>.integer(1...9).orNone.parse("none") == nil)
         #expect(try ValueSyntax<Int>.integer(1...9).orNone.parse("3") == 3)
         #expect(throws: ValueSyntaxError.self) { try ValueSyntax<Int>.integer(1...9).parse("none") }
     }
 
     @Test(arguments: [("0660", 0o660), ("660", 0o660), ("0o600", 0o600), ("0777", 0o777), ("000", 0)])
-    func readsPermissionsInOctal(text: String, bits: UInt32) throws {
+    func octalPermissionsAreRead(text: String, bits: UInt32) throws {
         #expect(try ValueSyntax<UInt32>.permissions.parse(text) == bits)
     }
 
     @Test(arguments: ["", "0o", "8", "0680", "1777", "07777", "rw-rw----", "-660"])
-    func refusesOtherPermissions(text: String) {
+    func otherPermissionsAreRefused(text: String) {
         #expect(throws: ValueSyntaxError.self) { try ValueSyntax<UInt32>.permissions.parse(text) }
     }
 
-    @Test func readsRates() throws {
+    @Test func rateIsRead() throws {
         #expect(try ValueSyntax<Int>.rate(1...1000).parse("500/s") == 500)
         for text in ["500", "500/m", "0/s", "1001/s", "/s", "5 /s"] {
             #expect(throws: ValueSyntaxError.self, "\(text)") { try ValueSyntax<Int>.rate(1...1000).parse(text) }
@@ -87,7 +87,7 @@ struct ValueSyntaxTests {
     }
 
     @Test(arguments: ["yes", "on", "True", "1", ""])
-    func takesOnlyTrueAndFalseForATruth(text: String) {
+    func onlyTrueAndFalseAreBooleans(text: String) {
         #expect(throws: ValueSyntaxError(expected: "true or false")) { try ValueSyntax<Bool>.boolean.parse(text) }
     }
 
@@ -101,7 +101,7 @@ struct ValueSyntaxTests {
         "sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=",
         "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
     ])
-    func readsAPinInBothForms(text: String) throws {
+    func pinIsReadInBothForms(text: String) throws {
         // The SHA-256 of nothing (FIPS 180-4), in base64 and in hexadecimal.
         let pin = try ValueSyntax<PublicKeyPin>.publicKeyPin.parse(text)
         #expect(pin.digest.prefix(4) == [0xE3, 0xB0, 0xC4, 0x42])
@@ -112,7 +112,7 @@ struct ValueSyntaxTests {
         "", "sha256/", "sha256/AAAA", "sha256/47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFV=",
         "sha256/47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU=", "e3b0", "sha1/AAAA", "sha256/====",
     ])
-    func refusesOtherPins(text: String) {
+    func textThatIsNoPinIsRefused(text: String) {
         #expect(throws: ValueSyntaxError.self) { try ValueSyntax<PublicKeyPin>.publicKeyPin.parse(text) }
     }
 }

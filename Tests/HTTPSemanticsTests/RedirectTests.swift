@@ -45,7 +45,7 @@ struct RedirectTests {
             ("https", "a.example", 8443, false),
             ("wss", "a.example", nil, true), ("http", "a.example", 443, false),
         ] as [(String, String, Int?, Bool)])
-    func takeSecretsAlongWithinOneOriginOnly(_ scheme: String, _ host: String, _ port: Int?, _ isKept: Bool) throws {
+    func secretsAreSentWithinOneOriginOnly(_ scheme: String, _ host: String, _ port: Int?, _ isKept: Bool) throws {
         let fields: HTTPFields = [
             .authorization: "Basic x", .proxyAuthorization: "Basic y", .cookie: "a=b", .accept: "c/d",
             .init("Host")!: "a.example",
@@ -63,7 +63,7 @@ struct RedirectTests {
         #expect(self.followed(self.next(302, .get, fields, to: secure))?.fields == fields)
     }
 
-    @Test func endAtTheLimit() {
+    @Test func redirectsEndAtTheLimit() {
         #expect(self.followed(self.next(302, count: 19)) != nil)
         #expect(self.next(302, count: 20) == .refuse(.tooMany))
     }
@@ -77,7 +77,7 @@ struct RedirectTests {
         #expect(self.next(302, to: Origin(scheme: "https", host: "")) == .refuse(.scheme))
     }
 
-    @Test func areSevenStatusCodes() {
+    @Test func sevenStatusCodesRedirect() {
         for status in [200, 201, 300, 304, 309, 400] {
             #expect(RedirectLocation(status: status, fields: [.location: "/x"]) == .none, "\(status)")
         }
@@ -96,7 +96,7 @@ struct RedirectTests {
         #expect(RedirectLocation(status: 302, fields: [.location: location]) == .reference(reference))
     }
 
-    @Test func nameOnePlaceOnly() {
+    @Test func severalLocationsAreMalformed() {
         var fields = HTTPFields()
         fields[values: .location] = ["/x", "/y"]
         #expect(RedirectLocation(status: 302, fields: fields) == .malformed)

@@ -14,7 +14,7 @@ struct ResumptionTests {
             ("bytes 0-499/1234", 0, 499, 1234), ("bytes 500-999/*", 500, 999, nil), ("Bytes  0-0/1", 0, 0, 1),
             ("bytes */1234", nil, nil, 1234), (" bytes 5 - 6 / 7 ", 5, nil, nil),
         ] as [(String, Int64?, Int64?, Int64?)])
-    func readsContentRange(_ text: String, _ first: Int64?, _ last: Int64?, _ total: Int64?) {
+    func contentRangeIsRead(_ text: String, _ first: Int64?, _ last: Int64?, _ total: Int64?) {
         guard first == nil || last != nil else {
             #expect(ContentRange(text) == nil)
             return
@@ -43,7 +43,7 @@ struct ResumptionTests {
         #expect(ResumeValidator([:], now: self.now) == nil)
     }
 
-    @Test func isPossibleOnlyWhereTheServerPlaysAlong() {
+    @Test func resumptionNeedsAServerThatSupportsIt() {
         let good: HTTPFields = [.eTag: "\"x\"", .acceptRanges: "bytes"]
         let possible = { (method: HTTPRequest.Method, status: Int, fields: HTTPFields) in
             RangeResumption.isPossible(method: method, status: status, fields: fields, now: self.now)
@@ -55,7 +55,7 @@ struct ResumptionTests {
         #expect(!possible(.get, 200, [.eTag: "\"x\"", .acceptRanges: "bytes", .contentEncoding: "gzip"]))
     }
 
-    @Test func asksForTheRestOnTheConditionThatItBelongs() throws {
+    @Test func resumptionAsksForTheRestUnderACondition() throws {
         let resumption = try #require(RangeResumption(offset: 500, validator: .entityTag("\"x\"")))
         #expect(resumption.requestFields == [.range: "bytes=500-", .ifRange: "\"x\"", .acceptEncoding: "identity"])
         #expect(RangeResumption(offset: 0, validator: .entityTag("\"x\"")) == nil)

@@ -17,14 +17,14 @@ struct HostConnectionsTests {
         }
     }
 
-    @Test func opensUpToTheLimitAndThenLetsWait() {
+    @Test func requestsBeyondTheLimitWait() {
         var ledger = Ledger(limit: 2)
         #expect((0..<3).map { _ in self.name(ledger.acquire(needsFresh: false)) } == ["open", "open", "wait"])
         ledger.openingFailed()
         #expect(self.name(ledger.acquire(needsFresh: false)) == "open")
     }
 
-    @Test func usesTheConnectionThatRestedLeast() {
+    @Test func mostRecentlyUsedConnectionIsTaken() {
         var ledger = Ledger(limit: 2)
         _ = ledger.acquire(needsFresh: false)
         _ = ledger.acquire(needsFresh: false)
@@ -35,7 +35,7 @@ struct HostConnectionsTests {
         #expect(used === second)
     }
 
-    @Test func makesRoomForAFreshOne() {
+    @Test func freshConnectionReplacesAnIdleOne() {
         var ledger = Ledger(limit: 1)
         _ = ledger.acquire(needsFresh: false)
         #expect(self.name(ledger.acquire(needsFresh: true)) == "wait")
@@ -77,7 +77,7 @@ struct HostConnectionsTests {
 
     /// Every event in any order: never more than the limit, and nobody waits while there is room.
     @Test(arguments: 1...20)
-    func neverExceedsItsLimit(_ seed: UInt64) {
+    func numberOfConnectionsNeverExceedsItsLimit(_ seed: UInt64) {
         var chance = SeededGenerator(seed: seed)
         var ledger = Ledger(limit: 3)
         var busy: [Connection] = []

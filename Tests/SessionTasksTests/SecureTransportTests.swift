@@ -145,7 +145,7 @@ struct SecureTransportTests {
     }
 
     @Test(arguments: Self.places)
-    func keepsPlaintextForAConsumerThatIsNotReady(_ place: Place) throws {
+    func plaintextIsKeptForAConsumerThatIsNotReady(_ place: Place) throws {
         let ends = try Ends(place.kind)
         ends.resumesServer = false
         let bytes = [UInt8].pattern(200_000)
@@ -161,7 +161,7 @@ struct SecureTransportTests {
     }
 
     @Test(arguments: Self.places)
-    func goesOnWhereAConsumerStoppedInTheMiddle(_ place: Place) throws {
+    func consumerThatStoppedInTheMiddleGoesOn(_ place: Place) throws {
         let ends = try Ends(place.kind)
         let bytes = [UInt8].pattern(100_000)
         ends.firstWords = bytes
@@ -184,7 +184,7 @@ struct SecureTransportTests {
     }
 
     @Test(arguments: TaskRole.allCases)
-    func givesUpAPeerThatDoesNotShakeHands(_ role: TaskRole) throws {
+    func peerThatDoesNotShakeHandsIsGivenUp(_ role: TaskRole) throws {
         let meeting = try TaskMeeting(.simulation)
         let (transport, peer) = try meeting.acceptedTransport()
         var settings = role == .opened ? try SecureFixture.client() : try SecureFixture.server()
@@ -204,7 +204,7 @@ struct SecureTransportTests {
     }
 
     @Test(arguments: Self.places)
-    func waitsForADecisionThatTakesItsTime(_ place: Place) throws {
+    func handshakeWaitsForADecision(_ place: Place) throws {
         let ends = try Ends(place.kind)
         let asked = Mutex<(@Sendable (VerificationDecision) -> Void)?>(nil)
         var settings = try SecureFixture.client { $0.delegatesVerification = true }
@@ -256,7 +256,7 @@ struct SecureTransportTests {
     }
 
     /// Who is asked may be a person; that is not the peer's time.
-    @Test func countsNoTimeInWhichADecisionIsAwaited() throws {
+    @Test func timeOfADecisionIsNotCounted() throws {
         let ends = try Ends(.simulation)
         let asked = Mutex<(@Sendable (VerificationDecision) -> Void)?>(nil)
         var settings = try SecureFixture.client { $0.delegatesVerification = true }
@@ -304,7 +304,7 @@ struct SecureTransportTests {
 
     /// Thousands of records come in one read; a few hundred are opened in one turn, and none is lost.
     @Test(arguments: Self.places)
-    func opensOnlySoManyRecordsInOneTurn(_ place: Place) throws {
+    func numberOfRecordsOpenedInOneTurnIsBounded(_ place: Place) throws {
         let ends = try Ends(place.kind)
         ends.start(try SecureFixture.client(), try self.server(place))
         #expect(ends.meeting.run { ends.areUp })

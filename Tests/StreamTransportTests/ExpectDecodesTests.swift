@@ -21,7 +21,7 @@ struct ExpectDecodesTests {
         }
     }
 
-    @Test func acceptsADecoderThatIsRightInEverySplit() throws {
+    @Test func rightDecoderIsAcceptedInEverySplit() throws {
         try expectDecodes(Array("one\ntwo\n".utf8), to: ["one", "two"], followedBy: Array("three\nfo".utf8)) {
             Lines().feed
         }

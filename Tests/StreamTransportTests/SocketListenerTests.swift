@@ -78,7 +78,7 @@ struct SocketListenerTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func takesOverAListeningDescriptor(_ kind: Kind) throws {
+    func listeningDescriptorIsTakenOver(_ kind: Kind) throws {
         let ground = TransportTestbed(kind)
         let loop = try ground.makeLoop()
         let host = try ground.makeHost()
@@ -97,7 +97,7 @@ struct SocketListenerTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func leavesNewcomersWaitingWhilePaused(_ kind: Kind) throws {
+    func newcomersWaitWhileTheListenerIsPaused(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         meeting.perform { meeting.listener.pause() }
         let peer = try meeting.host.connect(to: meeting.listener.address)
@@ -147,7 +147,7 @@ struct SocketListenerTests {
         meeting.finish()
     }
 
-    @Test func takesNoMoreThanItsShareInOneTurn() throws {
+    @Test func listenerAcceptsNoMoreThanItsShareInOneTurn() throws {
         let meeting = try LoopMeeting(.simulation)
         let network = try #require(meeting.ground.network)
         meeting.perform { meeting.listener.pause() }
@@ -218,7 +218,7 @@ struct SocketListenerTests {
         meeting.finish()
     }
 
-    @Test func closesWhileItWaitsForDescriptors() throws {
+    @Test func listenerClosesWhileItWaitsForDescriptors() throws {
         let meeting = try LoopMeeting(.simulation)
         let process = try #require(meeting.loop.system as? SimulatedSystem).process
         process.descriptorLimit = process.openDescriptors

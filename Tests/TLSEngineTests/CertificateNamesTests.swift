@@ -15,7 +15,7 @@ struct CertificateNamesTests {
         return try #require(pair.client.metadata?.peerChain.first)
     }
 
-    @Test func areItsSubjectAlternativeNamesAndKey() throws {
+    @Test func certificateNamesItsSubjectAlternativeNamesAndKey() throws {
         let names = try #require(CertificateNames(der: try self.foreign()))
         #expect(names.subject == "CN=fixture.test")
         #expect(names.alternativeNames == ["fixture.test"])

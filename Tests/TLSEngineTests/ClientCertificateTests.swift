@@ -5,7 +5,7 @@ import Testing
 @Suite("Client certificates, RFC 8446 §4.3.2 and RFC 5246 §7.4.4")
 struct ClientCertificateTests {
     @Test(arguments: TLSVersion.both)
-    func aServerVerifiesWhatItRequires(_ version: TLSVersion) throws {
+    func requiredClientCertificateIsVerified(_ version: TLSVersion) throws {
         let pair = try self.pair(version, .required) { client in
             client.identities = [try Fixture.identity(Fixture.all().client)]
         }

@@ -5,7 +5,7 @@ import Testing
 @Suite("Looking into a ClientHello, RFC 8446 §4.1.2")
 struct ClientHelloTests {
     @Test(arguments: ClientHelloVector.all)
-    func readsWhatTheClientAsksFor(_ vector: ClientHelloVector) {
+    func requestsOfAClientHelloAreRead(_ vector: ClientHelloVector) {
         #expect(self.findings(vector.record, cuts: [vector.record.count]) == [.clientHello(vector.hello)])
         #expect(
             self.findings(vector.record + [0x16, 0x03], cuts: [vector.record.count + 2]) == [.clientHello(vector.hello)]
@@ -13,7 +13,7 @@ struct ClientHelloTests {
     }
 
     @Test(arguments: ClientHelloVector.all)
-    func waitsForEveryByte(_ vector: ClientHelloVector) {
+    func everyByteOfAClientHelloIsAwaited(_ vector: ClientHelloVector) {
         let findings = self.findings(vector.record, cuts: Array(0...vector.record.count))
         #expect(findings.dropLast().allSatisfy { $0 == .incomplete })
         #expect(findings.last == .clientHello(vector.hello))
@@ -35,7 +35,7 @@ struct ClientHelloTests {
         Array("GET / HTTP/1.1\r\n".utf8), [0x00], [0x80, 0x2E, 0x01, 0x03, 0x01], [0x16, 0x02], [0x17, 0x03, 0x03],
         [0x0D, 0x0A],
     ])
-    func knowsPlainBytesByTheFirstOrSecond(_ bytes: [UInt8]) {
+    func plainBytesAreKnownByTheFirstOrSecond(_ bytes: [UInt8]) {
         #expect(self.findings(bytes, cuts: [0, bytes.count]) == [.incomplete, .plain])
     }
 

@@ -68,7 +68,7 @@ struct ClosingTests {
     }
 
     @Test(arguments: ServerKind.allCases)
-    func whatIsWrittenAndClosedEarlyLeavesAfterTheHandshake(_ kind: ServerKind) throws {
+    func earlyWritesAndCloseLeaveAfterTheHandshake(_ kind: ServerKind) throws {
         let pair = try SecurePair(Fixture.client(), Fixture.server(kind: kind))
         try pair.client.write([1, 2])
         try pair.client.write([3])

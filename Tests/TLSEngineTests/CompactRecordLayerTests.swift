@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Records behind the handshake, RFC 8446 §5")
 struct CompactRecordLayerTests {
-    @Test func opensAndWritesTheRecordsOfTheExample() throws {
+    @Test func recordsOfTheExampleAreOpenedAndWritten() throws {
         let (client, server) = (RecordVector.fromClient, RecordVector.fromServer)
         func make() throws -> CompactRecordLayer {
             let reading = RecordKey.make(.aes128GCM, secret: SecretBytes(client.secret), use: .opening)

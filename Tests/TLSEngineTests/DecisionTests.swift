@@ -92,7 +92,7 @@ struct DecisionTests {
         #expect(self.context.value?.cachedSessionCount == 1)
     }
 
-    @Test func failsWhenFarTooMuchArrivesMeanwhile() throws {
+    @Test func excessBytesDuringADecisionAreAFailure() throws {
         let (pair, side, _) = try self.pair(.tls13, .client, trusted: true)
         pair.run()
         #expect(side.request != nil)
@@ -102,7 +102,7 @@ struct DecisionTests {
         #expect(side.failure?.kind == .excessiveInput)
     }
 
-    @Test func ignoresAnAnswerThatWasNotAskedFor() throws {
+    @Test func unaskedDecisionIsIgnored() throws {
         let (pair, side, _) = try self.pair(.tls13, .client, trusted: true)
         side.connection.resolveVerification(.accept)
         pair.run()

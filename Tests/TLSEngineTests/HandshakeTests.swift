@@ -45,7 +45,7 @@ struct HandshakeTests {
     }
 
     @Test(arguments: TLSVersion.both, [1, 7, 1000, Int.max])
-    func carriesBytesBothWaysInAnySplit(_ version: TLSVersion, _ chunk: Int) throws {
+    func bytesGoBothWaysInAnySplit(_ version: TLSVersion, _ chunk: Int) throws {
         let pair = try SecurePair(Fixture.client(), Fixture.server(version))
         pair.run(chunk: chunk)
         let up = (0..<70_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }

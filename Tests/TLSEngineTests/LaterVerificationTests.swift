@@ -21,7 +21,7 @@ struct LaterVerificationTests {
         .only(certificates.map { .der($0.der) })
     }
 
-    @Test func isGoodByTheAuthorityThatSignedIt() throws {
+    @Test func chainIsGoodByTheAuthorityThatSignedIt() throws {
         let set = try Fixture.all()
         let certificate = try set.authority.issue("server.test")
         #expect(try self.request(certificate).evaluate(against: .only([Fixture.source(set.authority)])).isValid)
@@ -47,7 +47,7 @@ struct LaterVerificationTests {
         ("server.test", Int32(0)), ("SERVER.test.", 0), ("a.wild.test", 0), ("127.0.0.1", 0), ("[::1]", 0),
         ("other.test", 62), ("a.b.wild.test", 62), ("127.0.0.2", 64),
     ])
-    func isForTheNameThatWasAskedFor(_ name: String, _ code: Int32) throws {
+    func chainIsJudgedByTheRequestedName(_ name: String, _ code: Int32) throws {
         let set = try Fixture.all()
         let profile = TestCertificateProfile(
             "server.test", names: ["server.test", "*.wild.test"], addresses: ["127.0.0.1", "::1"])
@@ -55,13 +55,13 @@ struct LaterVerificationTests {
         #expect(try self.code(request, by: self.only(set.authority.certificate)) == code)
     }
 
-    @Test func isForAnyNameWhereNoneWasAskedFor() throws {
+    @Test func chainIsGoodForAnyNameWithoutARequestedOne() throws {
         let set = try Fixture.all()
         let request = self.request(try set.authority.issue("whoever.test"), name: nil)
         #expect(try self.code(request, by: self.only(set.authority.certificate)) == 0)
     }
 
-    @Test func isAServersAndOfToday() throws {
+    @Test func chainMustBeAServersAndUnexpired() throws {
         let set = try Fixture.all()
         let roots = self.only(set.authority.certificate)
         #expect(try self.code(self.request(set.authority.issue(.expired("server.test"))), by: roots) == 10)
@@ -73,7 +73,7 @@ struct LaterVerificationTests {
         #expect(try self.code(self.request(set.authority.issue(profile)), by: roots) == 26)
     }
 
-    @Test func cannotBeFoundOutWithoutReadableMaterial() throws {
+    @Test func unreadableRootsAreAFailure() throws {
         let set = try Fixture.all()
         let request = self.request(set.server)
         for bytes in [[], [1, 2, 3], Array("-----BEGIN CERTIFICATE-----\nAA==\n-----END CERTIFICATE-----\n".utf8)] {

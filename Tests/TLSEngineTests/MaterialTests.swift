@@ -14,7 +14,7 @@ struct MaterialTests {
     ]
 
     @Test(arguments: keys.indices)
-    func readsAKey(_ index: Int) throws {
+    func keyIsReadInEveryForm(_ index: Int) throws {
         let (form, bytes, password) = Self.keys[index]
         let identity = try TLSIdentity(
             certificates: Array(ForeignMaterial.certificate.utf8), key: bytes, password: password)
@@ -30,7 +30,7 @@ struct MaterialTests {
         #expect(error?.kind == .wrongPassword)
     }
 
-    @Test func readsPKCS12() throws {
+    @Test func pkcs12IsRead() throws {
         let bytes = Array(try #require(Data(base64Encoded: ForeignMaterial.pkcs12)))
         #expect(try TLSIdentity(pkcs12: bytes, password: ForeignMaterial.password).serverNames == ["fixture.test"])
         let error = #expect(throws: TLSFailure.self) { try TLSIdentity(pkcs12: bytes, password: "wrong") }
@@ -40,12 +40,12 @@ struct MaterialTests {
     }
 
     @Test(arguments: [nil, ""])
-    func readsPKCS12WithoutPassword(_ password: String?) throws {
+    func pkcs12WithoutAPasswordIsRead(_ password: String?) throws {
         let bytes = Array(try #require(Data(base64Encoded: ForeignMaterial.pkcs12WithoutPassword)))
         #expect(try TLSIdentity(pkcs12: bytes, password: password).serverNames == ["fixture.test"])
     }
 
-    @Test func showsTheChainOfAPKCS12() throws {
+    @Test func chainOfAPKCS12IsShown() throws {
         let bytes = try Fixture.all().server.pkcs12(password: "p")
         let server = TLSConfiguration.server([try TLSIdentity(pkcs12: bytes, password: "p")])
         let pair = try SecurePair(Fixture.client(), server)
@@ -74,7 +74,7 @@ struct MaterialTests {
         }
     }
 
-    @Test func namesAFileThatIsMissing() throws {
+    @Test func missingFileIsNamed() throws {
         let error = #expect(throws: TLSFailure.self) {
             try TLSIdentity(certificateFile: "/nowhere/cert.pem", keyFile: "/nowhere/key.pem")
         }

@@ -8,7 +8,7 @@ struct PinningTests {
     private static let rfc = "d6qzRu9zOECb90Uez27xWltNsj0e1Md7GkYYkVoZWmM="
 
     @Test(arguments: [rfc, "sha256/\(rfc)", "pin-sha256=\"\(rfc)\""])
-    func readsTheFormsOfAPin(_ text: String) throws {
+    func formsOfAPinAreRead(_ text: String) throws {
         let pin = try #require(PublicKeyPin(text))
         #expect(Array(pin.digest.prefix(4)) == [0x77, 0xAA, 0xB3, 0x46])
         #expect(pin.digest.last == 0x63)
@@ -25,7 +25,7 @@ struct PinningTests {
     }
 
     @Test(arguments: [ForeignMaterial.pin, rfc])
-    func comparesWithAPinMadeElsewhere(_ text: String) throws {
+    func pinMadeElsewhereIsCompared(_ text: String) throws {
         let identity = try TLSIdentity(
             certificates: Array(ForeignMaterial.certificate.utf8), key: Array(ForeignMaterial.key.utf8))
         var client = TLSConfiguration.client()

@@ -65,7 +65,7 @@ struct RecordTests {
     }
 
     @Test(arguments: ServerKind.allCases)
-    func aPullerMayStopAndGoOnLater(_ kind: ServerKind) throws {
+    func pullingCanStopAndGoOnLater(_ kind: ServerKind) throws {
         let pair = try self.open(kind)
         let sent = (0..<3000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
         for start in stride(from: 0, to: 3000, by: 1000) { try pair.client.write(Array(sent[start..<start + 1000])) }
@@ -139,7 +139,7 @@ struct RecordTests {
     }
 
     @Test(arguments: ServerKind.allCases)
-    func whatIsWrittenWhileTheBufferIsLentWaitsForTheNextTime(_ kind: ServerKind) throws {
+    func plaintextWrittenWhileTheBufferIsLentWaits(_ kind: ServerKind) throws {
         let pair = try self.open(kind)
         try pair.client.write([1])
         let first = pair.client.connection.withCiphertext { bytes in

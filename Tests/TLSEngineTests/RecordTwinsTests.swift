@@ -21,7 +21,7 @@ struct RecordTwinsTests {
 
     /// What a client sends: the same events, the same alert in answer, byte by byte the same.
     @Test(arguments: RecordSuite.allCases, RecordScript.rightOnes + RecordScript.wrongOnes)
-    func readTheSame(_ suite: RecordSuite, _ script: RecordScript) throws {
+    func recordsAreReadAsOpenSSLReadsThem(_ suite: RecordSuite, _ script: RecordScript) throws {
         for whole in [true, false] {
             let twins = try RecordTwins(suite)
             let wire = try twins.wire(script)
@@ -41,7 +41,7 @@ struct RecordTwinsTests {
 
     /// What the server sends, a key update that the client asked for among it, and that OpenSSL's client reads it.
     @Test(arguments: RecordSuite.allCases, 0...2)
-    func writeTheSame(_ suite: RecordSuite, asked: Int) throws {
+    func recordsAreWrittenAsOpenSSLWritesThem(_ suite: RecordSuite, asked: Int) throws {
         let twins = try RecordTwins(suite)
         let script = RecordScript("", Array(repeating: Self.asking, count: asked).flatMap(\.self), [])
         twins.feed(try twins.wire(script))
@@ -88,7 +88,7 @@ struct RecordTwinsTests {
 
     /// Records of every kind, with padding, key changes, damage and noise, in any split.
     @Test(arguments: RecordSuite.allCases, UInt64(0)..<40)
-    func agreeOnWhateverComes(_ suite: RecordSuite, _ seed: UInt64) throws {
+    func bothReadersAgreeOnAnyBytes(_ suite: RecordSuite, _ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let twins = try RecordTwins(suite)
         var steps: [RecordScript.Step] = []

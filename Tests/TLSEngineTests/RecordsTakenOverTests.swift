@@ -30,7 +30,7 @@ struct RecordsTakenOverTests {
     }
 
     @Test(arguments: policies)
-    func recordsGoOnBehindAnyNumberOfTickets(_ policy: ResumptionPolicy) throws {
+    func recordsGoOnAfterAnyNumberOfTickets(_ policy: ResumptionPolicy) throws {
         var configuration = try Fixture.server(kind: .compactTLS13)
         configuration.resumption = policy
         let server = try TLSContext(configuration)

@@ -7,7 +7,7 @@ struct ResumptionTests {
     static let policies: [ResumptionPolicy] = [.tickets, .serverCache(limit: 10)]
 
     @Test(arguments: TLSVersion.both, policies)
-    func resumesASession(_ version: TLSVersion, _ policy: ResumptionPolicy) throws {
+    func sessionIsResumed(_ version: TLSVersion, _ policy: ResumptionPolicy) throws {
         var configuration = try Fixture.server(version)
         configuration.resumption = policy
         let server = try TLSContext(configuration)
@@ -33,7 +33,7 @@ struct ResumptionTests {
     }
 
     @Test(arguments: TLSVersion.both)
-    func resumesNothingWhenItIsOffAtEitherSide(_ version: TLSVersion) throws {
+    func resumptionIsOffIfEitherSideRefusesIt(_ version: TLSVersion) throws {
         var off = try Fixture.server(version)
         off.resumption = .off
         var clientOff = try Fixture.client()
@@ -83,7 +83,7 @@ struct ResumptionTests {
     }
 
     @Test(arguments: TLSVersion.both)
-    func ticketsEndWithAReloadThatChangesWhatClientsMustShow(_ version: TLSVersion) throws {
+    func ticketsEndWithAReloadThatChangesClientVerification(_ version: TLSVersion) throws {
         let fixture = try Fixture.all()
         var configuration = try Fixture.server(version)
         configuration.peerVerification = .required

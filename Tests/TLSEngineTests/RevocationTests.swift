@@ -14,16 +14,16 @@ struct RevocationTests {
         self.leaf = try self.intermediate.issue("server.test")
     }
 
-    @Test func acceptsACertificateThatNoListNames() throws {
+    @Test func certificateThatNoListNamesIsAccepted() throws {
         let other = try self.intermediate.issue("other.test")
         #expect(try self.verdict(.peer(lists: [self.list(self.intermediate, [other])])) == nil)
     }
 
-    @Test func refusesARevokedCertificate() throws {
+    @Test func revokedCertificateIsRefused() throws {
         #expect(try self.verdict(.peer(lists: [self.list(self.intermediate, [self.leaf])])) == 23)
     }
 
-    @Test func refusesACertificateWhoseIssuersListIsMissing() throws {
+    @Test func certificateWithoutItsIssuersListIsRefused() throws {
         #expect(try self.verdict(.peer(lists: [self.list(self.root, [])])) == 3)
     }
 

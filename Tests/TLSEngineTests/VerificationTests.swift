@@ -5,7 +5,7 @@ import Testing
 @Suite("What a client verifies of a server, RFC 5280, RFC 9525, RFC 7469")
 struct VerificationTests {
     @Test(arguments: ["server.test", "SERVER.test", "server.test.", "a.wild.test", "127.0.0.1", "::1", "[::1]"])
-    func acceptsTheNamesAndAddressesOfTheCertificate(_ name: String) throws {
+    func namesAndAddressesOfTheCertificateAreAccepted(_ name: String) throws {
         let pair = try SecurePair(Fixture.client(), Fixture.server(), name: name)
         pair.run()
         #expect(pair.client.metadata != nil, "\(String(describing: pair.client.failure))")
@@ -14,20 +14,20 @@ struct VerificationTests {
     @Test(arguments: [
         ("other.test", Int32(62)), ("wild.test", 62), ("a.b.wild.test", 62), ("127.0.0.2", 64), ("::2", 64),
     ])
-    func refusesAnotherNameOrAddress(_ name: String, _ code: Int32) throws {
+    func otherNameOrAddressIsRefused(_ name: String, _ code: Int32) throws {
         let pair = try SecurePair(Fixture.client(), Fixture.server(), name: name)
         pair.run()
         try self.expectRefusal(pair, code: code, alert: "bad_certificate")
     }
 
-    @Test func refusesAWildcardForAPartOfALabel() throws {
+    @Test func wildcardForAPartOfALabelIsRefused() throws {
         let certificate = try Fixture.all().authority.issue("s*.part.test")
         let pair = try SecurePair(Fixture.client(), Fixture.server([certificate]), name: "server.part.test")
         pair.run()
         try self.expectRefusal(pair, code: 62, alert: "bad_certificate")
     }
 
-    @Test func doesNotLookForNamesInTheSubject() throws {
+    @Test func nameInTheSubjectDoesNotCount() throws {
         let certificate = try Fixture.all().authority.issue(TestCertificateProfile("server.test"))
         let pair = try SecurePair(Fixture.client(), Fixture.server([certificate]))
         pair.run()
@@ -35,7 +35,7 @@ struct VerificationTests {
     }
 
     @Test(arguments: TLSVersion.both)
-    func refusesAnExpiredCertificate(_ version: TLSVersion) throws {
+    func expiredCertificateIsRefused(_ version: TLSVersion) throws {
         let certificate = try Fixture.all().authority.issue(.expired("server.test"))
         let pair = try SecurePair(Fixture.client(), Fixture.server([certificate], version))
         pair.run()
@@ -43,21 +43,21 @@ struct VerificationTests {
         #expect(pair.client.failure?.description.contains("certificate has expired") == true)
     }
 
-    @Test func refusesASelfSignedCertificate() throws {
+    @Test func selfSignedCertificateIsRefused() throws {
         let certificate = try TestCertificate(TestCertificateProfile("server.test", names: ["server.test"]))
         let pair = try SecurePair(Fixture.client(), Fixture.server([certificate]))
         pair.run()
         try self.expectRefusal(pair, code: 18, alert: "unknown_ca")
     }
 
-    @Test func refusesAnUnknownAuthority() throws {
+    @Test func unknownAuthorityIsRefused() throws {
         let certificate = try Fixture.all().otherAuthority.issue("server.test")
         let pair = try SecurePair(Fixture.client(), Fixture.server([certificate]))
         pair.run()
         try self.expectRefusal(pair, code: 20, alert: "unknown_ca")
     }
 
-    @Test func refusesACertificateForClientsOnly() throws {
+    @Test func certificateForClientsOnlyIsRefused() throws {
         var profile = TestCertificateProfile("server.test", names: ["server.test"])
         profile.usage = "clientAuth"
         let pair = try SecurePair(Fixture.client(), Fixture.server([Fixture.all().authority.issue(profile)]))
@@ -65,7 +65,7 @@ struct VerificationTests {
         try self.expectRefusal(pair, code: 26, alert: "unsupported_certificate")
     }
 
-    @Test func takesTheServersOwnCertificateAsAnAnchor() throws {
+    @Test func serversOwnCertificateCanBeAnAnchor() throws {
         let certificate = try Fixture.all().otherAuthority.issue("server.test")
         var client = TLSConfiguration.client()
         client.trust = .only([.pem(Array(certificate.certificatePEM.utf8))])
@@ -74,7 +74,7 @@ struct VerificationTests {
         #expect(pair.client.metadata != nil)
     }
 
-    @Test func takesAnchorsAsDER() throws {
+    @Test func anchorCanBeDER() throws {
         var client = TLSConfiguration.client()
         client.trust = .only([.der(try Fixture.all().authority.certificate.der)])
         let pair = try SecurePair(client, Fixture.server())
@@ -118,7 +118,7 @@ struct VerificationTests {
         }
     }
 
-    @Test func acceptsAnythingWhenVerificationIsOff() throws {
+    @Test func anyCertificateIsAcceptedWithoutVerification() throws {
         var client = TLSConfiguration.client()
         client.peerVerification = .none
         let certificate = try TestCertificate(.expired("elsewhere.test"))

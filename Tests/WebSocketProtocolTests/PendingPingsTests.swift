@@ -31,14 +31,14 @@ struct PendingPingsTests {
         self.expect(&ledger, [12], toAnswer: [])
     }
 
-    @Test func takesAPongForEveryEarlierPingToo() {
+    @Test func pongAnswersEveryEarlierPingToo() {
         var ledger = self.ledger([10, 11, 12, 13])
         self.expect(&ledger, [12], toAnswer: [0, 1, 2])
         self.expect(&ledger, [11], toAnswer: [])
         self.expect(&ledger, [13], toAnswer: [3])
     }
 
-    @Test func ignoresAnUnsolicitedPong() {
+    @Test func unsolicitedPongIsIgnored() {
         var ledger = self.ledger([10])
         self.expect(&ledger, [99], toAnswer: [])
         self.expect(&ledger, [], toAnswer: [])
@@ -48,7 +48,7 @@ struct PendingPingsTests {
         self.expect(&empty, [], toAnswer: [])
     }
 
-    @Test func hasRoomForSoManyAndNoMore() {
+    @Test func numberOfPendingPingsIsBounded() {
         var ledger = PendingPings()
         for number in 0..<PendingPings.limit {
             #expect(Self.sent(&ledger, UInt64(number), [UInt8(number >> 8), UInt8(truncatingIfNeeded: number)]))
@@ -60,7 +60,7 @@ struct PendingPingsTests {
         self.expect(&ledger, [1], toAnswer: (1..<UInt64(PendingPings.limit)).map { $0 } + [5_001])
     }
 
-    @Test func answersEmptyPingsOneByOne() {
+    @Test func emptyPingsAreAnsweredOneByOne() {
         var ledger = PendingPings()
         for number: UInt64 in 1...3 { #expect(Self.sent(&ledger, number, [])) }
         // Three pings of equal payload, three pongs: each answers one of them.

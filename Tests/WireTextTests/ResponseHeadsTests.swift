@@ -45,7 +45,7 @@ struct ResponseHeadsTests {
         return whole
     }
 
-    @Test func findsTheEndOfAHeadAndWhatFollows() {
+    @Test func endOfAHeadAndTheFollowingBytesAreFound() {
         let head = "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n"
         let informational = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
         let outcome = self.everySplit(informational + head + "HTTP/1.1")
@@ -83,7 +83,7 @@ struct ResponseHeadsTests {
         #expect(self.everySplit(head).violation == violation)
     }
 
-    @Test func endsAHeadThatGoesOnForEver() {
+    @Test func headWithoutAnEndIsStopped() {
         let line = "X: " + String(repeating: "a", count: 97) + "\r\n"
         let head = "HTTP/1.1 200 OK\r\n" + String(repeating: line, count: 20)
         #expect(self.everySplit(head, limit: 1000).violation == .tooLong(limit: 1000))

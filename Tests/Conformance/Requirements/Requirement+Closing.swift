@@ -5,12 +5,12 @@ extension Requirement {
     private static let closeFrames: [Requirement] = [
         .proven(
             "RFC 6455 §5.5.1", "A body begins with a code of two bytes, the highest first.",
-            by: "CloseFrameTests.refusesHalfACode", "CloseFrameTests.takesEveryCodeThatMayBeSent",
-            "ClosePayloadTests.writesTheCodeBigEndianAndTheReasonBehindIt"),
+            by: "CloseFrameTests.halfACodeIsRejected", "CloseFrameTests.codeThatMayBeSentIsAccepted",
+            "ClosePayloadTests.codeIsBigEndianBeforeTheReason"),
         .proven(
             "RFC 6455 §5.5.1", "A reason is UTF-8 and fits into the frame.",
-            by: "ClosePayloadTests.cutsALongReasonBetweenCharacters", "ClosePayloadTests.leavesOutAReasonThatIsNotText",
-            "CloseFrameTests.refusesAReasonThatIsNotText", "CloseFrameTests.takesTheLongestReason"),
+            by: "ClosePayloadTests.cutsALongReasonBetweenCharacters", "ClosePayloadTests.reasonThatIsNotTextIsLeftOut",
+            "CloseFrameTests.reasonThatIsNotTextIsRejected", "CloseFrameTests.longestReasonIsAccepted"),
         .proven(
             "RFC 6455 §5.5.1", "A Close is answered with a Close, unless ours was sent before.",
             by: "test_conformance_closing.py::test_a_close_is_answered_with_its_code_and_the_stream_ends",
@@ -25,21 +25,21 @@ extension Requirement {
             "WebSocketTaskTests.bothLearnCodeAndReason"),
         .proven(
             "RFC 6455 §7.4.1", "1005, 1006 and 1015 are never sent.",
-            by: "ClosePayloadTests.neverSendsAReservedCode", "ClosePayloadTests.isEmptyWithoutACode"),
+            by: "ClosePayloadTests.reservedCodeIsNeverSent", "ClosePayloadTests.payloadWithoutACodeIsEmpty"),
         .proven(
             "RFC 6455 §7.4.1", "A Close with a code that may not be sent fails the connection.",
-            by: "CloseFrameTests.refusesEveryCodeThatMayNotBeSent",
+            by: "CloseFrameTests.codeThatMayNotBeSentIsRejected",
             "test_conformance_closing.py::test_a_code_that_may_not_be_sent_is_refused"),
         .proven(
             "RFC 6455 §7.4.2", "Codes registered later and those from 3000 to 4999 are accepted.",
-            by: "CloseFrameTests.takesEveryCodeThatMayBeSent"),
+            by: "CloseFrameTests.codeThatMayBeSentIsAccepted"),
     ]
 
     private static let ends: [Requirement] = [
         .proven(
             "RFC 6455 §7.1.2", "To close, a Close frame with the code and the reason is sent.",
             by: "test_bridge_kinds.py::test_close_code_and_reason_go_end_to_end",
-            "ClosePayloadTests.writesTheCodeBigEndianAndTheReasonBehindIt"),
+            "ClosePayloadTests.codeIsBigEndianBeforeTheReason"),
         .proven(
             "RFC 6455 §7.1.5",
             "The close code is that of the first Close received, 1005 without one, 1006 without a Close.",
@@ -48,11 +48,11 @@ extension Requirement {
             "test_task_client.py::test_an_end_without_close_is_no_clean_end"),
         .proven(
             "RFC 6455 §7.1.7", "Nothing is processed any more once the connection is failed.",
-            by: "FuzzTests.giveTheSameEventsOrOneViolation", "CloseFrameTests.decodesNothingBehindAClose",
+            by: "FuzzTests.anySplitGivesTheSameEventsOrOneViolation", "CloseFrameTests.framesAfterACloseAreNotDecoded",
             "test_conformance_framing.py::test_what_came_before_a_reserved_bit_is_answered_and_what_comes_after_is_not"),
         .proven(
             "RFC 6455 §7.1.7", "A connection is failed with the code that says why.",
-            by: "FrameRuleTests.failsTheConnectionWithTheCodeOfTheRule",
+            by: "FrameRuleTests.ruleHasItsCloseCode",
             "test_conformance_framing.py::test_a_message_above_the_limit_is_refused_with_1009"),
         .proven(
             "RFC 6455 §7.2.1", "A connection that is lost is over, without a closing handshake.",

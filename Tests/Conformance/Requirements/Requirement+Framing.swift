@@ -5,34 +5,34 @@ extension Requirement {
     private static let frameHeader: [Requirement] = [
         .proven(
             "RFC 6455 §5.1", "A server closes the connection on a frame that is not masked.",
-            by: "FrameRuleTests.refusesAnUnmaskedFrameFromAClient",
+            by: "FrameRuleTests.unmaskedFrameFromAClientIsRejected",
             "test_conformance_framing.py::test_a_frame_masked_like_the_other_side_fails_the_connection"),
         .proven(
             "RFC 6455 §5.1", "A client closes the connection on a masked frame.",
-            by: "FrameRuleTests.refusesAMaskedFrameFromAServer",
+            by: "FrameRuleTests.maskedFrameFromAServerIsRejected",
             "test_conformance_framing.py::test_a_frame_masked_like_the_other_side_fails_the_connection"),
         .proven(
             "RFC 6455 §5.2", "A reserved bit without a meaning fails the connection.",
             by: "FrameRuleTests.reservedBitsWithoutExtensionAreRefused",
-            "FrameRuleTests.refusesTheOtherReservedBitsUnderCompression",
-            "FrameScannerTests.refusesReservedBitsThatWereNotAgreed"),
+            "FrameRuleTests.otherReservedBitsUnderCompressionAreRejected",
+            "FrameScannerTests.reservedBitsThatWereNotAgreedAreRejected"),
         .proven(
             "RFC 6455 §5.2", "An unknown opcode fails the connection.",
-            by: "FrameRuleTests.refusesReservedOpcodes",
+            by: "FrameRuleTests.reservedOpcodeIsRejected",
             "test_conformance_framing.py::test_a_reserved_opcode_fails_the_connection"),
         .proven(
             "RFC 6455 §5.2", "The highest bit of a length of 64 bits is 0.",
-            by: "FrameRuleTests.refusesALengthWithItsHighestBitSet", "FrameRuleTests.takesTheLongestLengthThereIs"),
+            by: "FrameRuleTests.lengthWithItsHighestBitSetIsRejected", "FrameRuleTests.longestLengthIsAccepted"),
         .proven(
             "RFC 6455 §5.2", "A length is written in the fewest bytes; one that is not fails the connection.",
-            by: "FrameExampleTests.writesTheShortestLengthThatFits",
-            "FrameRuleTests.refusesALengthInMoreBytesThanNeeded", "FrameRuleTests.takesEveryFormOfLengthAtItsEdges"),
+            by: "FrameExampleTests.shortestLengthThatFitsIsWritten",
+            "FrameRuleTests.lengthInMoreBytesThanNeededIsRejected", "FrameRuleTests.everyFormOfLengthIsReadAtItsEdges"),
         .proven(
             "RFC 6455 §5.7", "The examples are read and written byte for byte.",
-            by: "FrameExampleTests.readsAnUnmaskedTextMessage", "FrameExampleTests.readsAMaskedTextMessage",
-            "FrameExampleTests.readsAFragmentedUnmaskedTextMessage",
-            "FrameExampleTests.readsAnUnmaskedPingAndItsMaskedPong", "FrameExampleTests.reads256BytesOfBinary",
-            "FrameExampleTests.reads64KiBOfBinary", "FrameExampleTests.writesTheExamplesOfTheRFC"),
+            by: "FrameExampleTests.unmaskedTextMessageIsRead", "FrameExampleTests.maskedTextMessageIsRead",
+            "FrameExampleTests.fragmentedUnmaskedTextMessageIsRead",
+            "FrameExampleTests.unmaskedPingAndItsMaskedPongAreRead", "FrameExampleTests.reads256BytesOfBinary",
+            "FrameExampleTests.reads64KiBOfBinary", "FrameExampleTests.examplesOfTheRFCAreWritten"),
         .proven(
             "RFC 6455 §5.8", "Extensions are used only where the opening handshake agreed on them.",
             by: "DeflatingTests.compressesNothingThatWasNotAgreed",
@@ -42,55 +42,56 @@ extension Requirement {
     private static let masking: [Requirement] = [
         .proven(
             "RFC 6455 §5.1", "A client masks all frames, and a server none.",
-            by: "FrameExampleTests.writesTheExamplesOfTheRFC", "FrameExampleTests.writesTheShortestLengthThatFits",
+            by: "FrameExampleTests.examplesOfTheRFCAreWritten", "FrameExampleTests.shortestLengthThatFitsIsWritten",
             "test_bridge_kinds.py::test_the_client_side_masks_and_asks_as_the_rfc_wants"),
         .proven(
             "RFC 6455 §5.3", "The mask bit is set on a masked frame.",
-            by: "FrameExampleTests.writesTheShortestLengthThatFits"),
+            by: "FrameExampleTests.shortestLengthThatFitsIsWritten"),
         .proven(
-            "RFC 6455 §5.3", "Every frame has a fresh key.", by: "FrameExampleTests.takesAFreshKeyForEveryFrame",
+            "RFC 6455 §5.3", "Every frame has a fresh key.", by: "FrameExampleTests.everyFrameHasAFreshMaskingKey",
             "test_frame_relay.py::test_a_client_does_not_choose_what_goes_over_the_wire",
             "test_bridge_kinds.py::test_the_client_side_masks_and_asks_as_the_rfc_wants"),
         .unproven(
             "RFC 6455 §5.3", "Keys come from a strong source of entropy and cannot be foretold.",
             because: "No test can show it: the engine takes keys from a generator that its caller must choose well."),
         .proven(
-            "RFC 6455 §6.2", "A server removes the mask.", by: "FrameExampleTests.readsAMaskedTextMessage",
+            "RFC 6455 §6.2", "A server removes the mask.", by: "FrameExampleTests.maskedTextMessageIsRead",
             "PausingTests.seesTheSameAsOneThatNeverStops"),
     ]
 
     private static let fragmentation: [Requirement] = [
         .proven(
             "RFC 6455 §5.4", "Control frames are not fragmented.",
-            by: "FrameRuleTests.refusesAFragmentedControlFrame"),
+            by: "FrameRuleTests.fragmentedControlFrameIsRejected"),
         .proven(
             "RFC 6455 §5.4", "Fragments are handed on in their order.",
-            by: "FrameRuleTests.letsControlFramesComeBetweenFragments", "FuzzTests.giveTheSameEventsOrOneViolation"),
+            by: "FrameRuleTests.controlFramesComeBetweenFragments", "FuzzTests.anySplitGivesTheSameEventsOrOneViolation"
+        ),
         .proven(
             "RFC 6455 §5.4", "Fragments of different messages are not mixed.",
-            by: "FrameRuleTests.refusesANewMessageBeforeTheLastOneWasFinished",
-            "FrameRuleTests.refusesAContinuationOfNothing"),
+            by: "FrameRuleTests.newMessageInsideAnUnfinishedOneIsRejected",
+            "FrameRuleTests.continuationOfNothingIsRejected"),
         .proven(
             "RFC 6455 §5.4", "Control frames are handled in the middle of a fragmented message.",
-            by: "FrameRuleTests.letsControlFramesComeBetweenFragments", "InflatingTests.readsMaskedExamples",
+            by: "FrameRuleTests.controlFramesComeBetweenFragments", "InflatingTests.maskedExamplesAreInflated",
             "test_conformance_framing.py::test_a_ping_between_fragments_is_answered_before_the_message"),
         .proven(
             "RFC 6455 §5.4", "Fragmented and unfragmented messages are received.",
-            by: "FrameExampleTests.readsAFragmentedUnmaskedTextMessage", "FrameRuleTests.passesEmptyFramesOn"),
+            by: "FrameExampleTests.fragmentedUnmaskedTextMessageIsRead", "FrameRuleTests.emptyFramesArePassedOn"),
         .proven(
             "RFC 6455 §5.4", "An intermediary changes no fragmentation where it does not know the meaning of the bits.",
-            by: "FrameScannerTests.findsEveryFrameAndForwardsEveryByte", "FrameScannerTests.letsAgreedBitsPass",
+            by: "FrameScannerTests.everyFrameIsFoundAndEveryByteForwarded", "FrameScannerTests.agreedReservedBitsPass",
             "FrameForwarderTests.everyFrameLeavesAsItCameInAnyCut",
             "test_frame_relay.py::test_fragments_stay_as_they_are_over_single_bytes"),
         .proven(
             "RFC 6455 §5.4", "All fragments of a message are of the type of the first.",
-            by: "FrameScannerTests.marksThePiecesOfAFrame", "FrameExampleTests.readsAFragmentedUnmaskedTextMessage"),
+            by: "FrameScannerTests.marksThePiecesOfAFrame", "FrameExampleTests.fragmentedUnmaskedTextMessageIsRead"),
     ]
 
     private static let controlFrames: [Requirement] = [
         .proven(
             "RFC 6455 §5.5", "Control frames have 125 bytes at most.",
-            by: "FrameRuleTests.refusesALongControlFrame", "FrameRuleTests.takesAControlFrameOf125Bytes"),
+            by: "FrameRuleTests.longControlFrameIsRejected", "FrameRuleTests.controlFrameOf125BytesIsAccepted"),
         .proven(
             "RFC 6455 §5.5.2", "A ping is answered with a pong, unless a Close came before.",
             by: "test_conformance_framing.py::test_a_ping_is_answered_with_its_payload",
@@ -98,33 +99,34 @@ extension Requirement {
         .proven(
             "RFC 6455 §5.5.3", "A pong has the payload of its ping; one may stand for several pings.",
             by: "test_conformance_framing.py::test_ten_pings_are_answered_in_order",
-            "PendingPingsTests.completesPingsInTheirOrder", "PendingPingsTests.takesAPongForEveryEarlierPingToo"),
+            "PendingPingsTests.completesPingsInTheirOrder", "PendingPingsTests.pongAnswersEveryEarlierPingToo"),
         .proven(
             "RFC 6455 §5.5.3", "An unsolicited pong is not answered.",
-            by: "PendingPingsTests.ignoresAnUnsolicitedPong",
+            by: "PendingPingsTests.unsolicitedPongIsIgnored",
             "test_conformance_framing.py::test_an_unsolicited_pong_is_ignored"),
     ]
 
     private static let messages: [Requirement] = [
         .proven(
             "RFC 6455 §6.1", "The first frame has the opcode of the type, the last the bit that says so.",
-            by: "FrameExampleTests.writesTheExamplesOfTheRFC",
+            by: "FrameExampleTests.examplesOfTheRFCAreWritten",
             "DeflatingTests.marksTheFirstFrameOfACompressedMessageAlone"),
         .proven(
             "RFC 6455 §6.2", "What arrives is read as frames, whatever its cuts; behind a last frame a message begins.",
-            by: "FuzzTests.giveTheSameEventsOrOneViolation", "FuzzTests.replaysTheCorpus",
-            "FrameRuleTests.countsEveryMessageAfresh"),
+            by: "FuzzTests.anySplitGivesTheSameEventsOrOneViolation", "FuzzTests.replaysTheCorpus",
+            "FrameRuleTests.everyMessageIsCountedAfresh"),
         .proven(
             "RFC 6455 §5.6", "A text message as a whole is UTF-8; a frame may end inside a character.",
-            by: "TextTests.readsCharactersCutByFragmentsAnywhere", "TextTests.failsWhereAMessageEndsInsideACharacter"),
+            by: "TextTests.charactersCutByFragmentsAreRead", "TextTests.messageThatEndsInsideACharacterIsRejected"),
         .proven(
-            "RFC 6455 §8.1", "Text that is not UTF-8 fails the connection.", by: "TextTests.failsAtTheVeryByte",
-            "TextTests.failsAtTheVeryByteAcrossFragments", "CloseFrameTests.refusesAReasonThatIsNotText",
+            "RFC 6455 §8.1", "Text that is not UTF-8 fails the connection.", by: "TextTests.invalidTextFailsAtItsByte",
+            "TextTests.invalidTextFailsAtItsByteAcrossFragments", "CloseFrameTests.reasonThatIsNotTextIsRejected",
             "InflatingTests.checksTextAfterInflating"),
         .proven(
             "RFC 6455 §10.4", "Limits protect from frames and messages too large.",
-            by: "FrameRuleTests.refusesALongMessageFromItsHeaderAlone", "FrameRuleTests.countsAllFragmentsOfAMessage",
-            "InflatingTests.countsAMessageAfterInflation", "InflatingTests.spends64KiBAtATimeOnABomb",
-            "FrameScannerTests.refusesALongMessageFromItsHeaderAlone"),
+            by: "FrameRuleTests.longMessageIsRejectedAtItsHeader",
+            "FrameRuleTests.allFragmentsOfAMessageCountAgainstTheLimit",
+            "InflatingTests.inflatedSizeCountsAgainstTheLimit", "InflatingTests.spends64KiBAtATimeOnABomb",
+            "FrameScannerTests.longMessageIsRejectedAtItsHeader"),
     ]
 }

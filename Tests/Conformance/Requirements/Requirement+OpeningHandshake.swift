@@ -9,20 +9,21 @@ extension Requirement {
             "ServerHandshakeTests.refusalHasTheStatusOfItsReason"),
         .proven(
             "RFC 6455 §4.1", "The request is a valid HTTP request, a GET, of at least HTTP/1.1.",
-            by: "ClientHandshakeTests.asksAsTheExampleOfTheRFCDoes",
-            "ClientHandshakeTests.writesOneRequestWithoutForeignLinesWhateverItIsGiven"),
+            by: "ClientHandshakeTests.exampleRequestOfTheRFCIsWritten",
+            "ClientHandshakeTests.anyInputGivesOneRequestWithoutForeignLines"),
         .proven(
             "RFC 6455 §4.1", "The target is the resource name, with its query.",
-            by: "ClientHandshakeTests.isAcceptedByTheServersSide"),
+            by: "ClientHandshakeTests.clientsRequestIsAcceptedByTheServer"),
         .proven(
             "RFC 6455 §4.1", "Host holds the host, and the port where it is not the usual one.",
-            by: "ClientHandshakeTests.namesTheHostAsURLsDo"),
+            by: "ClientHandshakeTests.hostFieldIsWrittenAsInURLs"),
         .proven(
             "RFC 6455 §4.1", "There are Upgrade: websocket, Connection: Upgrade and Sec-WebSocket-Version: 13.",
-            by: "ClientHandshakeTests.asksAsTheExampleOfTheRFCDoes"),
+            by: "ClientHandshakeTests.exampleRequestOfTheRFCIsWritten"),
         .proven(
             "RFC 6455 §4.1", "Sec-WebSocket-Key is a nonce of 16 bytes in Base64.",
-            by: "ClientHandshakeTests.asksAsTheExampleOfTheRFCDoes", "Base64Tests.examplesOfTheRFCAreEncodedAndDecoded"),
+            by: "ClientHandshakeTests.exampleRequestOfTheRFCIsWritten",
+            "Base64Tests.examplesOfTheRFCAreEncodedAndDecoded"),
         .proven(
             "RFC 6455 §4.1", "The subprotocols are tokens, each once, in order of preference.",
             by: "ClientHandshakeTests.invalidRequestFieldIsRefused"),
@@ -48,24 +49,24 @@ extension Requirement {
             by: "ClientHandshakeTests.handsOnTheHeadOfARefusal"),
         .proven(
             "RFC 6455 §4.1", "Without Upgrade: websocket (in any case) the connection fails.",
-            by: "ClientHandshakeTests.failsTheConnectionOnAnAnswerThatBreaksARule",
+            by: "ClientHandshakeTests.responseThatBreaksARuleFailsTheConnection",
             "ClientHandshakeTests.validResponseOpensWithTheAcceptedParameters"),
         .proven(
             "RFC 6455 §4.1", "Without the token Upgrade (in any case) in Connection the connection fails.",
-            by: "ClientHandshakeTests.failsTheConnectionOnAnAnswerThatBreaksARule"),
+            by: "ClientHandshakeTests.responseThatBreaksARuleFailsTheConnection"),
         .proven(
             "RFC 6455 §4.1", "With a missing or wrong Sec-WebSocket-Accept the connection fails.",
-            by: "ClientHandshakeTests.failsTheConnectionOnAnAnswerThatBreaksARule",
+            by: "ClientHandshakeTests.responseThatBreaksARuleFailsTheConnection",
             "AcceptKeyTests.keyOfTheRFCHasItsValue"),
         .proven(
             "RFC 6455 §4.1", "An extension that was not asked for fails the connection.",
             by: "ClientHandshakeTests.trustsNoExtensionWhenItOfferedNone"),
         .proven(
             "RFC 6455 §4.1", "A subprotocol that was not asked for fails the connection.",
-            by: "ClientHandshakeTests.failsTheConnectionOnAnAnswerThatBreaksARule"),
+            by: "ClientHandshakeTests.responseThatBreaksARuleFailsTheConnection"),
         .proven(
             "RFC 6455 §11.3.4", "Sec-WebSocket-Protocol stands in a response once at most.",
-            by: "ClientHandshakeTests.failsTheConnectionOnAnAnswerThatBreaksARule"),
+            by: "ClientHandshakeTests.responseThatBreaksARuleFailsTheConnection"),
     ]
 
     private static let serverJudgement: [Requirement] = [
@@ -81,9 +82,9 @@ extension Requirement {
             "RFC 6455 §4.2.1",
             "Host, Upgrade, Connection, a key of 16 bytes and version 13 are there, tokens in any case.",
             by: "ServerHandshakeTests.refusalHasTheStatusOfItsReason",
-            "ServerHandshakeTests.acceptsWhateverTheRulesAllow"),
+            "ServerHandshakeTests.requestWithinTheRulesIsAccepted"),
         .proven(
-            "RFC 6455 §4.2.1", "Field names have no case.", by: "HTTPFieldsTests.findsNamesWithoutRegardToCase"),
+            "RFC 6455 §4.2.1", "Field names have no case.", by: "HTTPFieldsTests.fieldNameIsFoundInAnyCase"),
         .proven(
             "RFC 6455 §4.2.2", "Another version is answered with 426 and Sec-WebSocket-Version.",
             by: "ServerHandshakeTests.refusalNamesTheSupportedVersionAndMethod"),
@@ -99,21 +100,21 @@ extension Requirement {
         .proven(
             "RFC 6455 §11.3.2", "Sec-WebSocket-Extensions and -Protocol may be spread over several fields.",
             by: "ServerHandshakeTests.choosesTheFirstOfTheClientsListThatIsSupported",
-            "ExtensionGrammarTests.readsLists"),
+            "ExtensionGrammarTests.extensionListIsRead"),
         .proven(
             "RFC 6455 §9.1", "A field that does not follow the grammar fails the connection.",
             by: "ExtensionGrammarTests.grammarErrorHasItsOffset",
             "ServerHandshakeTests.refusalHasTheStatusOfItsReason",
-            "ClientHandshakeTests.failsTheConnectionOnAnAnswerThatBreaksARule"),
+            "ClientHandshakeTests.responseThatBreaksARuleFailsTheConnection"),
         .proven(
             "RFC 6455 §9.1", "What a quoted value holds is a token.",
-            by: "ExtensionGrammarTests.grammarErrorHasItsOffset", "ExtensionGrammarTests.readsLists"),
+            by: "ExtensionGrammarTests.grammarErrorHasItsOffset", "ExtensionGrammarTests.extensionListIsRead"),
     ]
 
     private static let serverAnswer: [Requirement] = [
         .proven(
             "RFC 6455 §4.2.2", "The 101 has Upgrade, Connection and the accept key made from the request's key.",
-            by: "ServerHandshakeTests.acceptsTheExampleOfTheRFC", "AcceptKeyTests.keyOfTheRFCHasItsValue",
+            by: "ServerHandshakeTests.exampleOfTheRFCIsAccepted", "AcceptKeyTests.keyOfTheRFCHasItsValue",
             "MessageDigestTests.sha1HasTheValuesOfTheStandard"),
         .proven(
             "RFC 6455 §4.2.2", "The subprotocol chosen is one of the client's list, or the field is absent.",
@@ -123,6 +124,6 @@ extension Requirement {
             by: "PermessageDeflateTests.everyAcceptedOfferIsAnswered"),
         .proven(
             "RFC 6455 §9.1", "Extensions that are not known are passed over.",
-            by: "PermessageDeflateTests.answersAnOfferAsTheServersPolicyWants"),
+            by: "PermessageDeflateTests.offerIsAnsweredAsThePolicyWants"),
     ]
 }

@@ -5,18 +5,18 @@ extension Requirement {
     private static let deflateNegotiation: [Requirement] = [
         .proven(
             "RFC 7692 §5", "A server accepts one offer at most, and declines what it cannot accept.",
-            by: "PermessageDeflateTests.answersAnOfferAsTheServersPolicyWants"),
+            by: "PermessageDeflateTests.offerIsAnsweredAsThePolicyWants"),
         .proven(
             "RFC 7692 §5.2", "A client fails the connection where the response answers none of its offers.",
             by: "PermessageDeflateTests.responseIsMatchedWithItsOffer",
-            "ClientHandshakeTests.failsTheConnectionOnAnAnswerThatBreaksARule"),
+            "ClientHandshakeTests.responseThatBreaksARuleFailsTheConnection"),
         .proven(
             "RFC 7692 §7.1", "A server declines an offer with an unknown, repeated or impossible parameter.",
             by: "PermessageDeflateTests.declinesAnOfferThatIsNotWellFormed"),
         .proven(
             "RFC 7692 §7.1", "A client fails the connection on a response with such a parameter.",
-            by: "PermessageDeflateTests.refusesAResponseThatIsNotWellFormed",
-            "ClientHandshakeTests.failsTheConnectionOnAnAnswerThatBreaksARule"),
+            by: "PermessageDeflateTests.malformedResponseIsRefused",
+            "ClientHandshakeTests.responseThatBreaksARuleFailsTheConnection"),
         .proven(
             "RFC 7692 §7.1.1.1", "server_no_context_takeover has no value, and accepting it means to repeat it.",
             by: "PermessageDeflateTests.declinesAnOfferThatIsNotWellFormed",
@@ -29,47 +29,48 @@ extension Requirement {
         .proven(
             "RFC 7692 §7.1.1.2",
             "A client keeps to the limits that it offered although the response is silent on them.",
-            by: "PermessageDeflateTests.theClientKeepsItsOwnPromisesWhateverTheResponseRepeats"),
+            by: "PermessageDeflateTests.clientKeepsItsPromisesWhateverTheResponseRepeats"),
         .proven(
             "RFC 7692 §7.1.2", "Window bits are a decimal number from 8 to 15 without leading zeroes.",
             by: "PermessageDeflateTests.declinesAnOfferThatIsNotWellFormed",
-            "PermessageDeflateTests.refusesAResponseThatIsNotWellFormed"),
+            "PermessageDeflateTests.malformedResponseIsRefused"),
         .proven(
             "RFC 7692 §7.1.2.1", "server_max_window_bits is answered with the same or a smaller value.",
             by: "PermessageDeflateTests.responseIsMatchedWithItsOffer",
-            "PermessageDeflateTests.answersAnOfferAsTheServersPolicyWants"),
+            "PermessageDeflateTests.offerIsAnsweredAsThePolicyWants"),
         .proven(
             "RFC 7692 §7.1.2.1", "The window agreed on is not left when compressing, 8 bits included.",
-            by: "DeflaterTests.neverReachesBackFurtherThanItsWindow",
+            by: "DeflaterTests.deflaterNeverReachesBackFurtherThanItsWindow",
             "DeflaterTests.aWindowTooSmallForTheStreamIsNoticed"),
         .proven(
             "RFC 7692 §7.1.2.2", "client_max_window_bits stands in a response only if the client offered it.",
             by: "PermessageDeflateTests.responseIsMatchedWithItsOffer",
-            "PermessageDeflateTests.answersAnOfferAsTheServersPolicyWants"),
+            "PermessageDeflateTests.offerIsAnsweredAsThePolicyWants"),
     ]
 
     private static let deflateMessages: [Requirement] = [
         .proven(
             "RFC 7692 §6", "RSV1 is set on the first frame of a message only, and never on control frames.",
-            by: "FrameRuleTests.refusesACompressionBitOnAContinuation", "FrameRuleTests.refusesACompressedControlFrame",
+            by: "FrameRuleTests.compressionBitOnAContinuationIsRejected",
+            "FrameRuleTests.compressedControlFrameIsRejected",
             "DeflatingTests.marksTheFirstFrameOfACompressedMessageAlone",
             "test_conformance_compression.py::test_the_bit_on_a_continuation_fails_the_connection",
             "test_conformance_compression.py::test_the_bit_on_a_control_frame_fails_the_connection"),
         .proven(
             "RFC 7692 §6", "Compressed and plain messages may follow each other.",
-            by: "InflatingTests.readsUncompressedMessagesAmongCompressedOnes",
+            by: "InflatingTests.uncompressedMessagesAmongCompressedOnesAreRead",
             "test_conformance_compression.py::test_uncompressed_messages_may_stand_between_compressed_ones"),
         .proven(
             "RFC 7692 §7.2.1", "A message ends at a byte boundary, without the four bytes of the empty block.",
             by: "DeflaterTests.compressesTheHelloOfTheRFC", "DeflaterTests.flushMakesAllInputSoFarReadable",
-            "DeflatingTests.comesBackForEveryWindowAndTakeover"),
+            "DeflatingTests.messageComesBackForEveryWindowAndTakeover"),
         .proven(
             "RFC 7692 §7.2.1", "A sender refers to earlier messages only where that was agreed.",
             by: "DeflatingTests.refersToEarlierMessagesOnlyWhereThatWasAgreed"),
         .proven(
             "RFC 7692 §7.2.2", "A receiver keeps its window between messages unless the sender promised not to use it.",
             by: "InflatingTests.sharesTheSlidingWindowBetweenMessages",
-            "InflatingTests.takesOnlyTheDirectionOfTheSenderForItsContext"),
+            "InflatingTests.contextTakeoverIsTheSendersDirectionOnly"),
         .deviation(
             "RFC 7692 §7.1.2.1", "A sender that reaches back further than its window is not understood.",
             because:
@@ -79,27 +80,27 @@ extension Requirement {
             "RFC 7692 §7.2.1", "Compressed data is one byte at least, and ends with an empty block.",
             because:
                 "An empty payload, and one that ends with a last block, are taken as whole although the sender forgot "
-                + "the empty block: nothing is missing. See InflatingTests.readsALastBlockThatNoEmptyOneFollows."),
+                + "the empty block: nothing is missing. See InflatingTests.finalBlockWithoutAnEmptyOneIsInflated."),
         .proven(
             "RFC 7692 §7.2.2", "A receiver puts the four bytes back and inflates.",
-            by: "InflatingTests.readsTheExamplesOfTheRFC",
-            "InflaterTests.readsTheMessagesOfPermessageDeflate"),
+            by: "InflatingTests.examplesOfTheRFCAreInflated",
+            "InflaterTests.permessageDeflateMessagesOfTheRFCAreInflated"),
         .proven(
             "RFC 7692 §7.2.3", "Any kind of block is understood, and a last block ends nothing.",
-            by: "InflatingTests.readsTheExamplesOfTheRFC", "InflatingTests.keepsTheWindowBehindALastBlock",
-            "InflaterTests.readsTheMessagesOfPermessageDeflate",
+            by: "InflatingTests.examplesOfTheRFCAreInflated", "InflatingTests.windowIsKeptAfterAFinalBlock",
+            "InflaterTests.permessageDeflateMessagesOfTheRFCAreInflated",
             "test_conformance_compression.py::test_a_final_block_inside_a_message_is_understood"),
         .proven(
             "RFC 7692 §7.2.3.6", "An empty message is one byte long.",
-            by: "DeflatingTests.sendsTheEmptyMessageOfTheRFC", "InflatingTests.readsEmptyMessages",
+            by: "DeflatingTests.emptyMessageOfTheRFCIsSent", "InflatingTests.emptyMessagesAreInflated",
             "test_conformance_compression.py::test_an_empty_compressed_message_comes_back"),
         .proven(
             "RFC 7692 §7.2.2", "Bytes that do not inflate fail the connection.",
-            by: "InflatingTests.refusesCorruptData", "InflaterTests.corruptBytesHaveADescribedError",
+            by: "InflatingTests.corruptDataIsRejected", "InflaterTests.corruptBytesHaveADescribedError",
             "test_conformance_compression.py::test_what_does_not_inflate_fails_the_connection"),
         .proven(
             "RFC 7692 §8", "A small message that inflates to a large one costs no more than the limit.",
-            by: "InflatingTests.spends64KiBAtATimeOnABomb", "InflaterTests.stopsABombAtTheLimit",
-            "InflaterTests.acceptsExactlyTheLimitAndNotOneByteMore"),
+            by: "InflatingTests.spends64KiBAtATimeOnABomb", "InflaterTests.bombIsStoppedAtTheLimit",
+            "InflaterTests.inflaterAcceptsExactlyTheLimit"),
     ]
 }

@@ -27,7 +27,7 @@ struct RequirementTests {
         #expect(Set(Self.all.map(\.description)).count == Self.all.count)
     }
 
-    @Test func findsTestsByTheirFileAndFunction() {
+    @Test func namedTestsAreFoundByFileAndFunction() {
         let swift = "@Test func a() {}\n@Test(arguments: [1])\nfunc b(_ n: Int) {}\nfunc c() {}"
         #expect(NamedTests.names(in: swift, file: "XTests.swift") == ["XTests.a", "XTests.b"])
         let python = "def test_a(x):\n    pass\ndef other():\n    def test_b(): pass\n"

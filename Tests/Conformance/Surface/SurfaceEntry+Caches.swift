@@ -2,40 +2,41 @@ extension SurfaceEntry {
     /// Section M: caches.
     static let caches: [SurfaceEntry] = [
         .proven(
-            "M1", "URLCache", by: "URLCacheTests.cacheReturnsStoredResponses", "URLCacheTests.holdAgainstManyThreads",
-            "DiskCacheTests.holdNothingInAFileThatBreaksOffAnywhere"),
+            "M1", "URLCache", by: "URLCacheTests.cacheReturnsStoredResponses",
+            "URLCacheTests.cacheHoldsAgainstManyThreads",
+            "DiskCacheTests.truncatedFileHoldsNothing"),
         .proven("M2", "shared", by: "URLCacheTests.ofTheProgramCanBeReplaced"),
         .proven("M3", "init(memoryCapacity:diskCapacity:diskPath:)", by: "URLCacheTests.cacheReturnsStoredResponses"),
         .proven(
             "M4", "init(memoryCapacity:diskCapacity:directory:)", by: "DiskCacheTests.diskCacheIsReadByTheNextProcess",
-            "DiskCacheTests.makeTheirFolderWhenTheyNeedIt"),
+            "DiskCacheTests.folderIsMadeWhenItIsNeeded"),
         .proven(
             "M5", "cachedResponse(for:)", by: "URLCacheTests.cacheReturnsStoredResponses",
-            "URLCacheTests.keepAnswersToGETAlone"),
+            "URLCacheTests.onlyResponseToGETIsKept"),
         .proven(
             "M6", "storeCachedResponse(_:for:)", by: "URLCacheTests.obeyTheStoragePolicy",
-            "URLCacheTests.haveOneResponseForAURL"),
+            "URLCacheTests.urlHasOneResponse"),
         .proven("M7", "removeCachedResponse(for:)", by: "URLCacheTests.forgetOneAndAll"),
         .proven("M8", "removeAllCachedResponses()", by: "URLCacheTests.forgetOneAndAll"),
         .proven("M9", "removeCachedResponses(since:)", by: "URLCacheTests.responsesStoredSinceADateAreRemoved"),
         .proven(
             "M10", "memoryCapacity, diskCapacity", by: "URLCacheTests.shrinkAtOnce",
-            "URLCacheTests.leastRecentlyUsedResponseIsEvicted", "URLCacheTests.makeRoomOnDiskToo",
+            "URLCacheTests.leastRecentlyUsedResponseIsEvicted", "URLCacheTests.roomIsMadeOnDiskToo",
             "DiskCacheTests.diskCacheOfAnEarlierProcessIsShrunk"),
         .proven(
             "M11", "currentMemoryUsage, currentDiskUsage",
-            by: "URLCacheTests.stayWithinTheirCapacityHoweverMuchTheyAreUsed", "URLCacheTests.makeRoomOnDiskToo"),
+            by: "URLCacheTests.stayWithinTheirCapacityHoweverMuchTheyAreUsed", "URLCacheTests.roomIsMadeOnDiskToo"),
         .proven(
-            "M12", "storeCachedResponse(_:for: task)", by: "CacheLoadingTests.isFilledByTheHandOfTheProgramForATask"),
+            "M12", "storeCachedResponse(_:for: task)", by: "CacheLoadingTests.programCanStoreAResponseForATask"),
         .proven(
             "M13", "getCachedResponse(for:completionHandler:)",
-            by: "CacheLoadingTests.isFilledByTheHandOfTheProgramForATask"),
+            by: "CacheLoadingTests.programCanStoreAResponseForATask"),
         .proven(
-            "M14", "removeCachedResponse(for: task)", by: "CacheLoadingTests.isFilledByTheHandOfTheProgramForATask"),
+            "M14", "removeCachedResponse(for: task)", by: "CacheLoadingTests.programCanStoreAResponseForATask"),
         .proven("M15", "StoragePolicy", by: "URLCacheTests.obeyTheStoragePolicy"),
         .proven(
-            "M16", "CachedURLResponse", by: "CachedURLResponseTests.areEqualWhenResponseContentAndPolicyAre",
-            "CachedURLResponseTests.comeBackFromAnArchive"),
+            "M16", "CachedURLResponse", by: "CachedURLResponseTests.responsesAreEqualWithContentAndPolicy",
+            "CachedURLResponseTests.cachedResponseComesBackFromAnArchive"),
         .proven(
             "M17", "init(response:data:)", by: "CachedURLResponseTests.cachedResponseHasItsInitialValues",
             "CacheLoadingTests.responseStoredByTheProgramIsUsed",
@@ -47,9 +48,9 @@ extension SurfaceEntry {
             "M19", "response, data, userInfo, storagePolicy",
             by: "CachedURLResponseTests.cachedResponseHasItsInitialValues"),
         .proven(
-            "M20", "serving and storing by RFC 9111", by: "CacheLoadingTests.answersWhileFresh",
+            "M20", "serving and storing by RFC 9111", by: "CacheLoadingTests.freshResponseIsAnsweredFromTheCache",
             "CacheLoadingTests.staleResponseIsValidated", "CacheLoadingTests.varyFieldSelectsTheCachedResponse",
-            "CacheLoadingTests.followsThePoliciesOfRequests", "CacheLoadingTests.asksTheServerWhereItMust",
+            "CacheLoadingTests.policyOfTheRequestIsFollowed", "CacheLoadingTests.serverIsAskedWhereItMustBe",
             "CacheLoadingTests.unsafeMethodInvalidatesTheCachedResponse"),
     ]
 }

@@ -2,15 +2,15 @@ extension SurfaceEntry {
     /// Section J: what delegates choose among, and constants.
     static let choices: [SurfaceEntry] = [
         .proven("J1", "AuthChallengeDisposition", by: "TaskStateTests.numberTheirValuesAsFoundationDoes"),
-        .proven("J2", "useCredential without one", by: "BasicAuthenticationTests.goesOnWithoutACredential"),
+        .proven("J2", "useCredential without one", by: "BasicAuthenticationTests.taskGoesOnWithoutACredential"),
         .proven(
             "J3", "rejectProtectionSpace", by: "BasicAuthenticationTests.triesTheNextSchemeWhereOneIsRejected",
-            "BasicAuthenticationTests.givesTheRefusalWhereEverySchemeIsRejected"),
+            "BasicAuthenticationTests.refusalIsGivenWhenEverySchemeIsRejected"),
         .proven("J4", "ResponseDisposition", by: "TaskStateTests.numberTheirValuesAsFoundationDoes"),
-        .proven("J5", "becomeDownload", by: "ResponseDispositionTests.canBeAFile"),
+        .proven("J5", "becomeDownload", by: "ResponseDispositionTests.responseCanBecomeADownload"),
         .proven(
-            "J6", "becomeStream", by: "ResponseDispositionTests.canBeAStreamBehindAnUpgrade",
-            "BecomingStreamTests.goOnWithTheConnectionThatTheServerUpgraded"),
+            "J6", "becomeStream", by: "ResponseDispositionTests.responseAfterAnUpgradeCanBecomeAStream",
+            "BecomingStreamTests.streamGoesOnWithTheUpgradedConnection"),
         .proven("J7", "DelayedRequestDisposition", by: "TaskStateTests.numberTheirValuesAsFoundationDoes"),
         .proven(
             "J8", "NSURLSessionTransferSizeUnknown",

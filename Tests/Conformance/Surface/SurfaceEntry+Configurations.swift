@@ -4,24 +4,24 @@ extension SurfaceEntry {
         .proven(
             "D1", "URLSessionConfiguration", by: "URLSessionConfigurationTests.configurationIsCopiedWithEveryProperty"),
         .proven("D2", "default", by: "URLSessionConfigurationTests.configurationHasFoundationsDefaults"),
-        .proven("D3", "ephemeral", by: "URLSessionConfigurationTests.haveStoresOfTheirOwnWhenEphemeral"),
+        .proven("D3", "ephemeral", by: "URLSessionConfigurationTests.ephemeralConfigurationsHaveTheirOwnStores"),
         .deviation(
             "D4", "background(withIdentifier:)",
             because: "Not supported: a transfer ends with its process. The configuration can be made."),
         .deviation("D5", "backgroundSessionConfiguration(_:)", because: "As D4."),
         .proven("D6", "init()", by: "URLSessionConfigurationTests.configurationHasFoundationsDefaults"),
-        .proven("D7", "identifier", by: "URLSessionConfigurationTests.nameABackgroundSession"),
-        .proven("D8", "requestCachePolicy", by: "CacheLoadingTests.followsThePolicyOfTheConfiguration"),
+        .proven("D7", "identifier", by: "URLSessionConfigurationTests.backgroundConfigurationHasItsIdentifier"),
+        .proven("D8", "requestCachePolicy", by: "CacheLoadingTests.policyOfTheConfigurationIsFollowed"),
         .proven(
             "D9", "timeoutIntervalForRequest", by: "TimeoutTests.requestTimeoutEndsAnIdleTask",
-            "TimeoutTests.areTheRequestsWhereItHasOne", "TimeoutTests.countFromTheLastByteEitherWay"),
+            "TimeoutTests.requestsTimeoutReplacesTheSessions", "TimeoutTests.requestTimeoutCountsFromTheLastByte"),
         .proven(
             "D10", "timeoutIntervalForResource", by: "TimeoutTests.resourceTimeoutEndsAnActiveTask",
             "TimeoutTests.rangeOverAllAttempts"),
         .proven(
-            "D11", "networkServiceType", by: "TrafficMarkTests.areThoseOfRFC4594",
-            "TrafficMarkTests.areOnTheSocketOfALoad",
-            "TrafficMarkTests.areOnTheSocketsOfStreamAndWebSocketTasks"),
+            "D11", "networkServiceType", by: "TrafficMarkTests.trafficClassesAreThoseOfRFC4594",
+            "TrafficMarkTests.socketOfALoadIsMarked",
+            "TrafficMarkTests.socketsOfStreamAndWebSocketTasksAreMarked"),
         .deviation("D12", "allowsCellularAccess", because: "Kept, copied, and without effect on Linux."),
         .deviation("D13", "allowsExpensiveNetworkAccess", because: "Kept, copied, and without effect on Linux."),
         .deviation("D14", "allowsConstrainedNetworkAccess", because: "Kept, copied, and without effect on Linux."),
@@ -36,37 +36,41 @@ extension SurfaceEntry {
         .deviation(
             "D22", "proxyConfigurations", because: "The framework that its type belongs to does not exist on Linux."),
         .proven(
-            "D23", "tlsMinimumSupportedProtocol", by: "URLSessionConfigurationTests.nameVersionsOfTLSInOlderWordsToo"),
+            "D23", "tlsMinimumSupportedProtocol",
+            by: "URLSessionConfigurationTests.olderTLSPropertiesNameTheSameVersions"),
         .proven(
-            "D24", "tlsMaximumSupportedProtocol", by: "URLSessionConfigurationTests.nameVersionsOfTLSInOlderWordsToo"),
+            "D24", "tlsMaximumSupportedProtocol",
+            by: "URLSessionConfigurationTests.olderTLSPropertiesNameTheSameVersions"),
         .proven(
-            "D25", "tlsMinimumSupportedProtocolVersion", by: "SecureLoadingTests.keepsToTheVersionsOfTheConfiguration"),
+            "D25", "tlsMinimumSupportedProtocolVersion", by: "SecureLoadingTests.versionsOfTheConfigurationAreKept"),
         .proven(
-            "D26", "tlsMaximumSupportedProtocolVersion", by: "SecureLoadingTests.keepsToTheVersionsOfTheConfiguration"),
+            "D26", "tlsMaximumSupportedProtocolVersion", by: "SecureLoadingTests.versionsOfTheConfigurationAreKept"),
         .deviation("D27", "httpShouldUsePipelining", because: "Kept, copied, and without effect on Linux."),
         .proven(
-            "D28", "httpShouldSetCookies", by: "CookieLoadingTests.areNotSentWhereTheConfigurationOrTheRequestForbidsIt"
+            "D28", "httpShouldSetCookies", by: "CookieLoadingTests.cookieIsNotSentWhereItIsForbidden"
         ),
         .proven(
-            "D29", "httpCookieAcceptPolicy", by: "CookieLoadingTests.areNotKeptWhereThePolicyForbidsIt",
+            "D29", "httpCookieAcceptPolicy", by: "CookieLoadingTests.cookieIsNotKeptWhereThePolicyForbidsIt",
             "CookieLoadingTests.ofOtherDocumentsAreNotKept"),
         .proven(
-            "D30", "httpAdditionalHeaders", by: "RequestFieldTests.areTheRequestsBeforeTheSessions",
+            "D30", "httpAdditionalHeaders", by: "RequestFieldTests.requestsFieldsGoBeforeTheSessions",
             "LocalFaultTests.reservedFieldsOfARequestAreIgnored",
             "BasicAuthenticationTests.basicCredentialOfTheSessionIsSent",
-            "BasicAuthenticationTests.givesWayToACredentialThatAnswersAChallenge"),
-        .proven("D31", "httpMaximumConnectionsPerHost", by: "ConnectionUseTests.areNoMoreThanTheConfigurationAllows"),
+            "BasicAuthenticationTests.credentialOfAFieldYieldsToAChallengesAnswer"),
         .proven(
-            "D32", "httpCookieStorage", by: "CookieLoadingTests.areKeptAndSentBack",
-            "SessionStoresTests.areNotThereWhereTheConfigurationHasNone"),
+            "D31", "httpMaximumConnectionsPerHost",
+            by: "ConnectionUseTests.connectionsAreNoMoreThanTheConfigurationAllows"),
         .proven(
-            "D33", "urlCredentialStorage", by: "BasicAuthenticationTests.takesTheDefaultCredentialOfTheStorage",
-            "SessionStoresTests.areNotThereWhereTheConfigurationHasNone"),
+            "D32", "httpCookieStorage", by: "CookieLoadingTests.cookieIsKeptAndSentBack",
+            "SessionStoresTests.sessionWithoutStoresSendsNoCookies"),
         .proven(
-            "D34", "urlCache", by: "CacheLoadingTests.answersWhileFresh",
-            "SessionStoresTests.areNotThereWhereTheConfigurationHasNone"),
+            "D33", "urlCredentialStorage", by: "BasicAuthenticationTests.defaultCredentialOfTheStorageIsTaken",
+            "SessionStoresTests.sessionWithoutStoresSendsNoCookies"),
+        .proven(
+            "D34", "urlCache", by: "CacheLoadingTests.freshResponseIsAnsweredFromTheCache",
+            "SessionStoresTests.sessionWithoutStoresSendsNoCookies"),
         .deviation("D35", "shouldUseExtendedBackgroundIdleMode", because: "Kept, copied, and without effect on Linux."),
-        .proven("D36", "protocolClasses", by: "ProtocolClassTests.areAskedInTheirOrderBeforeTheSessionsOwn"),
+        .proven("D36", "protocolClasses", by: "ProtocolClassTests.protocolsAreAskedInOrderBeforeTheSessionsOwn"),
         .deviation("D37", "multipathServiceType", because: "Kept, copied, and without effect on Linux."),
         .proven("D38", "MultipathServiceType", by: "URLSessionConfigurationTests.numberTheirChoicesAsFoundationDoes"),
         .deviation("D39", "usesClassicLoadingMode", because: "Kept, copied, and without effect on Linux."),

@@ -3,14 +3,14 @@ extension SurfaceEntry {
     static let streams: [SurfaceEntry] = [
         .proven(
             "G1", "URLSessionStreamTask", by: "StreamTaskTests.streamTaskReadsBytesOfItsPeer",
-            "StreamTaskTests.endWithTheirConnection", "StreamDirectionTests.completeWhenBothAreClosed"),
+            "StreamTaskTests.taskEndsWithItsConnection", "StreamDirectionTests.completeWhenBothAreClosed"),
         .proven(
             "G2", "readData(ofMinLength:maxLength:timeout:completionHandler:)",
-            by: "StreamTaskTests.waitForTheLeastThatAReadWants", "StreamTaskTests.giveLessAtTheEnd",
+            by: "StreamTaskTests.readWaitsForItsMinimum", "StreamTaskTests.readGivesLessAtTheEnd",
             "StreamTaskTests.letAReadTimeOutWithAllThatWaitBehindIt"),
         .proven(
             "G3", "readData(ofMinLength:maxLength:timeout:)", by: "StreamTaskTests.streamTaskReadsBytesOfItsPeer",
-            "StreamTaskTests.giveAReadThatWasWithdrawnToTheNext"),
+            "StreamTaskTests.bytesOfAWithdrawnReadGoToTheNext"),
         .proven(
             "G4", "write(_:timeout:completionHandler:)", by: "StreamTaskTests.operationsBeforeTheConnectionRunInOrder",
             "StreamTaskTests.letAWriteTimeOut"),
@@ -18,56 +18,56 @@ extension SurfaceEntry {
         .proven("G6", "captureStreams()", by: "CapturedStreamTests.capturedInputStartsWithBufferedBytes"),
         .proven(
             "G7", "closeWrite()", by: "StreamDirectionTests.closeWriteFollowsQueuedWrites",
-            "SecureStreamTests.readsToTheEndOfAServerThatIsGoneAlready"),
+            "SecureStreamTests.bytesBeforeTheEndAreReadAfterThePeerLeft"),
         .proven("G8", "closeRead()", by: "StreamDirectionTests.closeReadFollowsQueuedReads"),
         .proven(
-            "G9", "startSecureConnection()", by: "SecureStreamTests.carriesOnInSecret",
-            "SecureStreamTests.endsTheTaskWhereTheServerIsNotTrusted",
-            "SecureStreamTests.endsTheTaskWhereTheDelegateGivesUp",
-            "SecureStreamTests.showsACertificateThatTheDelegateChose"),
-        .proven("G10", "stopSecureConnection()", by: "SecureStreamTests.isNotTakenOffAgain"),
+            "G9", "startSecureConnection()", by: "SecureStreamTests.securedStreamGoesOnEncrypted",
+            "SecureStreamTests.untrustedServerEndsTheTask",
+            "SecureStreamTests.delegateThatCancelsEndsTheTask",
+            "SecureStreamTests.delegatesClientCertificateIsShown"),
+        .proven("G10", "stopSecureConnection()", by: "SecureStreamTests.tlsIsNotStoppedAgain"),
     ]
 
     /// Section H: WebSocket tasks.
     static let webSockets: [SurfaceEntry] = [
         .proven(
-            "H1", "URLSessionWebSocketTask", by: "WebSocketTaskTests.sendAndReceiveInOrder",
-            "WebSocketOpeningTests.followsRedirects", "WebSocketOpeningTests.answersAChallengeByBasic",
-            "WebSocketOpeningTests.answersAChallengeByDigest", "WebSocketOpeningTests.carriesCookiesBothWays"),
-        .proven("H2", "Message", by: "WebSocketTaskTests.sendAndReceiveInOrder"),
+            "H1", "URLSessionWebSocketTask", by: "WebSocketTaskTests.messagesAreSentAndReceivedInOrder",
+            "WebSocketOpeningTests.handshakeFollowsRedirects", "WebSocketOpeningTests.basicChallengeIsAnswered",
+            "WebSocketOpeningTests.digestChallengeIsAnswered", "WebSocketOpeningTests.cookiesGoBothWays"),
+        .proven("H2", "Message", by: "WebSocketTaskTests.messagesAreSentAndReceivedInOrder"),
         .proven("H3", "NSURLSessionWebSocketMessage", by: "WebSocketValueTests.messagesAreObjectsToo"),
         .proven(
-            "H4", "send(_:completionHandler:)", by: "WebSocketTaskTests.sendAndReceiveInOrder",
-            "WebSocketTaskTests.answerOnTheDelegateQueue"),
-        .proven("H5", "send(_:)", by: "WebSocketTaskTests.sendAndReceiveInOrder"),
+            "H4", "send(_:completionHandler:)", by: "WebSocketTaskTests.messagesAreSentAndReceivedInOrder",
+            "WebSocketTaskTests.handlersRunOnTheDelegateQueue"),
+        .proven("H5", "send(_:)", by: "WebSocketTaskTests.messagesAreSentAndReceivedInOrder"),
         .proven(
-            "H6", "receive(completionHandler:)", by: "WebSocketTaskTests.sendAndReceiveInOrder",
+            "H6", "receive(completionHandler:)", by: "WebSocketTaskTests.messagesAreSentAndReceivedInOrder",
             "WebSocketTaskTests.joinFragmentsHoweverTheyCome",
             "WebSocketTaskTests.messagesAreQueuedUntilReceived"),
         .proven("H7", "receive()", by: "WebSocketTaskTests.loseNoMessageByACancelledReceive"),
         .proven(
-            "H8", "sendPing(pongReceiveHandler:)", by: "WebSocketTaskTests.answerPingsInTheirOrderOnceEach",
+            "H8", "sendPing(pongReceiveHandler:)", by: "WebSocketTaskTests.pingsAreAnsweredInOrderOnceEach",
             "WebSocketTaskTests.unsolicitedPongsAreIgnored"),
-        .proven("H9", "sendPing()", by: "WebSocketTaskTests.answerPingsInTheirOrderOnceEach"),
+        .proven("H9", "sendPing()", by: "WebSocketTaskTests.pingsAreAnsweredInOrderOnceEach"),
         .proven(
-            "H10", "cancel(with:reason:)", by: "WebSocketClosingTests.closeWithACodeAndAReason",
-            "WebSocketClosingTests.sendNoCodeThatIsNotForTheWire",
+            "H10", "cancel(with:reason:)", by: "WebSocketClosingTests.codeAndReasonAreSent",
+            "WebSocketClosingTests.codeThatIsNotForTheWireIsNotSent",
             "WebSocketClosingTests.ownCloseIsReportedWhenTheServerDisconnects"),
         .proven("H11", "cancel()", by: "WebSocketClosingTests.cancelWithoutWaiting"),
         .proven(
-            "H12", "maximumMessageSize", by: "WebSocketClosingTests.refuseAMessageThatIsTooLong",
-            "WebSocketClosingTests.holdMessagesToTheSizeThatWasSet"),
+            "H12", "maximumMessageSize", by: "WebSocketClosingTests.messageThatIsTooLongIsRefused",
+            "WebSocketClosingTests.maximumMessageSizeIsEnforced"),
         .proven(
             "H13", "closeCode", by: "WebSocketClosingTests.closeCodeAndReasonOfTheServerAreReported",
-            "WebSocketClosingTests.failWhenTheConnectionIsLost"),
+            "WebSocketClosingTests.lostConnectionFailsTheTask"),
         .proven("H14", "closeReason", by: "WebSocketClosingTests.closeCodeAndReasonOfTheServerAreReported"),
-        .proven("H15", "CloseCode", by: "WebSocketValueTests.closeCodesAreOpen"),
+        .proven("H15", "CloseCode", by: "WebSocketValueTests.anyCloseCodeHasAValue"),
         .proven(
             "H16", "the opening handshake", by: "WebSocketOpeningTests.unofferedSubprotocolOrExtensionIsRefused",
             "WebSocketOpeningTests.refusedOpeningHasTheStatus"),
         .proven(
-            "H17", "after the end", by: "WebSocketClosingTests.failWhenTheConnectionIsLost",
-            "WebSocketOpeningTests.failsWhereTheServerDropsIt", "WebSocketClosingTests.messagesBeforeTheEndAreDelivered"
+            "H17", "after the end", by: "WebSocketClosingTests.lostConnectionFailsTheTask",
+            "WebSocketOpeningTests.droppedHandshakeIsAFailure", "WebSocketClosingTests.messagesBeforeTheEndAreDelivered"
         ),
     ]
 

@@ -3,47 +3,50 @@ extension SurfaceEntry {
     static let cookies: [SurfaceEntry] = [
         .proven("N1", "HTTPCookie", by: "HTTPCookieTests.cookiesDifferInAnyProperty"),
         .proven(
-            "N2", "init(properties:)", by: "HTTPCookieTests.needANameAValueAPathAndADomain",
-            "HTTPCookieTests.takeTheDomainFromTheOriginWhereNoneIsNamed", "HTTPCookieTests.takeAnyTextAndAnyFlag"),
-        .proven("N3", "requestHeaderFields(with:)", by: "HTTPCookieTests.areSentInOneField"),
+            "N2", "init(properties:)", by: "HTTPCookieTests.cookieNeedsANameAValueAPathAndADomain",
+            "HTTPCookieTests.missingDomainComesFromTheOrigin", "HTTPCookieTests.anyTextAndAnyFlagAreTaken"),
+        .proven("N3", "requestHeaderFields(with:)", by: "HTTPCookieTests.cookiesAreSentInOneField"),
         .proven(
-            "N4", "cookies(withResponseHeaderFields:for:)", by: "ResponseCookieTests.areReadWithTheirAttributes",
-            "ResponseCookieTests.arePartedWhereTheNextOneBegins", "ResponseCookieTests.readEveryFormOfADate"),
+            "N4", "cookies(withResponseHeaderFields:for:)", by: "ResponseCookieTests.cookieIsReadWithItsAttributes",
+            "ResponseCookieTests.joinedCookiesArePartedWhereTheNextBegins", "ResponseCookieTests.everyFormOfADateIsRead"
+        ),
         .proven(
             "N5", "properties of a cookie", by: "HTTPCookieTests.cookieWithoutExpiryIsASessionCookie",
             "HTTPCookieTests.ofVersion0KnowNoMaximumAgeAndOnePort", "HTTPCookieTests.ofVersion1CountTheirAge",
-            "HTTPCookieTests.areMadeAgainFromTheirProperties"),
+            "HTTPCookieTests.cookieIsMadeAgainFromItsProperties"),
         .proven("N6", "sameSitePolicy", by: "ResponseCookieTests.responseCookieHasItsSameSitePolicy"),
         .proven(
             "N7", "HTTPCookieStringPolicy", by: "ResponseCookieTests.responseCookieHasItsSameSitePolicy",
-            "HTTPCookieTests.takeAnyTextAndAnyFlag"),
-        .proven("N8", "HTTPCookiePropertyKey", by: "HTTPCookieTests.nameTheirPropertiesAsFoundationDoes"),
+            "HTTPCookieTests.anyTextAndAnyFlagAreTaken"),
+        .proven("N8", "HTTPCookiePropertyKey", by: "HTTPCookieTests.propertyKeysAreNamedAsInFoundation"),
         .proven(
             "N9", "AcceptPolicy", by: "HTTPCookieStorageTests.acceptPoliciesHaveFoundationsNumbers",
-            "HTTPCookieStorageTests.askTheDocumentWhoseCookiesTheyTake"),
+            "HTTPCookieStorageTests.mainDocumentDecidesAboutCookies"),
         .proven(
-            "N10", "HTTPCookieStorage", by: "HTTPCookieStorageTests.holdAgainstManyThreads",
+            "N10", "HTTPCookieStorage", by: "HTTPCookieStorageTests.storageHoldsAgainstManyThreads",
             "CookieFileTests.outliveTheirStorageUnlessTheyEndWithIt"),
-        .proven("N11", "shared", by: "HTTPCookieStorageTests.areOneForAllThreads"),
+        .proven("N11", "shared", by: "HTTPCookieStorageTests.sharedStorageIsOneForAllThreads"),
         .proven(
-            "N12", "sharedCookieStorage(forGroupContainerIdentifier:)", by: "HTTPCookieStorageTests.areOneForAllThreads"
+            "N12", "sharedCookieStorage(forGroupContainerIdentifier:)",
+            by: "HTTPCookieStorageTests.sharedStorageIsOneForAllThreads"
         ),
-        .proven("N13", "cookies", by: "HTTPCookieStorageTests.keepOneCookieOfANameADomainAndAPath"),
+        .proven("N13", "cookies", by: "HTTPCookieStorageTests.storageKeepsOneCookieOfANameDomainAndPath"),
         .proven(
             "N14", "setCookie(_:), deleteCookie(_:), removeCookies(since:)",
-            by: "HTTPCookieStorageTests.keepOneCookieOfANameADomainAndAPath", "HTTPCookieStorageTests.deleteCookies"),
+            by: "HTTPCookieStorageTests.storageKeepsOneCookieOfANameDomainAndPath",
+            "HTTPCookieStorageTests.deleteCookies"),
         .proven(
-            "N15", "cookies(for:)", by: "HTTPCookieStorageTests.giveCookiesToTheHostsThatTheyAreFor",
-            "HTTPCookieStorageTests.giveCookiesByPathAndSecurityLongerPathsFirst",
+            "N15", "cookies(for:)", by: "HTTPCookieStorageTests.cookiesGoToTheHostsThatTheyAreFor",
+            "HTTPCookieStorageTests.cookiesAreGivenByPathAndSecurity",
             "HTTPCookieStorageTests.sameSiteCookiesAreNotSentToOtherSites"),
         .proven(
             "N16", "setCookies(_:for:mainDocumentURL:)",
             by: "HTTPCookieStorageTests.storageKeepsCookiesThatTheHostMaySet",
             "HTTPCookieStorageTests.storageEnforcesCookieNamePrefixes"),
-        .proven("N17", "cookieAcceptPolicy", by: "HTTPCookieStorageTests.askTheDocumentWhoseCookiesTheyTake"),
+        .proven("N17", "cookieAcceptPolicy", by: "HTTPCookieStorageTests.mainDocumentDecidesAboutCookies"),
         .proven("N18", "sortedCookies(using:)", by: "HTTPCookieStorageTests.sortByDescriptors"),
-        .proven("N19", "storeCookies(_:for: task)", by: "CookieLoadingTests.areAskedOfAStorageForTheTask"),
-        .proven("N20", "getCookiesFor(_:completionHandler:)", by: "CookieLoadingTests.areAskedOfAStorageForTheTask"),
+        .proven("N19", "storeCookies(_:for: task)", by: "CookieLoadingTests.storageIsAskedForTheTask"),
+        .proven("N20", "getCookiesFor(_:completionHandler:)", by: "CookieLoadingTests.storageIsAskedForTheTask"),
         .proven(
             "N21", "NSHTTPCookieManagerCookiesChanged", by: "HTTPCookieStorageTests.notificationIsPostedForChangesOnly"),
         .proven(

@@ -15,11 +15,12 @@ extension SurfaceEntry {
         .proven("L8", "error", by: "URLAuthenticationChallengeTests.challengeHasItsInitialValues"),
         .proven("L9", "sender", by: "URLAuthenticationChallengeTests.challengeHasItsInitialValues"),
         .proven(
-            "L10", "URLAuthenticationChallengeSender", by: "BasicAuthenticationTests.isAnsweredThroughTheSenderToo",
-            "URLAuthenticationChallengeTests.goOnWithoutACredentialWhereTheSenderKnowsNoBetter"),
+            "L10", "URLAuthenticationChallengeSender",
+            by: "BasicAuthenticationTests.challengeIsAnsweredThroughTheSenderToo",
+            "URLAuthenticationChallengeTests.challengeGoesOnWithoutACredentialByDefault"),
         .proven(
-            "L11", "URLProtectionSpace", by: "URLProtectionSpaceTests.areEqualWhenAllPartsAre",
-            "URLProtectionSpaceTests.describeThemselves", "URLProtectionSpaceTests.comeBackFromAnArchive"),
+            "L11", "URLProtectionSpace", by: "URLProtectionSpaceTests.spacesAreEqualWhenAllPartsAre",
+            "URLProtectionSpaceTests.describeThemselves", "URLProtectionSpaceTests.spaceComesBackFromAnArchive"),
         .proven(
             "L12", "init(host:port:protocol:realm:authenticationMethod:)",
             by: "URLProtectionSpaceTests.protectionSpaceHasItsInitialValues"),
@@ -39,7 +40,7 @@ extension SurfaceEntry {
         .proven(
             "L23", "serverTrust", by: "ServerTrustTests.credentialAndSpaceCarryTheServerTrust",
             "ServerTrustTests.trustErrorHasTheCodeOfTheLoad",
-            "ServerTrustTests.isJudgedByAnchorsOfTheProgramsOwn"),
+            "ServerTrustTests.programsOwnAnchorsJudgeTheServer"),
         .proven(
             "L24", "NSURLAuthenticationMethodDefault",
             by: "URLProtectionSpaceTests.protectionSpaceConstantsHaveTheirValues"),
@@ -72,7 +73,7 @@ extension SurfaceEntry {
             "NSURLProtectionSpaceHTTPProxy, NSURLProtectionSpaceHTTPSProxy, NSURLProtectionSpaceFTPProxy, NSURLProtectionSpaceSOCKSProxy",
             by: "URLProtectionSpaceTests.protectionSpaceConstantsHaveTheirValues"),
         .proven(
-            "L34", "URLCredential", by: "URLCredentialTests.comeBackFromAnArchive",
+            "L34", "URLCredential", by: "URLCredentialTests.credentialComesBackFromAnArchive",
             "URLCredentialTests.credentialsDifferInAnyProperty", "URLCredentialTests.descriptionOmitsThePassword"),
         .proven("L35", "init(user:password:persistence:)", by: "URLCredentialTests.credentialHasItsInitialValues"),
         .proven(
@@ -80,20 +81,21 @@ extension SurfaceEntry {
         ),
         .proven(
             "L37", "init(trust:)", by: "ServerTrustTests.credentialAndSpaceCarryTheServerTrust",
-            "SecureLoadingTests.letsAnAuthorityOfTheProgramDecide"),
+            "SecureLoadingTests.programsOwnAuthorityDecides"),
         .proven("L38", "identity, certificates", by: "SecureLoadingTests.clientCertificateIsSentOnRequest"),
         .proven("L39", "user, password, hasPassword", by: "URLCredentialTests.credentialHasItsInitialValues"),
         .proven("L40", "persistence", by: "URLCredentialTests.credentialHasItsInitialValues"),
         .proven("L41", "Persistence", by: "URLCredentialTests.numberTheirPersistenceAsFoundationDoes"),
         .proven(
-            "L42", "URLCredentialStorage", by: "URLCredentialStorageTests.keepThePermanentOnesInAFileForItsOwnerAlone",
-            "URLCredentialStorageTests.holdAgainstManyThreads"),
-        .proven("L43", "shared", by: "URLCredentialStorageTests.areOneForTheProgram"),
-        .proven("L44", "credentials(for:)", by: "URLCredentialStorageTests.keepCredentialsBySpaceAndUser"),
-        .proven("L45", "allCredentials", by: "URLCredentialStorageTests.keepCredentialsBySpaceAndUser"),
+            "L42", "URLCredentialStorage",
+            by: "URLCredentialStorageTests.permanentCredentialsAreInAFileForTheirOwnerAlone",
+            "URLCredentialStorageTests.storageHoldsAgainstManyThreads"),
+        .proven("L43", "shared", by: "URLCredentialStorageTests.sharedStorageIsOneForTheProgram"),
+        .proven("L44", "credentials(for:)", by: "URLCredentialStorageTests.credentialsAreKeptBySpaceAndUser"),
+        .proven("L45", "allCredentials", by: "URLCredentialStorageTests.credentialsAreKeptBySpaceAndUser"),
         .proven(
-            "L46", "set(_:for:)", by: "URLCredentialStorageTests.keepCredentialsBySpaceAndUser",
-            "URLCredentialStorageTests.keepNothingThatIsNotToBeKept"),
+            "L46", "set(_:for:)", by: "URLCredentialStorageTests.credentialsAreKeptBySpaceAndUser",
+            "URLCredentialStorageTests.credentialWithoutPersistenceIsNotKept"),
         .proven("L47", "remove(_:for:)", by: "URLCredentialStorageTests.forgetADefaultWithItsCredential"),
         .proven(
             "L48", "remove(_:for:options:)",
@@ -104,12 +106,16 @@ extension SurfaceEntry {
         .proven(
             "L50", "setDefaultCredential(_:for:)",
             by: "URLCredentialStorageTests.firstCredentialIsTheDefaultUntilAnotherIsSet"),
-        .proven("L51", "getCredentials(for:task:completionHandler:)", by: "TaskCredentialTests.setFindAndRemove"),
-        .proven("L52", "credentials(for:task:)", by: "TaskCredentialTests.setFindAndRemove"),
-        .proven("L53", "set(_:for:task:)", by: "TaskCredentialTests.setFindAndRemove"),
-        .proven("L54", "remove(_:for:options:task:)", by: "TaskCredentialTests.setFindAndRemove"),
-        .proven("L55", "getDefaultCredential(for:task:completionHandler:)", by: "TaskCredentialTests.haveADefault"),
-        .proven("L56", "setDefaultCredential(_:for:task:)", by: "TaskCredentialTests.haveADefault"),
+        .proven(
+            "L51", "getCredentials(for:task:completionHandler:)",
+            by: "TaskCredentialTests.taskCredentialsAreSetFoundAndRemoved"),
+        .proven("L52", "credentials(for:task:)", by: "TaskCredentialTests.taskCredentialsAreSetFoundAndRemoved"),
+        .proven("L53", "set(_:for:task:)", by: "TaskCredentialTests.taskCredentialsAreSetFoundAndRemoved"),
+        .proven("L54", "remove(_:for:options:task:)", by: "TaskCredentialTests.taskCredentialsAreSetFoundAndRemoved"),
+        .proven(
+            "L55", "getDefaultCredential(for:task:completionHandler:)",
+            by: "TaskCredentialTests.taskHasADefaultCredential"),
+        .proven("L56", "setDefaultCredential(_:for:task:)", by: "TaskCredentialTests.taskHasADefaultCredential"),
         .proven(
             "L57", "NSURLCredentialStorageChanged", by: "URLCredentialStorageTests.notificationIsPostedForChangesOnly"),
         .proven(

@@ -2,20 +2,23 @@ extension SurfaceEntry {
     /// Section I: delegates.
     static let delegates: [SurfaceEntry] = [
         .proven(
-            "I1", "URLSessionDelegate", by: "ChallengeDispatchTests.isTheSessionForTheServersTrust",
+            "I1", "URLSessionDelegate", by: "ChallengeDispatchTests.sessionIsAskedAboutTheServersTrust",
             "AsWrittenForFoundationTests.delegateMethodsHaveFoundationsNames"),
         .proven(
             "I2", "didBecomeInvalidWithError", by: "SessionTests.finishTasksAndInvalidateWaitsForRunningTasks",
             "SessionTests.sessionRetainsItsDelegateUntilItIsInvalid"),
         .proven(
-            "I3", "didReceive challenge of the session", by: "ChallengeDispatchTests.isTheSessionForTheServersTrust",
-            "ChallengeDispatchTests.isNeverTheSessionForAPassword"),
-        .proven("I4", "didReceive challenge of the session, async", by: "AsyncDelegateTests.answerInPlaceOfHandlers"),
+            "I3", "didReceive challenge of the session",
+            by: "ChallengeDispatchTests.sessionIsAskedAboutTheServersTrust",
+            "ChallengeDispatchTests.sessionIsNeverAskedForAPassword"),
+        .proven(
+            "I4", "didReceive challenge of the session, async",
+            by: "AsyncDelegateTests.asyncDelegateAnswersInPlaceOfHandlers"),
         .deviation(
             "I5", "urlSessionDidFinishEvents",
             because: "Never called: background sessions are not supported."),
         .proven(
-            "I6", "URLSessionTaskDelegate", by: "TaskDelegateTests.areAskedBeforeTheSessions",
+            "I6", "URLSessionTaskDelegate", by: "TaskDelegateTests.taskDelegateIsAskedBeforeTheSessions",
             "TaskDelegateTests.taskDelegateMayImplementNoMethod"),
         .proven("I7", "didCreateTask", by: "MessageOrderTests.didCreateTaskIsCalledFirst"),
         .deviation(
@@ -26,48 +29,53 @@ extension SurfaceEntry {
         .deviation(
             "I10", "taskIsWaitingForConnectivity", because: "Never called: tasks do not wait for connectivity."),
         .proven(
-            "I11", "willPerformHTTPRedirection", by: "MessageOrderTests.hasTheRedirectFirst",
-            "MessageOrderTests.doesNotFollow300", "RedirectTests.changeAPostIntoAGetWithoutItsBody",
-            "RedirectTests.takeMethodAndBodyAlong", "RedirectTests.endAfterTwenty",
-            "RedirectTests.keepSecretsFromOtherServers"),
-        .proven("I12", "willPerformHTTPRedirection, async", by: "AsyncDelegateTests.answerInPlaceOfHandlers"),
+            "I11", "willPerformHTTPRedirection", by: "MessageOrderTests.redirectComesFirst",
+            "MessageOrderTests.status300IsNotFollowed", "RedirectTests.changeAPostIntoAGetWithoutItsBody",
+            "RedirectTests.redirectKeepsMethodAndBody", "RedirectTests.redirectsEndAfterTwenty",
+            "RedirectTests.secretsAreNotSentToAnotherServer"),
         .proven(
-            "I13", "didReceive challenge of a task", by: "BasicAuthenticationTests.answersAChallenge",
-            "ChallengeDispatchTests.isTheTaskForAPassword",
+            "I12", "willPerformHTTPRedirection, async", by: "AsyncDelegateTests.asyncDelegateAnswersInPlaceOfHandlers"),
+        .proven(
+            "I13", "didReceive challenge of a task", by: "BasicAuthenticationTests.challengeIsAnswered",
+            "ChallengeDispatchTests.taskIsAskedForAPassword",
             "ChallengeDispatchTests.taskDelegateHandlesServerTrustWithoutASessionMethod"),
-        .proven("I14", "didReceive challenge of a task, async", by: "AsyncDelegateTests.answerInPlaceOfHandlers"),
         .proven(
-            "I15", "needNewBodyStream", by: "UploadTaskTests.askForTheirStream",
-            "UploadTaskTests.failWithoutTheirStream", "MessageOrderTests.asksForTheBodyAgainBehindAChallenge"),
-        .proven("I16", "needNewBodyStreamForTask", by: "AsyncDelegateTests.answerInPlaceOfHandlers"),
+            "I14", "didReceive challenge of a task, async",
+            by: "AsyncDelegateTests.asyncDelegateAnswersInPlaceOfHandlers"),
+        .proven(
+            "I15", "needNewBodyStream", by: "UploadTaskTests.delegateIsAskedForTheBodyStream",
+            "UploadTaskTests.missingStreamFailsTheUpload", "MessageOrderTests.bodyIsAskedForAgainAfterAChallenge"),
+        .proven("I16", "needNewBodyStreamForTask", by: "AsyncDelegateTests.asyncDelegateAnswersInPlaceOfHandlers"),
         .deviation(
             "I17", "needNewBodyStreamFrom", because: "Never called: resumable uploads are not supported."),
         .deviation(
             "I18", "needNewBodyStreamForTask from",
             because: "Never called: resumable uploads are not supported."),
         .proven(
-            "I19", "didSendBodyData", by: "UploadTaskTests.sendDataInPlaceOfTheRequestsBody",
-            "MessageOrderTests.hasTheBodyBeforeTheResponse"),
-        .proven("I20", "didReceiveInformationalResponse", by: "MessageOrderTests.hasInformationBeforeTheResponse"),
+            "I19", "didSendBodyData", by: "UploadTaskTests.uploadedDataReplacesTheRequestsBody",
+            "MessageOrderTests.bodyIsSentBeforeTheResponse"),
         .proven(
-            "I21", "didFinishCollecting metrics", by: "MessageOrderTests.isThatOfAPlainLoad",
-            "MessageOrderTests.isThatOfAFailure"),
+            "I20", "didReceiveInformationalResponse",
+            by: "MessageOrderTests.informationalResponseComesBeforeTheFinalOne"),
+        .proven(
+            "I21", "didFinishCollecting metrics", by: "MessageOrderTests.plainLoadHasItsOrder",
+            "MessageOrderTests.failureHasItsOrder"),
         .proven(
             "I22", "didCompleteWithError", by: "BrokenConnectionTests.brokenConnectionIsReportedOnceAndLast",
-            "DataTaskTests.useTheHandlerAloneForTheResult"),
-        .proven("I23", "URLSessionDataDelegate", by: "MessageOrderTests.isThatOfAPlainLoad"),
+            "DataTaskTests.handlerAloneGetsTheResult"),
+        .proven("I23", "URLSessionDataDelegate", by: "MessageOrderTests.plainLoadHasItsOrder"),
         .proven(
-            "I24", "didReceive response", by: "ResponseDispositionTests.isKeptBackUntilTheAnswer",
-            "ResponseDispositionTests.isTheEndWhereItIsCancelled",
-            "ResponseDispositionTests.comesAgainForEachPartOfAMixedContent"),
+            "I24", "didReceive response", by: "ResponseDispositionTests.contentWaitsForTheDelegatesAnswer",
+            "ResponseDispositionTests.cancelledResponseIsTheEnd",
+            "ResponseDispositionTests.eachPartOfMixedContentHasAResponse"),
         .proven("I25", "didReceive response, async", by: "AsyncDelegateTests.decideOverTheResponse"),
-        .proven("I26", "didBecome downloadTask", by: "ResponseDispositionTests.canBeAFile"),
+        .proven("I26", "didBecome downloadTask", by: "ResponseDispositionTests.responseCanBecomeADownload"),
         .proven(
-            "I27", "didBecome streamTask", by: "BecomingStreamTests.goOnWithTheConnectionThatTheServerUpgraded",
-            "ResponseDispositionTests.canBeAStreamBehindAnUpgrade"),
+            "I27", "didBecome streamTask", by: "BecomingStreamTests.streamGoesOnWithTheUpgradedConnection",
+            "ResponseDispositionTests.responseAfterAnUpgradeCanBecomeAStream"),
         .proven(
-            "I28", "didReceive data", by: "MessageOrderTests.isThatOfAPlainLoad",
-            "ProtocolClassTests.giveADelegateEachPieceAsItIs"),
+            "I28", "didReceive data", by: "MessageOrderTests.plainLoadHasItsOrder",
+            "ProtocolClassTests.delegateGetsEachPieceAsItIs"),
         .proven(
             "I29", "willCacheResponse", by: "CacheLoadingTests.delegateDecidesAboutCaching",
             "CacheLoadingTests.delegateIsAskedForStorableResponsesOnly"),
@@ -75,7 +83,7 @@ extension SurfaceEntry {
         .proven("I31", "URLSessionDownloadDelegate", by: "DownloadTaskTests.delegateReceivesTheTemporaryFile"),
         .proven(
             "I32", "didFinishDownloadingTo", by: "DownloadTaskTests.letTheProgramTakeTheFile",
-            "DownloadTaskTests.takeTheBodyOfARefusalForTheContent"),
+            "DownloadTaskTests.bodyOfARefusalIsDownloaded"),
         .proven(
             "I33", "didWriteData", by: "DownloadTaskTests.delegateReceivesTheTemporaryFile",
             "DownloadTaskTests.downloadCountsDecodedBytes"),

@@ -1,17 +1,17 @@
 extension SurfaceEntry {
     /// Section Q: errors.
     static let errors: [SurfaceEntry] = [
-        .proven("Q1", "URLError and its codes", by: "URLErrorTests.haveAllTheirCodesFromFoundation"),
+        .proven("Q1", "URLError and its codes", by: "URLErrorTests.errorCodesAreFoundations"),
         .deviation(
             "Q2", "fileOutsideSafeArea",
             because: "The codes of Foundation on Linux are a closed enumeration; the number is there as a constant."),
         .proven(
             "Q3", "keys of the failing URL", by: "SessionTests.invalidateAndCancelCancelsEveryTask",
-            "LyingServerTests.failTheLoad"
+            "LyingServerTests.lieFailsTheLoad"
         ),
         .proven(
             "Q4", "failingURL, failureURLString", by: "URLErrorTests.failingURLIsReadFromTheUserInfo",
-            "LyingServerTests.failTheLoad",
+            "LyingServerTests.lieFailsTheLoad",
             "BrokenConnectionTests.connectionToAClosedPortIsRefused"),
         .proven("Q5", "failureURLPeerTrust", by: "ServerTrustTests.credentialAndSpaceCarryTheServerTrust"),
         .proven("Q6", "backgroundTaskCancelledReason", by: "URLErrorTests.cancellationReasonIsReadFromTheUserInfo"),
@@ -20,8 +20,8 @@ extension SurfaceEntry {
             "Q8", "downloadTaskResumeData, uploadTaskResumeData", by: "URLErrorTests.resumeDataIsReadFromTheUserInfo"),
         .proven(
             "Q9", "transport to code", by: "BrokenConnectionTests.connectionToAClosedPortIsRefused",
-            "BrokenConnectionTests.areRefusedWhereTheNameIsUnknown",
-            "BrokenConnectionTests.neverGiveAShortAnswerForAWholeOne",
-            "SecureLoadingTests.certificateErrorHasItsCode", "LyingServerTests.failTheLoad"),
+            "BrokenConnectionTests.unknownNameIsAFailure",
+            "BrokenConnectionTests.brokenResponseIsNeverTakenForAWholeOne",
+            "SecureLoadingTests.certificateErrorHasItsCode", "LyingServerTests.lieFailsTheLoad"),
     ]
 }

@@ -1,37 +1,37 @@
 extension SurfaceEntry {
     /// Section K: metrics.
     static let metrics: [SurfaceEntry] = [
-        .proven("K1", "URLSessionTaskMetrics", by: "TaskMetricsTests.holdTheTransactionsInTheirOrder"),
-        .proven("K2", "transactionMetrics", by: "TaskMetricsTests.holdTheTransactionsInTheirOrder"),
-        .proven("K3", "taskInterval", by: "TaskMetricsTests.holdTheTransactionsInTheirOrder"),
-        .proven("K4", "redirectCount", by: "TaskMetricsTests.holdTheTransactionsInTheirOrder"),
+        .proven("K1", "URLSessionTaskMetrics", by: "TaskMetricsTests.transactionsAreKeptInOrder"),
+        .proven("K2", "transactionMetrics", by: "TaskMetricsTests.transactionsAreKeptInOrder"),
+        .proven("K3", "taskInterval", by: "TaskMetricsTests.transactionsAreKeptInOrder"),
+        .proven("K4", "redirectCount", by: "TaskMetricsTests.transactionsAreKeptInOrder"),
         .proven("K5", "ResourceFetchType", by: "TaskMetricsTests.numberTheirChoicesAsFoundationDoes"),
         .proven("K6", "DomainResolutionProtocol", by: "TaskMetricsTests.numberTheirChoicesAsFoundationDoes"),
         .proven(
             "K7", "URLSessionTaskTransactionMetrics",
-            by: "TransactionMetricsTests.endWithTheStepThatDidNotEnd",
-            "TransactionMetricsTests.endWithTheResponseThatBrokeOff"),
+            by: "TransactionMetricsTests.metricsEndWithTheStepThatFailed",
+            "TransactionMetricsTests.metricsEndWithTheBrokenResponse"),
         .proven("K8", "tls_protocol_version_t", by: "URLSessionConfigurationTests.numberTheirChoicesAsFoundationDoes"),
         .proven(
             "K9", "tls_ciphersuite_t",
             by: "TaskMetricsTests.numberTheirChoicesAsFoundationDoes",
-            "TransactionMetricsTests.doNotNameACipherSuiteThatHasNoName"),
+            "TransactionMetricsTests.cipherSuiteWithoutANameIsNil"),
         .proven("K10", "request", by: "TransactionMetricsTests.datesOfATransactionAreInOrder"),
         .proven("K11", "response", by: "TransactionMetricsTests.datesOfATransactionAreInOrder"),
         .proven("K12", "fetchStartDate", by: "TransactionMetricsTests.datesOfATransactionAreInOrder"),
         .proven(
             "K13", "domainLookupStartDate",
             by: "TransactionMetricsTests.datesOfATransactionAreInOrder",
-            "TransactionMetricsTests.haveNoLookupWhereTheHostIsAnAddress"),
+            "TransactionMetricsTests.addressHasNoLookupDates"),
         .proven("K14", "domainLookupEndDate", by: "TransactionMetricsTests.datesOfATransactionAreInOrder"),
         .proven(
             "K15", "connectStartDate",
             by: "TransactionMetricsTests.datesOfATransactionAreInOrder",
-            "TransactionMetricsTests.haveNothingOfOpeningWhereAConnectionIsUsedAgain"),
+            "TransactionMetricsTests.reusedConnectionHasNoOpeningDates"),
         .proven(
             "K16", "secureConnectionStartDate",
             by: "TransactionMetricsTests.datesOfATransactionAreInOrder",
-            "TransactionMetricsTests.haveNothingOfSecurityWithoutTLS"),
+            "TransactionMetricsTests.plainConnectionHasNoSecurityDates"),
         .proven("K17", "secureConnectionEndDate", by: "TransactionMetricsTests.datesOfATransactionAreInOrder"),
         .proven("K18", "connectEndDate", by: "TransactionMetricsTests.datesOfATransactionAreInOrder"),
         .proven("K19", "requestStartDate", by: "TransactionMetricsTests.datesOfATransactionAreInOrder"),
@@ -41,11 +41,12 @@ extension SurfaceEntry {
             "TransactionMetricsTests.letAnEarlyAndWholeAnswerEndTheRequest"),
         .proven("K21", "responseStartDate", by: "TransactionMetricsTests.datesOfATransactionAreInOrder"),
         .proven("K22", "responseEndDate", by: "TransactionMetricsTests.datesOfATransactionAreInOrder"),
-        .proven("K23", "networkProtocolName", by: "TransactionMetricsTests.nameBothEndsTheProtocolAndTheSecurity"),
+        .proven(
+            "K23", "networkProtocolName", by: "TransactionMetricsTests.metricsNameBothEndsTheProtocolAndTheSecurity"),
         .deviation("K24", "isProxyConnection", because: "Always false: proxies are not supported."),
         .proven(
             "K25", "isReusedConnection",
-            by: "TransactionMetricsTests.haveNothingOfOpeningWhereAConnectionIsUsedAgain"),
+            by: "TransactionMetricsTests.reusedConnectionHasNoOpeningDates"),
         .proven(
             "K26", "resourceFetchType",
             by: "TransactionMetricsTests.cachedResponseHasFetchTypeLocalCache",
@@ -68,14 +69,16 @@ extension SurfaceEntry {
         .proven(
             "K32", "countOfResponseBodyBytesAfterDecoding",
             by: "TransactionMetricsTests.bytesAreCountedBeforeAndAfterDecoding"),
-        .proven("K33", "localAddress", by: "TransactionMetricsTests.nameBothEndsTheProtocolAndTheSecurity"),
-        .proven("K34", "localPort", by: "TransactionMetricsTests.nameBothEndsTheProtocolAndTheSecurity"),
-        .proven("K35", "remoteAddress", by: "TransactionMetricsTests.nameBothEndsTheProtocolAndTheSecurity"),
-        .proven("K36", "remotePort", by: "TransactionMetricsTests.nameBothEndsTheProtocolAndTheSecurity"),
+        .proven("K33", "localAddress", by: "TransactionMetricsTests.metricsNameBothEndsTheProtocolAndTheSecurity"),
+        .proven("K34", "localPort", by: "TransactionMetricsTests.metricsNameBothEndsTheProtocolAndTheSecurity"),
+        .proven("K35", "remoteAddress", by: "TransactionMetricsTests.metricsNameBothEndsTheProtocolAndTheSecurity"),
+        .proven("K36", "remotePort", by: "TransactionMetricsTests.metricsNameBothEndsTheProtocolAndTheSecurity"),
         .proven(
             "K37", "negotiatedTLSProtocolVersion",
-            by: "TransactionMetricsTests.nameBothEndsTheProtocolAndTheSecurity"),
-        .proven("K38", "negotiatedTLSCipherSuite", by: "TransactionMetricsTests.nameBothEndsTheProtocolAndTheSecurity"),
+            by: "TransactionMetricsTests.metricsNameBothEndsTheProtocolAndTheSecurity"),
+        .proven(
+            "K38", "negotiatedTLSCipherSuite",
+            by: "TransactionMetricsTests.metricsNameBothEndsTheProtocolAndTheSecurity"),
         .deviation("K39", "isCellular", because: "The kind of network is not known on Linux; always false."),
         .deviation("K40", "isExpensive", because: "The kind of network is not known on Linux; always false."),
         .deviation("K41", "isConstrained", because: "The kind of network is not known on Linux; always false."),

@@ -4,10 +4,10 @@ extension SurfaceEntry {
         .proven(
             "P1", "URLRequest", by: "URLRequestTests.requestHasFoundationsDefaults",
             "URLRequestTests.explicitTimeoutDiffersFromTheDefault",
-            "URLRequestTests.keepTheNameOfAFieldAsItWasFirstGiven", "URLRequestTests.requestsDifferInAnyProperty"),
+            "URLRequestTests.fieldKeepsTheNameFirstGiven", "URLRequestTests.requestsDifferInAnyProperty"),
         .proven(
-            "P2", "NSURLRequest, NSMutableURLRequest", by: "NSURLRequestTests.areCopiedWithAllTheyHold",
-            "NSURLRequestTests.comeBackFromAnArchive"),
+            "P2", "NSURLRequest, NSMutableURLRequest", by: "NSURLRequestTests.requestIsCopiedWithAllItHolds",
+            "NSURLRequestTests.requestComesBackFromAnArchive"),
         .deviation("P3", "allowsExpensiveNetworkAccess", because: "Kept, copied, and without effect on Linux."),
         .deviation("P4", "allowsConstrainedNetworkAccess", because: "Kept, copied, and without effect on Linux."),
         .deviation("P5", "allowsUltraConstrainedNetworkAccess", because: "Kept, copied, and without effect on Linux."),

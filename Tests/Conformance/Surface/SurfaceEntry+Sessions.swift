@@ -27,11 +27,11 @@ extension SurfaceEntry {
             "TaskListTests.invalidSessionHasNoTasks"),
         .proven("A12", "tasks of an invalid session", by: "SessionTests.taskOfAnInvalidSessionFails"),
         .proven(
-            "A13", "reset(completionHandler:)", by: "SessionStoresTests.areEmptiedByAReset",
+            "A13", "reset(completionHandler:)", by: "SessionStoresTests.resetEmptiesTheStores",
             "SessionStoresTests.resetKeepsRunningTasks"),
-        .proven("A14", "reset() async", by: "SessionStoresTests.areEmptiedByAReset"),
-        .proven("A15", "flush(completionHandler:)", by: "SessionStoresTests.areKeptByAFlushButForTheConnections"),
-        .proven("A16", "flush() async", by: "SessionStoresTests.areKeptByAFlushButForTheConnections"),
+        .proven("A14", "reset() async", by: "SessionStoresTests.resetEmptiesTheStores"),
+        .proven("A15", "flush(completionHandler:)", by: "SessionStoresTests.flushKeepsTheStoresAndClosesConnections"),
+        .proven("A16", "flush() async", by: "SessionStoresTests.flushKeepsTheStoresAndClosesConnections"),
         .proven(
             "A17", "getTasksWithCompletionHandler(_:)", by: "TaskListTests.taskListIsSortedByKind",
             "TaskListTests.taskListOmitsCompletedTasks"),
@@ -41,24 +41,25 @@ extension SurfaceEntry {
             "TaskListTests.taskListOmitsInvalidTasks"),
         .proven("A20", "allTasks", by: "TaskListTests.taskListIsSortedByKind"),
         .proven(
-            "B1", "dataTask(with: request)", by: "DataTaskTests.takeACopyOfTheRequest",
-            "DataTaskTests.refuseABodyOfAGET", "DataTaskTests.sendABodyFromDataOrAStream"),
+            "B1", "dataTask(with: request)", by: "DataTaskTests.taskCopiesItsRequest",
+            "DataTaskTests.bodyOfAGETIsRefused", "DataTaskTests.bodyIsSentFromDataOrAStream"),
         .proven("B2", "dataTask(with: url)", by: "DataTaskTests.taskWithoutHandlerReportsToTheDelegate"),
         .proven(
             "B3", "dataTask(with: request, completionHandler:)", by: "DataTaskTests.loadByURLAndByRequest",
-            "DataTaskTests.succeedWhateverTheStatus", "LyingServerTests.failTheLoad",
-            "BrokenConnectionTests.leaveTheResponseWithTheHandler"),
+            "DataTaskTests.anyStatusIsASuccess", "LyingServerTests.lieFailsTheLoad",
+            "BrokenConnectionTests.handlerGetsTheResponseOfABrokenLoad"),
         .proven("B4", "dataTask(with: url, completionHandler:)", by: "DataTaskTests.loadByURLAndByRequest"),
         .proven(
-            "B5", "uploadTask(with:fromFile:)", by: "UploadTaskTests.sendAFile", "UploadTaskTests.failWithoutTheirFile",
-            "LocalFaultTests.failAnUploadWhoseFileShrinks"),
-        .proven("B6", "uploadTask(with:from:)", by: "UploadTaskTests.sendDataInPlaceOfTheRequestsBody"),
+            "B5", "uploadTask(with:fromFile:)", by: "UploadTaskTests.fileIsUploaded",
+            "UploadTaskTests.missingFileFailsTheUpload",
+            "LocalFaultTests.shrinkingFileFailsTheUpload"),
+        .proven("B6", "uploadTask(with:from:)", by: "UploadTaskTests.uploadedDataReplacesTheRequestsBody"),
         .proven(
-            "B7", "uploadTask(withStreamedRequest:)", by: "UploadTaskTests.askForTheirStream",
-            "UploadTaskTests.areAskedAgainForAStreamWhereTheRequestIsRepeated"),
+            "B7", "uploadTask(withStreamedRequest:)", by: "UploadTaskTests.delegateIsAskedForTheBodyStream",
+            "UploadTaskTests.repeatedRequestAsksForTheStreamAgain"),
         .proven("B8", "uploadTask(withResumeData:)", by: "UploadTaskTests.invalidUploadResumeDataIsRefused"),
-        .proven("B9", "uploadTask(with:fromFile:completionHandler:)", by: "UploadTaskTests.sendAFile"),
-        .proven("B10", "uploadTask(with:from:completionHandler:)", by: "UploadTaskTests.sendAnEmptyBodyForNoData"),
+        .proven("B9", "uploadTask(with:fromFile:completionHandler:)", by: "UploadTaskTests.fileIsUploaded"),
+        .proven("B10", "uploadTask(with:from:completionHandler:)", by: "UploadTaskTests.noDataIsSentAsAnEmptyBody"),
         .proven(
             "B11", "uploadTask(withResumeData:completionHandler:)",
             by: "UploadTaskTests.invalidUploadResumeDataIsRefused"),
@@ -67,15 +68,16 @@ extension SurfaceEntry {
         .proven(
             "B14", "downloadTask(withResumeData:)",
             by: "ResumedDownloadTests.resumedDownloadRequestsTheRestAndReportsItsOffset",
-            "ResumedDownloadTests.beginAgainWhereTheContentChanged", "ResumedDownloadTests.invalidResumeDataIsRefused"),
+            "ResumedDownloadTests.changedContentIsDownloadedAnew", "ResumedDownloadTests.invalidResumeDataIsRefused"),
         .proven(
             "B15", "downloadTask(with: request, completionHandler:)",
-            by: "DownloadTaskTests.writeAFileThatIsGoneBehindTheHandler"),
+            by: "DownloadTaskTests.downloadedFileIsGoneAfterTheHandler"),
         .proven(
             "B16", "downloadTask(with: url, completionHandler:)",
-            by: "DownloadTaskTests.writeAFileThatIsGoneBehindTheHandler"),
+            by: "DownloadTaskTests.downloadedFileIsGoneAfterTheHandler"),
         .proven(
-            "B17", "downloadTask(withResumeData:completionHandler:)", by: "ResumedDownloadTests.goOnByADate",
+            "B17", "downloadTask(withResumeData:completionHandler:)",
+            by: "ResumedDownloadTests.downloadIsResumedByADate",
             "ResumedDownloadTests.invalidResumeDataIsRefused"),
         .proven(
             "B18", "streamTask(withHostName:port:)", by: "StreamTaskTests.streamTaskReadsBytesOfItsPeer",
@@ -84,12 +86,13 @@ extension SurfaceEntry {
             "B19", "streamTask(with: NetService)",
             because: "There is no Bonjour and no NetService on Linux: a stream task takes a host name and a port."),
         .proven(
-            "B20", "webSocketTask(with: url)", by: "WebSocketTaskTests.sendAndReceiveInOrder",
-            "WebSocketOpeningTests.isOfferedToWebSocketsAlone"),
+            "B20", "webSocketTask(with: url)", by: "WebSocketTaskTests.messagesAreSentAndReceivedInOrder",
+            "WebSocketOpeningTests.otherSchemeIsRefused"),
         .proven("B21", "webSocketTask(with:protocols:)", by: "WebSocketOpeningTests.offersSubprotocolsAsAList"),
         .proven(
             "B22", "webSocketTask(with: request)",
-            by: "WebSocketOpeningTests.keepsTheFieldsOfTheRequestAndOfTheSession",
-            "WebSocketOpeningTests.isAGETWithoutABody", "WebSocketOpeningTests.isHeldToTheTimeoutOfTheRequest"),
+            by: "WebSocketOpeningTests.fieldsOfTheRequestAndOfTheSessionAreSent",
+            "WebSocketOpeningTests.otherMethodOrBodyIsRefused",
+            "WebSocketOpeningTests.handshakeIsHeldToTheRequestsTimeout"),
     ]
 }

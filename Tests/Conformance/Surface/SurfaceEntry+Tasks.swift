@@ -2,20 +2,22 @@ extension SurfaceEntry {
     /// Sections E and F: tasks.
     static let tasks: [SurfaceEntry] = [
         .proven(
-            "E1", "URLSessionTask", by: "DataTaskTests.areOneWithTheirCopies",
+            "E1", "URLSessionTask", by: "DataTaskTests.taskIsOneWithItsCopies",
             "SessionTests.sessionLivesWhileItsTasksRun"),
         .deviation("E2", "init()", because: "Deprecated: it makes a task that is over, and no test of ours names it."),
         .proven(
-            "E3", "taskIdentifier", by: "TaskListTests.taskIdentifiersStartAtOne", "ResponseDispositionTests.canBeAFile"
+            "E3", "taskIdentifier", by: "TaskListTests.taskIdentifiersStartAtOne",
+            "ResponseDispositionTests.responseCanBecomeADownload"
         ),
         .proven(
-            "E4", "originalRequest", by: "DataTaskTests.takeACopyOfTheRequest",
+            "E4", "originalRequest", by: "DataTaskTests.taskCopiesItsRequest",
             "TaskStateTests.currentRequestIsTheRedirectedOne"),
         .proven("E5", "currentRequest", by: "TaskStateTests.currentRequestIsTheRedirectedOne"),
         .proven("E6", "response", by: "TaskStateTests.responseIsSetBeforeTheDelegateIsCalled"),
         .proven(
-            "E7", "delegate", by: "TaskDelegateTests.areAskedBeforeTheSessions", "TaskDelegateTests.areHeldUntilTheEnd",
-            "TaskDelegateTests.areNotTakenOnceTheTaskRuns"),
+            "E7", "delegate", by: "TaskDelegateTests.taskDelegateIsAskedBeforeTheSessions",
+            "TaskDelegateTests.taskDelegateIsHeldUntilTheEnd",
+            "TaskDelegateTests.taskDelegateIsNotTakenOnceTheTaskRuns"),
         .proven(
             "E8", "progress", by: "TaskCountTests.finishTheirProgress", "TaskCountTests.obeyTheirProgress",
             "TaskCountTests.cancelWithTheProgressThatTheyArePartOf"),
@@ -23,16 +25,16 @@ extension SurfaceEntry {
         .proven("E10", "countOfBytesClientExpectsToSend", by: "TaskStateTests.taskKeepsDescriptionAndHints"),
         .proven("E11", "countOfBytesClientExpectsToReceive", by: "TaskStateTests.taskKeepsDescriptionAndHints"),
         .proven(
-            "E12", "countOfBytesSent", by: "TaskCountTests.areRightAtEveryCallback",
-            "TaskCountTests.areThereWithoutADelegate"),
+            "E12", "countOfBytesSent", by: "TaskCountTests.countsAreRightAtEveryCallback",
+            "TaskCountTests.countsExistWithoutADelegate"),
         .proven(
-            "E13", "countOfBytesReceived", by: "TaskCountTests.areRightAtEveryCallback",
-            "TaskCountTests.areThereWithoutADelegate"),
+            "E13", "countOfBytesReceived", by: "TaskCountTests.countsAreRightAtEveryCallback",
+            "TaskCountTests.countsExistWithoutADelegate"),
         .proven(
-            "E14", "countOfBytesExpectedToSend", by: "UploadTaskTests.sendDataInPlaceOfTheRequestsBody",
-            "UploadTaskTests.askForTheirStream", "TaskCountTests.haveNothingToSendWithoutABody"),
+            "E14", "countOfBytesExpectedToSend", by: "UploadTaskTests.uploadedDataReplacesTheRequestsBody",
+            "UploadTaskTests.delegateIsAskedForTheBodyStream", "TaskCountTests.taskWithoutABodyExpectsToSendNothing"),
         .proven(
-            "E15", "countOfBytesExpectedToReceive", by: "TaskCountTests.areRightAtEveryCallback",
+            "E15", "countOfBytesExpectedToReceive", by: "TaskCountTests.countsAreRightAtEveryCallback",
             "TaskCountTests.expectNothingKnownOfACodedContent"),
         .proven("E16", "taskDescription", by: "TaskStateTests.taskKeepsDescriptionAndHints"),
         .proven(
@@ -42,39 +44,39 @@ extension SurfaceEntry {
             "E18", "State", by: "TaskStateTests.numberTheirValuesAsFoundationDoes",
             "TimeoutTests.timeoutsPauseWhileATaskIsSuspended"),
         .proven(
-            "E19", "error", by: "TaskStateTests.endOnceWhenCancelled", "TaskStateTests.cannotBeCancelledWhenTheyAreOver"
+            "E19", "error", by: "TaskStateTests.cancelledTaskEndsOnce", "TaskStateTests.completedTaskCannotBeCancelled"
         ),
         .proven(
-            "E20", "cancel()", by: "TaskStateTests.endOnceWhenCancelled",
-            "TaskStateTests.endWhenCancelledBeforeTheyBegan", "CancellationTests.endOnceWhereverTheyAre"),
+            "E20", "cancel()", by: "TaskStateTests.cancelledTaskEndsOnce",
+            "TaskStateTests.taskCancelledBeforeItBeginsEnds", "CancellationTests.cancelledTaskEndsOnceAnywhere"),
         .proven(
-            "E21", "suspend()", by: "TaskStateTests.countSuspensionsAgainstResumptions",
-            "TaskStateTests.holdBackTheRestWhileSuspended"),
+            "E21", "suspend()", by: "TaskStateTests.suspensionsAreCountedAgainstResumptions",
+            "TaskStateTests.suspendedTaskReceivesNothingFurther"),
         .proven(
-            "E22", "resume()", by: "TaskStateTests.countSuspensionsAgainstResumptions",
+            "E22", "resume()", by: "TaskStateTests.suspensionsAreCountedAgainstResumptions",
             "TaskListTests.taskListOmitsInvalidTasks"),
-        .proven("E23", "priority", by: "ConnectionUseTests.goToTheHighestPriorityFirst"),
+        .proven("E23", "priority", by: "ConnectionUseTests.highestPriorityGoesFirst"),
         .proven("E24", "defaultPriority", by: "TaskStateTests.numberTheirValuesAsFoundationDoes"),
         .proven("E25", "lowPriority", by: "TaskStateTests.numberTheirValuesAsFoundationDoes"),
         .proven("E26", "highPriority", by: "TaskStateTests.numberTheirValuesAsFoundationDoes"),
         .proven("E27", "prefersIncrementalDelivery", by: "TaskStateTests.taskKeepsDescriptionAndHints"),
         .proven("F1", "URLSessionDataTask", by: "DataTaskTests.loadByURLAndByRequest"),
         .proven(
-            "F2", "URLSessionUploadTask", by: "UploadTaskTests.sendDataInPlaceOfTheRequestsBody",
+            "F2", "URLSessionUploadTask", by: "UploadTaskTests.uploadedDataReplacesTheRequestsBody",
             "TaskListTests.taskListIsSortedByKind"),
         .proven(
             "F3", "cancel(byProducingResumeData:) of uploads",
-            by: "UploadTaskTests.giveNoResumeDataWhereTheServerKnowsNothingOfIt"),
+            by: "UploadTaskTests.serverWithoutResumptionGivesNoResumeData"),
         .proven(
             "F4", "cancelByProducingResumeData() of uploads",
-            by: "UploadTaskTests.giveNoResumeDataWhereTheServerKnowsNothingOfIt"),
+            by: "UploadTaskTests.serverWithoutResumptionGivesNoResumeData"),
         .proven(
             "F5", "URLSessionDownloadTask", by: "DownloadTaskTests.delegateReceivesTheTemporaryFile",
-            "DownloadTaskTests.leaveNoFileBehindAFailure"),
+            "DownloadTaskTests.failureLeavesNoFile"),
         .proven(
             "F6", "cancel(byProducingResumeData:)",
             by: "ResumedDownloadTests.resumedDownloadRequestsTheRestAndReportsItsOffset",
-            "ResumedDownloadTests.cannotWhereTheServerGivesNothingToGoOnBy"),
+            "ResumedDownloadTests.serverWithoutValidatorGivesNoResumeData"),
         .proven(
             "F7", "cancelByProducingResumeData()", by: "ResumedDownloadTests.resumeDataIsMadeOnceAndOnlyAfterTheStart"),
         .deviation(

@@ -2,12 +2,12 @@ extension SurfaceEntry {
     /// Section C: transfers by async functions, and bytes as they come.
     static let transfers: [SurfaceEntry] = [
         .proven(
-            "C1", "data(for:delegate:)", by: "AsyncTransferTests.giveDataAndResponse",
+            "C1", "data(for:delegate:)", by: "AsyncTransferTests.dataAndResponseAreReturned",
             "AsyncTransferTests.asyncDataReportsContentToItsDelegate",
             "AsyncTransferTests.bringNoMoreThanTheirDelegateTakes",
-            "AsyncTransferTests.endWhenTheSwiftTaskIsCancelled"),
+            "AsyncTransferTests.cancelledSwiftTaskEndsTheTransfer"),
         .proven(
-            "C2", "data(from:delegate:)", by: "AsyncTransferTests.giveDataAndResponse",
+            "C2", "data(from:delegate:)", by: "AsyncTransferTests.dataAndResponseAreReturned",
             "AsyncTransferTests.asyncTransferThrowsTheErrorOfItsTask"),
         .proven("C3", "upload(for:fromFile:delegate:)", by: "AsyncTransferTests.uploadDataAndFiles"),
         .proven(
@@ -15,27 +15,27 @@ extension SurfaceEntry {
             "AsyncTransferTests.asyncUploadReportsProgressToItsDelegate"),
         .proven("C5", "upload(resumeFrom:delegate:)", by: "AsyncTransferTests.uploadDataAndFiles"),
         .proven(
-            "C6", "download(for:delegate:)", by: "AsyncTransferTests.leaveADownloadedFileWithTheProgram",
+            "C6", "download(for:delegate:)", by: "AsyncTransferTests.downloadedFileIsLeftWithTheProgram",
             "AsyncTransferTests.asyncDownloadReportsProgressToItsDelegate"),
-        .proven("C7", "download(from:delegate:)", by: "AsyncTransferTests.leaveADownloadedFileWithTheProgram"),
+        .proven("C7", "download(from:delegate:)", by: "AsyncTransferTests.downloadedFileIsLeftWithTheProgram"),
         .proven(
             "C8", "download(resumeFrom:delegate:)",
             by: "ResumedDownloadTests.brokenDownloadHasResumeData",
             "ResumedDownloadTests.invalidResumeDataIsRefused"),
         .proven(
-            "C9", "bytes(for:delegate:)", by: "AsyncBytesTests.comeForARequest",
-            "AsyncBytesTests.holdTheServerBackWhereTheyAreNotRead"),
+            "C9", "bytes(for:delegate:)", by: "AsyncBytesTests.bytesComeForARequest",
+            "AsyncBytesTests.unreadBytesHoldTheServerBack"),
         .proven(
-            "C10", "bytes(from:delegate:)", by: "AsyncBytesTests.beginWhenTheHeadIsThere",
+            "C10", "bytes(from:delegate:)", by: "AsyncBytesTests.bytesBeginWithTheHead",
             "AsyncBytesTests.releasedBytesCancelTheirTask"),
         .proven(
-            "C11", "AsyncBytes", by: "AsyncBytesTests.beginWhenTheHeadIsThere",
+            "C11", "AsyncBytes", by: "AsyncBytesTests.bytesBeginWithTheHead",
             "AsyncBytesTests.throwTheErrorInTheMiddle"),
-        .proven("C12", "AsyncBytes.task", by: "AsyncBytesTests.endWithTheTask"),
+        .proven("C12", "AsyncBytes.task", by: "AsyncBytesTests.bytesEndWithTheTask"),
         .proven(
-            "C13", "lines, characters, unicodeScalars", by: "AsyncBytesTests.makeLines",
-            "AsyncBytesTests.makeCharactersAndScalars"),
+            "C13", "lines, characters, unicodeScalars", by: "AsyncBytesTests.linesComeFromBytes",
+            "AsyncBytesTests.charactersAndScalarsComeFromBytes"),
         .proven(
-            "C14", "URL.resourceBytes, URL.lines", by: "AsyncBytesTests.areThereForAURLAlone", "SchemeTests.readFiles"),
+            "C14", "URL.resourceBytes, URL.lines", by: "AsyncBytesTests.bytesComeForAURL", "SchemeTests.fileIsRead"),
     ]
 }

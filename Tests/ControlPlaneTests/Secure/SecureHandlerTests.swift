@@ -18,7 +18,7 @@ struct SecureHandlerTests {
     }
 
     @Test(arguments: [Int.max, 1000, 1])
-    func carriesBytesBothWays(_ pieces: Int) throws {
+    func bytesGoBothWaysInAnyPieces(_ pieces: Int) throws {
         let pair = try self.pair()
         try pair.pump(pieces: pieces)
         #expect(pair.clientLog.lines == ["secured"])
@@ -80,13 +80,13 @@ struct SecureHandlerTests {
         #expect(cut.clientLog.lines == ["secured", "the connection was cut without close_notify", "inactive"])
     }
 
-    @Test func failsWhenThePeerLeavesTheHandshake() throws {
+    @Test func peerThatLeavesTheHandshakeIsAFailure() throws {
         let pair = try self.pair()
         pair.client.pipeline.syncOperations.fireChannelInactive()
         #expect(pair.clientLog.lines == ["closedDuringHandshake", "inactive"])
     }
 
-    @Test func refusesAStranger() throws {
+    @Test func untrustedPeerIsRefused() throws {
         let root = try SecureFixture.otherRoot()
         let pair = try self.pair(client: SecureFixture.client { $0.trust = .only([root]) })
         try pair.pump()
@@ -110,7 +110,7 @@ struct SecureHandlerTests {
         #expect(pair.serverLog.lines.first != "secured")
     }
 
-    @Test func endsOnGarbage() throws {
+    @Test func garbageEndsTheConnection() throws {
         let pair = try self.pair()
         try pair.pump()
         _ = try? pair.client.writeInbound(ByteBuffer(bytes: [23, 3, 3, 0, 20] + Array(repeating: 5, count: 20)))

@@ -24,7 +24,7 @@ struct FuzzCorpusTests {
         }
     }
 
-    @Test func hasAFolderForEachTargetAndNoOther() throws {
+    @Test func corpusHasAFolderForEachTargetAndNoOther() throws {
         #expect(try FuzzCorpus.folders() == FuzzTarget.allCases.map(\.rawValue).sorted())
     }
 }

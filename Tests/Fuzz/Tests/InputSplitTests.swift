@@ -4,7 +4,7 @@ import Testing
 @Suite("Splits of an input")
 struct InputSplitTests {
     @Test(arguments: [0, 1, 2, 7, 1000])
-    func carryEveryByteInOrder(_ count: Int) {
+    func splitCarriesEveryByteInOrder(_ count: Int) {
         let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0) }
         for split in [InputSplit.whole(bytes)] + InputSplit.cuts(of: bytes) {
             #expect(split.pieces(of: bytes).flatMap(\.self) == bytes, "\(split)")
@@ -23,7 +23,7 @@ struct InputSplitTests {
         }
     }
 
-    @Test func areTheSameForTheSameInput() {
+    @Test func sameInputHasTheSameSplits() {
         let bytes = [UInt8](repeating: 7, count: 300)
         #expect(InputSplit.cuts(of: bytes).map(\.ends) == InputSplit.cuts(of: bytes).map(\.ends))
         #expect(Set(InputSplit.cuts(of: bytes).map(\.ends)).count == 4)

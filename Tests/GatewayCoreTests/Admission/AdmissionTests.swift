@@ -58,7 +58,7 @@ struct AdmissionTests {
         #expect(admission.admit(listener: "a", client: Self.client, at: Self.start) == nil)
     }
 
-    @Test func countsAnIPv6ClientByItsNetwork() {
+    @Test func ipv6ClientIsCountedByItsNetwork() {
         var admission = Admission(Self.configuration(perClient: 2))
         for low in 0..<2 as Range<UInt64> {
             #expect(admission.admit(listener: "a", client: .v6(high: 7, low: low), at: Self.start) == nil)
@@ -84,7 +84,7 @@ struct AdmissionTests {
         #expect(admission.admit(listener: "a", client: Self.address(2), at: Self.start) == nil)
     }
 
-    @Test func refusesBeyondTheAcceptRate() {
+    @Test func connectionBeyondTheAcceptRateIsRefused() {
         var admission = Admission(Self.configuration(rate: AcceptRate(perSecond: 2, burst: 3)))
         for number in 0..<3 {
             #expect(admission.admit(listener: "a", client: Self.address(number), at: Self.start) == nil)
@@ -151,7 +151,7 @@ struct AdmissionTests {
         #expect(admission.connections == 0 && admission.connections(listener: "a") == 0)
     }
 
-    @Test func answersOnlySoManyRefusedClientsAtOnce() {
+    @Test func numberOfAnsweredRefusalsIsBounded() {
         var admission = Admission(totalLimit: 320)
         for _ in 0..<20 { #expect(admission.beginAnswer() == true) }
         #expect(admission.beginAnswer() == false)
@@ -164,7 +164,7 @@ struct AdmissionTests {
     }
 
     @Test(arguments: 0..<50 as Range<UInt64>)
-    func whateverComesAndGoesTheCountsAreRight(_ seed: UInt64) {
+    func countsAreRightInAnyOrderOfArrivalsAndEnds(_ seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var admission = Admission(Self.configuration(total: 12, connections: 8, perClient: 3, names: ["a", "b"]))
         var open: [(String, IPAddress)] = []

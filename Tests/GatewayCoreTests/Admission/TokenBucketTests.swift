@@ -42,7 +42,7 @@ struct TokenBucketTests {
     }
 
     @Test(arguments: 0..<20 as Range<UInt64>)
-    func neverGivesMoreThanRateAndBurst(_ seed: UInt64) {
+    func bucketNeverGivesMoreThanRateAndBurst(_ seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         let rate = AcceptRate(
             perSecond: Int.random(in: 1...500, using: &random), burst: Int.random(in: 1...50, using: &random))

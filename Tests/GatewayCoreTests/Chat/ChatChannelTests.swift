@@ -8,7 +8,7 @@ struct ChatChannelTests {
         (0..<count).map { ChatMessage(kind: .binary, bytes: [UInt8](repeating: UInt8($0 & 0xFF), count: bytes)) }
     }
 
-    @Test func comeOutInOrderWithTheirRooms() {
+    @Test func messagesComeOutInOrderWithTheirRooms() {
         let channel = ChatChannel()
         _ = channel.add(Self.messages(3), room: "a")
         _ = channel.add(Self.messages(2), room: "b")
@@ -22,7 +22,7 @@ struct ChatChannelTests {
     }
 
     /// Else each message would be one more piece of work for the other loop.
-    @Test func areAnnouncedOnceUntilAllAreTaken() {
+    @Test func receiverIsNotifiedOnceUntilAllIsTaken() {
         let channel = ChatChannel()
         #expect(channel.add(Self.messages(2), room: "a").notifiesReceiver)
         #expect(!channel.add(Self.messages(1), room: "a").notifiesReceiver)

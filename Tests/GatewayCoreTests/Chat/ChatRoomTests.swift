@@ -73,7 +73,7 @@ struct ChatRoomTests {
     }
 
     @Test(arguments: [1 as UInt64, 2, 3])
-    func stopReadingASpeakerWhileAnotherLoopIsBehind(_ seed: UInt64) throws {
+    func speakerIsNotReadWhileAnotherLoopIsBehind(_ seed: UInt64) throws {
         let chat = try ChatScene(seed: seed, receiveBuffer: 1 << 20)
         let speaker = try chat.client(on: 0)
         let near = try chat.client(on: 0)
@@ -146,7 +146,7 @@ struct ChatRoomTests {
         chat.scene.finish()
     }
 
-    @Test func leaveASuspendedSpeakerUnreadUntilItIsResumed() throws {
+    @Test func suspendedSpeakerIsNotReadUntilItIsResumed() throws {
         let chat = try ChatScene()
         let near = try chat.client(on: 0)
         let far = try chat.client(on: 1)
@@ -253,7 +253,7 @@ struct ChatRoomTests {
     }
 
     /// Empty messages take memory too.
-    @Test func countMessagesWithoutBytesAsBacklog() throws {
+    @Test func emptyMessagesCountAsBacklog() throws {
         let chat = try ChatScene(loops: 1)
         let speaker = try chat.client(on: 0)
         let stalled = try chat.client(on: 0)
@@ -275,7 +275,7 @@ struct ChatRoomTests {
 
     // MARK: Turns
 
-    @Test func giveTheMembersNoMoreThanATurnsShares() throws {
+    @Test func roomGivesItsMembersNoMoreThanATurnsShare() throws {
         let chat = try ChatScene(loops: 1)
         let speaker = try chat.client(on: 0)
         let members = try (0..<11).map { _ in try chat.client(on: 0) }
@@ -295,7 +295,7 @@ struct ChatRoomTests {
         chat.scene.finish()
     }
 
-    @Test func answerANeighbourAndANewClientWhileASpeakerFloods() throws {
+    @Test func neighbourAndNewClientAreAnsweredDuringAFlood() throws {
         // A turn with a whole share of work takes about so long.
         let chat = try ChatScene(loops: 1, turn: .milliseconds(1))
         let speaker = try chat.client(on: 0)
@@ -317,7 +317,7 @@ struct ChatRoomTests {
 
     // MARK: Streams
 
-    @Test func stopReadingAStreamWhileAnotherLoopIsBehind() throws {
+    @Test func streamIsNotReadWhileAnotherLoopIsBehind() throws {
         let chat = try ChatScene()
         let speaker = try chat.stream(on: 0)
         let far = try chat.stream(on: 1)
@@ -348,7 +348,7 @@ struct ChatRoomTests {
     }
 
     /// The operator's suspension and the room's pause must not undo each other.
-    @Test func leaveASuspendedStreamUnreadUntilTheRoomTakesMore() throws {
+    @Test func suspendedStreamIsNotReadUntilTheRoomHasSpace() throws {
         let chat = try ChatScene()
         let far = try chat.stream(on: 1)
         let speaker = try chat.stream(on: 0)

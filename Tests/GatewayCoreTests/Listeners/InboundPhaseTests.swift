@@ -107,7 +107,7 @@ struct InboundPhaseTests {
     }
 
     @Test(arguments: Self.phases)
-    func endsOnceUnlessHandedOver(_ before: InboundPhase) {
+    func phaseEndsOnceUnlessTheConnectionIsHandedOver(_ before: InboundPhase) {
         var phase = before
         let action = phase.ended()
         switch before {
@@ -119,7 +119,7 @@ struct InboundPhaseTests {
     }
 
     @Test(arguments: Self.phases)
-    func namesThePhaseOfATermination(_ phase: InboundPhase) {
+    func phaseNamesThePhaseOfATermination(_ phase: InboundPhase) {
         switch phase {
         case .arriving: #expect(phase.terminationPhase == .proxyProtocol)
         case .detectingTLS, .securing: #expect(phase.terminationPhase == .tls)

@@ -23,7 +23,7 @@ struct LogWriterTests {
         }
     }
 
-    @Test func writesEveryLineInOrder() {
+    @Test func everyLineIsWrittenInOrder() {
         let reader = SleepyReader()
         reader.wake()
         let writer = LogWriter { reader.take($0) }

@@ -92,7 +92,7 @@ struct RouteTableTests {
         "a.b",
         "%E2%80%A5",
     ])
-    func takesParametersThatLeadNowhereElse(_ name: String) {
+    func parameterThatLeadsNowhereElseIsTaken(_ name: String) {
         guard case .route(let match) = RouteTable(Self.routes).find(host: "a", target: "/chat/\(name)") else {
             Issue.record("refused")
             return
@@ -139,7 +139,7 @@ struct RouteTableTests {
         }
     }
 
-    @Test func refusesAHostWithAnOpenBracket() {
+    @Test func hostWithAnOpenBracketIsRefused() {
         #expect(RouteTable(Self.routes).find(host: "[::1", target: "/") == .malformed)
     }
 

@@ -19,7 +19,7 @@ struct ClosingEventTests {
         try #require(scene.gateway.journal.events(after: 0).events.first { $0.kind == .closed })
     }
 
-    @Test func hasTheCloseCodeTheReasonAndThePayloadBothWays() throws {
+    @Test func closingEventHasCodeReasonAndPayloadBothWays() throws {
         let scene = try GatewayScene(Self.configuration)
         let client = try scene.webSocketClient(1004, "/echo")
         #expect(scene.head(client) != nil)
@@ -36,7 +36,7 @@ struct ClosingEventTests {
         scene.finish()
     }
 
-    @Test func hasThePayloadOfAStreamAndNoCode() throws {
+    @Test func closingEventOfAStreamHasPayloadAndNoCode() throws {
         let scene = try GatewayScene(Self.configuration)
         let client = try scene.client(1001)
         client.send("abc")

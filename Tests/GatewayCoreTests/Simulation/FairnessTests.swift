@@ -152,7 +152,7 @@ struct FairnessTests {
     /// In one turn a client gets its share of work done, and a small message of a neighbour does not wait until all of
     /// the client's is.
     @Test(arguments: Self.attacks)
-    func isBounded(_ attack: Attack) throws {
+    func attackIsBoundedInOneTurn(_ attack: Attack) throws {
         let scene = try self.scene()
         let hostile = try self.connect(attack, in: scene)
         let neighbour = try scene.webSocketClient(1001, "/echo")

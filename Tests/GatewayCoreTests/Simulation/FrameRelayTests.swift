@@ -333,7 +333,7 @@ struct FrameRelayTests {
         #expect(ends.scene.gateway.endings.map(\.reason) == ["operator/relaying/drained"])
     }
 
-    @Test func ourOwnCloseWaitsForAFrameAsLongAsItGoesOn() throws {
+    @Test func gatewaysOwnCloseWaitsForAFrameThatGoesOn() throws {
         let ends = try self.ends("/quiet")
         let bytes = ends.upstream.encoded(2, Self.large)
         ends.upstream.peer.send(Array(bytes[..<50_000]))

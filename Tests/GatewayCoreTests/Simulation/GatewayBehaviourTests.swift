@@ -47,7 +47,7 @@ struct GatewayBehaviourTests {
         return (client, upstream)
     }
 
-    @Test func carriesLinesOfAnyLengthBothWaysWhereNoLimitIsSet() throws {
+    @Test func lineOfAnyLengthIsCarriedWithoutALimit() throws {
         let scene = try GatewayScene(Self.configuration)
         let (client, upstream) = try self.bridged(scene, by: 1005)
         let line = [UInt8](repeating: 0x61, count: 3 << 20)
@@ -165,7 +165,7 @@ struct GatewayBehaviourTests {
     }
 
     /// RFC 9110 §5.5: what is neither ASCII nor UTF-8 is opaque.
-    @Test func passesBytesOfFieldsOnAsTheyAre() throws {
+    @Test func opaqueFieldBytesPassUnchanged() throws {
         let scene = try GatewayScene(Self.configuration)
         let listener = try scene.upstream(2002)
         let client = try scene.client(1004)

@@ -28,7 +28,7 @@ struct GatewaySimulationTests {
     }
 
     @Test(arguments: Self.batches)
-    func keepsItsPromisesWhateverHappens(_ seeds: [UInt64]) throws {
+    func invariantsHoldUnderMixedLoadAndFaults(_ seeds: [UInt64]) throws {
         for seed in seeds {
             let load = try Self.load(seed)
             guard !load.complaints.isEmpty else { continue }

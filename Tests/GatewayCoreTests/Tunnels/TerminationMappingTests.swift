@@ -51,7 +51,7 @@ struct TerminationMappingTests {
             (3000, .clean(closeCode: 3000)), (4999, .clean(closeCode: 4999)),
             (1002, .abnormalClose(closeCode: 1002)), (1011, .abnormalClose(closeCode: 1011)),
         ] as [(UInt16?, TerminationCause)])
-    func aCloseCodeSaysWhetherTheEndIsClean(_ code: UInt16?, _ cause: TerminationCause) {
+    func closeCodeDecidesWhetherTheEndIsClean(_ code: UInt16?, _ cause: TerminationCause) {
         #expect(TerminationCause(CloseSignal(code: code)) == cause)
     }
 }

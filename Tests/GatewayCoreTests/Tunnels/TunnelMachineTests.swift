@@ -54,7 +54,7 @@ struct TunnelMachineTests {
     }
 
     @Test(arguments: TunnelScript.all)
-    func endsAsDecided(_ script: TunnelScript) {
+    func tunnelEndsAsTheScriptDecides(_ script: TunnelScript) {
         var machine = TunnelMachine(
             downstream: script.setting.downstream, upstream: script.setting.upstream,
             halfClose: script.setting.halfClose)
@@ -106,7 +106,7 @@ struct TunnelMachineTests {
         #expect(!machine.closeReceived(.upstream, .normal).startsClosingTimer)
     }
 
-    @Test func endMarksAreWatchedOnlyBetweenAWebSocketAndAStreamThatSignal() {
+    @Test func endMarksAreWatchedOnlyBetweenAWebSocketAndASignallingStream() {
         for setting in Setting.all {
             let machine = setting.start.machine
             for side in TunnelSide.allCases {

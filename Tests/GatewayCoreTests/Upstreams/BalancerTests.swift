@@ -30,7 +30,7 @@ struct BalancerTests {
         #expect(order == [0, 0, 1, 0, 2, 0, 0, 0, 0, 1, 0, 2, 0, 0])
     }
 
-    @Test func neverTakesAnEndpointThatIsExcluded() {
+    @Test func excludedEndpointIsNeverChosen() {
         var balancer = Self.balancer(.failover, weights: [1, 1])
         #expect(balancer.choose(excluding: [0], now: Self.start) == 1)
         #expect(balancer.choose(avoiding: [1], excluding: [0], now: Self.start) == 1)

@@ -17,7 +17,7 @@ struct RetryPlanTests {
     }
 
     @Test(arguments: 0..<50 as Range<UInt64>)
-    func waitsDoubleUpToTheMaximumAndAreShortenedByAtMostAHalf(_ seed: UInt64) {
+    func retryDelayDoublesUpToTheMaximumAndJitterTakesAtMostHalf(_ seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         var plan = RetryPlan(Self.policy(5, .milliseconds(100), .milliseconds(500)), deadline: .distantFuture)
         for full in [100, 200, 400, 500, 500] {

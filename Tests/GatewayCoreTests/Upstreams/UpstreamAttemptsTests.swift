@@ -50,7 +50,7 @@ struct UpstreamAttemptsTests {
         }
     }
 
-    @Test func answersEveryEventInEveryPhase() {
+    @Test func attemptsAnswerEveryEventInEveryPhase() {
         let connecting1 = UpstreamAttempts.Phase.connecting(endpoint: 1)
         let connecting0 = UpstreamAttempts.Phase.connecting(endpoint: 0)
         let expected: [[Event: (String, UpstreamAttempts.Phase)]] = [
@@ -103,7 +103,7 @@ struct UpstreamAttemptsTests {
         #expect(Self.fail(&attempts, .certificate) == .giveUp(releasing: 0))
     }
 
-    @Test func givesUpWithoutRetriesLeft() {
+    @Test func attemptsGiveUpWithoutRetriesLeft() {
         var attempts = Self.make(retries: 0)
         _ = attempts.attemptDue { _, _ in 0 }
         #expect(Self.fail(&attempts, .unreachable) == .giveUp(releasing: 0))

@@ -11,7 +11,7 @@ struct UpstreamFailureTests {
             (.status(401), 401), (.status(403), 403), (.status(404), 404), (.status(426), 502), (.status(429), 429),
             (.status(500), 502), (.status(502), 502), (.status(503), 503), (.status(504), 502),
         ] as [(UpstreamFailure, UInt16)])
-    func answersTheOpeningHandshakeWith(_ failure: UpstreamFailure, _ status: UInt16) {
+    func failureHasItsStatusInTheOpeningHandshake(_ failure: UpstreamFailure, _ status: UInt16) {
         #expect(failure.status == status)
     }
 
@@ -21,7 +21,7 @@ struct UpstreamFailureTests {
         #expect(UpstreamFailure.status(status).countsAgainstEndpoint == (status == 503))
     }
 
-    @Test func keepsTheRestToItself() {
+    @Test func otherFailuresAreNotForwarded() {
         for failure in [UpstreamFailure.status(500), .status(200), .unreachable, .connectTimeout, .tls, .certificate] {
             #expect(!failure.forwardsResponse)
             #expect(failure.countsAgainstEndpoint)

@@ -18,11 +18,11 @@ struct CacheControlTests {
             ("foo=\"max-age=1\", max-age=2", 2), ("foo=\"a,max-age=1", 1), ("s-maxage=60", nil), ("", nil),
             ("xmax-age=60", nil), ("max-age=60;x", 0),
         ] as [(String, Int64?)])
-    func readsSeconds(_ line: String, _ seconds: Int64?) {
+    func secondsOfADirectiveAreRead(_ line: String, _ seconds: Int64?) {
         #expect(self.control(line).maxAge == seconds)
     }
 
-    @Test func readsFlagsOverSeveralLines() {
+    @Test func flagsAreReadOverSeveralLines() {
         let control = self.control("no-store, Private=\"set-cookie\"", "MUST-REVALIDATE,no-cache=\"a,b\"")
         #expect(control.noStore && control.isPrivate && control.mustRevalidate && control.noCache)
         #expect(!control.isPublic && !control.onlyIfCached && !control.mustUnderstand)
@@ -40,7 +40,7 @@ struct CacheControlTests {
         #expect(!CacheControl([.init("Pragma")!: "no-cache", .cacheControl: "max-age=5"]).noCache)
     }
 
-    @Test func readsABoundedNumberOfDirectives() {
+    @Test func numberOfDirectivesReadIsBounded() {
         let many = String(repeating: "x,", count: 100_000) + "no-store"
         #expect(!self.control(many).noStore)
     }

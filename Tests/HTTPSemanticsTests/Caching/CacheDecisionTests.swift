@@ -65,7 +65,7 @@ struct CacheDecisionTests {
         #expect(self.decide(Self.tagged, request: [.cacheControl: "no-store"], after: 0) == .load([:]))
     }
 
-    @Test func hasNothingForARequestThatMayNotLoad() {
+    @Test func requestThatMayNotLoadHasNoResponse() {
         let only: HTTPFields = [.cacheControl: "only-if-cached"]
         #expect(self.decide(nil, request: only, after: 0) == .unavailable)
         #expect(self.decide(Self.tagged, request: only, after: 100) == .unavailable)
@@ -87,12 +87,12 @@ struct CacheDecisionTests {
             [.ifMatch: "*"],
             [.ifUnmodifiedSince: "x"],
         ] as [HTTPFields])
-    func leavesConditionsOfTheProgramToTheServer(_ request: HTTPFields) {
+    func conditionsOfTheProgramAreLeftToTheServer(_ request: HTTPFields) {
         #expect(self.decide(Self.tagged, request: request, after: 0) == .load([:]))
         #expect(self.decide(.returnCacheDataElseLoad, Self.tagged, request: request, after: 0) == .load([:]))
     }
 
-    @Test func usesNothingThatVaries() {
+    @Test func responseThatVariesIsNotUsed() {
         let stored: HTTPFields = [.cacheControl: "max-age=60", .vary: "accept"]
         #expect(self.decide(stored, request: [.accept: "a"], after: 0) == .useStored)
         #expect(self.decide(stored, request: [.accept: "b"], after: 0) == .load([:]))

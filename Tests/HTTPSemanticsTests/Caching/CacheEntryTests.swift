@@ -55,13 +55,13 @@ struct CacheEntryTests {
         #expect(entry.age(at: Self.sent.advanced(by: after)) == age)
     }
 
-    @Test func isFreshUntilItsAgeIsItsLifetime() {
+    @Test func entryIsFreshUntilItsAgeIsItsLifetime() {
         let entry = Self.entry([.cacheControl: "max-age=60", .date: Self.date(0)])
         #expect(entry.isFresh(at: Self.sent.advanced(by: 59)))
         #expect(!entry.isFresh(at: Self.sent.advanced(by: 60)))
     }
 
-    @Test func keepsNoFieldOfTheConnection() {
+    @Test func fieldOfTheConnectionIsNotStored() {
         let entry = Self.entry([
             .connection: "x-secret, close", .init("X-Secret")!: "a", .init("Keep-Alive")!: "timeout=5",
             .transferEncoding: "chunked", .proxyAuthenticate: "Basic", .eTag: "\"a\"",

@@ -10,7 +10,7 @@ struct StorabilityTests {
         Storability.evaluate(method: method, requestFields: request, status: status, fields: fields)
     }
 
-    @Test func answersToGetOnly() {
+    @Test func onlyResponseToGetIsStorable() {
         #expect(self.judge([:]) == .storable)
         for method in [HTTPRequest.Method.head, .post, .put, .delete, .options, .patch] {
             #expect(self.judge([.cacheControl: "max-age=60"], method: method) == .refused(.method))
@@ -18,7 +18,7 @@ struct StorabilityTests {
         #expect(self.judge([:], request: [.range: "bytes=0-1"]) == .refused(.method))
     }
 
-    @Test func nothingThatIsForbidden() {
+    @Test func forbiddenResponseIsNotStored() {
         #expect(self.judge([.cacheControl: "max-age=60, no-store"]) == .refused(.noStore))
         #expect(self.judge([.cacheControl: "max-age=60"], request: [.cacheControl: "no-store"]) == .refused(.noStore))
         #expect(self.judge([.cacheControl: "private, max-age=60"]) == .storable)
@@ -45,7 +45,7 @@ struct StorabilityTests {
         #expect(self.judge([.cacheControl: "must-understand, max-age=5"], status: 299) == .refused(.status))
     }
 
-    @Test func nothingThatVariesByEverything() {
+    @Test func responseThatVariesByEverythingIsNotStored() {
         #expect(self.judge([.vary: "*"]) == .refused(.varies))
         #expect(self.judge([.vary: "accept, *"]) == .refused(.varies))
         #expect(self.judge([.vary: "accept, cookie"]) == .storable)

@@ -40,7 +40,7 @@ struct ValidationTests {
         #expect(entry.fields[values: .cacheControl] == ["max-age=1", "private"])
     }
 
-    @Test func refusesA304AboutAnotherResponse() {
+    @Test func notModifiedForAnotherResponseIsRefused() {
         #expect(self.freshened(self.stored, by: [.eTag: "\"y\""]) == nil)
         #expect(self.freshened([.cacheControl: "max-age=60"], by: [.eTag: "\"y\""]) == nil)
         #expect(
@@ -75,7 +75,7 @@ struct ValidationTests {
     }
 
     @Test(arguments: ["\"xyzzy\"", "W/\"xyzzy\"", "\"\"", "W/\"\"", "abc", "\"a/b=\""])
-    func givesATagBackAsItCame(_ text: String) {
+    func entityTagIsWrittenAsItCame(_ text: String) {
         #expect(EntityTag(text)?.fieldValue == text)
     }
 

@@ -28,7 +28,7 @@ struct VaryTests {
         #expect(self.matches("Accept", lines, [.accept: " a ,b;q=1"]))
     }
 
-    @Test func neverWithAStar() {
+    @Test func starNeverMatches() {
         #expect(!self.matches("*", [:], [:]))
     }
 

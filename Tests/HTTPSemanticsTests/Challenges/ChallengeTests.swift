@@ -32,11 +32,11 @@ struct ChallengeTests {
         ("not real, Basic realm=\"x\"", ["not|<real>", "Basic|realm=x"]), ("Basic realm=\"broken", ["Basic"]),
         ("\"quoted\" Basic realm=x", []), ("Basic\trealm=x", ["Basic|realm=x"]),
     ])
-    func areReadFromOneLine(_ line: String, _ expected: [String]) {
+    func challengesAreReadFromOneLine(_ line: String, _ expected: [String]) {
         #expect(self.told(line) == expected)
     }
 
-    @Test func areReadFromSeveralLines() {
+    @Test func challengesAreReadFromSeveralLines() {
         #expect(
             self.told("Negotiate", "Digest realm=a, nonce=b", "Basic realm=c")
                 == ["Negotiate", "Digest|realm=a|nonce=b", "Basic|realm=c"])
@@ -50,14 +50,14 @@ struct ChallengeTests {
         #expect(challenge?.parameter("other") == nil)
     }
 
-    @Test func areBounded() {
+    @Test func numberOfChallengesAndParametersIsBounded() {
         #expect(Challenge.parse([String(repeating: "Basic,", count: 10_000)]).count == Challenge.countLimit)
         let many = "Digest " + (0..<1000).map { "p\($0)=1" }.joined(separator: ",")
         #expect(Challenge.parse([many]).first?.parameters.count == Challenge.parameterLimit)
         #expect(Challenge.parse([String(repeating: "a", count: 70_000)]) == [])
     }
 
-    @Test func areAnsweredTheStrongestFirst() {
+    @Test func strongestChallengeIsAnsweredFirst() {
         let challenges = Challenge.parse([
             "Basic realm=a", "Bearer", "Digest realm=a, nonce=b, algorithm=SHA-256",
             "Digest realm=a, nonce=b", "Digest realm=a, nonce=b, algorithm=SHA-512-256", "Negotiate", "NTLM", "Basic",

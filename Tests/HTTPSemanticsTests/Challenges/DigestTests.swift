@@ -22,7 +22,7 @@ struct DigestTests {
         ("SHA-256", "753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1"),
         ("MD5", "8ca523f5e9506fed4657c9700eebdbec"),
     ])
-    func answersTheExampleOfTheRFC(_ algorithm: String, _ response: String) throws {
+    func exampleOfTheRFCIsAnswered(_ algorithm: String, _ response: String) throws {
         var session = try self.session(
             """
             Digest realm="http-auth@example.org", qop="auth, auth-int", algorithm=\(algorithm), \
@@ -46,7 +46,7 @@ struct DigestTests {
         ("qop=auth, algorithm=MD5-sess", "8e3825c57e897f5a0dec6c2d4e5059d0"),
         ("qop=auth-int", "a75e110929b24cff16654e55796c46b8"), ("opaque=x", "670fd8c2df070c60b045671b8b24ff02"),
     ])
-    func answersInEveryForm(_ parameters: String, _ response: String) throws {
+    func digestIsAnsweredInEveryForm(_ parameters: String, _ response: String) throws {
         var session = try self.session(
             "Digest realm=\"testrealm@host.com\", nonce=\"dcd98b7102dd2f0e8b11d0f600bfb0c093\", \(parameters)",
             password: "Circle Of Life")
@@ -79,7 +79,7 @@ struct DigestTests {
                 == "0a9ed318a424c7024ff890c5575b3c3769cea2f13ccc6c22410f516c68249d4d")
     }
 
-    @Test func writesANameBeyondASCIIAsAsked() throws {
+    @Test func userNameBeyondASCIIIsWrittenAsTheServerAsks() throws {
         let user = "J\u{E4}s\u{F8}n Doe"
         var extended = try self.session("Digest realm=a, nonce=n, qop=auth, charset=UTF-8", user: user)
         let value = extended.fieldValue(for: DigestRequest(method: "GET", target: "/"), clientNonce: "c")
@@ -89,7 +89,7 @@ struct DigestTests {
         #expect(self.parameter("username", of: other) == user)
     }
 
-    @Test func countsItsUseOfANonce() throws {
+    @Test func usesOfANonceAreCounted() throws {
         var session = try self.session("Digest realm=a, nonce=n, qop=auth")
         let request = DigestRequest(method: "GET", target: "/")
         let counts = (0..<17).map { _ in
@@ -99,7 +99,7 @@ struct DigestTests {
         #expect(counts.last == "00000011")
     }
 
-    @Test func takesTheNextNonce() throws {
+    @Test func nextNonceIsTaken() throws {
         var session = try self.session("Digest realm=a, nonce=n, qop=auth")
         let request = DigestRequest(method: "GET", target: "/")
         _ = session.fieldValue(for: request, clientNonce: "c")
@@ -125,7 +125,7 @@ struct DigestTests {
         #expect(session.rechallenged(by: other) == .wrongCredentials)
     }
 
-    @Test func keepsTheSecretOfASession() throws {
+    @Test func secretOfASessionAlgorithmIsKept() throws {
         var session = try self.session("Digest realm=a, nonce=n, qop=auth, algorithm=SHA-256-sess")
         let request = DigestRequest(method: "GET", target: "/")
         _ = session.fieldValue(for: request, clientNonce: "c1")
@@ -153,7 +153,7 @@ struct DigestTests {
         #expect(self.challenge(line) == nil)
     }
 
-    @Test func readsWhereItIsFor() {
+    @Test func domainOfAChallengeIsRead() {
         #expect(self.challenge("Digest realm=a, nonce=b, domain=\"/x http://h/y\"")?.domain == ["/x", "http://h/y"])
     }
 }

@@ -29,7 +29,7 @@ struct CookieJarTests {
     }
 
     /// RFC 6265 §3.1
-    @Test func doesAsTheExamplesOfTheRFC() throws {
+    @Test func examplesOfTheRFCHold() throws {
         var jar = try self.jar([
             ("SID=31d4d96e407aad42; Path=/; Secure; HttpOnly", host: "site.example", path: "/"),
             ("lang=en-US; Path=/; Domain=site.example", host: "site.example", path: "/"),
@@ -44,7 +44,7 @@ struct CookieJarTests {
         #expect(jar.count == 1)
     }
 
-    @Test func givesLongerPathsFirstAndThenTheEarlierMade() throws {
+    @Test func longerPathsComeFirstAndThenTheEarlierCookies() throws {
         let jar = try self.jar([
             ("a=1; Path=/", host: "site.example", path: "/"), ("b=2; Path=/x/y", host: "site.example", path: "/"),
             ("c=3; Path=/", host: "site.example", path: "/"), ("d=4; Path=/x", host: "site.example", path: "/"),
@@ -74,7 +74,7 @@ struct CookieJarTests {
         #expect(self.field(jar, path: "/x") == "a=2; a=1; a=3; A=4")
     }
 
-    @Test func givesSecureAndHTTPOnlyOnesWhereTheyMayGo() throws {
+    @Test func secureAndHTTPOnlyCookiesGoOnlyWhereTheyMay() throws {
         let jar = try self.jar([
             ("s=1; Secure", host: "site.example", path: "/"), ("h=2; HttpOnly", host: "site.example", path: "/"),
             ("p=3", host: "site.example", path: "/"),
@@ -145,7 +145,7 @@ struct CookieJarTests {
         #expect(Set(jar.cookies.map(\.name)) == ["a", "c"])
     }
 
-    @Test func holdsNoMoreThanItsLimitInAll() {
+    @Test func jarHoldsNoMoreThanItsLimit() {
         var jar = CookieJar(limits: CookieLimits(perDomain: 10, total: 50))
         for index in 0..<500 {
             let cookie = Cookie(
@@ -167,14 +167,14 @@ struct CookieJarTests {
         #expect(jar.cookies.map(\.name) == ["b"])
     }
 
-    @Test func comesBackFromItsCookies() throws {
+    @Test func jarComesBackFromItsCookies() throws {
         let jar = try self.jar([
             ("a=1", host: "x.org", path: "/"), ("b=2; Max-Age=500", host: "y.org", path: "/q/r"),
         ])
         #expect(Set(CookieJar(jar.cookies).cookies) == Set(jar.cookies))
     }
 
-    @Test func writesNamelessOnesAsTheirValue() {
+    @Test func namelessCookieIsWrittenAsItsValue() {
         #expect(CookieField.rendered([("", "v"), ("a", "b")]) == "v; a=b")
         #expect(CookieField.rendered([("a", "b\r\nX: y"), ("c;", "d")]) == nil)
         #expect(CookieField.rendered([(String, String)]()) == nil)

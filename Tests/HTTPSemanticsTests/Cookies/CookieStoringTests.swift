@@ -36,7 +36,7 @@ struct CookieStoringTests {
         #expect(jar.cookies.map(\.isHostOnly) == [true])
     }
 
-    @Test func asksTheListOfSuffixes() throws {
+    @Test func publicSuffixIsRefusedAsADomain() throws {
         let jar = CookieJar(suffixes: PublicSuffixRule { $0 == "example.com" })
         #expect(try self.outcome("a=b; Domain=example.com", jar: jar) == .refused(.publicSuffix))
         #expect(try self.outcome("a=b; Domain=www.example.com", jar: jar) == .stored)
@@ -75,7 +75,7 @@ struct CookieStoringTests {
         ("a=evil; Domain=example.com; Path=/a/x", "/", true),
         ("a=fine; Path=/", "/a/b", false), ("b=fine", "/a/b", false),
     ])
-    func nothingInTheClearHidesASecureOne(_ text: String, _ path: String, _ isRefused: Bool) throws {
+    func insecureConnectionCannotHideASecureCookie(_ text: String, _ path: String, _ isRefused: Bool) throws {
         let kept = Cookie(
             name: "a", value: "good", domain: "www.example.com", isHostOnly: true, path: "/a", isSecure: true,
             creation: self.now)
@@ -95,7 +95,7 @@ struct CookieStoringTests {
         #expect(try self.outcome(text, isSameSite: isSameSite) == expected)
     }
 
-    @Test func nothingThatWouldBreakTheFieldThatSendsItBack() {
+    @Test func cookieThatWouldBreakTheFieldIsRefused() {
         var jar = CookieJar()
         let request = CookieRequest(host: "a.com", path: "/", isSecure: true)
         let bad = [

@@ -15,24 +15,24 @@ struct JoinedCookiesTests {
         ("n=v; Comment=real value, tok@en=second; x=y", ["n=v"]), ("a=b,", ["a=b,"]), ("a=1,2,3", ["a=1,2,3"]),
         ("a=b;secure,\n c=d;path=/,\r\n e=f", ["a=b", "c=d", "e=f"]), ("AAA =1, BBB =2", ["AAA=1", "BBB=2"]),
     ])
-    func arePartedByACommaAndAName(_ text: String, _ expected: [String]) {
+    func joinedCookiesArePartedAtACommaAndAName(_ text: String, _ expected: [String]) {
         #expect(self.pairs(text) == expected)
     }
 
-    @Test func keepTheirOwnAttributes() {
+    @Test func joinedCookiesKeepTheirOwnAttributes() {
         let cookies = SetCookieField.parseJoined("a=b; secure, c=d; expires=Wed, 01 Jan 2020 12:30:00 GMT; httponly")
         #expect(cookies.map { $0.attribute("secure") != nil } == [true, false])
         #expect(cookies.last?.attribute("Expires")?.value == "Wed, 01 Jan 2020 12:30:00 GMT")
         #expect(cookies.last?.attribute("HttpOnly") != nil)
     }
 
-    @Test func keepASentenceWhole() {
+    @Test func sentenceWithACommaStaysWhole() {
         let cookie = SetCookieField.parseJoined("n=v; Comment=real value, tok@en=second; CommentURL=https://a/b").first
         #expect(cookie?.attribute("comment")?.value == "real value, tok@en=second")
         #expect(cookie?.attribute("commenturl")?.value == "https://a/b")
     }
 
-    @Test func endAtTheLimit() {
+    @Test func parsingEndsAtTheLimit() {
         let text = (0..<1000).map { "a\($0)=b" }.joined(separator: ",")
         #expect(SetCookieField.parseJoined(text).count == SetCookieField.joinedLimit)
     }

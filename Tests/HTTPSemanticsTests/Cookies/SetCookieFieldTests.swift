@@ -20,18 +20,18 @@ struct SetCookieFieldTests {
         #expect(SetCookieField(text) == nil)
     }
 
-    @Test func keepsATab() {
+    @Test func tabInAValueIsKept() {
         #expect(SetCookieField("a=b\tc")?.value == "b\tc")
     }
 
-    @Test func keepsAttributesAsTheyCame() {
+    @Test func attributesAreKeptAsTheyCame() {
         let field = SetCookieField("a=b; Path = /x ;secure;=c;  =d; Max-Age=; HttpOnly=Yes")
         let expected: [(String, String?)] = [("Path", "/x"), ("secure", nil), ("Max-Age", ""), ("HttpOnly", "Yes")]
         #expect(field?.attributes.map(\.name) == expected.map(\.0))
         #expect(field?.attributes.map(\.value) == expected.map(\.1))
     }
 
-    @Test func takesTheLastOfSeveralAttributes() {
+    @Test func lastOfSeveralAttributesCounts() {
         #expect(SetCookieField("a=b; path=/1; PATH=/2")?.attribute("Path")?.value == "/2")
     }
 
@@ -40,13 +40,13 @@ struct SetCookieFieldTests {
         #expect(SetCookieField("a=" + String(repeating: "b", count: 4096)) == nil)
     }
 
-    @Test func leavesOutAttributesThatAreTooLong() {
+    @Test func attributeThatIsTooLongIsLeftOut() {
         let fits = String(repeating: "b", count: 1024)
         #expect(SetCookieField("a=b; Path=/1; Path=\(fits)")?.attribute("path")?.value == fits)
         #expect(SetCookieField("a=b; Path=/1; Path=\(fits)b")?.attribute("path")?.value == "/1")
     }
 
-    @Test func readsNoMoreAttributesThanTheLimit() {
+    @Test func numberOfAttributesReadIsBounded() {
         let field = SetCookieField("a=b" + String(repeating: ";c", count: 1000))
         #expect(field?.attributes.count == SetCookieField.attributeCountLimit)
     }

@@ -28,7 +28,7 @@ struct SetCookieTests {
         "a=b", "a=b; Max-Age", "a=b; Max-Age=", "a=b; Max-Age=+5", "a=b; Max-Age=5s", "a=b; Max-Age=-",
         "a=b; Expires=tomorrow", "a=b; Expires",
     ])
-    func endWithTheSessionElse(_ text: String) throws {
+    func cookieWithoutAnExpiryEndsWithTheSession(_ text: String) throws {
         #expect(try self.cookie(text).expires == nil)
     }
 
@@ -37,7 +37,7 @@ struct SetCookieTests {
         ("a=b; Domain=x.org; Domain=y.org", "y.org"), ("a=b; Domain=example.com.", "example.com"),
         ("a=b; Domain=", nil), ("a=b; Domain", nil), ("a=b; Domain=.", nil), ("a=b", nil),
     ])
-    func areForADomainInCanonicalForm(_ text: String, _ domain: String?) throws {
+    func domainOfACookieIsCanonical(_ text: String, _ domain: String?) throws {
         #expect(try self.cookie(text).domain == domain)
     }
 
@@ -45,7 +45,7 @@ struct SetCookieTests {
         ("a=b; Path=/x/y", "/x/y"), ("a=b; Path=/", "/"), ("a=b; Path=x", nil), ("a=b; Path=", nil),
         ("a=b; Path", nil), ("a=b", nil), ("a=b; Path=/x; Path=y", nil),
     ])
-    func areForAPathThatBeginsWithASlash(_ text: String, _ path: String?) throws {
+    func pathOfACookieBeginsWithASlash(_ text: String, _ path: String?) throws {
         #expect(try self.cookie(text).path == path)
     }
 
@@ -57,14 +57,14 @@ struct SetCookieTests {
         #expect(try self.cookie(text).sameSite == sameSite)
     }
 
-    @Test func takeFlagsWithAndWithoutAValue() throws {
+    @Test func flagIsReadWithAndWithoutAValue() throws {
         for text in ["a=b; Secure; HttpOnly", "a=b; secure=; httponly=", "a=b; SECURE=no; HTTPONLY=1"] {
             #expect(try self.cookie(text).isSecure)
             #expect(try self.cookie(text).isHTTPOnly)
         }
     }
 
-    @Test func takeFlagsOnlyWithoutAValueWhereFoundationDoes() throws {
+    @Test func flagWithAValueIsIgnoredWhereFoundationDoes() throws {
         let flags = try self.cookie("a=b; Secure; HttpOnly", .foundation)
         #expect(flags.isSecure && flags.isHTTPOnly)
         let values = try self.cookie("a=b; Secure=1; Discard=TRUE; HttpOnly=Yes; Max-Age=5", .foundation)

@@ -13,7 +13,7 @@ struct CookieDateTests {
             ("01 Jan 70 00:00:00", 0), ("01 Jan 1601 00:00:00", -11_644_473_600), ("1 Jan 69 0:0:0", 3_124_224_000),
             ("Thu, 01 Jan 1970 00:00:00 GMT+0100", 0), ("1st Jan 1970 00:00:00xyz", 0),
         ] as [(String, Int64)])
-    func readsThePartsInAnyOrder(_ text: String, _ seconds: Int64) {
+    func partsOfADateAreReadInAnyOrder(_ text: String, _ seconds: Int64) {
         #expect(CookieDate.parse(text)?.seconds == seconds)
     }
 

@@ -11,7 +11,7 @@ struct HTTPDateTests {
         "sun, 06 nov 1994 08:49:37 gmt", " Sun, 06 Nov 1994 08:49:37 GMT ", "Sun, 06 Nov 1994 08:49:37 UTC",
         "Mon, 06 Nov 1994 08:49:37 GMT",
     ])
-    func readsTheThreeFormsOfTheRFC(_ text: String) {
+    func threeFormsOfTheRFCAreRead(_ text: String) {
         #expect(HTTPDate(text, now: self.now)?.seconds == 784_111_777)
     }
 
@@ -30,7 +30,7 @@ struct HTTPDateTests {
         "Sun, 06 Nov 1994 08:49:37 GMT", "Thu, 01 Jan 1970 00:00:00 GMT", "Fri, 31 Dec 9999 23:59:59 GMT",
         "Mon, 01 Jan 0001 00:00:00 GMT", "Tue, 29 Feb 2000 00:00:00 GMT", "Wed, 31 Dec 1969 23:59:59 GMT",
     ])
-    func writesTheFormThatASenderMustUse(_ text: String) {
+    func dateIsWrittenInTheFormOfSenders(_ text: String) {
         #expect(HTTPDate(text, now: self.now)?.formatted == text)
     }
 
@@ -46,7 +46,7 @@ struct HTTPDateTests {
         #expect(HTTPDate(text, now: self.now) == nil)
     }
 
-    @Test func takesALeapSecondForTheNextMinute() {
+    @Test func leapSecondIsTheNextMinute() {
         #expect(HTTPDate("Sat, 31 Dec 2016 23:59:60 GMT", now: self.now)?.formatted == "Sun, 01 Jan 2017 00:00:00 GMT")
     }
 
@@ -57,7 +57,7 @@ struct HTTPDateTests {
         ("Monday, 01-Jan-00 00:00:00 GMT", "Sat, 01 Jan 2000 00:00:00 GMT"),
         ("Monday, 01-Jan-99 00:00:00 GMT", "Fri, 01 Jan 1999 00:00:00 GMT"),
     ])
-    func takesAYearOfTwoDigitsForNoMoreThanFiftyAhead(_ text: String, _ meant: String) {
+    func twoDigitYearIsAtMostFiftyYearsAhead(_ text: String, _ meant: String) {
         #expect(HTTPDate(text, now: self.now)?.formatted == meant)
     }
 
@@ -68,7 +68,7 @@ struct HTTPDateTests {
                 == "Wed, 01 Jan 2110 00:00:00 GMT")
     }
 
-    @Test func neverLeavesTheRangeThatCanBeWritten() {
+    @Test func dateStaysInTheRangeThatCanBeWritten() {
         #expect(HTTPDate(seconds: .max) == .latest)
         #expect(HTTPDate(seconds: .min) == .earliest)
         #expect(HTTPDate.latest.advanced(by: .max) == .latest)
@@ -77,7 +77,7 @@ struct HTTPDateTests {
         #expect(HTTPDate(seconds: 5).seconds(since: HTTPDate(seconds: 8)) == -3)
     }
 
-    @Test func comesBackFromItsOwnTextFromAllOverEightCenturies() {
+    @Test func dateOfEightCenturiesComesBackFromItsText() {
         for day in stride(from: Int64(-146_097), to: 146_097, by: 13) {
             let date = HTTPDate(seconds: day * 86_400 + 3_723)
             #expect(HTTPDate(date.formatted, now: self.now) == date, "day \(day)")

@@ -21,7 +21,7 @@ struct ConnectionFieldTests {
         #expect(MethodTraits.isSafe(try #require(HTTPRequest.Method(method))) == isSafe)
     }
 
-    @Test func areTheLoadersOwn() throws {
+    @Test func connectionFieldsAreReservedForTheLoader() throws {
         for name in ["connection", "Host", "Proxy-Authorization", "proxy-x", "WWW-Authenticate"] {
             #expect(ReservedRequestFields.contains(try #require(HTTPField.Name(name))), "\(name)")
         }

@@ -12,13 +12,13 @@ struct ContentTypeTests {
             ("a/b; x=\"; charset=no\"; charset=yes", "a/b", "yes"), ("a/b; charset=one; charset=two", "a/b", "one"),
             ("a/b garbage; charset=x", "a/b", "x"), ("application/x.y+z; q", "application/x.y+z", nil),
         ] as [(String, String, String?)])
-    func isReadWithItsCharset(_ text: String, _ mediaType: String, _ charset: String?) {
+    func mediaTypeIsReadWithItsCharset(_ text: String, _ mediaType: String, _ charset: String?) {
         #expect(ContentType(text)?.mediaType == mediaType)
         #expect(ContentType(text)?.charset == charset)
     }
 
     @Test(arguments: ["", "text", "text/", "/html", "text html", "\u{E4}/b", "; charset=x"])
-    func isRefusedWithoutAType(_ text: String) {
+    func textWithoutATypeIsRefused(_ text: String) {
         #expect(ContentType(text) == nil)
     }
 

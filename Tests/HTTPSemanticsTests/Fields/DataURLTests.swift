@@ -16,7 +16,7 @@ struct DataURLTests {
             ("data:text/plain;base64,S G%6B=#f", "text/plain", nil, "Hi"), ("data:,a#b", "text/plain", nil, "a"),
             ("data:base64,abc", nil, nil, nil),
         ] as [(String, String?, String?, String?)])
-    func holdTheirContent(_ text: String, _ mediaType: String?, _ charset: String?, _ content: String?) {
+    func dataURLHoldsItsContent(_ text: String, _ mediaType: String?, _ charset: String?, _ content: String?) {
         let url = DataURL(text)
         #expect(url?.mediaType == mediaType)
         #expect(url?.charset == charset)
@@ -28,11 +28,11 @@ struct DataURLTests {
         "data:appli/cation/json%3bcharset=ISO-8859-1;key=value,,123,", "data:;base64,a", "data:;base64,SGk===",
         "data:;base64,SG*k", "data:a/,b", "data:/b,c",
     ])
-    func areRefusedWhereMalformed(_ text: String) {
+    func malformedDataURLIsRefused(_ text: String) {
         #expect(DataURL(text) == nil)
     }
 
-    @Test func areBounded() {
+    @Test func sizeOfADataURLIsBounded() {
         #expect(DataURL("data:,12345", limit: 11) != nil)
         #expect(DataURL("data:,123456", limit: 11) == nil)
     }
@@ -42,7 +42,7 @@ struct DataURLTests {
         ("", ""), ("Zg==", "f"), ("Zm8=", "fo"), ("Zm9v", "foo"), ("Zm9vYg==", "foob"), ("Zm9vYmE=", "fooba"),
         ("Zm9vYmFy", "foobar"),
     ])
-    func readBase64(_ text: String, _ content: String) {
+    func base64ContentIsRead(_ text: String, _ content: String) {
         #expect(DataURL("data:;base64," + text)?.content == Array(content.utf8))
     }
 }

@@ -31,11 +31,11 @@ struct FilenameTests {
         ("", "/a%2Fb", "a_b"), ("", "/%2E%2E", "Unknown"), ("", "/a%00%0Ab", "ab"), ("", "a/test/name", "name"),
         ("attachment; filename*=UTF-8''a%E2%80%AEgpj.exe", "/x", "agpj.exe"),
     ])
-    func areFitForADisk(_ disposition: String, _ path: String, _ name: String) {
+    func filenameIsFitForADisk(_ disposition: String, _ path: String, _ name: String) {
         #expect(SuggestedFilename.choose(disposition: disposition, path: path) == name)
     }
 
-    @Test func areCutInTheMiddle() {
+    @Test func longFilenameIsCutInTheMiddle() {
         let long = String(repeating: "\u{E4}", count: 200) + ".tar"
         let cut = SuggestedFilename.sanitized(long)
         #expect(cut?.utf8.count == 254)
@@ -45,7 +45,7 @@ struct FilenameTests {
     }
 
     /// One character may be longer than a name: a letter under hundreds of accents.
-    @Test func areNeverCutToNothing() {
+    @Test func filenameIsNeverCutToNothing() {
         let accents = "e" + String(repeating: "\u{301}", count: 300)
         #expect(SuggestedFilename.sanitized(accents)?.utf8.count == 255)
         let cut = SuggestedFilename.sanitized(accents + ".tar")
@@ -54,7 +54,7 @@ struct FilenameTests {
     }
 
     @Test(arguments: ["\u{3000}", "\u{A0}", "\u{200B}\u{FEFF}", "\u{AD}", "\u{2028}", "\u{E0001}", "%E3%80%80", " "])
-    func areNeverInvisible(_ name: String) {
+    func filenameIsNeverInvisible(_ name: String) {
         #expect(SuggestedFilename.choose(disposition: "attachment; filename=\"\(name)\"", path: "/a%E3%80%80") != "")
         #expect(SuggestedFilename.choose(disposition: nil, path: "/\(name)") == SuggestedFilename.unknown)
     }

@@ -19,7 +19,7 @@ struct FieldFuzzTests {
         "Digest realm=a, nonce=b, ",
     ]
 
-    @Test func givesChallengesWithinTheirLimits() {
+    @Test func anyTextGivesChallengesWithinTheirLimits() {
         let digests = self.each(Self.challenges) { line, seed in
             let challenges = Challenge.parse([line, line])
             #expect(challenges.count <= Challenge.countLimit, "\(seed)")
@@ -49,7 +49,7 @@ struct FieldFuzzTests {
         return true
     }
 
-    @Test func givesTypesOfTwoTokens() {
+    @Test func anyTextGivesMediaTypesOfTwoTokens() {
         let pieces = [
             "text", "/", "html", ";", " ", "charset", "=", "utf-8", "\"", "\\", "boundary=", "b", "text/html",
         ]
@@ -62,7 +62,7 @@ struct FieldFuzzTests {
         #expect(types > 100)
     }
 
-    @Test func givesNamesThatAreFitForADisk() {
+    @Test func anyTextGivesFilenamesThatAreFitForADisk() {
         let pieces = [
             "attachment", ";", " ", "filename", "=", "filename*=", "UTF-8''", "%2F", "%00", "/", "..", ".", "\"", "\\",
             "a",
@@ -77,7 +77,7 @@ struct FieldFuzzTests {
         #expect(named > 100)
     }
 
-    @Test func givesNumbersWithinTheirRange() {
+    @Test func anyTextGivesRangesWithinTheirBounds() {
         let pieces = [
             "bytes ", "0", "5", "-", "/", "*", " ", ",", "bytes 0-", "/10", "bytes 5-9/", "+", "bytes 5-9/10",
             "bytes */7",
@@ -90,7 +90,7 @@ struct FieldFuzzTests {
         #expect(ranges > 10)
     }
 
-    @Test func givesReferencesOfVisibleLetters() {
+    @Test func anyTextGivesReferencesOfVisibleLetters() {
         let pieces = ["http", ":", "//", "h", "/", "%", "%41", "?", "#", " ", "\u{E4}", "<", "[", "\"", "\\"]
         let references = self.each(pieces) { line, seed in
             guard case .reference(let reference) = RedirectLocation(status: 302, fields: [.location: line]) else {
@@ -102,7 +102,7 @@ struct FieldFuzzTests {
         #expect(references > 1000)
     }
 
-    @Test func givesContentsNoLargerThanTheirAddress() {
+    @Test func anyTextGivesContentNoLargerThanItsURL() {
         let pieces = [
             "data:", "text/plain", ";", "base64", ",", "charset=", "utf-8", "%41", "%", "SGk", "=", "a", "data:,",
         ]
@@ -114,7 +114,7 @@ struct FieldFuzzTests {
         #expect(contents > 200)
     }
 
-    @Test func givesTagsThatComeBack() {
+    @Test func anyTextGivesEntityTagsThatComeBack() {
         let tags = self.each(["W/", "\"", "a", " ", "*", ",", "\\", "\"x\""]) { line, seed in
             guard let tag = EntityTag(line) else { return false }
             #expect(EntityTag(tag.fieldValue) == tag, "\(seed)")

@@ -82,7 +82,7 @@ struct MultipartTests {
         #expect(self.told(right, boundary: "--cam") == ["<>", "x", ".", "<>", "y", ".", "end"])
     }
 
-    @Test func giveContentAsSoonAsItIsThere() throws {
+    @Test func contentOfAPartIsGivenAsItArrives() throws {
         var splitter = try #require(MultipartParser(boundary: "b"))
         splitter.bytesReceived(self.text("--b\r\n\r\nfirst"))
         #expect(splitter.nextEvent() == .partBegan([:]))
@@ -93,7 +93,7 @@ struct MultipartTests {
         #expect(splitter.nextEvent() == nil)
     }
 
-    @Test func haveHeadsOfBoundedSize() {
+    @Test func headOfAPartIsBounded() {
         let wide = "--b\r\nA: " + String(repeating: "x", count: MultipartParser.headLimit)
         #expect(MultipartFeeding.events(self.text(wide), boundary: "b", ends: false) == [.violation(.headTooLarge)])
         let long = "--b\r\n" + String(repeating: "A:1\r\n", count: 200)
@@ -102,12 +102,12 @@ struct MultipartTests {
         #expect(MultipartFeeding.events(self.text(endless), boundary: "b", ends: false) == [.violation(.headTooLarge)])
     }
 
-    @Test func needABoundary() {
+    @Test func parserNeedsABoundary() {
         #expect(MultipartParser(boundary: "") == nil)
         #expect(MultipartParser(boundary: String(repeating: "b", count: 257)) == nil)
     }
 
-    @Test func areTheSameInAnySplit() {
+    @Test func partsAreTheSameInAnySplit() {
         let pieces = [
             "--b", "\r\n", "\n", "\r", "--", "-", "A: 1", "x", "", "b", " ", "\r\n--b\r\n\r\n", "\r\n--b--", "--bb",
         ]

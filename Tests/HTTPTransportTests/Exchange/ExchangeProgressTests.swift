@@ -18,7 +18,7 @@ struct ExchangeProgressTests {
             expectsContinue: expects)
     }
 
-    @Test func sendsTheBodyWhenTheServerWantsIt() {
+    @Test func bodyIsSentWhenTheServerWantsIt() {
         var progress = self.progress(hasBody: true, expects: true)
         #expect(progress.sending == .awaitingContinue)
         #expect(progress.informationalReceived(self.head(103), limit: 8) == .deliver(startsBody: false))
@@ -28,14 +28,14 @@ struct ExchangeProgressTests {
         #expect(progress.continueTimedOut() == false)
     }
 
-    @Test func sendsTheBodyUnaskedWhenTheServerIsSilent() {
+    @Test func bodyIsSentUnaskedWhenTheServerIsSilent() {
         var progress = self.progress(hasBody: true, expects: true)
         #expect(progress.continueTimedOut() == true)
         #expect(progress.sending == .body)
         #expect(progress.continueTimedOut() == false)
     }
 
-    @Test func keepsTheBodyFromAServerThatAnsweredFirst() {
+    @Test func bodyIsNotSentToAServerThatAnsweredFirst() {
         var progress = self.progress(hasBody: true, expects: true)
         #expect(progress.headReceived(self.head(417, [("Content-Length", "0")])) == .deliver(.length(0)))
         #expect(progress.sending == .abandoned)
@@ -68,7 +68,7 @@ struct ExchangeProgressTests {
         #expect(progress.responseEnded() == keeps)
     }
 
-    @Test func leavesAConnectionWhoseRequestWasNotSentWhole() {
+    @Test func connectionOfAnUnfinishedRequestIsNotReused() {
         var progress = self.progress(hasBody: true)
         _ = progress.headReceived(self.head(200, [("Content-Length", "0")]))
         #expect(progress.responseEnded() == false)
@@ -107,7 +107,7 @@ struct ExchangeProgressTests {
         #expect(progress.loss == .withinContent(received: 0, expected: nil))
     }
 
-    @Test func refusesASecondHead() {
+    @Test func secondHeadIsRefused() {
         var progress = self.progress()
         _ = progress.headReceived(self.head(200))
         #expect(progress.headReceived(self.head(200)) == .refuse(.unsolicited))

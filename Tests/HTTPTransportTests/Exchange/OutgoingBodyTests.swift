@@ -39,19 +39,19 @@ struct OutgoingBodyTests {
         }
     }
 
-    @Test func givesPiecesAsTheSourceHasThem() {
+    @Test func piecesComeAsTheSourceHasThem() {
         var body = OutgoingBody(Scripted([.bytes(2), .later, .bytes(1), .end]), length: nil)
         #expect((0..<4).map { _ in self.describeNext(of: &body) } == ["piece [1, 2]", "later", "piece [3]", "end"])
     }
 
-    @Test func endsAtTheLengthWithoutAskingFurther() {
+    @Test func bodyEndsAtItsLengthWithoutAskingFurther() {
         let source = Scripted([.bytes(2), .bytes(1)])
         var body = OutgoingBody(source, length: 3)
         #expect((0..<3).map { _ in self.describeNext(of: &body) } == ["piece [1, 2]", "piece [3]", "end"])
         #expect(source.rooms == [4, 2])
     }
 
-    @Test func holdsASourceToItsLength() {
+    @Test func sourceIsHeldToItsLength() {
         var short = OutgoingBody(Scripted([.bytes(2), .end]), length: 5)
         _ = short.next()
         #expect(self.describeNext(of: &short) == "tooShort(missing: 3)")
@@ -62,7 +62,7 @@ struct OutgoingBodyTests {
     }
 
     @Test(arguments: [0, -5, Int.max])
-    func survivesASourceThatMiscounts(_ count: Int) {
+    func sourceThatMiscountsIsSurvived(_ count: Int) {
         var body = OutgoingBody(Scripted([.bytes(count)]), length: nil)
         switch body.next() {
         case .later: #expect(count <= 0)
@@ -71,7 +71,7 @@ struct OutgoingBodyTests {
         }
     }
 
-    @Test func asksASourceToRewindOnlyIfItWasRead() {
+    @Test func onlyASourceThatWasReadIsRewound() {
         let source = Scripted([.bytes(1), .end])
         source.rewinds = false
         var body = OutgoingBody(source, length: nil)

@@ -18,7 +18,7 @@ struct RequestPlanTests {
         func rewind() -> Bool { true }
     }
 
-    @Test func namesTheHostFirst() throws {
+    @Test func hostIsTheFirstField() throws {
         #expect(try RequestPlan(self.order()).head.fields.all == [FieldLine("Host", "a.test")])
         var order = self.order()
         order.origin = ServerEndpoint(.http, host: "::1", port: 8080)
@@ -53,13 +53,13 @@ struct RequestPlanTests {
     }
 
     @Test(arguments: ["", "/a b", "/a\r\nX: y", "/\u{7F}"])
-    func refusesATargetThatIsNone(_ target: String) {
+    func textThatIsNoTargetIsRefused(_ target: String) {
         var order = self.order()
         order.head.target = target
         #expect(throws: RequestError.target) { try RequestPlan(order) }
     }
 
-    @Test func refusesAnOriginWithoutHostPortOrSecurity() {
+    @Test func originWithoutHostPortOrSecurityIsRefused() {
         for origin in [
             ServerEndpoint(.http, host: ""), ServerEndpoint(.http, host: "a", port: 0),
             ServerEndpoint(.https, host: "a"),
@@ -70,7 +70,7 @@ struct RequestPlanTests {
         }
     }
 
-    @Test func asksTheServerFirstOnlyIfThereIsABody() throws {
+    @Test func expectationIsSentOnlyWithABody() throws {
         var order = self.order("POST", body: .bytes([1]))
         order.continueTimeout = .seconds(3)
         let plan = try RequestPlan(order)

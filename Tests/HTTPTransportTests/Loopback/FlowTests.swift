@@ -29,7 +29,7 @@ struct FlowTests {
     }
 
     /// A server that has more to send than all buffers hold cannot finish before it is read.
-    @Test func holdsTheServerBack() async throws {
+    @Test func serverIsHeldBackByASlowReader() async throws {
         let size = 64 << 20
         let answer = "HTTP/1.1 200 OK\r\nContent-Length: \(size)\r\n\r\n"
         let piece = [UInt8](repeating: 1, count: 1 << 20)
@@ -149,7 +149,7 @@ struct FlowTests {
         }
     }
 
-    @Test func givesUpANameThatIsNotAnswered() async throws {
+    @Test func nameWithoutAnAnswerIsGivenUp() async throws {
         var settings = PoolSettings()
         settings.resolve = { _, _, _ in }
         var order = ExchangeRequest(ServerEndpoint(.http, host: "slow.test"))

@@ -40,7 +40,7 @@ struct ResponseTests {
         #expect(diary.trailers == [FieldLine("Digest", "x")])
     }
 
-    @Test func readsToTheEndOfTheConnection() async throws {
+    @Test func contentWithoutALengthEndsWithTheConnection() async throws {
         let diary = try await self.get("HTTP/1.0 200 OK\r\n\r\nall of it", closes: true)
         #expect(diary.text == "all of it")
         #expect(diary.trailers == [])
@@ -51,7 +51,7 @@ struct ResponseTests {
         ("GET", "HTTP/1.1 304 Not Modified\r\nContent-Length: 99\r\n\r\n"),
         ("HEAD", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"),
     ])
-    func endsAtOnceWhereThereIsNoContent(_ method: String, _ answer: String) async throws {
+    func responseWithoutContentEndsAtOnce(_ method: String, _ answer: String) async throws {
         let server = try await RawServer([[.request, .send(answer), .request, .send(answer)]])
         for _ in 0..<2 {
             let diary = await self.pool.perform(server.order(method))
@@ -61,7 +61,7 @@ struct ResponseTests {
         #expect(server.connections == 1)
     }
 
-    @Test func passesInformationalHeadsOn() async throws {
+    @Test func informationalHeadsArePassedOn() async throws {
         let diary = try await self.get(
             [
                 "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 102 P\r\n\r\n",
@@ -95,7 +95,7 @@ struct ResponseTests {
         #expect(metrics.connection?.localAddress != nil)
     }
 
-    @Test func givesTheSameForEverySplit() async throws {
+    @Test func responseIsTheSameInEverySplit() async throws {
         let text =
             "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
             + "3\r\nabc\r\n2;x\r\nde\r\n0\r\nT: u\r\n\r\n"
@@ -132,7 +132,7 @@ struct ResponseTests {
         ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", "hello"),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "5\r\nhello\r\n0\r\n\r\n"),
     ])
-    func neverTakesATruncatedResponseForAShortOne(_ text: String, _ body: String) async throws {
+    func truncatedResponseIsNeverTakenForAShortOne(_ text: String, _ body: String) async throws {
         let bytes = Array((text + body).utf8)
         let headEnd = text.utf8.count
         for cut in 0..<bytes.count {
@@ -168,7 +168,7 @@ struct ResponseTests {
         ("HTTP/1.1 200 OK\nX: a\r\n\r\n", .head(.bareLineFeed)), ("SSH-2.0-OpenSSH\r\n", .head(.malformedStartLine)),
         ("HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n", .upgrade),
     ])
-    func refusesHeadsThatTwoReadersWouldReadDifferently(_ text: String, _ violation: ResponseViolation) async throws {
+    func ambiguousHeadIsRefused(_ text: String, _ violation: ResponseViolation) async throws {
         let diary = try await self.get(text)
         #expect(diary.failure == .violation(violation))
         #expect(diary.head == nil)
@@ -178,7 +178,7 @@ struct ResponseTests {
         "x\r\n", "-1\r\n", "0x5\r\n", "5\nhello\n", "5 \r\nhello", "5\r\nhelloX", "FFFFFFFFFFFFFFFFF\r\n", "\r\n",
         "5\r\nhello\n0\n\n",
     ])
-    func refusesChunksThatAreNone(_ body: String) async throws {
+    func malformedChunkIsRefused(_ body: String) async throws {
         let diary = try await self.get("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + body)
         guard case .violation? = diary.failure else {
             Issue.record("\(String(describing: diary.end))")
@@ -186,7 +186,7 @@ struct ResponseTests {
         }
     }
 
-    @Test func endsAHeadThatNeverEnds() async throws {
+    @Test func headWithoutAnEndIsStopped() async throws {
         var settings = PoolSettings()
         settings.limits.headBytes = 4096
         settings.limits.fieldCount = 20
@@ -203,14 +203,14 @@ struct ResponseTests {
         }
     }
 
-    @Test func endsInformationalHeadsThatNeverEnd() async throws {
+    @Test func informationalHeadsWithoutAnEndAreStopped() async throws {
         let hints = String(repeating: "HTTP/1.1 103 Early Hints\r\n\r\n", count: 40)
         let diary = try await self.get(hints)
         #expect(diary.failure == .violation(.tooManyInformationalHeads))
         #expect(diary.informational.count <= MessageLimits().informationalHeads)
     }
 
-    @Test func endsChunkExtensionsThatNeverEnd() async throws {
+    @Test func chunkExtensionsWithoutAnEndAreStopped() async throws {
         var settings = PoolSettings()
         settings.limits.framingBytes = 10_000
         let server = try await RawServer([

@@ -31,7 +31,7 @@ struct ReuseTests {
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\nH",
     ])
-    func leavesAConnectionThatHoldsSomethingElse(_ answer: String) async throws {
+    func connectionWithFurtherBytesIsNotReused(_ answer: String) async throws {
         let server = try await RawServer([
             [.request, .send(answer), .request, .send("poison")], [.request, .send(Self.ok)],
         ])
@@ -43,7 +43,7 @@ struct ReuseTests {
         #expect(server.connections == 2)
     }
 
-    @Test func leavesAConnectionWhoseHeadHadContentBehindIt() async throws {
+    @Test func connectionWithContentAfterAHeadResponseIsNotReused() async throws {
         let server = try await RawServer([
             [.request, .send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nno"), .request], [.request, .send(Self.ok)],
         ])
@@ -86,7 +86,7 @@ struct ReuseTests {
         #expect(server.connections == 1)
     }
 
-    @Test func sparesWhatCannotBeRepeatedAConnectionThatMayBeClosedBehindItsFirstResponse() async throws {
+    @Test func nonIdempotentRequestAvoidsAConnectionThatMayClose() async throws {
         let server = try await RawServer([[.request, .send(Self.ok), .close], [.request, .send(Self.ok)]])
         _ = await self.pool.perform(server.order())
         let post = await self.pool.perform(server.order("POST"))
@@ -103,7 +103,7 @@ struct ReuseTests {
         #expect(server.connections == 2)
     }
 
-    @Test func doesNotRepeatWhatAFreshConnectionLost() async throws {
+    @Test func lossOnAFreshConnectionIsNotRepeated() async throws {
         let server = try await RawServer([[.request, .close], [.request, .send(Self.ok)]])
         let diary = await self.pool.perform(server.order())
         guard case .connectionLost? = diary.failure else { return #expect(Bool(false)) }
@@ -166,7 +166,7 @@ struct ReuseTests {
         #expect(server.connections == 2)
     }
 
-    @Test func closesAConnectionThatRestsTooLong() async throws {
+    @Test func connectionThatRestsTooLongIsClosed() async throws {
         var settings = PoolSettings()
         settings.idleTimeout = .milliseconds(1)
         let pool = ConnectionPool(settings: settings)

@@ -50,7 +50,7 @@ struct SecureExchangeTests {
         #expect(diary.metrics?.timings.secureEnd == nil)
     }
 
-    @Test func asksTheConsumer() async throws {
+    @Test func consumerDecidesAboutTheCertificate() async throws {
         let server = try await RawServer([[.request, .send(Self.ok)], [], []], tls: SecureFixture.server())
         let root = try SecureFixture.otherRoot()
         let context = try SecureFixture.client {
@@ -71,7 +71,7 @@ struct SecureExchangeTests {
         #expect(await silent.whole().failure == .cancelled)
     }
 
-    @Test func showsACertificateWhenAsked() async throws {
+    @Test func clientCertificateIsShownWhenAsked() async throws {
         let server = try await RawServer(
             [[.request, .send(Self.ok)]], tls: SecureFixture.server { $0.peerVerification = .required })
         let context = try SecureFixture.client { $0.delegatesClientCertificate = true }
@@ -91,26 +91,26 @@ struct SecureExchangeTests {
         #expect(part.failure == .truncated(received: 9, expected: nil, cause: .truncated))
     }
 
-    @Test func needsNoCloseNotifyBehindAWholeResponse() async throws {
+    @Test func wholeResponseNeedsNoCloseNotify() async throws {
         let server = try await RawServer([[.request, .send(Self.ok), .cut]], tls: SecureFixture.server())
         #expect(await self.pool.perform(server.secureOrder(try SecureFixture.client())).text == "ok")
     }
 
-    @Test func givesUpAHandshakeThatTakesTooLong() async throws {
+    @Test func slowHandshakeIsGivenUp() async throws {
         let server = try await RawServer([[]])
         var order = server.secureOrder(try SecureFixture.client())
         order.secure?.timeout = .milliseconds(20)
         #expect(await self.pool.perform(order).failure == .connecting(.deadlinePassed(.securing)))
     }
 
-    @Test func failsWhereThereIsNoTLS() async throws {
+    @Test func serverWithoutTLSIsAFailure() async throws {
         let server = try await RawServer([[.send("HTTP/1.1 400 Bad Request\r\n\r\n"), .finish]])
         guard case .securing? = await self.pool.perform(server.secureOrder(try SecureFixture.client())).failure else {
             return #expect(Bool(false))
         }
     }
 
-    @Test func sendsAndReceivesMuch() async throws {
+    @Test func largeBodiesGoBothWaysOverTLS() async throws {
         let size = 4 << 20
         let body = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 13) }
         let server = try await RawServer(

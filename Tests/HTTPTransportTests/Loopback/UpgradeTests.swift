@@ -53,7 +53,7 @@ struct UpgradeTests {
         #expect(tunneler.howItEnded == .closed)
     }
 
-    @Test func takesUpTheConnectionLater() async throws {
+    @Test func upgradedConnectionCanBeTakenLater() async throws {
         let server = try await RawServer([[.request, .send(Self.switching), .send("one"), .receive("x"), .send("two")]])
         let connection = try self.upgraded(await self.pool.perform(try self.order(server)))
         // Another exchange meanwhile: the connection is nobody's business any more.
@@ -69,7 +69,7 @@ struct UpgradeTests {
         #expect(tunneler.howItEnded == .abandoned)
     }
 
-    @Test func countsNoUpgradedConnectionAgainstTheLimit() async throws {
+    @Test func upgradedConnectionDoesNotCountAgainstTheLimit() async throws {
         var settings = PoolSettings()
         settings.connectionsPerHost = 1
         let pool = ConnectionPool(settings: settings)
@@ -108,7 +108,7 @@ struct UpgradeTests {
         #expect(tunneler.howItEnded == .failed(.reset))
     }
 
-    @Test func takesARefusalForAnAnswer() async throws {
+    @Test func refusedUpgradeIsAResponse() async throws {
         let server = try await RawServer([
             [.request, .send("HTTP/1.1 426 No\r\nUpgrade: other\r\nContent-Length: 2\r\n\r\nno")]
         ])

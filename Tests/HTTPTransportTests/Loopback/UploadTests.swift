@@ -49,7 +49,7 @@ struct UploadTests {
         func rewind() -> Bool { false }
     }
 
-    @Test func sendsBytesWithTheirLength() async throws {
+    @Test func bytesAreSentWithTheirLength() async throws {
         let server = try await RawServer([[.receive("\r\n\r\nhello"), .send(Self.ok)]])
         var order = server.order("POST")
         order.body = .bytes(Array("hello".utf8))
@@ -61,7 +61,7 @@ struct UploadTests {
         #expect(diary.metrics?.requestEnd != nil)
     }
 
-    @Test func sendsAStreamInChunks() async throws {
+    @Test func streamIsSentInChunks() async throws {
         let server = try await RawServer([[.receive("\r\n0\r\n\r\n"), .send(Self.ok), .request, .send(Self.ok)]])
         let stream = Stream([.bytes(Array("hel".utf8)), .later])
         var order = server.order("POST")
@@ -79,7 +79,7 @@ struct UploadTests {
         #expect(await self.pool.perform(server.order()).connections.map(\.isReused) == [true])
     }
 
-    @Test func sendsALargeBodyWhole() async throws {
+    @Test func largeBodyIsSentWhole() async throws {
         let body = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8) }
         let server = try await RawServer([[.request, .receiveBytes(body.count), .send(Self.ok)]])
         var order = server.order("PUT")
@@ -89,7 +89,7 @@ struct UploadTests {
         #expect(server.bytes(0).suffix(body.count).elementsEqual(body))
     }
 
-    @Test func failsWithASourceThatFails() async throws {
+    @Test func failingSourceFailsTheExchange() async throws {
         for (pieces, length, failure) in [
             ([.failed], nil, .sourceFailed), ([.bytes([1])], 2, .tooShort(missing: 1)),
             ([.bytes([1, 2])], 1, .tooLong),
@@ -101,7 +101,7 @@ struct UploadTests {
         }
     }
 
-    @Test func waitsForTheServersWord() async throws {
+    @Test func bodyWaitsForTheServersContinue() async throws {
         let server = try await RawServer([
             [.request, .send("HTTP/1.1 100 Continue\r\n\r\n"), .receive("hello"), .send(Self.ok)]
         ])
@@ -113,7 +113,7 @@ struct UploadTests {
         #expect(diary.sent == 5)
     }
 
-    @Test func sendsUnaskedWhenTheServerIsSilent() async throws {
+    @Test func bodyIsSentUnaskedAfterTheContinueTimeout() async throws {
         let server = try await RawServer([[.request, .receive("hello"), .send(Self.ok)]])
         var order = server.order("POST")
         order.body = .bytes(Array("hello".utf8))
@@ -121,7 +121,7 @@ struct UploadTests {
         #expect(await self.pool.perform(order).sent == 5)
     }
 
-    @Test func sendsNothingToAServerThatRefuses() async throws {
+    @Test func bodyIsNotSentToAServerThatRefuses() async throws {
         let server = try await RawServer([
             [.request, .send("HTTP/1.1 417 No\r\nContent-Length: 0\r\n\r\n"), .request], [.request, .send(Self.ok)],
         ])
@@ -134,7 +134,7 @@ struct UploadTests {
         #expect(await self.pool.perform(server.order()).connections.map(\.isReused) == [false])
     }
 
-    @Test func takesAnAnswerThatComesBeforeTheBodyIsSent() async throws {
+    @Test func responseBeforeTheEndOfTheBodyIsTaken() async throws {
         let server = try await RawServer([[.request, .send("HTTP/1.1 413 No\r\nContent-Length: 2\r\n\r\nno")]])
         var order = server.order("POST")
         order.body = .source(Stream([.bytes([1]), .later]), length: nil)

@@ -36,7 +36,7 @@ struct ChunkReaderTests {
     }
 
     @Test(arguments: [1, 2, 3, 7, .max])
-    func isReadHoweverItIsCut(_ size: Int) throws {
+    func chunkedContentIsTheSameHoweverItIsCut(_ size: Int) throws {
         let text = "4\r\nWiki\r\n6;a=\"b c\";d\r\npedia \r\nE \t;x\r\nin \r\n\r\nchunks.\r\n0\r\nT: u\r\n\r\n"
         let body = try self.read(text, pieces: size)
         #expect(body == Body(content: "Wikipedia in \r\n\r\nchunks.", rest: "T: u\r\n\r\n"))
@@ -45,7 +45,7 @@ struct ChunkReaderTests {
     @Test(arguments: [
         "000A\r\n0123456789\r\n0\r\n\r\n", "a\r\n0123456789\r\n00\r\n\r\n", "A;\r\n0123456789\r\n0;z\r\n\r\n",
     ])
-    func hasSizesInHexadecimal(_ text: String) throws {
+    func chunkSizesAreHexadecimal(_ text: String) throws {
         #expect(try self.read(text) == Body(content: "0123456789", rest: "\r\n"))
     }
 
@@ -69,7 +69,7 @@ struct ChunkReaderTests {
         #expect(throws: violation) { try self.read(text, pieces: 1) }
     }
 
-    @Test func mayNotGoOnWithoutContent() throws {
+    @Test func framingWithoutContentIsBounded() throws {
         #expect(throws: ResponseViolation.framingWithoutContent) {
             try self.read("1;" + String(repeating: "a", count: 200))
         }

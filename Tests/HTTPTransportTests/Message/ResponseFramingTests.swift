@@ -9,7 +9,7 @@ struct ResponseFramingTests {
             version: HTTPVersion(1, minor), status: status, fields: FieldLines(fields.map { FieldLine($0.0, $0.1) }))
     }
 
-    @Test func readsTheLengthFromTheFields() throws {
+    @Test func lengthIsReadFromTheFields() throws {
         #expect(try ResponseFraming.of(self.head(200, [("content-length", "42")]), method: "GET") == .length(42))
         #expect(try ResponseFraming.of(self.head(200, [("Transfer-Encoding", "CHUNKED")]), method: "GET") == .chunked)
         #expect(try ResponseFraming.of(self.head(200, []), method: "GET") == .untilClose)
@@ -35,13 +35,13 @@ struct ResponseFramingTests {
         ([("Transfer-Encoding", "chunked"), ("Transfer-Encoding", "chunked")], .transferCoding),
         ([("Transfer-Encoding", "xchunked")], .transferCoding),
     ])
-    func refusesAmbiguousLengths(_ fields: [(String, String)], _ violation: ResponseViolation) {
+    func ambiguousLengthIsRefused(_ fields: [(String, String)], _ violation: ResponseViolation) {
         for method in ["GET", "HEAD"] {
             #expect(throws: violation) { try ResponseFraming.of(self.head(200, fields), method: method) }
         }
     }
 
-    @Test func refusesChunksFromAServerOfTheOldVersion() {
+    @Test func chunksFromAnHTTP10ServerAreRefused() {
         let head = self.head(200, [("Transfer-Encoding", "chunked")], minor: 0)
         #expect(throws: ResponseViolation.transferCoding) { try ResponseFraming.of(head, method: "GET") }
     }

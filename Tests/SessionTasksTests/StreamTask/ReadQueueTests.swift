@@ -40,7 +40,7 @@ struct ReadQueueTests {
         Array(text.utf8).withRawSpan { queue.take($0) }
     }
 
-    @Test func answersReadsInTheirOrderWithinTheirBounds() {
+    @Test func readsAreAnsweredInOrderWithinTheirBounds() {
         let answers = Answers()
         var queue = ReadQueue()
         queue.append(self.read(1, 2, 4, into: answers))
@@ -55,7 +55,7 @@ struct ReadQueueTests {
         #expect(answers.list == ["1:abcd", "2:ef"])
     }
 
-    @Test func givesFewerThanTheMinimumOnlyAtTheEnd() {
+    @Test func readGivesFewerThanItsMinimumOnlyAtTheEnd() {
         let answers = Answers()
         var queue = ReadQueue()
         queue.append(self.read(1, 5, 9, into: answers))
@@ -67,7 +67,7 @@ struct ReadQueueTests {
         #expect(!queue.wantsBytes)
     }
 
-    @Test func leavesTheBytesOfAWithdrawnReadToTheNext() {
+    @Test func bytesOfAWithdrawnReadGoToTheNext() {
         let answers = Answers()
         var queue = ReadQueue()
         queue.append(self.read(1, 5, 9, into: answers))
@@ -94,7 +94,7 @@ struct ReadQueueTests {
         #expect(answers.list == ["1!timed out", "2!timed out", "3!timed out"])
     }
 
-    @Test func closesTheReadSideBehindTheReadsBeforeIt() {
+    @Test func readSideClosesAfterTheReadsBeforeIt() {
         let answers = Answers()
         var queue = ReadQueue()
         queue.append(self.read(1, 1, 9, into: answers))
@@ -122,7 +122,7 @@ struct ReadQueueTests {
         #expect(answers.list == ["barrier 7", "1:secret"])
     }
 
-    @Test func leavesReadsBeforeThePassedDeadlineWaiting() {
+    @Test func readsBeforeThePassedDeadlineGoOnWaiting() {
         let answers = Answers()
         var queue = ReadQueue()
         queue.append(self.read(1, 1, 9, into: answers))
@@ -139,7 +139,7 @@ struct ReadQueueTests {
         #expect(answers.list.last == "1:x" && queue.isEmpty)
     }
 
-    @Test func failsABarrierBehindAFailedRead() {
+    @Test func barrierBehindAFailedReadFails() {
         let answers = Answers()
         var queue = ReadQueue()
         queue.append(self.read(1, 1, 9, into: answers))

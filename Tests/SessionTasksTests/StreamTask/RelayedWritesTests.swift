@@ -6,7 +6,7 @@ import Testing
 @Suite("Writes to a stream task beside its relay")
 struct RelayedWritesTests {
     @Test(arguments: TransportTestbed.Kind.allCases)
-    func goOnWhenThePeerReads(_ kind: TransportTestbed.Kind) throws {
+    func writesGoOnWhenThePeerReads(_ kind: TransportTestbed.Kind) throws {
         let meeting = try TaskMeeting(kind)
         let (task, peer) = try meeting.opened()
         let diary = TaskDiary()
@@ -24,7 +24,7 @@ struct RelayedWritesTests {
         meeting.finish()
     }
 
-    @Test func waitWhileTheTaskIsSuspended() throws {
+    @Test func writesWaitWhileTheTaskIsSuspended() throws {
         let meeting = try TaskMeeting(.simulation)
         let (task, peer) = try meeting.opened()
         let diary = TaskDiary()
@@ -42,7 +42,7 @@ struct RelayedWritesTests {
     }
 
     /// A relay that is behind is not given more because an operator resumed the task.
-    @Test func leaveARelaysPauseAlone() throws {
+    @Test func resumingATaskLeavesItsRelaysPauseAlone() throws {
         let meeting = try TaskMeeting(.simulation)
         let (task, peer) = try meeting.opened()
         let relay = RecordingConsumer()

@@ -34,7 +34,7 @@ struct SendQueueTests {
         }
     }
 
-    @Test func isDoneOnlyWhenTheKernelTookEveryByte() {
+    @Test func writeIsDoneOnlyWhenTheKernelTookEveryByte() {
         let answers = Answers()
         var queue = SendQueue()
         queue.append(self.send(1, 10, into: answers))
@@ -44,7 +44,7 @@ struct SendQueueTests {
         #expect(answers.list == ["write 10", "1"])
     }
 
-    @Test func closesBehindTheWritesBeforeIt() {
+    @Test func writeSideClosesAfterTheWritesBeforeIt() {
         let answers = Answers()
         var queue = SendQueue()
         queue.append(self.send(1, 3, into: answers))

@@ -48,7 +48,7 @@ struct StartingTLSTests {
 
     /// No answer is waited for: the ClientHello comes on the heels of the last plain byte.
     @Test(arguments: TransportTestbed.Kind.allCases)
-    func findsTheHandshakeBehindTheLastPlainByte(_ kind: TransportTestbed.Kind) throws {
+    func handshakeIsFoundAfterTheLastPlainByte(_ kind: TransportTestbed.Kind) throws {
         let meeting = try TaskMeeting(kind)
         let pair = try meeting.streamPair()
         let (client, server) = (TaskDiary(), TaskDiary())
@@ -74,7 +74,7 @@ struct StartingTLSTests {
     }
 
     @Test(arguments: TransportTestbed.Kind.allCases)
-    func carriesMuchBothWaysAndEndsWithCloseNotify(_ kind: TransportTestbed.Kind) throws {
+    func largeDataGoesBothWaysAndEndsWithCloseNotify(_ kind: TransportTestbed.Kind) throws {
         let meeting = try TaskMeeting(kind)
         let pair = try self.secured(meeting)
         let (client, server) = (TaskDiary(), TaskDiary())
@@ -214,7 +214,7 @@ struct StartingTLSTests {
         meeting.finish()
     }
 
-    @Test func needsBothDirections() throws {
+    @Test func startingTLSNeedsBothDirections() throws {
         let meeting = try TaskMeeting(.simulation)
         let (task, _) = try meeting.opened()
         let diary = TaskDiary()

@@ -30,7 +30,7 @@ struct StreamTaskTests {
     }
 
     @Test(arguments: TaskPlace.all)
-    func countsBytesBeforeDeliveringThem(_ place: TaskPlace) throws {
+    func bytesAreCountedBeforeTheyAreDelivered(_ place: TaskPlace) throws {
         let meeting = try TaskMeeting(place.kind)
         let (task, peer) = try meeting.stream(place.role)
         var counts: [UInt64] = []
@@ -176,7 +176,7 @@ struct StreamTaskTests {
     }
 
     @Test(arguments: TaskPlace.all)
-    func closesTheReadSideBehindTheReadsAndGoesOnWriting(_ place: TaskPlace) throws {
+    func writingGoesOnAfterTheReadSideCloses(_ place: TaskPlace) throws {
         let meeting = try TaskMeeting(place.kind)
         let (task, peer) = try meeting.stream(place.role)
         let diary = TaskDiary()
@@ -195,7 +195,7 @@ struct StreamTaskTests {
     }
 
     @Test(arguments: TaskPlace.all)
-    func isCompleteWhenBothDirectionsAreOver(_ place: TaskPlace) throws {
+    func taskIsCompleteWhenBothDirectionsAreOver(_ place: TaskPlace) throws {
         let meeting = try TaskMeeting(place.kind)
         let (task, peer) = try meeting.stream(place.role)
         let diary = TaskDiary()

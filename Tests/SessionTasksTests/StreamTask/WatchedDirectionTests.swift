@@ -38,7 +38,7 @@ struct WatchedDirectionTests {
     }
 
     @Test(arguments: TransportTestbed.Kind.allCases)
-    func readNoFurtherAheadThanTheyMay(_ kind: TransportTestbed.Kind) throws {
+    func taskReadsNoFurtherAheadThanItsLimit(_ kind: TransportTestbed.Kind) throws {
         let meeting = try TaskMeeting(kind)
         let (task, peer) = try meeting.opened()
         let (told, diary) = (Told(), TaskDiary())

@@ -55,7 +55,7 @@ struct JudgedOpeningTests {
     }
 
     @Test(arguments: TransportTestbed.Kind.allCases)
-    func goOnElsewhereWithAllThatWaits(_ kind: TransportTestbed.Kind) throws {
+    func redirectedOpeningKeepsAllThatIsQueued(_ kind: TransportTestbed.Kind) throws {
         let meeting = try Meeting(kind)
         meeting.meeting.perform {
             meeting.diary.send(meeting.task, "early")
@@ -95,7 +95,7 @@ struct JudgedOpeningTests {
         meeting.meeting.finish()
     }
 
-    @Test func doNotMindAServerThatLeavesMeanwhile() throws {
+    @Test func refusalIsJudgedThoughTheServerLeaves() throws {
         for (leave, answers) in [(true, true), (true, false), (false, false)] {
             let meeting = try Meeting(.simulation)
             meeting.meeting.perform { meeting.task.open(meeting.opening("/")) }
@@ -118,7 +118,7 @@ struct JudgedOpeningTests {
         }
     }
 
-    @Test func canBeCancelledWhileTheyAreJudged() throws {
+    @Test func judgedOpeningCanBeCancelled() throws {
         let meeting = try Meeting(.simulation)
         meeting.meeting.perform { meeting.task.open(meeting.opening("/")) }
         let peer = try meeting.asked(1)

@@ -40,7 +40,7 @@ struct OpeningHandshakeTests {
     }
 
     @Test(arguments: TransportTestbed.Kind.allCases)
-    func keepsTheFirst16KiBOfALongRefusal(_ kind: TransportTestbed.Kind) throws {
+    func first16KiBOfALongRefusalAreKept(_ kind: TransportTestbed.Kind) throws {
         let meeting = try WebSocketMeeting(kind)
         let diary = WebSocketDiary()
         let (task, peer) = try self.asking(meeting, diary)
@@ -97,7 +97,7 @@ struct OpeningHandshakeTests {
         meeting.finish()
     }
 
-    @Test func passesOverInterimAnswers() throws {
+    @Test func interimResponsesArePassedOver() throws {
         let meeting = try WebSocketMeeting(.simulation)
         let diary = WebSocketDiary()
         let (task, peer) = try self.asking(meeting, diary)

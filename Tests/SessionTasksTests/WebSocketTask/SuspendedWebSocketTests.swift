@@ -73,7 +73,7 @@ struct SuspendedWebSocketTests {
         meeting.finish()
     }
 
-    @Test func beginTheirHandshakeAnew() throws {
+    @Test func suspendedHandshakeBeginsAnew() throws {
         let meeting = try WebSocketMeeting(.simulation)
         let peers = meeting.meeting.peers
         let task = meeting.client(to: peers.address)

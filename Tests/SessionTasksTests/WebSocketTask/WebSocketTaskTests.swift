@@ -181,7 +181,7 @@ struct WebSocketTaskTests {
     }
 
     @Test(arguments: TaskRole.allCases)
-    func failsReceiversAtTheCloseFrameNotAtTheEnd(_ role: TaskRole) throws {
+    func receiversFailAtTheCloseFrameNotAtTheEnd(_ role: TaskRole) throws {
         let meeting = try WebSocketMeeting(.simulation)
         let (task, peer) = try meeting.raw(role)
         let diary = WebSocketDiary()

@@ -144,7 +144,7 @@ struct ConnectAttemptTests {
 
     // MARK: The order of addresses
 
-    @Test func takesTheFamiliesInTurnFromTheResolversFirstOn() {
+    @Test func addressFamiliesAlternateFromTheResolversFirst() {
         func four(_ number: UInt32) -> SocketAddress { .ipv4(address: number, port: 1) }
         func six(_ number: UInt64) -> SocketAddress { .ipv6(high: 0, low: number, scope: 0, port: 1) }
         #expect(AddressOrder.interleaved([]) == [])
@@ -152,7 +152,7 @@ struct ConnectAttemptTests {
         #expect(AddressOrder.interleaved([four(1), four(2), six(1), six(2)]) == [four(1), six(1), four(2), six(2)])
     }
 
-    @Test func takesTheFirstAddressThatAnswers() throws {
+    @Test func firstAddressThatAnswersWins() throws {
         let race = try Race()
         race.begin()
         #expect(race.ground.run(until: { !race.results.isEmpty }))
@@ -186,7 +186,7 @@ struct ConnectAttemptTests {
         }
     }
 
-    @Test func passesOverAnAddressWithoutARoute() throws {
+    @Test func addressWithoutARouteIsPassedOver() throws {
         let race = try Race()
         race.network.connectScripts[Self.six] = .noRoute
         race.begin()
@@ -196,7 +196,7 @@ struct ConnectAttemptTests {
         try race.finish()
     }
 
-    @Test func givesAnAddressItsWholeDelayAfterASlowLookup() throws {
+    @Test func addressHasItsWholeDelayAfterASlowLookup() throws {
         let race = try Race()
         race.network.names[Self.name] = .addresses([Self.six, Self.four], after: .seconds(3))
         race.network.connectScripts[Self.six] = .delayed(.milliseconds(200))
@@ -209,7 +209,7 @@ struct ConnectAttemptTests {
         try race.finish()
     }
 
-    @Test func leavesTheFirstAddressInTheRaceBesideTheSecond() throws {
+    @Test func firstAddressStaysInTheRaceBesideTheSecond() throws {
         let race = try Race()
         race.network.connectScripts[Self.six] = .delayed(.milliseconds(400))
         race.network.connectScripts[Self.four] = .delayed(.milliseconds(300))
@@ -223,7 +223,7 @@ struct ConnectAttemptTests {
         try race.finish()
     }
 
-    @Test func failsWhenEveryAddressFailed() throws {
+    @Test func attemptFailsWhenEveryAddressFailed() throws {
         let race = try Race()
         race.network.connectScripts[Self.six] = .unreachable
         race.network.connectScripts[Self.four] = .refused
@@ -271,7 +271,7 @@ struct ConnectAttemptTests {
         }
     }
 
-    @Test func failsForANameWithoutAddresses() throws {
+    @Test func nameWithoutAddressesIsAFailure() throws {
         let race = try Race()
         race.network.names[Self.name] = .addresses([])
         race.begin()

@@ -44,7 +44,7 @@ struct ConnectionBackpressureTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func dropsWhatAConsumerLeavesAsItRefusesInput(_ kind: Kind) throws {
+    func bytesLeftByAConsumerThatRefusesInputAreDropped(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         consumer.acceptedCount = { [unowned connection] _ in
@@ -64,7 +64,7 @@ struct ConnectionBackpressureTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func readsAtMostItsLimitAtATime(_ kind: Kind) throws {
+    func connectionReadsAtMostItsLimitAtATime(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         meeting.perform { connection.readLimit = 100 }
@@ -140,7 +140,7 @@ struct ConnectionBackpressureTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func sendsQueuedBytesBeforeTheHalfClose(_ kind: Kind) throws {
+    func queuedBytesAreSentBeforeTheHalfClose(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         peer.isReading = false

@@ -239,7 +239,7 @@ struct ConnectionEndTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func doesNotDetachWhileBytesWait(_ kind: Kind) throws {
+    func connectionWithQueuedBytesIsNotDetached(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, _, peer) = try meeting.connect()
         peer.isReading = false
@@ -253,7 +253,7 @@ struct ConnectionEndTests {
 
     /// How many of them the consumer uses is known only when it returns.
     @Test(arguments: Kind.allCases)
-    func doesNotDetachFromWithinAnOfferAndLosesNothing(_ kind: Kind) throws {
+    func detachingWithinAnOfferIsRefusedAndLosesNothing(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         var given: [DetachedSocket?] = []
@@ -278,7 +278,7 @@ struct ConnectionEndTests {
     // MARK: Reused descriptors
 
     @Test(arguments: Kind.allCases)
-    func keepsStaleEventsFromTheNewOwnerOfADescriptor(_ kind: Kind) throws {
+    func staleEventsDoNotReachTheNewOwnerOfADescriptor(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let first = try meeting.connect()
         let second = try meeting.connect()

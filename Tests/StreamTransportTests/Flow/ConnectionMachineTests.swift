@@ -54,14 +54,14 @@ struct ConnectionMachineTests {
 
     private static let reset = TransportEnd.failed(.reset)
 
-    @Test func readWhileTheConsumerTakesBytesOrTheyAreDiscarded() {
+    @Test func connectionReadsWhileBytesAreTakenOrDiscarded() {
         self.expect(
             [.paused: false, .inputRefused: false, .inputFinished: false, .closingInputFinished: false]
                 .merging([.ended: false, .reported: false, .detached: false]) { $1 }, otherwise: true
         ) { $0.isReading }
     }
 
-    @Test func acceptOutputUntilItEnds() {
+    @Test func outputIsAcceptedUntilItEnds() {
         self.expect([.open: true, .paused: true, .inputRefused: true, .inputFinished: true], otherwise: false) {
             $0.acceptsOutput
         }
@@ -78,7 +78,7 @@ struct ConnectionMachineTests {
         ) { $0.inputFinished(outputIsSent: outputIsSent) }
     }
 
-    @Test func waitForTheirReaderWhenBothDirectionsEnded() {
+    @Test func closedDirectionsWaitForTheirReader() {
         self.expect(
             [
                 .outputBroken: .end(Self.reset), .closingBroken: .end(Self.reset), .closing: .ignore,
@@ -88,7 +88,7 @@ struct ConnectionMachineTests {
         ) { $0.hungUp(outputIsSent: true, error: nil) }
     }
 
-    @Test func keepWhatCameBeforeAFINAndAReset() {
+    @Test func bytesBeforeAFINAndAResetAreKept() {
         self.expect(
             [
                 .open: .unwatch, .paused: .unwatch, .outputFinishing: .unwatch, .outputFinished: .unwatch,
@@ -97,7 +97,7 @@ struct ConnectionMachineTests {
         ) { $0.hungUp(outputIsSent: true, error: .brokenPipe) }
     }
 
-    @Test func endWhenTheyFailWhileNothingIsRead() {
+    @Test func unreadConnectionEndsWhenItFails() {
         self.expect(
             [
                 .outputBroken: .end(Self.reset), .closingBroken: .end(Self.reset), .ended: .ignore,
@@ -107,12 +107,12 @@ struct ConnectionMachineTests {
     }
 
     @Test(arguments: [SystemError.wouldBlock, .interrupted, .noBuffers])
-    func sendAgainWhenTheSocketIsFull(_ error: SystemError) {
+    func sendIsRetriedWhenTheSocketIsFull(_ error: SystemError) {
         self.expect([:], otherwise: .retry) { $0.sendFailed(error) }
     }
 
     @Test(arguments: [SystemError.reset, .brokenPipe])
-    func readOnWhenAWriteMeetsAReset(_ error: SystemError) {
+    func readingGoesOnWhenAWriteMeetsAReset(_ error: SystemError) {
         let notRead: [State] = [.paused, .inputRefused, .inputFinished, .closingInputFinished]
         let over: [State] = [.ended, .reported, .detached]
         let ends = Dictionary(
@@ -124,12 +124,12 @@ struct ConnectionMachineTests {
         }
     }
 
-    @Test func endWhenAWriteFailsOtherwise() {
+    @Test func otherFailedWriteEndsTheConnection() {
         self.expect([:], otherwise: .end(.failed(.peerUnresponsive))) { $0.sendFailed(.timedOut) }
         self.expect([:], otherwise: .end(.failed(.system(.accessDenied)))) { $0.sendFailed(.accessDenied) }
     }
 
-    @Test func refuseInputOnce() {
+    @Test func inputIsRefusedOnce() {
         let open: [State] = [.open, .paused, .outputFinishing, .outputFinished, .outputBroken]
         self.expect(Dictionary(uniqueKeysWithValues: open.map { ($0, true) }), otherwise: false) { machine in
             let isNew = machine.shutdownInput()
@@ -139,7 +139,7 @@ struct ConnectionMachineTests {
         }
     }
 
-    @Test func finishOutputOnceBehindWhatIsQueued() {
+    @Test func outputEndsOnceAfterTheQueue() {
         let open: [State] = [.open, .paused, .inputRefused, .inputFinished]
         let newlyFinishing = Dictionary(uniqueKeysWithValues: open.map { ($0, true) })
         self.expect(newlyFinishing, otherwise: false) { $0.shutdownOutput() }
@@ -154,7 +154,7 @@ struct ConnectionMachineTests {
         }
     }
 
-    @Test func closeOnce() {
+    @Test func connectionClosesOnce() {
         let over: [State] = [
             .closing, .closingSent, .closingInputFinished, .closingBroken, .ended, .reported, .detached,
         ]
@@ -166,7 +166,7 @@ struct ConnectionMachineTests {
         }
     }
 
-    @Test func areClosedWhenBothDirectionsAreThrough() {
+    @Test func connectionIsClosedWhenBothDirectionsAreOver() {
         let broken: [State: TransportEnd?] = [.closingBroken: .closed]
         self.expect(broken, otherwise: nil) { $0.closingEnd(outputIsSent: true) }
         self.expect([:], otherwise: nil) { $0.closingEnd(outputIsSent: false) }
@@ -178,7 +178,7 @@ struct ConnectionMachineTests {
     }
 
     @Test(arguments: [true, false])
-    func endAtTheLatestWhenTheLingerTimeIsOver(outputIsSent: Bool) {
+    func lingerTimeEndsTheConnection(outputIsSent: Bool) {
         let end: TransportEnd? = outputIsSent ? .closed : .abandoned
         let closing: [State] = [.closing, .closingSent, .closingInputFinished, .closingBroken]
         self.expect(Dictionary(uniqueKeysWithValues: closing.map { ($0, end) }), otherwise: nil) {
@@ -186,7 +186,7 @@ struct ConnectionMachineTests {
         }
     }
 
-    @Test func endOnceAndReportTheFirstEndOnce() {
+    @Test func firstEndIsReportedOnce() {
         self.expect([.ended: false, .reported: false, .detached: false], otherwise: true) { $0.end(.closed) }
         let first: [State: TransportEnd?] = [.ended: .abandoned, .reported: nil, .detached: nil]
         self.expect(first, otherwise: .closed) { machine in
@@ -200,7 +200,7 @@ struct ConnectionMachineTests {
         self.expect(ended, otherwise: nil) { $0.takeEnd() }
     }
 
-    @Test func areHandedOverWhileAllOutputIsSentAndNothingIsOffered() {
+    @Test func connectionIsHandedOverOnlyWithNothingQueuedOrOffered() {
         let open: [State] = [.open, .paused, .inputRefused, .inputFinished]
         self.expect(Dictionary(uniqueKeysWithValues: open.map { ($0, true) }), otherwise: false) {
             $0.detach(outputIsSent: true)
@@ -233,12 +233,12 @@ struct ConnectionMachineTests {
         (.timedOut, .failed(.peerUnresponsive)), (.hostUnreachable, .failed(.unreachable(.hostUnreachable))),
         (.accessDenied, .failed(.system(.accessDenied))),
     ])
-    func endWhenAReadFails(_ error: SystemError, _ end: TransportEnd) {
+    func failedReadEndsTheConnection(_ error: SystemError, _ end: TransportEnd) {
         #expect(ConnectionMachine.end(readFailure: error) == end)
     }
 
     @Test(arguments: [SystemError.wouldBlock, .interrupted])
-    func readAgainWhenThereWasNothing(_ error: SystemError) {
+    func readIsRepeatedWhenThereWasNothing(_ error: SystemError) {
         #expect(ConnectionMachine.end(readFailure: error) == nil)
     }
 }

@@ -37,7 +37,7 @@ struct InputGateTests {
         }
     }
 
-    @Test func resumesWithNothingKept() {
+    @Test func gateResumesWithNothingKept() {
         self.check(
             [
                 Row(.open, .open, .ignore), Row(.offering, .offering, .ignore),
@@ -60,7 +60,7 @@ struct InputGateTests {
         ) { $0.resume(keepsBytes: true) }
     }
 
-    @Test func closesForGood() {
+    @Test func gateClosesForGood() {
         self.check(Gate.allCases.map { Row($0, .closed, true) }) { gate in
             gate.close()
             return !gate.isReading && !gate.admitsInput && !gate.isOffering
@@ -97,7 +97,7 @@ struct InputGateTests {
     ]
 
     @Test(arguments: [false, true])
-    func opensAgainWhenTheConsumerUsedEverything(budgetIsSpent: Bool) {
+    func gateOpensWhenTheConsumerUsedEverything(budgetIsSpent: Bool) {
         self.check(
             [
                 Row(.open, .open, .keep), Row(.offering, .open, .keep), Row(.offeringPaused, .paused, .keep),
@@ -106,7 +106,7 @@ struct InputGateTests {
         ) { $0.offerEnded(leavesBytes: false, budgetIsSpent: budgetIsSpent) }
     }
 
-    @Test func keepsWhatTheConsumerLeftUntilMoreInputComes() {
+    @Test func gateKeepsTheRestUntilMoreInputComes() {
         self.check(
             [
                 Row(.open, .open, .keep), Row(.offering, .open, .keep), Row(.offeringPaused, .paused, .keep),
@@ -116,7 +116,7 @@ struct InputGateTests {
         ) { $0.offerEnded(leavesBytes: true, budgetIsSpent: false) }
     }
 
-    @Test func offersAgainWhatTheConsumerLeftForLackOfBudget() {
+    @Test func gateOffersTheRestAgainForLackOfBudget() {
         self.check(
             [
                 Row(.open, .open, .keep), Row(.offering, .awaitingTurn, .keepAndRequestTurn),

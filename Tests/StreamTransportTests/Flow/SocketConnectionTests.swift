@@ -107,7 +107,7 @@ struct SocketConnectionTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func keepsTheOtherDirectionOpenAfterEitherHalfClose(_ kind: Kind) throws {
+    func halfCloseKeepsTheOtherDirectionOpen(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         peer.send("question")
@@ -126,7 +126,7 @@ struct SocketConnectionTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func goesOnReadingAfterItsOwnHalfClose(_ kind: Kind) throws {
+    func readingGoesOnAfterTheOwnHalfClose(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         meeting.perform {
@@ -215,7 +215,7 @@ struct SocketConnectionTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func keepsACleanEndForAPausedReader(_ kind: Kind) throws {
+    func cleanEndWaitsForAPausedReader(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         meeting.perform {

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Work that is handed to a loop")
 struct LoopInboxTests {
-    @Test func isDoneAPartInEachTurnAndInOrder() {
+    @Test func handedWorkIsDoneInPartsAndInOrder() {
         let loop = Loop(system: SimulatedNetwork(seed: 1).makeSystem())
         let done = Mutex<[Int]>([])
         for number in 0..<1000 { loop.execute { done.withLock { $0.append(number) } } }

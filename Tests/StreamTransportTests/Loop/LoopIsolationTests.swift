@@ -5,7 +5,7 @@
     /// Only debug builds check who calls.
     @Suite("What belongs to a loop")
     struct LoopIsolationTests {
-        @Test func isReachedOnItsLoop() async throws {
+        @Test func valueIsReachedOnItsLoop() async throws {
             let group = try LoopGroup(count: 1)
             defer { group.stop() }
             let isolated = LoopIsolated(LoopTimer(), on: group.loops[0])
@@ -18,7 +18,7 @@
             #expect(deadline == nil)
         }
 
-        @Test func isReachedWhileNoThreadRunsTheLoop() throws {
+        @Test func valueIsReachedWhileNoThreadRunsTheLoop() throws {
             let loop = Loop(system: try LinuxSystem())
             let isolated = LoopIsolated(LoopTimer(), on: loop)
             loop.arm(isolated.value, after: .seconds(1), target: TimerLog(loop))
@@ -27,7 +27,7 @@
             #expect(isolated.value.deadline == nil)
         }
 
-        @Test func stopsTheProgramWhenAnotherThreadReachesIt() async throws {
+        @Test func accessFromAnotherThreadStopsTheProgram() async throws {
             let exit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
                 let group = try LoopGroup(count: 1)
                 let isolated = LoopIsolated(LoopTimer(), on: group.loops[0])
@@ -39,7 +39,7 @@
             #expect(text.contains("not on the loop's thread"))
         }
 
-        @Test func stopsTheProgramWhenAnotherThreadCallsTheLoop() async throws {
+        @Test func loopCallFromAnotherThreadStopsTheProgram() async throws {
             let exit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
                 let group = try LoopGroup(count: 1)
                 await withCheckedContinuation { started in group.loops[0].execute { started.resume() } }

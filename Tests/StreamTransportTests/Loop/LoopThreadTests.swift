@@ -27,7 +27,7 @@ struct LoopThreadTests {
         }
     }
 
-    @Test func runsWorkOfOtherThreadsInOrder() async throws {
+    @Test func workOfOtherThreadsRunsInOrder() async throws {
         let group = try LoopGroup(count: 1)
         defer { group.stop() }
         let loop = group.loops[0]
@@ -68,7 +68,7 @@ struct LoopThreadTests {
         #expect(total == 1600)
     }
 
-    @Test func runsAsyncCodeThatNamesItAsExecutor() async throws {
+    @Test func asyncCodeRunsOnTheLoopAsItsExecutor() async throws {
         let group = try LoopGroup(count: 2)
         defer { group.stop() }
         let residents = group.loops.map { Resident($0) }

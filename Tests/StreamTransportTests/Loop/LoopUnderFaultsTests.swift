@@ -176,7 +176,7 @@ struct LoopUnderFaultsTests {
     }
 
     /// A nightly run makes ten thousand networks in one process.
-    @Test func leaveNoMemoryBehind() throws {
+    @Test func loopsLeaveNoMemoryBehind() throws {
         weak var network: SimulatedNetwork?
         weak var loop: Loop?
         weak var connection: SocketConnection?

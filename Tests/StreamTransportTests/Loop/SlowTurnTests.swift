@@ -12,7 +12,7 @@ struct SlowTurnTests {
         }
     }
 
-    @Test func areCounted() throws {
+    @Test func slowTurnsAreCounted() throws {
         let loop = Loop(system: try LinuxSystem())
         loop.inNextTurn(Hog())
         loop.turn()
@@ -22,7 +22,7 @@ struct SlowTurnTests {
         #expect(loop.slowTurnCount == 2)
     }
 
-    @Test func doNotHappenInVirtualTime() {
+    @Test func virtualTimeHasNoSlowTurns() {
         let loop = Loop(system: SimulatedNetwork(seed: 1).makeSystem())
         loop.inNextTurn(Hog())
         loop.turn()
@@ -30,7 +30,7 @@ struct SlowTurnTests {
     }
 
     #if DEBUG
-        @Test func areReportedWithWhatMadeThemSlowOnceASecond() throws {
+        @Test func slowTurnIsReportedWithItsCauseOnceASecond() throws {
             let loop = Loop(system: try LinuxSystem())
             var reports: [SlowWork] = []
             loop.slowWorkObserver = { reports.append($0) }

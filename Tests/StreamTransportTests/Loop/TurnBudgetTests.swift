@@ -115,7 +115,7 @@ struct TurnBudgetTests {
 
     /// However many of them there are, each has a part in every turn or in one soon after.
     @Test(arguments: Kind.allCases)
-    func manyCostlyOnesGoOnSideBySide(_ kind: Kind) throws {
+    func costlyConnectionsProgressSideBySide(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let all = try (0..<40).map { _ in try meeting.connect() }
         for (_, costly, peer) in all {

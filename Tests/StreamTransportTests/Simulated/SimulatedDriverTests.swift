@@ -7,7 +7,7 @@ import Testing
 struct SimulatedDriverTests {
     private static let server = SocketAddress.ipv4(address: 0x0a01_0101, port: 80)
 
-    @Test func givesLoopsTheirDeadlines() {
+    @Test func driverGivesLoopsTheirDeadlines() {
         let network = SimulatedNetwork(seed: 1)
         let system = network.makeSystem()
         let start = network.now

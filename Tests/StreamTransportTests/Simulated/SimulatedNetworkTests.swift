@@ -68,7 +68,7 @@ struct SimulatedNetworkTests {
         }
     }
 
-    @Test func showsIPv4ClientsToADualStackListenerAsIPv4() throws {
+    @Test func dualStackListenerSeesIPv4ClientsAsIPv4() throws {
         let network = SimulatedNetwork(seed: 1)
         let system = network.makeSystem()
         var options = ListenOptions()
@@ -113,7 +113,7 @@ struct SimulatedNetworkTests {
         #expect(hanging.failure == .timedOut)
     }
 
-    @Test func keepsNewcomersWaitingWhileTheQueueIsFull() throws {
+    @Test func newcomersWaitWhileTheQueueIsFull() throws {
         var options = ListenOptions()
         options.backlog = 1
         let meeting = try Meeting(options: options)
@@ -141,7 +141,7 @@ struct SimulatedNetworkTests {
         #expect(other.accepted.count > 5)
     }
 
-    @Test func runsOutOfDescriptorsPerProcessAndAltogether() throws {
+    @Test func descriptorsRunOutPerProcessAndAltogether() throws {
         let network = SimulatedNetwork(seed: 1)
         let system = network.makeSystem()
         system.process.descriptorLimit = 2
@@ -189,7 +189,7 @@ struct SimulatedNetworkTests {
         }
     }
 
-    @Test func readsAndWritesShort() throws {
+    @Test func networkReadsAndWritesShort() throws {
         var faults = FaultPlan.calm
         faults.shortRead = 1
         faults.shortWrite = 1
@@ -238,7 +238,7 @@ struct SimulatedNetworkTests {
         #expect(client.received == Array("this way too".utf8))
     }
 
-    @Test func givesUpAfterTheUserTimeout() throws {
+    @Test func userTimeoutEndsAConnection() throws {
         let meeting = try Meeting()
         let (client, server) = try meeting.pair()
         var options = SocketOptions()
@@ -253,7 +253,7 @@ struct SimulatedNetworkTests {
         #expect(server.failure == nil && server.received.isEmpty)
     }
 
-    @Test func givesUpOnAPeerThatNeverReadsOnlyWithAUserTimeout() throws {
+    @Test func peerThatNeverReadsIsGivenUpOnlyWithAUserTimeout() throws {
         for timeout in [nil, Duration.seconds(10)] {
             let meeting = try Meeting()
             meeting.listener.acceptsReading = false

@@ -60,7 +60,7 @@ struct SimulationReplayTests {
     }
 
     @Test(arguments: [UInt64(1), 2, 3])
-    func givesTheSameTraceForTheSameSeed(_ seed: UInt64) throws {
+    func sameSeedGivesTheSameTrace(_ seed: UInt64) throws {
         let runs = try (0..<2).map { _ in
             let load = try Load(seed: seed, faults: .rough)
             load.run()
@@ -73,7 +73,7 @@ struct SimulationReplayTests {
         #expect(runs[0].description.hasPrefix("seed \(seed), "))
     }
 
-    @Test func givesAnotherTraceForAnotherSeed() throws {
+    @Test func anotherSeedGivesAnotherTrace() throws {
         let runs = try [UInt64(1), 2].map { seed in
             let load = try Load(seed: seed, faults: .rough)
             load.run()

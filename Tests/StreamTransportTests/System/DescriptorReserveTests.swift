@@ -19,7 +19,7 @@ struct DescriptorReserveTests {
     @Test(arguments: [
         (48, 8, 40, 44), (256, 32, 224, 240), (1024, 64, 960, 992), (1_048_576, 64, 1_048_512, 1_048_544),
     ])
-    func keepsAnEighthAndAtMostSixtyFour(_ limit: Int, _ reserve: Int, _ ceiling: Int, _ inner: Int) {
+    func reserveIsAnEighthAndAtMostSixtyFour(_ limit: Int, _ reserve: Int, _ ceiling: Int, _ inner: Int) {
         let budget = DescriptorBudget(limit: limit)
         #expect(budget.reserve == reserve)
         #expect(budget.ceiling == ceiling)
@@ -51,7 +51,7 @@ struct DescriptorReserveTests {
     }
 
     /// What accept(2) gave before the reserve was seen is served; everybody behind it waits.
-    @Test func acceptsOneAtMostWhenTheReserveIsReached() throws {
+    @Test func atMostOneConnectionIsAcceptedAtTheReserve() throws {
         let limit = Limit()
         let system = try LinuxSystem(reserve: limit.reserve)
         let host = try LinuxSystem()
@@ -78,7 +78,7 @@ struct DescriptorReserveTests {
         return .failure(.wouldBlock)
     }
 
-    @Test func opensNoListenerFromTheInnerHalf() throws {
+    @Test func innerHalfOfTheReserveOpensNoListener() throws {
         let limit = Limit()
         let system = try LinuxSystem(reserve: limit.reserve)
         #expect(system.listen(SocketPair.tcp, options: ListenOptions()) == .failure(.processDescriptorsExhausted))

@@ -26,7 +26,7 @@ struct ServiceNotifierTests {
         }
     }
 
-    @Test func sendsTheLastStateOnceTheServiceManagerTakesIt() {
+    @Test func lastStateIsSentOnceTheServiceManagerTakesIt() {
         let manager = ServiceManager()
         let notifier = manager.notifier
         manager.isBusy.withLock { $0 = true }

@@ -8,7 +8,7 @@ struct SocketAddressTextTests {
             ("0.0.0.0", 0), ("127.0.0.1", 80), ("192.0.2.1", 8080), ("255.255.255.255", 65_535), ("10.20.30.40", 5),
             ("::", 0), ("::1", 443), ("2001:db8::1", 65_535),
         ] as [(String, UInt16)])
-    func areThoseThatAreReadBack(_ host: String, _ port: UInt16) throws {
+    func addressIsReadBackFromItsText(_ host: String, _ port: UInt16) throws {
         let address = try #require(SocketAddress(literal: host, port: port))
         #expect(address.host == host)
         #expect(address.description == (host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"))

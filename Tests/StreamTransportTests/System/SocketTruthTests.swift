@@ -81,7 +81,7 @@ struct SocketTruthTests {
 
     /// The kernel names it `::ffff:127.0.0.1` (RFC 4291 §2.5.5.2).
     @Test(arguments: Kind.allCases)
-    func namesAnIPv4PeerOfASocketForBothFamiliesAsIPv4(_ kind: Kind) throws {
+    func ipv4PeerOfADualStackSocketIsNamedAsIPv4(_ kind: Kind) throws {
         let ground = TransportTestbed(kind)
         let system = try ground.makeSystem()
         var options = ListenOptions()
@@ -122,7 +122,7 @@ struct SocketTruthTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func keepsTakingBytesAfterShuttingInputAlone(_ kind: Kind) throws {
+    func socketTakesBytesAfterShuttingInputAlone(_ kind: Kind) throws {
         let pair = try SocketPair(TransportTestbed(kind))
         #expect(pair.system.shutdownInput(pair.a) == nil)
         #expect(pair.ready(pair.a) == [.readable, .writable])
@@ -134,7 +134,7 @@ struct SocketTruthTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func answersBytesWithAResetOnceBothDirectionsAreShut(_ kind: Kind) throws {
+    func bytesAreAnsweredWithAResetOnceBothDirectionsAreShut(_ kind: Kind) throws {
         let pair = try SocketPair(TransportTestbed(kind))
         _ = pair.system.shutdownOutput(pair.a)
         _ = pair.system.shutdownInput(pair.a)
@@ -147,7 +147,7 @@ struct SocketTruthTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func takesNoMoreThanItsBuffersHoldAndIsWritableAgainOnceRead(_ kind: Kind) throws {
+    func fullSocketIsWritableAgainOnceRead(_ kind: Kind) throws {
         let pair = try SocketPair(TransportTestbed(kind))
         let sent = pair.fill(pair.a)
         #expect(sent > 0)
@@ -179,7 +179,7 @@ struct SocketTruthTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func sendsSeveralPiecesInOneCall(_ kind: Kind) throws {
+    func severalPiecesAreSentInOneCall(_ kind: Kind) throws {
         let pair = try SocketPair(TransportTestbed(kind))
         let pieces = ["ab", "", "cde"].map { Array($0.utf8) }
         #expect(pair.system.send(pair.a, pieces: pieces, skipping: 1) == 4)
@@ -223,7 +223,7 @@ struct SocketTruthTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func acceptsAConnectionThatWasResetMeanwhile(_ kind: Kind) throws {
+    func connectionThatWasResetMeanwhileIsAccepted(_ kind: Kind) throws {
         let ground = TransportTestbed(kind)
         let system = try ground.makeSystem()
         let listener = try system.listen(SocketPair.tcp, options: ListenOptions()).get()
@@ -239,7 +239,7 @@ struct SocketTruthTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func refusesASecondListenerUnlessBothShare(_ kind: Kind) throws {
+    func secondListenerIsRefusedUnlessBothShare(_ kind: Kind) throws {
         let system = try TransportTestbed(kind).makeSystem()
         let first = try system.listen(SocketPair.tcp, options: ListenOptions()).get()
         let taken = try #require(system.localAddress(first))
@@ -261,7 +261,7 @@ struct SocketTruthTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func givesTheLowestFreeNumberAndForgetsTheOldWatch(_ kind: Kind) throws {
+    func lowestFreeDescriptorIsGivenWithoutItsOldWatch(_ kind: Kind) throws {
         let pair = try SocketPair(TransportTestbed(kind))
         var events = ReadyEvents()
         #expect(pair.system.watch(pair.b, for: .readable, token: 1) == nil)

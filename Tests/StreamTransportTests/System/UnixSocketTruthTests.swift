@@ -21,7 +21,7 @@ struct UnixSocketTruthTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func endsBothDirectionsAtOnceWhenThePeerCloses(_ kind: Kind) throws {
+    func peersCloseEndsBothDirectionsAtOnce(_ kind: Kind) throws {
         let pair = try self.pair(kind)
         pair.send(pair.a, "abc")
         pair.system.close(pair.a)
@@ -32,7 +32,7 @@ struct UnixSocketTruthTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func givesAResetWhenThePeerClosedWithUnreadBytes(_ kind: Kind) throws {
+    func closeWithUnreadBytesIsAReset(_ kind: Kind) throws {
         let pair = try self.pair(kind)
         pair.send(pair.b, "unread")
         pair.system.close(pair.a)
@@ -63,7 +63,7 @@ struct UnixSocketTruthTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func takesNoMoreThanItsBufferHolds(_ kind: Kind) throws {
+    func socketTakesNoMoreThanItsBufferHolds(_ kind: Kind) throws {
         let pair = try self.pair(kind)
         let sent = pair.fill(pair.a)
         #expect(pair.ready(pair.a) == [])
@@ -73,7 +73,7 @@ struct UnixSocketTruthTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func refusesWithoutAListenerAndTakesOverAStaleFile(_ kind: Kind) throws {
+    func staleSocketFileIsTakenOver(_ kind: Kind) throws {
         let path = Self.filePath()
         defer { try? FileManager.default.removeItem(atPath: path) }
         let system = try TransportTestbed(kind).makeSystem()
@@ -92,7 +92,7 @@ struct UnixSocketTruthTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func takesTheFileAway(_ kind: Kind) throws {
+    func listenerRemovesItsSocketFile(_ kind: Kind) throws {
         let path = Self.filePath()
         let system = try TransportTestbed(kind).makeSystem()
         let listener = try system.listen(.unix(path: path), options: ListenOptions()).get()
@@ -109,7 +109,7 @@ struct UnixSocketTruthTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func givesTheFileItsMode(_ kind: Kind) throws {
+    func socketFileHasItsMode(_ kind: Kind) throws {
         let path = Self.filePath()
         defer { try? FileManager.default.removeItem(atPath: path) }
         let ground = TransportTestbed(kind)

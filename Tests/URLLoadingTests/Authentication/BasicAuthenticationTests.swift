@@ -28,7 +28,7 @@ struct BasicAuthenticationTests {
         session.invalidateAndCancel()
     }
 
-    @Test func givesWayToACredentialThatAnswersAChallenge() async throws {
+    @Test func credentialOfAFieldYieldsToAChallengesAnswer() async throws {
         let server = try await WebServer()
         server.on("/") { request in
             request["Authorization"] == "Basic dXNlcjpwYXNzd2Q="
@@ -63,7 +63,7 @@ struct BasicAuthenticationTests {
         return server
     }
 
-    @Test func answersAChallenge() async throws {
+    @Test func challengeIsAnswered() async throws {
         let server = try await Self.server()
         let recorder = DataRecorder(.credential("user", "passwd"))
         let notes = try await recorder.run(server.url())
@@ -76,7 +76,7 @@ struct BasicAuthenticationTests {
         #expect((challenge.failureResponse as? HTTPURLResponse)?.statusCode == 401 && notes.challenges.count == 1)
     }
 
-    @Test func asksAgainWhereTheAnswerWasWrong() async throws {
+    @Test func wrongAnswerIsAskedForAgain() async throws {
         let server = try await Self.server()
         var policies = Policies()
         policies.challenge = { challenge, answer in
@@ -90,7 +90,7 @@ struct BasicAuthenticationTests {
         #expect(notes.challenges[1].proposedCredential?.user == "user" && server.requests.count == 4)
     }
 
-    @Test func endsWhereItIsCancelled() async throws {
+    @Test func cancelledChallengeEndsTheTask() async throws {
         let server = try await Self.server()
         var policies = Policies()
         policies.challenge = { $1(.cancelAuthenticationChallenge, nil) }
@@ -99,7 +99,7 @@ struct BasicAuthenticationTests {
         #expect([.cancelled, .userCancelledAuthentication].contains(error.code) && error.failingURL == server.url())
     }
 
-    @Test func goesOnWithoutACredential() async throws {
+    @Test func taskGoesOnWithoutACredential() async throws {
         let server = try await Self.server()
         var policies = Policies()
         policies.challenge = { $1(.useCredential, nil) }
@@ -129,7 +129,7 @@ struct BasicAuthenticationTests {
         #expect(notes.challenges.map(\.protectionSpace.realm) == ["d", "b"])
     }
 
-    @Test func givesTheRefusalWhereEverySchemeIsRejected() async throws {
+    @Test func refusalIsGivenWhenEverySchemeIsRejected() async throws {
         let server = try await Self.server()
         var policies = Policies()
         policies.challenge = { $1(.rejectProtectionSpace, nil) }
@@ -138,7 +138,7 @@ struct BasicAuthenticationTests {
         #expect((notes.response as? HTTPURLResponse)?.statusCode == 401 && notes.error == nil)
     }
 
-    @Test func isNotAskedForWithoutAKnownScheme() async throws {
+    @Test func unknownSchemeIsNotAskedAbout() async throws {
         let server = try await WebServer([
             "/": .text("", status: 401), "/odd": .text("", ["WWW-Authenticate: Odd realm=\"r\""], status: 401),
             "/broken": .text("", ["WWW-Authenticate: ,,=\"\","], status: 401),
@@ -151,7 +151,7 @@ struct BasicAuthenticationTests {
         }
     }
 
-    @Test func takesTheCredentialOfTheURL() async throws {
+    @Test func credentialOfTheURLIsTaken() async throws {
         let server = try await Self.server()
         let url = try #require(URL(string: "http://user:passwd@127.0.0.1:\(server.port)/"))
         let session = URLSession.test()
@@ -183,7 +183,7 @@ struct BasicAuthenticationTests {
         #expect(notes.challenges.last?.proposedCredential?.user == "user")
     }
 
-    @Test func takesTheDefaultCredentialOfTheStorage() async throws {
+    @Test func defaultCredentialOfTheStorageIsTaken() async throws {
         let server = try await Self.server()
         let session = URLSession.test()
         let space = URLProtectionSpace(
@@ -195,7 +195,7 @@ struct BasicAuthenticationTests {
         session.invalidateAndCancel()
     }
 
-    @Test func doesNotTryAStoredCredentialForEver() async throws {
+    @Test func storedCredentialIsNotTriedForEver() async throws {
         let server = try await Self.server()
         let session = URLSession.test()
         let space = URLProtectionSpace(
@@ -208,7 +208,7 @@ struct BasicAuthenticationTests {
         session.invalidateAndCancel()
     }
 
-    @Test func keepsACredentialOfTheSession() async throws {
+    @Test func sessionCredentialIsKept() async throws {
         let server = try await Self.server()
         let recorder = DataRecorder(.credential("user", "passwd", .forSession))
         let session = URLSession.test(recorder)
@@ -219,7 +219,7 @@ struct BasicAuthenticationTests {
         session.invalidateAndCancel()
     }
 
-    @Test func keepsNoOtherCredential() async throws {
+    @Test func otherCredentialIsNotKept() async throws {
         let server = try await Self.server()
         let recorder = DataRecorder(.credential("user", "passwd", .none))
         let session = URLSession.test(recorder)
@@ -240,7 +240,7 @@ struct BasicAuthenticationTests {
         session.invalidateAndCancel()
     }
 
-    @Test func leavesTheProgramsOwnFieldAlone() async throws {
+    @Test func programsOwnAuthorizationIsLeftAlone() async throws {
         let server = try await Self.server()
         let session = URLSession.test()
         let loaded = try await session.load(.to(server.url(), "GET", ["Authorization": "Basic dXNlcjpwYXNzd2Q="]))
@@ -248,7 +248,7 @@ struct BasicAuthenticationTests {
         session.invalidateAndCancel()
     }
 
-    @Test func isAnsweredFromAnyThread() async throws {
+    @Test func challengeIsAnsweredFromAnyThread() async throws {
         let server = try await Self.server()
         var policies = Policies()
         policies.challenge = { _, answer in
@@ -260,7 +260,7 @@ struct BasicAuthenticationTests {
         #expect(try await recorder.run(server.url()).data == Data("in".utf8))
     }
 
-    @Test func isAnsweredThroughTheSenderToo() async throws {
+    @Test func challengeIsAnsweredThroughTheSenderToo() async throws {
         let server = try await Self.server()
         var policies = Policies()
         policies.challenge = { challenge, _ in

@@ -28,7 +28,7 @@ struct ChallengeDispatchTests {
         }
     }
 
-    @Test func isTheSessionForTheServersTrust() async throws {
+    @Test func sessionIsAskedAboutTheServersTrust() async throws {
         let server = try await WebServer(tls: Certificates.server(), ["/": .text("hello")])
         let delegate = OfSession()
         let session = URLSession.test(delegate)
@@ -46,7 +46,7 @@ struct ChallengeDispatchTests {
         session.invalidateAndCancel()
     }
 
-    @Test func isTheTasksOwnDelegateForTheServersTrust() async throws {
+    @Test func tasksOwnDelegateIsAskedAboutTheServersTrust() async throws {
         let server = try await WebServer(tls: Certificates.server(), ["/": .text("hello")])
         let delegate = OfTask()
         let session = URLSession.test()
@@ -55,7 +55,7 @@ struct ChallengeDispatchTests {
         session.invalidateAndCancel()
     }
 
-    @Test func isNeverTheSessionForAPassword() async throws {
+    @Test func sessionIsNeverAskedForAPassword() async throws {
         let server = try await BasicAuthenticationTests.server()
         let delegate = OfSession()
         let session = URLSession.test(delegate)
@@ -64,7 +64,7 @@ struct ChallengeDispatchTests {
         session.invalidateAndCancel()
     }
 
-    @Test func isTheTaskForAPassword() async throws {
+    @Test func taskIsAskedForAPassword() async throws {
         let server = try await BasicAuthenticationTests.server()
         let recorder = DataRecorder(.credential("user", "passwd"))
         let session = URLSession.test(recorder)

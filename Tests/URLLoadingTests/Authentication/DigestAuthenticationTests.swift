@@ -62,7 +62,7 @@ struct DigestAuthenticationTests {
         #expect(space.receivesCredentialSecurely && server.requests.map(\.text) == ["a body", "a body"])
     }
 
-    @Test func countsHowOftenANonceServes() async throws {
+    @Test func usesOfANonceAreCounted() async throws {
         let server = try await WebServer()
         server.on("/", Self.guarded(.sha256))
         let recorder = DataRecorder(.credential("u", "p", .forSession))
@@ -73,7 +73,7 @@ struct DigestAuthenticationTests {
         session.invalidateAndCancel()
     }
 
-    @Test func answersAgainWhereTheNonceWasTooOld() async throws {
+    @Test func staleNonceIsAnsweredAgain() async throws {
         let server = try await WebServer()
         server.on("/") { request in
             let nonce = request["Authorization"].flatMap { Self.parameters($0)["nonce"] }
@@ -86,7 +86,7 @@ struct DigestAuthenticationTests {
         #expect(notes.data == Data("in".utf8) && notes.challenges.count == 1 && server.requests.count == 3)
     }
 
-    @Test func takesTheNextNonceThatItIsGiven() async throws {
+    @Test func nextNonceIsTaken() async throws {
         let server = try await WebServer()
         server.on("/") { request in
             guard Self.isRight(request, .md5) else { return Self.challenge("n1", .md5) }
@@ -100,7 +100,7 @@ struct DigestAuthenticationTests {
         session.invalidateAndCancel()
     }
 
-    @Test func asksAgainWhereThePasswordIsWrong() async throws {
+    @Test func wrongPasswordIsAskedForAgain() async throws {
         let server = try await WebServer()
         server.on("/", Self.guarded(.md5))
         var policies = Policies()
@@ -113,7 +113,7 @@ struct DigestAuthenticationTests {
         #expect(notes.challenges.map(\.previousFailureCount) == [0, 1, 2] && notes.error is URLError)
     }
 
-    @Test func goesBeforeBasic() async throws {
+    @Test func digestGoesBeforeBasic() async throws {
         let server = try await WebServer()
         server.on("/") { request in
             if Self.isRight(request, .sha256) { return .text("in") }

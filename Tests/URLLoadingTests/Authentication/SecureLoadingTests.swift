@@ -6,7 +6,7 @@ import URLLoading
 
 @Suite("Loading over TLS", .loading, .timeLimit(.minutes(20)))
 struct SecureLoadingTests {
-    @Test func asksOfEveryNewConnection() async throws {
+    @Test func everyNewConnectionAsksAboutTrust() async throws {
         let server = try await WebServer(
             tls: Certificates.server(), ["/": .text("hello"), "/last": .text("bye").closing])
         let recorder = DataRecorder(.trusting)
@@ -23,7 +23,7 @@ struct SecureLoadingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func refusesAnUnknownRootByDefault() async throws {
+    @Test func unknownRootIsRefusedByDefault() async throws {
         let server = try await WebServer(tls: Certificates.server(), ["/": .text("hello")])
         let session = URLSession.test()
         let error = try #require(try await session.load(server.url()).error as? URLError)
@@ -61,7 +61,7 @@ struct SecureLoadingTests {
         trusting.invalidateAndCancel()
     }
 
-    @Test func failsWhereTheTrustIsRefused() async throws {
+    @Test func refusedTrustIsAFailure() async throws {
         let server = try await WebServer(tls: Certificates.server(), ["/": .text("hello")])
         for disposition in [
             URLSession.AuthChallengeDisposition.cancelAuthenticationChallenge, .rejectProtectionSpace,
@@ -78,7 +78,7 @@ struct SecureLoadingTests {
     }
 
     @Test(arguments: [true, false])
-    func letsAnAuthorityOfTheProgramDecide(_ isRight: Bool) async throws {
+    func programsOwnAuthorityDecides(_ isRight: Bool) async throws {
         let server = try await WebServer(tls: Certificates.server(), ["/": .text("hello")])
         let authority = try isRight ? Certificates.authority() : TestCertificateAuthority("Other Root")
         let anchor = Data(authority.pem.utf8)
@@ -135,7 +135,7 @@ struct SecureLoadingTests {
         #expect(server.metadata(0)?.peerChain.isEmpty == false)
     }
 
-    @Test func failsWithoutACertificateWhereOneIsRequired() async throws {
+    @Test func missingClientCertificateIsAFailure() async throws {
         let server = try await WebServer(tls: Certificates.serverAskingForCertificate(), ["/": .text("hello")])
         let recorder = DataRecorder(.trusting)
         let code = (try await recorder.run(server.url()).error as? URLError)?.code
@@ -143,7 +143,7 @@ struct SecureLoadingTests {
         #expect(server.requests.isEmpty)
     }
 
-    @Test func keepsToTheVersionsOfTheConfiguration() async throws {
+    @Test func versionsOfTheConfigurationAreKept() async throws {
         let old = try await WebServer(tls: Certificates.server { $0.maximumVersion = .tls12 }, ["/": .text("old")])
         let new = try await WebServer(tls: Certificates.server { $0.minimumVersion = .tls13 }, ["/": .text("new")])
         let onlyNew = URLSession.test(DataRecorder(.trusting)) { $0.tlsMinimumSupportedProtocolVersion = .TLSv13 }
@@ -156,7 +156,7 @@ struct SecureLoadingTests {
         onlyOld.invalidateAndCancel()
     }
 
-    @Test func failsWhereTheServerSpeaksNoTLS() async throws {
+    @Test func serverWithoutTLSIsAFailure() async throws {
         let server = try await WebServer(["/": .text("plain")])
         let url = try #require(URL(string: "https://127.0.0.1:\(server.port)/"))
         let session = URLSession.test(DataRecorder(.trusting))
@@ -164,7 +164,7 @@ struct SecureLoadingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func takesNoCutForAnEnd() async throws {
+    @Test func truncationIsNotAnEnd() async throws {
         let server = try await WebServer(
             tls: Certificates.server(), ["/": .head(200).then(.send(Array("half".utf8)), .cut)])
         let session = URLSession.test(DataRecorder(.trusting))

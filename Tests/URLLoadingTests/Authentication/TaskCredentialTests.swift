@@ -10,7 +10,7 @@ struct TaskCredentialTests {
 
     private func task(_ session: URLSession) -> URLSessionTask { session.dataTask(with: URL(filePath: "/")) }
 
-    @Test func setFindAndRemove() async throws {
+    @Test func taskCredentialsAreSetFoundAndRemoved() async throws {
         let session = URLSession.test()
         let task = self.task(session)
         let storage = URLCredentialStorage()
@@ -25,7 +25,7 @@ struct TaskCredentialTests {
         session.invalidateAndCancel()
     }
 
-    @Test func haveADefault() async throws {
+    @Test func taskHasADefaultCredential() async throws {
         let session = URLSession.test()
         let task = self.task(session)
         let storage = URLCredentialStorage()

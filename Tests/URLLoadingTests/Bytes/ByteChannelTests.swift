@@ -6,7 +6,7 @@ import URLLoading
 struct ByteChannelTests {
     private let calls = ChannelCalls()
 
-    @Test func comeInTheirOrderUntilTheEnd() async throws {
+    @Test func bytesComeInOrderUntilTheEnd() async throws {
         let channel = self.calls.channel()
         let bytes = (0..<200_000).map { UInt8(truncatingIfNeeded: $0) }
         for start in stride(from: 0, to: bytes.count, by: 7_001) {
@@ -19,7 +19,7 @@ struct ByteChannelTests {
         #expect(self.calls.abandoned == 0)
     }
 
-    @Test func areAwaited() async throws {
+    @Test func bytesAreAwaited() async throws {
         let channel = self.calls.channel()
         var bytes = ChannelBytes(channel).makeAsyncIterator()
         async let later: Void = {
@@ -48,7 +48,7 @@ struct ByteChannelTests {
         #expect(found == [1, 2])
     }
 
-    @Test func areHeldBackAtTheLimitAndWantedAgainAtHalfOfIt() async throws {
+    @Test func bytesAreHeldBackAtTheLimitAndWantedAtHalfOfIt() async throws {
         let channel = self.calls.channel(limit: 300_000)
         let piece = Data(count: 100_000)
         #expect(channel.offer(piece) && channel.offer(piece))
@@ -62,7 +62,7 @@ struct ByteChannelTests {
         _ = try await bytes.next()
     }
 
-    @Test func areAbandonedWhenTheirReaderGoesAway() async throws {
+    @Test func bytesAreAbandonedWhenTheirReaderGoesAway() async throws {
         let channel = self.calls.channel()
         channel.offer(Data(count: 10))
         let bytes = ChannelBytes(channel)
@@ -79,7 +79,7 @@ struct ByteChannelTests {
     }
 
     @Test(arguments: [false, true])
-    func areAbandonedWhenTheirReaderIsCancelled(_ hasBytes: Bool) async {
+    func bytesAreAbandonedWhenTheirReaderIsCancelled(_ hasBytes: Bool) async {
         let channel = self.calls.channel()
         if hasBytes { channel.offer(Data(count: 5)) }
         let bytes = ChannelBytes(channel)
@@ -109,7 +109,7 @@ struct ByteChannelTests {
         #expect(self.calls.abandoned == 0)
     }
 
-    @Test func areReadOnTheActorThatAwaitsThem() async throws {
+    @Test func bytesAreReadOnTheActorThatAwaitsThem() async throws {
         let channel = self.calls.channel()
         channel.offer(Data([1, 2, 3]))
         channel.finish(nil)

@@ -36,7 +36,7 @@ struct TextSequenceTests {
         return sequence
     }
 
-    @Test func isCutIntoLines() async throws {
+    @Test func textIsCutIntoLines() async throws {
         for (text, expected) in Self.texts {
             var lines: [String] = []
             for await line in PlainBytes(bytes: text).lines { lines.append(line) }
@@ -49,7 +49,7 @@ struct TextSequenceTests {
         }
     }
 
-    @Test func hasTheSameLinesHoweverItComes() async throws {
+    @Test func linesAreTheSameHoweverTheTextComes() async throws {
         var text: [UInt8] = []
         var generator = SystemRandomNumberGenerator()
         let words: [[UInt8]] = [
@@ -68,7 +68,7 @@ struct TextSequenceTests {
         }
     }
 
-    @Test func hasTheScalarsThatTheStandardLibraryFinds() async {
+    @Test func scalarsAreThoseOfTheStandardLibrary() async {
         var texts: [[UInt8]] = [Array("aäé€😀\u{10FFFF}\u{FFFF}".utf8), [0xF4, 0x90, 0x80, 0x80], [0xED, 0xA0, 0x80]]
         texts += [
             [0xC0, 0xAF], [0xE0, 0x80, 0xAF], [0xF0, 0x9F, 0x98], [0xF0, 0x9F, 0x41], [0xE2, 0x82, 0xE2, 0x82, 0xAC],
@@ -87,7 +87,7 @@ struct TextSequenceTests {
     }
 
     @Test(arguments: ["", "abc", "a\r\nb", "e\u{301}\u{302}x", "👨‍👩‍👧‍👦🇩🇪🇫🇷!", "각가\u{11A8}", "\u{301}a"])
-    func hasTheCharactersThatTheStandardLibraryFinds(_ text: String) async throws {
+    func charactersAreThoseOfTheStandardLibrary(_ text: String) async throws {
         var characters: [Character] = []
         for await character in PlainBytes(bytes: Array(text.utf8)).characters { characters.append(character) }
         #expect(characters == Array(text))

@@ -27,7 +27,7 @@ struct CacheEntryBridgeTests {
         #expect(found.requestTime.seconds == 100 && found.responseTime.seconds == 101 && found.status == 200)
     }
 
-    @Test func haveNoneWhereNothingIsKnownOfTheirAge() throws {
+    @Test func responseOfUnknownAgeHasNoEntry() throws {
         #expect(try CacheSample("http://a/").cached.entry == nil)
     }
 
@@ -43,7 +43,7 @@ struct CacheEntryBridgeTests {
         #expect(policies.map(\.meaning) == meanings)
     }
 
-    @Test func leaveOutFieldsThatHaveNoName() throws {
+    @Test func fieldWithoutANameIsLeftOut() throws {
         let url = try #require(URL(string: "http://a/"))
         let response = HTTPURLResponse(
             url: url, statusCode: 200, httpVersion: nil, headerFields: ["A B": "1", "vary": "x", "": "2"])

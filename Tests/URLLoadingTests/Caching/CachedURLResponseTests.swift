@@ -24,7 +24,7 @@ struct CachedURLResponseTests {
         #expect(copy == cached && copy.userInfo?.count == 1)
     }
 
-    @Test func areEqualWhenResponseContentAndPolicyAre() throws {
+    @Test func responsesAreEqualWithContentAndPolicy() throws {
         let variants = try [
             Self.cached(), Self.cached("http://example.com/b"), Self.cached(data: [1]), Self.cached(policy: .allowed),
         ]
@@ -33,7 +33,7 @@ struct CachedURLResponseTests {
         #expect(!twin.isEqual(NSObject()))
     }
 
-    @Test func comeBackFromAnArchive() throws {
+    @Test func cachedResponseComesBackFromAnArchive() throws {
         let url = try #require(URL(string: "http://a/"))
         let response = try #require(
             HTTPURLResponse(url: url, statusCode: 203, httpVersion: "HTTP/1.1", headerFields: ["A": "b"]))

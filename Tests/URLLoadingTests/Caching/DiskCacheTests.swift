@@ -29,7 +29,7 @@ struct DiskCacheTests {
         #expect(self.cache().cachedResponse(for: sample.request) == nil)
     }
 
-    @Test func keepResponsesOfOtherSchemesToo() throws {
+    @Test func responseOfAnotherSchemeIsKept() throws {
         let url = try #require(URL(string: "custom:thing"))
         let response = URLResponse(url: url, mimeType: "a/b", expectedContentLength: 4, textEncodingName: "utf-8")
         let cached = CachedURLResponse(
@@ -49,7 +49,7 @@ struct DiskCacheTests {
         #expect(try self.folder.names.count == 2)
     }
 
-    @Test func holdNothingInAFileThatBreaksOffAnywhere() throws {
+    @Test func truncatedFileHoldsNothing() throws {
         let sample = try CacheSample("https://a.org/", size: 20)
         self.cache().storeCachedResponse(sample.cached, for: sample.request)
         let file = try self.file()
@@ -66,7 +66,7 @@ struct DiskCacheTests {
         #expect(self.cache().cachedResponse(for: sample.request) == nil)
     }
 
-    @Test func survivesAnyByteThatChanged() throws {
+    @Test func changedByteIsSurvived() throws {
         let sample = try CacheSample("https://a.org/", size: 20)
         self.cache().storeCachedResponse(sample.cached, for: sample.request)
         let file = try self.file()
@@ -81,7 +81,7 @@ struct DiskCacheTests {
         }
     }
 
-    @Test func giveNoResponseOfAnotherURL() throws {
+    @Test func responseOfAnotherURLIsNotGiven() throws {
         let one = try CacheSample("https://a.org/1")
         let two = try CacheSample("https://a.org/2")
         self.cache().storeCachedResponse(one.cached, for: one.request)
@@ -105,7 +105,7 @@ struct DiskCacheTests {
         #expect(try self.folder.names == [".draft-new", "README"])
     }
 
-    @Test func goOnWithoutAFolder() throws {
+    @Test func cacheGoesOnWithoutAFolder() throws {
         let folder = URL(fileURLWithPath: "/dev/null/none")
         let cache = URLCache(memoryCapacity: 10_000, diskCapacity: 10_000, directory: folder)
         let sample = try CacheSample("https://a.org/")
@@ -113,7 +113,7 @@ struct DiskCacheTests {
         #expect(cache.cachedResponse(for: sample.request) == sample.cached && cache.currentDiskUsage == 0)
     }
 
-    @Test func makeTheirFolderWhenTheyNeedIt() throws {
+    @Test func folderIsMadeWhenItIsNeeded() throws {
         let folder = self.folder.url.appendingPathComponent("a/b")
         let cache = URLCache(memoryCapacity: 0, diskCapacity: 10_000, directory: folder)
         #expect(cache.currentDiskUsage == 0)

@@ -53,14 +53,14 @@ struct URLCacheTests {
         #expect(try self.folder.names.isEmpty && cache.cachedResponse(for: old.request) == new.cached)
     }
 
-    @Test func useNoDiskWithoutCapacity() throws {
+    @Test func cacheWithoutDiskCapacityUsesNoDisk() throws {
         let cache = self.cache(disk: 0)
         let samples = try self.filled(cache)
         #expect(try self.folder.names.isEmpty && cache.currentDiskUsage == 0)
         #expect(cache.cachedResponse(for: samples[0].request) != nil)
     }
 
-    @Test func useNoMemoryWithoutCapacity() throws {
+    @Test func cacheWithoutMemoryCapacityUsesNoMemory() throws {
         let cache = self.cache(memory: 0)
         let samples = try self.filled(cache)
         #expect(try self.folder.names.count == 3 && cache.currentMemoryUsage == 0)
@@ -95,7 +95,7 @@ struct URLCacheTests {
         #expect(cache.cachedResponse(for: huge.request) == nil && cache.cachedResponse(for: more.request) != nil)
     }
 
-    @Test func makeRoomOnDiskToo() throws {
+    @Test func roomIsMadeOnDiskToo() throws {
         let cache = self.cache(memory: 0, disk: 3 * 3000)
         let samples = try self.filled(cache)
         _ = cache.cachedResponse(for: samples[0].request)
@@ -141,7 +141,7 @@ struct URLCacheTests {
         #expect(try self.folder.names.isEmpty)
     }
 
-    @Test func haveOneResponseForAURL() throws {
+    @Test func urlHasOneResponse() throws {
         let cache = self.cache()
         for first in UInt8(1)...2 {
             let sample = try CacheSample("https://a.org/", first: first)
@@ -153,7 +153,7 @@ struct URLCacheTests {
     }
 
     @Test(arguments: ["POST", "HEAD", "PUT"])
-    func keepAnswersToGETAlone(_ method: String) throws {
+    func onlyResponseToGETIsKept(_ method: String) throws {
         let cache = self.cache()
         let sample = try CacheSample("https://a.org/")
         var request = sample.request
@@ -164,7 +164,7 @@ struct URLCacheTests {
         #expect(cache.cachedResponse(for: request) == nil)
     }
 
-    @Test func holdAgainstManyThreads() async throws {
+    @Test func cacheHoldsAgainstManyThreads() async throws {
         let cache = self.cache(memory: 10_000, disk: 20_000)
         let samples = try (0..<40).map { try CacheSample("https://a.org/\($0)", size: 1000) }
         await withTaskGroup(of: Void.self) { group in

@@ -18,7 +18,7 @@ struct ContentDecoderTests {
     }
 
     @Test(arguments: CodedContent.all)
-    func areUndoneInPiecesOfAnySize(_ content: CodedContent) throws {
+    func codingIsUndoneInPiecesOfAnySize(_ content: CodedContent) throws {
         for size in [1, 2, 3, 7, 1 << 20] {
             let output = try self.decode(content.bytes, content.contentEncoding, size: size)
             #expect(String(decoding: output, as: UTF8.self) == CodedContent.text, "\(size)")
@@ -26,7 +26,7 @@ struct ContentDecoderTests {
     }
 
     @Test(arguments: CodedContent.all)
-    func areAFailureWhenTheyBreakOffAnywhere(_ content: CodedContent) throws {
+    func truncatedCodingIsAFailure(_ content: CodedContent) throws {
         // What stands behind the end of a coding may be missing.
         let whole = content.testDescription == "padded gzip" ? content.bytes.count - 9 : content.bytes.count
         let firstMember = content.testDescription == "gzip of two members" ? 50 : 0
@@ -39,7 +39,7 @@ struct ContentDecoderTests {
     }
 
     @Test(arguments: ["gzip", "deflate"])
-    func areNotThereWhenNothingComes(_ name: String) throws {
+    func emptyContentDecodesToNothing(_ name: String) throws {
         #expect(try self.decode([], name, size: 1) == [])
     }
 
@@ -75,7 +75,7 @@ struct ContentDecoderTests {
         #expect(count == 64 << 20)
     }
 
-    @Test func ofAnotherContentBehindTheFirstGoOn() throws {
+    @Test func secondCompressedMemberIsDecoded() throws {
         let content = CodedContent.all[0]
         let output = try self.decode(content.bytes + content.bytes, "gzip", size: 5)
         #expect(String(decoding: output, as: UTF8.self) == CodedContent.text + CodedContent.text)

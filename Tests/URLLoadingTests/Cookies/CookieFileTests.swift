@@ -32,7 +32,7 @@ struct CookieFileTests {
         #expect((later.cookies(for: url) as [HTTPCookie]?)?.count == 1)
     }
 
-    @Test func areWrittenAtOnceForTheFirstTime() throws {
+    @Test func firstCookiesAreWrittenAtOnce() throws {
         let storage = HTTPCookieStorage(file: self.file)
         #expect(!FileManager.default.fileExists(atPath: self.file.path))
         storage.setCookie(try self.cookie("session", [.discard: "TRUE"]))
@@ -40,7 +40,7 @@ struct CookieFileTests {
         #expect(HTTPCookieStorage(file: self.file).cookies?.isEmpty == true)
     }
 
-    @Test func areForTheirOwnerAlone() throws {
+    @Test func cookieFileIsForItsOwnerAlone() throws {
         let storage = HTTPCookieStorage(file: self.file)
         storage.setCookie(try self.cookie("a"))
         let attributes = try FileManager.default.attributesOfItem(atPath: self.file.path)
@@ -50,7 +50,7 @@ struct CookieFileTests {
     }
 
     @Test(arguments: [Data(), Data("garbage".utf8), Data("<plist><array><string>x</string></array></plist>".utf8)])
-    func areNoneWhereTheFileIsBroken(_ content: Data) throws {
+    func brokenFileHoldsNoCookies(_ content: Data) throws {
         let file = self.folder.url.appendingPathComponent("broken")
         try content.write(to: file)
         let storage = HTTPCookieStorage(file: file)
@@ -59,14 +59,14 @@ struct CookieFileTests {
         #expect(HTTPCookieStorage(file: file).cookies?.count == 1)
     }
 
-    @Test func areStillThereInMemoryWhereNothingCanBeWritten() throws {
+    @Test func cookiesStayInMemoryWhenNothingCanBeWritten() throws {
         let storage = HTTPCookieStorage(file: URL(fileURLWithPath: "/dev/null/none/cookies"))
         storage.setCookie(try self.cookie("a"))
         storage.flush()
         #expect(storage.cookies?.count == 1)
     }
 
-    @Test func areAllThereAfterManyChanges() async throws {
+    @Test func cookiesAreAllThereAfterManyChanges() async throws {
         let storage = HTTPCookieStorage(file: self.file)
         let cookies = try (0..<60).map { try self.cookie("c\($0)") }
         await withTaskGroup(of: Void.self) { group in
@@ -80,7 +80,7 @@ struct CookieFileTests {
         #expect(HTTPCookieStorage(file: self.file).cookies?.count == 60)
     }
 
-    @Test func keepWhenTheyWereStored() throws {
+    @Test func timeOfStoringIsKept() throws {
         let storage = HTTPCookieStorage(file: self.file)
         storage.setCookie(try self.cookie("a"))
         storage.flush()

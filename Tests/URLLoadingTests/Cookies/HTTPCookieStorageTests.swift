@@ -24,7 +24,7 @@ struct HTTPCookieStorageTests {
         self.storage.setCookies(cookies, for: url, mainDocumentURL: document.flatMap { URL(string: $0) })
     }
 
-    @Test func keepOneCookieOfANameADomainAndAPath() throws {
+    @Test func storageKeepsOneCookieOfANameDomainAndPath() throws {
         self.storage.setCookie(try Self.cookie("a", with: [.expires: Date(timeIntervalSince1970: 1_475_767_775)]))
         #expect(self.storage.cookies?.count == 0)
         self.storage.setCookie(try Self.cookie("a"))
@@ -52,7 +52,7 @@ struct HTTPCookieStorageTests {
         #expect(self.storage.cookies?.count == 0)
     }
 
-    @Test func giveCookiesToTheHostsThatTheyAreFor() throws {
+    @Test func cookiesGoToTheHostsThatTheyAreFor() throws {
         let own = try Self.cookie("own")
         self.storage.setCookie(own)
         self.storage.setCookie(try Self.cookie("all", ".SWIFT.org"))
@@ -66,7 +66,7 @@ struct HTTPCookieStorageTests {
         #expect(try self.names("data:,x").isEmpty)
     }
 
-    @Test func giveCookiesByPathAndSecurityLongerPathsFirst() throws {
+    @Test func cookiesAreGivenByPathAndSecurity() throws {
         self.storage.setCookie(try Self.cookie("root"))
         self.storage.setCookie(try Self.cookie("deep", path: "/a/b"))
         self.storage.setCookie(try Self.cookie("safe", with: [.secure: "TRUE"]))
@@ -102,7 +102,7 @@ struct HTTPCookieStorageTests {
         #expect(cookies.count == 1 && self.storage.cookies?.count == (isKept ? 1 : 0))
     }
 
-    @Test func askTheDocumentWhoseCookiesTheyTake() throws {
+    @Test func mainDocumentDecidesAboutCookies() throws {
         #expect(self.storage.cookieAcceptPolicy == .always)
         try self.set([Self.cookie("third")], "https://swift.org", document: "https://example.com")
         #expect(try self.names("https://swift.org") == ["third"])
@@ -173,7 +173,7 @@ struct HTTPCookieStorageTests {
         #expect(self.storage.description == "<NSHTTPCookieStorage cookies count:1>")
     }
 
-    @Test func areOneForAllThreads() async {
+    @Test func sharedStorageIsOneForAllThreads() async {
         let same = await withTaskGroup(of: Bool.self) { group in
             for _ in 0..<64 { group.addTask { HTTPCookieStorage.shared === HTTPCookieStorage.shared } }
             return await group.allSatisfy { $0 }
@@ -183,7 +183,7 @@ struct HTTPCookieStorageTests {
         #expect(first !== HTTPCookieStorage.sharedCookieStorage(forGroupContainerIdentifier: "tests.two"))
     }
 
-    @Test func holdAgainstManyThreads() async throws {
+    @Test func storageHoldsAgainstManyThreads() async throws {
         let url = try #require(URL(string: "http://swift.org"))
         let cookies = try (0..<100).map { try Self.cookie("c\($0)") }
         await withTaskGroup(of: Void.self) { group in

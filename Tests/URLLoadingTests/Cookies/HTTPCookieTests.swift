@@ -13,7 +13,7 @@ struct HTTPCookieTests {
     }
 
     @Test(arguments: [HTTPCookiePropertyKey.name, .value, .path, .domain])
-    func needANameAValueAPathAndADomain(_ key: HTTPCookiePropertyKey) {
+    func cookieNeedsANameAValueAPathAndADomain(_ key: HTTPCookiePropertyKey) {
         var properties = Self.plain
         properties[key] = nil
         #expect(HTTPCookie(properties: properties) == nil)
@@ -31,7 +31,7 @@ struct HTTPCookieTests {
         #expect(text.expiresDate == Date(timeIntervalSince1970: 1_474_435_980))
     }
 
-    @Test func takeTheDomainFromTheOriginWhereNoneIsNamed() throws {
+    @Test func missingDomainComesFromTheOrigin() throws {
         let origin = try #require(URL(string: "https://Example.com/a"))
         var properties = Self.plain
         properties[.originURL] = origin
@@ -59,7 +59,7 @@ struct HTTPCookieTests {
         #expect(try Self.cookie([.version: "1", .maximumAge: "9223372036854775807"]).expiresDate != nil)
     }
 
-    @Test func takeAnyTextAndAnyFlag() throws {
+    @Test func anyTextAndAnyFlagAreTaken() throws {
         #expect(try Self.cookie([.name: "davesy".dropLast(), .domain: "."]).name == "daves")
         #expect(try !Self.cookie([.secure: false]).isSecure && Self.cookie([.secure: true]).isSecure)
         #expect(try Self.cookie([.domain: ".SWIFT.org"]).domain == ".swift.org")
@@ -68,7 +68,7 @@ struct HTTPCookieTests {
             try Self.cookie([.sameSitePolicy: HTTPCookieStringPolicy.sameSiteStrict]).sameSitePolicy == .sameSiteStrict)
     }
 
-    @Test func areMadeAgainFromTheirProperties() throws {
+    @Test func cookieIsMadeAgainFromItsProperties() throws {
         let cookie = try Self.cookie([
             .version: "1", .maximumAge: "100", .secure: "TRUE", .sameSitePolicy: "strict", .port: "1,2",
             .comment: "c", .commentURL: "http://a/", .domain: ".a.org",
@@ -94,7 +94,7 @@ struct HTTPCookieTests {
         #expect(try Self.cookie() == Self.cookie())
     }
 
-    @Test func areSentInOneField() throws {
+    @Test func cookiesAreSentInOneField() throws {
         #expect(HTTPCookie.requestHeaderFields(with: []).isEmpty)
         let cookies = try [Self.cookie([.name: "a", .value: "1"]), Self.cookie([.name: "b", .value: "2"])]
         #expect(HTTPCookie.requestHeaderFields(with: cookies) == ["Cookie": "a=1; b=2"])
@@ -102,7 +102,7 @@ struct HTTPCookieTests {
         #expect(HTTPCookie.requestHeaderFields(with: broken) == ["Cookie": "b=2"])
     }
 
-    @Test func nameTheirPropertiesAsFoundationDoes() {
+    @Test func propertyKeysAreNamedAsInFoundation() {
         let keys: [HTTPCookiePropertyKey] = [
             .name, .value, .originURL, .version, .domain, .path, .secure, .expires, .comment, .commentURL, .discard,
             .maximumAge, .port, .sameSitePolicy,

@@ -15,7 +15,7 @@ struct ResponseCookieTests {
         return try #require(cookies.first)
     }
 
-    @Test func areReadWithTheirAttributes() throws {
+    @Test func cookieIsReadWithItsAttributes() throws {
         let cookie = try Self.cookie("fr=anjd&232; Max-Age=7776000; path=/; domain=.example.com; secure; httponly")
         #expect(cookie.name == "fr" && cookie.value == "anjd&232" && cookie.domain == ".example.com")
         #expect(cookie.isSecure && cookie.isHTTPOnly && cookie.version == 0)
@@ -26,7 +26,7 @@ struct ResponseCookieTests {
         #expect(HTTPCookie.cookies(withResponseHeaderFields: ["set-cookie": "a=b"], for: url).count == 1)
     }
 
-    @Test func arePartedWhereTheNextOneBegins() throws {
+    @Test func joinedCookiesArePartedWhereTheNextBegins() throws {
         let two = try Self.cookies(
             "fr=a&2@#; Max-Age=1186000; path=/; domain=.example.com; secure, xd=plm!@#;path=/;domain=.example2.com")
         #expect(two.map(\.name) == ["fr", "xd"] && two.map(\.isSecure) == [true, false])
@@ -40,17 +40,17 @@ struct ResponseCookieTests {
     }
 
     @Test(arguments: [";attr1=value1", "=value1;attr2=value2", "   =value1;attr2=value2", "name;attr2=value2", ""])
-    func needANameAndAnEqualsSign(_ text: String) throws {
+    func cookieNeedsANameAndAnEqualsSign(_ text: String) throws {
         #expect(try Self.cookies(text).isEmpty)
     }
 
-    @Test func ignoreAttributesWithoutAName() throws {
+    @Test func attributeWithoutANameIsIgnored() throws {
         let cookie = try Self.cookie("name=v=a=l;Comment=value1;   =value2;CommentURL=value3")
         #expect(cookie.value == "v=a=l" && cookie.comment == "value1")
         #expect(cookie.commentURL?.relativeString == "value3")
     }
 
-    @Test func readFlagsWithoutAValueAlone() throws {
+    @Test func flagIsReadWithoutAValue() throws {
         let bare = try Self.cookie("name=value;Secure;Comment;Discard;CommentURL;HttpOnly")
         #expect(bare.isSecure && bare.isSessionOnly && bare.isHTTPOnly && bare.comment == nil)
         #expect(bare.commentURL == nil)
@@ -62,7 +62,7 @@ struct ResponseCookieTests {
         ("a=b; Path=This/is/no/path", "https://example.com", "/"), ("a=b", "https://example.com/x/y?z", "/x"),
         ("a=b; Path=/q", "https://example.com/x/y", "/q"), ("a=b; Path", "https://example.com/x/", "/x"),
     ])
-    func haveTheFolderOfTheRequestAsTheirPath(_ text: String, _ url: String, _ path: String) throws {
+    func cookiesPathIsTheFolderOfTheRequest(_ text: String, _ url: String, _ path: String) throws {
         #expect(try Self.cookie(text, from: url).path == path)
     }
 
@@ -73,7 +73,7 @@ struct ResponseCookieTests {
         ("a=b", "http://a.eXample.com", "a.example.com"), ("a=b; domain=1.2.3.4", "http://eXample.com", "1.2.3.4"),
         ("a=b", "http://127.0.0.1:80/", "127.0.0.1"), ("a=b; domain", "http://x.org", "x.org"),
     ])
-    func haveADotBeforeADomainThatWasNamed(_ text: String, _ url: String, _ domain: String) throws {
+    func namedDomainGetsALeadingDot(_ text: String, _ url: String, _ domain: String) throws {
         #expect(try Self.cookie(text, from: url).domain == domain)
     }
 
@@ -81,12 +81,12 @@ struct ResponseCookieTests {
         "Wed, 01 Jan 2020 12:30:00 GMT", "Wed Jan 1 12:30:00 2020", "Wed, 01-Jan-2020 12:30:00 GMT",
         "Wednesday, 01-Jan-20 12:30:00 GMT",
     ])
-    func readEveryFormOfADate(_ date: String) throws {
+    func everyFormOfADateIsRead(_ date: String) throws {
         let cookie = try Self.cookie("a=b; expires=\(date); path=/; secure")
         #expect(cookie.expiresDate == Date(timeIntervalSince1970: 1_577_881_800))
     }
 
-    @Test func areReadOverSeveralLines() throws {
+    @Test func cookiesAreReadOverSeveralLines() throws {
         let text =
             "f1=true; expires=Wed, 01 Jan 2020 12:30:00 GMT; domain=swift.org; secure,\n"
             + "f2=true; expires=Wed Jan 1 12:30:00 2020; domain=swift.org,\nf3=true; domain=swift.org"
@@ -101,7 +101,7 @@ struct ResponseCookieTests {
         #expect(try Self.cookie("a=b; SameSite=None; Secure").properties?[.sameSitePolicy] as? String == "none")
     }
 
-    @Test func needAHost() throws {
+    @Test func cookieNeedsAHost() throws {
         #expect(try Self.cookies("a=b", from: "data:,x").isEmpty)
     }
 }

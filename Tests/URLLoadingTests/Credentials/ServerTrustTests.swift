@@ -13,7 +13,7 @@ struct ServerTrustTests {
                 serverName: "a.org"))
     }
 
-    @Test func isTrustedWhereTheVerdictIsGood() throws {
+    @Test func serverIsTrustedWhenTheVerdictIsGood() throws {
         let trust = self.trust(0)
         try trust.evaluate()
         #expect(trust.isTrusted && trust.host == "a.org" && trust.certificates == [Data([1, 2]), Data([3])])
@@ -44,7 +44,7 @@ struct ServerTrustTests {
         #expect(error.failureURLPeerTrust === trust)
     }
 
-    @Test func isJudgedByAnchorsOfTheProgramsOwn() throws {
+    @Test func programsOwnAnchorsJudgeTheServer() throws {
         let authority = try Certificates.authority()
         let request = VerificationRequest(
             peerChain: [[UInt8](try Certificates.serverDER())],
@@ -70,7 +70,7 @@ struct ServerTrustTests {
         }
     }
 
-    @Test func cannotComeOfBrokenMaterial() {
+    @Test func brokenMaterialIsAFailure() {
         #expect(throws: TLSFailure.self) { try ClientIdentity(pkcs12: Data([1, 2, 3])) }
         #expect(throws: TLSFailure.self) { try ClientIdentity(certificates: Data(), key: Data()) }
     }

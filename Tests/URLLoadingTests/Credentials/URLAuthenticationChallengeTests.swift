@@ -36,7 +36,7 @@ struct URLAuthenticationChallengeTests {
         }
     }
 
-    @Test func goOnWithoutACredentialWhereTheSenderKnowsNoBetter() throws {
+    @Test func challengeGoesOnWithoutACredentialByDefault() throws {
         let asker = Asker()
         let space = URLProtectionSpace(host: "a", port: 1, protocol: "http", realm: nil, authenticationMethod: nil)
         let challenge = URLAuthenticationChallenge(

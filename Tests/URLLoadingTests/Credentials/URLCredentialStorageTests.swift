@@ -19,7 +19,7 @@ struct URLCredentialStorageTests {
         URLCredential(user: user, password: password, persistence: persistence)
     }
 
-    @Test func keepCredentialsBySpaceAndUser() {
+    @Test func credentialsAreKeptBySpaceAndUser() {
         #expect(self.storage.allCredentials.isEmpty && self.storage.credentials(for: self.space) == nil)
         self.storage.set(Self.credential("a"), for: self.space)
         self.storage.set(Self.credential("b"), for: Self.space("example.com"))
@@ -54,7 +54,7 @@ struct URLCredentialStorageTests {
         #expect(self.storage.allCredentials.isEmpty)
     }
 
-    @Test func keepNothingThatIsNotToBeKept() {
+    @Test func credentialWithoutPersistenceIsNotKept() {
         self.storage.set(Self.credential("a", .none), for: self.space)
         self.storage.setDefaultCredential(Self.credential("a", .none), for: self.space)
         #expect(self.storage.allCredentials.isEmpty && self.storage.defaultCredential(for: self.space) == nil)
@@ -94,7 +94,7 @@ struct URLCredentialStorageTests {
         #expect(changes.count == 5)
     }
 
-    @Test func keepThePermanentOnesInAFileForItsOwnerAlone() throws {
+    @Test func permanentCredentialsAreInAFileForTheirOwnerAlone() throws {
         let folder = try TemporaryFolder()
         let file = folder.url.appendingPathComponent("credentials")
         let storage = URLCredentialStorage(file: file)
@@ -113,7 +113,7 @@ struct URLCredentialStorageTests {
         #expect(URLCredentialStorage(file: file).allCredentials.isEmpty)
     }
 
-    @Test func holdAgainstManyThreads() async {
+    @Test func storageHoldsAgainstManyThreads() async {
         await withTaskGroup(of: Void.self) { group in
             for index in 0..<100 {
                 group.addTask {
@@ -125,7 +125,7 @@ struct URLCredentialStorageTests {
         #expect(self.storage.credentials(for: self.space)?.count == 100)
     }
 
-    @Test func areOneForTheProgram() {
+    @Test func sharedStorageIsOneForTheProgram() {
         #expect(URLCredentialStorage.shared === URLCredentialStorage.shared)
     }
 }

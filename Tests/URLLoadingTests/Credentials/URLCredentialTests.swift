@@ -17,7 +17,7 @@ struct URLCredentialTests {
         #expect(!self.credential.description.contains("secret") && !"\(self.credential)".contains("secret"))
     }
 
-    @Test func comeBackFromAnArchive() throws {
+    @Test func credentialComesBackFromAnArchive() throws {
         let data = try NSKeyedArchiver.archivedData(withRootObject: self.credential, requiringSecureCoding: true)
         let back = try NSKeyedUnarchiver.unarchivedObject(ofClass: URLCredential.self, from: data)
         #expect(back == self.credential && back?.hash == self.credential.hash)

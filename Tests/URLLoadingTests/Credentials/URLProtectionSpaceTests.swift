@@ -32,7 +32,7 @@ struct URLProtectionSpaceTests {
                     + "Proxy:NO, Proxy-Type:(null)"))
     }
 
-    @Test func areEqualWhenAllPartsAre() {
+    @Test func spacesAreEqualWhenAllPartsAre() {
         #expect(Self.space() == Self.space() && Self.space().hash == Self.space().hash)
         let variants = [
             Self.space(), Self.space("b"), Self.space(port: 81), Self.space(protocol: nil), Self.space(realm: "r"),
@@ -57,7 +57,7 @@ struct URLProtectionSpaceTests {
         #expect(space.authenticationMethod == NSURLAuthenticationMethodClientCertificate)
     }
 
-    @Test func comeBackFromAnArchive() throws {
+    @Test func spaceComesBackFromAnArchive() throws {
         let space = Self.space(realm: "", method: NSURLAuthenticationMethodHTTPBasic)
         let data = try NSKeyedArchiver.archivedData(withRootObject: space, requiringSecureCoding: true)
         let back = try NSKeyedUnarchiver.unarchivedObject(ofClass: URLProtectionSpace.self, from: data)

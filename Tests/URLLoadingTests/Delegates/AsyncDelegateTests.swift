@@ -59,7 +59,7 @@ struct AsyncDelegateTests {
         }
     }
 
-    @Test func answerInPlaceOfHandlers() async throws {
+    @Test func asyncDelegateAnswersInPlaceOfHandlers() async throws {
         let server = try await WebServer(tls: Certificates.server())
         server.on("/moved", .redirect(307, to: "/"))
         server.on("/") { request in

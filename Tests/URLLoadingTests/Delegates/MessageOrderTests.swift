@@ -17,7 +17,7 @@ struct MessageOrderTests {
     private static func content(_ method: String) -> [String] { method == "HEAD" ? [] : ["data"] }
 
     @Test(arguments: methods)
-    func isThatOfAPlainLoad(_ method: String) async throws {
+    func plainLoadHasItsOrder(_ method: String) async throws {
         // A body comes even with HEAD: that is what careless servers do.
         let server = try await WebServer(["/": .text("hello")])
         let expected = ["created", "response 200"] + Self.content(method) + ["metrics", "complete"]
@@ -25,21 +25,21 @@ struct MessageOrderTests {
     }
 
     @Test(arguments: ["PUT", "POST", "DELETE", "HEAD"])
-    func hasTheBodyBeforeTheResponse(_ method: String) async throws {
+    func bodyIsSentBeforeTheResponse(_ method: String) async throws {
         let server = try await WebServer(["/": .text("hello")])
         let expected = ["created", "sent", "response 200"] + Self.content(method) + ["metrics", "complete"]
         #expect(try await self.events(.to(server.url(), method, body: "a body")) == expected)
     }
 
     @Test(arguments: methods)
-    func doesNotFollow300(_ method: String) async throws {
+    func status300IsNotFollowed(_ method: String) async throws {
         let server = try await WebServer(["/": .redirect(300, to: "/there"), "/there": Self.location])
         let expected = ["created", "response 300"] + Self.content(method) + ["metrics", "complete"]
         #expect(try await self.events(.to(server.url(), method)) == expected)
     }
 
     @Test(arguments: methods, [301, 302, 303, 305, 306, 307, 308])
-    func hasTheRedirectFirst(_ method: String, _ status: Int) async throws {
+    func redirectComesFirst(_ method: String, _ status: Int) async throws {
         let server = try await WebServer(["/": .redirect(status, to: "/there"), "/there": Self.location])
         // 303 asks for the answer by GET, and that has a content.
         let final = status == 303 || method == "POST" && status < 303 ? "GET" : method
@@ -50,7 +50,7 @@ struct MessageOrderTests {
     }
 
     @Test(arguments: methods)
-    func hasNoContentWith304(_ method: String) async throws {
+    func status304HasNoContent(_ method: String) async throws {
         // With a content behind the head all the same, which is nobody's.
         let server = try await WebServer(["/": .text("not for you", status: 304).closing])
         #expect(
@@ -58,7 +58,7 @@ struct MessageOrderTests {
     }
 
     @Test(arguments: methods)
-    func endsWithARedirectThatIsNotWanted(_ method: String) async throws {
+    func unwantedRedirectIsTheResponse(_ method: String) async throws {
         let server = try await WebServer(["/": .redirect(to: "/there")])
         var policies = Policies()
         policies.redirect = { _, _, answer in answer(nil) }
@@ -68,7 +68,7 @@ struct MessageOrderTests {
         #expect(recorder.notes.data == Data(method == "HEAD" ? "".utf8 : "moved".utf8))
     }
 
-    @Test func hasInformationBeforeTheResponse() async throws {
+    @Test func informationalResponseComesBeforeTheFinalOne() async throws {
         let server = try await WebServer([
             "/": .head(100).then(.head(103, ["Link: </a.css>; rel=preload"])).then(.head(102)).then(.text("hello"))
         ])
@@ -81,7 +81,7 @@ struct MessageOrderTests {
         #expect(recorder.notes.informational[1].value(forHTTPHeaderField: "Link") == "</a.css>; rel=preload")
     }
 
-    @Test func hasTheChallengeBeforeTheResponse() async throws {
+    @Test func challengeComesBeforeTheResponse() async throws {
         let server = try await WebServer()
         server.on("/") { request in
             request["Authorization"] == nil
@@ -92,7 +92,7 @@ struct MessageOrderTests {
         #expect(try await self.events(.to(server.url()), recorder) == expected)
     }
 
-    @Test func asksForTheBodyAgainBehindAChallenge() async throws {
+    @Test func bodyIsAskedForAgainAfterAChallenge() async throws {
         let server = try await WebServer()
         server.on("/") { request in
             request["Authorization"] == nil
@@ -112,7 +112,7 @@ struct MessageOrderTests {
         session.invalidateAndCancel()
     }
 
-    @Test func asksForCachingBehindTheContent() async throws {
+    @Test func cachingIsAskedAboutAfterTheContent() async throws {
         let server = try await WebServer(["/": .text("hello", ["Cache-Control: max-age=60"])])
         let recorder = DataRecorder()
         try await recorder.run(server.url())
@@ -122,14 +122,14 @@ struct MessageOrderTests {
             ])
     }
 
-    @Test func asksOfTheServersTrustFirst() async throws {
+    @Test func serversTrustIsAskedAboutFirst() async throws {
         let server = try await WebServer(tls: Certificates.server(), ["/": .text("hello")])
         let recorder = DataRecorder(.trusting)
         let expected = ["created", "session challenge ServerTrust", "response 200", "data", "metrics", "complete"]
         #expect(try await self.events(.to(server.url()), recorder) == expected)
     }
 
-    @Test func isThatOfADownload() async throws {
+    @Test func downloadHasItsOrder() async throws {
         let server = try await WebServer(["/": .redirect(to: "/there"), "/there": .text("hello")])
         let recorder = DataRecorder()
         let session = URLSession.test(recorder)
@@ -140,7 +140,7 @@ struct MessageOrderTests {
         session.invalidateAndCancel()
     }
 
-    @Test func isThatOfAFailure() async throws {
+    @Test func failureHasItsOrder() async throws {
         let server = try await WebServer(["/": .close])
         let recorder = DataRecorder()
         #expect(try await self.events(.to(server.url(), "POST"), recorder) == ["created", "metrics", "complete"])
@@ -155,7 +155,7 @@ struct MessageOrderTests {
         session.invalidateAndCancel()
     }
 
-    @Test func isOneAtATimeForAllTasks() async throws {
+    @Test func messagesOfAllTasksComeOneAtATime() async throws {
         let server = try await WebServer()
         server.on("/") { .chunked(["a", "b", $0.query]) }
         let probe = OverlapProbe()

@@ -15,7 +15,7 @@ struct MisbehavingDelegateTests {
         return server
     }
 
-    @Test func answerOnceHoweverOftenTheyDo() async throws {
+    @Test func repeatedAnswerCountsOnce() async throws {
         let server = try await self.server()
         var policies = Policies()
         policies.redirect = { _, request, answer in
@@ -58,7 +58,7 @@ struct MisbehavingDelegateTests {
     }
 
     @Test(arguments: Question.allCases)
-    func leaveTheTaskToBeCancelledWhereTheyNeverAnswer(_ question: Question) async throws {
+    func taskWithoutAnAnswerCanBeCancelled(_ question: Question) async throws {
         let server = try await WebServer(tls: question.context(), ["/": .redirect(307, to: "/asks")])
         server.on("/asks", .text("no", ["WWW-Authenticate: Basic realm=\"r\""], status: 401))
         server.on("/plain", .text("hello", ["Cache-Control: max-age=60"]))

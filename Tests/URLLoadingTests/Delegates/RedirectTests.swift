@@ -19,7 +19,7 @@ struct RedirectTests {
     }
 
     @Test(arguments: [307, 308], ["POST", "PUT", "DELETE", "PATCH"])
-    func takeMethodAndBodyAlong(_ status: Int, _ method: String) async throws {
+    func redirectKeepsMethodAndBody(_ status: Int, _ method: String) async throws {
         let server = try await WebServer(["/": .redirect(status, to: "/there"), "/there": .text("hello")])
         let session = URLSession.test()
         #expect(try await session.load(.to(server.url(), method, body: "a body")).text == "hello")
@@ -28,7 +28,7 @@ struct RedirectTests {
         session.invalidateAndCancel()
     }
 
-    @Test func takeAFileAlong() async throws {
+    @Test func redirectSendsAFileAgain() async throws {
         let server = try await WebServer(["/": .redirect(307, to: "/there"), "/there": .text("hello")])
         let folder = try TemporaryFolder()
         let file = folder.url.appendingPathComponent("f")
@@ -42,7 +42,7 @@ struct RedirectTests {
     @Test(arguments: [
         ("UK", "/a/UK"), ("/UK", "/UK"), ("../UK?q=1", "/UK"), ("?param=foo", "/a/b"), ("./c/./d", "/a/c/d"),
     ])
-    func areResolvedAgainstTheRequest(_ location: String, _ path: String) async throws {
+    func locationIsResolvedAgainstTheRequest(_ location: String, _ path: String) async throws {
         let server = try await WebServer(["/a/b": .redirect(to: location)])
         server.on("/a/b") { $0.query.isEmpty ? .redirect(to: location) : .text("query \($0.query)") }
         server.on(path == "/a/b" ? "/none" : path) { .text("at \($0.target)") }
@@ -52,7 +52,7 @@ struct RedirectTests {
         session.invalidateAndCancel()
     }
 
-    @Test func nameTheDefaultPortWhereThereIsNone() async throws {
+    @Test func locationWithoutAPortMeansTheDefaultPort() async throws {
         let server = try await WebServer(["/": .redirect(to: "http://127.0.0.1/elsewhere")])
         var policies = Policies()
         policies.redirect = { _, _, answer in answer(nil) }
@@ -71,7 +71,7 @@ struct RedirectTests {
     }
 
     @Test(arguments: ["GET", "PUT", "POST", "HEAD"])
-    func endAfterTwenty(_ method: String) async throws {
+    func redirectsEndAfterTwenty(_ method: String) async throws {
         let server = try await WebServer()
         for count in 0...40 { server.on("/\(count)", .redirect(307, to: "/\(count + 1)")) }
         let recorder = DataRecorder()
@@ -91,14 +91,14 @@ struct RedirectTests {
         session.invalidateAndCancel()
     }
 
-    @Test func endWhereTheyTurnInACircle() async throws {
+    @Test func circleOfRedirectsEnds() async throws {
         let server = try await WebServer(["/a": .redirect(to: "/b"), "/b": .redirect(to: "/a")])
         let session = URLSession.test()
         #expect(try await session.load(server.url("/a")).code == .httpTooManyRedirects)
         session.invalidateAndCancel()
     }
 
-    @Test func keepSecretsFromOtherServers() async throws {
+    @Test func secretsAreNotSentToAnotherServer() async throws {
         let other = try await WebServer(["/": .text("other")])
         let server = try await WebServer(["/": .redirect(to: other.url("/").absoluteString)])
         let session = URLSession.test()
@@ -112,7 +112,7 @@ struct RedirectTests {
         session.invalidateAndCancel()
     }
 
-    @Test func takeSecretsAlongToTheSameServer() async throws {
+    @Test func secretsAreSentToTheSameServer() async throws {
         let server = try await WebServer(["/": .redirect(to: "/there"), "/there": .text("hello")])
         let session = URLSession.test()
         _ = try await session.load(.to(server.url(), "GET", ["Authorization": "Basic c2VjcmV0"]))
@@ -132,7 +132,7 @@ struct RedirectTests {
     }
 
     @Test(arguments: ["ftp://127.0.0.1/", "file:///etc/passwd", "data:,secret", "javascript:1", "ssh://127.0.0.1/"])
-    func goToNoOtherScheme(_ location: String) async throws {
+    func redirectToAnotherSchemeIsRefused(_ location: String) async throws {
         let server = try await WebServer(["/": .redirect(to: location)])
         let recorder = DataRecorder()
         let notes = try await recorder.run(server.url())
@@ -141,7 +141,7 @@ struct RedirectTests {
         #expect(notes.data.isEmpty)
     }
 
-    @Test func areResultsWithoutAPlaceToGo() async throws {
+    @Test func redirectWithoutALocationIsTheResult() async throws {
         let server = try await WebServer()
         for status in [301, 302, 303, 307, 308] {
             server.on("/", .text("nowhere", status: status))
@@ -152,7 +152,7 @@ struct RedirectTests {
         }
     }
 
-    @Test func letADelegateSendThemElsewhere() async throws {
+    @Test func delegateCanSendARedirectElsewhere() async throws {
         let server = try await WebServer(["/": .redirect(to: "/there"), "/mine": .text("mine")])
         var policies = Policies()
         let url = server.url("/mine")
@@ -163,7 +163,7 @@ struct RedirectTests {
         #expect(server.requests.last?.method == "PUT" && server.requests.last?.text == "own")
     }
 
-    @Test func waitForTheDelegatesWord() async throws {
+    @Test func redirectWaitsForTheDelegate() async throws {
         let server = try await WebServer(["/": .redirect(to: "/there"), "/there": .text("hello")])
         let kept = Outcome<@Sendable () -> Void>()
         var policies = Policies()

@@ -10,7 +10,7 @@ struct ResponseDispositionTests {
         return DataRecorder(policies)
     }
 
-    @Test func isTheEndWhereItIsCancelled() async throws {
+    @Test func cancelledResponseIsTheEnd() async throws {
         let server = try await WebServer(["/": .text("never seen")])
         let recorder = self.answering(.cancel)
         let notes = try await recorder.run(server.url())
@@ -18,7 +18,7 @@ struct ResponseDispositionTests {
         #expect(recorder.eventsOfTheTask == ["created", "response 200", "metrics", "complete"])
     }
 
-    @Test func isKeptBackUntilTheAnswer() async throws {
+    @Test func contentWaitsForTheDelegatesAnswer() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let kept = Outcome<@Sendable () -> Void>()
         var policies = Policies()
@@ -34,7 +34,7 @@ struct ResponseDispositionTests {
         session.invalidateAndCancel()
     }
 
-    @Test func canBeAFile() async throws {
+    @Test func responseCanBecomeADownload() async throws {
         let body = String(repeating: "to a file ", count: 30_000)
         let server = try await WebServer(["/": .text(body)])
         let recorder = self.answering(.becomeDownload)
@@ -51,7 +51,7 @@ struct ResponseDispositionTests {
         session.invalidateAndCancel()
     }
 
-    @Test func canBeAStreamBehindAnUpgrade() async throws {
+    @Test func responseAfterAnUpgradeCanBecomeAStream() async throws {
         let gate = Gate()
         let server = try await WebServer([
             "/": .raw("HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
@@ -71,7 +71,7 @@ struct ResponseDispositionTests {
         session.invalidateAndCancel()
     }
 
-    @Test func isAskedOfTasksWithoutAHandlerAlone() async throws {
+    @Test func dispositionIsAskedOnlyWithoutAHandler() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let recorder = self.answering(.cancel)
         let session = URLSession.test(recorder)
@@ -79,7 +79,7 @@ struct ResponseDispositionTests {
         session.invalidateAndCancel()
     }
 
-    @Test func takesOneAnswerAlone() async throws {
+    @Test func onlyTheFirstDispositionCounts() async throws {
         let server = try await WebServer(["/": .text("hello")])
         var policies = Policies()
         policies.response = { _, answer in
@@ -92,7 +92,7 @@ struct ResponseDispositionTests {
         #expect(notes.error == nil && notes.data == Data("hello".utf8) && notes.completions == 1)
     }
 
-    @Test func comesAgainForEachPartOfAMixedContent() async throws {
+    @Test func eachPartOfMixedContentHasAResponse() async throws {
         let text =
             "--b\r\nContent-Type: text/plain\r\n\r\none\r\n--b\r\nContent-Type: text/html\r\n\r\ntwo\r\n--b--\r\n"
         let server = try await WebServer([

@@ -20,7 +20,7 @@ struct TaskDelegateTests {
     /// Knows of nothing.
     final class Silent: NSObject, URLSessionDataDelegate, Sendable {}
 
-    @Test func areAskedBeforeTheSessions() async throws {
+    @Test func taskDelegateIsAskedBeforeTheSessions() async throws {
         let server = try await WebServer(["/": .redirect(to: "/there"), "/there": .text("hello")])
         let recorder = DataRecorder()
         let session = URLSession.test(recorder) { $0.urlCache = nil }
@@ -50,7 +50,7 @@ struct TaskDelegateTests {
         session.invalidateAndCancel()
     }
 
-    @Test func areHeldUntilTheEnd() async throws {
+    @Test func taskDelegateIsHeldUntilTheEnd() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let session = URLSession.test()
         weak var held: DataRecorder?
@@ -72,7 +72,7 @@ struct TaskDelegateTests {
         session.invalidateAndCancel()
     }
 
-    @Test func areNotTakenOnceTheTaskRuns() async throws {
+    @Test func taskDelegateIsNotTakenOnceTheTaskRuns() async throws {
         let gate = Gate()
         let server = try await WebServer(["/": .text("hello").after(gate)])
         let recorder = DataRecorder()

@@ -16,7 +16,7 @@ struct DownloadFileTests {
         (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 3 &+ $0 >> 9) }
     }
 
-    @Test func areForTheEyesOfTheirOwnerAndAmongTheTemporaryOnes() async throws {
+    @Test func temporaryFileIsForItsOwnerAlone() async throws {
         let file = try DownloadFile()
         defer { file.remove() }
         let attributes = try FileManager.default.attributesOfItem(atPath: file.url.path)
@@ -105,7 +105,7 @@ struct DownloadFileTests {
         #expect(try Data(contentsOf: victim) == Data([1, 2, 3]))
     }
 
-    @Test func areGoneWhenDiscarded() throws {
+    @Test func discardedFileIsGone() throws {
         let file = try DownloadFile()
         let bytes = [UInt8](repeating: 0, count: 100_000)
         file.append(bytes.span.bytes)

@@ -6,7 +6,7 @@ struct WriteQueueTests {
     private func sample(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 9) } }
 
     @Test(arguments: [1, 999, 65_536, 262_144, 262_145, 1_000_000])
-    func comesOutInItsOrderAndInBlocks(_ size: Int) {
+    func queuedBytesComeOutInOrderAndInBlocks(_ size: Int) {
         var queue = WriteQueue()
         let all = self.sample(1_300_003)
         for start in stride(from: 0, to: all.count, by: size) {
@@ -22,7 +22,7 @@ struct WriteQueueTests {
         #expect(written == all && queue.count == 0)
     }
 
-    @Test func takesNoMoreMemoryThanWasOnceNeeded() {
+    @Test func queueTakesNoMoreMemoryThanOnceNeeded() {
         var queue = WriteQueue()
         let piece = self.sample(WriteQueue.blockSize)
         var block: [UInt8] = []
@@ -39,7 +39,7 @@ struct WriteQueueTests {
         #expect(places.count <= 4)
     }
 
-    @Test func givesNothingWhereNothingWaits() {
+    @Test func emptyQueueGivesNothing() {
         var queue = WriteQueue()
         var block: [UInt8] = [1, 2, 3]
         queue.exchange(&block)

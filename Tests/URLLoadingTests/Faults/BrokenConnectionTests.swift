@@ -11,7 +11,7 @@ struct BrokenConnectionTests {
     enum Way: CaseIterable { case close, reset }
 
     @Test(arguments: Way.allCases)
-    func neverGiveAShortAnswerForAWholeOne(_ way: Way) async throws {
+    func brokenResponseIsNeverTakenForAWholeOne(_ way: Way) async throws {
         let server = try await WebServer()
         let session = URLSession.test()
         let whole = Self.answer.bytes.count
@@ -41,7 +41,7 @@ struct BrokenConnectionTests {
         }
     }
 
-    @Test func leaveTheResponseWithTheHandler() async throws {
+    @Test func handlerGetsTheResponseOfABrokenLoad() async throws {
         let whole = Answer.text("hello")
         let server = try await WebServer(["/": whole.broken(at: whole.bytes.count - 1, by: .close), "/early": .close])
         let session = URLSession.test()
@@ -94,7 +94,7 @@ struct BrokenConnectionTests {
         session.invalidateAndCancel()
     }
 
-    @Test func areRefusedWhereTheNameIsUnknown() async throws {
+    @Test func unknownNameIsAFailure() async throws {
         let url = try #require(URL(string: "http://no-such-name.invalid/"))
         let session = URLSession.test()
         let code = try await session.load(url).code

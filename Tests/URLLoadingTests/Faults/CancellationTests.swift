@@ -17,7 +17,7 @@ struct CancellationTests {
         return server
     }
 
-    @Test func endOnceWhereverTheyAre() async throws {
+    @Test func cancelledTaskEndsOnceAnywhere() async throws {
         let server = try await self.server(Gate())
         let points = [
             "needs body", "sent", "redirect 307", "challenge HTTPBasic", "informational 103", "response 200", "data",
@@ -115,7 +115,7 @@ struct CancellationTests {
         session.invalidateAndCancel()
     }
 
-    @Test func withinTheirOwnHandlers() async throws {
+    @Test func taskCanBeCancelledInItsHandler() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let session = URLSession.test()
         let done = Outcome<Bool>()

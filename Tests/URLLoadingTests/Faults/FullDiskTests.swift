@@ -19,7 +19,7 @@ private final class SmallDisk {
 
 @Suite("Downloads onto a disk that is full", .loading, .timeLimit(.minutes(20)))
 struct FullDiskTests {
-    @Test func failAndLeaveNothing() async {
+    @Test func fullDiskFailsTheDownloadAndLeavesNothing() async {
         await #expect(processExitsWith: .success) {
             let disk = try SmallDisk()
             let body = Answer.response(200, ["ETag: \"a\""], [UInt8](repeating: 7, count: 3 * SmallDisk.size))
@@ -40,7 +40,7 @@ struct FullDiskTests {
         }
     }
 
-    @Test func failInTheirOtherStylesToo() async {
+    @Test func fullDiskFailsDownloadsOfOtherStyles() async {
         await #expect(processExitsWith: .success) {
             let disk = try SmallDisk()
             let server = try await WebServer([
@@ -65,7 +65,7 @@ struct FullDiskTests {
         }
     }
 
-    @Test func failWhereThereIsNoFolderAtAll() async {
+    @Test func missingFolderFailsTheDownload() async {
         await #expect(processExitsWith: .success) {
             let disk = try SmallDisk()
             try FileManager.default.removeItem(at: disk.folder.url)

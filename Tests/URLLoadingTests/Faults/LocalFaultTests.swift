@@ -4,7 +4,7 @@ import URLLoading
 
 @Suite("Faults at home", .loading, .timeLimit(.minutes(20)))
 struct LocalFaultTests {
-    @Test func failAnUploadWhoseFileShrinks() async throws {
+    @Test func shrinkingFileFailsTheUpload() async throws {
         let folder = try TemporaryFolder()
         let file = folder.url.appendingPathComponent("f")
         try Data(count: 64 << 20).write(to: file)
@@ -41,7 +41,7 @@ struct LocalFaultTests {
     }
 
     @Test(arguments: ["", "relative", "foobar://127.0.0.1/Nepal", "mailto:a@b.test", "http:///nohost", "ftp://h.test/"])
-    func refuseURLsThatCannotBeLoaded(_ text: String) async throws {
+    func urlThatCannotBeLoadedIsRefused(_ text: String) async throws {
         let session = URLSession.test()
         var request = URLRequest(url: URL(filePath: "/"))
         request.url = text.isEmpty ? nil : URL(string: text)
@@ -52,7 +52,7 @@ struct LocalFaultTests {
         session.invalidateAndCancel()
     }
 
-    @Test func nameNoURLAsFoundationDoes() async throws {
+    @Test func failingURLIsNamedAsInFoundation() async throws {
         let session = URLSession.test()
         var request = URLRequest(url: URL(filePath: "/"))
         request.url = nil

@@ -84,7 +84,7 @@ struct LyingServerTests {
     }
 
     @Test(arguments: Lie.all)
-    func failTheLoad(_ lie: Lie) async throws {
+    func lieFailsTheLoad(_ lie: Lie) async throws {
         let server = try await WebServer(["/": lie.answer])
         let session = URLSession.test()
         let loaded = try await session.load(server.url())
@@ -102,7 +102,7 @@ struct LyingServerTests {
     }
 
     @Test(arguments: Lie.all)
-    func neverGiveADownload(_ lie: Lie) async throws {
+    func lieNeverGivesADownload(_ lie: Lie) async throws {
         let server = try await WebServer(["/": lie.answer])
         let session = URLSession.test()
         let outcome = Outcome<Bool>()
@@ -111,7 +111,7 @@ struct LyingServerTests {
         session.invalidateAndCancel()
     }
 
-    @Test func areBelievedWhereTheyAreOnlyOdd() async throws {
+    @Test func oddResponseIsBelieved() async throws {
         let answers: [String: Answer] = [
             "/999": .raw("HTTP/1.1 999 Wrong Code\r\nodd: yes\r\n\r\n").closing,
             "/nolength": .raw("HTTP/1.1 200 OK\r\n\r\nno length at all").closing,
@@ -147,7 +147,7 @@ struct LyingServerTests {
         session.invalidateAndCancel()
     }
 
-    @Test func cannotMakeMuchOfLittle() async throws {
+    @Test func decodedContentIsBounded() async throws {
         // 1 GiB of zeros in about 1 MiB: a whole one is refused or given out bit by bit, never held.
         let piece = Coded.deflated([UInt8](repeating: 0, count: 8 << 20), .gzip)
         let server = try await WebServer()
@@ -165,7 +165,7 @@ struct LyingServerTests {
         session.invalidateAndCancel()
     }
 
-    @Test func failWithACodingThatIsBroken() async throws {
+    @Test func brokenCodingFailsTheLoad() async throws {
         let good = Coded.gzip(String(repeating: "words and words ", count: 1000))
         let body = Array(good.bytes.drop { $0 != 0x1F })
         let cases: [String: Answer] = [
@@ -184,7 +184,7 @@ struct LyingServerTests {
         session.invalidateAndCancel()
     }
 
-    @Test func setNoCookiesForOthers() async throws {
+    @Test func cookieForAnotherHostIsNotSet() async throws {
         let lines = [
             "a=1; Domain=other.test", "b=2; Domain=.test", "c=3; Domain=localhost", "__Secure-d=4; Path=/",
             "__Host-e=5; Path=/; Secure; Domain=127.0.0.1", "=", ";;;", "\u{1}=x",

@@ -37,7 +37,7 @@ struct NameFaultTests {
         .success([.ipv4(address: 0x7f00_0001, port: UInt16(clamping: server.port))])
     }
 
-    @Test func areWaitedForNoLongerThanTheRequestAllows() async throws {
+    @Test func nameIsAwaitedNoLongerThanTheRequestAllows() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let names = SlowNames()
         let session = URLSession.test { $0.resolve = names.resolve }
@@ -53,7 +53,7 @@ struct NameFaultTests {
         session.invalidateAndCancel()
     }
 
-    @Test func areWaitedForNoLongerThanTheWholeTaskMayTake() async throws {
+    @Test func nameIsAwaitedNoLongerThanTheTaskMayTake() async throws {
         let server = try await WebServer()
         let names = SlowNames()
         let session = URLSession.test {
@@ -64,7 +64,7 @@ struct NameFaultTests {
         session.invalidateAndCancel()
     }
 
-    @Test func areGivenUpByACancelledTask() async throws {
+    @Test func cancelledTaskGivesItsNameUp() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let names = SlowNames()
         let recorder = DataRecorder()
@@ -83,7 +83,7 @@ struct NameFaultTests {
         #expect(metrics.connectStartDate == nil && metrics.responseEndDate == nil)
     }
 
-    @Test func areGivenUpByACancelledSwiftTask() async throws {
+    @Test func cancelledSwiftTaskGivesItsNameUp() async throws {
         let server = try await WebServer()
         let names = SlowNames()
         let session = URLSession.test { $0.resolve = names.resolve }
@@ -96,7 +96,7 @@ struct NameFaultTests {
         session.invalidateAndCancel()
     }
 
-    @Test func letTheLoadGoOnWhenTheyAreFound() async throws {
+    @Test func loadGoesOnWhenTheNameIsFound() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let names = SlowNames()
         let session = URLSession.test { $0.resolve = names.resolve }

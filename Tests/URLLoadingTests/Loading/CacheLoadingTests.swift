@@ -14,7 +14,7 @@ struct CacheLoadingTests {
         return server
     }
 
-    @Test func answersWhileFresh() async throws {
+    @Test func freshResponseIsAnsweredFromTheCache() async throws {
         let server = try await self.fresh()
         let session = self.session()
         for _ in 0..<3 {
@@ -41,7 +41,7 @@ struct CacheLoadingTests {
         "Cache-Control: no-store", "Cache-Control: no-cache", "Cache-Control: max-age=0", "Pragma: no-cache",
         "Expires: Thu, 01 Jan 1970 00:00:00 GMT",
     ])
-    func asksTheServerWhereItMust(_ field: String) async throws {
+    func serverIsAskedWhereItMustBe(_ field: String) async throws {
         let server = try await self.fresh([field])
         let session = self.session()
         #expect(try await session.load(server.url()).text == "first")
@@ -68,7 +68,7 @@ struct CacheLoadingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func takesTheNewWhereTheOldIsOver() async throws {
+    @Test func newResponseReplacesTheStaleOne() async throws {
         let server = try await WebServer()
         server.on(
             "/",
@@ -82,7 +82,7 @@ struct CacheLoadingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func leavesTheProgramsConditionsToTheProgram() async throws {
+    @Test func programsConditionsAreLeftToTheProgram() async throws {
         let server = try await WebServer(["/": .head(304, ["ETag: \"v1\""])])
         let session = self.session()
         let loaded = try await session.load(.to(server.url(), "GET", ["If-None-Match": "\"v1\""]))
@@ -102,7 +102,7 @@ struct CacheLoadingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func followsThePoliciesOfRequests() async throws {
+    @Test func policyOfTheRequestIsFollowed() async throws {
         let server = try await self.fresh()
         let session = self.session()
         func load(_ policy: URLRequest.CachePolicy) async throws -> Loaded {
@@ -123,7 +123,7 @@ struct CacheLoadingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func followsThePolicyOfTheConfiguration() async throws {
+    @Test func policyOfTheConfigurationIsFollowed() async throws {
         let server = try await self.fresh()
         let session = self.session(.reloadIgnoringLocalCacheData)
         #expect(try await session.load(server.url()).text == "first")
@@ -251,7 +251,7 @@ struct CacheLoadingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func keepsNothingThatBrokeOff() async throws {
+    @Test func brokenResponseIsNotKept() async throws {
         let server = try await WebServer()
         let whole = Answer.text("whole", ["Cache-Control: max-age=600"])
         server.on("/", oneByOne: [whole.broken(at: whole.bytes.count - 1, by: .close), whole])
@@ -261,7 +261,7 @@ struct CacheLoadingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func keepsRedirectsAndWhereTheyLead() async throws {
+    @Test func redirectIsCachedWithItsTarget() async throws {
         let server = try await WebServer([
             "/": .redirect(301, to: "/there", ["Cache-Control: max-age=600"]),
             "/there": .text("hello", ["Cache-Control: max-age=600"]),
@@ -272,7 +272,7 @@ struct CacheLoadingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func isFilledByTheHandOfTheProgramForATask() async throws {
+    @Test func programCanStoreAResponseForATask() async throws {
         let server = try await self.fresh()
         let session = self.session()
         let cache = try #require(session.configuration.urlCache)
@@ -292,7 +292,7 @@ struct CacheLoadingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func isNotAskedOfDownloads() async throws {
+    @Test func downloadIsNotCached() async throws {
         let server = try await self.fresh()
         let session = self.session()
         let (url, _) = try await session.download(from: server.url())

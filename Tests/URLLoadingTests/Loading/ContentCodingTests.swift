@@ -5,7 +5,7 @@ import URLLoading
 
 @Suite("Coded contents of responses", .loading, .timeLimit(.minutes(20)))
 struct ContentCodingTests {
-    @Test func areUndone() async throws {
+    @Test func codingIsUndone() async throws {
         let text = String(repeating: "The quick brown fox. ", count: 5000)
         let server = try await WebServer([
             "/gzip": Coded.gzip(text), "/deflate": Coded.deflate(text), "/raw": Coded.rawDeflate(text),
@@ -23,14 +23,14 @@ struct ContentCodingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func areLeftAloneWhereTheyAreUnknown() async throws {
+    @Test func unknownCodingIsLeftAlone() async throws {
         let server = try await WebServer(["/": .text("as it is", ["Content-Encoding: x-own"])])
         let session = URLSession.test()
         #expect(try await session.load(server.url()).text == "as it is")
         session.invalidateAndCancel()
     }
 
-    @Test func areUndoneWhereverTheyAreCut() async throws {
+    @Test func codingIsUndoneWhereverItIsCut() async throws {
         let coded = Coded.gzip("Hello World!").bytes
         let body = Array(coded.drop { $0 != 0x1F })
         let server = try await WebServer()
@@ -44,7 +44,7 @@ struct ContentCodingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func makeNothingOfAnswersWithoutContent() async throws {
+    @Test func emptyCodedResponseHasNoContent() async throws {
         let server = try await WebServer([
             "/": .head(204, ["Content-Encoding: gzip"]), "/empty": .response(200, ["Content-Encoding: gzip"], []),
             "/head": .head(200, ["Content-Encoding: gzip", "Content-Length: 40"]),

@@ -19,7 +19,7 @@ struct CookieLoadingTests {
         return server
     }
 
-    @Test func areKeptAndSentBack() async throws {
+    @Test func cookieIsKeptAndSentBack() async throws {
         let server = try await self.server()
         let session = URLSession.test()
         let loaded = try await session.load(.to(server.url("/set"), "POST"))
@@ -55,7 +55,7 @@ struct CookieLoadingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func areNotSentWhereTheConfigurationOrTheRequestForbidsIt() async throws {
+    @Test func cookieIsNotSentWhereItIsForbidden() async throws {
         let server = try await self.server()
         let session = URLSession.test { $0.httpShouldSetCookies = false }
         _ = try await session.load(server.url("/set"))
@@ -71,7 +71,7 @@ struct CookieLoadingTests {
         other.invalidateAndCancel()
     }
 
-    @Test func areNotKeptWhereThePolicyForbidsIt() async throws {
+    @Test func cookieIsNotKeptWhereThePolicyForbidsIt() async throws {
         let server = try await self.server()
         let session = URLSession.test { $0.httpCookieAcceptPolicy = .never }
         _ = try await session.load(server.url("/set"))
@@ -95,7 +95,7 @@ struct CookieLoadingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func setByTheProgramGoBeforeTheStores() async throws {
+    @Test func cookieOfTheProgramGoesBeforeTheStores() async throws {
         let server = try await self.server()
         let session = URLSession.test()
         _ = try await session.load(server.url("/set"))
@@ -105,7 +105,7 @@ struct CookieLoadingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func areAskedOfAStorageForTheTask() async throws {
+    @Test func storageIsAskedForTheTask() async throws {
         let server = try await self.server()
         let storage = AskedStorage()
         let session = URLSession.test { $0.httpCookieStorage = storage }

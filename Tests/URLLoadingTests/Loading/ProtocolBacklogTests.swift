@@ -56,7 +56,7 @@ struct ProtocolBacklogTests {
         return gate
     }
 
-    @Test func waitWhereItIsNotTaken() async throws {
+    @Test func piecesWaitUntilTheyAreTaken() async throws {
         let name = "slow.pours.test"
         let full = self.gate(name)
         var policies = Policies()
@@ -72,7 +72,7 @@ struct ProtocolBacklogTests {
         #expect(Pouring.count(name).mostAhead <= ProtocolBacklog.limit + (3 << 20))
     }
 
-    @Test func waitBeforeADownloadTakesIt() async throws {
+    @Test func piecesWaitBeforeADownloadTakesThem() async throws {
         let name = "file.pours.test"
         let full = self.gate(name)
         var policies = Policies()
@@ -84,7 +84,7 @@ struct ProtocolBacklogTests {
         #expect(notes.error == nil && notes.fileContent?.count == 40 << 20)
     }
 
-    @Test func areLetGoWithTheirTask() async throws {
+    @Test func piecesAreReleasedWithTheirTask() async throws {
         let name = "gone.pours.test"
         let full = self.gate(name)
         var policies = Policies()
@@ -101,7 +101,7 @@ struct ProtocolBacklogTests {
         #expect(await recorder.log.has("invalid"))
     }
 
-    @Test func haveRoomForOnePieceOfAnyLength() {
+    @Test func backlogHasRoomForOnePieceOfAnyLength() {
         let backlog = ProtocolBacklog()
         #expect(backlog.add(ProtocolBacklog.hardLimit * 2, patience: 0))
         #expect(!backlog.add(1, patience: 0))
@@ -109,7 +109,7 @@ struct ProtocolBacklogTests {
         #expect(backlog.add(1, patience: 0) && backlog.add(ProtocolBacklog.limit, patience: 0))
     }
 
-    @Test func areRefusedWhereTheyCannotBeHeld() {
+    @Test func pieceBeyondTheHardLimitIsRefused() {
         let backlog = ProtocolBacklog()
         var count = 0
         while backlog.add(1 << 20, patience: 0) { count += 1 }
@@ -121,7 +121,7 @@ struct ProtocolBacklogTests {
         #expect(backlog.add(ProtocolBacklog.hardLimit, patience: 1000) && backlog.add(1, patience: 1000))
     }
 
-    @Test func areHeldNoLongerThanTheirPatience() {
+    @Test func pieceIsHeldNoLongerThanItsPatience() {
         let backlog = ProtocolBacklog()
         #expect(backlog.add(ProtocolBacklog.limit, patience: 1000))
         #expect(backlog.add(1, patience: 0.05))

@@ -109,7 +109,7 @@ struct ProtocolClassTests {
     private func url(_ text: String) throws -> URL { try #require(URL(string: text)) }
 
     @Test(arguments: ["empty", "single", "multiple"])
-    func giveAllTheirPiecesToAHandler(_ path: String) async throws {
+    func handlerGetsAllPieces(_ path: String) async throws {
         let session = URLSession.test { $0.protocolClasses = [Answering.self] }
         let loaded = try await session.load(self.url("http://answers.test/\(path)"))
         #expect(loaded.data == Answering.pieces(path).reduce(Data(), +) && loaded.error == nil)
@@ -119,7 +119,7 @@ struct ProtocolClassTests {
         session.invalidateAndCancel()
     }
 
-    @Test func giveADelegateEachPieceAsItIs() async throws {
+    @Test func delegateGetsEachPieceAsItIs() async throws {
         let recorder = DataRecorder()
         let notes = try await recorder.run(self.url("http://answers.test/multiple")) {
             $0.protocolClasses = [Answering.self]
@@ -163,7 +163,7 @@ struct ProtocolClassTests {
     }
 
     @Test(arguments: [301, 404, 500])
-    func keepNothingButSuccess(_ status: Int) async throws {
+    func onlySuccessIsCached(_ status: Int) async throws {
         let session = URLSession.test { $0.protocolClasses = [Refusing.self] }
         let url = try self.url("http://answers.test/\(status)")
         #expect(try await session.load(url).status == status)
@@ -171,7 +171,7 @@ struct ProtocolClassTests {
         session.invalidateAndCancel()
     }
 
-    @Test func areAskedInTheirOrderBeforeTheSessionsOwn() async throws {
+    @Test func protocolsAreAskedInOrderBeforeTheSessionsOwn() async throws {
         let session = URLSession.test { $0.protocolClasses = [OtherScheme.self, Answering.self] }
         #expect(try await session.load(self.url("http://answers.test/single")).status == 203)
         let other = try await session.load(self.url("ssh://127.0.0.1/USA"))
@@ -189,14 +189,14 @@ struct ProtocolClassTests {
         session.invalidateAndCancel()
     }
 
-    @Test func failWithTheirError() async throws {
+    @Test func failureOfTheProtocolIsTheTasks() async throws {
         let session = URLSession.test { $0.protocolClasses = [Failing.self] }
         let loaded = try await session.load(self.url("failfast://bogus"))
         #expect(loaded.error != nil && loaded.data == nil)
         session.invalidateAndCancel()
     }
 
-    @Test func endOnceThoughTheyFailAndAreCancelled() async throws {
+    @Test func failedAndCancelledTaskEndsOnce() async throws {
         for _ in 0..<100 {
             let session = URLSession.test { $0.protocolClasses = [Failing.self] }
             let outcome = Outcome<Bool>()

@@ -88,7 +88,7 @@ struct ProtocolMessageTests {
 
     private func url(_ path: String) throws -> URL { try #require(URL(string: "http://acts.test\(path)")) }
 
-    @Test func isLoadedInItsCanonicalForm() async throws {
+    @Test func requestIsLoadedInItsCanonicalForm() async throws {
         let session = self.session()
         #expect(try await session.load(self.url("/plain")).text == "yes")
         #expect(try await session.load(self.url("/task")).text == "mine")
@@ -129,7 +129,7 @@ struct ProtocolMessageTests {
         session.invalidateAndCancel()
     }
 
-    @Test func endsWithOneStop() async throws {
+    @Test func protocolIsStoppedOnce() async throws {
         let session = self.session()
         _ = try await session.load(self.url("/once"))
         #expect(await Acting.log.has("stop /once"))
@@ -169,7 +169,7 @@ struct ProtocolMessageTests {
         session.invalidateAndCancel()
     }
 
-    @Test func keepsNotesOnRequests() throws {
+    @Test func propertiesOfARequestAreKept() throws {
         let request = NSMutableURLRequest(url: try self.url("/"))
         URLProtocol.setProperty(7, forKey: "number", in: request)
         let copy = request as URLRequest

@@ -124,7 +124,7 @@ struct ProxyEnvironmentTests {
 
     private static let proxy = "http://proxy:3128"
 
-    @Test func areForTheirSchemes() {
+    @Test func variableAppliesToItsScheme() {
         #expect(self.variable([:]) == nil && self.variable(["http_proxy": ""]) == nil)
         #expect(self.variable(["http_proxy": Self.proxy]) == "http_proxy")
         #expect(self.variable(["http_proxy": Self.proxy], "ws") == "http_proxy")
@@ -148,7 +148,7 @@ struct ProxyEnvironmentTests {
         ("EXAMPLE.COM", true), ("example.com:80", true), ("other.com example.com", true), ("", false), (",", false),
         ("ample.com", false), ("www.example.com", false), ("example.com:81", false), ("10.0.0.0/8", false),
     ])
-    func areNotForExceptions(_ exceptions: String, _ isException: Bool) {
+    func exceptionNeedsNoProxy(_ exceptions: String, _ isException: Bool) {
         for name in ["no_proxy", "NO_PROXY"] {
             let variables = ["http_proxy": Self.proxy, name: exceptions]
             for port in [nil, 80] {
@@ -157,7 +157,7 @@ struct ProxyEnvironmentTests {
         }
     }
 
-    @Test func areNotForExceptionsWithThePortOfTheScheme() {
+    @Test func exceptionCountsTheSchemesPort() {
         let variables = ["all_proxy": Self.proxy, "no_proxy": "example.com:443"]
         #expect(self.variable(variables, "https") == nil && self.variable(variables, "wss") == nil)
         #expect(self.variable(variables, "http") == "all_proxy")
@@ -167,7 +167,7 @@ struct ProxyEnvironmentTests {
         ("localhost", true), ("a.localhost", true), ("127.0.0.1", true), ("127.3.2.1", true), ("::1", true),
         ("127.example.com", false), ("localhost.example.com", false), ("10.0.0.1", false),
     ])
-    func areNotForLoopback(_ host: String, _ isLoopback: Bool) {
+    func loopbackNeedsNoProxy(_ host: String, _ isLoopback: Bool) {
         #expect((self.variable(["http_proxy": Self.proxy], "http", host) == nil) == isLoopback)
     }
 }

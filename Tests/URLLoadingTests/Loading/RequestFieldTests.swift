@@ -4,7 +4,7 @@ import URLLoading
 
 @Suite("Fields of requests on the wire", .loading, .timeLimit(.minutes(20)))
 struct RequestFieldTests {
-    @Test func areTheRequestsBeforeTheSessions() async throws {
+    @Test func requestsFieldsGoBeforeTheSessions() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let session = URLSession.test {
             $0.httpAdditionalHeaders = ["header2": "svalue2", "header3": "svalue3", "header4": "svalue4"]
@@ -43,7 +43,7 @@ struct RequestFieldTests {
         session.invalidateAndCancel()
     }
 
-    @Test func carryAnyMethod() async throws {
+    @Test func anyMethodIsSent() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let session = URLSession.test()
         for method in ["OPTIONS", "PROPFIND", "PATCH", "custom"] {
@@ -53,7 +53,7 @@ struct RequestFieldTests {
         session.invalidateAndCancel()
     }
 
-    @Test func waitForTheServersWordWhereTheyExpectIt() async throws {
+    @Test func expectedContinueIsAwaited() async throws {
         let server = try await WebServer()
         server.onHead("/") { _ in Answer.head(100).then(.text("taken")) }
         let session = URLSession.test()

@@ -29,7 +29,7 @@ struct SchemeTests {
     }
 
     @Test(arguments: Inline.all)
-    func haveTheirContentInTheURL(_ inline: Inline) async throws {
+    func dataURLHasItsContent(_ inline: Inline) async throws {
         let url = try #require(URL(string: inline.text))
         let recorder = DataRecorder()
         let notes = try await recorder.run(url)
@@ -46,14 +46,14 @@ struct SchemeTests {
         "data://blah", "data:%2c123", "data:application_json;charset=iso-8859-%31;key=value,123,",
         "data:appli/cation/json%3bcharset=ISO-8859-1;key=value,,123,",
     ])
-    func failWhereTheURLHoldsNoData(_ text: String) async throws {
+    func urlWithoutDataIsAFailure(_ text: String) async throws {
         let recorder = DataRecorder()
         let notes = try await recorder.run(try #require(URL(string: text)))
         #expect(notes.error != nil && notes.response == nil)
         #expect(recorder.eventsOfTheTask.filter { $0 != "metrics" && $0 != "created" } == ["complete"])
     }
 
-    @Test func readFiles() async throws {
+    @Test func fileIsRead() async throws {
         let folder = try TemporaryFolder()
         let file = folder.url.appendingPathComponent("page.html")
         let content = Data(String(repeating: "<p>words</p>", count: 20_000).utf8)

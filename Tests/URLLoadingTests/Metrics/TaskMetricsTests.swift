@@ -7,7 +7,7 @@ import URLLoading
 struct TaskMetricsTests {
     private static let beginning = TransactionSample.beginning
 
-    @Test func holdTheTransactionsInTheirOrder() throws {
+    @Test func transactionsAreKeptInOrder() throws {
         var record = TaskMetricsRecord(createdAt: Self.beginning, date: TransactionSample.date)
         for step in 1...3 {
             let timings = LocalTimings(fetchStart: TransactionSample.instant(step))
@@ -28,7 +28,7 @@ struct TaskMetricsTests {
         #expect(metrics.taskInterval.duration == 0)
     }
 
-    @Test func keepTheFirstTransactionsAndTheLastOfATaskWithoutEnd() throws {
+    @Test func firstTransactionsAndTheLastAreKept() throws {
         var record = TaskMetricsRecord(createdAt: Self.beginning, date: TransactionSample.date)
         for step in 1...1000 {
             let timings = LocalTimings(fetchStart: TransactionSample.instant(step))
@@ -39,7 +39,7 @@ struct TaskMetricsTests {
         #expect(steps.first == 1 && steps.dropLast().last == 255 && steps.last == 1000)
     }
 
-    @Test func keepTheOrderOfInstantsInTheirDates() {
+    @Test func datesKeepTheOrderOfInstants() {
         let anchor = WallClockAnchor(at: Self.beginning, date: TransactionSample.date)
         let dates = (-5...5).map { anchor.date(of: Self.beginning + .microseconds($0)) }
         #expect(zip(dates, dates.dropFirst()).allSatisfy { $0 < $1 })

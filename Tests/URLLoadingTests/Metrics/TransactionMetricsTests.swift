@@ -23,7 +23,7 @@ struct TransactionMetricsTests {
         #expect(metrics.countOfResponseBodyBytesAfterDecoding == 500)
     }
 
-    @Test func nameBothEndsTheProtocolAndTheSecurity() throws {
+    @Test func metricsNameBothEndsTheProtocolAndTheSecurity() throws {
         let metrics = try TransactionSample.metrics(.network(TransactionSample.exchange))
         #expect(metrics.networkProtocolName == "http/1.1")
         #expect(metrics.localAddress == "192.0.2.1" && metrics.localPort == 50_000)
@@ -32,14 +32,14 @@ struct TransactionMetricsTests {
         #expect(metrics.negotiatedTLSCipherSuite == .AES_128_GCM_SHA256)
     }
 
-    @Test func doNotNameACipherSuiteThatHasNoName() throws {
+    @Test func cipherSuiteWithoutANameIsNil() throws {
         var exchange = try TransactionSample.exchange
         exchange.connection?.tls = TransactionSample.tls(cipher: 0x1304)  // TLS_AES_128_CCM_SHA256
         let metrics = try TransactionSample.metrics(.network(exchange))
         #expect(metrics.negotiatedTLSCipherSuite == nil && metrics.negotiatedTLSProtocolVersion == .TLSv13)
     }
 
-    @Test func haveNothingOfOpeningWhereAConnectionIsUsedAgain() throws {
+    @Test func reusedConnectionHasNoOpeningDates() throws {
         var exchange = try TransactionSample.exchange
         exchange.connection?.isReused = true
         let metrics = try TransactionSample.metrics(.network(exchange))
@@ -47,7 +47,7 @@ struct TransactionMetricsTests {
         #expect(metrics.isReusedConnection && metrics.negotiatedTLSProtocolVersion == .TLSv13)
     }
 
-    @Test func haveNothingOfSecurityWithoutTLS() throws {
+    @Test func plainConnectionHasNoSecurityDates() throws {
         var exchange = try TransactionSample.exchange
         exchange.timings.secureStart = nil
         exchange.timings.secureEnd = nil
@@ -57,7 +57,7 @@ struct TransactionMetricsTests {
         #expect(metrics.negotiatedTLSProtocolVersion == nil && metrics.negotiatedTLSCipherSuite == nil)
     }
 
-    @Test func haveNoLookupWhereTheHostIsAnAddress() throws {
+    @Test func addressHasNoLookupDates() throws {
         var exchange = try TransactionSample.exchange
         exchange.timings.lookupStart = nil
         exchange.timings.lookupEnd = nil
@@ -73,7 +73,7 @@ struct TransactionMetricsTests {
             ("connecting failed", 3, [1, 2, 3, 4, nil, nil, nil]),
             ("the handshake failed", 4, [1, 2, 3, 4, 5, nil, nil]),
         ] as [(String, Int, [Int?])])
-    func endWithTheStepThatDidNotEnd(_ name: String, _ count: Int, _ steps: [Int?]) throws {
+    func metricsEndWithTheStepThatFailed(_ name: String, _ count: Int, _ steps: [Int?]) throws {
         var exchange = ExchangeMetrics(fetchStart: TransactionSample.instant(1))
         exchange.timings = TransactionSample.timings(first: count)
         let metrics = try TransactionSample.metrics(.network(exchange))
@@ -81,7 +81,7 @@ struct TransactionMetricsTests {
         #expect(metrics.networkProtocolName == nil && metrics.remoteAddress == nil && metrics.remotePort == nil)
     }
 
-    @Test func endWithTheRequestThatWasNotSentWhole() throws {
+    @Test func metricsEndWithTheUnfinishedRequest() throws {
         var exchange = try TransactionSample.exchange
         exchange.requestEnd = nil
         exchange.responseEnd = nil
@@ -96,7 +96,7 @@ struct TransactionMetricsTests {
         #expect(metrics.steps == [1, 2, 3, 4, 5, 6, 7, 8, 10, 10, 11])
     }
 
-    @Test func endWithTheResponseThatBrokeOff() throws {
+    @Test func metricsEndWithTheBrokenResponse() throws {
         var exchange = try TransactionSample.exchange
         exchange.responseEnd = nil
         let metrics = try TransactionSample.metrics(.network(exchange))

@@ -22,7 +22,7 @@ struct NSURLRequestTests {
         return request
     }
 
-    @Test func areCopiedWithAllTheyHold() throws {
+    @Test func requestIsCopiedWithAllItHolds() throws {
         let request = self.changed()
         let copy = try #require(request.copy() as? NSURLRequest)
         #expect(!(copy is NSMutableURLRequest) && copy == request && copy.hash == request.hash)
@@ -34,7 +34,7 @@ struct NSURLRequestTests {
         #expect(copy != mutable && mutable.cachePolicy == .returnCacheDataElseLoad)
     }
 
-    @Test func comeBackFromAnArchive() throws {
+    @Test func requestComesBackFromAnArchive() throws {
         let request = self.changed()
         let data = try NSKeyedArchiver.archivedData(withRootObject: request, requiringSecureCoding: true)
         let back = try #require(try NSKeyedUnarchiver.unarchivedObject(ofClass: NSMutableURLRequest.self, from: data))
@@ -45,7 +45,7 @@ struct NSURLRequestTests {
         #expect(read == plain && read.allHTTPHeaderFields == nil && read.httpBody == nil)
     }
 
-    @Test func comeBackFromAnArchiveThatNamesNoClass() throws {
+    @Test func archiveWithoutAClassIsRead() throws {
         let request = self.changed()
         let data = try NSKeyedArchiver.archivedData(withRootObject: request, requiringSecureCoding: false)
         let reader = try NSKeyedUnarchiver(forReadingFrom: data)
@@ -61,7 +61,7 @@ struct NSURLRequestTests {
         #expect(request.description.contains("(null)"))
     }
 
-    @Test func areBridgedToValuesAndBack() throws {
+    @Test func requestIsBridgedToAValueAndBack() throws {
         let url = try #require(URL(string: "http://a.test/"))
         let object = NSMutableURLRequest(url: url)
         object.httpMethod = "PUT"

@@ -35,7 +35,7 @@ struct URLRequestTests {
         #expect(later.chosenTimeout == 60)
     }
 
-    @Test func keepTheNameOfAFieldAsItWasFirstGiven() {
+    @Test func fieldKeepsTheNameFirstGiven() {
         var request = URLRequest(url: self.url)
         request.setValue("application/json", forHTTPHeaderField: "Accept")
         request.setValue("application/xml", forHTTPHeaderField: "accept")
@@ -57,7 +57,7 @@ struct URLRequestTests {
         "\r\nevil: hello\r\n\r\nGET /other HTTP/1.1\r\nevil: hello", "a\0b", "a\rb", "a\r", "a\nb", "a\n", "a\r\nb",
         "a\r\n", "a\r\rb", "a\r\n\r\n b", "a\r\n \r",
     ])
-    func refuseAValueThatWouldBeginAnotherField(_ value: String) {
+    func valueThatWouldBeginAnotherFieldIsRefused(_ value: String) {
         var request = URLRequest(url: self.url)
         request.setValue(value, forHTTPHeaderField: "Foo")
         #expect(request.value(forHTTPHeaderField: "Foo") == nil)
@@ -68,14 +68,14 @@ struct URLRequestTests {
     }
 
     @Test(arguments: ["Bar\r\n\tBuz", "Bar\r\n Buz", "", "caf\u{E9}", "a\tb"])
-    func takeAValueThatGoesOnOnAFoldedLine(_ value: String) {
+    func foldedValueIsTaken(_ value: String) {
         var request = URLRequest(url: self.url)
         request.setValue(value, forHTTPHeaderField: "Foo")
         #expect(request.value(forHTTPHeaderField: "Foo") == value)
     }
 
     @Test(arguments: ["", "A B", "A:", "A\r\nB", "\u{E9}", "A@", "A\0", "(A)", "A[", "A]"])
-    func refuseANameThatIsNoToken(_ name: String) {
+    func nameThatIsNoTokenIsRefused(_ name: String) {
         var request = URLRequest(url: self.url)
         request.setValue("x", forHTTPHeaderField: name)
         #expect(request.allHTTPHeaderFields?.isEmpty ?? true)
@@ -87,13 +87,13 @@ struct URLRequestTests {
             ("cOnNeCt", "CONNECT"), ("OPTIONS", "OPTIONS"), ("options", "options"), ("trace", "trace"),
             ("patch", "patch"), ("foo", "foo"), ("BAR", "BAR"), (nil, "GET"),
         ] as [(String?, String)])
-    func writeKnownMethodsInCapitals(_ given: String?, _ kept: String) {
+    func knownMethodIsWrittenInCapitals(_ given: String?, _ kept: String) {
         var request = URLRequest(url: self.url)
         request.httpMethod = given
         #expect(request.httpMethod == kept)
     }
 
-    @Test func haveOneKindOfBody() {
+    @Test func requestHasOneKindOfBody() {
         var request = URLRequest(url: self.url)
         request.httpBody = Data("body".utf8)
         let stream = InputStream(data: Data())
@@ -103,7 +103,7 @@ struct URLRequestTests {
         #expect(request.httpBody == Data() && request.httpBodyStream == nil)
     }
 
-    @Test func areValues() {
+    @Test func requestIsAValue() {
         var request = URLRequest(url: self.url)
         request.setValue("1", forHTTPHeaderField: "A")
         request.httpBody = Data([1])
@@ -139,7 +139,7 @@ struct URLRequestTests {
         #expect(request.description == "url: nil")
     }
 
-    @Test func makeAURLAbsoluteThatTheyAreMadeWith() throws {
+    @Test func relativeURLIsMadeAbsolute() throws {
         let relative = try #require(URL(string: "/get", relativeTo: URL(string: "http://httpbin.org")))
         var request = URLRequest(url: relative)
         #expect(request.url?.relativeString == "http://httpbin.org/get" && request.url?.baseURL == nil)

@@ -30,7 +30,7 @@ struct HTTPURLResponseTests {
             (["Content-Length": "5, 5"], 5), (["Content-Length": "5, 6"], -1), (["Content-Length": ""], -1),
             (["Content-Length": "99999999999999999999999"], -1), (["Content-Length": "+5"], -1),
         ] as [([String: String], Int64)])
-    func takeTheLengthFromTheField(_ fields: [String: String], _ length: Int64) throws {
+    func expectedLengthComesFromTheField(_ fields: [String: String], _ length: Int64) throws {
         #expect(try Self.response(fields).expectedContentLength == length)
     }
 
@@ -45,7 +45,7 @@ struct HTTPURLResponseTests {
         #expect(try Self.response(fields).suggestedFilename == name)
     }
 
-    @Test func readTheTypeInLowerCase() throws {
+    @Test func mediaTypeIsInLowerCase() throws {
         let response = try Self.response(["Content-Type": "text/HTML; charset=ISO-8859-4"])
         #expect(response.mimeType == "text/html" && response.textEncodingName == "iso-8859-4")
         let bare = try Self.response(["Content-Type": "text/html"])
@@ -89,7 +89,7 @@ struct HTTPURLResponseTests {
         #expect(HTTPURLResponse.localizedString(forStatusCode: status) == name)
     }
 
-    @Test func comeBackFromAnArchive() throws {
+    @Test func httpResponseComesBackFromAnArchive() throws {
         let response = try Self.response(
             ["Content-Type": "text/HTML; charset=ISO-8859-4", "Content-Disposition": "attachment; filename=f.ext"])
         let data = try NSKeyedArchiver.archivedData(withRootObject: response, requiringSecureCoding: true)
@@ -98,14 +98,14 @@ struct HTTPURLResponseTests {
         #expect(back.suggestedFilename == "f.ext" && back.textEncodingName == "iso-8859-4")
     }
 
-    @Test func differByStatusAndFields() throws {
+    @Test func responsesDifferByStatusAndFields() throws {
         let variants = try [
             Self.response(nil), Self.response(nil, status: 201), Self.response(["A": "1"]), Self.response(["A": "2"]),
         ]
         #expect(Set(variants).count == 4)
     }
 
-    @Test func canBeOverridden() throws {
+    @Test func responseCanBeOverridden() throws {
         let url = try #require(URL(string: "http://a/"))
         let response: HTTPURLResponse? = Always404(url: url, statusCode: 200, httpVersion: nil, headerFields: nil)
         #expect(response?.statusCode == 404 && response?.url == nil)

@@ -26,7 +26,7 @@ struct URLResponseTests {
         #expect(try Self.response(url).suggestedFilename == name)
     }
 
-    @Test func areEqualWhenAllTheyHoldIs() throws {
+    @Test func responsesAreEqualWhenAllTheyHoldIs() throws {
         let plain = try Self.response()
         let twin = try Self.response()
         #expect(plain == twin && plain.hash == twin.hash)
@@ -41,7 +41,7 @@ struct URLResponseTests {
     }
 
     @Test(arguments: [("Unknown", "Unknown"), ("", "Unknown"), ("invalid/valid", "valid"), ("..", "Unknown")])
-    func comeBackFromAnArchiveWithANameThatIsFitForADisk(_ written: String, _ name: String) throws {
+    func archivedFilenameIsMadeFitForADisk(_ written: String, _ name: String) throws {
         let response = try Self.response("https://apple.com", mimeType: "txt", length: 3)
         let archiver = NSKeyedArchiver(requiringSecureCoding: true)
         archiver.outputFormat = .xml

@@ -4,7 +4,7 @@ import URLLoading
 
 @Suite("What the library stands on")
 struct LinkageTests {
-    @Test func isNeitherTheToolchainsLoadingSystemNorLibcurl() throws {
+    @Test func libraryLinksNeitherFoundationNetworkingNorLibcurl() throws {
         // Of a file of the kernel's nobody knows the length before its end.
         let file = try FileHandle(forReadingFrom: URL(filePath: "/proc/self/maps"))
         let maps = String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self)

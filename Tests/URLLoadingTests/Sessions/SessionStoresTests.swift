@@ -20,7 +20,7 @@ struct SessionStoresTests {
         try await WebServer(["/": .text("kept", ["Set-Cookie: a=b; Path=/", "Cache-Control: max-age=600"])])
     }
 
-    @Test func areEmptiedByAReset() async throws {
+    @Test func resetEmptiesTheStores() async throws {
         let server = try await self.server()
         let session = URLSession.test()
         try await self.filled(server, session)
@@ -38,7 +38,7 @@ struct SessionStoresTests {
         session.invalidateAndCancel()
     }
 
-    @Test func areKeptByAFlushButForTheConnections() async throws {
+    @Test func flushKeepsTheStoresAndClosesConnections() async throws {
         let server = try await self.server()
         let session = URLSession.test { $0.requestCachePolicy = .reloadIgnoringLocalCacheData }
         try await self.filled(server, session)
@@ -67,7 +67,7 @@ struct SessionStoresTests {
         session.invalidateAndCancel()
     }
 
-    @Test func areTheSessionsOwnWhereItIsEphemeral() async throws {
+    @Test func ephemeralSessionHasItsOwnStores() async throws {
         let server = try await self.server()
         let one = URLSession.test()
         let other = URLSession.test()
@@ -78,7 +78,7 @@ struct SessionStoresTests {
         other.invalidateAndCancel()
     }
 
-    @Test func areNotThereWhereTheConfigurationHasNone() async throws {
+    @Test func sessionWithoutStoresSendsNoCookies() async throws {
         let server = try await self.server()
         let session = URLSession.test {
             $0.httpCookieStorage = nil

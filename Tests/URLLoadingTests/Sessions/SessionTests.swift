@@ -152,7 +152,7 @@ struct SessionTests {
         #expect(try await session.liveTasks().isEmpty && server.requests.isEmpty)
     }
 
-    @Test func areGoneWithTheirTasksWhenTheyAreInvalid() async throws {
+    @Test func invalidSessionReleasesItsTasks() async throws {
         let server = try await WebServer(["/": .text("hello"), "/hang": .hang])
         weak var held: URLSession?
         weak var task: URLSessionTask?

@@ -48,14 +48,14 @@ struct URLErrorTests {
         #expect(URLError(.badURL).failingURL == nil)
     }
 
-    @Test func haveAllTheirCodesFromFoundation() {
+    @Test func errorCodesAreFoundations() {
         let codes =
             [-1] + Array((-1022)...(-995)).filter { ![-998].contains($0) } + Array((-1103)...(-1100))
             + Array((-1206)...(-1200)) + [-2000] + Array((-3007)...(-3000))
         #expect(codes.filter { URLError.Code(rawValue: $0) == nil }.isEmpty)
     }
 
-    @Test func haveNoCodeForAFileOutsideTheSafeArea() {
+    @Test func codeForAFileOutsideTheSafeAreaIsAbsent() {
         // The deviation that the constant documents: should Foundation learn the code, this tells.
         #expect(URLError.Code(rawValue: NSURLErrorFileOutsideSafeArea) == nil)
     }

@@ -24,7 +24,7 @@ struct URLSessionConfigurationTests {
         #expect(URLSessionConfiguration.default !== configuration)
     }
 
-    @Test func haveStoresOfTheirOwnWhenEphemeral() throws {
+    @Test func ephemeralConfigurationsHaveTheirOwnStores() throws {
         let one = URLSessionConfiguration.ephemeral
         let other = URLSessionConfiguration.ephemeral
         let cookies = try #require(one.httpCookieStorage)
@@ -34,7 +34,7 @@ struct URLSessionConfigurationTests {
         #expect(one.urlCredentialStorage !== other.urlCredentialStorage)
     }
 
-    @Test func nameABackgroundSession() {
+    @Test func backgroundConfigurationHasItsIdentifier() {
         let configuration = URLSessionConfiguration.background(withIdentifier: "id")
         #expect(configuration.identifier == "id" && configuration.urlCache == nil)
     }
@@ -89,7 +89,7 @@ struct URLSessionConfigurationTests {
         return values.map { "\($0.0) \($0.1)" }.sorted()
     }
 
-    @Test func nameVersionsOfTLSInOlderWordsToo() {
+    @Test func olderTLSPropertiesNameTheSameVersions() {
         let configuration = URLSessionConfiguration.default
         let older: any OlderWords = configuration
         #expect(older.tlsMinimumSupportedProtocol == .tlsProtocol12)

@@ -6,7 +6,7 @@ import WebSocketProtocol
 
 @Suite("Data tasks that become stream tasks", .loading, .timeLimit(.minutes(20)))
 struct BecomingStreamTests {
-    @Test func goOnWithTheConnectionThatTheServerUpgraded() async throws {
+    @Test func streamGoesOnWithTheUpgradedConnection() async throws {
         let server = try await ConnectionServer { task in
             let head = try await task.head()
             guard head.fields["Upgrade"] == "echo" else { return }
@@ -61,7 +61,7 @@ struct BecomingStreamTests {
         session.invalidateAndCancel()
     }
 
-    @Test func canBeCancelled() async throws {
+    @Test func streamThatATaskBecameCanBeCancelled() async throws {
         let server = try await ConnectionServer { task in
             _ = try await task.head()
             try await task.say("HTTP/1.1 101 Yes\r\nUpgrade: echo\r\nConnection: Upgrade\r\n\r\n")

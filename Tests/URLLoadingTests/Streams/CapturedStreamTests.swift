@@ -9,7 +9,7 @@ import URLLoading
 struct CapturedStreamTests {
     private static let long = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 13 &+ $0 >> 11) }
 
-    @Test func areNotOpenAndThenOpenAndThenClosed() async throws {
+    @Test func streamsOpenAndClose() async throws {
         let ground = try await CapturedConnectionGround { _ = PeerThread.receiveToEnd(from: $0) }
         var byte: [UInt8] = [0]
         #expect(ground.input.streamStatus == .notOpen && ground.output.streamStatus == .notOpen)
@@ -26,7 +26,7 @@ struct CapturedStreamTests {
         #expect(ground.peer.isDone())
     }
 
-    @Test func carryMoreThanTheyHoldBothWays() async throws {
+    @Test func streamsCarryMoreThanTheyHoldBothWays() async throws {
         let received = Mutex<[UInt8]>([])
         let ground = try await CapturedConnectionGround { descriptor in
             let all = PeerThread.receiveToEnd(from: descriptor)
@@ -50,7 +50,7 @@ struct CapturedStreamTests {
         #expect(String(decoding: ground.readToEnd(size: 3).bytes, as: UTF8.self) == "cdef")
     }
 
-    @Test func failWhenThePeerResets() async throws {
+    @Test func resetByThePeerFailsTheStreams() async throws {
         let ground = try await CapturedConnectionGround { descriptor in
             _ = PeerThread.receive(1, from: descriptor)
             var option = linger(l_onoff: 1, l_linger: 0)
@@ -66,7 +66,7 @@ struct CapturedStreamTests {
         #expect(!ground.write([1]))
     }
 
-    @Test func endTheConnectionWhenTheyGoAway() async throws {
+    @Test func releasedStreamsEndTheConnection() async throws {
         let ground = try await CapturedConnectionGround { _ = PeerThread.receiveToEnd(from: $0) }
         ground.input.open()
         ground.dropStreams()

@@ -34,7 +34,7 @@ struct SecureStreamTests {
         return lines
     }
 
-    @Test func carriesOnInSecret() async throws {
+    @Test func securedStreamGoesOnEncrypted() async throws {
         let server = try await Self.server()
         let recorder = ConnectionRecorder(.trusting)
         let session = URLSession.test(recorder)
@@ -55,7 +55,7 @@ struct SecureStreamTests {
         session.invalidateAndCancel()
     }
 
-    @Test func readsToTheEndOfAServerThatIsGoneAlready() async throws {
+    @Test func bytesBeforeTheEndAreReadAfterThePeerLeft() async throws {
         let server = try await WebServer(tls: Certificates.server())
         server.on("/", .text("hello"))
         let recorder = ConnectionRecorder(.trusting)
@@ -78,7 +78,7 @@ struct SecureStreamTests {
         session.invalidateAndCancel()
     }
 
-    @Test func endsTheTaskWhereTheServerIsNotTrusted() async throws {
+    @Test func untrustedServerEndsTheTask() async throws {
         let server = try await Self.server()
         let recorder = ConnectionRecorder()
         let session = URLSession.test(recorder)
@@ -90,7 +90,7 @@ struct SecureStreamTests {
         session.invalidateAndCancel()
     }
 
-    @Test func endsTheTaskWhereTheDelegateGivesUp() async throws {
+    @Test func delegateThatCancelsEndsTheTask() async throws {
         let server = try await Self.server()
         var policies = Policies()
         policies.sessionChallenge = { $1(.cancelAuthenticationChallenge, nil) }
@@ -103,7 +103,7 @@ struct SecureStreamTests {
         session.invalidateAndCancel()
     }
 
-    @Test func showsACertificateThatTheDelegateChose() async throws {
+    @Test func delegatesClientCertificateIsShown() async throws {
         let server = try await Self.server(asksForCertificate: true)
         let identity = try Certificates.clientIdentity()
         var policies = Policies()
@@ -122,7 +122,7 @@ struct SecureStreamTests {
         session.invalidateAndCancel()
     }
 
-    @Test func failsWhereThePeerSpeaksNoTLS() async throws {
+    @Test func peerWithoutTLSIsAFailure() async throws {
         let server = try await ConnectionServer { task in
             try await task.say("this is no handshake, but long enough to be one\n")
         }
@@ -138,7 +138,7 @@ struct SecureStreamTests {
     }
 
     @available(*, deprecated, message: "So that what is deprecated can be called.")
-    @Test func isNotTakenOffAgain() async throws {
+    @Test func tlsIsNotStoppedAgain() async throws {
         let server = try await Self.server()
         let recorder = ConnectionRecorder(.trusting)
         let session = URLSession.test(recorder)

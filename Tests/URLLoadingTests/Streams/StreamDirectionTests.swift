@@ -120,7 +120,7 @@ struct StreamDirectionTests {
         #expect(try await outcome.value())
     }
 
-    @Test func leaveNothingBehind() async throws {
+    @Test func closedStreamLeavesNothingBehind() async throws {
         let server = try await ConnectionServer(StreamTaskTests.echo)
         weak var released: URLSessionStreamTask?
         let session = URLSession.test()

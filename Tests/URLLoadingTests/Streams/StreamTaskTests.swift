@@ -70,7 +70,7 @@ struct StreamTaskTests {
         #expect(texts == ["ab", "c", "def"])
     }
 
-    @Test func waitForTheLeastThatAReadWants() async throws {
+    @Test func readWaitsForItsMinimum() async throws {
         let gate = Gate()
         let server = try await ConnectionServer { task in
             try await task.say("ab")
@@ -89,7 +89,7 @@ struct StreamTaskTests {
         #expect(try await self.read(task, 1, 10).value().text == "h")
     }
 
-    @Test func giveLessAtTheEnd() async throws {
+    @Test func readGivesLessAtTheEnd() async throws {
         let server = try await ConnectionServer { task in
             try await task.say("rest")
             task.closeWrite()
@@ -104,7 +104,7 @@ struct StreamTaskTests {
         #expect(again.data == Data() && again.isAtEnd)
     }
 
-    @Test func answerOnTheDelegateQueue() async throws {
+    @Test func handlersRunOnTheDelegateQueue() async throws {
         let server = try await ConnectionServer(Self.echo)
         let queue = OperationQueue()
         queue.maxConcurrentOperationCount = 1
@@ -200,7 +200,7 @@ struct StreamTaskTests {
     }
 
     @Test(arguments: [("", 80), ("127.0.0.1", 0), ("127.0.0.1", -1), ("127.0.0.1", 65_536)])
-    func failWithPlacesThatCannotBe(_ host: String, _ port: Int) async throws {
+    func impossibleHostOrPortIsABadURL(_ host: String, _ port: Int) async throws {
         let recorder = ConnectionRecorder()
         let session = URLSession.test(recorder)
         let task = session.streamTask(withHostName: host, port: port)
@@ -211,7 +211,7 @@ struct StreamTaskTests {
         session.invalidateAndCancel()
     }
 
-    @Test func failInASessionThatIsInvalid() async throws {
+    @Test func invalidSessionCancelsItsStreamTask() async throws {
         let session = URLSession.test()
         session.invalidateAndCancel()
         let task = session.streamTask(withHostName: "127.0.0.1", port: 9)
@@ -220,7 +220,7 @@ struct StreamTaskTests {
         #expect(try await read.value().error?.code == .cancelled)
     }
 
-    @Test func endWithTheirConnection() async throws {
+    @Test func taskEndsWithItsConnection() async throws {
         let server = try await ConnectionServer { task in
             _ = try await task.hear(1)
             task.cancel()
@@ -256,7 +256,7 @@ struct StreamTaskTests {
         session.invalidateAndCancel()
     }
 
-    @Test func canBeCancelledBeforeTheyBegan() async throws {
+    @Test func taskCanBeCancelledBeforeItBegins() async throws {
         let recorder = ConnectionRecorder()
         let session = URLSession.test(recorder)
         let task = session.streamTask(withHostName: "127.0.0.1", port: 9)
@@ -267,7 +267,7 @@ struct StreamTaskTests {
         session.invalidateAndCancel()
     }
 
-    @Test func giveAReadThatWasWithdrawnToTheNext() async throws {
+    @Test func bytesOfAWithdrawnReadGoToTheNext() async throws {
         let gate = Gate()
         let server = try await ConnectionServer { task in
             await gate.pass()

@@ -4,7 +4,7 @@ import URLLoading
 
 @Suite("Bytes as they come", .loading, .timeLimit(.minutes(20)))
 struct AsyncBytesTests {
-    @Test func beginWhenTheHeadIsThere() async throws {
+    @Test func bytesBeginWithTheHead() async throws {
         let gate = Gate()
         let server = try await WebServer([
             "/": .head(200, ["Content-Length: 6"]).then(.send(Array("abc".utf8)), .wait(gate), .send(Array("def".utf8)))
@@ -21,7 +21,7 @@ struct AsyncBytesTests {
         session.invalidateAndCancel()
     }
 
-    @Test func comeForARequest() async throws {
+    @Test func bytesComeForARequest() async throws {
         let server = try await WebServer(["/": .chunked(["one", "two"])])
         let session = URLSession.test()
         let (bytes, _) = try await session.bytes(for: .to(server.url(), "GET", ["X-A": "b"]))
@@ -31,7 +31,7 @@ struct AsyncBytesTests {
         session.invalidateAndCancel()
     }
 
-    @Test func makeLines() async throws {
+    @Test func linesComeFromBytes() async throws {
         let text = "one\r\ntwo\n\n  three  \rfour\u{2028}five\u{85}six"
         let server = try await WebServer()
         // Cut everywhere, so that a line break, and a letter, stands across two pieces.
@@ -47,7 +47,7 @@ struct AsyncBytesTests {
         session.invalidateAndCancel()
     }
 
-    @Test func makeCharactersAndScalars() async throws {
+    @Test func charactersAndScalarsComeFromBytes() async throws {
         let text = "aé👨‍👩‍👧e\u{301}\u{1F1E9}\u{1F1EA}z"
         let server = try await WebServer()
         server.on(
@@ -86,7 +86,7 @@ struct AsyncBytesTests {
         session.invalidateAndCancel()
     }
 
-    @Test func endWithTheTask() async throws {
+    @Test func bytesEndWithTheTask() async throws {
         let server = try await WebServer(["/": .head(200, ["Content-Length: 10"]).then(.send([1, 2]), .hang)])
         let session = URLSession.test()
         let (bytes, _) = try await session.bytes(from: server.url())
@@ -99,7 +99,7 @@ struct AsyncBytesTests {
         session.invalidateAndCancel()
     }
 
-    @Test func holdTheServerBackWhereTheyAreNotRead() async throws {
+    @Test func unreadBytesHoldTheServerBack() async throws {
         let server = try await WebServer()
         server.on("/", .response(200, [], [UInt8](repeating: 7, count: 64 << 20)))
         let session = URLSession.test()
@@ -116,7 +116,7 @@ struct AsyncBytesTests {
         session.invalidateAndCancel()
     }
 
-    @Test func areThereForAURLAlone() async throws {
+    @Test func bytesComeForAURL() async throws {
         let server = try await WebServer(["/": .text("one\ntwo\n")])
         var lines: [String] = []
         for try await line in server.url().lines { lines.append(line) }

@@ -4,7 +4,7 @@ import URLLoading
 
 @Suite("Transfers by async functions", .loading, .timeLimit(.minutes(20)))
 struct AsyncTransferTests {
-    @Test func giveDataAndResponse() async throws {
+    @Test func dataAndResponseAreReturned() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let session = URLSession.test()
         let (byURL, response) = try await session.data(from: server.url())
@@ -29,7 +29,7 @@ struct AsyncTransferTests {
         session.invalidateAndCancel()
     }
 
-    @Test func leaveADownloadedFileWithTheProgram() async throws {
+    @Test func downloadedFileIsLeftWithTheProgram() async throws {
         let server = try await WebServer(["/": .text("yours")])
         let session = URLSession.test()
         let recorder = DataRecorder()
@@ -93,7 +93,7 @@ struct AsyncTransferTests {
         session.invalidateAndCancel()
     }
 
-    @Test func canBeRefusedByTheirDelegate() async throws {
+    @Test func delegateCanRefuseATransfer() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let session = URLSession.test()
         var policies = Policies()
@@ -129,7 +129,7 @@ struct AsyncTransferTests {
         session.invalidateAndCancel()
     }
 
-    @Test func endWhenTheSwiftTaskIsCancelled() async throws {
+    @Test func cancelledSwiftTaskEndsTheTransfer() async throws {
         let server = try await WebServer(["/": .hang])
         let session = URLSession.test()
         let works: [@Sendable () async throws -> Void] = [
@@ -149,7 +149,7 @@ struct AsyncTransferTests {
         session.invalidateAndCancel()
     }
 
-    @Test func endWheneverTheyAreCancelled() async throws {
+    @Test func transferEndsWheneverItIsCancelled() async throws {
         let server = try await WebServer(["/": .redirect(307, to: "/there")])
         server.on("/there", .chunked(["one", "two"]))
         let session = URLSession.test { $0.urlCache = nil }
@@ -169,7 +169,7 @@ struct AsyncTransferTests {
         session.invalidateAndCancel()
     }
 
-    @Test func beginNothingInASwiftTaskThatIsCancelledAlready() async throws {
+    @Test func cancelledSwiftTaskBeginsNothing() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let session = URLSession.test()
         let gate = Gate()

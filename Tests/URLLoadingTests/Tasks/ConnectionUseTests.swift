@@ -4,7 +4,7 @@ import URLLoading
 
 @Suite("Connections that tasks share", .loading, .timeLimit(.minutes(20)))
 struct ConnectionUseTests {
-    @Test func areUsedAgain() async throws {
+    @Test func connectionIsUsedAgain() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let session = URLSession.test()
         for _ in 0..<5 { #expect(try await session.load(server.url()).text == "hello") }
@@ -13,7 +13,7 @@ struct ConnectionUseTests {
         #expect(await server.hasLost(0))
     }
 
-    @Test func areNoMoreThanTheConfigurationAllows() async throws {
+    @Test func connectionsAreNoMoreThanTheConfigurationAllows() async throws {
         let gate = Gate()
         let server = try await WebServer(["/": .text("hello").after(gate)])
         let session = URLSession.test { $0.httpMaximumConnectionsPerHost = 2 }
@@ -29,7 +29,7 @@ struct ConnectionUseTests {
         session.invalidateAndCancel()
     }
 
-    @Test func goToTheHighestPriorityFirst() async throws {
+    @Test func highestPriorityGoesFirst() async throws {
         let gate = Gate()
         let server = try await WebServer(["/first": .text("").after(gate)])
         for path in ["/low", "/default", "/high"] { server.on(path, .text(path)) }

@@ -25,7 +25,7 @@ struct DataTaskTests {
         #expect(notes.stateAtCompletion == .completed)
     }
 
-    @Test func succeedWhateverTheStatus() async throws {
+    @Test func anyStatusIsASuccess() async throws {
         let server = try await WebServer()
         let session = URLSession.test()
         for status in [200, 201, 204, 206, 300, 304, 400, 401, 404, 418, 500, 503, 999] {
@@ -36,7 +36,7 @@ struct DataTaskTests {
         session.invalidateAndCancel()
     }
 
-    @Test func takeACopyOfTheRequest() async throws {
+    @Test func taskCopiesItsRequest() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let session = URLSession.test()
         var request = URLRequest.to(server.url(), "POST", ["Header1": "value1"])
@@ -51,7 +51,7 @@ struct DataTaskTests {
         session.invalidateAndCancel()
     }
 
-    @Test func sendNothingBeforeTheyAreResumed() async throws {
+    @Test func suspendedTaskSendsNothing() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let session = URLSession.test()
         let suspended = session.dataTask(with: server.url("/suspended"))
@@ -60,7 +60,7 @@ struct DataTaskTests {
         session.invalidateAndCancel()
     }
 
-    @Test func refuseABodyOfAGET() async throws {
+    @Test func bodyOfAGETIsRefused() async throws {
         let server = try await WebServer(["/": .text("hello")])
         for isStream in [false, true] {
             var request = URLRequest(url: server.url())
@@ -76,7 +76,7 @@ struct DataTaskTests {
         #expect(server.requests.isEmpty)
     }
 
-    @Test func sendABodyFromDataOrAStream() async throws {
+    @Test func bodyIsSentFromDataOrAStream() async throws {
         let server = try await WebServer(["/": .text("taken")])
         let session = URLSession.test()
         for method in ["PUT", "POST", "DELETE", "PATCH"] {
@@ -121,7 +121,7 @@ struct DataTaskTests {
         }
     }
 
-    @Test func leaveTheContentTypeOfAnEmptyBodyAlone() async throws {
+    @Test func contentTypeOfAnEmptyBodyIsLeftAlone() async throws {
         let server = try await WebServer(["/": .text("taken")])
         let session = URLSession.test()
         for method in ["GET", "HEAD", "PUT", "POST", "DELETE"] {
@@ -150,7 +150,7 @@ struct DataTaskTests {
         session.invalidateAndCancel()
     }
 
-    @Test func giveEmptyDataForAnEmptyAnswer() async throws {
+    @Test func emptyResponseGivesEmptyData() async throws {
         let server = try await WebServer(["/": .head(200, ["Content-Length: 0"])])
         let session = URLSession.test()
         let loaded = try await session.load(server.url())
@@ -158,7 +158,7 @@ struct DataTaskTests {
         session.invalidateAndCancel()
     }
 
-    @Test func readEveryFramingOfABody() async throws {
+    @Test func everyFramingOfABodyIsRead() async throws {
         let server = try await WebServer([
             "/length": .text("one two"), "/chunked": .chunked(["one", " ", "two"], trailers: ["X-Sum: 7"]),
             "/close": .head(200).then(.send(Array("one two".utf8)), .close),
@@ -173,7 +173,7 @@ struct DataTaskTests {
         session.invalidateAndCancel()
     }
 
-    @Test func findAServerByAnyOfItsAddresses() async throws {
+    @Test func serverIsFoundByAnyOfItsAddresses() async throws {
         // The name has an address of version 6 too, where nobody listens.
         let server = try await WebServer(["/": .text("hello")])
         let session = URLSession.test()
@@ -183,7 +183,7 @@ struct DataTaskTests {
         session.invalidateAndCancel()
     }
 
-    @Test func useTheHandlerAloneForTheResult() async throws {
+    @Test func handlerAloneGetsTheResult() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let recorder = DataRecorder()
         let session = URLSession.test(recorder)
@@ -195,7 +195,7 @@ struct DataTaskTests {
         session.invalidateAndCancel()
     }
 
-    @Test func areOneWithTheirCopies() {
+    @Test func taskIsOneWithItsCopies() {
         let session = URLSession.test()
         let task = session.dataTask(with: .to(URL(filePath: "/")))
         #expect(task.isEqual(task.copy()) && task.copy() as AnyObject === task)

@@ -22,7 +22,7 @@ struct DownloadTaskTests {
         return try await outcome.value()
     }
 
-    @Test func writeAFileThatIsGoneBehindTheHandler() async throws {
+    @Test func downloadedFileIsGoneAfterTheHandler() async throws {
         let server = try await WebServer(["/country.txt": .text("A country")])
         let session = URLSession.test()
         let byURL = try await self.run { session.downloadTask(with: server.url("/country.txt"), completionHandler: $0) }
@@ -85,7 +85,7 @@ struct DownloadTaskTests {
         session.invalidateAndCancel()
     }
 
-    @Test func makeAFileOfAnEmptyAnswer() async throws {
+    @Test func emptyResponseMakesAFile() async throws {
         let server = try await WebServer(["/": .head(200, ["Content-Length: 0"])])
         let recorder = DataRecorder()
         let session = URLSession.test(recorder)
@@ -96,7 +96,7 @@ struct DownloadTaskTests {
     }
 
     @Test(arguments: [404, 500])
-    func takeTheBodyOfARefusalForTheContent(_ status: Int) async throws {
+    func bodyOfARefusalIsDownloaded(_ status: Int) async throws {
         let server = try await WebServer(["/": .text("no", status: status)])
         let session = URLSession.test()
         let downloaded = try await self.run { session.downloadTask(with: server.url(), completionHandler: $0) }
@@ -105,7 +105,7 @@ struct DownloadTaskTests {
         session.invalidateAndCancel()
     }
 
-    @Test func leaveNoFileBehindAFailure() async throws {
+    @Test func failureLeavesNoFile() async throws {
         let server = try await WebServer(["/": .text("half of it").broken(at: 70, by: .close)])
         let recorder = DataRecorder()
         let session = URLSession.test(recorder)
@@ -115,7 +115,7 @@ struct DownloadTaskTests {
         session.invalidateAndCancel()
     }
 
-    @Test func goAsideFromTheDelegateWhereTheyHaveAHandler() async throws {
+    @Test func handlerTakesTheDelegatesPlace() async throws {
         let server = try await WebServer(["/": .text("mine")])
         let recorder = DataRecorder()
         let session = URLSession.test(recorder)
@@ -125,7 +125,7 @@ struct DownloadTaskTests {
         session.invalidateAndCancel()
     }
 
-    @Test func followRedirects() async throws {
+    @Test func downloadFollowsRedirects() async throws {
         let server = try await WebServer(["/": .redirect(to: "/there"), "/there": .text("found")])
         let session = URLSession.test()
         let downloaded = try await self.run { session.downloadTask(with: server.url(), completionHandler: $0) }

@@ -40,7 +40,7 @@ struct ReleaseTests {
     }
 
     @Test(arguments: Way.all)
-    func areReleased(_ way: Way) async throws {
+    func finishedTaskIsReleased(_ way: Way) async throws {
         let run = try await TaskRun(way)
         try await run.perform()
         #expect(await run.watch.isReleased(\.task), "the task is held")

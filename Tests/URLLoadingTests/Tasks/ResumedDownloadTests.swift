@@ -58,7 +58,7 @@ struct ResumedDownloadTests {
         session.invalidateAndCancel()
     }
 
-    @Test func beginAgainWhereTheContentChanged() async throws {
+    @Test func changedContentIsDownloadedAnew() async throws {
         let server = try await WebServer(["/": Self.half()])
         let recorder = DataRecorder()
         let session = URLSession.test(recorder)
@@ -77,7 +77,7 @@ struct ResumedDownloadTests {
         ["Content-Range: bytes 50000-99999/100000", "ETag: \"v2\""],
         ["Content-Range: lines 50000-99999/100000", "ETag: \"v1\""], ["ETag: \"v1\""],
     ])
-    func takeNoPartThatDoesNotFit(_ fields: [String]) async throws {
+    func partThatDoesNotFitIsNotTaken(_ fields: [String]) async throws {
         let server = try await WebServer(["/": Self.half()])
         let recorder = DataRecorder()
         let session = URLSession.test(recorder)
@@ -96,14 +96,14 @@ struct ResumedDownloadTests {
         ["Accept-Ranges: bytes"], ["ETag: W/\"weak\"", "Accept-Ranges: bytes"],
         ["ETag: \"v1\"", "Accept-Ranges: none"],
     ])
-    func cannotWhereTheServerGivesNothingToGoOnBy(_ fields: [String]) async throws {
+    func serverWithoutValidatorGivesNoResumeData(_ fields: [String]) async throws {
         let server = try await WebServer(["/": Self.half(fields)])
         let session = URLSession.test()
         #expect(try await Self.resumeData(server, session) == nil)
         session.invalidateAndCancel()
     }
 
-    @Test func goOnByADate() async throws {
+    @Test func downloadIsResumedByADate() async throws {
         let fields = [
             "Last-Modified: Tue, 15 Nov 1994 12:45:26 GMT", "Date: Wed, 16 Nov 1994 12:45:26 GMT",
             "Accept-Ranges: bytes",
@@ -155,7 +155,7 @@ struct ResumedDownloadTests {
         session.invalidateAndCancel()
     }
 
-    @Test func refuseResumeDataThatWasChangedAnywhere() async throws {
+    @Test func changedResumeDataIsRefused() async throws {
         let server = try await WebServer(["/": Self.half()])
         let session = URLSession.test()
         let data = try #require(try await Self.resumeData(server, session))

@@ -4,7 +4,7 @@ import URLLoading
 
 @Suite("Counts and progress of tasks", .loading, .timeLimit(.minutes(20)))
 struct TaskCountTests {
-    @Test func areRightAtEveryCallback() async throws {
+    @Test func countsAreRightAtEveryCallback() async throws {
         let server = try await WebServer()
         server.on("/", .chunked(["abc", "defg"]))
         server.on("/length", .text("0123456789"))
@@ -27,7 +27,7 @@ struct TaskCountTests {
         #expect(wrong.names == [])
     }
 
-    @Test func areThereWithoutADelegate() async throws {
+    @Test func countsExistWithoutADelegate() async throws {
         let server = try await WebServer(["/": .text("0123456789")])
         let session = URLSession.test()
         let outcome = Outcome<Bool>()
@@ -65,7 +65,7 @@ struct TaskCountTests {
         session.invalidateAndCancel()
     }
 
-    @Test func haveNothingToSendWithoutABody() {
+    @Test func taskWithoutABodyExpectsToSendNothing() {
         let session = URLSession.test()
         #expect(session.dataTask(with: URL(filePath: "/")).countOfBytesExpectedToSend == 0)
         session.invalidateAndCancel()

@@ -126,7 +126,7 @@ struct TaskObservationTests {
         session.invalidateAndCancel()
     }
 
-    @Test func areWatchedAsASequence() async throws {
+    @Test func stateIsObservedAsASequence() async throws {
         let server = try await WebServer(["/": .hang])
         let session = URLSession.test()
         let task = session.dataTask(with: server.url())

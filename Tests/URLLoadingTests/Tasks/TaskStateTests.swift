@@ -37,7 +37,7 @@ struct TaskStateTests {
         #expect(delays.map(\.rawValue) == [0, 1, 2])
     }
 
-    @Test func countSuspensionsAgainstResumptions() async throws {
+    @Test func suspensionsAreCountedAgainstResumptions() async throws {
         let server = try await WebServer(["/": .text("done")])
         let session = URLSession.test()
         let outcome = Outcome<Bool>()
@@ -55,7 +55,7 @@ struct TaskStateTests {
         session.invalidateAndCancel()
     }
 
-    @Test func holdBackTheRestWhileSuspended() async throws {
+    @Test func suspendedTaskReceivesNothingFurther() async throws {
         let gate = Gate()
         let body = [UInt8](repeating: 1, count: 8 << 20)
         let server = try await WebServer()
@@ -75,7 +75,7 @@ struct TaskStateTests {
         session.invalidateAndCancel()
     }
 
-    @Test func endOnceWhenCancelled() async throws {
+    @Test func cancelledTaskEndsOnce() async throws {
         let server = try await WebServer(["/": .hang])
         let recorder = DataRecorder()
         let session = URLSession.test(recorder)
@@ -97,7 +97,7 @@ struct TaskStateTests {
         session.invalidateAndCancel()
     }
 
-    @Test func endWhenCancelledBeforeTheyBegan() async throws {
+    @Test func taskCancelledBeforeItBeginsEnds() async throws {
         let server = try await WebServer(["/": .text("never")])
         let recorder = DataRecorder()
         let session = URLSession.test(recorder)
@@ -108,7 +108,7 @@ struct TaskStateTests {
         session.invalidateAndCancel()
     }
 
-    @Test func cannotBeCancelledWhenTheyAreOver() async throws {
+    @Test func completedTaskCannotBeCancelled() async throws {
         let server = try await WebServer(["/": .text("done")])
         let recorder = DataRecorder()
         let session = URLSession.test(recorder)

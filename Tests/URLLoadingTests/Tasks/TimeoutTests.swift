@@ -17,7 +17,7 @@ struct TimeoutTests {
         session.invalidateAndCancel()
     }
 
-    @Test func areTheRequestsWhereItHasOne() async throws {
+    @Test func requestsTimeoutReplacesTheSessions() async throws {
         let server = try await WebServer(["/": .hang])
         let session = URLSession.test { $0.timeoutIntervalForRequest = 600 }
         var request = URLRequest(url: server.url())
@@ -26,7 +26,7 @@ struct TimeoutTests {
         session.invalidateAndCancel()
     }
 
-    @Test func countFromTheLastByteEitherWay() async throws {
+    @Test func requestTimeoutCountsFromTheLastByte() async throws {
         let server = try await WebServer()
         let gates = (0..<6).map { _ in Gate() }
         var steps = Answer.head(200, ["Content-Length: 6"]).steps
@@ -75,7 +75,7 @@ struct TimeoutTests {
     }
 
     /// One timer serves the session: it goes on for those that began later.
-    @Test func endEachTaskOfASession() async throws {
+    @Test func resourceTimeoutEndsEachTaskOfASession() async throws {
         let server = try await WebServer(["/": .hang])
         let session = URLSession.test { $0.timeoutIntervalForResource = 0.6 }
         async let first = session.load(server.url())
@@ -125,7 +125,7 @@ struct TimeoutTests {
         session.invalidateAndCancel()
     }
 
-    @Test func comeToNothingWhereADelegateThinks() async throws {
+    @Test func timeoutsPauseWhileADelegateDecides() async throws {
         let server = try await WebServer(["/": .redirect(to: "/asks")])
         server.on("/asks", BasicAuthenticationTests.guarded())
         var policies = Policies()
@@ -149,7 +149,7 @@ struct TimeoutTests {
         #expect(notes.error == nil && notes.data == Data("in".utf8) || pace.longest > .seconds(1))
     }
 
-    @Test func goAlongWithARedirect() async throws {
+    @Test func redirectedRequestBringsItsTimeout() async throws {
         let server = try await WebServer(["/": .redirect(to: "/there"), "/there": .hang])
         var policies = Policies()
         // Until here there is time without end, so that only what holds from here on can run out.

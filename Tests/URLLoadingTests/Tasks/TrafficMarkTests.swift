@@ -12,7 +12,7 @@ struct TrafficMarkTests {
         (.voip, 40), (.callSignaling, 40), (.voice, 46),
     ]
 
-    @Test func areThoseOfRFC4594() {
+    @Test func trafficClassesAreThoseOfRFC4594() {
         for (type, mark) in Self.marks { #expect(type.trafficClass.rawValue == mark, "\(type)") }
         for mark in TrafficClass.allCases {
             let four = mark.socketOption(toward: .ipv4(address: 1, port: 1))
@@ -23,7 +23,7 @@ struct TrafficMarkTests {
         }
     }
 
-    @Test func areOnTheSocketOfALoad() async throws {
+    @Test func socketOfALoadIsMarked() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let session = URLSession.test { $0.networkServiceType = .background }
         #expect(try await session.load(server.url()).text == "hello")
@@ -39,7 +39,7 @@ struct TrafficMarkTests {
         session.invalidateAndCancel()
     }
 
-    @Test func areOnTheSocketsOfStreamAndWebSocketTasks() async throws {
+    @Test func socketsOfStreamAndWebSocketTasksAreMarked() async throws {
         let server = try await ConnectionServer { task in try await task.say("hello") }
         let session = URLSession.test { $0.networkServiceType = .voice }
         let stream = session.streamTask(withHostName: "127.0.0.1", port: server.port)

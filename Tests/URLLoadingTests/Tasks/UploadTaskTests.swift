@@ -6,7 +6,7 @@ import URLLoading
 struct UploadTaskTests {
     private func server() async throws -> WebServer { try await WebServer(["/": .text("taken")]) }
 
-    @Test func sendDataInPlaceOfTheRequestsBody() async throws {
+    @Test func uploadedDataReplacesTheRequestsBody() async throws {
         let server = try await self.server()
         let recorder = DataRecorder()
         let session = URLSession.test(recorder)
@@ -24,7 +24,7 @@ struct UploadTaskTests {
         session.invalidateAndCancel()
     }
 
-    @Test func sendAFile() async throws {
+    @Test func fileIsUploaded() async throws {
         let server = try await self.server()
         let folder = try TemporaryFolder()
         let file = folder.url.appendingPathComponent("up")
@@ -43,7 +43,7 @@ struct UploadTaskTests {
         session.invalidateAndCancel()
     }
 
-    @Test func failWithoutTheirFile() async throws {
+    @Test func missingFileFailsTheUpload() async throws {
         let server = try await self.server()
         let folder = try TemporaryFolder()
         let session = URLSession.test()
@@ -60,7 +60,7 @@ struct UploadTaskTests {
         session.invalidateAndCancel()
     }
 
-    @Test func sendAnEmptyBodyForNoData() async throws {
+    @Test func noDataIsSentAsAnEmptyBody() async throws {
         let server = try await self.server()
         let session = URLSession.test()
         for body in [nil, Data()] {
@@ -75,7 +75,7 @@ struct UploadTaskTests {
     }
 
     @Test(arguments: ["PUT", "POST", "DELETE", "HEAD"])
-    func askForTheirStream(_ method: String) async throws {
+    func delegateIsAskedForTheBodyStream(_ method: String) async throws {
         let server = try await self.server()
         let bytes = Data(repeating: 9, count: 16_384)
         var policies = Policies()
@@ -97,7 +97,7 @@ struct UploadTaskTests {
         session.invalidateAndCancel()
     }
 
-    @Test func refuseAStreamForAGET() async throws {
+    @Test func streamOfAGETIsRefused() async throws {
         let server = try await self.server()
         var policies = Policies()
         policies.stream = { $0(InputStream(data: Data([1]))) }
@@ -111,7 +111,7 @@ struct UploadTaskTests {
         session.invalidateAndCancel()
     }
 
-    @Test func failWithoutTheirStream() async throws {
+    @Test func missingStreamFailsTheUpload() async throws {
         let server = try await self.server()
         var policies = Policies()
         policies.stream = { $0(nil) }
@@ -122,7 +122,7 @@ struct UploadTaskTests {
         session.invalidateAndCancel()
     }
 
-    @Test func areAskedAgainForAStreamWhereTheRequestIsRepeated() async throws {
+    @Test func repeatedRequestAsksForTheStreamAgain() async throws {
         let server = try await self.server()
         server.on("/moved", .redirect(307, to: "/"))
         var policies = Policies()
@@ -136,7 +136,7 @@ struct UploadTaskTests {
         session.invalidateAndCancel()
     }
 
-    @Test func failWithTheErrorOfTheirStream() async throws {
+    @Test func errorOfTheStreamFailsTheUpload() async throws {
         let server = try await self.server()
         var policies = Policies()
         policies.stream = { $0(InputStream(url: URL(filePath: "/nowhere/at/all"))) }
@@ -162,7 +162,7 @@ struct UploadTaskTests {
         told.invalidateAndCancel()
     }
 
-    @Test func giveNoResumeDataWhereTheServerKnowsNothingOfIt() async throws {
+    @Test func serverWithoutResumptionGivesNoResumeData() async throws {
         let server = try await WebServer(["/": .hang])
         let session = URLSession.test()
         let task = session.uploadTask(with: .to(server.url(), "PUT"), from: Data([1]))

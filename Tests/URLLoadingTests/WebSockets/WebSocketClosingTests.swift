@@ -65,7 +65,7 @@ struct WebSocketClosingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func closeWithACodeAndAReason() async throws {
+    @Test func codeAndReasonAreSent() async throws {
         let ended = Outcome<WebSocketEnd>()
         let server = try await ConnectionServer { stream in ended.give(try await stream.accept().echo()) }
         let recorder = ConnectionRecorder()
@@ -110,7 +110,7 @@ struct WebSocketClosingTests {
     }
 
     @Test(arguments: [(0, nil), (1005, nil), (1006, 1000), (1015, 1000), (70_000, 1000), (-1, 1000), (3999, 3999)])
-    func sendNoCodeThatIsNotForTheWire(_ code: Int, _ sent: Int?) async throws {
+    func codeThatIsNotForTheWireIsNotSent(_ code: Int, _ sent: Int?) async throws {
         let ended = Outcome<WebSocketEnd>()
         let server = try await ConnectionServer { stream in ended.give(try await stream.accept().echo()) }
         let session = URLSession.test()
@@ -144,7 +144,7 @@ struct WebSocketClosingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func canBeCancelledWhileTheyClose() async throws {
+    @Test func closingTaskCanBeCancelled() async throws {
         let gate = Gate()
         let server = try await ConnectionServer { stream in
             try await stream.upgrade()
@@ -162,7 +162,7 @@ struct WebSocketClosingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func failWhenTheConnectionIsLost() async throws {
+    @Test func lostConnectionFailsTheTask() async throws {
         let server = try await ConnectionServer { stream in
             try await stream.upgrade()
             stream.closeWrite()
@@ -180,7 +180,7 @@ struct WebSocketClosingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func failWhereTheServerBreaksTheProtocol() async throws {
+    @Test func protocolViolationOfTheServerFailsTheTask() async throws {
         let server = try await ConnectionServer { stream in
             try await stream.upgrade()
             try await stream.write([0xF1, 1, 0x61])
@@ -197,7 +197,7 @@ struct WebSocketClosingTests {
 
     // MARK: Sizes
 
-    @Test func refuseAMessageThatIsTooLong() async throws {
+    @Test func messageThatIsTooLongIsRefused() async throws {
         let ended = Outcome<WebSocketEnd>()
         let server = try await ConnectionServer { stream in
             let socket = try await stream.accept()
@@ -221,7 +221,7 @@ struct WebSocketClosingTests {
     }
 
     @Test(arguments: [false, true])
-    func holdMessagesToTheSizeThatWasSet(_ isSetLater: Bool) async throws {
+    func maximumMessageSizeIsEnforced(_ isSetLater: Bool) async throws {
         let server = try await ConnectionServer(WebSocketTaskTests.echo)
         let session = URLSession.test()
         defer { session.invalidateAndCancel() }
@@ -242,7 +242,7 @@ struct WebSocketClosingTests {
 
     // MARK: Keep-alive
 
-    @Test func keepTheConnectionAlive() async throws {
+    @Test func pingsKeepTheConnectionAlive() async throws {
         let server = try await ConnectionServer { stream in
             try await stream.upgrade()
             // Two Pings, masked, of the keep-alive; then the first is answered.
@@ -263,7 +263,7 @@ struct WebSocketClosingTests {
         #expect(task.pingInterval == 0.05 && task.pongTimeout == 10)
     }
 
-    @Test func giveUpAServerThatAnswersNoPing() async throws {
+    @Test func serverThatAnswersNoPingIsGivenUp() async throws {
         let gate = Gate()
         let server = try await ConnectionServer { stream in
             try await stream.upgrade()

@@ -71,7 +71,7 @@ struct WebSocketOpeningTests {
         session.invalidateAndCancel()
     }
 
-    @Test func keepsTheFieldsOfTheRequestAndOfTheSession() async throws {
+    @Test func fieldsOfTheRequestAndOfTheSessionAreSent() async throws {
         let heads = Heads()
         let server = try await Self.server(heads) { _ in nil }
         var request = URLRequest(url: server.url())
@@ -96,7 +96,7 @@ struct WebSocketOpeningTests {
     }
 
     @Test(arguments: ["http://127.0.0.1/", "ftp://127.0.0.1/", "https://127.0.0.1/", "nothing", "ws:///path"])
-    func isOfferedToWebSocketsAlone(_ text: String) async throws {
+    func otherSchemeIsRefused(_ text: String) async throws {
         let recorder = ConnectionRecorder()
         let session = URLSession.test(recorder)
         let task = session.webSocketTask(with: try #require(URL(string: text)))
@@ -108,7 +108,7 @@ struct WebSocketOpeningTests {
         session.invalidateAndCancel()
     }
 
-    @Test func isAGETWithoutABody() async throws {
+    @Test func otherMethodOrBodyIsRefused() async throws {
         for (method, body) in [("POST", nil), ("GET", Data("x".utf8))] {
             var request = URLRequest(url: try #require(URL(string: "ws://127.0.0.1:9/")))
             request.httpMethod = method
@@ -141,7 +141,7 @@ struct WebSocketOpeningTests {
         #expect(error.code == .badServerResponse && (task.response as? HTTPURLResponse)?.statusCode == 101)
     }
 
-    @Test func failsWhereTheServerDropsIt() async throws {
+    @Test func droppedHandshakeIsAFailure() async throws {
         let server = try await ConnectionServer { stream in
             _ = try await stream.head()
             stream.closeWrite()
@@ -150,7 +150,7 @@ struct WebSocketOpeningTests {
         #expect(error.code == .badServerResponse && task.response == nil)
     }
 
-    @Test func isHeldToTheTimeoutOfTheRequest() async throws {
+    @Test func handshakeIsHeldToTheRequestsTimeout() async throws {
         let gate = Gate()
         let server = try await ConnectionServer { _ in await gate.pass() }
         let request = URLRequest(url: server.url(), timeoutInterval: 0.1)
@@ -161,7 +161,7 @@ struct WebSocketOpeningTests {
         gate.open()
     }
 
-    @Test func isCancelledAtOnce() async throws {
+    @Test func handshakeIsCancelledAtOnce() async throws {
         let gate = Gate()
         let server = try await ConnectionServer { _ in await gate.pass() }
         for closes in [false, true] {
@@ -178,7 +178,7 @@ struct WebSocketOpeningTests {
 
     // MARK: Redirects
 
-    @Test func followsRedirects() async throws {
+    @Test func handshakeFollowsRedirects() async throws {
         let heads = Heads()
         let server = try await Self.server(heads) { $0.target == "/old" ? (302, ["Location: /new"]) : nil }
         let recorder = ConnectionRecorder()
@@ -217,7 +217,7 @@ struct WebSocketOpeningTests {
         #expect(error.handshakeStatusCode == 302 && (task.response as? HTTPURLResponse)?.statusCode == 302)
     }
 
-    @Test func followsNoRedirectWithoutEnd() async throws {
+    @Test func handshakeFollowsTwentyRedirectsAtMost() async throws {
         let heads = Heads()
         let server = try await Self.server(heads) { _ in (302, ["Location: /again"]) }
         let (_, error) = try await self.fail(URLRequest(url: server.url()))
@@ -228,7 +228,7 @@ struct WebSocketOpeningTests {
 
     // MARK: Credentials
 
-    @Test func answersAChallengeByBasic() async throws {
+    @Test func basicChallengeIsAnswered() async throws {
         let heads = Heads()
         let server = try await Self.server(heads) { head in
             head.fields["Authorization"] == "Basic dXNlcjpwYXNz" ? nil : (401, ["WWW-Authenticate: Basic realm=\"a\""])
@@ -242,7 +242,7 @@ struct WebSocketOpeningTests {
         #expect(recorder.eventsOfTheTask.prefix(3) == ["created", "challenge HTTPBasic", "open -"])
     }
 
-    @Test func answersAChallengeByDigest() async throws {
+    @Test func digestChallengeIsAnswered() async throws {
         let heads = Heads()
         let server = try await Self.server(heads) { head in
             let field = head.fields["Authorization"] ?? ""
@@ -257,7 +257,7 @@ struct WebSocketOpeningTests {
         task.cancel()
     }
 
-    @Test func asksAgainForACredentialThatWasRefused() async throws {
+    @Test func refusedCredentialIsAskedForAgain() async throws {
         let server = try await Self.server { _ in (401, ["WWW-Authenticate: Basic realm=\"a\""]) }
         var policies = Policies()
         policies.challenge = { challenge, answer in
@@ -274,7 +274,7 @@ struct WebSocketOpeningTests {
         #expect(cancelled.code == .cancelled)
     }
 
-    @Test func takesACredentialFromTheURL() async throws {
+    @Test func credentialOfTheURLIsTaken() async throws {
         let server = try await Self.server { head in
             head.fields["Authorization"] == "Basic dXNlcjpwYXNz" ? nil : (401, ["WWW-Authenticate: Basic realm=\"a\""])
         }
@@ -285,7 +285,7 @@ struct WebSocketOpeningTests {
 
     // MARK: Cookies
 
-    @Test func carriesCookiesBothWays() async throws {
+    @Test func cookiesGoBothWays() async throws {
         let heads = Heads()
         let server = try await Self.server(heads, fields: [HTTPField("Set-Cookie", "got=open")]) { head in
             head.target == "/first" ? (302, ["Location: /second", "Set-Cookie: step=one"]) : nil
@@ -347,7 +347,7 @@ struct WebSocketOpeningTests {
         #expect(transaction.secureConnectionStartDate != nil && transaction.secureConnectionEndDate != nil)
     }
 
-    @Test func failsWhereTheServerIsNotTrusted() async throws {
+    @Test func untrustedServerFailsTheHandshake() async throws {
         let server = try await Self.secureServer()
         let request = URLRequest(url: server.url("/", scheme: "wss"))
         #expect(try await self.fail(request).1.code == .serverCertificateHasUnknownRoot)
@@ -356,7 +356,7 @@ struct WebSocketOpeningTests {
         #expect(try await self.fail(request, ConnectionRecorder(policies)).1.code == .cancelled)
     }
 
-    @Test func isMeasured() async throws {
+    @Test func handshakeIsMeasured() async throws {
         let server = try await Self.server { _ in nil }
         let recorder = ConnectionRecorder()
         let task = try await self.open(URLRequest(url: server.url()), recorder)

@@ -41,7 +41,7 @@ struct WebSocketTaskTests {
 
     // MARK: Messages
 
-    @Test func sendAndReceiveInOrder() async throws {
+    @Test func messagesAreSentAndReceivedInOrder() async throws {
         let server = try await ConnectionServer(Self.echo)
         let session = URLSession.test()
         defer { session.invalidateAndCancel() }
@@ -101,7 +101,7 @@ struct WebSocketTaskTests {
         #expect(Self.text(try await task.receive()) == "20000 bytes")
     }
 
-    @Test func answerOnTheDelegateQueue() async throws {
+    @Test func handlersRunOnTheDelegateQueue() async throws {
         let server = try await ConnectionServer(Self.echo)
         let queue = OperationQueue()
         queue.maxConcurrentOperationCount = 1
@@ -120,7 +120,7 @@ struct WebSocketTaskTests {
         #expect(try await outcome.value() == [true, true, true])
     }
 
-    @Test func answerPingsInTheirOrderOnceEach() async throws {
+    @Test func pingsAreAnsweredInOrderOnceEach() async throws {
         let server = try await ConnectionServer(Self.echo)
         let session = URLSession.test()
         defer { session.invalidateAndCancel() }
@@ -171,7 +171,7 @@ struct WebSocketTaskTests {
         #expect(task.state == .running)
     }
 
-    @Test func giveTheirMessagesAsASequence() async throws {
+    @Test func messagesComeAsASequence() async throws {
         let server = try await ConnectionServer { stream in
             let socket = try await stream.accept()
             for text in ["a", "b", "c"] { try await socket.send(.string(text)) }
@@ -229,7 +229,7 @@ struct WebSocketTaskTests {
         #expect(try await received.value() == "b")
     }
 
-    @Test func leaveNothingBehind() async throws {
+    @Test func closedTaskLeavesNothingBehind() async throws {
         let server = try await ConnectionServer(Self.echo)
         weak var released: URLSessionWebSocketTask?
         let session = URLSession.test()

@@ -4,7 +4,7 @@ import URLLoading
 
 @Suite("Codes and messages of WebSockets")
 struct WebSocketValueTests {
-    @Test func closeCodesAreOpen() {
+    @Test func anyCloseCodeHasAValue() {
         typealias Code = URLSessionWebSocketTask.CloseCode
         let known: [(Code, Int)] = [
             (.invalid, 0), (.normalClosure, 1000), (.goingAway, 1001), (.protocolError, 1002),

@@ -14,7 +14,7 @@ struct CloseFrameTests {
     }
 
     @Test(arguments: Role.both, Self.allowed)
-    func takesEveryCodeThatMayBeSent(_ sender: Role, _ code: UInt16) {
+    func codeThatMayBeSentIsAccepted(_ sender: Role, _ code: UInt16) {
         #expect(CloseCode(rawValue: code).isAllowedOnWire)
         let reason = Array("weg 👋".utf8)
         expectObserves(
@@ -23,7 +23,7 @@ struct CloseFrameTests {
     }
 
     @Test(arguments: Role.both, Self.forbidden)
-    func refusesEveryCodeThatMayNotBeSent(_ sender: Role, _ code: UInt16) {
+    func codeThatMayNotBeSentIsRejected(_ sender: Role, _ code: UInt16) {
         #expect(!CloseCode(rawValue: code).isAllowedOnWire)
         expectObserves(
             [.violation(.invalidCloseCode)], in: WireFrame(0x88, self.payload(code), from: sender).bytes,
@@ -31,20 +31,20 @@ struct CloseFrameTests {
     }
 
     @Test(arguments: Role.both)
-    func takesACloseFrameWithoutACode(_ sender: Role) {
+    func closeFrameWithoutACodeIsAccepted(_ sender: Role) {
         expectObserves(
             [.close(nil, reason: [])], in: WireFrame(0x88, from: sender).bytes, by: .receiving(from: sender))
     }
 
     @Test(arguments: Role.both)
-    func refusesHalfACode(_ sender: Role) {
+    func halfACodeIsRejected(_ sender: Role) {
         expectObserves(
             [.violation(.invalidCloseFrame)], in: WireFrame(0x88, [0x03], from: sender).bytes,
             by: .receiving(from: sender))
     }
 
     @Test(arguments: Role.both)
-    func takesTheLongestReason(_ sender: Role) {
+    func longestReasonIsAccepted(_ sender: Role) {
         let reason = [UInt8](repeating: 0x61, count: 123)
         expectObserves(
             [.close(1000, reason: reason)], in: WireFrame(0x88, self.payload(1000, reason), from: sender).bytes,
@@ -52,14 +52,14 @@ struct CloseFrameTests {
     }
 
     @Test(arguments: Role.both, TextTests.invalid.map(\.0) + TextTests.incomplete)
-    func refusesAReasonThatIsNotText(_ sender: Role, _ reason: [UInt8]) {
+    func reasonThatIsNotTextIsRejected(_ sender: Role, _ reason: [UInt8]) {
         expectObserves(
             [.violation(.invalidUTF8)], in: WireFrame(0x88, self.payload(1000, reason), from: sender).bytes,
             by: .receiving(from: sender))
     }
 
     @Test(arguments: Role.both)
-    func decodesNothingBehindAClose(_ sender: Role) {
+    func framesAfterACloseAreNotDecoded(_ sender: Role) {
         let bytes =
             WireFrame(0x01, "a", from: sender).bytes + WireFrame(0x88, self.payload(1001), from: sender).bytes
             + WireFrame(0x80, "b", from: sender).bytes + WireFrame(0xF7, "c", from: sender).bytes

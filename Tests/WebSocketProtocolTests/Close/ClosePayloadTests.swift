@@ -3,18 +3,18 @@ import WebSocketProtocol
 
 @Suite("Payload of our own Close frame, RFC 6455 §5.5.1 and §7.4")
 struct ClosePayloadTests {
-    @Test func writesTheCodeBigEndianAndTheReasonBehindIt() {
+    @Test func codeIsBigEndianBeforeTheReason() {
         #expect(ClosePayload.encode(.goingAway, reason: Array("bye".utf8)) == [0x03, 0xE9, 0x62, 0x79, 0x65])
         #expect(ClosePayload.encode(CloseCode(rawValue: 4999), reason: []) == [0x13, 0x87])
     }
 
-    @Test func isEmptyWithoutACode() {
+    @Test func payloadWithoutACodeIsEmpty() {
         #expect(ClosePayload.encode(nil, reason: Array("lost".utf8)) == [])
         #expect(ClosePayload.encode(.noStatusReceived, reason: []) == [])
     }
 
     @Test(arguments: [0, 999, 1004, 1006, 1015, 1016, 2999, 5000, 65_535] as [UInt16])
-    func neverSendsAReservedCode(_ code: UInt16) {
+    func reservedCodeIsNeverSent(_ code: UInt16) {
         #expect(ClosePayload.encode(CloseCode(rawValue: code), reason: []) == [0x03, 0xE8])
     }
 
@@ -33,7 +33,7 @@ struct ClosePayloadTests {
     }
 
     @Test(arguments: TextTests.invalid.map(\.0) + TextTests.incomplete + [[UInt8](repeating: 0x80, count: 300)])
-    func leavesOutAReasonThatIsNotText(_ reason: [UInt8]) {
+    func reasonThatIsNotTextIsLeftOut(_ reason: [UInt8]) {
         #expect(ClosePayload.encode(.normalClosure, reason: reason) == [0x03, 0xE8])
     }
 }

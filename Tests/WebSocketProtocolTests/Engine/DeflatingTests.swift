@@ -42,7 +42,7 @@ struct DeflatingTests {
     }
 
     @Test(arguments: Role.both, 8...15)
-    func comesBackForEveryWindowAndTakeover(_ sender: Role, _ bits: Int) {
+    func messageComesBackForEveryWindowAndTakeover(_ sender: Role, _ bits: Int) {
         for keeps in [true, false] {
             for granted in [true, false] {
                 let parameters = PermessageDeflateParameters(
@@ -54,14 +54,14 @@ struct DeflatingTests {
     }
 
     @Test(arguments: Role.both, 0...9)
-    func comesBackForEveryLevel(_ sender: Role, _ level: Int) {
+    func messageComesBackForEveryLevel(_ sender: Role, _ level: Int) {
         self.roundTrip(sender, PermessageDeflateParameters(), DeflatePolicy(level: level, minimumSize: 0))
         self.roundTrip(
             sender, PermessageDeflateParameters(serverNoContextTakeover: true, clientNoContextTakeover: true),
             DeflatePolicy(ownWindowBits: 8, level: level, memoryLevel: 1, minimumSize: 0))
     }
 
-    @Test func sendsTheEmptyMessageOfTheRFC() {
+    @Test func emptyMessageOfTheRFCIsSent() {
         let writer = EngineSender(
             .server, PermessageDeflateParameters(), policy: DeflatePolicy(minimumSize: 0), share: DeflateContext())
         // Again and again: the second has nothing to flush.

@@ -31,7 +31,7 @@ struct InflatingTests {
             // §7.2.3.5: two blocks.
             [0xC1, 0x0D, 0xF2, 0x48, 0x05, 0x00, 0x00, 0x00, 0xFF, 0xFF, 0xCA, 0xC9, 0xC9, 0x07, 0x00],
         ] as [[UInt8]])
-    func readsTheExamplesOfTheRFC(_ bytes: [UInt8]) {
+    func examplesOfTheRFCAreInflated(_ bytes: [UInt8]) {
         expectMessages([.text("Hello")], in: bytes, by: self.setting(.server))
         expectMessages([.text("Hello")], in: bytes, by: self.setting(.server, Self.noTakeover))
         // And once more behind itself, when every message begins afresh or refers to nothing earlier.
@@ -51,14 +51,14 @@ struct InflatingTests {
     }
 
     @Test(arguments: Role.both)
-    func keepsTheWindowBehindALastBlock(_ sender: Role) {
+    func windowIsKeptAfterAFinalBlock(_ sender: Role) {
         let last: [UInt8] = [0xF3, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00, 0x00]
         let bytes = self.compressed(last, from: sender) + self.compressed([0xF2, 0x00, 0x11, 0x00, 0x00], from: sender)
         expectMessages([.text("Hello"), .text("Hello")], in: bytes, by: self.setting(sender))
     }
 
     @Test(arguments: Role.both, [Self.takeover, Self.noTakeover])
-    func readsALastBlockThatNoEmptyOneFollows(_ sender: Role, _ parameters: PermessageDeflateParameters) {
+    func finalBlockWithoutAnEmptyOneIsInflated(_ sender: Role, _ parameters: PermessageDeflateParameters) {
         let bytes = self.compressed([0xF3, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00], from: sender)
         expectMessages([.text("Hello"), .text("Hello")], in: bytes + bytes, by: self.setting(sender, parameters))
     }
@@ -66,7 +66,7 @@ struct InflatingTests {
     /// The empty block whose last four bytes are left out may itself be marked as the last one: §7.2.1 asks for its
     /// kind only.
     @Test(arguments: Role.both, [Self.takeover, Self.noTakeover])
-    func readsAMessageWhoseEmptyBlockIsMarkedAsTheLast(_ sender: Role, _ parameters: PermessageDeflateParameters) {
+    func emptyFinalBlockIsInflated(_ sender: Role, _ parameters: PermessageDeflateParameters) {
         let bytes = [
             [0xF3, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00, 0x01],
             [0x00, 0x05, 0x00, 0xFA, 0xFF, 0x48, 0x65, 0x6C, 0x6C, 0x6F, 0x01],
@@ -79,7 +79,7 @@ struct InflatingTests {
     }
 
     @Test(arguments: Role.both)
-    func readsMaskedExamples(_ sender: Role) {
+    func maskedExamplesAreInflated(_ sender: Role) {
         let bytes =
             WireFrame(0x41, Array(Self.hello.prefix(3)), from: sender).bytes
             + WireFrame(0x89, "ping", from: sender).bytes
@@ -89,7 +89,7 @@ struct InflatingTests {
     }
 
     @Test(arguments: Role.both)
-    func takesOnlyTheDirectionOfTheSenderForItsContext(_ sender: Role) {
+    func contextTakeoverIsTheSendersDirectionOnly(_ sender: Role) {
         // What the receiver promised of its own messages does not matter for those that it gets.
         let other = PermessageDeflateParameters(
             serverNoContextTakeover: sender == .client, clientNoContextTakeover: sender == .server)
@@ -101,7 +101,7 @@ struct InflatingTests {
     // MARK: Empty messages and fragments
 
     @Test(arguments: Role.both, [Self.takeover, Self.noTakeover])
-    func readsEmptyMessages(_ sender: Role, _ parameters: PermessageDeflateParameters) {
+    func emptyMessagesAreInflated(_ sender: Role, _ parameters: PermessageDeflateParameters) {
         // §7.2.3.6, then a payload of nothing at all, which breaks no window, then fragments of nothing.
         let bytes =
             self.compressed([0x00], from: sender) + self.compressed([], from: sender)
@@ -114,7 +114,7 @@ struct InflatingTests {
     }
 
     @Test(arguments: Role.both)
-    func readsEmptyFragmentsOfACompressedMessage(_ sender: Role) {
+    func emptyFragmentsOfACompressedMessageAreInflated(_ sender: Role) {
         var bytes = WireFrame(0x41, from: sender).bytes
         for byte in Self.hello {
             bytes += WireFrame(0x00, [byte], from: sender).bytes + WireFrame(0x00, from: sender).bytes
@@ -126,7 +126,7 @@ struct InflatingTests {
     }
 
     @Test(arguments: Role.both)
-    func readsUncompressedMessagesAmongCompressedOnes(_ sender: Role) {
+    func uncompressedMessagesAmongCompressedOnesAreRead(_ sender: Role) {
         let bytes =
             WireFrame(0x81, "plain", from: sender).bytes + self.compressed(Self.hello, from: sender)
             + WireFrame(0x82, [0xF2, 0x48], from: sender).bytes
@@ -147,7 +147,7 @@ struct InflatingTests {
             [0xF2, 0x48, 0xCD],  // a block that was cut short
             [0x00, 0x09, 0x00, 0xF6, 0xFF, 0x48],  // a stored block that was cut short
         ] as [[UInt8]])
-    func refusesCorruptData(_ sender: Role, _ payload: [UInt8]) {
+    func corruptDataIsRejected(_ sender: Role, _ payload: [UInt8]) {
         let bytes = WireFrame(0xC2, payload, from: sender).bytes + WireFrame(0x81, "later", from: sender).bytes
         let whole = EngineDriver.observe(bytes, by: self.setting(sender), fed: .whole)
         #expect(whole.last == .violation(.invalidCompressedData))
@@ -176,7 +176,7 @@ struct InflatingTests {
     }
 
     @Test(arguments: Role.both, TextTests.incomplete)
-    func failsWhereAnInflatedMessageEndsInsideACharacter(_ sender: Role, _ text: [UInt8]) {
+    func inflatedMessageThatEndsInsideACharacterIsRejected(_ sender: Role, _ text: [UInt8]) {
         let count = UInt8(text.count)
         expectObserves(
             [.piece(.text, text, starts: true), .violation(.invalidUTF8)],
@@ -187,7 +187,7 @@ struct InflatingTests {
     // MARK: Sizes
 
     @Test(arguments: Role.both)
-    func countsAMessageAfterInflation(_ sender: Role) {
+    func inflatedSizeCountsAgainstTheLimit(_ sender: Role) {
         let bytes = self.compressed(Self.hello, from: sender)
         expectMessages([.text("Hello")], in: bytes, by: self.setting(sender, limit: 5))
         expectObserves(
@@ -203,7 +203,7 @@ struct InflatingTests {
     }
 
     @Test(arguments: Role.both)
-    func findsABadCharacterBeforeItFindsTheMessageTooLong(_ sender: Role) {
+    func invalidCharacterIsFoundBeforeTheMessageIsTooLong(_ sender: Role) {
         let payload: [UInt8] = [0x00, 0x04, 0x00, 0xFB, 0xFF, 0x61, 0xFF, 0x62, 0x63, 0x00]
         expectObserves(
             [.piece(.text, [0x61], starts: true), .violation(.invalidUTF8)],

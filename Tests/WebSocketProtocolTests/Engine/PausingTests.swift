@@ -48,7 +48,7 @@ struct PausingTests {
 
     /// However much a message inflates to, all of it comes out without one byte of further input.
     @Test(arguments: Role.both, [254, 255, 508, 509, 762, 1_016])
-    func neverNeedsFurtherInputForWhatIsThere(_ sender: Role, _ matches: Int) {
+    func outputNeedsNoFurtherInput(_ sender: Role, _ matches: Int) {
         let setting = EngineSetting.receiving(from: sender, deflate: InflatingTests.takeover)
         let payload = FixedBlock.repeating(0x61, matches: matches)
         let expected = Observation.text(String(repeating: "a", count: 1 + 258 * matches))
@@ -63,7 +63,7 @@ struct PausingTests {
     /// Wherever a stream breaks off, everything that was there is passed on; and wherever a fragment ends, it ends
     /// alike.
     @Test(arguments: Role.both, [255, 509])
-    func holdsNothingBackWhereverTheInputEnds(_ sender: Role, _ matches: Int) {
+    func nothingIsHeldBackWhereverTheInputEnds(_ sender: Role, _ matches: Int) {
         let setting = EngineSetting.receiving(from: sender, deflate: InflatingTests.takeover)
         let payload = FixedBlock.repeating(0x61, matches: matches)
         for cut in (payload.count - 24)..<payload.count {

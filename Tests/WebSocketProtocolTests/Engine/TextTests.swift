@@ -15,7 +15,7 @@ struct TextTests {
     ]
 
     @Test(arguments: Role.both, Self.invalid)
-    func failsAtTheVeryByte(_ sender: Role, _ text: ([UInt8], Int)) {
+    func invalidTextFailsAtItsByte(_ sender: Role, _ text: ([UInt8], Int)) {
         let bytes = WireFrame(0x81, text.0, from: sender).bytes
         let header = bytes.count - text.0.count
         let valid = Array(text.0.prefix(text.1))
@@ -31,7 +31,7 @@ struct TextTests {
     }
 
     @Test(arguments: Role.both, Self.invalid)
-    func failsAtTheVeryByteAcrossFragments(_ sender: Role, _ text: ([UInt8], Int)) {
+    func invalidTextFailsAtItsByteAcrossFragments(_ sender: Role, _ text: ([UInt8], Int)) {
         // A frame for each byte, and empty ones between.
         var bytes: [UInt8] = []
         var expected: [Observation] = []
@@ -46,7 +46,7 @@ struct TextTests {
     }
 
     @Test(arguments: Role.both, Self.incomplete)
-    func failsWhereAMessageEndsInsideACharacter(_ sender: Role, _ text: [UInt8]) {
+    func messageThatEndsInsideACharacterIsRejected(_ sender: Role, _ text: [UInt8]) {
         expectObserves(
             [.piece(.text, text, starts: true), .violation(.invalidUTF8)],
             in: WireFrame(0x81, text, from: sender).bytes, by: .receiving(from: sender))
@@ -57,7 +57,7 @@ struct TextTests {
     }
 
     @Test(arguments: Role.both)
-    func readsCharactersCutByFragmentsAnywhere(_ sender: Role) {
+    func charactersCutByFragmentsAreRead(_ sender: Role) {
         let text = Array("aß水🙂\u{10FFFF}\u{0}".utf8)
         for cut in 0...text.count {
             let bytes =

@@ -19,7 +19,7 @@ struct WholeMessageTests {
     }
 
     @Test(arguments: Role.both, [0, 1, 4, 125, 126, 127, 1000, 65_535])
-    func areTakenUpToTheLongestShortLength(_ sender: Role, _ count: Int) {
+    func wholeMessageUpToTheLongestShortLengthIsTaken(_ sender: Role, _ count: Int) {
         let payload = [UInt8](repeating: 0x61, count: count)
         for (first, kind) in [(0x81 as UInt8, MessageKind.text), (0x82, .binary)] {
             let bytes = WireFrame(first, payload, from: sender).bytes
@@ -51,7 +51,7 @@ struct WholeMessageTests {
     }
 
     @Test(arguments: Role.both)
-    func areNotTakenBeforeTheirLastByteIsThere(_ sender: Role) {
+    func incompleteMessageIsNotTaken(_ sender: Role) {
         let bytes = WireFrame(0x82, [UInt8](repeating: 0x61, count: 130), from: sender).bytes
         for count in 0..<bytes.count {
             let taken = self.take(Array(bytes[..<count]), from: sender)
@@ -61,14 +61,14 @@ struct WholeMessageTests {
     }
 
     @Test(arguments: Role.both)
-    func areHeldToTheLimit(_ sender: Role) {
+    func wholeMessageIsHeldToTheLimit(_ sender: Role) {
         let bytes = WireFrame(0x82, [UInt8](repeating: 0x61, count: 50), from: sender).bytes
         #expect(self.take(bytes, from: sender, limit: 50).kind == .binary)
         #expect(self.take(bytes, from: sender, limit: 49).kind == nil)
     }
 
     @Test(arguments: Role.both)
-    func areNotTakenInsideAnother(_ sender: Role) {
+    func wholeMessageInsideAnotherIsNotTaken(_ sender: Role) {
         var engine = WebSocketEngine(role: sender.other, maximumMessageSize: nil)
         var bytes =
             WireFrame(0x02, [1, 2], from: sender).bytes + WireFrame(0x82, [3, 4], from: sender).bytes

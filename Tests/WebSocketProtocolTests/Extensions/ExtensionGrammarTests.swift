@@ -36,7 +36,7 @@ struct ExtensionGrammarTests {
     ]
 
     @Test(arguments: lists)
-    func readsLists(values: [String], extensions: [WebSocketExtension]) throws {
+    func extensionListIsRead(values: [String], extensions: [WebSocketExtension]) throws {
         #expect(try ExtensionGrammar.parse(values) == extensions)
     }
 
@@ -57,7 +57,7 @@ struct ExtensionGrammarTests {
     }
 
     @Test(arguments: UInt64(0)..<300)
-    func survivesAnyText(seed: UInt64) throws {
+    func anyTextIsSurvived(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let pieces = [
             "a", "permessage-deflate", ";", ",", "=", "\"", "\\", " ", "\t", "8", "é", "server_max_window_bits",

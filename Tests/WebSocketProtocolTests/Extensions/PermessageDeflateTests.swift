@@ -69,7 +69,7 @@ struct PermessageDeflateTests {
     ]
 
     @Test(arguments: offers)
-    func answersAnOfferAsTheServersPolicyWants(policy: DeflatePolicy, offer: String, response: String?) throws {
+    func offerIsAnsweredAsThePolicyWants(policy: DeflatePolicy, offer: String, response: String?) throws {
         #expect(try Self.choice(policy, offer) == response)
     }
 
@@ -92,7 +92,7 @@ struct PermessageDeflateTests {
     }
 
     @Test(arguments: impossible + ["client_max_window_bits", "server_max_window_bits"])
-    func refusesAResponseThatIsNotWellFormed(_ parameters: String) throws {
+    func malformedResponseIsRefused(_ parameters: String) throws {
         #expect(PermessageDeflateParameters(try Self.named("permessage-deflate; " + parameters)) == nil)
     }
 
@@ -147,7 +147,7 @@ struct PermessageDeflateTests {
         #expect(DeflatePolicy(peerWindowBits: 9, requiresPeerWindow: true).offers.count == 1)
     }
 
-    @Test func theClientKeepsItsOwnPromisesWhateverTheResponseRepeats() {
+    @Test func clientKeepsItsPromisesWhateverTheResponseRepeats() {
         let offer = PermessageDeflateOffer(clientNoContextTakeover: true, clientWindow: .limited(10))
         let silent = PermessageDeflateParameters().applyingClientLimits(of: offer)
         #expect(silent == PermessageDeflateParameters(clientNoContextTakeover: true, clientMaxWindowBits: 10))

@@ -7,24 +7,24 @@ struct FrameExampleTests {
     private static let binary256 = (0..<256).map { UInt8(truncatingIfNeeded: $0) }
     private static let binary64K = (0..<65_536).map { UInt8(truncatingIfNeeded: $0 &* 7) }
 
-    @Test func readsAnUnmaskedTextMessage() {
+    @Test func unmaskedTextMessageIsRead() {
         expectObserves(
             [.text("Hello")], in: [0x81, 0x05, 0x48, 0x65, 0x6C, 0x6C, 0x6F], by: .receiving(from: .server))
     }
 
-    @Test func readsAMaskedTextMessage() {
+    @Test func maskedTextMessageIsRead() {
         expectObserves(
             [.text("Hello")], in: [0x81, 0x85, 0x37, 0xFA, 0x21, 0x3D, 0x7F, 0x9F, 0x4D, 0x51, 0x58],
             by: .receiving(from: .client))
     }
 
-    @Test func readsAFragmentedUnmaskedTextMessage() {
+    @Test func fragmentedUnmaskedTextMessageIsRead() {
         expectObserves(
             [.frame(.text, Array("Hel".utf8), starts: true), .frame(.text, Array("lo".utf8), ends: true)],
             in: [0x01, 0x03, 0x48, 0x65, 0x6C, 0x80, 0x02, 0x6C, 0x6F], by: .receiving(from: .server))
     }
 
-    @Test func readsAnUnmaskedPingAndItsMaskedPong() {
+    @Test func unmaskedPingAndItsMaskedPongAreRead() {
         expectObserves(
             [.ping(Array("Hello".utf8))], in: [0x89, 0x05, 0x48, 0x65, 0x6C, 0x6C, 0x6F], by: .receiving(from: .server))
         expectObserves(
@@ -65,7 +65,7 @@ struct FrameExampleTests {
         return target
     }
 
-    @Test func writesTheExamplesOfTheRFC() {
+    @Test func examplesOfTheRFCAreWritten() {
         let hello = Array("Hello".utf8)
         #expect(self.written(.server, .text, hello) == [0x81, 0x05, 0x48, 0x65, 0x6C, 0x6C, 0x6F])
         #expect(
@@ -88,7 +88,7 @@ struct FrameExampleTests {
             (65_535, [0x82, 0x7E, 0xFF, 0xFF]),
             (65_536, [0x82, 0x7F, 0, 0, 0, 0, 0, 1, 0, 0]),
         ] as [(Int, [UInt8])])
-    func writesTheShortestLengthThatFits(_ count: Int, _ header: [UInt8]) {
+    func shortestLengthThatFitsIsWritten(_ count: Int, _ header: [UInt8]) {
         let payload = [UInt8](repeating: 1, count: count)
         #expect(self.written(.server, .binary, payload) == header + payload)
         let masked = self.written(.client, .binary, payload)
@@ -100,7 +100,7 @@ struct FrameExampleTests {
         #expect(self.written(.server, .text, isCompressed: true, [0x00]) == [0xC1, 0x01, 0x00])
     }
 
-    @Test func takesAFreshKeyForEveryFrame() {
+    @Test func everyFrameHasAFreshMaskingKey() {
         let engine = WebSocketEngine(role: .client, maximumMessageSize: nil)
         var next: UInt32 = 0
         let keys = MaskingKeys {

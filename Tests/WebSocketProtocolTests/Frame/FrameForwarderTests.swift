@@ -126,7 +126,7 @@ struct FrameForwarderTests {
     }
 
     @Test(arguments: Role.both)
-    func refusesALongMessageFromItsHeadAlone(_ sender: Role) {
+    func longMessageIsRejectedAtItsHead(_ sender: Role) {
         let good = [WireFrame(0x02, "abc", from: sender), WireFrame(0x00, "de", from: sender)]
         let bytes = good.flatMap(\.bytes) + WireFrame(0x80, [], from: sender, claimed: 1).bytes
         for feeding in Feeding.usual {
@@ -157,7 +157,7 @@ struct FrameForwarderTests {
 
     /// Bad by a byte, and by ending inside a character, be it with an empty frame.
     @Test(arguments: Role.both)
-    func refusesTextThatIsNot(_ sender: Role) {
+    func invalidTextIsRejected(_ sender: Role) {
         let good = [WireFrame(0x82, [0xFF], from: sender), WireFrame(0x01, "good", from: sender)]
         let bad = [
             [WireFrame(0x80, [0x61, 0xFF], from: sender)], [WireFrame(0x80, [0x61, 0xC3], from: sender)],

@@ -23,7 +23,7 @@ struct FrameRuleTests {
     }
 
     @Test(arguments: Role.both, [0x10, 0x20, 0x30, 0x50, 0x60, 0x70] as [UInt8])
-    func refusesTheOtherReservedBitsUnderCompression(_ sender: Role, _ bits: UInt8) {
+    func otherReservedBitsUnderCompressionAreRejected(_ sender: Role, _ bits: UInt8) {
         for opcode: UInt8 in [0, 1, 2, 8, 9, 10] {
             self.refuses(
                 [WireFrame(0x80 | bits | opcode, from: sender)], from: sender, with: .reservedBits,
@@ -32,14 +32,14 @@ struct FrameRuleTests {
     }
 
     @Test(arguments: Role.both, [8, 9, 10] as [UInt8])
-    func refusesACompressedControlFrame(_ sender: Role, _ opcode: UInt8) {
+    func compressedControlFrameIsRejected(_ sender: Role, _ opcode: UInt8) {
         self.refuses(
             [WireFrame(0xC0 | opcode, from: sender)], from: sender, with: .reservedBits,
             deflate: PermessageDeflateParameters())
     }
 
     @Test(arguments: Role.both)
-    func refusesACompressionBitOnAContinuation(_ sender: Role) {
+    func compressionBitOnAContinuationIsRejected(_ sender: Role) {
         let first = WireFrame(0x01, "a", from: sender)
         self.refuses(
             [first, WireFrame(0xC0, "b", from: sender)], from: sender, with: .reservedBits,
@@ -47,27 +47,27 @@ struct FrameRuleTests {
     }
 
     @Test(arguments: Role.both, [3, 4, 5, 6, 7, 11, 12, 13, 14, 15] as [UInt8])
-    func refusesReservedOpcodes(_ sender: Role, _ opcode: UInt8) {
+    func reservedOpcodeIsRejected(_ sender: Role, _ opcode: UInt8) {
         self.refuses([WireFrame(0x80 | opcode, from: sender)], from: sender, with: .reservedOpcode)
         self.refuses([WireFrame(opcode, "abc", from: sender)], from: sender, with: .reservedOpcode)
     }
 
     @Test(arguments: [0x80, 0x81, 0x82, 0x88, 0x89, 0x8A] as [UInt8])
-    func refusesAnUnmaskedFrameFromAClient(_ first: UInt8) {
+    func unmaskedFrameFromAClientIsRejected(_ first: UInt8) {
         var frame = WireFrame(first, "ab", from: .client)
         frame.key = nil
         self.refuses([frame], from: .client, with: .unmaskedClientFrame)
     }
 
     @Test(arguments: [0x80, 0x81, 0x82, 0x88, 0x89, 0x8A] as [UInt8])
-    func refusesAMaskedFrameFromAServer(_ first: UInt8) {
+    func maskedFrameFromAServerIsRejected(_ first: UInt8) {
         var frame = WireFrame(first, "ab", from: .server)
         frame.key = WireFrame.key
         self.refuses([frame], from: .server, with: .maskedServerFrame)
     }
 
     @Test(arguments: Role.both, [8, 9, 10] as [UInt8])
-    func refusesALongControlFrame(_ sender: Role, _ opcode: UInt8) {
+    func longControlFrameIsRejected(_ sender: Role, _ opcode: UInt8) {
         let payload = [UInt8](repeating: 0, count: 126)
         self.refuses([WireFrame(0x80 | opcode, payload, from: sender)], from: sender, with: .longControlFrame)
         self.refuses(
@@ -75,38 +75,38 @@ struct FrameRuleTests {
     }
 
     @Test(arguments: Role.both)
-    func takesAControlFrameOf125Bytes(_ sender: Role) {
+    func controlFrameOf125BytesIsAccepted(_ sender: Role) {
         let payload = [UInt8](repeating: 7, count: 125)
         let bytes = WireFrame(0x89, payload, from: sender).bytes + WireFrame(0x8A, payload, from: sender).bytes
         expectObserves([.ping(payload), .pong(payload)], in: bytes, by: .receiving(from: sender))
     }
 
     @Test(arguments: Role.both, [8, 9, 10] as [UInt8])
-    func refusesAFragmentedControlFrame(_ sender: Role, _ opcode: UInt8) {
+    func fragmentedControlFrameIsRejected(_ sender: Role, _ opcode: UInt8) {
         self.refuses([WireFrame(opcode, "a", from: sender)], from: sender, with: .fragmentedControlFrame)
     }
 
     @Test(arguments: Role.both, [(0, 2), (1, 2), (125, 2), (0, 8), (125, 8), (126, 8), (65_535, 8)])
-    func refusesALengthInMoreBytesThanNeeded(_ sender: Role, _ length: (Int, Int)) {
+    func lengthInMoreBytesThanNeededIsRejected(_ sender: Role, _ length: (Int, Int)) {
         let payload = [UInt8](repeating: 0, count: length.0)
         self.refuses(
             [WireFrame(0x82, payload, from: sender, lengthSize: length.1)], from: sender, with: .lengthNotMinimal)
     }
 
     @Test(arguments: Role.both, [0x8000_0000_0000_0000, 0x8000_0000_0000_0005, .max] as [UInt64])
-    func refusesALengthWithItsHighestBitSet(_ sender: Role, _ length: UInt64) {
+    func lengthWithItsHighestBitSetIsRejected(_ sender: Role, _ length: UInt64) {
         self.refuses([WireFrame(0x82, [0x61], from: sender, claimed: length)], from: sender, with: .lengthTooLarge)
     }
 
     @Test(arguments: Role.both)
-    func takesTheLongestLengthThereIs(_ sender: Role) {
+    func longestLengthIsAccepted(_ sender: Role) {
         let frame = WireFrame(0x82, Array("abc".utf8), from: sender, claimed: UInt64(Int64.max))
         expectObserves(
             [.piece(.binary, Array("abc".utf8), starts: true)], in: frame.bytes, by: .receiving(from: sender))
     }
 
     @Test(arguments: Role.both)
-    func neverLetsTheLengthsOfFragmentsAddUpPastTheLargestNumber(_ sender: Role) {
+    func lengthsOfFragmentsNeverOverflow(_ sender: Role) {
         self.refuses(
             [
                 WireFrame(0x02, "abc", from: sender),
@@ -115,7 +115,7 @@ struct FrameRuleTests {
     }
 
     @Test(arguments: Role.both, [125, 126, 127, 65_535, 65_536])
-    func takesEveryFormOfLengthAtItsEdges(_ sender: Role, _ count: Int) {
+    func everyFormOfLengthIsReadAtItsEdges(_ sender: Role, _ count: Int) {
         let payload = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         let bytes = WireFrame(0x82, payload, from: sender).bytes + WireFrame(0x81, "after", from: sender).bytes
         for feeding in [.whole, .byByte, .cut(seed: 1, longest: 4_000)] as [Feeding] {
@@ -127,7 +127,7 @@ struct FrameRuleTests {
     // MARK: Fragmentation, §5.4
 
     @Test(arguments: Role.both, [0x00, 0x80] as [UInt8])
-    func refusesAContinuationOfNothing(_ sender: Role, _ first: UInt8) {
+    func continuationOfNothingIsRejected(_ sender: Role, _ first: UInt8) {
         self.refuses([WireFrame(first, "a", from: sender)], from: sender, with: .unexpectedContinuation)
         self.refuses(
             [WireFrame(0x81, "a", from: sender), WireFrame(first, "b", from: sender)], from: sender,
@@ -135,14 +135,14 @@ struct FrameRuleTests {
     }
 
     @Test(arguments: Role.both, [0x01, 0x02, 0x81, 0x82] as [UInt8])
-    func refusesANewMessageBeforeTheLastOneWasFinished(_ sender: Role, _ first: UInt8) {
+    func newMessageInsideAnUnfinishedOneIsRejected(_ sender: Role, _ first: UInt8) {
         self.refuses(
             [WireFrame(0x01, "a", from: sender), WireFrame(first, "b", from: sender)], from: sender,
             with: .unfinishedMessage, after: [.frame(.text, [0x61], starts: true)])
     }
 
     @Test(arguments: Role.both)
-    func letsControlFramesComeBetweenFragments(_ sender: Role) {
+    func controlFramesComeBetweenFragments(_ sender: Role) {
         let frames = [
             WireFrame(0x01, "Hel", from: sender), WireFrame(0x89, "p", from: sender),
             WireFrame(0x00, "l", from: sender),
@@ -156,7 +156,7 @@ struct FrameRuleTests {
     }
 
     @Test(arguments: Role.both)
-    func passesEmptyFramesOn(_ sender: Role) {
+    func emptyFramesArePassedOn(_ sender: Role) {
         let frames = [
             WireFrame(0x01, from: sender), WireFrame(0x00, from: sender), WireFrame(0x00, "a", from: sender),
             WireFrame(0x80, from: sender), WireFrame(0x82, from: sender),
@@ -172,7 +172,7 @@ struct FrameRuleTests {
     // MARK: Message sizes
 
     @Test(arguments: Role.both)
-    func takesAMessageOfExactlyTheLimit(_ sender: Role) {
+    func messageOfExactlyTheLimitIsAccepted(_ sender: Role) {
         let frames = [WireFrame(0x02, "abc", from: sender), WireFrame(0x80, "de", from: sender)]
         expectObserves(
             [.frame(.binary, Array("abc".utf8), starts: true), .frame(.binary, Array("de".utf8), ends: true)],
@@ -180,13 +180,13 @@ struct FrameRuleTests {
     }
 
     @Test(arguments: Role.both)
-    func refusesALongMessageFromItsHeaderAlone(_ sender: Role) {
+    func longMessageIsRejectedAtItsHeader(_ sender: Role) {
         let header = WireFrame(0x82, [], from: sender, claimed: 1_000_001).bytes
         expectObserves([.violation(.messageTooLong)], in: header, by: .receiving(from: sender, limit: 1_000_000))
     }
 
     @Test(arguments: Role.both)
-    func countsAllFragmentsOfAMessage(_ sender: Role) {
+    func allFragmentsOfAMessageCountAgainstTheLimit(_ sender: Role) {
         self.refuses(
             [
                 WireFrame(0x02, "abc", from: sender), WireFrame(0x00, "de", from: sender),
@@ -196,7 +196,7 @@ struct FrameRuleTests {
     }
 
     @Test(arguments: Role.both)
-    func countsEveryMessageAfresh(_ sender: Role) {
+    func everyMessageIsCountedAfresh(_ sender: Role) {
         let frame = WireFrame(0x81, "abcde", from: sender).bytes
         expectObserves(
             [.text("abcde"), .text("abcde"), .text("abcde")], in: frame + frame + frame,
@@ -204,7 +204,7 @@ struct FrameRuleTests {
     }
 
     @Test(arguments: Role.both)
-    func takesOnlyEmptyMessagesWhereTheLimitIsZero(_ sender: Role) {
+    func limitOfZeroAcceptsEmptyMessagesOnly(_ sender: Role) {
         self.refuses(
             [WireFrame(0x82, from: sender), WireFrame(0x82, "a", from: sender)], from: sender, with: .messageTooLong,
             after: [.binary([])], limit: 0)
@@ -219,7 +219,7 @@ struct FrameRuleTests {
             (.invalidCloseFrame, 1002), (.invalidCloseCode, 1002), (.invalidUTF8, 1007), (.invalidCompressedData, 1007),
             (.messageTooLong, 1009),
         ] as [(PeerViolation.Rule, UInt16)])
-    func failsTheConnectionWithTheCodeOfTheRule(_ rule: PeerViolation.Rule, _ code: UInt16) {
+    func ruleHasItsCloseCode(_ rule: PeerViolation.Rule, _ code: UInt16) {
         #expect(PeerViolation(rule).closeCode.rawValue == code)
     }
 }

@@ -27,7 +27,7 @@ struct FrameScannerTests {
     }
 
     @Test(arguments: Role.both)
-    func findsEveryFrameAndForwardsEveryByte(_ sender: Role) {
+    func everyFrameIsFoundAndEveryByteForwarded(_ sender: Role) {
         let bytes = self.frames(from: sender).flatMap(\.bytes)
         self.expect(
             [
@@ -39,7 +39,7 @@ struct FrameScannerTests {
     }
 
     @Test(arguments: Role.both)
-    func knowsTheBoundariesOfFrames(_ sender: Role) {
+    func boundariesOfFramesAreKnown(_ sender: Role) {
         var ends: [Int] = []
         for frame in self.frames(from: sender) { ends.append((ends.last ?? 0) + frame.bytes.count) }
         let bytes = self.frames(from: sender).flatMap(\.bytes)
@@ -50,7 +50,7 @@ struct FrameScannerTests {
     }
 
     @Test(arguments: Role.both)
-    func keepsNoMoreThanAControlFrameBack(_ sender: Role) {
+    func scannerKeepsAtMostAControlFrameBack(_ sender: Role) {
         let bytes =
             WireFrame(0x89, [UInt8](repeating: 1, count: 125), from: sender).bytes
             + WireFrame(0x82, [UInt8](repeating: 1, count: 70_000), from: sender).bytes
@@ -97,7 +97,7 @@ struct FrameScannerTests {
             (0x10, [.compression, .second]),
             (0x60, .compression), (0x20, [.compression, .third]),
         ] as [(UInt8, ReservedBits)])
-    func refusesReservedBitsThatWereNotAgreed(_ sender: Role, _ bits: (UInt8, ReservedBits)) {
+    func reservedBitsThatWereNotAgreedAreRejected(_ sender: Role, _ bits: (UInt8, ReservedBits)) {
         for opcode: UInt8 in [0, 1, 2, 8, 9, 10] {
             self.expect(
                 [.violation(.reservedBits)], forwarding: [], of: WireFrame(0x80 | bits.0 | opcode, from: sender).bytes,
@@ -106,7 +106,7 @@ struct FrameScannerTests {
     }
 
     @Test(arguments: Role.both)
-    func letsAgreedBitsPass(_ sender: Role) {
+    func agreedReservedBitsPass(_ sender: Role) {
         let all: ReservedBits = [.compression, .second, .third]
         let bytes =
             WireFrame(0x71, "a", from: sender).bytes + WireFrame(0x30, "b", from: sender).bytes
@@ -124,7 +124,7 @@ struct FrameScannerTests {
     }
 
     @Test(arguments: Role.both)
-    func refusesALongMessageFromItsHeaderAlone(_ sender: Role) {
+    func longMessageIsRejectedAtItsHeader(_ sender: Role) {
         let limited = FrameScanner(from: sender, maximumMessageSize: 5)
         self.expect(
             [.violation(.messageTooLong)], of: WireFrame(0x82, [], from: sender, claimed: 6).bytes, by: limited)
@@ -142,7 +142,7 @@ struct FrameScannerTests {
     }
 
     @Test(arguments: Role.both)
-    func takesTheLongestLengthsThereAre(_ sender: Role) {
+    func longestLengthsAreAccepted(_ sender: Role) {
         let longest = WireFrame(0x02, Array("abc".utf8), from: sender, claimed: UInt64(Int64.max))
         self.expect(
             [.piece(.binary, Array("abc".utf8), starts: true)], of: longest.bytes, by: FrameScanner(from: sender))
@@ -155,7 +155,7 @@ struct FrameScannerTests {
     }
 
     @Test(arguments: Role.both)
-    func leavesTextUnchecked(_ sender: Role) {
+    func forwardedTextIsNotChecked(_ sender: Role) {
         let bytes = WireFrame(0x81, [0xFF, 0xC3], from: sender).bytes
         self.expect(
             [.data(.text, [0xFF, 0xC3], startsMessage: true, endsFrame: true, endsMessage: true)], forwarding: bytes,

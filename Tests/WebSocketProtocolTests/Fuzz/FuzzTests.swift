@@ -12,7 +12,7 @@ struct FuzzTests {
     ]
 
     @Test(arguments: Role.both, Self.takeovers)
-    func giveTheSameEventsOrOneViolation(_ sender: Role, _ deflate: PermessageDeflateParameters?) {
+    func anySplitGivesTheSameEventsOrOneViolation(_ sender: Role, _ deflate: PermessageDeflateParameters?) {
         for seed in 0..<Self.count {
             var stream = FuzzStream(seed: seed, from: sender, deflate: deflate)
             let bytes = stream.bytes()
@@ -23,7 +23,7 @@ struct FuzzTests {
 
     /// The streams are worth something only where many of them get through and many do not.
     @Test(arguments: Role.both, Self.takeovers)
-    func areMadeOfValidStreams(_ sender: Role, _ deflate: PermessageDeflateParameters?) {
+    func corpusStreamsAreValid(_ sender: Role, _ deflate: PermessageDeflateParameters?) {
         for seed in 0..<40 as Range<UInt64> {
             var stream = FuzzStream(seed: seed, from: sender, deflate: deflate)
             let setting = EngineSetting.receiving(from: sender, deflate: deflate)
@@ -40,7 +40,7 @@ struct FuzzTests {
         #expect(seen.last?.description == entry.ending, "\(entry.name)")
     }
 
-    @Test func findsTheCorpus() throws {
+    @Test func corpusIsFound() throws {
         #expect(try CorpusEntry.all().count >= 10)
     }
 }

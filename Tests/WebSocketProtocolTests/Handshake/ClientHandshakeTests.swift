@@ -11,7 +11,7 @@ struct ClientHandshakeTests {
         try #require(HeadFeeding.request([handshake.rendered(nonce: self.nonce)]).head)
     }
 
-    @Test func asksAsTheExampleOfTheRFCDoes() throws {
+    @Test func exampleRequestOfTheRFCIsWritten() throws {
         let handshake = try ClientHandshake(
             host: "server.example.com", isSecure: false, target: "/chat", subprotocols: ["chat", "superchat"],
             fields: [HTTPField("Origin", "http://example.com")])
@@ -24,7 +24,7 @@ struct ClientHandshakeTests {
         #expect(head.fields.all.first?.name == "Host")
     }
 
-    @Test func isAcceptedByTheServersSide() throws {
+    @Test func clientsRequestIsAcceptedByTheServer() throws {
         let handshake = ClientHandshake(
             authority: "h:1", target: "/x?y", subprotocols: ["a", "b"], offers: DeflatePolicy(peerWindowBits: 10).offers
         )
@@ -46,14 +46,14 @@ struct ClientHandshakeTests {
             ("[::1]", nil, true, "[::1]"),
             ("fe80::1%eth0", nil, false, "[fe80::1]"), ("127.0.0.1", 1, true, "127.0.0.1:1"),
         ] as [(String, Int?, Bool, String)])
-    func namesTheHostAsURLsDo(host: String, port: Int?, isSecure: Bool, expected: String) throws {
+    func hostFieldIsWrittenAsInURLs(host: String, port: Int?, isSecure: Bool, expected: String) throws {
         let handshake = try ClientHandshake(host: host, port: port, isSecure: isSecure, target: "")
         let head = try Self.rendered(handshake)
         #expect(head.fields["Host"] == expected)
         #expect(head.target == "/")
     }
 
-    @Test func writesTheCallersOwnHostAndSubprotocolsAsTheyAre() throws {
+    @Test func callersHostAndSubprotocolsAreWrittenUnchanged() throws {
         let handshake = ClientHandshake(
             authority: "a", target: "/",
             fields: [HTTPField("host", "b:81"), HTTPField("Sec-WebSocket-Protocol", "x,y ,z")])
@@ -110,7 +110,7 @@ struct ClientHandshakeTests {
     }
 
     @Test(arguments: unusable)
-    func writesOneRequestWithoutForeignLinesWhateverItIsGiven(handshake: ClientHandshake, error: HandshakeUsageError) {
+    func anyInputGivesOneRequestWithoutForeignLines(handshake: ClientHandshake, error: HandshakeUsageError) {
         let bytes = handshake.rendered(nonce: Self.nonce)
         let outcome = HeadFeeding.request([bytes])
         #expect(outcome.violation == nil)
@@ -186,7 +186,7 @@ struct ClientHandshakeTests {
     ]
 
     @Test(arguments: invalid)
-    func failsTheConnectionOnAnAnswerThatBreaksARule(response: ResponseHead, violation: ResponseViolation) {
+    func responseThatBreaksARuleFailsTheConnection(response: ResponseHead, violation: ResponseViolation) {
         let handshake = ClientHandshake(authority: "h", target: "/", subprotocols: ["chat"], offers: [Self.offer])
         #expect(handshake.check(response, nonce: Self.nonce) == .failure(.invalid(response, violation)))
         #expect(!violation.explanation.isEmpty)

@@ -8,7 +8,7 @@ struct HTTPFieldsTests {
         HTTPField("accept", ""),
     ])
 
-    @Test func findsNamesWithoutRegardToCase() {
+    @Test func fieldNameIsFoundInAnyCase() {
         #expect(Self.fields["aCCept"] == "a, b")
         #expect(Self.fields["y"] == nil)
         #expect(Self.fields.values("accept").count == 3)
@@ -30,7 +30,7 @@ struct HTTPFieldsTests {
         #expect(Self.fields.list("nothing") == [])
     }
 
-    @Test func takesAnUnfinishedQuoteToTheEnd() {
+    @Test func unfinishedQuoteGoesToTheEnd() {
         #expect(HTTPFields([HTTPField("A", "x, \"y, z\\")]).list("A") == ["x", "\"y, z\\"])
     }
 

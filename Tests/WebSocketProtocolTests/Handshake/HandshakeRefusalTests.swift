@@ -10,7 +10,7 @@ struct HandshakeRefusalTests {
     ]
 
     @Test(arguments: all)
-    func isAWholeResponseThatEndsTheConnection(_ refusal: HandshakeRefusal) throws {
+    func refusalIsAWholeResponseThatEndsTheConnection(_ refusal: HandshakeRefusal) throws {
         let bytes = refusal.rendered()
         let outcome = HeadFeeding.response([bytes])
         let head = try #require(outcome.head)
@@ -23,11 +23,11 @@ struct HandshakeRefusalTests {
         #expect(body == Array((refusal.explanation + "\n").utf8))
     }
 
-    @Test func hasTheStatusOfItsReason() {
+    @Test func refusalHasTheStatusOfItsReason() {
         #expect(Self.all.map(\.status) == [400, 400, 403, 404, 405, 426, 503, 429, 503, 505, 431, 400])
     }
 
-    @Test func namesUpgradeInConnectionWhereItSendsIt() {
+    @Test func upgradeFieldIsNamedInConnection() {
         let head = HeadFeeding.response([HandshakeRefusal.upgradeRequired("x").rendered()]).head
         #expect(head?.fields.list("Connection", contains: "upgrade") == true)
         #expect(HandshakeRefusal.tooManyRequests(retryAfter: 3).fields == [HTTPField("Retry-After", "3")])

@@ -20,7 +20,7 @@ struct RequestParserTests {
 
     private static func wellFormed(_ fields: String) -> String { "GET / HTTP/1.1\r\n" + fields + "\r\n" }
 
-    @Test func readsTheExampleOfTheRFCHoweverItArrives() {
+    @Test func exampleOfTheRFCIsReadHoweverItArrives() {
         let bytes = Array(Self.example.utf8)
         let whole = HeadFeeding.request([bytes])
         #expect(whole.head?.method == "GET")
@@ -43,7 +43,7 @@ struct RequestParserTests {
         #expect(followed.consumed == bytes.count)
     }
 
-    @Test func waitsForTheEmptyLine() {
+    @Test func headWaitsForItsEmptyLine() {
         let bytes = Array(Self.example.utf8)
         for length in 0..<bytes.count {
             let outcome = HeadFeeding.request([Array(bytes[..<length])])
@@ -51,7 +51,7 @@ struct RequestParserTests {
         }
     }
 
-    @Test func isReadyForTheNextHeadBehindOne() throws {
+    @Test func parserIsReadyForTheNextHead() throws {
         var parser = RequestParser()
         let bytes = Array("GET /a HTTP/1.1\r\nA: 1\r\n\r\nGET /b HTTP/1.1\r\n\r\n".utf8)
         var consumed = 0
@@ -131,7 +131,7 @@ struct RequestParserTests {
         }
     }
 
-    @Test func refusesTheSameAgainOnceItHasRefused() {
+    @Test func refusedHeadIsRefusedAgain() {
         var parser = RequestParser()
         for bytes in ["\0", Self.example] {
             var consumed = 0
@@ -141,13 +141,13 @@ struct RequestParserTests {
         }
     }
 
-    @Test func takesValuesAsTheyAreWithoutTheWhitespaceAroundThem() {
+    @Test func valueLosesTheWhitespaceAroundIt() {
         let head = HeadFeeding.request(Self.wellFormed("A:b\r\nB: \t c d \t\r\nC:\r\nD:  \r\nE: x\ty\r\nF: a:b\r\n"))
             .head
         #expect(head?.fields.all.map(\.value) == ["b", "c d", "", "", "x\ty", "a:b"])
     }
 
-    @Test func readsValuesAsUTF8AndOtherwiseAsLatin1() {
+    @Test func valueIsUTF8OrLatin1() {
         let head =
             Array("GET / HTTP/1.1\r\nA: ".utf8) + [0xC3, 0xA9] + Array("\r\nB: ".utf8) + [0xE9] + Array("\r\n\r\n".utf8)
         #expect(HeadFeeding.request([head]).head?.fields.all.map(\.value) == ["é", "é"])
@@ -176,7 +176,7 @@ struct RequestParserTests {
     }
 
     @Test(arguments: UInt64(0)..<500)
-    func givesTheSameForAnyBytesInAnySplit(seed: UInt64) {
+    func anyBytesGiveTheSameInAnySplit(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         var bytes = Array(Self.example.utf8) + [0x81, 0x80]
         for _ in 0..<Int.random(in: 0...3, using: &generator) {

@@ -15,7 +15,7 @@ struct ResponseParserTests {
 
         """
 
-    @Test func readsTheExampleOfTheRFCHoweverItArrives() {
+    @Test func exampleOfTheRFCIsReadHoweverItArrives() {
         let bytes = Array(Self.example.utf8)
         let whole = HeadFeeding.response([bytes + [0x81]])
         #expect(whole.head?.status == 101)
@@ -25,7 +25,7 @@ struct ResponseParserTests {
         #expect(HeadFeeding.response(bytes.singleBytes) == whole)
     }
 
-    @Test func takesAStatusLineWithoutAPhrase() {
+    @Test func statusLineWithoutAPhraseIsRead() {
         for line in ["HTTP/1.1 404 ", "HTTP/1.1 404"] {
             let head = HeadFeeding.response(line + "\r\n\r\n").head
             #expect(head == ResponseHead(status: 404))

@@ -29,7 +29,7 @@ struct ServerHandshakeTests {
         }
     }
 
-    @Test func acceptsTheExampleOfTheRFC() throws {
+    @Test func exampleOfTheRFCIsAccepted() throws {
         let head = try #require(HeadFeeding.request(RequestParserTests.example).head)
         let request = try ServerHandshake.evaluate(head).get()
         #expect(request.head == head)
@@ -77,7 +77,7 @@ struct ServerHandshakeTests {
     ]
 
     @Test(arguments: accepted)
-    func acceptsWhateverTheRulesAllow(_ head: RequestHead) {
+    func requestWithinTheRulesIsAccepted(_ head: RequestHead) {
         #expect(Self.status(head) == 101)
     }
 

@@ -48,7 +48,7 @@ struct ForwardedFieldsTests {
         #expect(fields.forwardedFor == "2001:db8:cafe::17")
     }
 
-    @Test func writesIPv4ThatCameAsIPv6AsIPv4() {
+    @Test func ipv4MappedAddressIsForwardedAsIPv4() {
         let mapped = SocketAddress.ipv6(high: 0, low: 0xFFFF_C000_0207, scope: 0, port: 1)
         #expect(ForwardedFields(Self.request(mapped), trusted: false).forwardedFor == "192.0.2.7")
     }

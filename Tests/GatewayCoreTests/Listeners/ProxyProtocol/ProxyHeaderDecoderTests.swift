@@ -35,7 +35,7 @@ struct ProxyHeaderDecoderTests {
         Array("PROXY TCP6 ::ffff:192.0.2.7 ::ffff:c000:201 4711 80\r\n".utf8),
         Self.signature + [0x21, 0x21, 0, 36] + Self.mapped(7) + Self.mapped(1) + [0x12, 0x67, 0, 80],
     ])
-    func readsIPv4WrittenAsIPv6AsIPv4(_ bytes: [UInt8]) {
+    func ipv4MappedAddressIsReadAsIPv4(_ bytes: [UInt8]) {
         let header = ProxyHeader.proxied(
             source: .ipv4(address: 0xC000_0207, port: 4711), destination: .ipv4(address: 0xC000_0201, port: 80))
         let decoder = ProxyHeaderDecoder()
@@ -106,7 +106,7 @@ struct ProxyHeaderDecoderTests {
     }
 
     @Test(arguments: vectors)
-    func decodesTheFormsOfTheSpecification(_ vector: Vector) {
+    func formsOfTheSpecificationAreDecoded(_ vector: Vector) {
         let expected = ProxyHeaderResult.header(vector.header, length: vector.bytes.count)
         for count in 1..<vector.bytes.count {
             #expect(Self.decode(Array(vector.bytes.prefix(count))) == .incomplete, "\(count) bytes")
@@ -144,11 +144,11 @@ struct ProxyHeaderDecoderTests {
         "PROXY TCP4 ::1 ::1 1 2\r\n", "PROXY TCP6 1.2.3.4 5.6.7.8 1 2\r\n", "PROXY TCP6 ::1%lo ::1 1 2\r\n",
         "PROXY TCP4 1.2.3.4 5.6.7.8 1 2\rX", "PROXY tcp4 1.2.3.4 5.6.7.8 1 2\r\n",
     ])
-    func refusesLinesThatAreNotOfTheGrammar(_ line: String) {
+    func lineOutsideTheGrammarIsRefused(_ line: String) {
         #expect(Self.decode(Array(line.utf8)) == .violation(.malformedLine))
     }
 
-    @Test func refusesALineWithoutItsEndIn107Bytes() {
+    @Test func lineWithoutAnEndIn107BytesIsRefused() {
         let line = Array("PROXY UNKNOWN ".utf8) + [UInt8](repeating: 0x61, count: 200)
         #expect(Self.decode(Array(line.prefix(106))) == .incomplete)
         #expect(Self.decode(Array(line.prefix(107))) == .violation(.tooLong))

@@ -8,13 +8,13 @@ struct ProxyHeaderEncodingTests {
     private static let client = SocketAddress.ipv4(address: 0xC0A8_0001, port: 56324)
     private static let server = SocketAddress.ipv4(address: 0xC0A8_000B, port: 443)
 
-    @Test func writesTheLineOfTheSpecification() {
+    @Test func lineOfTheSpecificationIsWritten() {
         let header = ProxyHeader.proxied(source: Self.client, destination: Self.server)
         #expect(header.encoded(.v1) == Array("PROXY TCP4 192.168.0.1 192.168.0.11 56324 443\r\n".utf8))
         #expect(ProxyHeader.local.encoded(.v1) == Array("PROXY UNKNOWN\r\n".utf8))
     }
 
-    @Test func writesTheBinaryFormOfTheSpecification() {
+    @Test func binaryHeaderOfTheSpecificationIsWritten() {
         let header = ProxyHeader.proxied(source: Self.client, destination: Self.server)
         let expected: [UInt8] = [
             0x0D, 0x0A, 0x0D, 0x0A, 0x00, 0x0D, 0x0A, 0x51, 0x55, 0x49, 0x54, 0x0A, 0x21, 0x11, 0x00, 0x0C,
@@ -24,7 +24,7 @@ struct ProxyHeaderEncodingTests {
         #expect(ProxyHeader.local.encoded(.v2) == Array(expected.prefix(12)) + [0x20, 0, 0, 0])
     }
 
-    @Test func writesIPv4BesideIPv6AsIPv6() {
+    @Test func ipv4BesideIPv6IsWrittenAsIPv6() {
         let six = SocketAddress.ipv6(high: 0x2001_0DB8_0000_0000, low: 1, scope: 3, port: 80)
         let header = ProxyHeader.proxied(source: Self.client, destination: six)
         #expect(header.encoded(.v1) == Array("PROXY TCP6 ::ffff:c0a8:1 2001:db8::1 56324 80\r\n".utf8))
@@ -32,7 +32,7 @@ struct ProxyHeaderEncodingTests {
             header.encoded(.v2).dropFirst(16).prefix(16) == [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 192, 168, 0, 1])
     }
 
-    @Test func writesAnUnknownPairWhereTheFamiliesDoNotMeet() {
+    @Test func addressesOfDifferentFamiliesAreWrittenAsUnknown() {
         let header = ProxyHeader.proxied(source: Self.client, destination: .unix(path: "/x"))
         #expect(header.encoded(.v1) == ProxyHeader.local.encoded(.v1))
         #expect(header.encoded(.v2) == ProxyHeader.local.encoded(.v2))

@@ -49,7 +49,7 @@ struct MessagesToStreamTests {
     ]
 
     @Test(arguments: vectors)
-    func writesTheSameStreamHoweverMessagesAreFragmented(_ vector: Vector) {
+    func streamIsTheSameHoweverMessagesAreFragmented(_ vector: Vector) {
         for size in [1, 2, 3, 4, 1000] {
             var writer = StreamWriter(vector.framing, messageLimit: vector.limit)
             for message in vector.messages { writer.send(message, inChunksOf: size) }

@@ -60,7 +60,7 @@ struct StreamToMessagesTests {
     ]
 
     @Test(arguments: withBoundaries)
-    func makesTheSameMessagesHoweverTheStreamIsCut(_ vector: Vector) {
+    func messagesAreTheSameHoweverTheStreamIsCut(_ vector: Vector) {
         let cuts = [vector.stream.count, 1, 2, 3, 5].map { max($0, 1) }
         for cut in cuts {
             var reader = StreamReader(vector.framing, messageLimit: vector.limit)
@@ -79,7 +79,7 @@ struct StreamToMessagesTests {
     ]
 
     @Test(arguments: base64)
-    func encodesTheExamplesOfBase64(_ bytes: String, _ text: String) {
+    func base64ExamplesOfTheRFCAreEncoded(_ bytes: String, _ text: String) {
         var reader = StreamReader(.base64)
         reader.feed(Array(bytes.utf8))
         #expect(reader.messages == [Array(text.utf8)])
