@@ -16,12 +16,12 @@ package struct ConnectionMetadata: Sendable, Hashable {
 
     package init() {}
 
-    /// The numeric address.
-    package var localHost: String? { self.localAddress?.host }
+    /// The numeric address; `nil` for a Unix socket.
+    package var localHost: String? { self.localPort == nil ? nil : self.localAddress?.host }
     package var localPort: Int? { self.localAddress?.port.map(Int.init) }
 
-    /// The numeric address.
-    package var peerHost: String? { self.peerAddress?.host }
+    /// The numeric address; `nil` for a Unix socket.
+    package var peerHost: String? { self.peerPort == nil ? nil : self.peerAddress?.host }
     package var peerPort: Int? { self.peerAddress?.port.map(Int.init) }
 }
 

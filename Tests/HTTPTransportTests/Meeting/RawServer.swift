@@ -35,10 +35,6 @@ final class RawServer: Sendable {
     /// What came on each connection.
     final class Log: Sendable {
         private let bytes = Mutex<[[UInt8]]>([])
-        private let ended = Mutex<Set<Int>>([])
-
-        func end(_ index: Int) { _ = self.ended.withLock { $0.insert(index) } }
-        func hasEnded(_ index: Int) -> Bool { self.ended.withLock { $0.contains(index) } }
 
         func begin() -> Int {
             self.bytes.withLock {
@@ -102,7 +98,7 @@ final class RawServer: Sendable {
             SecureTransport.upgrade(connection, settings: SecureSettings(context: tls), received: []) { result in
                 switch result {
                 case .success(let transport): self.begin(index, on: transport)
-                case .failure: self.log.end(index)
+                case .failure: break
                 }
             }
         }
@@ -118,7 +114,6 @@ final class RawServer: Sendable {
 
     /// Connections that came, whole.
     var received: [String] { self.log.all.map { String(decoding: $0, as: UTF8.self) } }
-    func isOpen(_ index: Int) -> Bool { !self.log.hasEnded(index) }
     func bytes(_ index: Int) -> [UInt8] { self.log.all[index] }
     var connections: Int { self.log.all.count }
 

@@ -30,9 +30,7 @@ final class ScriptedConnection: TransportConsumer, @unchecked Sendable {
         return copy.count
     }
 
-    func inputClosed() {
-        self.log.end(self.index)
-    }
+    func inputClosed() {}
 
     /// The records written before are on their way.
     func outputProgressed() {
@@ -44,7 +42,6 @@ final class ScriptedConnection: TransportConsumer, @unchecked Sendable {
 
     func transportEnded(_ end: TransportEnd) {
         self.transport = nil
-        self.log.end(self.index)
     }
 
     private func run() {

@@ -37,8 +37,9 @@ struct TaskStateTests {
         #expect(delays.map(\.rawValue) == [0, 1, 2])
     }
 
-    @Test func suspensionsAreCountedAgainstResumptions() async throws {
-        let server = try await WebServer(["/": .text("done")])
+    @Test func countSuspensionsAgainstResumptions() async throws {
+        let mayAnswer = Gate()
+        let server = try await WebServer(["/": .text("done").after(mayAnswer)])
         let session = URLSession.test()
         let outcome = Outcome<Bool>()
         let task = session.dataTask(with: server.url()) { _, _, error in outcome.give(error == nil) }
@@ -51,6 +52,7 @@ struct TaskStateTests {
         task.resume()
         #expect(task.state == .running)
         for _ in 0..<3 { task.resume() }
+        mayAnswer.open()
         #expect(try await outcome.value() && server.requests.count == 1)
         session.invalidateAndCancel()
     }
