@@ -234,8 +234,8 @@ let package = Package(
         .testTarget(
             name: "HTTPTransportTests",
             dependencies: [
-                "HTTPTransport", "SessionTasks", "StreamTransport", "TLSEngine", "WireText", "ByteKernels",
-                "TestSupport",
+                "HTTPTransport", "SessionTasks", "SimulatedNetwork", "StreamTransport", "TLSEngine", "WireText",
+                "ByteKernels", "TestSupport",
             ],
             swiftSettings: house),
         .testTarget(

@@ -34,8 +34,8 @@ final class HTTPConnection {
     private var isTurnEndRequested = false
     /// How the connection's packets are marked.
     private var trafficClass = TrafficClass.standard
-    /// The failure that ended the connection.
-    private var lossCause: TransportFailure?
+    /// How the connection ended, unless we closed it.
+    private var transportEnd: TransportEnd?
     /// The piece of the body that is being written: its length, and `Transport.sentBytes` when the system has taken it.
     private var unsentPiece: (count: Int, end: UInt64)?
     /// Of the current request, on the wire.
@@ -61,6 +61,7 @@ final class HTTPConnection {
     }
 
     private var loop: Loop { self.pool.loop }
+    private var lossCause: TransportFailure? { self.transportEnd?.transportFailure }
 
     /// Whether the server kept the connection open after a response: for a second response, or for at least 100 ms.
     var hasServedResponse: Bool {
@@ -348,6 +349,7 @@ extension HTTPConnection: TransportConsumer {
         self.phase = .upgraded
         self.loop.disarm(self.idleTimer)
         let connection = UpgradedConnection(self.transport, self.metadata)
+        if let transportEnd { connection.transportEnded(transportEnd) }
         self.pool.connectionClosed(self)
         exchange.end(.upgraded(connection))
     }
@@ -364,7 +366,7 @@ extension HTTPConnection: TransportConsumer {
     }
 
     func transportEnded(_ end: TransportEnd) {
-        self.lossCause = end.transportFailure
+        self.transportEnd = end
         self.close()
     }
 }
