@@ -4,8 +4,8 @@ import HTTPTransport
 import StreamTransport
 import Synchronization
 
-/// Runs the loads of one session, one piece of work after the other: on a thread of the system's pool until a connection is
-/// needed, then on the loop of the session's connections.
+/// Runs the loads of one session, one piece of work after the other: on a queue until a connection is needed, then on the
+/// loop of the session's connections.
 ///
 /// Loads without a connection, such as those of a `URLProtocol`, therefore start no loop.
 package final class SessionExecutor: Sendable {
@@ -21,6 +21,8 @@ package final class SessionExecutor: Sendable {
     }
 
     private let settings: PoolSettings
+    /// A serial queue gets a thread even if the program blocks all threads of the system's pool.
+    private let queue = DispatchQueue(label: "URLSession loads")
     private let state = Mutex(State())
     private let openPool = AtomicLazyReference<ConnectionPool>()
     /// The thread that does work outside of the loop; 0 while none does.
@@ -55,7 +57,7 @@ package final class SessionExecutor: Sendable {
             defer { state.isRunning = true }
             return !state.isRunning
         }
-        if mustStart { DispatchQueue.global().async { while let work = self.next() { work() } } }
+        if mustStart { self.queue.async { while let work = self.next() { work() } } }
     }
 
     private func next() -> Work? {

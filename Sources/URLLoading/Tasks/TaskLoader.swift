@@ -407,6 +407,8 @@ final class ResourceTimer: @unchecked Sendable {  // Its var is used on the sess
         let deadline: ContinuousClock.Instant
         let timer: any DispatchSourceTimer
     }
+    /// A serial queue gets a thread even if the program blocks all threads of the system's pool.
+    private static let queue = DispatchQueue(label: "URLSession timeouts")
     private var armed: Armed?
 
     deinit { self.armed?.timer.cancel() }
@@ -415,7 +417,7 @@ final class ResourceTimer: @unchecked Sendable {  // Its var is used on the sess
     func arm(until deadline: ContinuousClock.Instant, for core: SessionCore) {
         if let armed, armed.deadline <= deadline { return }
         self.armed?.timer.cancel()
-        let timer = DispatchSource.makeTimerSource()
+        let timer = DispatchSource.makeTimerSource(queue: Self.queue)
         let fire: @Sendable () -> Void = { [weak self, weak core] in
             if let self, let core { self.fire(core) }
         }
