@@ -37,7 +37,7 @@ struct TaskStateTests {
         #expect(delays.map(\.rawValue) == [0, 1, 2])
     }
 
-    @Test func countSuspensionsAgainstResumptions() async throws {
+    @Test func suspensionsAreCountedAgainstResumptions() async throws {
         let mayAnswer = Gate()
         let server = try await WebServer(["/": .text("done").after(mayAnswer)])
         let session = URLSession.test()
