@@ -4,8 +4,8 @@ import WireText
 /// the caller, who knows the request.
 ///
 /// Bytes behind a 101 are not HTTP and are left to the caller.
-struct ResponseReader {
-    enum Event {
+package struct ResponseReader {
+    package enum Event {
         /// Any head. After a final one call `begin(_:)`, unless it has no content.
         case head(ResponseHead)
         /// The range of `bytes` that is content.
@@ -34,17 +34,17 @@ struct ResponseReader {
     private let limits: MessageLimits
     private var mode = Mode.idle
     /// Bytes of the current response.
-    private(set) var headBytes: Int64 = 0
-    private(set) var bodyBytes: Int64 = 0
+    package private(set) var headBytes: Int64 = 0
+    package private(set) var bodyBytes: Int64 = 0
     /// Whether bytes followed the end of the response.
     private var hasExcessBytes = false
 
-    init(limits: MessageLimits) {
+    package init(limits: MessageLimits) {
         self.limits = limits
     }
 
     /// Call before a request is sent.
-    mutating func beginResponse() {
+    package mutating func beginResponse() {
         self.mode = .head(ResponseParser(limits: self.limits.ofHead))
         self.headBytes = 0
         self.bodyBytes = 0
@@ -52,19 +52,19 @@ struct ResponseReader {
     }
 
     /// - Returns: whether the response is complete and no byte followed it, so that the connection can be reused.
-    mutating func endResponse() -> Bool {
+    package mutating func endResponse() -> Bool {
         guard case .complete = self.mode else { return false }
         self.mode = .idle
         return !self.hasExcessBytes
     }
 
     /// Discards what is received from now on, because the connection is closing.
-    mutating func stop() {
+    package mutating func stop() {
         self.mode = .stopped
     }
 
     /// The content that follows the final head.
-    mutating func begin(_ framing: ResponseFraming) {
+    package mutating func begin(_ framing: ResponseFraming) {
         switch framing {
         case .none, .length(0): self.mode = .ending([])
         case .length(let length): self.mode = .length(left: length)
@@ -75,7 +75,7 @@ struct ResponseReader {
 
     /// The server finished sending.
     /// - Returns: whether this completes the response.
-    mutating func inputEnded() -> Bool {
+    package mutating func inputEnded() -> Bool {
         guard case .untilClose = self.mode else { return false }
         self.mode = .complete
         return true
@@ -83,7 +83,7 @@ struct ResponseReader {
 
     /// Reads `bytes` from `offset` on, up to the next event.
     /// - Returns: `nil` when nothing more can be read from them: they are used up, or follow a 101.
-    mutating func next(_ bytes: RawSpan, at offset: inout Int) throws(ResponseViolation) -> Event? {
+    package mutating func next(_ bytes: RawSpan, at offset: inout Int) throws(ResponseViolation) -> Event? {
         while true {
             if case .ending(let trailers) = self.mode {
                 self.mode = .complete
