@@ -10,20 +10,21 @@ package enum JSONValue: Codable, Sendable, Hashable {
 
     package init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
+        // The most frequent types first: each attempt that fails costs an error.
         if container.decodeNil() {
             self = .null
-        } else if let value = try? container.decode(Bool.self) {
-            self = .boolean(value)
-        } else if let value = try? container.decode(Int64.self) {
-            self = .integer(value)
-        } else if let value = try? container.decode(Double.self) {
-            self = .number(value)
         } else if let value = try? container.decode(String.self) {
             self = .string(value)
-        } else if (try? decoder.unkeyedContainer()) != nil {
-            self = .array(try container.decode([JSONValue].self))
+        } else if let value = try? container.decode(Int64.self) {
+            self = .integer(value)
         } else if (try? decoder.container(keyedBy: AnyName.self)) != nil {
             self = .object(try container.decode([String: JSONValue].self))
+        } else if (try? decoder.unkeyedContainer()) != nil {
+            self = .array(try container.decode([JSONValue].self))
+        } else if let value = try? container.decode(Bool.self) {
+            self = .boolean(value)
+        } else if let value = try? container.decode(Double.self) {
+            self = .number(value)
         } else {
             throw DecodingError.dataCorruptedError(in: container, debugDescription: "a number beyond those of Double")
         }

@@ -180,6 +180,19 @@ struct HostileRequestTests {
         }
     }
 
+    @Test func clientThatSendsARefusedBodyToItsEndGetsTheResponse() async throws {
+        try await LoopbackGateway.run { gateway in
+            let length = 16 << 20
+            let exchange = HTTPExchange(gateway.control)
+            defer { exchange.close() }
+            try await exchange.send(
+                Array("POST /v1/drains HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: \(length)\r\n\r\n".utf8))
+            // More than the buffers of both sockets hold: the server has to read it.
+            try await exchange.send(Array(repeating: UInt8(ascii: " "), count: length))
+            #expect(try HTTPReply(try await exchange.receiveToEnd()).problem == "413 body-too-large")
+        }
+    }
+
     @Test func compressedBodyIsRefused() async throws {
         try await LoopbackGateway.run { gateway in
             for path in ["/v1/connections", "/v1/drains", "/v1/transfers", "/v1/routes"] {

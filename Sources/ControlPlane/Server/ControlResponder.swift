@@ -41,7 +41,7 @@ struct ControlResponder {
         let response = await self.response(to: request, channel)
         // The decoder stops parsing after a request with an upgrade offer, accepted or not.
         let isLast = request.offersUpgrade && response.status != .switchingProtocols
-        return isLast ? response.closing(channel) : response
+        return isLast ? response.closing : response
     }
 
     private func response(to request: Request, _ channel: any Channel) async -> Response {
@@ -49,7 +49,7 @@ struct ControlResponder {
             let response = try await self.answer(request, channel)
             return request.method == .head ? response.withoutBody : response
         } catch let problem as ControlProblem {
-            return problem.closesConnection ? problem.response.closing(channel) : problem.response
+            return problem.closesConnection ? problem.response.closing : problem.response
         } catch is CancellationError {
             return ControlProblem(503, "cancelled", "The request was cancelled.").retryable().response
         } catch {
@@ -200,27 +200,16 @@ extension Response {
         return Response(status: self.status, headers: headers, body: ResponseBody())
     }
 
-    /// Time during which input is discarded after the response, so that the client reads the response before the
-    /// connection is reset (RFC 9112 §9.6).
-    private static let lingering = TimeAmount.seconds(2)
-
-    /// The same response, after which the connection is closed: for a request whose body is not read to its end, or that
-    /// cannot be followed by another.
-    fileprivate func closing(_ channel: any Channel) -> Response {
+    /// The same response, after which `RequestHeadHandler` closes the connection: for a request whose body is not read to
+    /// its end, or that cannot be followed by another.
+    fileprivate var closing: Response {
         var headers = self.headers
         guard headers[.connection] != "close" else { return self }
         headers[.connection] = "close"
         if headers[.contentLength] == nil, let length = self.body.contentLength {
             headers[.contentLength] = "\(length)"
         }
-        let body = self.body
-        return Response(
-            status: self.status, headers: headers,
-            body: ResponseBody(contentLength: self.body.contentLength) { writer in
-                try await body.write(writer)
-                channel.close(mode: .output, promise: nil)
-                channel.eventLoop.scheduleTask(in: Self.lingering) { channel.close(promise: nil) }
-            })
+        return Response(status: self.status, headers: headers, body: self.body)
     }
 
     static func json(_ bytes: [UInt8], status: HTTPResponse.Status = .ok, headers: HTTPFields = [:]) -> Response {

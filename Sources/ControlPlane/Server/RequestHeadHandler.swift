@@ -20,9 +20,9 @@ package final class RequestHeadHandler: ChannelDuplexHandler {
         case refused(ControlProblem)
     }
 
-    /// Time during which input is discarded after the last response, so that the client reads the response before the
-    /// connection is reset (RFC 9112 §9.6).
-    private static let lingering = TimeAmount.seconds(2)
+    /// Time during which input is read and discarded after the last response: closing a socket with unread input resets
+    /// the connection, and the client may lose the response (RFC 9112 §9.6).
+    private static let lingering = TimeAmount.seconds(10)
 
     private let ownAuthority: String?
     /// Pipelined requests in order; bounded by what one read of the socket holds.
@@ -31,6 +31,8 @@ package final class RequestHeadHandler: ChannelDuplexHandler {
     private var isInRequest = false
     /// Whether further requests are ignored.
     private var hasLast = false
+    /// Whether the last response is written.
+    private var isLingering = false
 
     /// - Parameter ownAuthority: host and port for HTTP/1.0 requests without a Host field.
     package init(ownAuthority: String?) {
@@ -68,9 +70,15 @@ package final class RequestHeadHandler: ChannelDuplexHandler {
         }
     }
 
+    package func channelReadComplete(context: ChannelHandlerContext) {
+        // The server no longer asks for input.
+        if self.isLingering { context.read() }
+        context.fireChannelReadComplete()
+    }
+
     package func errorCaught(context: ChannelHandlerContext, error: any Error) {
         // Bytes after the last request are ignored, malformed or not.
-        if self.hasLast, !self.isInRequest, error is HTTPParserError { return }
+        if self.isLingering || self.hasLast && !self.isInRequest && error is HTTPParserError { return }
         context.fireErrorCaught(error)
     }
 
@@ -132,7 +140,10 @@ package final class RequestHeadHandler: ChannelDuplexHandler {
     }
 
     private func finish(_ context: ChannelHandlerContext) {
+        self.isInRequest = false
+        self.isLingering = true
         context.close(mode: .output, promise: nil)
+        context.read()
         context.eventLoop.assumeIsolated().scheduleTask(in: Self.lingering) { context.close(promise: nil) }
     }
 }
