@@ -53,10 +53,15 @@ let package = Package(
         .systemLibrary(name: "CRunLoop"),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .systemLibrary(name: "CNGHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
         .target(name: "WireText", dependencies: ["ByteKernels", "COpenSSL"], swiftSettings: unsafeCode),
         .target(name: "ByteKernels", swiftSettings: unsafeCode),
         .target(name: "Deflate", dependencies: ["CZlib"], swiftSettings: unsafeCode),
         .target(name: "TLSEngine", dependencies: ["COpenSSL"], swiftSettings: unsafeCode),
+        .target(
+            name: "HTTP2Engine",
+            dependencies: ["CNGHTTP2", .product(name: "DequeModule", package: "swift-collections")],
+            swiftSettings: unsafeCode),
         .target(name: "WebSocketProtocol", dependencies: ["WireText", "ByteKernels", "Deflate"], swiftSettings: house),
         .target(
             name: "HTTPSemantics",
@@ -210,6 +215,7 @@ let package = Package(
         .testTarget(name: "ByteKernelsTests", dependencies: ["ByteKernels", "TestSupport"], swiftSettings: house),
         .testTarget(name: "DeflateTests", dependencies: ["Deflate", "TestSupport"], swiftSettings: house),
         .testTarget(name: "TLSEngineTests", dependencies: ["TLSEngine", "TestSupport"], swiftSettings: house),
+        .testTarget(name: "HTTP2EngineTests", dependencies: ["HTTP2Engine", "TestSupport"], swiftSettings: house),
         .testTarget(
             name: "WebSocketProtocolTests", dependencies: ["WebSocketProtocol", "ByteKernels", "TestSupport"],
             exclude: ["Corpus"], swiftSettings: house),
@@ -300,12 +306,12 @@ let package = Package(
 // there are threads.
 let part = Context.environment["SLUICE_PART"]
 let threadedEngines = ["TLSEngine", "StreamTransport", "SessionTasks"]
-let engines = ["WireText", "ByteKernels", "Deflate", "WebSocketProtocol"] + threadedEngines
+let engines = ["WireText", "ByteKernels", "Deflate", "WebSocketProtocol", "HTTP2Engine"] + threadedEngines
 if part == "gateway" {
     package.targets.removeAll { target in engines.contains { target.name == $0 + "Tests" } }
 } else if part == "engines" || part == "threaded-engines" {
     let tested = part == "engines" ? engines : threadedEngines
-    let support = ["CLinux", "CZlib", "COpenSSL", "SimulatedNetwork", "TestSupport"]
+    let support = ["CLinux", "CZlib", "COpenSSL", "CNGHTTP2", "SimulatedNetwork", "TestSupport"]
     let kept = Set(engines + support + tested.map { $0 + "Tests" })
     package.products = []
     package.targets.removeAll { !kept.contains($0.name) }

@@ -1,0 +1,4 @@
+#ifndef SLUICE_CNGHTTP2_H
+#define SLUICE_CNGHTTP2_H
+#include <nghttp2/nghttp2.h>
+#endif

@@ -1,0 +1,143 @@
+import CNGHTTP2
+import DequeModule
+
+/// What one stream has to send, and whether it may.
+struct StreamState {
+    /// A body follows the head: the library asks for it.
+    var sendsBody: Bool
+    var outputHasEnded = false
+    var trailers: HTTP2FieldBlock?
+    private var buffer: [UInt8] = []
+    private var used = 0
+
+    init(sendsBody: Bool) {
+        self.sendsBody = sendsBody
+        self.outputHasEnded = !sendsBody
+    }
+
+    var canSend: Bool { self.sendsBody && !self.outputHasEnded }
+    var queued: Int { self.buffer.count - self.used }
+
+    mutating func append(_ bytes: RawSpan) {
+        unsafe bytes.withUnsafeBytes { unsafe self.buffer.append(contentsOf: $0) }
+    }
+
+    /// Moves as many queued bytes as there is room for.
+    mutating func take(into room: UnsafeMutableRawBufferPointer) -> Int {
+        let count = min(room.count, self.queued)
+        unsafe self.buffer.withUnsafeBytes {
+            unsafe room.copyMemory(from: UnsafeRawBufferPointer(rebasing: $0[self.used..<self.used + count]))
+        }
+        self.used += count
+        if self.used == self.buffer.count {
+            self.buffer.removeAll(keepingCapacity: true)
+            self.used = 0
+        } else if self.used >= 1 << 16, self.used > self.buffer.count / 2 {
+            self.buffer.removeFirst(self.used)
+            self.used = 0
+        }
+        return count
+    }
+}
+
+/// What the library's callbacks find and leave.
+@safe
+final class SessionState {
+    let role: HTTP2Role
+    let settings: HTTP2Settings
+    var events: Deque<HTTP2Event> = []
+    var streams: [HTTP2StreamID: StreamState] = [:]
+    /// Start of the bytes that are being read, and their offset in the caller's input.
+    var input: (start: UnsafeRawPointer?, offset: Int) = (nil, 0)
+    /// A `data` event was given out within a frame, or at its end.
+    var isPaused = false
+    private(set) var hasFailed = false
+    var peerSaidGoAway = false
+    var saidGoAway = false
+    private var block = HTTP2FieldBlock()
+    private var idleFrames = 0
+
+    init(role: HTTP2Role, settings: HTTP2Settings) {
+        self.role = role
+        self.settings = settings
+    }
+
+    func enqueue(_ stream: HTTP2StreamID, _ bytes: RawSpan) -> Int {
+        self.streams[stream]?.append(bytes)
+        return self.streams[stream]?.queued ?? 0
+    }
+
+    func fail(_ failure: HTTP2Failure) {
+        guard !self.hasFailed else { return }
+        self.hasFailed = true
+        self.events.append(.failed(failure))
+    }
+
+    // MARK: Callbacks
+
+    /// - Returns: whether the connection may go on.
+    func frameBegins(_ header: nghttp2_frame_hd) -> Bool {
+        self.idleFrames += 1
+        return self.idleFrames <= self.settings.maximumIdleFrames
+    }
+
+    /// Something of use came or went.
+    func progressed() {
+        self.idleFrames = 0
+    }
+
+    func headBegins(_ stream: HTTP2StreamID) {
+        self.block = HTTP2FieldBlock()
+        if self.role == .server, self.streams[stream] == nil {
+            self.streams[stream] = StreamState(sendsBody: false)
+            self.streams[stream]?.outputHasEnded = false
+        }
+    }
+
+    /// - Returns: whether the section is still within its limit.
+    func field(
+        of stream: HTTP2StreamID, name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>, isSensitive: Bool
+    ) -> Bool {
+        let size = self.block.listSize + name.count + value.count + 32
+        guard size <= self.settings.maximumHeaderListSize else {
+            self.block = HTTP2FieldBlock()
+            self.events.append(.headTooLarge(stream))
+            return false
+        }
+        unsafe self.block.append(name: name, value: value, isSensitive: isSensitive)
+        return true
+    }
+
+    func headEnds(_ stream: HTTP2StreamID, isLast: Bool) {
+        let block = self.block
+        self.block = HTTP2FieldBlock()
+        self.progressed()
+        if let status = block.status, status < 200 {
+            self.events.append(.informational(stream, block))
+        } else if block.status != nil || block.first(":method") != nil {
+            self.events.append(.head(stream, block, isLast: isLast))
+        } else {
+            self.events.append(.trailers(stream, block))
+        }
+    }
+
+    func data(_ stream: HTTP2StreamID, at start: UnsafePointer<UInt8>, count: Int) {
+        guard let base = unsafe self.input.start else { return }
+        let offset = unsafe UnsafeRawPointer(start) - base + self.input.offset
+        self.progressed()
+        self.isPaused = true
+        self.events.append(.data(stream, offset..<offset + count))
+    }
+
+    func closed(_ stream: HTTP2StreamID, _ code: UInt32) {
+        guard self.streams.removeValue(forKey: stream) != nil else { return }
+        self.events.append(.closed(stream, HTTP2ErrorCode(rawValue: code)))
+    }
+
+    /// GOAWAY was written: by `goAway`, or because the peer broke a rule that `text` tells.
+    func saidGoAway(_ code: UInt32, _ text: String) {
+        guard !self.saidGoAway else { return }
+        let code = HTTP2ErrorCode(rawValue: code)
+        self.fail(.violation(code, text.isEmpty ? "\(code)" : text))
+    }
+}
