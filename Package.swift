@@ -84,7 +84,7 @@ let package = Package(
         .target(
             name: "HTTPTransport",
             dependencies: [
-                "WireText", "SessionTasks", "StreamTransport", "TLSEngine", "ByteKernels",
+                "WireText", "SessionTasks", "StreamTransport", "TLSEngine", "HTTP2Engine", "ByteKernels",
                 .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: house),
@@ -240,15 +240,15 @@ let package = Package(
         .testTarget(
             name: "HTTPTransportTests",
             dependencies: [
-                "HTTPTransport", "SessionTasks", "SimulatedNetwork", "StreamTransport", "TLSEngine", "WireText",
-                "ByteKernels", "TestSupport",
+                "HTTPTransport", "HTTP2Engine", "SessionTasks", "SimulatedNetwork", "StreamTransport", "TLSEngine",
+                "WireText", "ByteKernels", "TestSupport",
             ],
             swiftSettings: house),
         .testTarget(
             name: "URLLoadingTests",
             dependencies: [
-                "URLLoading", "HTTPTransport", "SessionTasks", "StreamTransport", "HTTPSemantics", "TLSEngine",
-                "Deflate", "ByteKernels", "TestSupport", "WebSocketProtocol", "WireText",
+                "URLLoading", "HTTPTransport", "HTTP2Engine", "SessionTasks", "StreamTransport", "HTTPSemantics",
+                "TLSEngine", "Deflate", "ByteKernels", "TestSupport", "WebSocketProtocol", "WireText",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             swiftSettings: house),

@@ -53,8 +53,8 @@ package struct HTTP2FieldBlock: Sendable, Equatable {
     package func isSensitive(at index: Int) -> Bool { self.fields[index].isSensitive }
 
     /// Value of the first field with this lower-case name.
-    package func first(_ name: StaticString) -> ArraySlice<UInt8>? {
-        for index in self.fields.indices where self.name(at: index).elementsEqual(unsafe name.bytes) {
+    package func first(_ name: String) -> ArraySlice<UInt8>? {
+        for index in self.fields.indices where self.name(at: index).elementsEqual(name.utf8) {
             return self.value(at: index)
         }
         return nil
@@ -78,12 +78,5 @@ extension HTTP2FieldBlock: CustomStringConvertible {
             "\(String(decoding: self.name(at: index), as: UTF8.self)): "
                 + (self.isSensitive(at: index) ? "…" : String(decoding: self.value(at: index), as: UTF8.self))
         }.joined(separator: "\n")
-    }
-}
-
-extension StaticString {
-    /// The literal's bytes.
-    fileprivate var bytes: UnsafeBufferPointer<UInt8> {
-        unsafe UnsafeBufferPointer(start: self.utf8Start, count: self.utf8CodeUnitCount)
     }
 }

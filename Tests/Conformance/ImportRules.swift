@@ -5,6 +5,7 @@ enum ImportRules {
     /// libraries that one folder of a target owns.
     static let owners: [String: [String]] = [
         "COpenSSL": ["WireText/", "TLSEngine/OpenSSL/", "TestSupport/"],
+        "CNGHTTP2": ["HTTP2Engine/NGHTTP2/"],
         "CLinux": [
             "StreamTransport/System/",
             // File status calls, which Foundation hides.

@@ -44,5 +44,7 @@ struct ImportRulesTests {
         #expect(self.rules("Sources/StreamTransport/Loop/A.swift", "import CLinux\nimport Glibc").count == 2)
         #expect(self.rules("Sources/TLSEngine/OpenSSL/A.swift", "import COpenSSL") == [])
         #expect(self.rules("Sources/TLSEngine/A.swift", "import COpenSSL").count == 1)
+        #expect(self.rules("Sources/HTTP2Engine/NGHTTP2/A.swift", "import CNGHTTP2") == [])
+        #expect(self.rules("Sources/HTTP2Engine/A.swift", "import CNGHTTP2").count == 1)
     }
 }

@@ -6,13 +6,27 @@ import Testing
 struct HostConnectionsTests {
     private final class Connection {}
 
-    private typealias Ledger = HostConnections<Connection, String>
+    /// Carries up to two exchanges.
+    private final class Shared: MultiplexedConnection {
+        var streams = 0
+        var acceptsStream: Bool { self.streams < 2 }
+        var isIdle: Bool { self.streams == 0 }
+
+        func join() -> String {
+            self.streams += 1
+            return "join"
+        }
+    }
+
+    private typealias Ledger = HostConnections<Connection, Shared, String>
 
     private func name(_ placement: Ledger.Placement) -> String {
         switch placement {
         case .use: "use"
+        case .join(let connection): connection.join()
         case .open: "open"
         case .replace: "replace"
+        case .replaceShared: "replace shared"
         case .wait: "wait"
         }
     }
@@ -87,7 +101,7 @@ struct HostConnectionsTests {
             switch placement {
             case .use(let connection): busy.append(connection)
             case .open, .replace: opening += 1
-            case .wait: break
+            case .join, .replaceShared, .wait: break
             }
         }
         for step in 0..<400 {
@@ -100,6 +114,7 @@ struct HostConnectionsTests {
                 take(placement)
             case 1 where opening > 0:
                 opening -= 1
+                ledger.opened()
                 busy.append(Connection())
             case 2 where opening > 0:
                 opening -= 1
@@ -109,9 +124,64 @@ struct HostConnectionsTests {
             default: break
             }
             while let (_, placement) = ledger.next() { take(placement) }
-            #expect(ledger.occupied == busy.count + opening, "seed \(seed), step \(step)")
+            #expect(ledger.occupied == busy.count + opening && ledger.opening == opening, "seed \(seed), step \(step)")
             #expect(ledger.occupied + ledger.idle.count <= 3, "seed \(seed), step \(step)")
             #expect(ledger.waitQueue.isEmpty || ledger.occupied == 3, "seed \(seed), step \(step)")
         }
+    }
+
+    // MARK: Shared connections
+
+    /// All exchanges but the first wait for a connection that they may be able to share.
+    @Test(arguments: [ConnectionSharing.unknown, .multiplexed])
+    func exchangesWaitForAConnectionThatTheyMayJoin(_ sharing: ConnectionSharing) {
+        var ledger = Ledger(limit: 6, sharing: sharing)
+        #expect((0..<2).map { _ in self.name(ledger.acquire(needsFresh: false)) } == ["open", "wait"])
+        #expect(self.name(ledger.acquire(needsFresh: true)) == "open")
+    }
+
+    @Test func exchangesJoinASharedConnectionUpToItsLimit() {
+        var ledger = Ledger(limit: 2, sharing: .unknown)
+        _ = ledger.acquire(needsFresh: false)
+        let connection = Shared()
+        ledger.opened(connection)
+        #expect(ledger.sharing == .multiplexed && ledger.occupied == 1 && ledger.opening == 0)
+        let placements = (0..<4).map { _ in self.name(ledger.acquire(needsFresh: false)) }
+        #expect(placements == ["join", "join", "open", "wait"])
+        ledger.opened(Shared())
+        #expect(self.name(ledger.acquire(needsFresh: false)) == "join" && ledger.occupied == 2)
+        ledger.closed(connection)
+        ledger.closed(connection)
+        #expect(ledger.occupied == 1 && !ledger.isEmpty)
+    }
+
+    @Test func exclusiveConnectionLetsTheOthersOpenTheirs() {
+        var ledger = Ledger(limit: 3, sharing: .unknown)
+        _ = ledger.acquire(needsFresh: false)
+        ledger.opened()
+        #expect(ledger.sharing == .exclusive)
+        #expect((0..<3).map { _ in self.name(ledger.acquire(needsFresh: false)) } == ["open", "open", "wait"])
+    }
+
+    /// Otherwise many exchanges with a server that cannot be reached would fail one after the other.
+    @Test func failureToOpenLetsTheOthersOpenTheirs() {
+        var ledger = Ledger(limit: 3, sharing: .unknown)
+        _ = ledger.acquire(needsFresh: false)
+        ledger.openingCancelled()
+        #expect((0..<2).map { _ in self.name(ledger.acquire(needsFresh: false)) } == ["open", "wait"])
+        ledger.openingFailed()
+        #expect((0..<2).map { _ in self.name(ledger.acquire(needsFresh: false)) } == ["open", "open"])
+    }
+
+    @Test func freshConnectionReplacesASharedOneThatIsIdle() {
+        var ledger = Ledger(limit: 1, sharing: .multiplexed)
+        _ = ledger.acquire(needsFresh: false)
+        let connection = Shared()
+        ledger.opened(connection)
+        connection.streams = 1
+        #expect(self.name(ledger.acquire(needsFresh: true)) == "wait")
+        connection.streams = 0
+        #expect(self.name(ledger.acquire(needsFresh: true)) == "replace shared")
+        #expect(ledger.occupied == 1 && ledger.opening == 1 && ledger.shared.isEmpty)
     }
 }

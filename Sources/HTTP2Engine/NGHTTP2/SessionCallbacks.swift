@@ -168,10 +168,8 @@ enum SessionCallbacks {
         if queued == 0, !hasEnded { return Int(NGHTTP2_ERR_DEFERRED.rawValue) }
         let count = unsafe state.streams[stream]?.take(into: room) ?? 0
         guard count == queued else { return count }
-        if !hasEnded {
-            state.events.append(.outputDrained(stream))
-            return count
-        }
+        if count > 0 { state.events.append(.outputDrained(stream)) }
+        guard hasEnded else { return count }
         unsafe flags.pointee |= UInt32(NGHTTP2_DATA_FLAG_EOF.rawValue)
         if let trailers = state.streams[stream]?.trailers {
             unsafe flags.pointee |= UInt32(NGHTTP2_DATA_FLAG_NO_END_STREAM.rawValue)

@@ -1,3 +1,4 @@
+import HTTP2Engine
 import SessionTasks
 import StreamTransport
 import TLSEngine
@@ -76,12 +77,29 @@ final class ConnectionAttempt: @unchecked Sendable {
         switch result {
         case .success(let transport):
             self.metadata.timings = self.timings
-            HTTPConnection(transport, self.metadata, key: self.key, in: self.pool).run(exchange)
+            self.begin(exchange, on: transport)
         case .failure(let failure):
             exchange.metrics.timings = self.timings
             exchange.phase = .created
             self.pool.openingFailed(self.key)
             exchange.fail(ExchangeFailure(connecting: failure))
+        }
+    }
+
+    /// The protocol is what the server chose by ALPN; without TLS, what the exchange demands.
+    private func begin(_ exchange: Exchange, on transport: any Transport) {
+        guard self.key.assumesHTTP2 || self.metadata.tls?.applicationProtocol == "h2" else {
+            let connection = HTTPConnection(transport, self.metadata, key: self.key, in: self.pool)
+            return self.pool.connectionOpened(connection, for: exchange)
+        }
+        do throws(HTTP2Failure) {
+            let connection = try HTTP2ClientConnection(transport, self.metadata, key: self.key, in: self.pool)
+            self.pool.connectionOpened(connection, for: exchange)
+        } catch {
+            transport.close(linger: .zero)
+            exchange.phase = .created
+            self.pool.openingFailed(self.key)
+            exchange.fail(.http2(HTTP2Fault(error)))
         }
     }
 
@@ -91,7 +109,7 @@ final class ConnectionAttempt: @unchecked Sendable {
         self.exchange = nil
         self.opening?.cancel()
         self.opening = nil
-        self.pool.openingFailed(self.key)
+        self.pool.openingCancelled(self.key)
     }
 }
 

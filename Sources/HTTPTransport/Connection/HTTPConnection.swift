@@ -3,11 +3,11 @@ import SessionTasks
 import StreamTransport
 import WireText
 
-/// One connection to a server. It carries one exchange at a time and is idle in the pool between exchanges. It performs
-/// what `ExchangeProgress` decides.
+/// One HTTP/1.1 connection to a server. It carries one exchange at a time and is idle in the pool between exchanges. It
+/// performs what `ExchangeProgress` decides.
 ///
 /// Confined to its loop.
-final class HTTPConnection {
+final class HTTPConnection: ExchangeCarrier {
     private enum Phase {
         case idle
         case busy(Exchange)
@@ -76,6 +76,9 @@ final class HTTPConnection {
         case .finished, .upgraded, .closed: break
         }
     }
+
+    /// Without effect: HTTP/1.1 has no priorities.
+    func setPriority(_ priority: Float) {}
 
     // MARK: Ending
 
@@ -177,12 +180,7 @@ extension HTTPConnection {
     private func setTrafficClass(_ wanted: TrafficClass) {
         guard wanted != self.trafficClass else { return }
         self.trafficClass = wanted
-        let secure = self.transport as? SecureTransport
-        guard let socket = secure?.lower.socket ?? self.transport.socket else { return }
-        var options = ConnectionAttempt.socketOptions
-        options.trafficClass = wanted
-        // Only a hint: if the system refuses the option, the request is sent anyway.
-        _ = self.loop.system.apply(options, to: socket.descriptor)
+        self.transport.setTrafficClass(wanted, on: self.loop)
     }
 
     private func sendHead(_ exchange: Exchange) {

@@ -11,7 +11,7 @@ package final class Exchange: @unchecked Sendable {
         case created
         case waiting(Waiter)
         case connecting(ConnectionAttempt)
-        case running(HTTPConnection)
+        case running(any ExchangeCarrier)
         /// The response is complete and the connection released, but the consumer has not pulled all of the content.
         case draining(trailers: [FieldLine])
         case ended
@@ -28,8 +28,8 @@ package final class Exchange: @unchecked Sendable {
     var metrics: ExchangeMetrics
     var priority: Float
     private var isStarted = false
-    /// Whether this is the second attempt.
-    private(set) var isRepeated = false
+    /// How often the request was sent again.
+    private var repetitions = 0
     /// Bytes of content that an abandoned exchange still reads.
     private var drainLeft = 0
     /// Content received beyond the demand.
@@ -122,11 +122,12 @@ package final class Exchange: @unchecked Sendable {
     /// A body source that answered `.later` has bytes again.
     private func bodyAvailable() {
         self.onLoop { exchange in
-            if case .running(let connection) = exchange.phase { connection.pumpBody() }
+            if case .running(let carrier) = exchange.phase { carrier.pumpBody() }
         }
     }
 
-    /// Moves the exchange within the queue for a connection.
+    /// Moves the exchange within the queue for a connection; on HTTP/2, tells the server how urgent the response is
+    /// (RFC 9218).
     package func setPriority(_ priority: Float) {
         self.onLoop { $0.pool.reorder($0, priority: priority) }
     }
@@ -164,7 +165,7 @@ package final class Exchange: @unchecked Sendable {
         }
         guard !self.isSuspended, !self.holdsContent else { return }
         switch self.phase {
-        case .running(let connection): connection.updateReading()
+        case .running(let carrier): carrier.updateReading()
         case .draining(let trailers): self.end(.finished(trailers: trailers))
         case .created, .waiting, .connecting, .ended: break
         }
@@ -207,8 +208,7 @@ package final class Exchange: @unchecked Sendable {
         case .connecting(let attempt):
             attempt.cancel()
             self.metrics.timings = attempt.timings
-        // The end of its response cannot be found any more, so the connection cannot be reused.
-        case .running(let connection): connection.close()
+        case .running(let carrier): carrier.close()
         }
         self.end(.failed(failure))
     }
@@ -228,18 +228,40 @@ package final class Exchange: @unchecked Sendable {
 
     // MARK: Repeating
 
-    /// Resets the exchange for a second attempt. Only an idempotent request is repeated, once (RFC 9110 §9.2.2).
-    func prepareToRepeat() -> Bool {
-        guard !self.isRepeated, self.plan.head.isIdempotent, self.body?.rewind() ?? true else { return false }
-        self.isRepeated = true
+    /// Most repetitions of a request that servers did not process.
+    private static let unprocessedLimit = 5
+
+    var isRepeated: Bool { self.repetitions > 0 }
+
+    /// Resets the exchange for another attempt. Only an idempotent request is repeated, once (RFC 9110 §9.2.2), unless the
+    /// server said that it did not process it (RFC 9113 §8.7).
+    func prepareToRepeat(wasUnprocessed: Bool = false) -> Bool {
+        let isAllowed =
+            wasUnprocessed
+            ? self.repetitions < Self.unprocessedLimit : self.repetitions == 0 && self.plan.head.isIdempotent
+        guard isAllowed, self.body?.rewind() ?? true else { return false }
+        self.repetitions += 1
         self.progress = Self.progress(self.plan, hasBody: self.body != nil)
         self.metrics = ExchangeMetrics(fetchStart: self.metrics.fetchStart)
         return true
     }
 }
 
-/// The state of one request and its response: two directions, each with its own end. `HTTPConnection` performs the
-/// actions.
+/// What an exchange runs on: an HTTP/1.1 connection or a stream of an HTTP/2 connection.
+protocol ExchangeCarrier: AnyObject {
+    /// Sends the next piece of the body, unless one is still being written.
+    func pumpBody()
+    /// The consumer's demand has changed.
+    func updateReading()
+    /// The exchange has ended before its response: an HTTP/1.1 connection is closed, because the end of the response cannot
+    /// be found any more; an HTTP/2 stream is reset.
+    func close()
+    /// 0 to 1.
+    func setPriority(_ priority: Float)
+}
+
+/// The state of one request and its response: two directions, each with its own end. `HTTPConnection` and
+/// `HTTP2ClientStream` perform the actions.
 package struct ExchangeProgress: Equatable {
     package enum Sending: Equatable {
         /// The head was sent, and the body waits for `100 Continue`.
@@ -420,8 +442,10 @@ package enum ContentDemand: Sendable, Hashable {
 /// One request, with its destination, timeouts and priority.
 package struct ExchangeRequest: Sendable {
     package var origin: ServerEndpoint
-    /// Needed for `https`.
+    /// Needed for `https`. HTTP/2 is used if the context offers `h2` by ALPN and the server chooses it.
     package var secure: SecureSetup?
+    /// Without TLS: uses HTTP/2 because the server is known to speak it (RFC 9113 §3.3). Default: false.
+    package var assumesHTTP2 = false
     package var head: RequestHead
     package var body: RequestBody = .none
 
@@ -483,6 +507,8 @@ package enum ExchangeFailure: Error, Sendable, Hashable {
     case violation(ResponseViolation)
     /// The body could not be sent.
     case body(BodyFailure)
+    /// HTTP/2 ended the exchange's stream or connection.
+    case http2(HTTP2Fault)
     /// The pool was closed.
     case poolClosed
 }
@@ -500,7 +526,7 @@ package struct ExchangeMetrics: Sendable, Hashable {
     package var responseStart: ContinuousClock.Instant?
     package var responseEnd: ContinuousClock.Instant?
 
-    // Sizes are bytes on the wire, above TLS.
+    // Sizes are bytes on the wire, above TLS; of HTTP/2, heads before compression and bodies without framing.
     package var requestHeadBytes: Int64 = 0
     /// Includes chunk framing.
     package var requestBodyBytes: Int64 = 0

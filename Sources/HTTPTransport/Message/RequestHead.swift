@@ -47,6 +47,8 @@ package enum RequestError: Error, Sendable, Hashable {
     case fieldName
     /// A value contains a control character, such as a line break.
     case fieldValue
+    /// Larger than HTTP/2 can send.
+    case headTooLarge
     /// The fields contradict the length of the body.
     case bodyLength
     /// A port of 0, an empty host, or `https` without `ExchangeRequest.secure`.

@@ -9,7 +9,9 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
     package let loop: Loop
     /// Connections of an earlier generation are not reused.
     private(set) var generation = 0
-    private var hosts: [PoolKey: HostConnections<HTTPConnection, Exchange>] = [:]
+    private typealias Host = HostConnections<HTTPConnection, HTTP2ClientConnection, Exchange>
+
+    private var hosts: [PoolKey: Host] = [:]
     private var lastWaiterNumber: UInt64 = 0
     private var isClosed = false
     private let sweepTimer = LoopTimer()
@@ -31,6 +33,7 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
         self.loop.execute {
             self.generation += 1
             self.discardIdle()
+            self.retireShared()
         }
     }
 
@@ -41,6 +44,7 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
             self.isClosed = true
             self.generation += 1
             self.discardIdle()
+            self.retireShared()
             for key in self.hosts.keys {
                 for exchange in self.hosts[key]?.waitQueue.removeAll() ?? [] {
                     exchange.phase = .created
@@ -55,6 +59,13 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
     func submit(_ exchange: Exchange) {
         guard !self.isClosed else { return exchange.fail(.poolClosed) }
         self.assign(exchange, needsFresh: exchange.request.needsFreshConnection, inFront: false)
+    }
+
+    /// For an exchange whose HTTP/2 stream the server did not process, or whose connection was lost.
+    func repeatExchange(_ exchange: Exchange) {
+        exchange.phase = .created
+        guard !self.isClosed else { return exchange.fail(.poolClosed) }
+        self.assign(exchange, needsFresh: false, inFront: true)
     }
 
     /// For an exchange whose connection was lost before the response.
@@ -86,13 +97,17 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
         return !connection.hasServedResponse
     }
 
-    private func perform(_ placement: HostConnections<HTTPConnection, Exchange>.Placement, for exchange: Exchange) {
+    private func perform(_ placement: Host.Placement, for exchange: Exchange) {
         switch placement {
         case .use(let connection):
             connection.metadata.isReused = true
             connection.metadata.timings = ConnectTimings()
             connection.run(exchange)
+        case .join(let connection): connection.run(exchange)
         case .replace(let old):
+            old.discard()
+            self.open(exchange)
+        case .replaceShared(let old):
             old.discard()
             self.open(exchange)
         case .open: self.open(exchange)
@@ -108,26 +123,22 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
 
     /// Changes the state of a host in place, and removes it if it is empty afterwards.
     @discardableResult
-    private func updateHost<R>(
-        _ key: PoolKey, _ body: (inout HostConnections<HTTPConnection, Exchange>) -> R
-    ) -> R {
+    private func updateHost<R>(_ key: PoolKey, _ body: (inout Host) -> R) -> R {
         let (result, isEmpty) = self.withHost(key, body)
         if isEmpty { self.hosts[key] = nil }
         return result
     }
 
-    private func withHost<R>(
-        _ key: PoolKey, _ body: (inout HostConnections<HTTPConnection, Exchange>) -> R
-    ) -> (R, isEmpty: Bool) {
-        func run(_ host: inout HostConnections<HTTPConnection, Exchange>) -> (R, isEmpty: Bool) {
+    private func withHost<R>(_ key: PoolKey, _ body: (inout Host) -> R) -> (R, isEmpty: Bool) {
+        func run(_ host: inout Host) -> (R, isEmpty: Bool) {
             let result = body(&host)
             return (result, host.isEmpty)
         }
-        return run(&self.hosts[key, default: HostConnections(limit: self.settings.connectionsPerHost)])
+        return run(&self.hosts[key, default: Host(limit: self.settings.connectionsPerHost, sharing: key.sharing)])
     }
 
     /// Changes the state of a host, and assigns the connections this makes available to waiting exchanges.
-    private func serveWaiting(_ key: PoolKey, _ body: (inout HostConnections<HTTPConnection, Exchange>) -> Void) {
+    private func serveWaiting(_ key: PoolKey, _ body: (inout Host) -> Void) {
         var served = self.updateHost(key) { host in
             body(&host)
             return host.next()
@@ -144,6 +155,7 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
 
     func reorder(_ exchange: Exchange, priority: Float) {
         exchange.priority = priority
+        if case .running(let carrier) = exchange.phase { return carrier.setPriority(priority) }
         guard case .waiting(let waiter) = exchange.phase else { return }
         self.updateHost(waiter.key) { host in
             guard let found = host.waitQueue.remove(waiter.number) else { return }
@@ -152,6 +164,31 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
     }
 
     // MARK: Connections
+
+    func connectionOpened(_ connection: HTTPConnection, for exchange: Exchange) {
+        self.updateHost(connection.key) { $0.opened() }
+        connection.run(exchange)
+        self.serveWaiting(connection.key) { _ in }
+    }
+
+    /// Exchanges that waited for the connection join it.
+    func connectionOpened(_ connection: HTTP2ClientConnection, for exchange: Exchange) {
+        self.updateHost(connection.key) { $0.opened(connection) }
+        connection.run(exchange)
+        self.serveWaiting(connection.key) { _ in }
+        if self.isClosed { connection.retire() }
+    }
+
+    /// A stream has ended, or the server has changed its limit of streams.
+    func streamCapacityChanged(_ connection: HTTP2ClientConnection) {
+        self.serveWaiting(connection.key) { _ in }
+        if connection.isIdle { self.enforceIdleLimit() }
+    }
+
+    /// The connection accepts no more requests. It does not count any more, although its streams go on.
+    func connectionRetired(_ connection: HTTP2ClientConnection) {
+        self.serveWaiting(connection.key) { $0.closed(connection) }
+    }
 
     func connectionFreed(_ connection: HTTPConnection) {
         guard !self.isClosed, connection.generation == self.generation else { return connection.close() }
@@ -168,9 +205,18 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
         self.serveWaiting(key) { $0.openingFailed() }
     }
 
+    /// The exchange that opened the connection was cancelled.
+    func openingCancelled(_ key: PoolKey) {
+        self.serveWaiting(key) { $0.openingCancelled() }
+    }
+
     // MARK: Idle connections
 
-    private var idle: [HTTPConnection] { self.hosts.values.flatMap(\.idle) }
+    private var idle: [any IdleConnection] { self.hosts.values.flatMap(\.unused) }
+
+    private func retireShared() {
+        for connection in self.hosts.values.flatMap(\.shared) { connection.retire() }
+    }
 
     private func discardIdle() {
         for connection in self.idle { self.discard(connection) }
@@ -178,8 +224,11 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
         self.isSweepScheduled = false
     }
 
-    private func discard(_ connection: HTTPConnection) {
-        self.updateHost(connection.key) { _ = $0.removeIdle(connection) }
+    private func discard(_ connection: any IdleConnection) {
+        self.updateHost(connection.key) { host in
+            if let connection = connection as? HTTPConnection { _ = host.removeIdle(connection) }
+            if let connection = connection as? HTTP2ClientConnection { host.closed(connection) }
+        }
         connection.discard()
     }
 
@@ -210,21 +259,47 @@ extension ConnectionPool: TimerTarget {
     }
 }
 
+/// A connection that carries no exchange.
+protocol IdleConnection: AnyObject {
+    var key: PoolKey { get }
+    var idleSince: MonotonicInstant { get }
+    /// Closes without notifying the pool, which has already removed the connection.
+    func discard()
+}
+
+extension HTTPConnection: IdleConnection {}
+extension HTTP2ClientConnection: IdleConnection {}
+
+extension HostConnections where Connection == HTTPConnection, Shared == HTTP2ClientConnection {
+    fileprivate var unused: [any IdleConnection] { self.idle + self.shared.filter(\.isIdle) }
+}
+
 /// Connections with equal keys are interchangeable.
 struct PoolKey: Sendable, Hashable {
     let origin: ServerEndpoint
     /// Retained, because it is compared by identity.
     let context: TLSContext?
     let serverName: String?
+    /// HTTP/2 without negotiation.
+    let assumesHTTP2: Bool
+
+    /// Whether requests can share a connection, as far as that is known before one is open.
+    var sharing: ConnectionSharing {
+        if self.assumesHTTP2 { return .multiplexed }
+        let offersHTTP2 = self.context?.configuration.applicationProtocols.contains("h2") ?? false
+        return offersHTTP2 ? .unknown : .exclusive
+    }
 
     init(_ request: ExchangeRequest) {
         self.origin = request.origin
         self.context = request.origin.scheme == .https ? request.secure?.context : nil
         self.serverName = self.context == nil ? nil : request.secure?.serverName
+        self.assumesHTTP2 = request.assumesHTTP2 && self.context == nil
     }
 
     static func == (left: PoolKey, right: PoolKey) -> Bool {
         left.origin == right.origin && left.context === right.context && left.serverName == right.serverName
+            && left.assumesHTTP2 == right.assumesHTTP2
     }
 
     func hash(into hasher: inout Hasher) {
@@ -235,6 +310,7 @@ struct PoolKey: Sendable, Hashable {
 
 package struct PoolSettings: Sendable {
     /// Largest number of connections to one server, including those being opened; upgraded ones do not count. At least 1.
+    /// An HTTP/2 connection counts as one; a further one is opened only if the server's limit of streams is reached.
     /// Default: 6.
     package var connectionsPerHost = 6
     /// How long a connection may be idle before it is closed. Default: 60 seconds.
@@ -242,6 +318,8 @@ package struct PoolSettings: Sendable {
     /// Largest number of idle connections to all servers; above it the one idle for longest is closed. Default: 64.
     package var idleLimit = 64
     package var limits = MessageLimits()
+    /// How long the SETTINGS of an HTTP/2 server may take after the connection is open. Default: 30 seconds.
+    package var settingsTimeout: Duration = .seconds(30)
     /// Resolves a name. Default: `nil`, the system's resolver.
     package var resolve: ConnectAttempt.Resolve?
     /// Whether an address may be connected to on behalf of the URL's host. Called for each address before it is tried,

@@ -1,26 +1,53 @@
 import DequeModule
 
+/// Carries several exchanges at a time.
+package protocol MultiplexedConnection: AnyObject {
+    /// Whether one more exchange can begin now.
+    var acceptsStream: Bool { get }
+    /// Whether it carries none.
+    var isIdle: Bool { get }
+}
+
+/// Whether the connections to a server carry one exchange or many.
+package enum ConnectionSharing: Sendable {
+    /// Known when the first connection is open: TLS offers both protocols. Others wait for it, because they may join it.
+    case unknown
+    /// HTTP/1.1.
+    case exclusive
+    /// HTTP/2.
+    case multiplexed
+}
+
 /// The connections of one pool key, and the queue of exchanges that wait for one. There are never more connections than
 /// the limit, including those being opened.
-package struct HostConnections<Connection: AnyObject, Element> {
+package struct HostConnections<Connection: AnyObject, Shared: MultiplexedConnection, Element> {
     package enum Placement {
         case use(Connection)
+        /// Begin another stream on this connection.
+        case join(Shared)
         case open
         /// Close this idle connection and open another.
         case replace(Connection)
-        /// All connections are busy.
+        case replaceShared(Shared)
+        /// All connections are busy, or one is being opened that may be joined.
         case wait
     }
 
     package let limit: Int
-    /// Connections being opened or busy.
+    package private(set) var sharing: ConnectionSharing
+    /// Connections being opened or busy, and all shared ones.
     package private(set) var occupied = 0
+    /// Connections being opened.
+    package private(set) var opening = 0
+    /// Connections that carry many exchanges, or none, and accept more.
+    package private(set) var shared: [Shared] = []
     /// The most recently used is last, and is reused first: its server is the least likely to have closed it.
     package private(set) var idle: [Connection] = []
     package var waitQueue = WaitQueue<Element>()
 
-    package init(limit: Int) {
+    package init(limit: Int, sharing: ConnectionSharing = .exclusive) {
         self.limit = max(1, limit)
+        self.sharing = sharing
     }
 
     /// No connections, and no waiting exchanges.
@@ -32,13 +59,25 @@ package struct HostConnections<Connection: AnyObject, Element> {
             self.occupied += 1
             return .use(connection)
         }
+        if !needsFresh, let connection = self.shared.first(where: \.acceptsStream) { return .join(connection) }
+        if !needsFresh, self.opening > 0, self.sharing != .exclusive { return .wait }
         if self.occupied + self.idle.count < self.limit {
             self.occupied += 1
+            self.opening += 1
             return .open
         }
-        guard !self.idle.isEmpty else { return .wait }
-        self.occupied += 1
-        return .replace(self.idle.removeFirst())
+        return self.replaceIdle()
+    }
+
+    private mutating func replaceIdle() -> Placement {
+        if !self.idle.isEmpty {
+            self.occupied += 1
+            self.opening += 1
+            return .replace(self.idle.removeFirst())
+        }
+        guard let index = self.shared.firstIndex(where: \.isIdle) else { return .wait }
+        self.opening += 1
+        return .replaceShared(self.shared.remove(at: index))
     }
 
     /// Removes the first waiting exchange if there is a connection for it.
@@ -60,7 +99,35 @@ package struct HostConnections<Connection: AnyObject, Element> {
         if !self.removeIdle(connection) { self.occupied -= 1 }
     }
 
+    /// An exclusive connection is open, and occupied.
+    package mutating func opened() {
+        self.opening -= 1
+        self.sharing = .exclusive
+    }
+
+    /// A connection is open that exchanges can share.
+    package mutating func opened(_ connection: Shared) {
+        self.opening -= 1
+        self.sharing = .multiplexed
+        self.shared.append(connection)
+    }
+
+    /// A shared connection was closed or accepts no more exchanges. A second call does nothing.
+    package mutating func closed(_ connection: Shared) {
+        guard let index = self.shared.firstIndex(where: { $0 === connection }) else { return }
+        self.shared.remove(at: index)
+        self.occupied -= 1
+    }
+
     package mutating func openingFailed() {
+        self.openingCancelled()
+        // Exchanges do not wait for one failure after the other.
+        if self.sharing == .unknown { self.sharing = .exclusive }
+    }
+
+    /// The opening ended for another reason than the server.
+    package mutating func openingCancelled() {
+        self.opening -= 1
         self.occupied -= 1
     }
 

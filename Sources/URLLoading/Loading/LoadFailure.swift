@@ -92,6 +92,7 @@ enum LoadFailure {
                 self.code(violation), url: url, cause: failure,
                 text: "The server violated HTTP: \(violation).")
         case .body: self.error(.requestBodyStreamExhausted, url: url, cause: failure)
+        case .http2(let fault): self.error(self.code(fault), url: url, cause: failure, text: self.text(fault))
         }
     }
 
@@ -177,10 +178,19 @@ enum LoadFailure {
         }
     }
 
+    private static func code(_ fault: HTTP2Fault) -> URLError.Code {
+        switch fault {
+        case .reset, .outOfMemory: .networkConnectionLost
+        case .overload: .badServerResponse
+        case .violation: .cannotParseResponse
+        case .settingsTimeout: .timedOut
+        }
+    }
+
     private static func code(_ error: RequestError) -> URLError.Code {
         switch error {
         case .origin, .target: .badURL
-        case .method, .fieldName, .fieldValue, .bodyLength: .unsupportedURL
+        case .method, .fieldName, .fieldValue, .bodyLength, .headTooLarge: .unsupportedURL
         }
     }
 
@@ -192,8 +202,19 @@ enum LoadFailure {
         case .target: "The URL's path or query cannot be sent."
         case .fieldName: "A header field of the request has a name that is not a token."
         case .fieldValue: "A header field of the request contains a control character."
+        case .headTooLarge: "The request's header fields are larger than HTTP/2 can send."
         case .bodyLength: "Content-Length or Transfer-Encoding of the request contradicts its body."
         case .origin: "The URL has no host, or a port that does not exist."
+        }
+    }
+
+    private static func text(_ fault: HTTP2Fault) -> String {
+        switch fault {
+        case .reset(let code): "The server reset the HTTP/2 stream: \(code)."
+        case .overload: "The server demands fewer requests (ENHANCE_YOUR_CALM)."
+        case .violation(let text): "The server violated HTTP/2: \(text)."
+        case .settingsTimeout: "The server did not send its HTTP/2 settings in time."
+        case .outOfMemory: "There is too little memory for an HTTP/2 connection."
         }
     }
 

@@ -1,0 +1,290 @@
+import ByteKernels
+import HTTP2Engine
+import SessionTasks
+import StreamTransport
+import WireText
+
+/// One HTTP/2 connection to a server. It carries many exchanges at a time, each on a stream of its own.
+///
+/// Confined to its loop.
+final class HTTP2ClientConnection: MultiplexedConnection {
+    /// Output beyond this many bytes stays in the engine until the system has taken some.
+    private static let outputWatermark = 256 << 10
+
+    static var engineSettings: HTTP2Settings {
+        var settings = HTTP2Settings()
+        settings.streamWindow = HTTP2ClientStream.initialWindow
+        return settings
+    }
+
+    let pool: ConnectionPool
+    let key: PoolKey
+    private(set) var idleSince: MonotonicInstant
+    private let transport: any Transport
+    private let engine: HTTP2Connection
+    private var metadata: ConnectionMetadata
+    private var streams: [HTTP2StreamID: HTTP2ClientStream] = [:]
+    /// No further requests: the server said GOAWAY, or the pool does not want the connection any more.
+    private var isRetired = false
+    private var isClosed = false
+    private var isTurnEndRequested = false
+    private var trafficClass = TrafficClass.standard
+    /// The code of the server's GOAWAY, unless it was NO_ERROR.
+    private var goAwayCode: HTTP2ErrorCode?
+    /// When the last bytes came.
+    private(set) var lastInput: MonotonicInstant
+    private let settingsTimer = LoopTimer()
+
+    /// - Parameter transport: paused, and without a consumer.
+    init(
+        _ transport: any Transport, _ metadata: ConnectionMetadata, key: PoolKey, in pool: ConnectionPool
+    ) throws(HTTP2Failure) {
+        var settings = Self.engineSettings
+        settings.maximumHeaderListSize = pool.settings.limits.headBytes
+        self.engine = try HTTP2Connection(.client, settings: settings)
+        self.transport = transport
+        self.metadata = metadata
+        self.metadata.networkProtocol = "h2"
+        self.key = key
+        self.pool = pool
+        self.idleSince = pool.loop.now
+        self.lastInput = pool.loop.now
+        transport.consumer = self
+        transport.resumeReading()
+        self.loop.arm(self.settingsTimer, after: pool.settings.settingsTimeout, target: self)
+        self.requestFlush()
+    }
+
+    var loop: Loop { self.pool.loop }
+    var isIdle: Bool { self.streams.isEmpty }
+
+    /// Whether one more request can be sent now.
+    var acceptsStream: Bool {
+        !self.isRetired && self.engine.acceptsRequests && self.engine.openStreams < self.engine.maximumPeerStreams
+    }
+
+    // MARK: Requests
+
+    /// Sends the request of `exchange` on a stream of its own.
+    func run(_ exchange: Exchange) {
+        let stream = HTTP2ClientStream(exchange, on: self)
+        let metadata = self.metadata
+        self.metadata.isReused = true
+        self.metadata.timings = ConnectTimings()
+        stream.begin(metadata)
+        guard !exchange.isEnded, case .running = exchange.phase else { return }
+        self.setTrafficClass(exchange.request.trafficClass)
+        let head = HTTP2FieldBlock(exchange.plan.head, to: exchange.request.origin, priority: exchange.priority)
+        do throws(HTTP2UsageError) {
+            let id = try self.engine.request(head, endsOutput: exchange.progress.sending == .done)
+            self.streams[id] = stream
+            stream.requestSent(id, headBytes: head.bytes.count)
+        } catch {
+            self.requestRefused(error, exchange)
+        }
+        self.requestFlush()
+    }
+
+    private func requestRefused(_ error: HTTP2UsageError, _ exchange: Exchange) {
+        exchange.phase = .created
+        switch error {
+        case .closing, .streamNumbersUsedUp, .noSuchStream:
+            self.retire()
+            self.pool.repeatExchange(exchange)
+        case .headTooLarge: exchange.fail(.request(.headTooLarge))
+        case .outOfMemory: exchange.fail(.http2(.outOfMemory))
+        }
+        self.closeIfUnused()
+    }
+
+    private func setTrafficClass(_ wanted: TrafficClass) {
+        guard wanted != self.trafficClass else { return }
+        self.trafficClass = wanted
+        self.transport.setTrafficClass(wanted, on: self.loop)
+    }
+
+    // MARK: Verbs of streams
+
+    /// - Returns: whether the stream still takes bytes.
+    func send(_ stream: HTTP2StreamID, _ piece: RawSpan) -> Bool {
+        self.requestFlush()
+        return (try? self.engine.send(stream, piece)) != nil
+    }
+
+    func endOutput(_ stream: HTTP2StreamID) {
+        try? self.engine.endOutput(stream)
+        self.requestFlush()
+    }
+
+    func consume(_ stream: HTTP2StreamID, _ count: Int) {
+        self.engine.consume(stream, count)
+        self.requestFlush()
+    }
+
+    func setWindow(of stream: HTTP2StreamID, to size: Int32) {
+        self.engine.setWindow(of: stream, to: size)
+        self.requestFlush()
+    }
+
+    func reset(_ stream: HTTP2StreamID, _ code: HTTP2ErrorCode) {
+        self.engine.reset(stream, code)
+        self.requestFlush()
+    }
+
+    func updatePriority(of stream: HTTP2StreamID, to urgency: RequestUrgency) {
+        self.engine.updatePriority(of: stream, to: urgency.fieldValue)
+        self.requestFlush()
+    }
+
+    // MARK: Ending
+
+    /// Sends no further request on the connection. It is closed when its last stream has ended.
+    func retire() {
+        guard !self.isRetired else { return }
+        self.isRetired = true
+        self.pool.connectionRetired(self)
+        self.closeIfUnused()
+    }
+
+    /// Closes without notifying the pool, which has already removed the connection.
+    func discard() {
+        self.isRetired = true
+        self.closeIfUnused()
+    }
+
+    private func closeIfUnused() {
+        guard self.isRetired, self.streams.isEmpty, !self.isClosed else { return }
+        self.engine.goAway()
+        self.closeTransport()
+    }
+
+    private func closeTransport() {
+        guard !self.isClosed else { return }
+        self.engine.write { self.transport.write($0) < Self.outputWatermark }
+        self.isClosed = true
+        self.loop.disarm(self.settingsTimer)
+        self.transport.consumer = nil
+        self.transport.close(linger: .zero)
+    }
+
+    /// The connection is over: its streams end with it.
+    /// - Parameter failure: of HTTP/2; `nil` if the transport ended.
+    private func end(_ failure: HTTP2Fault?, cause: TransportFailure?) {
+        guard !self.isClosed else { return }
+        self.closeTransport()
+        let streams = self.streams.values
+        self.streams = [:]
+        self.retire()
+        let fault = failure ?? self.goAwayCode.map { HTTP2Fault($0) }
+        for stream in streams { stream.connectionEnded(fault, cause: cause) }
+    }
+}
+
+// MARK: Input and output
+
+extension HTTP2ClientConnection: TransportConsumer {
+    func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
+        self.lastInput = self.loop.now
+        self.loop.spend(bytes.byteCount)
+        var offset = 0
+        while let event = self.engine.nextEvent(in: bytes.bytes, from: &offset) {
+            if case .data(let id, let range) = event {
+                self.streams[id]?.contentReceived(bytes.bytes.extracting(range))
+            } else {
+                self.handle(event)
+            }
+        }
+        self.requestFlush()
+        return bytes.byteCount
+    }
+
+    private func handle(_ event: HTTP2Event) {
+        switch event {
+        case .head(let id, let block, let isLast):
+            self.streams[id]?.headReceived(block, isInformational: false)
+            if isLast { self.streams[id]?.inputEnded([]) }
+        case .informational(let id, let block): self.streams[id]?.headReceived(block, isInformational: true)
+        case .trailers(let id, let block): self.streams[id]?.inputEnded(block.fieldLines.all)
+        case .inputEnded(let id): self.streams[id]?.inputEnded([])
+        case .headTooLarge(let id):
+            self.streams[id]?.fail(.violation(.head(.tooLong(limit: self.engine.settings.maximumHeaderListSize))))
+        case .outputDrained(let id): self.streams[id]?.outputDrained()
+        case .closed(let id, let code): self.streamClosed(id, code)
+        case .settings:
+            self.loop.disarm(self.settingsTimer)
+            self.pool.streamCapacityChanged(self)
+        case .goAway(_, let code):
+            if code != .noError { self.goAwayCode = code }
+            self.retire()
+        case .failed(let failure): self.end(HTTP2Fault(failure), cause: nil)
+        case .data, .pong: break
+        }
+    }
+
+    private func streamClosed(_ id: HTTP2StreamID, _ code: HTTP2ErrorCode) {
+        let stream = self.streams.removeValue(forKey: id)
+        if self.streams.isEmpty { self.idleSince = self.loop.now }
+        // A request that the server did not look at because it gets too many is not repeated.
+        stream?.closed(code == .refusedStream ? self.goAwayCode ?? code : code)
+        self.closeIfUnused()
+        if !self.isRetired { self.pool.streamCapacityChanged(self) }
+    }
+
+    func inputClosed() {
+        self.end(nil, cause: nil)
+    }
+
+    func outputProgressed() {
+        // In another turn, so that a fast peer does not starve the loop's other connections.
+        if self.engine.wantsToWrite { self.loop.inNextTurn(self) }
+    }
+
+    func transportEnded(_ end: TransportEnd) {
+        self.end(nil, cause: end.transportFailure)
+    }
+
+    fileprivate func requestFlush() {
+        guard !self.isTurnEndRequested, !self.isClosed else { return }
+        self.isTurnEndRequested = true
+        self.loop.atTurnEnd(self)
+    }
+}
+
+extension HTTP2ClientConnection: TurnEndTarget {
+    /// Everything that was asked for in a turn leaves in one call.
+    func turnEnded() {
+        self.isTurnEndRequested = false
+        self.flush()
+    }
+
+    func nextTurnBegan() {
+        self.flush()
+    }
+
+    private func flush() {
+        guard !self.isClosed else { return }
+        if self.transport.queuedBytes < Self.outputWatermark {
+            self.engine.write { self.transport.write($0) < Self.outputWatermark }
+        }
+        if self.transport.queuedBytes >= Self.outputWatermark { self.transport.awaitProgress() }
+        // Frames that were written end streams.
+        var offset = 0
+        while let event = self.engine.nextEvent(in: RawSpan(), from: &offset) { self.handle(event) }
+    }
+}
+
+extension HTTP2ClientConnection: TimerTarget {
+    func timerFired(_ timer: LoopTimer) {
+        self.end(.settingsTimeout, cause: nil)
+    }
+}
+
+extension Transport {
+    /// Marks the packets of the connection. Only a hint: if the system refuses the option, requests are sent anyway.
+    func setTrafficClass(_ wanted: TrafficClass, on loop: Loop) {
+        guard let socket = (self as? SecureTransport)?.lower.socket ?? self.socket else { return }
+        var options = ConnectionAttempt.socketOptions
+        options.trafficClass = wanted
+        _ = loop.system.apply(options, to: socket.descriptor)
+    }
+}

@@ -1,0 +1,102 @@
+import ByteKernels
+import HTTP2Engine
+import StreamTransport
+import TLSEngine
+import WireText
+
+extension HTTP2FieldBlock {
+    /// Fields that are about an HTTP/1.1 connection, and that HTTP/2 forbids or replaces (RFC 9113 §8.2.2).
+    private static let connectionFields: Set<String> = [
+        "connection", "host", "http2-settings", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade",
+    ]
+
+    /// The head of a request (RFC 9113 §8.3.1). `Host` becomes `:authority`; credentials are kept out of compression
+    /// tables (RFC 7541 §7.1.3).
+    /// - Parameter priority: 0 to 1; sent as a `priority` field unless it is the default or the head has one.
+    init(_ head: RequestHead, to origin: ServerEndpoint, priority: Float) {
+        self.init()
+        self.append(name: ":method".utf8, value: head.method.utf8)
+        self.append(name: ":scheme".utf8, value: origin.scheme.rawValue.utf8)
+        self.append(name: ":authority".utf8, value: (head.fields["Host"] ?? origin.authority).utf8)
+        self.append(name: ":path".utf8, value: head.target.utf8)
+        let named = head.fields.list("Connection").map { $0.lowercased() }
+        for field in head.fields {
+            let name = field.name.lowercased()
+            guard !Self.connectionFields.contains(name), !named.contains(name) else { continue }
+            guard name != "te" || field.value.matchesIgnoringCase("trailers") else { continue }
+            let isCredential = name == "authorization" || name == "proxy-authorization"
+            self.append(name: name.utf8, value: field.value.utf8, isSensitive: isCredential)
+        }
+        let urgency = RequestUrgency(priority: priority)
+        if urgency != .default, head.fields["Priority"] == nil {
+            self.append(name: "priority".utf8, value: urgency.fieldValue.utf8)
+        }
+    }
+
+    /// All fields but the pseudo-header fields.
+    var fieldLines: FieldLines {
+        var lines = FieldLines()
+        for index in 0..<self.count where self.name(at: index).first != UInt8(ascii: ":") {
+            let name = String(decoding: self.name(at: index), as: UTF8.self)
+            let value = self.value(at: index)
+            lines.append(Array(value).withRawSpan { FieldLine(name, received: $0) })
+        }
+        return lines
+    }
+}
+
+extension ResponseHead {
+    /// - Returns: `nil` without a status of three digits.
+    init?(_ block: HTTP2FieldBlock) {
+        guard let status = block.status, status >= 100 else { return nil }
+        self.init(version: HTTPVersion(2, 0), status: status, fields: block.fieldLines)
+    }
+}
+
+/// How urgent a response is (RFC 9218 §4.1): 0, the most urgent, to 7.
+package struct RequestUrgency: Equatable, Sendable {
+    package static let `default` = Self(level: 3)
+
+    package let level: Int
+
+    private init(level: Int) {
+        self.level = level
+    }
+
+    /// - Parameter priority: 0 to 1; 0.5 is the default urgency.
+    package init(priority: Float) {
+        let priority = min(max(priority, 0), 1)
+        self.level =
+            priority >= 0.5
+            ? Int(((1 - priority) * 6).rounded()) : 3 + Int(((0.5 - priority) * 8).rounded())
+    }
+
+    /// Value of the `priority` field and of PRIORITY_UPDATE.
+    package var fieldValue: String { "u=\(self.level)" }
+}
+
+/// Why HTTP/2 ended an exchange without a whole response.
+package enum HTTP2Fault: Sendable, Hashable {
+    /// The server reset the stream, or ended the connection, with this code of RFC 9113 §7.
+    case reset(code: String)
+    /// The server says that it gets too much from this client (ENHANCE_YOUR_CALM).
+    case overload
+    /// The server broke a rule of HTTP/2.
+    case violation(String)
+    /// The server did not send its SETTINGS in time.
+    case settingsTimeout
+    case outOfMemory
+
+    init(_ code: HTTP2ErrorCode) {
+        self = code == .enhanceYourCalm ? .overload : .reset(code: code.description)
+    }
+
+    init(_ failure: HTTP2Failure) {
+        switch failure {
+        case .violation(_, let text): self = .violation(text)
+        case .flooded: self = .violation("more control frames than the limit")
+        case .noPreface: self = .violation("no connection preface")
+        case .outOfMemory: self = .outOfMemory
+        }
+    }
+}

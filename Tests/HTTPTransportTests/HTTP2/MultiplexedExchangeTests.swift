@@ -1,0 +1,401 @@
+import HTTP2Engine
+import HTTPTransport
+import StreamTransport
+import Synchronization
+import TLSEngine
+import Testing
+import WireText
+
+@Suite("Exchanges over HTTP/2, RFC 9113", .timeLimit(.minutes(20)))
+struct MultiplexedExchangeTests {
+    private let pool = ConnectionPool()
+
+    private static func pool(limit: Int) -> ConnectionPool {
+        var settings = PoolSettings()
+        settings.connectionsPerHost = limit
+        return ConnectionPool(settings: settings)
+    }
+
+    /// Answers each request with its path.
+    private static let echoesPaths: HTTP2Server.Script = { peer, event in
+        guard case .head(let stream, let block, _) = event else { return }
+        peer.respond(stream, 200, [("content-type", "text/plain")], Array(block.first(":path") ?? []))
+    }
+
+    private static func client() throws -> TLSContext {
+        try SecureFixture.client { $0.applicationProtocols = ["h2", "http/1.1"] }
+    }
+
+    // MARK: Which protocol
+
+    @Test func serverChoosesTheProtocolByALPN() async throws {
+        let server = try await HTTP2Server(
+            tls: SecureFixture.server { $0.applicationProtocols = ["h2"] }, Self.echoesPaths)
+        let context = try Self.client()
+        let first = await self.pool.perform(server.secureOrder(context, target: "/a"))
+        let second = await self.pool.perform(server.secureOrder(context, target: "/b"))
+        #expect(first.text == "/a" && second.text == "/b" && server.connections == 1)
+        #expect(first.head?.version == HTTPVersion(2, 0) && first.framing == .untilClose)
+        let metadata = [first, second].compactMap { $0.metrics?.connection }
+        #expect(metadata.map(\.networkProtocol) == ["h2", "h2"] && metadata.map(\.isReused) == [false, true])
+        #expect(first.metrics?.timings.secureEnd != nil && second.metrics?.timings.secureEnd == nil)
+    }
+
+    @Test func serverThatSpeaksHTTP1OnlyIsFoundOutOnItsFirstConnection() async throws {
+        let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+        let server = try await RawServer(
+            [[.request, .send(ok), .request, .send(ok)]],
+            tls: SecureFixture.server { $0.applicationProtocols = ["http/1.1"] })
+        let context = try Self.client()
+        for _ in 0..<2 { #expect(await self.pool.perform(server.secureOrder(context)).text == "ok") }
+        #expect(server.connections == 1)
+    }
+
+    @Test func requestsWaitForTheFirstConnectionAndJoinIt() async throws {
+        let server = try await HTTP2Server(
+            tls: SecureFixture.server { $0.applicationProtocols = ["h2"] }, Self.echoesPaths)
+        let context = try Self.client()
+        let pool = self.pool
+        let texts = await withTaskGroup(of: String.self) { group in
+            for number in 0..<20 {
+                group.addTask { await pool.perform(server.secureOrder(context, target: "/\(number)")).text }
+            }
+            return await group.reduce(into: Set<String>()) { $0.insert($1) }
+        }
+        #expect(texts == Set((0..<20).map { "/\($0)" }) && server.connections == 1)
+    }
+
+    @Test func serverWithoutHTTP2FailsARequestThatAssumesIt() async throws {
+        let server = try await RawServer([[.receive("SM\r\n\r\n"), .send("HTTP/1.1 400 Bad Request\r\n\r\n")]])
+        var order = server.order()
+        order.assumesHTTP2 = true
+        guard case .http2(.violation)? = await self.pool.perform(order).failure else { return #expect(Bool(false)) }
+    }
+
+    // MARK: Heads
+
+    @Test func requestHeadHasWhatHTTP2Demands() async throws {
+        let heads = Mutex<[HTTP2FieldBlock]>([])
+        let server = try await HTTP2Server { peer, event in
+            guard case .head(let stream, let block, _) = event else { return }
+            heads.withLock { $0.append(block) }
+            peer.respond(stream, 204)
+        }
+        var order = server.order(
+            "GET", target: "/x?y",
+            [("Connection", "X-Hop, keep-alive"), ("X-Hop", "1"), ("TE", "trailers, gzip"), ("Accept", "*/*")])
+        order.priority = 1
+        #expect(await self.pool.perform(order).head?.status == 204)
+        #expect(
+            heads.withLock { $0 } == [
+                HTTP2FieldBlock([
+                    (":method", "GET"), (":scheme", "http"), (":authority", "127.0.0.1:\(server.port)"),
+                    (":path", "/x?y"), ("accept", "*/*"), ("priority", "u=0"),
+                ])
+            ])
+    }
+
+    @Test(arguments: [(1, 0), (0.75, 2), (0.5, 3), (0.25, 5), (0, 7), (-4, 7), (9, 0)] as [(Float, Int)])
+    func priorityBecomesAnUrgency(_ priority: Float, _ level: Int) {
+        #expect(RequestUrgency(priority: priority).level == level)
+    }
+
+    @Test func changedPriorityIsSent() async throws {
+        let arrived = Gate()
+        let server = try await HTTP2Server { peer, event in
+            if case .head = event { arrived.open() }
+            if case .failed = event { peer.close() }
+        }
+        let diary = Diary()
+        let exchange = self.pool.exchange(server.order(), consumer: diary)
+        exchange.start()
+        await arrived.pass()
+        exchange.setPriority(0.25)
+        await self.pool.settle()
+        exchange.cancel()
+        #expect(await diary.whole().failure == .cancelled)
+    }
+
+    @Test func informationalHeadsAndTrailersAreDelivered() async throws {
+        let server = try await HTTP2Server { peer, event in
+            guard case .head(let stream, _, _) = event else { return }
+            for _ in 0..<2 { peer.respond(stream, 103, ends: false) }
+            peer.respond(stream, 200, [("a", "1"), ("a", "2")], Array("text".utf8), trailers: [("t", "x")])
+        }
+        let diary = await self.pool.perform(server.order())
+        #expect(diary.informational == [103, 103] && diary.text == "text" && diary.ends == 1)
+        #expect(diary.head?.fields.values("a") == ["1", "2"] && diary.trailers == [FieldLine("t", "x")])
+    }
+
+    @Test func tooManyInformationalHeadsFailTheExchange() async throws {
+        let server = try await HTTP2Server { peer, event in
+            guard case .head(let stream, _, _) = event else { return }
+            for _ in 0..<40 { peer.respond(stream, 103, ends: false) }
+        }
+        #expect(await self.pool.perform(server.order()).failure == .violation(.tooManyInformationalHeads))
+    }
+
+    @Test func headBeyondTheLimitFailsItsExchangeOnly() async throws {
+        let server = try await HTTP2Server { peer, event in
+            guard case .head(let stream, let block, _) = event else { return }
+            guard block.first(":path").map({ Array($0) }) == Array("/large".utf8) else { return peer.respond(stream) }
+            peer.respond(stream, 200, (0..<20).map { ("field-\($0)", String(repeating: "x", count: 1_000)) })
+        }
+        var settings = PoolSettings()
+        settings.limits.headBytes = 10_000
+        let pool = ConnectionPool(settings: settings)
+        let large = await pool.perform(server.order(target: "/large"))
+        #expect(large.failure == .violation(.head(.tooLong(limit: 10_000))))
+        #expect(await pool.perform(server.order()).head?.status == 200)
+        #expect(server.connections == 1)
+    }
+
+    // MARK: Bodies
+
+    @Test func bodiesFlowBothWays() async throws {
+        let server = try await HTTP2Server { peer, event in
+            guard case .inputEnded(let stream) = event else { return }
+            peer.respond(stream, 200, [], peer.bodies[stream] ?? [])
+        }
+        let body = (0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31 >> 3) }
+        var order = server.order("POST")
+        order.body = .bytes(body)
+        let diary = await self.pool.perform(order)
+        #expect(diary.content == body && diary.sent == body.count)
+        #expect(diary.metrics?.requestBodyBytes == 3_000_000 && diary.metrics?.responseBodyBytes == 3_000_000)
+    }
+
+    @Test func streamThatIsNotPulledStopsAlone() async throws {
+        let body = [UInt8](repeating: 7, count: 2_000_000)
+        let server = try await HTTP2Server { peer, event in
+            guard case .head(let stream, _, _) = event else { return }
+            peer.respond(stream, 200, [], body)
+        }
+        let slow = Diary()
+        let exchange = self.pool.exchange(server.order(), consumer: slow)
+        exchange.start()
+        await slow.headCame.pass()
+        for _ in 0..<3 { #expect(await self.pool.perform(server.order()).content.count == body.count) }
+        #expect(slow.now.content.isEmpty && slow.now.ends == 0 && server.connections == 1)
+        slow.pull(.max, exchange)
+        #expect(await slow.whole().content == body)
+    }
+
+    @Test func bodyWaitsForContinue() async throws {
+        let asked = Mutex(0)
+        let server = try await HTTP2Server { peer, event in
+            switch event {
+            case .head(let stream, let block, _):
+                asked.withLock { $0 += block.first("expect") == nil ? 0 : 1 }
+                peer.respond(stream, 100, ends: false)
+            case .inputEnded(let stream): peer.respond(stream, 200, [], peer.bodies[stream] ?? [])
+            default: break
+            }
+        }
+        var order = server.order("POST")
+        order.body = .bytes(Array("body".utf8))
+        order.continueTimeout = .seconds(200)
+        let diary = await self.pool.perform(order)
+        #expect(diary.text == "body" && diary.informational == [100] && asked.withLock { $0 } == 1)
+    }
+
+    @Test func responseBeforeTheEndOfTheBodyResetsTheStreamOnly() async throws {
+        let server = try await HTTP2Server { peer, event in
+            guard case .head(let stream, let block, _) = event else { return }
+            peer.consumes = false
+            peer.respond(stream, block.first(":method")?.count == 4 ? 413 : 200)
+        }
+        var order = server.order("POST")
+        order.body = .bytes([UInt8](repeating: 1, count: 4_000_000))
+        #expect(await self.pool.perform(order).head?.status == 413)
+        #expect(await self.pool.perform(server.order()).head?.status == 200)
+        #expect(server.connections == 1)
+    }
+
+    // MARK: Ends
+
+    @Test func cancellingResetsTheStreamOnly() async throws {
+        let reset = Gate()
+        let server = try await HTTP2Server { peer, event in
+            switch event {
+            case .head(let stream, let block, _):
+                let isSlow = block.first(":path").map { Array($0) } == Array("/slow".utf8)
+                peer.respond(stream, 200, [], isSlow ? Array("part".utf8) : [], ends: !isSlow)
+            case .closed(_, .cancel): reset.open()
+            default: break
+            }
+        }
+        let diary = Diary()
+        let exchange = self.pool.exchange(server.order(target: "/slow"), consumer: diary)
+        diary.pull(.max, exchange)
+        exchange.start()
+        await diary.contentCame.pass()
+        exchange.cancel()
+        #expect(await diary.whole().failure == .cancelled)
+        await reset.pass()
+        #expect(await self.pool.perform(server.order()).head?.status == 200)
+        #expect(server.connections == 1)
+    }
+
+    @Test func silentStreamTimesOut() async throws {
+        let server = try await HTTP2Server { _, _ in }
+        var order = server.order()
+        order.idleTimeout = .milliseconds(50)
+        #expect(await self.pool.perform(order).failure == .idle)
+    }
+
+    @Test(arguments: [
+        (HTTP2ErrorCode.internalError, HTTP2Fault.reset(code: "INTERNAL_ERROR")), (.enhanceYourCalm, .overload),
+    ])
+    func resetStreamFailsWithItsCode(_ code: HTTP2ErrorCode, _ fault: HTTP2Fault) async throws {
+        let server = try await HTTP2Server { peer, event in
+            if case .head(let stream, _, _) = event { peer.engine.reset(stream, code) }
+        }
+        #expect(await self.pool.perform(server.order()).failure == .http2(fault))
+    }
+
+    @Test func refusedStreamIsRepeated() async throws {
+        let count = Mutex(0)
+        let server = try await HTTP2Server { peer, event in
+            guard case .inputEnded(let stream) = event else { return }
+            let turn = count.withLock { count in
+                count += 1
+                return count
+            }
+            if turn < 3 { peer.engine.reset(stream, .refusedStream) } else { peer.respond(stream) }
+        }
+        // Not idempotent, and yet safe: the server did nothing with it.
+        var order = server.order("POST")
+        order.body = .bytes([1, 2, 3])
+        #expect(await self.pool.perform(order).head?.status == 200)
+        #expect(count.withLock { $0 } == 3)
+    }
+
+    @Test func streamThatIsAlwaysRefusedFails() async throws {
+        let server = try await HTTP2Server { peer, event in
+            if case .head(let stream, _, _) = event { peer.engine.reset(stream, .refusedStream) }
+        }
+        #expect(await self.pool.perform(server.order()).failure == .http2(.reset(code: "REFUSED_STREAM")))
+    }
+
+    /// The first connection says that it has seen nothing; the request goes to a second one.
+    @Test func goAwayMovesRequestsToAnotherConnection() async throws {
+        let server = try await HTTP2Server { peer, event in
+            guard case .head(let stream, _, _) = event else { return }
+            if peer.number == 0 {
+                // GOAWAY with 0 as the last stream (RFC 9113 §6.8).
+                peer.sendRaw([0, 0, 8, 7, 0, 0, 0, 0, 0] + [0, 0, 0, 0] + [0, 0, 0, 0])
+            } else {
+                peer.respond(stream)
+            }
+        }
+        #expect(await self.pool.perform(server.order("POST")).head?.status == 200)
+        #expect(server.connections == 2)
+    }
+
+    @Test func goAwayThatAsksForCalmIsNotAnsweredByMoreRequests() async throws {
+        let server = try await HTTP2Server { peer, event in
+            guard case .head = event else { return }
+            peer.sendRaw([0, 0, 8, 7, 0, 0, 0, 0, 0] + [0, 0, 0, 0] + [0, 0, 0, 0xB])
+        }
+        #expect(await self.pool.perform(server.order()).failure == .http2(.overload))
+        #expect(server.connections == 1)
+    }
+
+    @Test func lostConnectionFailsItsExchanges() async throws {
+        let server = try await HTTP2Server { peer, event in
+            guard case .head(let stream, let block, _) = event else { return }
+            if block.first(":path").map({ Array($0) }) == Array("/part".utf8) {
+                peer.respond(stream, 200, [("content-length", "9")], Array("part".utf8), ends: false)
+            }
+            peer.close()
+        }
+        let head = await self.pool.perform(server.order())
+        guard case .connectionLost(let loss)? = head.failure else { return #expect(Bool(false), "\(head)") }
+        #expect(!loss.wasReused && !loss.responseBegan)
+        let part = await self.pool.perform(server.order(target: "/part"))
+        #expect(part.failure == .truncated(received: 4, expected: 9, cause: nil))
+    }
+
+    // MARK: Connections
+
+    @Test func limitOfStreamsOpensAnotherConnectionOnlyIfTheSessionAllowsIt() async throws {
+        for limit in 1...2 {
+            let gate = Gate()
+            let arrived = Mutex(0)
+            var settings = HTTP2Settings()
+            settings.maximumConcurrentStreams = 2
+            let server = try await HTTP2Server(settings: settings) { peer, event in
+                guard case .head(let stream, _, _) = event else { return }
+                let count = arrived.withLock { count in
+                    count += 1
+                    return count
+                }
+                if count == 2 * limit { gate.open() }
+                gate.whenOpen { TestLoops.servers.execute { peer.respond(stream) } }
+            }
+            let pool = Self.pool(limit: limit)
+            // The server's settings are known behind the first response.
+            gate.open()
+            #expect(await pool.perform(server.order()).head?.status == 200)
+            let statuses = await withTaskGroup(of: Int?.self) { group in
+                for _ in 0..<8 { group.addTask { await pool.perform(server.order()).head?.status } }
+                return await group.reduce(into: []) { $0.append($1) }
+            }
+            #expect(statuses == Array(repeating: 200, count: 8))
+            #expect((1...limit).contains(server.connections))
+        }
+    }
+
+    @Test func freshConnectionIsOpenedOnDemand() async throws {
+        let server = try await HTTP2Server(Self.echoesPaths)
+        let pool = Self.pool(limit: 1)
+        for _ in 0..<2 {
+            var order = server.order(target: "/f")
+            order.needsFreshConnection = true
+            #expect(await pool.perform(order).text == "/f")
+        }
+        #expect(server.connections == 2)
+    }
+
+    @Test func retiredConnectionIsNotUsedAgain() async throws {
+        let server = try await HTTP2Server(Self.echoesPaths)
+        #expect(await self.pool.perform(server.order()).text == "/")
+        self.pool.retireConnections()
+        #expect(await self.pool.perform(server.order()).text == "/")
+        #expect(server.connections == 2)
+    }
+
+    // MARK: Hostile servers
+
+    /// Frames that break a rule: each ends the connection, and the next request uses a new one.
+    @Test(arguments: [
+        // DATA on stream 0; PUSH_PROMISE although it is off; HEADERS on an even stream; a window beyond 2^31 - 1.
+        [0, 0, 1, 0, 0, 0, 0, 0, 0, 1], [0, 0, 5, 5, 4, 0, 0, 0, 1, 0, 0, 0, 2, 0x88],
+        [0, 0, 1, 1, 5, 0, 0, 0, 2, 0x88],
+        [0, 0, 4, 8, 0, 0, 0, 0, 0, 0x7F, 0xFF, 0xFF, 0xFF],
+        // A frame larger than the limit; a block that refers to an entry that is not there.
+        [0xFF, 0xFF, 0xFF, 0, 0, 0, 0, 0, 1], [0, 0, 1, 1, 4, 0, 0, 0, 1, 0xFE],
+    ])
+    func brokenRuleEndsTheConnection(_ bytes: [UInt8]) async throws {
+        let server = try await HTTP2Server { peer, event in
+            guard case .head(let stream, _, _) = event else { return }
+            if peer.number == 0 { peer.sendRaw(bytes) } else { peer.respond(stream) }
+        }
+        let diary = await self.pool.perform(server.order())
+        guard case .http2(.violation)? = diary.failure else { return #expect(Bool(false), "\(diary)") }
+        #expect(await self.pool.perform(server.order()).head?.status == 200)
+        #expect(server.connections == 2)
+    }
+
+    @Test func floodOfSettingsEndsTheConnection() async throws {
+        let server = try await HTTP2Server { peer, event in
+            guard case .head = event else { return }
+            for _ in 0..<20 {
+                peer.sendRaw((0..<1_000).flatMap { _ in [0, 0, 0, 4, 0, 0, 0, 0, 0] as [UInt8] })
+            }
+        }
+        let diary = await self.pool.perform(server.order())
+        guard case .http2? = diary.failure else { return #expect(Bool(false), "\(diary)") }
+    }
+}

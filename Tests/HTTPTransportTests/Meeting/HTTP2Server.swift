@@ -1,0 +1,173 @@
+import ByteKernels
+import HTTP2Engine
+import HTTPTransport
+import SessionTasks
+import StreamTransport
+import Synchronization
+import TLSEngine
+import WireText
+
+/// An HTTP/2 server whose answers a script gives, event by event.
+final class HTTP2Server: Sendable {
+    /// Called on the servers' loop with all events but `data`, which is kept and consumed.
+    typealias Script = @Sendable (HTTP2Peer, HTTP2Event) -> Void
+
+    let port: UInt16
+    private let door: Door
+
+    init(
+        tls: TLSContext? = nil, settings: HTTP2Settings = HTTP2Settings(), _ script: @escaping Script
+    ) async throws {
+        let door = Door(tls, settings, script)
+        self.door = door
+        self.port = try await withCheckedThrowingContinuation { continuation in
+            TestLoops.servers.execute { continuation.resume(with: Result { try door.open() }) }
+        }
+    }
+
+    deinit {
+        let door = self.door
+        TestLoops.servers.execute { door.close() }
+    }
+
+    /// Number of connections that came.
+    var connections: Int { self.door.connections.load(ordering: .relaxed) }
+
+    func order(_ method: String = "GET", target: String = "/", _ fields: [(String, String)] = []) -> ExchangeRequest {
+        let head = RequestHead(
+            method: method, target: target, fields: FieldLines(fields.map { FieldLine($0.0, $0.1) }))
+        var order = ExchangeRequest(ServerEndpoint(.http, host: "127.0.0.1", port: self.port), head: head)
+        order.assumesHTTP2 = true
+        return order
+    }
+
+    func secureOrder(_ context: TLSContext, target: String = "/") -> ExchangeRequest {
+        var order = self.order(target: target)
+        order.origin.scheme = .https
+        order.assumesHTTP2 = false
+        var secure = SecureSetup(context: context)
+        secure.serverName = "server.test"
+        order.secure = secure
+        return order
+    }
+
+    private final class Door: SocketListenerOwner, @unchecked Sendable {
+        let connections = Atomic(0)
+        private let tls: TLSContext?
+        private let settings: HTTP2Settings
+        private let script: Script
+        private var listener: SocketListener?
+
+        init(_ tls: TLSContext?, _ settings: HTTP2Settings, _ script: @escaping Script) {
+            self.tls = tls
+            self.settings = settings
+            self.script = script
+        }
+
+        func open() throws -> UInt16 {
+            let listener = try SocketListener(.ipv4(address: 0x7F00_0001, port: 0), on: TestLoops.servers, owner: self)
+            self.listener = listener
+            return listener.address.port ?? 0
+        }
+
+        func close() {
+            self.listener?.close()
+            self.listener = nil
+        }
+
+        func accepted(_ socket: AcceptedSocket, by listener: SocketListener) {
+            let number = self.connections.add(1, ordering: .relaxed).oldValue
+            guard
+                let connection = try? SocketConnection(
+                    adopting: socket.descriptor, peer: socket.peer, on: listener.loop, paused: true)
+            else { return }
+            guard let tls else { return self.begin(connection, number) }
+            SecureTransport.upgrade(connection, settings: SecureSettings(context: tls), received: []) { result in
+                if case .success(let transport) = result { self.begin(transport, number) }
+            }
+        }
+
+        private func begin(_ transport: any Transport, _ number: Int) {
+            guard let engine = try? HTTP2Connection(.server, settings: self.settings) else { return }
+            HTTP2Peer(engine, on: transport, number: number, self.script).begin()
+        }
+
+        func acceptingPaused(by listener: SocketListener, _ error: SystemError) {}
+        func acceptingResumed(by listener: SocketListener) {}
+    }
+}
+
+/// One connection of an `HTTP2Server`. Confined to the servers' loop.
+final class HTTP2Peer: TransportConsumer, @unchecked Sendable {
+    let engine: HTTP2Connection
+    /// From 0 up.
+    let number: Int
+    /// Whether bodies are given back to their windows.
+    var consumes = true
+    private(set) var bodies: [HTTP2StreamID: [UInt8]] = [:]
+    private var transport: (any Transport)?
+    private let script: HTTP2Server.Script
+
+    init(_ engine: HTTP2Connection, on transport: any Transport, number: Int, _ script: @escaping HTTP2Server.Script) {
+        self.engine = engine
+        self.transport = transport
+        self.number = number
+        self.script = script
+    }
+
+    func begin() {
+        self.transport?.consumer = self
+        self.transport?.resumeReading()
+        self.flush()
+    }
+
+    /// Answers a request; without a body the head is the last.
+    func respond(
+        _ stream: HTTP2StreamID, _ status: Int = 200, _ fields: [(String, String)] = [], _ body: [UInt8] = [],
+        trailers: [(String, String)] = [], ends: Bool = true
+    ) {
+        let head = HTTP2FieldBlock([(":status", "\(status)")] + fields.map { (name: $0.0, value: $0.1) })
+        let endsOutput = ends && body.isEmpty && trailers.isEmpty
+        try? self.engine.respond(stream, head, endsOutput: endsOutput)
+        if !body.isEmpty { _ = try? self.engine.send(stream, body.span.bytes) }
+        guard ends, !endsOutput else { return self.flush() }
+        let section = trailers.isEmpty ? nil : HTTP2FieldBlock(trailers.map { (name: $0.0, value: $0.1) })
+        try? self.engine.endOutput(stream, trailers: section)
+        self.flush()
+    }
+
+    /// Bytes that no engine would send.
+    func sendRaw(_ bytes: [UInt8]) {
+        self.flush()
+        bytes.withRawSpan { _ = self.transport?.write($0) }
+    }
+
+    func close() { self.transport?.close(linger: .seconds(1)) }
+    func reset() { TestLoops.servers.execute { self.transport?.reset() } }
+
+    func flush() {
+        guard let transport = self.transport else { return }
+        self.engine.write {
+            _ = transport.write($0)
+            return true
+        }
+    }
+
+    func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
+        var offset = 0
+        while let event = self.engine.nextEvent(in: bytes.bytes, from: &offset) {
+            if case .data(let stream, let range) = event {
+                self.bodies[stream, default: []] += [UInt8](bytes.bytes.extracting(range))
+                if self.consumes { self.engine.consume(stream, range.count) }
+            } else {
+                self.script(self, event)
+            }
+        }
+        self.flush()
+        return bytes.byteCount
+    }
+
+    func inputClosed() { self.close() }
+    func outputProgressed() { self.flush() }
+    func transportEnded(_ end: TransportEnd) { self.transport = nil }
+}
