@@ -126,7 +126,7 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {  //
         target.socket.trafficClass = task.currentRequest.map(self.taskState.core.configuration.trafficClass)
         target.watch = { self.record($0) }
         guard url.isSecureWebSocket else { return }
-        switch self.taskState.core.tlsContext() {
+        switch self.taskState.core.http11TLSContext() {
         case .failure(let failure):
             throw LoadFailure.error(ofContext: failure, url: url)
         case .success(let context):

@@ -195,12 +195,13 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         var exchange = ExchangeRequest(origin)
         exchange.origin.socketPath = self.core.configuration.unixSocketPath
         exchange.body = body
+        exchange.head = self.head(at: url)
         do throws(TLSFailure) {
-            if origin.scheme == .https { exchange.secure = try self.secureSetup(origin) }
+            if origin.scheme == .https { exchange.secure = try self.secureSetup(origin, exchange.head) }
         } catch {
             return self.fail(LoadFailure.error(ofContext: error, url: url))
         }
-        exchange.head = self.head(at: url)
+        exchange.assumesHTTP2 = self.core.configuration.assumesHTTP2 && exchange.head.fields["Upgrade"] == nil
         exchange.isMeasured = self.loader.isMeasured
         exchange.priority = self.loader.priority
         let timeout = self.loader.timeout(of: self.request)
@@ -241,8 +242,11 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         return RequestHead(method: method, target: url.requestTarget, fields: .init(fields))
     }
 
-    private func secureSetup(_ origin: HTTPTransport.ServerEndpoint) throws(TLSFailure) -> SecureSetup {
-        var secure = SecureSetup(context: try self.core.tlsContext().get())
+    private func secureSetup(
+        _ origin: HTTPTransport.ServerEndpoint, _ head: RequestHead
+    ) throws(TLSFailure) -> SecureSetup {
+        let context = head.fields["Upgrade"] == nil ? self.core.tlsContext() : self.core.http11TLSContext()
+        var secure = SecureSetup(context: try context.get())
         secure.resumptionKey = "\(origin.host):\(origin.port)"
         secure.timeout = self.loader.timeout(of: self.request)
         return secure
@@ -273,7 +277,8 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     private func response(_ head: ResponseHead, contentIsEncoded: Bool) -> HTTPURLResponse? {
         guard let url = self.request.url else { return nil }
         return HTTPURLResponse(
-            url: url, statusCode: head.status, httpVersion: "HTTP/1.\(head.version.minor)",
+            url: url, statusCode: head.status,
+            httpVersion: head.version.major == 2 ? "HTTP/2" : "HTTP/1.\(head.version.minor)",
             lines: head.fields.all, contentIsEncoded: contentIsEncoded)
     }
 

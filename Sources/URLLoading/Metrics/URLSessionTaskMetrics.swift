@@ -110,7 +110,7 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {  //
     /// When the last byte was received.
     open var responseEndDate: Date? { self.dates.responseEnd }
 
-    /// The ALPN name, such as `http/1.1`; `nil` without a connection.
+    /// The ALPN name, `http/1.1` or `h2`; `nil` without a connection.
     open var networkProtocolName: String? { self.connection?.networkProtocol }
     open var isProxyConnection: Bool { false }
     /// Whether the connection had served another request.
@@ -118,7 +118,8 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {  //
     open var resourceFetchType: URLSessionTaskMetrics.ResourceFetchType { self.record.fetchType }
     open var domainResolutionProtocol: URLSessionTaskMetrics.DomainResolutionProtocol { .unknown }
 
-    /// Bytes before encryption, as all counts up to `countOfResponseBodyBytesReceived`.
+    /// Bytes before encryption, as all counts up to `countOfResponseBodyBytesReceived`. Of HTTP/2: names and values before
+    /// compression, and bodies without framing.
     open var countOfRequestHeaderBytesSent: Int64 { self.exchange?.requestHeadBytes ?? 0 }
     /// Includes chunked framing.
     open var countOfRequestBodyBytesSent: Int64 { self.exchange?.requestBodyBytes ?? 0 }

@@ -23,6 +23,7 @@ final class SessionCore: Sendable {
         var lastIdentifier = 0
         var label: String?
         var tlsContext: Result<TLSContext, TLSFailure>?
+        var http11TLSContext: Result<TLSContext, TLSFailure>?
         var streamTLSContext: Result<TLSContext, TLSFailure>?
     }
 
@@ -84,14 +85,19 @@ final class SessionCore: Sendable {
 
     // MARK: TLS contexts
 
-    /// The context of HTTP and WebSocket connections.
+    /// The context of HTTP connections.
     func tlsContext() -> Result<TLSContext, TLSFailure> {
-        self.state.withLock { $0.context(\.tlsContext, self.configuration, offersALPN: true) }
+        self.state.withLock { $0.context(\.tlsContext, self.configuration, protocols: ["h2", "http/1.1"]) }
+    }
+
+    /// The context of WebSocket connections and of requests for an upgrade, which HTTP/2 does not have (RFC 9113 §8.6).
+    func http11TLSContext() -> Result<TLSContext, TLSFailure> {
+        self.state.withLock { $0.context(\.http11TLSContext, self.configuration, protocols: ["http/1.1"]) }
     }
 
     /// The context of stream tasks, whose protocol is the program's own: it offers no application protocol.
     func streamTLSContext() -> Result<TLSContext, TLSFailure> {
-        self.state.withLock { $0.context(\.streamTLSContext, self.configuration, offersALPN: false) }
+        self.state.withLock { $0.context(\.streamTLSContext, self.configuration, protocols: []) }
     }
 
     /// Makes later requests use new connections and new TLS sessions.
@@ -99,6 +105,7 @@ final class SessionCore: Sendable {
         self.executor.pool?.retireConnections()
         self.state.withLock { state in
             state.tlsContext = nil
+            state.http11TLSContext = nil
             state.streamTLSContext = nil
         }
         self.executor.execute { self.authorizations.value = AuthorizationCache() }
@@ -301,14 +308,15 @@ final class SessionCore: Sendable {
 
 extension SessionCore.State {
     /// The cached context, created if necessary.
+    /// - Parameter protocols: offered by ALPN, the preferred one first.
     fileprivate mutating func context(
         _ path: WritableKeyPath<Self, Result<TLSContext, TLSFailure>?>, _ configuration: URLSessionConfiguration,
-        offersALPN: Bool
+        protocols: [String]
     ) -> Result<TLSContext, TLSFailure> {
         if let context = self[keyPath: path] { return context }
         let context = Result { () throws(TLSFailure) in
             var settings = try TLSConfiguration(configuration)
-            if !offersALPN { settings.applicationProtocols = [] }
+            settings.applicationProtocols = protocols
             return try TLSContext(settings)
         }
         self[keyPath: path] = context
@@ -336,7 +344,6 @@ extension TLSConfiguration {
         self = .client()
         self.minimumVersion = lowest == .TLSv13 ? .tls13 : .tls12
         self.maximumVersion = highest == .TLSv13 ? .tls13 : .tls12
-        self.applicationProtocols = ["http/1.1"]
         if let authorities = configuration.certificateAuthorities {
             self.trust = .only([.pem([UInt8](authorities))])
         }

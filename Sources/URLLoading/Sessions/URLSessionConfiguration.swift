@@ -52,7 +52,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     /// `Authorization` is sent to the origin of the original request only, not after a redirect to another; a
     /// credential that answers a challenge replaces it.
     open var httpAdditionalHeaders: [AnyHashable: Any]?
-    /// Limit for simultaneous HTTP connections to one host; by default 6. Does not apply to stream and WebSocket tasks.
+    /// Limit for simultaneous HTTP connections to one host; by default 6. Does not apply to stream and WebSocket tasks. An
+    /// HTTP/2 connection counts as one, whatever the number of its streams.
     open var httpMaximumConnectionsPerHost = 6
     /// `nil` for no cookies.
     open var httpCookieStorage: HTTPCookieStorage?
@@ -75,6 +76,9 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     /// Extension to Foundation. Path of a Unix socket, at most 107 bytes, to which all HTTP and WebSocket connections
     /// go instead of the URL's host. The Host field and the TLS handshake still name that host.
     public var unixSocketPath: String?
+    /// Extension to Foundation. Whether `http` URLs are loaded over HTTP/2, without negotiation (RFC 9113 §3.3): loads
+    /// from servers that do not speak it fail. `https` needs no setting.
+    public var assumesHTTP2 = false
     /// Extension to Foundation. Certificate authorities in PEM, at least one, to trust instead of the system's.
     public var certificateAuthorities: Data?
     /// Resolves host names for HTTP; answers once, from any thread. `nil` uses the system's resolver.
@@ -163,6 +167,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
         copy.shouldUseExtendedBackgroundIdleMode = self.shouldUseExtendedBackgroundIdleMode
         copy.multipathServiceType = self.multipathServiceType
         copy.unixSocketPath = self.unixSocketPath
+        copy.assumesHTTP2 = self.assumesHTTP2
         copy.certificateAuthorities = self.certificateAuthorities
         copy.permitsAddress = self.permitsAddress
         copy.resolve = self.resolve

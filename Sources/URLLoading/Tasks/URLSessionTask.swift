@@ -146,7 +146,8 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         set { self.mutate(\.taskDescription) { $0.description = newValue } }
     }
 
-    /// 0 to 1, by default 0.5; other values are clamped. Requests that wait for a connection are served in this order.
+    /// 0 to 1, by default 0.5; other values are clamped. Requests that wait for a connection are served in this order; an
+    /// HTTP/2 server receives it as the urgency of RFC 9218.
     open var priority: Float {
         get { self.observe(\.priority) { $0.priority } }
         set {

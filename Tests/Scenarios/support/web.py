@@ -26,7 +26,8 @@ class Nginx:
     SPARSE_SIZE = 10 << 30
     SLOW_RATE = 2 << 20
 
-    def __init__(self, folder, server_certificate=None, client_authority=None, content=None, slow_rate=SLOW_RATE):
+    def __init__(self, folder, server_certificate=None, client_authority=None, content=None, slow_rate=SLOW_RATE,
+                 http2=False):
         self.folder = folder
         self.files = folder / "files"
         self.uploads = folder / "upload"
@@ -46,11 +47,11 @@ class Nginx:
         self.scheme = "https" if server_certificate else "http"
         self.base = f"{self.scheme}://{'localhost' if server_certificate else '127.0.0.1'}:{self.port}"
         configuration = folder / "nginx.conf"
-        configuration.write_text(self._configuration(server_certificate, client_authority, slow_rate))
+        configuration.write_text(self._configuration(server_certificate, client_authority, slow_rate, http2))
         self.program = Program(find("nginx"), "-c", configuration, "-p", folder, "-e", "stderr")
         self.program.wait_listening(self.port)
 
-    def _configuration(self, certificate, client_authority, slow_rate):
+    def _configuration(self, certificate, client_authority, slow_rate, http2):
         secure = ""
         if certificate:
             secure = f"ssl_protocols TLSv1.2 TLSv1.3; ssl_certificate {certificate[0]}; ssl_certificate_key {certificate[1]};"
@@ -73,7 +74,7 @@ class Nginx:
                 client_max_body_size 0;
                 sendfile on;
                 server {{
-                    listen 127.0.0.1:{self.port}{' ssl' if certificate else ''};
+                    listen 127.0.0.1:{self.port}{' ssl' if certificate else ''}{' http2' if http2 else ''};
                     {secure}
                     root {self.files};
                     location = /moved {{ return 302 /file; }}

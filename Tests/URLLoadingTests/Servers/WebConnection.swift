@@ -11,6 +11,8 @@ final class WebConnection: TransportConsumer, @unchecked Sendable {
     /// `nil` once it is over.
     private var transport: (any Transport)?
     private var reader = RequestReader()
+    /// `nil` unless the connection speaks HTTP/2.
+    private var streams: WebStreams?
     private var steps: ArraySlice<Answer.Step> = []
     private var isBusy = false
     private var isWaiting = false
@@ -58,9 +60,37 @@ final class WebConnection: TransportConsumer, @unchecked Sendable {
     func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
         let copy = [UInt8](bytes.bytes)
         self.shared.with { $0.bytesReceived += copy.count }
+        // The connection preface of HTTP/2 (RFC 9113 §3.4).
+        if self.turn == 0, !self.isBusy, self.streams == nil, copy.starts(with: "PRI * HTTP/2.0".utf8) {
+            self.streams = self.makeStreams()
+        }
+        if let streams {
+            streams.bytesReceived(bytes.bytes)
+            return copy.count
+        }
         self.reader.add(copy)
         self.serve()
         return copy.count
+    }
+
+    private func makeStreams() -> WebStreams? {
+        guard let transport = self.transport else { return nil }
+        return WebStreams(
+            transport,
+            early: { [unowned self] request in
+                let route = self.shared.with { $0.routes[request.path] }
+                return route.flatMap { $0.isEarly ? $0.script(request) : nil }
+            },
+            received: { [unowned self] request in
+                request.connection = self.number
+                request.turn = self.turn
+                self.turn += 1
+                let (route, copy) = (self.shared.with { $0.routes[request.path] }, request)
+                let isEarly = route?.isEarly ?? false
+                let answer = isEarly ? nil : route?.script(copy)
+                self.note(request)
+                return answer ?? .text("nothing here", status: 404)
+            })
     }
 
     func inputClosed() {
@@ -70,6 +100,7 @@ final class WebConnection: TransportConsumer, @unchecked Sendable {
 
     /// The records written before are on their way.
     func outputProgressed() {
+        self.streams?.flush()
         guard self.isCutting, let lower = (self.transport as? SecureTransport)?.lower else { return }
         self.isCutting = false
         lower.consumer = nil

@@ -71,13 +71,14 @@ struct URLSessionConfigurationTests {
         changed.multipathServiceType = .aggregate
         changed.usesClassicLoadingMode = false
         changed.unixSocketPath = "/run/a"
+        changed.assumesHTTP2 = true
         changed.certificateAuthorities = Data([1])
         changed.permitsAddress = { _, _ in false }
         changed.resolve = { _, _, answer in answer(.success([])) }
         let copy = try #require(changed.copy() as? URLSessionConfiguration)
         let plain = URLSessionConfiguration.default
         let values = Self.values(changed)
-        #expect(Self.values(copy) == values && values.count == 34)
+        #expect(Self.values(copy) == values && values.count == 35)
         // Every value was changed: one that is not copied shows.
         for (value, standard) in zip(values, Self.values(plain)) { #expect(value != standard) }
         copy.timeoutIntervalForRequest = 9
