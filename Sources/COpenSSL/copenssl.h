@@ -16,6 +16,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+// Call before any other function. By default, libcrypto frees its state when the process exits, while other threads may
+// still use it. Later calls cost nothing.
+static inline void sluice_openssl_start(void) {
+    OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
+}
+
 // Context
 
 static inline int sluice_ctx_set_versions(SSL_CTX *ctx, int minimum, int maximum) {

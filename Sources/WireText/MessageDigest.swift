@@ -75,6 +75,7 @@ package struct MessageDigest: Sendable {
     nonisolated(unsafe) let handle: OpaquePointer?
 
     init(_ algorithm: MessageDigest.Algorithm) {
+        sluice_openssl_start()
         unsafe self.handle = EVP_MD_fetch(nil, algorithm.name, nil)
     }
 }

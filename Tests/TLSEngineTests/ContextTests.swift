@@ -6,6 +6,17 @@ import Testing
 
 @Suite("What a context decides: versions, names, protocols, reload, key log")
 struct ContextTests {
+    /// As other threads do in a process that exits: the handler runs after one that libcrypto would add.
+    @Test func contextIsMadeWhileTheProcessExits() async {
+        await #expect(processExitsWith: .exitCode(7)) {
+            atexit {
+                if (try? TLSContext(.client())) != nil { _exit(7) }
+            }
+            _ = try TLSContext(.client())
+            exit(0)
+        }
+    }
+
     @Test func versionsThatDoNotMeetEndWithAnAlert() throws {
         var client = try Fixture.client()
         client.maximumVersion = .tls12

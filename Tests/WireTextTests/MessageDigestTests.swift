@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 import WireText
@@ -6,6 +7,18 @@ import WireText
 struct MessageDigestTests {
     private func digest(_ text: String, _ algorithm: MessageDigest.Algorithm) -> String {
         Hexadecimal.text(MessageDigest.of(Array(text.utf8), by: algorithm))
+    }
+
+    /// Handlers of `atexit` run in reverse order: this one after one that libcrypto would add with its first use. Other
+    /// threads of a process that exits are in the same situation.
+    @Test func digestIsMadeWhileTheProcessExits() async {
+        await #expect(processExitsWith: .exitCode(7)) {
+            atexit {
+                if MessageDigest.of([], by: .sha256).prefix(4) == [0xe3, 0xb0, 0xc4, 0x42] { _exit(7) }
+            }
+            _ = MessageDigest.of([], by: .md5)
+            exit(0)
+        }
     }
 
     /// RFC 1321 §A.5.

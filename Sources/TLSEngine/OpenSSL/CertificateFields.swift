@@ -50,13 +50,15 @@ enum CertificateFields {
 
     /// Parses one certificate. The caller owns the result.
     static func parse(_ der: [UInt8]) -> OpaquePointer? {
-        unsafe der.withUnsafeBufferPointer { bytes in
+        sluice_openssl_start()
+        return unsafe der.withUnsafeBufferPointer { bytes in
             var position = bytes.baseAddress
             return unsafe d2i_X509(nil, &position, bytes.count)
         }
     }
 
     static func sha256(_ bytes: [UInt8]) -> [UInt8] {
+        sluice_openssl_start()
         var digest = [UInt8](repeating: 0, count: 32)
         let done = unsafe EVP_Digest(bytes, bytes.count, &digest, nil, EVP_sha256(), nil)
         return done == 1 ? digest : []

@@ -8,6 +8,7 @@ struct CredentialReader: ~Copyable {
     let file: String?
 
     init(file: String) throws(TLSFailure) {
+        sluice_openssl_start()
         ErrorQueue.clear()
         guard let bio = unsafe BIO_new_file(file, "rb") else {
             throw ErrorQueue.failure(.unreadableCredentials, "cannot be opened", file: file)
@@ -17,6 +18,7 @@ struct CredentialReader: ~Copyable {
     }
 
     init(bytes: [UInt8]) throws(TLSFailure) {
+        sluice_openssl_start()
         ErrorQueue.clear()
         // Copied, because a BIO over `bytes` would need them to stay in place for the lifetime of the reader.
         let bio = unsafe BIO_new(BIO_s_mem())

@@ -10,6 +10,7 @@ final class TrustStore {
     private(set) var digest: [UInt8] = []
 
     init(_ configuration: TLSConfiguration) throws(TLSFailure) {
+        sluice_openssl_start()
         ErrorQueue.clear()
         guard let handle = unsafe X509_STORE_new() else { throw ErrorQueue.failure(.engine, "no memory") }
         unsafe self.handle = handle
