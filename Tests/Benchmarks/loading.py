@@ -26,7 +26,7 @@ class Web(Peer):
             (folder / name).mkdir()
         self.folder, self.files, self.uploads = folder, folder / "files", folder / "upload"
         (self.files / "small").write_bytes(bytes(1024))
-        port = peers.free_port()
+        port, multiplexed = peers.free_port(), peers.free_port()
         temporary = " ".join(f"{kind}_temp_path {folder}/temporary;" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
         (folder / "nginx.conf").write_text(f"""
             daemon off; worker_processes 1; pid {folder}/nginx.pid; {'user root;' if os.getuid() == 0 else ''}
@@ -38,12 +38,15 @@ class Web(Peer):
                     listen 127.0.0.1:{port} backlog=4096; root {self.files};
                     location /upload/ {{ alias {self.uploads}/; dav_methods PUT; }}
                 }}
+                server {{ listen 127.0.0.1:{multiplexed} backlog=4096 http2; root {self.files}; }}
             }}""")
         nginx = shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin")
         if not nginx:
             raise MeasurementFailed("nginx is not there")
         super().__init__([nginx, "-c", folder / "nginx.conf", "-p", folder, "-e", "stderr"], LOAD_CORE, port)
         self.base = f"http://127.0.0.1:{port}"
+        # HTTP/2 alone, without TLS.
+        self.multiplexed = f"http://127.0.0.1:{multiplexed}"
 
     def put(self, name, size, piece=b""):
         """A file of this size: of nothing, which takes no room, or of repetitions of `piece`."""
@@ -125,6 +128,45 @@ class Loading(rows.Bench):
                          measure="requests/s")
             yield Result("GET 1 KiB, 32 in flight / libcurl", mine / curl, 0.7, False, ours=mine, yardstick=curl,
                          measure="requests/s")
+
+    def requests_multiplexed(self):
+        with self.web() as web:
+            count, depth = self.size.requests * 2, 100
+
+            def rate(run):
+                return run["count"] / run["seconds"]
+
+            mine, foundation, curl = self.interleave(
+                lambda: rate(self.ours("--http2", "repeat", f"{web.multiplexed}/small", count, depth)),
+                lambda: rate(self.foundation("repeat", f"{web.base}/small", count, depth)),
+                lambda: rate(self.pinned(BUILT / "multiload", f"{web.multiplexed}/small", count, depth, 1)))
+            yield Result("GET 1 KiB, HTTP/2, 100 in flight / Foundation", mine / foundation, 3, False, ours=mine,
+                         yardstick=foundation, measure="requests/s")
+            yield Result("GET 1 KiB, HTTP/2, 100 in flight / libcurl", mine / curl, 1, False, ours=mine, yardstick=curl,
+                         measure="requests/s")
+
+    def downloads_multiplexed(self):
+        with self.web() as web:
+            web.put("bulk", self.size.bulk)
+            url, target = f"{web.multiplexed}/bulk", web.folder / "got"
+
+            def checked(seconds):
+                if target.stat().st_size != self.size.bulk:
+                    raise MeasurementFailed("the file is not whole")
+                target.unlink()
+                return seconds
+
+            # The temporary file of a download is to lie in the same file system as curl's.
+            os.environ["TMPDIR"] = str(web.folder)
+            try:
+                mine, yard = self.interleave(
+                    lambda: checked(self.ours("--http2", "download", url, target)["seconds"]),
+                    lambda: checked(self.timed(f"curl -sf --http2-prior-knowledge -o {target} {url}")))
+            finally:
+                del os.environ["TMPDIR"]
+            rates = [self.size.bulk / seconds / 1e6 for seconds in (mine, yard)]
+            yield Result("download by HTTP/2 / curl --http2", yard / mine, 0.9, False, ours=rates[0], yardstick=rates[1],
+                         measure="MB/s")
 
     def bulk_results(self, name, curl, mine, yard, memory):
         rates = [self.size.bulk / seconds / 1e6 for seconds in (mine, yard)]
@@ -213,4 +255,6 @@ class Loading(rows.Bench):
             run = self.session("suspended", f"{web.base}/small", self.size.tasks)
             yield Result("memory of a suspended task", run["grown_bytes"] / run["count"] / 1024, 4, True, "KiB")
 
-    ROWS = (requests_in_sequence, requests_in_flight, downloads, uploads, lines, socket_messages, tasks)
+    ROWS = (
+        requests_in_sequence, requests_in_flight, requests_multiplexed, downloads, downloads_multiplexed, uploads, lines,
+        socket_messages, tasks)

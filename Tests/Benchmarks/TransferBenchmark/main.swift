@@ -3,6 +3,7 @@
 //   TransferBenchmark repeat URL COUNT DEPTH   loads URL, DEPTH at a time, until COUNT are done; a tenth before that unmeasured
 //   TransferBenchmark download URL FILE
 //   TransferBenchmark upload FILE URL
+//   TransferBenchmark --http2 ...              the same by HTTP/2: the server is known to speak it
 import Foundation
 import URLLoading
 
@@ -132,11 +133,16 @@ func warmUp(_ session: URLSession, _ url: URL) {
     finished.wait()
 }
 
-let words = CommandLine.arguments
+var words = CommandLine.arguments
+let usesHTTP2 = words.dropFirst().first == "--http2"
+if usesHTTP2 { words.remove(at: 1) }
 let configuration = URLSessionConfiguration.ephemeral
 configuration.urlCache = nil
 configuration.timeoutIntervalForRequest = 600
-configuration.httpMaximumConnectionsPerHost = 32
+configuration.httpMaximumConnectionsPerHost = usesHTTP2 ? 1 : 32
+#if canImport(URLLoading)
+    configuration.assumesHTTP2 = usesHTTP2
+#endif
 let session = URLSession(configuration: configuration)
 
 switch words.dropFirst().first {
