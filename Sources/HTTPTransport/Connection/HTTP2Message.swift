@@ -81,6 +81,8 @@ package enum HTTP2Fault: Sendable, Hashable {
     case reset(code: String)
     /// The server says that it gets too much from this client (ENHANCE_YOUR_CALM).
     case overload
+    /// The server wants the request over HTTP/1.1 (HTTP_1_1_REQUIRED).
+    case http11Required
     /// The server broke a rule of HTTP/2.
     case violation(String)
     /// The server did not send its SETTINGS in time.
@@ -88,7 +90,12 @@ package enum HTTP2Fault: Sendable, Hashable {
     case outOfMemory
 
     init(_ code: HTTP2ErrorCode) {
-        self = code == .enhanceYourCalm ? .overload : .reset(code: code.description)
+        self =
+            switch code {
+            case .enhanceYourCalm: .overload
+            case .http11Required: .http11Required
+            default: .reset(code: code.description)
+            }
     }
 
     init(_ failure: HTTP2Failure) {

@@ -54,6 +54,8 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     /// The condition fields of a cache validation or a resumed download.
     var conditions = HTTPFields()
     var cacheWriter: CacheWriter?
+    /// The server has refused the request over HTTP/2 (RFC 9113 §7).
+    private var requiresHTTP11 = false
     /// Why the delegate rejected the TLS handshake.
     var tlsRefusal: URLError?
 
@@ -201,7 +203,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         } catch {
             return self.fail(LoadFailure.error(ofContext: error, url: url))
         }
-        exchange.assumesHTTP2 = self.core.configuration.assumesHTTP2 && exchange.head.fields["Upgrade"] == nil
+        exchange.assumesHTTP2 = self.core.configuration.assumesHTTP2 && !self.requiresHTTP11(exchange.head)
         exchange.isMeasured = self.loader.isMeasured
         exchange.priority = self.loader.priority
         let timeout = self.loader.timeout(of: self.request)
@@ -245,11 +247,16 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     private func secureSetup(
         _ origin: HTTPTransport.ServerEndpoint, _ head: RequestHead
     ) throws(TLSFailure) -> SecureSetup {
-        let context = head.fields["Upgrade"] == nil ? self.core.tlsContext() : self.core.http11TLSContext()
+        let context = self.requiresHTTP11(head) ? self.core.http11TLSContext() : self.core.tlsContext()
         var secure = SecureSetup(context: try context.get())
         secure.resumptionKey = "\(origin.host):\(origin.port)"
         secure.timeout = self.loader.timeout(of: self.request)
         return secure
+    }
+
+    /// HTTP/2 has no upgrades (RFC 9113 §8.6).
+    private func requiresHTTP11(_ head: RequestHead) -> Bool {
+        self.requiresHTTP11 || head.fields["Upgrade"] != nil
     }
 
     // MARK: Response
@@ -316,6 +323,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         self.stored = nil
         self.conditions = [:]
         self.credentials = RequestCredentials()
+        self.requiresHTTP11 = false
         self.start()
     }
 
@@ -426,6 +434,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         switch self.step {
         case .sending:
             guard case .failed(let failure) = end else { return }
+            if case .http2(.http11Required) = failure, !self.requiresHTTP11 { return self.sendOverHTTP11() }
             self.fail(self.tlsRefusal ?? self.error(failure, attempt))
         case .deciding(let response, _): self.step = .deciding(response, end)
         case .receiving(let response, _):
@@ -433,6 +442,12 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
             if self.decoder == nil { self.complete(end) } else { self.decode() }
         case .stopped: break
         }
+    }
+
+    private func sendOverHTTP11() {
+        self.requiresHTTP11 = true
+        self.attempt = nil
+        self.sendBody()
     }
 
     private func completeUnlessDecoding() {

@@ -180,7 +180,7 @@ enum LoadFailure {
 
     private static func code(_ fault: HTTP2Fault) -> URLError.Code {
         switch fault {
-        case .reset, .outOfMemory: .networkConnectionLost
+        case .reset, .http11Required, .outOfMemory: .networkConnectionLost
         case .overload: .badServerResponse
         case .violation: .cannotParseResponse
         case .settingsTimeout: .timedOut
@@ -212,6 +212,7 @@ enum LoadFailure {
         switch fault {
         case .reset(let code): "The server reset the HTTP/2 stream: \(code)."
         case .overload: "The server demands fewer requests (ENHANCE_YOUR_CALM)."
+        case .http11Required: "The server requires HTTP/1.1 for this request (HTTP_1_1_REQUIRED)."
         case .violation(let text): "The server violated HTTP/2: \(text)."
         case .settingsTimeout: "The server did not send its HTTP/2 settings in time."
         case .outOfMemory: "There is too little memory for an HTTP/2 connection."

@@ -97,7 +97,7 @@ struct CancellationTests {
         }
     }
 
-    @Test func whileTheyWaitForAConnection() async throws {
+    @Test(.onlyWithHTTP11) func whileTheyWaitForAConnection() async throws {
         let gate = Gate()
         let server = try await WebServer(["/": .text("first").after(gate)])
         let session = URLSession.test { $0.httpMaximumConnectionsPerHost = 1 }

@@ -83,7 +83,7 @@ struct LyingServerTests {
         ]
     }
 
-    @Test(arguments: Lie.all)
+    @Test(.onlyWithHTTP11, arguments: Lie.all)
     func lieFailsTheLoad(_ lie: Lie) async throws {
         let server = try await WebServer(["/": lie.answer])
         let session = URLSession.test()
@@ -101,7 +101,7 @@ struct LyingServerTests {
         session.invalidateAndCancel()
     }
 
-    @Test(arguments: Lie.all)
+    @Test(.onlyWithHTTP11, arguments: Lie.all)
     func lieNeverGivesADownload(_ lie: Lie) async throws {
         let server = try await WebServer(["/": lie.answer])
         let session = URLSession.test()
@@ -130,7 +130,7 @@ struct LyingServerTests {
         session.invalidateAndCancel()
     }
 
-    @Test func mayNotSendEndlessHeads() async throws {
+    @Test(.onlyWithHTTP11) func mayNotSendEndlessHeads() async throws {
         let server = try await WebServer([
             "/fields": .raw(
                 "HTTP/1.1 200 OK\r\n"

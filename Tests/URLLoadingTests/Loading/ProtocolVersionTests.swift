@@ -3,12 +3,6 @@ import TLSEngine
 import Testing
 import URLLoading
 
-/// The versions of HTTP that a session speaks.
-enum WebProtocol: String, CaseIterable {
-    case http1 = "http/1.1"
-    case http2 = "h2"
-}
-
 extension URLSession {
     /// A session that speaks only this version with servers of `http` URLs.
     static func test(
@@ -156,6 +150,8 @@ struct ProtocolVersionTests {
         task.resume()
         await server.hasHeard(1)
         task.suspend()
+        // What a session is asked is done in order: behind this load the task is suspended.
+        #expect(try await session.load(server.url("/other")).text == "other")
         gate.open()
         #expect(try await session.load(server.url("/other")).text == "other")
         #expect(task.state == .suspended)
@@ -229,6 +225,24 @@ struct ProtocolVersionTests {
         #expect(server.metadata(0)?.applicationProtocol == "http/1.1")
         #expect(try await session.load(server.url()).text == "hello")
         #expect(server.metadata(1)?.applicationProtocol == "h2")
+        session.invalidateAndCancel()
+    }
+
+    /// RFC 9113 §7: a resource may exist in HTTP/1.1 only, for its authentication for example.
+    @Test func requestThatRequiresHTTP11IsSentAgainOverIt() async throws {
+        let server = try await WebServer(tls: Certificates.server { $0.applicationProtocols = ["h2", "http/1.1"] })
+        server.on("/") { Answer([.requireHTTP11]).then(.text($0.text)) }
+        let session = URLSession.test(DataRecorder(.trusting))
+        #expect(try await session.load(.to(server.url(), "POST", body: "once")).text == "once")
+        #expect((0..<2).map { server.metadata($0)?.applicationProtocol } == ["h2", "http/1.1"])
+        session.invalidateAndCancel()
+    }
+
+    @Test func serverThatRequiresHTTP11WithoutSpeakingItIsAnError() async throws {
+        let server = try await WebServer(
+            tls: Certificates.server { $0.applicationProtocols = ["h2"] }, ["/": Answer([.requireHTTP11])])
+        let session = URLSession.test(DataRecorder(.trusting))
+        #expect(try await session.load(server.url()).code == .secureConnectionFailed && server.requests.count == 1)
         session.invalidateAndCancel()
     }
 }

@@ -1,5 +1,26 @@
 import Foundation
+import Testing
 import URLLoading
+
+/// The versions of HTTP that a session speaks.
+enum WebProtocol: String, CaseIterable {
+    case http1 = "http/1.1"
+    case http2 = "h2"
+
+    /// That of sessions and servers of tests that do not choose one. The tests run once for each.
+    static let current: WebProtocol =
+        ProcessInfo.processInfo.environment["SLUICE_TEST_HTTP"].flatMap { WebProtocol(rawValue: $0) } ?? .http1
+
+    /// The field of a message whose body has no known length: HTTP/2 has no transfer codings (RFC 9113 §8.2.2).
+    func transferCoding(isChunked: Bool) -> String? { self == .http1 && isChunked ? "chunked" : nil }
+}
+
+extension Trait where Self == ConditionTrait {
+    /// The test is about the bytes or the connections of HTTP/1.1.
+    static var onlyWithHTTP11: ConditionTrait {
+        .enabled(if: WebProtocol.current == .http1, "HTTP/2 has nothing like it")
+    }
+}
 
 extension URLSession {
     /// A session that shares nothing with others.
@@ -7,6 +28,7 @@ extension URLSession {
         _ delegate: (any URLSessionDelegate)? = nil, _ change: (URLSessionConfiguration) -> Void = { _ in }
     ) -> URLSession {
         let configuration = URLSessionConfiguration.ephemeral
+        configuration.assumesHTTP2 = WebProtocol.current == .http2
         configuration.timeoutIntervalForRequest = 120
         change(configuration)
         return URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)

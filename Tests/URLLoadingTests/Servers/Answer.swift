@@ -18,6 +18,8 @@ struct Answer: Sendable {
         case hang
         /// Reads nothing more of the connection until the gate is opened.
         case stopReading(Gate)
+        /// On HTTP/2, resets the stream with HTTP_1_1_REQUIRED.
+        case requireHTTP11
     }
 
     var steps: [Step]

@@ -28,6 +28,7 @@ enum Certificates {
     ) throws -> TLSContext {
         var configuration = TLSConfiguration.server([try self.identity(certificate)])
         configuration.trust = .only([.pem(Array(try self.made.get().authority.pem.utf8))])
+        if WebProtocol.current == .http2 { configuration.applicationProtocols = ["h2", "http/1.1"] }
         change(&configuration)
         return try TLSContext(configuration)
     }

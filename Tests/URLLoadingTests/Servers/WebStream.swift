@@ -123,10 +123,17 @@ final class WebStream: @unchecked Sendable {
         case .send(let bytes): for part in self.translator.add(bytes) { self.send(part) }
         case .open(let gate): gate.open()
         case .hang: self.isClosed = true
+        case .requireHTTP11:
+            self.isClosed = true
+            self.streams.engine.reset(self.id, .http11Required)
         case .close:
             // What ends with the connection in HTTP/1.1 ends with the stream.
             if self.translator.isUntilClose { return self.send(.end(trailers: [])) }
-            if !self.hasEnded { return self.streams.engine.reset(self.id, .internalError) }
+            guard self.hasEnded else {
+                // A reset discards what is not in frames yet.
+                self.streams.flush()
+                return self.streams.engine.reset(self.id, .internalError)
+            }
             self.streams.engine.goAway()
         case .reset, .cut: self.streams.reset()
         case .stopReading(let gate):

@@ -13,7 +13,7 @@ struct ConnectionUseTests {
         #expect(await server.hasLost(0))
     }
 
-    @Test func connectionsAreNoMoreThanTheConfigurationAllows() async throws {
+    @Test(.onlyWithHTTP11) func connectionsAreNoMoreThanTheConfigurationAllows() async throws {
         let gate = Gate()
         let server = try await WebServer(["/": .text("hello").after(gate)])
         let session = URLSession.test { $0.httpMaximumConnectionsPerHost = 2 }
@@ -29,7 +29,7 @@ struct ConnectionUseTests {
         session.invalidateAndCancel()
     }
 
-    @Test func highestPriorityGoesFirst() async throws {
+    @Test(.onlyWithHTTP11) func highestPriorityGoesFirst() async throws {
         let gate = Gate()
         let server = try await WebServer(["/first": .text("").after(gate)])
         for path in ["/low", "/default", "/high"] { server.on(path, .text(path)) }
@@ -88,7 +88,7 @@ struct ConnectionUseTests {
         session.invalidateAndCancel()
     }
 
-    @Test func connectionCloseOfAResponseClosesTheConnection() async throws {
+    @Test(.onlyWithHTTP11) func connectionCloseOfAResponseClosesTheConnection() async throws {
         let server = try await WebServer(["/": .text("hello", ["Connection: close"])])
         let session = URLSession.test()
         for _ in 0..<3 { #expect(try await session.load(server.url()).text == "hello") }
@@ -96,7 +96,7 @@ struct ConnectionUseTests {
         session.invalidateAndCancel()
     }
 
-    @Test func repeatARequestThatAnIdleConnectionSwallowed() async throws {
+    @Test(.onlyWithHTTP11) func repeatARequestThatAnIdleConnectionSwallowed() async throws {
         let server = try await WebServer()
         server.on("/") { $0.turn == 0 ? .text("hello") : .close }
         let session = URLSession.test()

@@ -92,7 +92,9 @@ struct UploadTaskTests {
             recorder.eventsOfTheTask.filter { $0 != "created" && $0 != "metrics" }
                 == ["needs body", "sent", "response 200"] + body + ["complete"])
         let heard = try #require(server.requests.first)
-        #expect(Data(heard.body) == bytes && heard["Transfer-Encoding"] == "chunked")
+        #expect(
+            Data(heard.body) == bytes
+                && heard["Transfer-Encoding"] == WebProtocol.current.transferCoding(isChunked: true))
         #expect(heard["Content-Type"] == (method == "POST" ? "application/x-www-form-urlencoded" : nil))
         session.invalidateAndCancel()
     }
