@@ -38,15 +38,18 @@ class Web(Peer):
                     listen 127.0.0.1:{port} backlog=4096; root {self.files};
                     location /upload/ {{ alias {self.uploads}/; dav_methods PUT; }}
                 }}
-                server {{ listen 127.0.0.1:{multiplexed} backlog=4096 http2; root {self.files}; }}
+                server {{
+                    listen 127.0.0.1:{multiplexed} backlog=4096 ssl http2; root {self.files};
+                    ssl_certificate {peers.certificate()}; ssl_certificate_key {peers.key()};
+                }}
             }}""")
         nginx = shutil.which("nginx", path=os.environ.get("PATH", "") + ":/usr/sbin")
         if not nginx:
             raise MeasurementFailed("nginx is not there")
         super().__init__([nginx, "-c", folder / "nginx.conf", "-p", folder, "-e", "stderr"], LOAD_CORE, port)
         self.base = f"http://127.0.0.1:{port}"
-        # HTTP/2 alone, without TLS.
-        self.multiplexed = f"http://127.0.0.1:{multiplexed}"
+        # HTTP/2 for those that offer it in their handshake.
+        self.multiplexed = f"https://127.0.0.1:{multiplexed}"
 
     def put(self, name, size, piece=b""):
         """A file of this size: of nothing, which takes no room, or of repetitions of `piece`."""
@@ -74,7 +77,7 @@ class Loading(rows.Bench):
 
     @staticmethod
     def pinned(*words):
-        return run_json(["taskset", "--cpu-list", SERVER_CORE, *words], LIMIT)
+        return run_json(["env", f"SSL_CERT_FILE={peers.certificate()}", "taskset", "--cpu-list", SERVER_CORE, *words], LIMIT)
 
     def ours(self, *words):
         return self.pinned(self.programs / "TransferBenchmark", *words)
@@ -131,15 +134,16 @@ class Loading(rows.Bench):
 
     def requests_multiplexed(self):
         with self.web() as web:
-            count, depth = self.size.requests * 2, 100
+            words = [self.size.requests * 2, 100]
 
             def rate(run):
                 return run["count"] / run["seconds"]
 
             mine, foundation, curl = self.interleave(
-                lambda: rate(self.ours("--http2", "repeat", f"{web.multiplexed}/small", count, depth)),
-                lambda: rate(self.foundation("repeat", f"{web.base}/small", count, depth)),
-                lambda: rate(self.pinned(BUILT / "multiload", f"{web.multiplexed}/small", count, depth, 1)))
+                lambda: rate(self.ours("repeat", f"{web.multiplexed}/small", *words)),
+                # HTTP/1.1 without TLS: it takes no roots but those of the system.
+                lambda: rate(self.foundation("repeat", f"{web.base}/small", *words)),
+                lambda: rate(self.pinned(BUILT / "multiload", f"{web.multiplexed}/small", *words, peers.certificate())))
             yield Result("GET 1 KiB, HTTP/2, 100 in flight / Foundation", mine / foundation, 3, False, ours=mine,
                          yardstick=foundation, measure="requests/s")
             yield Result("GET 1 KiB, HTTP/2, 100 in flight / libcurl", mine / curl, 1, False, ours=mine, yardstick=curl,
@@ -160,8 +164,8 @@ class Loading(rows.Bench):
             os.environ["TMPDIR"] = str(web.folder)
             try:
                 mine, yard = self.interleave(
-                    lambda: checked(self.ours("--http2", "download", url, target)["seconds"]),
-                    lambda: checked(self.timed(f"curl -sf --http2-prior-knowledge -o {target} {url}")))
+                    lambda: checked(self.ours("download", url, target)["seconds"]),
+                    lambda: checked(self.timed(f"curl -sf --http2 --cacert {peers.certificate()} -o {target} {url}")))
             finally:
                 del os.environ["TMPDIR"]
             rates = [self.size.bulk / seconds / 1e6 for seconds in (mine, yard)]

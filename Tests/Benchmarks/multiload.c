@@ -1,8 +1,8 @@
 // Loads a URL again and again through libcurl's multi interface, DEPTH at a time, and tells as JSON what it took.
 //
-//   multiload URL COUNT DEPTH [CONNECTIONS]
+//   multiload URL COUNT DEPTH [AUTHORITIES]
 //
-// With CONNECTIONS, by HTTP/2 over so many at most: the server is known to speak it.
+// AUTHORITIES: a file of certificates that servers may have; with it, all over one connection.
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,12 +59,12 @@ static void run(CURLM *multi, CURL **handles, size_t *received, int depth, int c
 
 int main(int argc, char **argv)
 {
-    if (argc != 4 && argc != 5) fail("URL COUNT DEPTH [CONNECTIONS]");
+    if (argc != 4 && argc != 5) fail("URL COUNT DEPTH [AUTHORITIES]");
     int count = atoi(argv[2]), depth = atoi(argv[3]);
     if (depth < 1 || count < depth) fail("COUNT is to be at least DEPTH, and DEPTH at least 1");
     curl_global_init(CURL_GLOBAL_DEFAULT);
     CURLM *multi = curl_multi_init();
-    curl_multi_setopt(multi, CURLMOPT_MAX_HOST_CONNECTIONS, argc == 5 ? atol(argv[4]) : 32L);
+    curl_multi_setopt(multi, CURLMOPT_MAX_HOST_CONNECTIONS, argc == 5 ? 1L : 32L);
     CURL **handles = calloc(depth, sizeof *handles);
     size_t *received = calloc(depth, sizeof *received);
     for (int index = 0; index < depth; index++) {
@@ -73,7 +73,10 @@ int main(int argc, char **argv)
         curl_easy_setopt(handles[index], CURLOPT_WRITEFUNCTION, take);
         curl_easy_setopt(handles[index], CURLOPT_WRITEDATA, &received[index]);
         curl_easy_setopt(handles[index], CURLOPT_PRIVATE, &received[index]);
-        if (argc == 5) curl_easy_setopt(handles[index], CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
+        if (argc == 5) {
+            curl_easy_setopt(handles[index], CURLOPT_CAINFO, argv[4]);
+            curl_easy_setopt(handles[index], CURLOPT_PIPEWAIT, 1L);
+        }
     }
     run(multi, handles, received, depth, count / 10 > depth ? count / 10 : depth);
     double start = seconds(CLOCK_MONOTONIC), cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);

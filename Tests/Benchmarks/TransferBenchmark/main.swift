@@ -3,7 +3,6 @@
 //   TransferBenchmark repeat URL COUNT DEPTH   loads URL, DEPTH at a time, until COUNT are done; a tenth before that unmeasured
 //   TransferBenchmark download URL FILE
 //   TransferBenchmark upload FILE URL
-//   TransferBenchmark --http2 ...              the same by HTTP/2: the server is known to speak it
 import Foundation
 import URLLoading
 
@@ -133,16 +132,11 @@ func warmUp(_ session: URLSession, _ url: URL) {
     finished.wait()
 }
 
-var words = CommandLine.arguments
-let usesHTTP2 = words.dropFirst().first == "--http2"
-if usesHTTP2 { words.remove(at: 1) }
+let words = CommandLine.arguments
 let configuration = URLSessionConfiguration.ephemeral
 configuration.urlCache = nil
 configuration.timeoutIntervalForRequest = 600
-configuration.httpMaximumConnectionsPerHost = usesHTTP2 ? 1 : 32
-#if canImport(URLLoading)
-    configuration.assumesHTTP2 = usesHTTP2
-#endif
+configuration.httpMaximumConnectionsPerHost = 32
 let session = URLSession(configuration: configuration)
 
 switch words.dropFirst().first {
