@@ -1,9 +1,9 @@
-"""The URL loading system over HTTP/2, against nginx: the same transfers as over HTTP/1.1, on one connection."""
+"""The URL loading system over HTTP/2, against nginx, Apache's httpd and a server in Python."""
 
 import pytest
 
 from support.loading import load, load_one
-from support.web import TEXT, Nginx
+from support.web import TEXT, Apache, Hypercorn, Nginx
 
 
 @pytest.fixture(scope="module")
@@ -51,3 +51,51 @@ def test_an_upload_arrives(web, authority, tmp_path, option):
 def test_a_password_is_sent_when_the_server_asks(web, authority):
     got = load_one(f"{web.base}/private/file", "--user", "ada:secret", authority=authority)
     assert got.status == 200 and [one["status"] for one in got.transactions] == [401, 200]
+
+
+# -- Apache's httpd
+
+@pytest.fixture(scope="module")
+def httpd(web, server_certificate):
+    one = Apache(web.content, server_certificate)
+    yield one
+    one.end()
+
+
+def speaks_http2(report):
+    return {transaction["networkProtocol"] for transaction in report.transactions} == {"h2"}
+
+
+def test_digest_authentication_opens_a_file_of_httpd(httpd, web, authority, tmp_path):
+    got = load_one(f"{httpd.base}/private/file", "--user", "ada:secret", "--output", tmp_path / "got", authority=authority)
+    assert got.has("challenge HTTPDigest 'The attic' 0", "response 200") and speaks_http2(got)
+    assert (tmp_path / "got").read_bytes() == web.content
+
+
+@pytest.mark.parametrize("option", ["--upload", "--stream"])
+def test_a_file_is_put_to_httpd_and_deleted(httpd, web, authority, option):
+    place = f"{httpd.base}/dav/h2{option}"
+    got = load_one(place, option, web.file, authority=authority)
+    assert got.status == 201 and speaks_http2(got) and (httpd.uploads / f"h2{option}").read_bytes() == web.content
+    assert load_one(place, "--method", "DELETE", authority=authority).status == 204
+
+
+# -- a server in Python
+
+@pytest.fixture(scope="module")
+def hypercorn(web, tmp_path_factory, server_certificate):
+    one = Hypercorn(tmp_path_factory.mktemp("hypercorn"), web.content, server_certificate)
+    yield one
+    one.end()
+
+
+@pytest.mark.parametrize("path", ["file", "pieces"])
+def test_loads_at_once_from_a_server_in_python(hypercorn, web, authority, path):
+    reports = load(f"{hypercorn.base}/{path}", "--times", 10, "--together", authority=authority)
+    assert all(one.received == len(web.content) and speaks_http2(one) for one in reports)
+
+
+@pytest.mark.parametrize("option", ["--upload", "--stream"])
+def test_a_body_comes_back_from_a_server_in_python(hypercorn, web, authority, tmp_path, option):
+    got = load_one(f"{hypercorn.base}/echo", option, web.file, "--output", tmp_path / "got", authority=authority)
+    assert speaks_http2(got) and (tmp_path / "got").read_bytes() == web.content

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import shutil
+import sys
 import tempfile
 import textwrap
 import threading
@@ -115,7 +116,8 @@ class Apache:
 
     REALM = "The attic"
 
-    def __init__(self, content):
+    def __init__(self, content, server_certificate=None):
+        """With a certificate: TLS and HTTP/2."""
         # It refuses to be root, and nobody else sees the folders that the tests are given.
         self.folder = folder = Path(tempfile.mkdtemp(prefix="httpd-"))
         for one in ("private", "dav", "vault"):
@@ -125,13 +127,19 @@ class Apache:
         secret = hashlib.md5(f"ada:{self.REALM}:secret".encode()).hexdigest()
         (folder / "users").write_text(f"ada:{self.REALM}:{secret}\n")
         self.port = free_port()
-        self.base = f"http://127.0.0.1:{self.port}"
+        self.base = f"https://localhost:{self.port}" if server_certificate else f"http://127.0.0.1:{self.port}"
         self.log = folder / "access.log"
         self.log.touch()  # The server may listen before it opens its log.
         modules = ["mpm_event", "alias", "authn_core", "authn_file", "authz_core", "authz_user", "auth_digest", "dav", "dav_fs", "dav_lock"]
+        secure = ""
+        if server_certificate:
+            modules += ["socache_shmcb", "ssl", "http2"]
+            # Readable for the user that it runs as.
+            certificate, key = (shutil.copy(file, folder) for file in server_certificate)
+            secure = f"Protocols h2 http/1.1\nSSLEngine on\nSSLCertificateFile {certificate}\nSSLCertificateKeyFile {key}\n"
         load = "\n".join(f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so" for name in modules)
         configuration = folder / "httpd.conf"
-        configuration.write_text(load + textwrap.dedent(f"""
+        configuration.write_text(load + "\n" + secure + textwrap.dedent(f"""
             ServerName localhost
             Listen 127.0.0.1:{self.port}
             PidFile {folder}/httpd.pid
@@ -170,6 +178,44 @@ class Apache:
     def end(self):
         self.program.end()
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+class Hypercorn:
+    """A server in Python, by HTTP/2 and TLS: /file, /pieces (without a length), /echo (the request's body)."""
+
+    APPLICATION = """
+        from pathlib import Path
+
+        CONTENT = Path(__file__).with_name("file").read_bytes()
+
+        async def application(scope, receive, send):
+            if scope["type"] != "http":
+                return
+            body, more = b"", True
+            while more:
+                message = await receive()
+                body, more = body + message.get("body", b""), message.get("more_body", False)
+            answer = body if scope["path"] == "/echo" else CONTENT
+            fields = [] if scope["path"] == "/pieces" else [(b"content-length", str(len(answer)).encode())]
+            await send({"type": "http.response.start", "status": 200, "headers": fields})
+            for start in range(0, len(answer), 50_000):
+                await send({"type": "http.response.body", "body": answer[start:start + 50_000], "more_body": True})
+            await send({"type": "http.response.body"})
+    """
+
+    def __init__(self, folder, content, server_certificate):
+        (folder / "file").write_bytes(content)
+        (folder / "application.py").write_text(textwrap.dedent(self.APPLICATION))
+        self.port = free_port()
+        self.base = f"https://localhost:{self.port}"
+        certificate, key = server_certificate
+        self.program = Program(
+            sys.executable, "-m", "hypercorn", "--bind", f"127.0.0.1:{self.port}", "--certfile", certificate, "--keyfile", key,
+            f"{folder}/application.py:application")
+        self.program.wait_listening(self.port)
+
+    def end(self):
+        self.program.end()
 
 
 class Origin:
