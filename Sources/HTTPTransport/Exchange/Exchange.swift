@@ -87,14 +87,17 @@ package final class Exchange: @unchecked Sendable {
 
     /// Starts; a second call does nothing. The consumer is never called before `start` has returned.
     package func start() {
-        self.onLoop(later: true) { exchange in
-            guard case .created = exchange.phase, !exchange.isStarted else { return }
-            exchange.isStarted = true
-            if case .source(let source, _) = exchange.request.body {
-                source.whenAvailable { [weak exchange] in exchange?.bodyAvailable() }
-            }
-            if let fault = exchange.requestFailure { exchange.fail(fault) } else { exchange.pool.submit(exchange) }
+        let loop = self.pool.loop
+        if loop.isCurrent { loop.atTurnEnd(self) } else { loop.execute { self.begin() } }
+    }
+
+    private func begin() {
+        guard case .created = self.phase, !self.isStarted else { return }
+        self.isStarted = true
+        if case .source(let source, _) = self.request.body {
+            source.whenAvailable { [weak self] in self?.bodyAvailable() }
         }
+        if let fault = self.requestFailure { self.fail(fault) } else { self.pool.submit(self) }
     }
 
     /// Ends the exchange with `.failed(.cancelled)`. Does nothing if it has ended.
@@ -132,10 +135,9 @@ package final class Exchange: @unchecked Sendable {
         self.onLoop { $0.pool.reorder($0, priority: priority) }
     }
 
-    /// - Parameter later: runs in another turn even if the caller is on the loop.
-    private func onLoop(later: Bool = false, _ work: @escaping @Sendable (Exchange) -> Void) {
+    private func onLoop(_ work: @escaping @Sendable (Exchange) -> Void) {
         let loop = self.pool.loop
-        if !later, loop.isCurrent { work(self) } else { loop.execute { work(self) } }
+        if loop.isCurrent { work(self) } else { loop.execute { work(self) } }
     }
 
     // MARK: Content
@@ -244,6 +246,12 @@ package final class Exchange: @unchecked Sendable {
         self.progress = Self.progress(self.plan, hasBody: self.body != nil)
         self.metrics = ExchangeMetrics(fetchStart: self.metrics.fetchStart)
         return true
+    }
+}
+
+extension Exchange: TurnEndTarget {
+    package func turnEnded() {
+        self.begin()
     }
 }
 
