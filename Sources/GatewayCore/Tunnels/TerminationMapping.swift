@@ -29,7 +29,7 @@ extension TerminationCause {
         switch failure {
         case .deadlinePassed: self = .timeout(.handshake)
         case .reset, .truncated, .peerUnresponsive, .tls, .nameResolution, .refused, .noSuchFile, .unreachable,
-            .notPermitted, .unusableEndpoint, .ownResources, .system:
+            .notPermitted, .unusableEndpoint, .ownResources, .proxy, .system:
             self.init(ConnectionFailure(failure))
         }
     }
@@ -91,7 +91,7 @@ extension ConnectionFailure {
         case .peerUnresponsive: self = .unresponsive
         case .tls: self = .tls
         case .deadlinePassed, .nameResolution, .refused, .noSuchFile, .unreachable, .notPermitted, .unusableEndpoint,
-            .ownResources, .system:
+            .ownResources, .proxy, .system:
             self = .system
         }
     }

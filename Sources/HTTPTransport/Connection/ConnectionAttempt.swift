@@ -27,13 +27,15 @@ final class ConnectionAttempt: @unchecked Sendable {
         self.exchange = exchange
         self.pool = pool
         self.key = PoolKey(exchange.request)
-        self.timings = ConnectTimings(to: exchange.request.place)
+        self.timings = ConnectTimings(to: exchange.request.proxy?.place ?? exchange.request.place)
+        self.metadata.isProxied = exchange.request.proxy != nil
     }
 
     func begin() {
         guard let request = self.exchange?.request else { return }
         let (host, settings) = (request.origin.host, self.pool.settings)
         var target = OpeningTarget(request.place)
+        target.proxy = request.proxy
         target.connectTimeout = request.connectTimeout
         target.socket = Self.socketOptions
         target.resolve = settings.resolve
@@ -66,7 +68,7 @@ final class ConnectionAttempt: @unchecked Sendable {
             self.metadata.localAddress = local
             self.metadata.peerAddress = peer
         case .secured(let metadata): self.metadata.tls = metadata
-        case .resolved, .securing, .requested, .answered, .failed: break
+        case .resolved, .tunnelled, .securing, .requested, .answered, .failed: break
         }
     }
 

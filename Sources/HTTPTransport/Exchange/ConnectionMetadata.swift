@@ -5,7 +5,9 @@ import TLSEngine
 /// The connection that an exchange uses.
 package struct ConnectionMetadata: Sendable, Hashable {
     package var localAddress: SocketAddress?
+    /// The proxy's, if there is one.
     package var peerAddress: SocketAddress?
+    package var isProxied = false
     /// `nil` without TLS.
     package var tls: TLSMetadata?
     /// The ALPN name.
@@ -72,7 +74,7 @@ package struct ConnectTimings: Sendable, Hashable {
             let now = ContinuousClock.now
             self.lookupEnd = now
             self.connectStart = now
-        case .connected: self.connectEnd = .now
+        case .connected, .tunnelled: self.connectEnd = .now
         case .securing:
             self.connectEnd = nil
             self.secureStart = .now

@@ -1,4 +1,5 @@
 import ByteKernels
+import SessionTasks
 import StreamTransport
 import TLSEngine
 import WireText
@@ -450,6 +451,8 @@ package enum ContentDemand: Sendable, Hashable {
 /// One request, with its destination, timeouts and priority.
 package struct ExchangeRequest: Sendable {
     package var origin: ServerEndpoint
+    /// `nil` to connect directly. With `.forwarding` the request is sent in absolute form; the scheme is then `http`.
+    package var proxy: ProxyServer?
     /// Needed for `https`. HTTP/2 is used if the context offers `h2` by ALPN and the server chooses it.
     package var secure: SecureSetup?
     /// Without TLS: uses HTTP/2 because the server is known to speak it (RFC 9113 §3.3). Default: false.

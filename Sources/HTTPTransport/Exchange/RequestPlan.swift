@@ -1,3 +1,4 @@
+import SessionTasks
 import TLSEngine
 import WireText
 
@@ -21,12 +22,18 @@ package struct RequestPlan: Equatable {
     package init(_ request: ExchangeRequest) throws(RequestError) {
         if let error = request.head.validationError() { throw error }
         guard !request.origin.host.isEmpty, request.origin.port > 0,
-            request.origin.scheme == .http || request.secure != nil
+            request.origin.scheme == .http || request.secure != nil && request.proxy?.method != .forwarding
         else { throw .origin }
         self.framing = try Self.framing(request)
-        var head = RequestHead(method: request.head.method, target: request.head.target)
+        let forwards = request.proxy?.method == .forwarding
+        var head = RequestHead(
+            method: request.head.method,
+            target: (forwards ? "http://\(request.origin.authority)" : "") + request.head.target)
         if request.head.fields["Host"] == nil { head.fields.append(FieldLine("Host", request.origin.authority)) }
-        for field in request.head.fields where !field.isNamed("transfer-encoding") { head.fields.append(field) }
+        for field in request.head.fields where !Self.isReplaced(field, in: request) { head.fields.append(field) }
+        if forwards, let authorization = request.proxy?.authorization {
+            head.fields.append(FieldLine("Proxy-Authorization", authorization))
+        }
         switch self.framing {
         case .none: break
         case .length(let length):
@@ -42,6 +49,13 @@ package struct RequestPlan: Equatable {
             if expected == nil { head.fields.append(FieldLine("Expect", "100-continue")) }
         }
         self.head = head
+    }
+
+    /// A proxy's credentials must not get through its tunnel to the server (RFC 9110 §11.7.2).
+    private static func isReplaced(_ field: FieldLine, in request: ExchangeRequest) -> Bool {
+        if field.isNamed("transfer-encoding") { return true }
+        guard let proxy = request.proxy, field.isNamed("proxy-authorization") else { return false }
+        return proxy.method != .forwarding || proxy.authorization != nil
     }
 
     /// A placeholder for a request that fails validation.

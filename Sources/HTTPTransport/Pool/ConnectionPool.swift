@@ -1,3 +1,4 @@
+import SessionTasks
 import StreamTransport
 import TLSEngine
 
@@ -277,6 +278,7 @@ extension HostConnections where Connection == HTTPConnection, Shared == HTTP2Cli
 /// Connections with equal keys are interchangeable.
 struct PoolKey: Sendable, Hashable {
     let origin: ServerEndpoint
+    let proxy: ProxyKey?
     /// Retained, because it is compared by identity.
     let context: TLSContext?
     let serverName: String?
@@ -292,6 +294,7 @@ struct PoolKey: Sendable, Hashable {
 
     init(_ request: ExchangeRequest) {
         self.origin = request.origin
+        self.proxy = request.proxy.map { ProxyKey($0) }
         self.context = request.origin.scheme == .https ? request.secure?.context : nil
         self.serverName = self.context == nil ? nil : request.secure?.serverName
         self.assumesHTTP2 = request.assumesHTTP2 && self.context == nil
@@ -299,12 +302,29 @@ struct PoolKey: Sendable, Hashable {
 
     static func == (left: PoolKey, right: PoolKey) -> Bool {
         left.origin == right.origin && left.context === right.context && left.serverName == right.serverName
-            && left.assumesHTTP2 == right.assumesHTTP2
+            && left.assumesHTTP2 == right.assumesHTTP2 && left.proxy == right.proxy
     }
 
     func hash(into hasher: inout Hasher) {
         hasher.combine(self.origin)
         hasher.combine(self.context.map { ObjectIdentifier($0) })
+    }
+}
+
+/// What tells the connections through one proxy from those through another, or of another user.
+struct ProxyKey: Sendable, Hashable {
+    private let place: ConnectTarget
+    private let method: ProxyServer.Method
+    private let resolvesNames: Bool
+    private let isSecure: Bool
+    private let authorization: String?
+
+    init(_ proxy: ProxyServer) {
+        self.place = proxy.place
+        self.method = proxy.method
+        self.resolvesNames = proxy.resolvesNames
+        self.isSecure = proxy.secure != nil
+        self.authorization = proxy.authorization
     }
 }
 

@@ -57,7 +57,8 @@ extension TaskFailure {
         case .reset, .truncated, .system: self = .connectionLost(TransportError(failure))
         case .peerUnresponsive: self = .peerUnresponsive
         case .deadlinePassed: self = .timedOut
-        case .nameResolution, .refused, .noSuchFile, .unreachable, .notPermitted, .unusableEndpoint, .ownResources:
+        case .nameResolution, .refused, .noSuchFile, .unreachable, .notPermitted, .unusableEndpoint, .ownResources,
+            .proxy:
             self = .cannotConnect(TransportError(failure))
         case .tls(let layer):
             self =
@@ -98,6 +99,8 @@ public struct TransportError: Hashable, Sendable, CustomStringConvertible {
         case unusableEndpoint
         /// This process or this machine lacks what a connection needs: descriptors, memory, local ports.
         case ownResources
+        /// The proxy did not establish the connection.
+        case proxy
         /// Anything else that the system says.
         case system
     }
@@ -162,6 +165,7 @@ public struct TransportError: Hashable, Sendable, CustomStringConvertible {
         case .notPermitted: .notPermitted
         case .unreachable, .peerUnresponsive, .deadlinePassed: .unreachable
         case .unusableEndpoint: .unusableEndpoint
+        case .proxy: .proxy
         case .tls, .system: .system
         }
     }

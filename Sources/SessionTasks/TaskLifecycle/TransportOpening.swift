@@ -1,14 +1,29 @@
 import ByteKernels
 import StreamTransport
 import TLSEngine
+import WebSocketProtocol
 
-/// Connects, sends the preamble, secures: gives a transport that is ready for its owner's own bytes, paused.
+/// Connects, through a proxy if there is one, sends the preamble, secures: gives a transport that is ready for its owner's
+/// own bytes, paused.
 package final class TransportOpening {
     package typealias Completion = (Result<any Transport, TransportFailure>) -> Void
 
+    private enum Step {
+        case lookingUp(NameLookup)
+        case connecting(ConnectAttempt)
+        case securing(SecureTransport?)
+        /// The handshake with the proxy.
+        case tunnelling(ProxyTunnel)
+        /// The fields of a `CONNECT` request are being decided on.
+        case authorizing
+        /// Between two steps, or over.
+        case none
+    }
+
     private let target: OpeningTarget
-    private var attempt: ConnectAttempt?
-    private var securing: SecureTransport?
+    private let loop: Loop
+    private let didConnect: () -> Void
+    private var step = Step.none
     private var completion: Completion?
 
     /// `completion` is called once, in a later turn, unless the opening is cancelled.
@@ -17,33 +32,62 @@ package final class TransportOpening {
         _ target: OpeningTarget, on loop: Loop, connected: @escaping () -> Void = {}, completion: @escaping Completion
     ) {
         self.target = target
+        self.loop = loop
+        self.didConnect = connected
         self.completion = completion
-        self.attempt = ConnectAttempt(
-            target.place, on: loop, options: target.socket, timeout: target.connectTimeout, resolve: target.resolve,
-            permits: target.permits, didResolve: { target.watch?(.resolved) }
-        ) { result in
-            self.attempt = nil
+        if let proxy = target.proxy { self.prepare(proxy) } else { self.connectDirectly() }
+    }
+
+    private func connectDirectly() {
+        self.connect(to: self.target.place, permits: self.target.permits) { result in
             switch result {
-            case .success(let connection):
-                connected()
-                self.target.watch?(.connected(local: connection.localAddress, peer: connection.peerAddress))
-                self.connected(connection)
+            case .success(let connection): self.established(connection)
             case .failure(let failure): self.finish(.failure(failure))
             }
         }
     }
 
-    private func connected(_ connection: SocketConnection) {
-        if !self.target.preamble.isEmpty { self.target.preamble.withRawSpan { connection.write($0) } }
-        guard let settings = self.target.secure else { return self.finish(.success(connection)) }
+    private func connect(
+        to place: ConnectTarget, permits: ConnectAttempt.Permission?,
+        _ completion: @escaping (Result<SocketConnection, TransportFailure>) -> Void
+    ) {
+        let attempt = ConnectAttempt(
+            place, on: self.loop, options: self.target.socket, timeout: self.target.connectTimeout,
+            resolve: self.target.resolve, permits: permits, didResolve: { self.target.watch?(.resolved) }
+        ) { result in
+            self.step = .none
+            if case .success(let connection) = result {
+                self.didConnect()
+                self.target.watch?(.connected(local: connection.localAddress, peer: connection.peerAddress))
+            }
+            completion(result)
+        }
+        self.step = .connecting(attempt)
+    }
+
+    /// The connection leads to the server.
+    private func established(_ transport: any Transport) {
+        if !self.target.preamble.isEmpty { self.target.preamble.withRawSpan { transport.write($0) } }
+        guard let settings = self.target.secure else { return self.finish(.success(transport)) }
         self.target.watch?(.securing)
-        self.securing = SecureTransport.upgrade(connection, settings: settings, received: []) { result in
-            self.securing = nil
+        self.secure(transport, settings) { result in
             if case .success(let transport) = result, let metadata = transport.metadata {
                 self.target.watch?(.secured(metadata))
             }
             self.finish(result.map { $0 as any Transport })
         }
+    }
+
+    private func secure(
+        _ transport: any Transport, _ settings: SecureSettings, _ completion: @escaping SecureTransport.Completion
+    ) {
+        var isOver = false
+        let securing = SecureTransport.upgrade(transport, settings: settings, received: []) { result in
+            isOver = true
+            self.step = .none
+            completion(result)
+        }
+        if !isOver { self.step = .securing(securing) }
     }
 
     private func finish(_ result: Result<any Transport, TransportFailure>) {
@@ -56,10 +100,133 @@ package final class TransportOpening {
     /// Gives the opening up; the completion is not called.
     package func cancel() {
         self.completion = nil
-        self.attempt?.cancel()
-        self.attempt = nil
-        self.securing?.reset()
-        self.securing = nil
+        let step = self.step
+        self.step = .none
+        switch step {
+        case .lookingUp(let lookup): lookup.cancel()
+        case .connecting(let attempt): attempt.cancel()
+        case .securing(let transport): transport?.reset()
+        case .tunnelling(let tunnel): tunnel.cancel()
+        case .authorizing, .none: break
+        }
+    }
+}
+
+/// The way through a proxy.
+extension TransportOpening {
+    private func fail(_ failure: ProxyFailure) {
+        self.finish(.failure(TransportFailure(failure)))
+    }
+
+    private func prepare(_ proxy: ProxyServer) {
+        guard let destination = ProxyDestination(self.target.place) else {
+            return self.failLater(TransportFailure(.inexpressible("no proxy leads to a Unix socket")))
+        }
+        if case .address(let address) = destination, self.target.permits?(address) == false {
+            return self.failLater(.notPermitted(address))
+        }
+        guard case .name(let host, let port) = destination, proxy.needsAddress(of: destination) else {
+            return self.authorize(proxy, destination, after: nil)
+        }
+        self.step = .lookingUp(
+            NameLookup(
+                host, port: port, on: self.loop, timeout: self.target.connectTimeout, resolve: self.target.resolve
+            ) { result in
+                self.step = .none
+                switch result {
+                case .success(let addresses): self.resolved(addresses, proxy)
+                case .failure(let failure): self.finish(.failure(failure))
+                }
+            })
+    }
+
+    /// The completion must not be called within the initializer.
+    private func failLater(_ failure: TransportFailure) {
+        self.step = .authorizing
+        LoopIsolated(self, on: self.loop).execute { opening in
+            guard case .authorizing = opening.step else { return }
+            opening.finish(.failure(failure))
+        }
+    }
+
+    private func resolved(_ addresses: [SocketAddress], _ proxy: ProxyServer) {
+        self.target.watch?(.resolved)
+        let usable = addresses.filter { proxy.takes($0) }
+        guard let address = usable.first(where: { self.target.permits?($0) ?? true }) else {
+            return self.finish(.failure(usable.first.map { .notPermitted($0) } ?? .nameResolution(.nameNotFound)))
+        }
+        self.authorize(proxy, .address(address), after: nil)
+    }
+
+    /// Gets the fields of the next `CONNECT` request, before there is a connection that a decision could keep waiting.
+    private func authorize(_ proxy: ProxyServer, _ destination: ProxyDestination, after refusal: ProxyFailure?) {
+        guard proxy.method == .connect, let authorize = proxy.authorize else {
+            return self.connect(proxy, destination, fields: [])
+        }
+        self.step = .authorizing
+        let opening = LoopIsolated(self, on: self.loop)
+        authorize(refusal?.challenge) { fields in
+            opening.execute { opening in
+                guard case .authorizing = opening.step else { return }
+                opening.step = .none
+                guard let fields else { return opening.fail(refusal ?? .closed) }
+                opening.connect(proxy, destination, fields: fields)
+            }
+        }
+    }
+
+    private func connect(_ proxy: ProxyServer, _ destination: ProxyDestination, fields: [FieldLine]) {
+        do throws(ProxyFailure) {
+            let client = try proxy.client(to: destination, fields: fields)
+            self.connect(to: proxy.place, permits: proxy.permits) { result in
+                switch result {
+                case .success(let connection): self.connected(connection, proxy, client, destination)
+                case .failure(let failure): self.fail(.connection(failure))
+                }
+            }
+        } catch {
+            self.failLater(TransportFailure(error))
+        }
+    }
+
+    private func connected(
+        _ connection: SocketConnection, _ proxy: ProxyServer, _ client: (any ProxyClient)?,
+        _ destination: ProxyDestination
+    ) {
+        guard let settings = proxy.secure else { return self.tunnel(on: connection, proxy, client, destination) }
+        self.secure(connection, settings) { result in
+            switch result {
+            case .success(let transport): self.tunnel(on: transport, proxy, client, destination)
+            case .failure(.tls(let layer)):
+                self.fail((layer.cause as? TLSFailure).map { .securing($0) } ?? .connection(.tls(layer)))
+            case .failure(let failure): self.fail(.connection(failure))
+            }
+        }
+    }
+
+    private func tunnel(
+        on transport: any Transport, _ proxy: ProxyServer, _ client: (any ProxyClient)?,
+        _ destination: ProxyDestination
+    ) {
+        guard let client else { return self.established(transport) }
+        let tunnel = ProxyTunnel(client, on: transport, timeout: self.target.connectTimeout) { failure in
+            self.step = .none
+            guard let failure else {
+                self.target.watch?(.tunnelled)
+                return self.established(transport)
+            }
+            guard failure.challenge != nil, proxy.authorize != nil else { return self.fail(failure) }
+            self.authorize(proxy, destination, after: failure)
+        }
+        self.step = .tunnelling(tunnel)
+        tunnel.begin()
+    }
+}
+
+extension ProxyFailure {
+    /// The 407 to which credentials may be the answer.
+    fileprivate var challenge: ResponseHead? {
+        if case .refused(let head, _) = self, head.status == 407 { head } else { nil }
     }
 }
 
@@ -67,8 +234,10 @@ package final class TransportOpening {
 package enum OpeningStep: Sendable {
     /// The name is resolved. Left out where an address was given.
     case resolved
-    /// The connection is established.
+    /// The connection is established, to the proxy if there is one.
     case connected(local: SocketAddress?, peer: SocketAddress?)
+    /// The proxy has connected to the server.
+    case tunnelled
     /// The TLS handshake begins, and is done.
     case securing
     case secured(TLSMetadata)
@@ -81,17 +250,21 @@ package enum OpeningStep: Sendable {
 
 /// Where a connection goes, and what happens before its owner's first byte.
 package struct OpeningTarget: Sendable {
+    /// The server.
     package var place: ConnectTarget
+    /// `nil` to connect directly.
+    package var proxy: ProxyServer?
     package var socket = SocketOptions()
-    /// For name resolution and connecting together.
+    /// For name resolution and connecting together; with a proxy, also for its answer alone.
     package var connectTimeout: Duration = .seconds(10)
-    /// Sent in the clear before everything else, such as a PROXY header.
+    /// Sent in the clear before everything else that the server gets, such as a PROXY header.
     package var preamble: [UInt8] = []
     /// TLS from the first byte (after the preamble); `nil` for none.
     package var secure: SecureSettings?
     /// Looks the name up; `nil` asks the system.
     package var resolve: ConnectAttempt.Resolve?
-    /// Asked of each address before it is tried; `nil` permits all.
+    /// Asked of each of the server's addresses before it is tried; `nil` permits all. A name that the proxy resolves is
+    /// not checked.
     package var permits: ConnectAttempt.Permission?
     /// Called for each step, on the loop, before the completion.
     package var watch: (@Sendable (OpeningStep) -> Void)?
@@ -99,4 +272,7 @@ package struct OpeningTarget: Sendable {
     package init(_ place: ConnectTarget) {
         self.place = place
     }
+
+    /// The first place that is connected to.
+    package var nextHop: ConnectTarget { self.proxy?.place ?? self.place }
 }

@@ -299,7 +299,7 @@ extension TransportFailure {
         switch self {
         case .ownResources, .nameResolution(.tooManyLookups): true
         case .reset, .peerUnresponsive, .truncated, .deadlinePassed, .nameResolution, .refused, .noSuchFile,
-            .notPermitted, .unreachable, .unusableEndpoint, .tls, .system:
+            .notPermitted, .unreachable, .unusableEndpoint, .tls, .proxy, .system:
             false
         }
     }
@@ -312,7 +312,7 @@ extension TransportFailure {
         case .noSuchFile: .noSuchFile
         case .peerUnresponsive: .timedOut
         case .unreachable(let error), .unusableEndpoint(let error), .ownResources(let error), .system(let error): error
-        case .truncated, .deadlinePassed, .nameResolution, .notPermitted, .tls: nil
+        case .truncated, .deadlinePassed, .nameResolution, .notPermitted, .tls, .proxy: nil
         }
     }
 }
@@ -336,6 +336,7 @@ extension TransportFailure: CustomStringConvertible {
         case .ownResources(.addressNotAvailable): "no local port is free"
         case .ownResources(let error): "this machine lacks resources for a connection: \(error)"
         case .tls(let failure): "TLS failed: \(failure)"
+        case .proxy(let failure): failure.description
         case .system(let error): error.description
         }
     }

@@ -198,10 +198,12 @@ package enum TransportFailure: Error, Hashable, Sendable {
     case ownResources(SystemError)
     /// TLS failed.
     indirect case tls(LayerFailure)
+    /// No connection was established through the proxy.
+    indirect case proxy(LayerFailure)
     case system(SystemError)
 }
 
-/// Failure of a layer between socket and consumer, such as TLS. This module knows none of these layers: the failure
+/// Failure of a layer between socket and consumer, such as TLS or a proxy. This module knows none of these layers: the failure
 /// keeps its own type for code that does.
 package struct LayerFailure: Error, Hashable, Sendable, CustomStringConvertible {
     package typealias Cause = Error & Hashable & Sendable & CustomStringConvertible

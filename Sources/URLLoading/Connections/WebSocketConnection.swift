@@ -138,7 +138,7 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {  //
         switch step {
         case .requested: self.isRequestSent = true
         case .connected, .failed: self.isRequestSent = false
-        case .resolved, .securing, .secured, .answered: break
+        case .resolved, .tunnelled, .securing, .secured, .answered: break
         }
         self.timings?.record(step)
     }

@@ -220,7 +220,7 @@ struct HandshakeTimings {
             self.metrics?.responseStart = now
             self.metrics?.responseEnd = now
             self.metrics?.responseHeadBytes = Int64(bytes)
-        case .resolved, .securing, .failed: break
+        case .tunnelled, .resolved, .securing, .failed: break
         }
         if let timings = self.metrics?.timings { self.metrics?.connection?.timings = timings }
     }

@@ -134,8 +134,21 @@ enum LoadFailure {
         case .nameResolution: .dnsLookupFailed
         case .refused, .noSuchFile, .notPermitted, .unusableEndpoint, .ownResources: .cannotConnectToHost
         case .tls: .secureConnectionFailed
+        case .proxy: failure.proxyFailure.map { self.code($0) } ?? .cannotConnectToHost
         case .unreachable(let error), .system(let error):
             self.isOffline(error) ? .notConnectedToInternet : .cannotConnectToHost
+        }
+    }
+
+    /// Of a failure to get through a proxy.
+    private static func code(_ failure: ProxyFailure) -> URLError.Code {
+        switch failure {
+        case .connection(let failure): self.code(failure)
+        case .securing(let failure): self.code(failure)
+        case .timedOut: .timedOut
+        case .refused(let head, _) where head.status == 407: .userAuthenticationRequired
+        case .noAcceptableMethod, .credentialRefused: .userAuthenticationRequired
+        case .refused, .refusedBySOCKS, .violation, .closed, .inexpressible: .cannotConnectToHost
         }
     }
 
@@ -224,6 +237,7 @@ enum LoadFailure {
         case .noSuchFile, .notPermitted, .unusableEndpoint, .ownResources:
             "Could not connect to the server: \(failure)."
         case .tls(let layer): layer.description
+        case .proxy(let layer): "Could not connect through the proxy: \(layer)."
         case .nameResolution(.failed(let reason)): "The server's name could not be resolved: \(reason)."
         case .nameResolution(.temporarilyUnavailable):
             "The server's name could not be resolved: the name server does not respond."

@@ -260,7 +260,7 @@ enum StreamFailure {
         case .truncated: ECONNRESET
         case .deadlinePassed: ETIMEDOUT
         case .notPermitted: EACCES
-        case .nameResolution: EHOSTUNREACH
+        case .nameResolution, .proxy: EHOSTUNREACH
         case .tls: EPROTO
         case .reset, .peerUnresponsive, .refused, .noSuchFile, .unreachable, .unusableEndpoint, .ownResources, .system:
             failure.systemError?.number ?? EIO

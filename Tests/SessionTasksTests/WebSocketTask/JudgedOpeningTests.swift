@@ -140,6 +140,7 @@ struct JudgedOpeningTests {
                 switch step {
                 case .resolved: "resolved"
                 case .connected(let local, let peer): "connected \(local != nil) \(peer != nil)"
+                case .tunnelled: "tunnelled"
                 case .securing: "securing"
                 case .secured: "secured"
                 case .requested(let bytes): "requested \(bytes > 100)"

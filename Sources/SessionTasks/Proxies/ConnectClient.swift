@@ -1,0 +1,129 @@
+import ByteKernels
+import WebSocketProtocol
+
+/// The client of an HTTP proxy that asks for a tunnel with `CONNECT` (RFC 9110 §9.3.6).
+package struct ConnectClient: ProxyClient {
+    /// Bytes of a refusal's plain text that are read and reported.
+    package static let textLimit = 512
+    /// Interim responses that are skipped.
+    package static let interimLimit = 8
+
+    private enum State {
+        case initial
+        case awaitingHead(ResponseParser, interim: Int)
+        /// The text of a refusal, of which `missing` more bytes are read.
+        case awaitingText(ResponseHead, [UInt8], missing: Int)
+        case finished
+    }
+
+    private var state = State.initial
+    private let request: [UInt8]
+    private let limits: HeadLimits
+
+    /// - Parameter fields: of the request besides `Host`, such as `Proxy-Authorization`; none of the server's.
+    /// - Throws: `.inexpressible` for a host name that a request target cannot contain, and for a malformed field.
+    package init(
+        to destination: ProxyDestination, fields: [FieldLine], limits: HeadLimits = HeadLimits()
+    ) throws(ProxyFailure) {
+        guard let authority = destination.authority else {
+            throw .inexpressible("an HTTP proxy cannot be asked for this host name")
+        }
+        var head = HeadWriter(method: "CONNECT", target: authority)
+        head.add("Host", authority)
+        for field in fields {
+            guard field.isWellFormed else { throw .inexpressible("the value of \(field.name) is no field value") }
+            head.add(field)
+        }
+        self.request = head.finished()
+        self.limits = limits
+    }
+
+    package mutating func begin() -> ProxyAction {
+        guard case .initial = self.state else { return .wait }
+        self.state = .awaitingHead(ResponseParser(limits: self.limits), interim: 0)
+        return .send(self.request)
+    }
+
+    package mutating func bytesReceived(_ bytes: RawSpan, consumed: inout Int) -> ProxyAction {
+        switch self.state {
+        case .initial:
+            guard consumed < bytes.byteCount else { return .wait }
+            return self.fail(.violation("it sent bytes before the client did"))
+        case .awaitingHead(let parser, let interim): return self.readHead(bytes, &consumed, parser, interim)
+        case .awaitingText(let head, let text, let missing):
+            let count = min(missing, bytes.byteCount - consumed)
+            let received = text + [UInt8](bytes.extracting(consumed..<(consumed + count)))
+            consumed += count
+            self.state = .awaitingText(head, received, missing: missing - count)
+            return count == missing ? self.refuse() : .wait
+        case .finished: return .wait
+        }
+    }
+
+    private mutating func readHead(
+        _ bytes: RawSpan, _ consumed: inout Int, _ before: ResponseParser, _ interimBefore: Int
+    ) -> ProxyAction {
+        var (parser, interim) = (before, interimBefore)
+        do throws(HeadViolation) {
+            while let head = try parser.parse(bytes, consumed: &consumed) {
+                guard head.isInterim else { return self.headReceived(head, bytes, &consumed) }
+                interim += 1
+                guard interim <= Self.interimLimit else {
+                    return self.fail(.violation("it sent too many interim responses"))
+                }
+            }
+        } catch {
+            return self.fail(.violation(error.explanation))
+        }
+        self.state = .awaitingHead(parser, interim: interim)
+        return .wait
+    }
+
+    /// A 2xx has no content, whatever its fields say.
+    private mutating func headReceived(
+        _ head: ResponseHead, _ bytes: RawSpan, _ consumed: inout Int
+    ) -> ProxyAction {
+        if (200...299).contains(head.status) {
+            self.state = .finished
+            return .established
+        }
+        self.state = .awaitingText(head, [], missing: Self.textLength(head))
+        return self.bytesReceived(bytes, consumed: &consumed)
+    }
+
+    /// Pages for people in front of browsers are not read.
+    private static func textLength(_ head: ResponseHead) -> Int {
+        guard head.fields["Content-Type"]?.beginsIgnoringCase("text/plain") == true,
+            head.fields["Transfer-Encoding"] == nil, head.fields["Content-Encoding"] == nil
+        else { return 0 }
+        let length = head.fields["Content-Length"].map { $0.clampedDecimal(limit: Int64(Self.textLimit)) ?? 0 }
+        return length.map { Int($0) } ?? Self.textLimit
+    }
+
+    package mutating func inputClosed() -> ProxyAction {
+        switch self.state {
+        case .initial, .awaitingHead: self.fail(.closed)
+        case .awaitingText: self.refuse()
+        case .finished: .wait
+        }
+    }
+
+    package mutating func deadlinePassed() -> ProxyAction {
+        switch self.state {
+        case .initial, .awaitingHead: self.fail(.timedOut)
+        case .awaitingText: self.refuse()
+        case .finished: .wait
+        }
+    }
+
+    private mutating func refuse() -> ProxyAction {
+        guard case .awaitingText(let head, let bytes, _) = self.state else { return .wait }
+        let text = String(decoding: bytes.filter { !$0.isControl || $0 == 0x0A }, as: UTF8.self)
+        return self.fail(.refused(head, text: text.split(separator: "\n").joined(separator: " ")))
+    }
+
+    private mutating func fail(_ failure: ProxyFailure) -> ProxyAction {
+        self.state = .finished
+        return .fail(failure)
+    }
+}

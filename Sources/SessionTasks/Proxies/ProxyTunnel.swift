@@ -1,0 +1,150 @@
+import ByteKernels
+import StreamTransport
+
+/// Performs the handshake with a proxy on a connection. Confined to its loop.
+final class ProxyTunnel {
+    typealias Completion = (ProxyFailure?) -> Void
+
+    /// How long the content of a refusal may take.
+    private static let refusalTimeout = Duration.seconds(1)
+
+    private let transport: any Transport
+    private let timeout: Duration
+    private var client: any ProxyClient
+    /// `nil` after the end.
+    private var completion: Completion?
+    private let timer = LoopTimer()
+
+    /// - Parameters:
+    ///   - transport: paused. It is paused again after success, without a consumer, and reset after a failure.
+    ///   - completion: called once unless `cancel` comes first, with `nil` for success.
+    init(_ client: any ProxyClient, on transport: any Transport, timeout: Duration, completion: @escaping Completion) {
+        self.client = client
+        self.transport = transport
+        self.timeout = timeout
+        self.completion = completion
+    }
+
+    func begin() {
+        self.transport.consumer = self
+        self.transport.loop.arm(self.timer, after: self.timeout, target: self)
+        self.perform(self.client.begin())
+        self.transport.resumeReading()
+    }
+
+    /// Gives the handshake up; the completion is not called.
+    func cancel() {
+        self.completion = nil
+        self.stop()
+        self.transport.reset()
+    }
+
+    private func stop() {
+        self.transport.loop.disarm(self.timer)
+        self.transport.consumer = nil
+    }
+
+    private func perform(_ action: ProxyAction) {
+        switch action {
+        case .wait: break
+        case .send(let bytes): bytes.withRawSpan { self.transport.write($0) }
+        case .established:
+            self.transport.pauseReading()
+            self.finish(nil)
+        case .fail(let failure): self.fail(failure)
+        }
+    }
+
+    private func fail(_ failure: ProxyFailure) {
+        guard self.completion != nil else { return }
+        self.stop()
+        self.transport.reset()
+        self.finish(failure)
+    }
+
+    private func finish(_ failure: ProxyFailure?) {
+        self.stop()
+        let completion = self.completion
+        self.completion = nil
+        completion?(failure)
+    }
+}
+
+extension ProxyTunnel: TransportConsumer {
+    func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
+        var consumed = 0
+        while self.completion != nil {
+            let action = self.client.bytesReceived(bytes.bytes, consumed: &consumed)
+            if action == .wait { break }
+            self.perform(action)
+        }
+        return consumed
+    }
+
+    func inputClosed() {
+        self.perform(self.client.inputClosed())
+    }
+
+    func outputProgressed() {}
+
+    func transportEnded(_ end: TransportEnd) {
+        self.fail(end.transportFailure.map { .connection($0) } ?? .closed)
+    }
+}
+
+extension ProxyTunnel: TimerTarget {
+    func timerFired(_ timer: LoopTimer) {
+        self.perform(self.client.deadlinePassed())
+    }
+}
+
+/// Looks one name up with a deadline. Confined to its loop.
+final class NameLookup {
+    typealias Completion = (Result<[SocketAddress], TransportFailure>) -> Void
+
+    private let loop: Loop
+    private var ticket: ResolutionToken?
+    /// `nil` after the end.
+    private var completion: Completion?
+    private let timer = LoopTimer()
+
+    /// - Parameters:
+    ///   - resolve: looks the name up; `nil` asks the system.
+    ///   - completion: called once unless `cancel` comes first.
+    init(
+        _ host: String, port: UInt16, on loop: Loop, timeout: Duration, resolve: ConnectAttempt.Resolve?,
+        completion: @escaping Completion
+    ) {
+        self.loop = loop
+        self.completion = completion
+        loop.arm(self.timer, after: timeout, target: self)
+        guard let resolve else {
+            self.ticket = loop.system.resolve(host, port: port) { self.finish($0.mapError { .nameResolution($0) }) }
+            return
+        }
+        let lookup = LoopIsolated(self, on: loop)
+        resolve(host, port) { result in
+            lookup.execute { $0.finish(result.mapError { .nameResolution($0) }) }
+        }
+    }
+
+    /// Gives the lookup up; the completion is not called.
+    func cancel() {
+        self.completion = nil
+        if let ticket { self.loop.system.cancelResolution(ticket) }
+        self.ticket = nil
+        self.loop.disarm(self.timer)
+    }
+
+    private func finish(_ result: Result<[SocketAddress], TransportFailure>) {
+        guard let completion = self.completion else { return }
+        self.cancel()
+        completion(result)
+    }
+}
+
+extension NameLookup: TimerTarget {
+    func timerFired(_ timer: LoopTimer) {
+        self.finish(.failure(.deadlinePassed(.resolving)))
+    }
+}
