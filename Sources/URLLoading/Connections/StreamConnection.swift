@@ -22,10 +22,12 @@ final class StreamConnection: ConnectionTaskDriver, @unchecked Sendable {  // It
     private var isCapturing = false
 
     /// For a task that connects to `destination` when it is resumed.
-    init(_ taskState: ConnectionTaskState, to destination: ConnectTarget, at url: URL?) {
+    /// - Parameter proxy: `nil` to connect directly.
+    init(_ taskState: ConnectionTaskState, to destination: ConnectTarget, through proxy: ProxyServer?, at url: URL?) {
         self.taskState = taskState
         self.url = url
         var target = OpeningTarget(destination)
+        target.proxy = proxy
         if case .host(let host, _) = destination { target.permits = taskState.core.permission(for: host) }
         target.connectTimeout = Self.timeout(taskState)
         target.socket.trafficClass = taskState.core.configuration.networkServiceType.trafficClass

@@ -152,7 +152,7 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {  //
                 self.redirects += 1
                 self.taskState.record.countRedirect()
             }
-            self.timings = HandshakeTimings(opening.target.place)
+            self.timings = HandshakeTimings(opening.target)
             opening.judge = { self.responseReceived($0, $1) }
             completion(opening)
         case .refused: completion(nil)

@@ -80,6 +80,7 @@ final class WebSocketOpening: ChallengedRequest, @unchecked Sendable {  // Confi
             let socket = self.core.configuration.unixSocketPath.map { ConnectTarget.address(.unix(path: $0)) }
             var target = OpeningTarget(socket ?? .host(origin.host, port: origin.port))
             if socket == nil { target.permits = self.core.permission(for: origin.host) }
+            target.proxy = try self.core.proxy(for: url, scheme: url.isSecureWebSocket ? "wss" : "ws")
             try self.prepare(&target, url)
             let opening = ClientOpening(
                 target: target, handshake: try self.handshake(url, fields), deflate: self.policy)
@@ -195,10 +196,13 @@ struct HandshakeTimings {
     /// `nil` after `take`.
     private(set) var metrics: ExchangeMetrics?
 
-    init(_ target: ConnectTarget) {
+    private let isProxied: Bool
+
+    init(_ target: OpeningTarget) {
         var metrics = ExchangeMetrics(fetchStart: .now)
-        metrics.timings = ConnectTimings(to: target)
+        metrics.timings = ConnectTimings(to: target.nextHop)
         self.metrics = metrics
+        self.isProxied = target.proxy != nil
     }
 
     mutating func record(_ step: OpeningStep) {
@@ -208,6 +212,7 @@ struct HandshakeTimings {
             var metadata = ConnectionMetadata()
             metadata.localAddress = local
             metadata.peerAddress = peer
+            metadata.isProxied = self.isProxied
             self.metrics?.connection = metadata
         case .secured(let metadata): self.metrics?.connection?.tls = metadata
         case .requested(let bytes):

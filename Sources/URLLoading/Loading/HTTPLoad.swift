@@ -2,6 +2,7 @@ import Foundation
 import HTTPSemantics
 import HTTPTransport
 import HTTPTypes
+import SessionTasks
 import TLSEngine
 import WireText
 
@@ -203,7 +204,14 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         } catch {
             return self.fail(LoadFailure.error(ofContext: error, url: url))
         }
-        exchange.assumesHTTP2 = self.core.configuration.assumesHTTP2 && !self.requiresHTTP11(exchange.head)
+        do throws(URLError) {
+            exchange.proxy = try self.core.proxy(for: url, scheme: origin.scheme.rawValue)
+        } catch {
+            return self.fail(error)
+        }
+        exchange.assumesHTTP2 =
+            self.core.configuration.assumesHTTP2 && exchange.proxy?.method != .forwarding
+            && !self.requiresHTTP11(exchange.head)
         exchange.isMeasured = self.loader.isMeasured
         exchange.priority = self.loader.priority
         let timeout = self.loader.timeout(of: self.request)

@@ -146,7 +146,8 @@ enum LoadFailure {
         case .connection(let failure): self.code(failure)
         case .securing(let failure): self.code(failure)
         case .timedOut: .timedOut
-        case .refused(let head, _) where head.status == 407: .userAuthenticationRequired
+        // 401 is what tinyproxy says to a wrong password.
+        case .refused(let head, _) where head.status == 407 || head.status == 401: .userAuthenticationRequired
         case .noAcceptableMethod, .credentialRefused: .userAuthenticationRequired
         case .refused, .refusedBySOCKS, .violation, .closed, .inexpressible: .cannotConnectToHost
         }

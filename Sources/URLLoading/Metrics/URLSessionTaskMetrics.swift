@@ -112,7 +112,8 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {  //
 
     /// The ALPN name, `http/1.1` or `h2`; `nil` without a connection.
     open var networkProtocolName: String? { self.connection?.networkProtocol }
-    open var isProxyConnection: Bool { false }
+    /// Whether the connection leads to the server through a proxy. The remote address is then the proxy's.
+    open var isProxyConnection: Bool { self.connection?.isProxied ?? false }
     /// Whether the connection had served another request.
     open var isReusedConnection: Bool { self.connection?.isReused ?? false }
     open var resourceFetchType: URLSessionTaskMetrics.ResourceFetchType { self.record.fetchType }

@@ -25,6 +25,7 @@ final class SessionCore: Sendable {
         var tlsContext: Result<TLSContext, TLSFailure>?
         var http11TLSContext: Result<TLSContext, TLSFailure>?
         var streamTLSContext: Result<TLSContext, TLSFailure>?
+        var proxyTLSContext: Result<TLSContext, TLSFailure>?
     }
 
     /// The session's own copy, which never changes.
@@ -38,7 +39,7 @@ final class SessionCore: Sendable {
     let defaultFields: [FieldLine]
     /// Whether `defaultFields` contain an `Authorization`.
     private let hasOwnAuthorization: Bool
-    private let proxies: ProxyPolicy
+    private let proxies: ProxySettings
     let resourceTimer = ResourceTimer()
     let state: Mutex<State>
 
@@ -47,7 +48,7 @@ final class SessionCore: Sendable {
     ) {
         self.configuration = configuration
         self.protocolClasses = (configuration.protocolClasses ?? []).compactMap { $0 as? URLProtocol.Type }
-        self.proxies = ProxyPolicy(configuration)
+        self.proxies = ProxySettings(configuration)
         let defaultFields = RequestBuilder(configuration).defaultFields
         self.defaultFields = defaultFields
         self.hasOwnAuthorization = defaultFields.contains { $0.isNamed("authorization") }
@@ -100,6 +101,36 @@ final class SessionCore: Sendable {
         self.state.withLock { $0.context(\.streamTLSContext, self.configuration, protocols: []) }
     }
 
+    /// The context of connections to proxies, whose certificates no delegate is asked about.
+    private func proxyTLSContext() -> Result<TLSContext, TLSFailure> {
+        self.state.withLock {
+            $0.context(\.proxyTLSContext, self.configuration, protocols: ["http/1.1"], asksDelegates: false)
+        }
+    }
+
+    // MARK: Proxies
+
+    /// The proxy for a connection.
+    /// - Parameter scheme: of the URL, or `stream` for a stream task.
+    /// - Returns: `nil` for a direct connection.
+    func proxy(for url: URL, scheme: String) throws(URLError) -> ProxyServer? {
+        let proxy: ProxyAddress?
+        do throws(ProxySettingsError) {
+            proxy = try self.proxies.proxy(for: url, scheme: scheme)
+        } catch {
+            throw LoadFailure.error(.unsupportedURL, url: url, text: error.text)
+        }
+        guard let proxy else { return nil }
+        var server = ProxyServer(proxy, scheme: scheme)
+        server.permits = self.permission(for: proxy.host)
+        guard proxy.kind == .https else { return server }
+        switch self.proxyTLSContext() {
+        case .success(let context): server.secure = SecureSettings(context: context, serverName: proxy.host)
+        case .failure(let failure): throw LoadFailure.error(ofContext: failure, url: url)
+        }
+        return server
+    }
+
     /// Makes later requests use new connections and new TLS sessions.
     func forgetConnections() {
         self.executor.pool?.retireConnections()
@@ -107,6 +138,7 @@ final class SessionCore: Sendable {
             state.tlsContext = nil
             state.http11TLSContext = nil
             state.streamTLSContext = nil
+            state.proxyTLSContext = nil
         }
         self.executor.execute { self.authorizations.value = AuthorizationCache() }
     }
@@ -220,19 +252,15 @@ final class SessionCore: Sendable {
 
     /// The error of a request with settings that are not supported. Also checked for the target of a redirect.
     func refusal(of request: URLRequest) -> URLError? {
-        guard let url = request.url, let scheme = url.scheme?.lowercasedASCII else { return nil }
-        return self.refusal(
-            ofConnectionFor: url, scheme: scheme, requiresDNSSECValidation: request.requiresDNSSECValidation)
+        guard let url = request.url else { return nil }
+        return self.refusal(ofConnectionFor: url, requiresDNSSECValidation: request.requiresDNSSECValidation)
     }
 
-    /// - Parameter scheme: as for `ProxyPolicy.refusal(of:scheme:)`.
-    func refusal(ofConnectionFor url: URL, scheme: String, requiresDNSSECValidation: Bool = false) -> URLError? {
-        if requiresDNSSECValidation || self.configuration.requiresDNSSECValidation {
-            return LoadFailure.error(
-                .unsupportedURL, url: url,
-                text: "DNSSEC validation is not supported: leave requiresDNSSECValidation false.")
-        }
-        return self.proxies.refusal(of: url, scheme: scheme)
+    func refusal(ofConnectionFor url: URL, requiresDNSSECValidation: Bool = false) -> URLError? {
+        guard requiresDNSSECValidation || self.configuration.requiresDNSSECValidation else { return nil }
+        return LoadFailure.error(
+            .unsupportedURL, url: url,
+            text: "DNSSEC validation is not supported: leave requiresDNSSECValidation false.")
     }
 
     // MARK: Redirects
@@ -311,12 +339,14 @@ extension SessionCore.State {
     /// - Parameter protocols: offered by ALPN, the preferred one first.
     fileprivate mutating func context(
         _ path: WritableKeyPath<Self, Result<TLSContext, TLSFailure>?>, _ configuration: URLSessionConfiguration,
-        protocols: [String]
+        protocols: [String], asksDelegates: Bool = true
     ) -> Result<TLSContext, TLSFailure> {
         if let context = self[keyPath: path] { return context }
         let context = Result { () throws(TLSFailure) in
             var settings = try TLSConfiguration(configuration)
             settings.applicationProtocols = protocols
+            settings.delegatesVerification = asksDelegates
+            settings.delegatesClientCertificate = asksDelegates
             return try TLSContext(settings)
         }
         self[keyPath: path] = context
@@ -347,8 +377,28 @@ extension TLSConfiguration {
         if let authorities = configuration.certificateAuthorities {
             self.trust = .only([.pem([UInt8](authorities))])
         }
-        self.delegatesVerification = true
-        self.delegatesClientCertificate = true
+    }
+}
+
+extension ProxyServer {
+    /// - Parameter scheme: of the URL, or `stream`.
+    fileprivate init(_ proxy: ProxyAddress, scheme: String) {
+        let credential = proxy.user.map { ProxyCredential(user: $0, password: proxy.password ?? "") }
+        let method: Method =
+            switch proxy.kind {
+            case .http, .https: scheme == "http" ? .forwarding : .connect
+            case .socks4, .socks4a: .socks4(user: proxy.user ?? "")
+            case .socks5, .socks5h: .socks5(credential)
+            }
+        self.init(.host(proxy.host, port: proxy.port), method)
+        self.resolvesNames = proxy.kind != .socks4 && proxy.kind != .socks5
+        guard let credential, proxy.kind == .http || proxy.kind == .https else { return }
+        let basic = "Basic " + Base64.encoded(Array("\(credential.user):\(credential.password)".utf8))
+        self.authorization = basic
+        // A proxy that refuses the credential is not asked again.
+        self.authorize = { refusal, completion in
+            completion(refusal == nil ? [FieldLine("Proxy-Authorization", basic)] : nil)
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTransport
+import SessionTasks
 import StreamTransport
 import Synchronization
 
@@ -340,9 +341,17 @@ extension URLSession {
 
     private func streamTask(to endpoint: StreamEndpoint) -> URLSessionStreamTask {
         let task = URLSessionStreamTask(self.makeMetadata(nil), of: self)
-        let refusal = endpoint.proxiedURL.flatMap { self.core.refusal(ofConnectionFor: $0, scheme: "stream") }
-        self.assignDriver(task, at: endpoint.url, unless: endpoint.validationError ?? refusal) { taskState in
-            StreamConnection(taskState, to: endpoint.target, at: endpoint.url)
+        var (error, proxy) = (endpoint.validationError, ProxyServer?.none)
+        do throws(URLError) {
+            if let url = endpoint.proxiedURL {
+                error = self.core.refusal(ofConnectionFor: url)
+                proxy = try self.core.proxy(for: url, scheme: "stream")
+            }
+        } catch let refusal {
+            error = refusal
+        }
+        self.assignDriver(task, at: endpoint.url, unless: error) { [proxy] taskState in
+            StreamConnection(taskState, to: endpoint.target, through: proxy, at: endpoint.url)
         }
         self.admit(task) { RefusedTask(task, of: self, $0) }
         return task

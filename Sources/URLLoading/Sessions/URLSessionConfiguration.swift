@@ -30,9 +30,12 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     open var sharedContainerIdentifier: String?
     open var sessionSendsLaunchEvents = true
 
-    /// Proxy settings with the keys `HTTPEnable`, `HTTPProxy`, `HTTPPort` and so on; `nil` uses the environment
-    /// variables `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`. Proxies are not implemented: tasks that would
-    /// use one fail with `URLError.unsupportedURL`. An empty dictionary ignores the environment.
+    /// Proxies by CFNetwork's keys: `HTTPEnable`, `HTTPProxy` and `HTTPPort`, the same with `HTTPS` and `SOCKS`,
+    /// `ExceptionsList`, `ExcludeSimpleHostnames`, `kCFProxyUsernameKey` and `kCFProxyPasswordKey`,
+    /// `kCFStreamPropertySOCKSUser` and `kCFStreamPropertySOCKSPassword`. The proxy is a host or a URL, whose scheme is
+    /// `http`, `https`, `socks4`, `socks4a`, `socks5` or `socks5h`. `nil`, the default, uses the environment variables
+    /// `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`; an empty dictionary means direct connections. A setting that
+    /// cannot be followed, such as automatic configuration, fails tasks with `URLError.unsupportedURL`.
     open var connectionProxyDictionary: [AnyHashable: Any]?
     /// By default TLS 1.2, the oldest version supported: an older minimum means 1.2. A maximum below 1.2 or below the
     /// minimum fails every secure connection.
@@ -71,7 +74,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     open var usesClassicLoadingMode = true
     /// Extension to Foundation. Whether a connection may be made to an address of a host. Called for each address of
     /// each connection, including redirects, on any thread. If no address is permitted, the task fails with
-    /// `URLError.cannotConnectToHost`. `nil` permits all. Not called for Unix sockets.
+    /// `URLError.cannotConnectToHost`. `nil` permits all. Not called for Unix sockets, nor for a name that a proxy
+    /// resolves; the proxy's own addresses are checked.
     public var permitsAddress: (@Sendable (ServerAddress, _ host: String) -> Bool)?
     /// Extension to Foundation. Path of a Unix socket, at most 107 bytes, to which all HTTP and WebSocket connections
     /// go instead of the URL's host. The Host field and the TLS handshake still name that host.

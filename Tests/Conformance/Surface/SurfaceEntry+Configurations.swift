@@ -31,8 +31,7 @@ extension SurfaceEntry {
         .deviation("D18", "isDiscretionary", because: "Kept, copied, and without effect on Linux."),
         .deviation("D19", "sharedContainerIdentifier", because: "Kept, copied, and without effect on Linux."),
         .deviation("D20", "sessionSendsLaunchEvents", because: "Kept, copied, and without effect on Linux."),
-        .deviation(
-            "D21", "connectionProxyDictionary", because: "Not supported: tasks that would use a proxy fail."),
+        .proven("D21", "connectionProxyDictionary", by: "ProxyLoadingTests.requestIsForwardedInAbsoluteForm"),
         .deviation(
             "D22", "proxyConfigurations", because: "The framework that its type belongs to does not exist on Linux."),
         .proven(

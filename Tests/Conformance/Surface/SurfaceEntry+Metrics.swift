@@ -43,7 +43,7 @@ extension SurfaceEntry {
         .proven("K22", "responseEndDate", by: "TransactionMetricsTests.datesOfATransactionAreInOrder"),
         .proven(
             "K23", "networkProtocolName", by: "TransactionMetricsTests.metricsNameBothEndsTheProtocolAndTheSecurity"),
-        .deviation("K24", "isProxyConnection", because: "Always false: proxies are not supported."),
+        .proven("K24", "isProxyConnection", by: "ProxyLoadingTests.requestIsForwardedInAbsoluteForm"),
         .proven(
             "K25", "isReusedConnection",
             by: "TransactionMetricsTests.reusedConnectionHasNoOpeningDates"),

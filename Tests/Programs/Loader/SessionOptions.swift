@@ -17,6 +17,7 @@ struct SessionOptions: ParsableArguments {
     @Option(help: "NAME=VALUE, for the host of the first URL.") var cookie: [String] = []
     @Option(help: ArgumentHelp("A folder for a cache on disk.", valueName: "folder")) var cache: String?
     @Flag(help: "Do not speak TLS 1.3.") var tls12 = false
+    @Option(help: ArgumentHelp("A proxy for all connections, loopback included.", valueName: "url")) var proxy: String?
 
     func configuration(for url: URL) -> URLSessionConfiguration {
         let configuration = URLSessionConfiguration.ephemeral
@@ -24,6 +25,11 @@ struct SessionOptions: ParsableArguments {
         if let resourceTimeout { configuration.timeoutIntervalForResource = resourceTimeout }
         if let connections { configuration.httpMaximumConnectionsPerHost = connections }
         if self.tls12 { configuration.tlsMaximumSupportedProtocolVersion = .TLSv12 }
+        if let proxy {
+            let prefixes = proxy.hasPrefix("socks") ? ["SOCKS"] : ["HTTP", "HTTPS"]
+            configuration.connectionProxyDictionary = Dictionary(
+                uniqueKeysWithValues: prefixes.flatMap { [("\($0)Enable", 1 as Any), ("\($0)Proxy", proxy as Any)] })
+        }
         if let cache {
             let folder = URL(fileURLWithPath: cache, isDirectory: true)
             configuration.urlCache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 64 << 20, directory: folder)

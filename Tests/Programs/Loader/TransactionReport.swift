@@ -8,6 +8,7 @@ struct TransactionReport: Encodable, Sendable {
     let dates: [String: Double]
     let fetchType: Int
     let networkProtocol: String?
+    let proxied: Bool
     let reused: Bool
     let requestHead: Int64
     let requestBody: Int64
@@ -28,6 +29,7 @@ struct TransactionReport: Encodable, Sendable {
         self.dates = Self.dates(metrics)
         self.fetchType = metrics.resourceFetchType.rawValue
         self.networkProtocol = metrics.networkProtocolName
+        self.proxied = metrics.isProxyConnection
         self.reused = metrics.isReusedConnection
         self.requestHead = metrics.countOfRequestHeaderBytesSent
         self.requestBody = metrics.countOfRequestBodyBytesSent

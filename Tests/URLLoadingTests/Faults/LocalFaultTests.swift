@@ -83,9 +83,7 @@ struct LocalFaultTests {
 
     @Test func unsupportedFeatureIsAnError() async throws {
         let server = try await WebServer(["/": .text("hello")])
-        let proxied = URLSession.test {
-            $0.connectionProxyDictionary = ["HTTPEnable": 1, "HTTPProxy": "127.0.0.1", "HTTPPort": 1]
-        }
+        let proxied = URLSession.test { $0.connectionProxyDictionary = ["ProxyAutoConfigEnable": 1] }
         #expect(try await proxied.load(server.url()).code == .unsupportedURL)
         let background = URLSession(configuration: .background(withIdentifier: "test"))
         #expect(try await background.load(server.url()).error is URLError)

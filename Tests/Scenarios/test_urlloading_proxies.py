@@ -1,0 +1,75 @@
+"""The URL loading system through proxies: tinyproxy and microsocks, with and without a password."""
+
+import json
+import threading
+
+import pytest
+from websockets.sync.server import serve
+
+from support.loading import load_one, run
+from support.programs import free_port
+from support.proxies import Microsocks, Tinyproxy
+
+
+def start(name, tmp_path_factory):
+    asks = name.endswith("asks")
+    return Tinyproxy(tmp_path_factory.mktemp("proxy"), asks) if "tinyproxy" in name else Microsocks(asks)
+
+
+@pytest.fixture(scope="module", params=["tinyproxy", "tinyproxy that asks", "microsocks", "microsocks that asks"])
+def proxy(request, tmp_path_factory):
+    one = start(request.param, tmp_path_factory)
+    yield one
+    one.end()
+
+
+@pytest.fixture(scope="module", params=["tinyproxy that asks", "microsocks that asks"])
+def asking(request, tmp_path_factory):
+    one = start(request.param, tmp_path_factory)
+    yield one
+    one.end()
+
+
+@pytest.fixture(scope="module")
+def echo():
+    with serve(lambda socket: [socket.send(message) for message in socket], "127.0.0.1", 0) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield f"ws://127.0.0.1:{server.socket.getsockname()[1]}/"
+        server.shutdown()
+
+
+def test_a_file_is_loaded(proxy, nginx, tmp_path):
+    got = load_one(f"{nginx.base}/file", "--proxy", proxy.url, "--output", tmp_path / "got")
+    assert got.status == 200 and (tmp_path / "got").read_bytes() == nginx.content
+    assert all(one["proxied"] for one in got.transactions)
+
+
+def test_a_file_is_loaded_by_tls(proxy, secure_nginx, authority, tmp_path):
+    got = load_one(f"{secure_nginx.base}/file", "--proxy", proxy.url, "--output", tmp_path / "got", authority=authority)
+    assert got.status == 200 and (tmp_path / "got").read_bytes() == secure_nginx.content
+    assert all(one["proxied"] for one in got.transactions)
+
+
+def test_a_file_is_put(proxy, nginx):
+    got = load_one(f"{nginx.base}/upload/proxied", "--upload", nginx.file, "--proxy", proxy.url)
+    assert got.status in (201, 204) and (nginx.uploads / "proxied").read_bytes() == nginx.content
+
+
+def test_a_redirection_is_followed(proxy, nginx):
+    assert load_one(f"{nginx.base}/moved", "--proxy", proxy.url).status == 200
+
+
+def test_a_message_comes_back_through_a_websocket(proxy, echo):
+    ended = run("Loader", "socket", echo, "--send", "hello", "--proxy", proxy.url)
+    assert ended.code == 0 and json.loads(ended.output)["messages"] == ["hello"]
+
+
+def test_a_wrong_password_is_an_error(asking, secure_nginx, authority):
+    got = load_one(f"{secure_nginx.base}/file", "--proxy", asking.url.replace("secret", "wrong"), authority=authority, fails=True)
+    assert got.code == -1013
+
+
+def test_a_server_that_is_not_there_is_an_error_of_the_proxy(proxy, authority):
+    got = load_one(f"https://localhost:{free_port()}/", "--proxy", proxy.url, authority=authority, fails=True)
+    assert got.code == -1004 and "proxy" in got["error"]["text"]

@@ -1,0 +1,122 @@
+import Testing
+import URLLoading
+
+@Suite("Which proxy a connection uses")
+struct ProxySettingsTests {
+    // MARK: The proxy's address
+
+    @Test(arguments: [
+        ("http://proxy.example:3128", ProxyAddress(.http, "proxy.example", port: 3128)),
+        ("proxy.example:3128", ProxyAddress(.http, "proxy.example", port: 3128)),
+        ("proxy.example", ProxyAddress(.http, "proxy.example", port: 80)),
+        ("HTTP://proxy.example/", ProxyAddress(.http, "proxy.example", port: 80)),
+        ("https://proxy.example", ProxyAddress(.https, "proxy.example", port: 443)),
+        ("socks5://127.0.0.1", ProxyAddress(.socks5, "127.0.0.1", port: 1080)),
+        ("socks5h://[::1]:9050", ProxyAddress(.socks5h, "::1", port: 9050)),
+        ("socks4a://proxy.example", ProxyAddress(.socks4a, "proxy.example", port: 1080)),
+        ("http://ada@proxy.example", ProxyAddress(.http, "proxy.example", port: 80, user: "ada")),
+        (
+            "http://a%40b:p%3Aw%25@proxy.example:1",
+            ProxyAddress(.http, "proxy.example", port: 1, user: "a@b", password: "p:w%")
+        ),
+        ("http://ada:@proxy.example", ProxyAddress(.http, "proxy.example", port: 80, user: "ada", password: "")),
+    ])
+    func addressHasItsParts(_ text: String, _ expected: ProxyAddress) {
+        #expect(ProxyAddress(text) == expected)
+    }
+
+    @Test(arguments: [
+        "", "http://", "ftp://proxy.example", "http://proxy.example:0", "http://proxy.example:65536", "http://p:x",
+        "http://[::1", "http://[::1]x", "http://a b", "http://a%zz@proxy.example", "://proxy", "http://p\u{7f}",
+    ])
+    func otherTextIsNoAddress(_ text: String) {
+        #expect(ProxyAddress(text) == nil)
+    }
+
+    // MARK: The dictionary
+
+    private static var all: [AnyHashable: Any] {
+        [
+            "HTTPEnable": 1, "HTTPProxy": "web.example", "HTTPPort": 3128, "HTTPSEnable": true,
+            "HTTPSProxy": "secure.example", "HTTPSPort": 3129, "SOCKSEnable": 1, "SOCKSProxy": "socks.example",
+            "kCFProxyUsernameKey": "ada", "kCFProxyPasswordKey": "secret",
+            "ExceptionsList": ["*.local", "one.example:81"],
+            "ExcludeSimpleHostnames": 1,
+        ]
+    }
+
+    @Test(
+        arguments: [
+            ("http", "a.example", nil, "web.example"), ("ws", "a.example", nil, "web.example"),
+            ("https", "a.example", nil, "secure.example"), ("wss", "a.example", nil, "secure.example"),
+            ("stream", "a.example", 25, "secure.example"), ("http", "printer", nil, nil), ("http", "a.local", nil, nil),
+            ("http", "local", nil, nil), ("http", "one.example", 81, nil), ("http", "one.example", nil, "web.example"),
+            ("http", "two.example", 81, "web.example"), ("http", "::1", nil, "web.example"),
+        ] as [(String, String, Int?, String?)])
+    func dictionaryNamesTheProxyOfAScheme(_ scheme: String, _ host: String, _ port: Int?, _ proxy: String?) throws {
+        let found = try ProxyDictionary(Self.all).proxy(scheme: scheme, host: host, port: port)
+        #expect(found?.host == proxy && (found == nil || found?.user == "ada" && found?.password == "secret"))
+    }
+
+    @Test func socksIsForSchemesWithoutAProxyOfTheirOwn() throws {
+        let settings: [AnyHashable: Any] = [
+            "HTTPEnable": 1, "HTTPProxy": "web.example", "SOCKSEnable": 1, "SOCKSProxy": "socks.example",
+            "kCFStreamPropertySOCKSUser": "ada", "kCFStreamPropertySOCKSPassword": "secret",
+        ]
+        let proxies = ProxyDictionary(settings)
+        #expect(try proxies.proxy(scheme: "http", host: "a", port: nil)?.kind == .http)
+        let socks = ProxyAddress(.socks5h, "socks.example", port: 1080, user: "ada", password: "secret")
+        #expect(try proxies.proxy(scheme: "https", host: "a", port: nil) == socks)
+        #expect(try proxies.proxy(scheme: "stream", host: "a", port: 7) == socks)
+    }
+
+    @Test(
+        arguments: [
+            (["HTTPEnable": 1], "HTTPProxy"), (["HTTPEnable": 1, "HTTPProxy": "a", "HTTPPort": 70_000], "HTTPPort"),
+            (["HTTPEnable": 1, "HTTPProxy": ""], "HTTPProxy"), (["ProxyAutoConfigEnable": 1], "Automatic"),
+            (["ProxyAutoDiscoveryEnable": 1], "Automatic"),
+        ] as [([String: any Sendable], String)])
+    func dictionaryThatCannotBeFollowedIsAnError(_ settings: [String: any Sendable], _ word: String) {
+        let error = #expect(throws: ProxySettingsError.self) {
+            try ProxyDictionary(settings).proxy(scheme: "http", host: "a.example", port: nil)
+        }
+        #expect(error?.text.contains(word) == true)
+    }
+
+    @Test func emptyDictionaryMeansDirectConnections() throws {
+        #expect(try ProxyDictionary([:]).proxy(scheme: "http", host: "a.example", port: nil) == nil)
+        #expect(try ProxyDictionary(["HTTPEnable": 0]).proxy(scheme: "http", host: "a.example", port: nil) == nil)
+    }
+
+    // MARK: The environment
+
+    @Test(
+        arguments: [
+            (["http_proxy": "http://p:1"], "http", "a.example", "p"),
+            (["http_proxy": "http://p:1"], "ws", "a.example", "p"),
+            (["HTTP_PROXY": "http://p:1"], "http", "a.example", nil),
+            (["http_proxy": "http://p:1"], "https", "a.example", nil),
+            (["HTTPS_PROXY": "http://p:1"], "wss", "a.example", "p"),
+            (["https_proxy": "http://p:1", "HTTPS_PROXY": "http://q:1"], "https", "a.example", "p"),
+            (["all_proxy": "socks5h://p"], "http", "a.example", "p"),
+            (["all_proxy": "socks5h://p"], "stream", "a", nil),
+            (["http_proxy": "http://p", "no_proxy": "b.example,.a.example"], "http", "x.a.example", nil),
+            (["http_proxy": "http://p", "NO_PROXY": "*"], "http", "a.example", nil),
+            (["http_proxy": "http://p"], "http", "localhost", nil),
+            (["http_proxy": "http://p"], "http", "127.0.0.7", nil),
+        ] as [([String: String], String, String, String?)])
+    func environmentNamesTheProxyOfAScheme(
+        _ variables: [String: String], _ scheme: String, _ host: String, _ proxy: String?
+    ) throws {
+        let environment = ProxyEnvironment { variables[$0] }
+        #expect(try environment.proxy(scheme: scheme, host: host, port: nil)?.host == proxy)
+    }
+
+    @Test func variableThatNamesNoProxyIsAnErrorWithItsName() {
+        let environment = ProxyEnvironment { $0 == "https_proxy" ? "ftp://p" : nil }
+        let error = #expect(throws: ProxySettingsError.self) {
+            try environment.proxy(scheme: "https", host: "a.example", port: nil)
+        }
+        #expect(error?.text.contains("https_proxy") == true)
+    }
+}
