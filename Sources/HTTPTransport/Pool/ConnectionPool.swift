@@ -311,20 +311,19 @@ struct PoolKey: Sendable, Hashable {
     }
 }
 
-/// What tells the connections through one proxy from those through another, or of another user.
+/// What tells the connections through one proxy from those through another. Requests to be forwarded have their own
+/// credentials, and all tunnels of a pool have those of its session.
 struct ProxyKey: Sendable, Hashable {
     private let place: ConnectTarget
     private let method: ProxyServer.Method
     private let resolvesNames: Bool
     private let isSecure: Bool
-    private let authorization: String?
 
     init(_ proxy: ProxyServer) {
         self.place = proxy.place
         self.method = proxy.method
         self.resolvesNames = proxy.resolvesNames
         self.isSecure = proxy.secure != nil
-        self.authorization = proxy.authorization
     }
 }
 

@@ -80,7 +80,6 @@ final class WebSocketOpening: ChallengedRequest, @unchecked Sendable {  // Confi
             let socket = self.core.configuration.unixSocketPath.map { ConnectTarget.address(.unix(path: $0)) }
             var target = OpeningTarget(socket ?? .host(origin.host, port: origin.port))
             if socket == nil { target.permits = self.core.permission(for: origin.host) }
-            target.proxy = try self.core.proxy(for: url, scheme: url.isSecureWebSocket ? "wss" : "ws")
             try self.prepare(&target, url)
             let opening = ClientOpening(
                 target: target, handshake: try self.handshake(url, fields), deflate: self.policy)

@@ -27,6 +27,22 @@ extension SessionCore {
     }
 }
 
+extension SessionCore {
+    /// As `authorize`, for a proxy.
+    func authorizeProxy(
+        _ challenge: Challenge, with credential: URLCredential?, in space: URLProtectionSpace, at url: URL
+    ) throws(URLError) -> Authorization? {
+        guard let credential else { return nil }
+        if let error = Authorization.refusal(of: challenge, at: url) { throw error }
+        guard let origin = Origin(url),
+            let authorization = Authorization(challenge, credential: credential, url: url, origin: origin)
+        else { return nil }
+        if credential.persistence != .none { self.configuration.urlCredentialStorage?.set(credential, for: space) }
+        self.proxyAuthorizations.value.insert(authorization)
+        return authorization
+    }
+}
+
 /// A credential for an HTTP challenge, sent with all requests in its scope (RFC 9110 §11). Confined to the session's executor.
 final class Authorization {
     private enum Method {
@@ -131,21 +147,31 @@ struct AuthorizationCache {
 }
 
 extension URLProtectionSpace {
+    /// The protection space of a proxy's challenge.
+    convenience init(_ challenge: Challenge, of proxy: ProxyAddress) {
+        self.init(
+            proxyHost: proxy.host, port: Int(proxy.port),
+            type: proxy.kind == .https ? NSURLProtectionSpaceHTTPSProxy : NSURLProtectionSpaceHTTPProxy,
+            realm: challenge.realm, authenticationMethod: Self.method(of: challenge))
+    }
+
+    private static func method(of challenge: Challenge) -> String {
+        switch challenge.scheme {
+        case .basic: NSURLAuthenticationMethodHTTPBasic
+        case .digest: NSURLAuthenticationMethodHTTPDigest
+        case .ntlm: NSURLAuthenticationMethodNTLM
+        case .negotiate: NSURLAuthenticationMethodNegotiate
+        case .other: NSURLAuthenticationMethodDefault
+        }
+    }
+
     /// The protection space of a challenge in a response.
     convenience init(_ challenge: Challenge, at url: URL) {
         let scheme = url.scheme?.lowercasedASCII ?? "http"
         let isSecure = ["https", "wss"].contains(scheme)
-        let method =
-            switch challenge.scheme {
-            case .basic: NSURLAuthenticationMethodHTTPBasic
-            case .digest: NSURLAuthenticationMethodHTTPDigest
-            case .ntlm: NSURLAuthenticationMethodNTLM
-            case .negotiate: NSURLAuthenticationMethodNegotiate
-            case .other: NSURLAuthenticationMethodDefault
-            }
         self.init(
             host: url.serverName ?? "", port: url.port ?? (isSecure ? 443 : 80),
             protocol: isSecure ? NSURLProtectionSpaceHTTPS : NSURLProtectionSpaceHTTP, realm: challenge.realm,
-            authenticationMethod: method)
+            authenticationMethod: Self.method(of: challenge))
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTransport
+import SessionTasks
 import TLSEngine
 import WireText
 
@@ -18,6 +19,25 @@ extension HTTPLoad: ChallengedRequest {
             case .failed(let error): load.fail(error)
             }
         }
+    }
+
+    /// - Returns: whether the challenge of the proxy that forwarded the request is being answered.
+    func authenticateProxy(_ response: HTTPURLResponse, _ head: ResponseHead) -> Bool {
+        guard let authenticator = self.proxyAuthenticator,
+            self.attempt?.exchange?.request.proxy?.method == .forwarding
+        else { return false }
+        authenticator.answer(
+            head, response,
+            self.awaiting { (load: HTTPLoad, outcome: ChallengeOutcome) in
+                switch outcome {
+                case .retry:
+                    load.abandonAttempt()
+                    load.send()
+                case .refused: load.deliverResponse(response)
+                case .failed(let error): load.fail(error)
+                }
+            })
+        return true
     }
 
     // MARK: TLS

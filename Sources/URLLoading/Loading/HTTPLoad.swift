@@ -50,6 +50,8 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     /// Cookies from a custom cookie storage; `nil` with the standard storage.
     private var cookies: [HTTPCookie]?
     var credentials = RequestCredentials()
+    /// Of requests that a proxy forwards.
+    var proxyAuthenticator: ProxyAuthenticator?
     /// The cached response that is being validated.
     var stored: CachedURLResponse?
     /// The condition fields of a cache validation or a resumed download.
@@ -205,7 +207,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
             return self.fail(LoadFailure.error(ofContext: error, url: url))
         }
         do throws(URLError) {
-            exchange.proxy = try self.core.proxy(for: url, scheme: origin.scheme.rawValue)
+            exchange.proxy = try self.proxy(for: url, origin, exchange.head)
         } catch {
             return self.fail(error)
         }
@@ -262,6 +264,23 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         return secure
     }
 
+    private func proxy(
+        for url: URL, _ origin: HTTPTransport.ServerEndpoint, _ head: RequestHead
+    ) throws(URLError) -> ProxyServer? {
+        let (task, session) = (self.loader.task, self.loader.session)
+        let proxy = try self.core.proxy(for: url, scheme: origin.scheme.rawValue, task: task, session: session) {
+            error in
+            self.core.executor.execute { self.fail(error) }
+        }
+        guard var server = proxy?.server, server.method == .forwarding else { return proxy?.server }
+        if self.proxyAuthenticator?.proxy != proxy?.authenticator?.proxy {
+            self.proxyAuthenticator = proxy?.authenticator
+        }
+        server.authorization = self.proxyAuthenticator?.fieldValue(
+            method: head.method, target: "http://\(origin.authority)\(head.target)")
+        return server
+    }
+
     /// HTTP/2 has no upgrades (RFC 9113 §8.6).
     private func requiresHTTP11(_ head: RequestHead) -> Bool {
         self.requiresHTTP11 || head.fields["Upgrade"] != nil
@@ -281,6 +300,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         self.credentials.authorization?.received(
             authenticationLines: head.fields.values("Authentication-Info"))
         if head.status == 401, self.authenticate(response, head) { return }
+        if head.status == 407, self.authenticateProxy(response, head) { return }
         // Most responses are final without a look at their fields.
         if head.status < 300, self.loader.resumption == nil { return self.deliverResponse(response) }
         let fields = HTTPFields(head.fields.all)

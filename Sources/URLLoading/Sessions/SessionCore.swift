@@ -35,6 +35,8 @@ final class SessionCore: Sendable {
     let protocolClasses: [URLProtocol.Type]
     private let sharedFlag = Atomic(false)
     let authorizations: ExecutorIsolated<AuthorizationCache>
+    /// Those for proxies.
+    let proxyAuthorizations: ExecutorIsolated<AuthorizationCache>
     /// Fields sent with a request that has no fields of its own.
     let defaultFields: [FieldLine]
     /// Whether `defaultFields` contain an `Authorization`.
@@ -61,6 +63,7 @@ final class SessionCore: Sendable {
         let executor = SessionExecutor(settings)
         self.executor = executor
         self.authorizations = ExecutorIsolated(AuthorizationCache(), to: executor)
+        self.proxyAuthorizations = ExecutorIsolated(AuthorizationCache(), to: executor)
         self.delegateQueue = DelegateQueue(queue, executor)
         self.state = Mutex(State(delegate: delegate.map { DelegateProxy($0) }))
     }
@@ -110,10 +113,28 @@ final class SessionCore: Sendable {
 
     // MARK: Proxies
 
-    /// The proxy for a connection.
-    /// - Parameter scheme: of the URL, or `stream` for a stream task.
-    /// - Returns: `nil` for a direct connection.
-    func proxy(for url: URL, scheme: String) throws(URLError) -> ProxyServer? {
+    /// The proxy for a connection of a task.
+    /// - Parameters:
+    ///   - scheme: of the URL, or `stream` for a stream task.
+    ///   - fail: called where the task is to end with another error than the proxy's refusal of a tunnel.
+    /// - Returns: `nil` for a direct connection. `authenticator` is `nil` for SOCKS.
+    func proxy(
+        for url: URL, scheme: String, task: URLSessionTask, session: URLSession,
+        fail: @escaping @Sendable (URLError) -> Void
+    ) throws(URLError) -> (server: ProxyServer, authenticator: ProxyAuthenticator?)? {
+        guard let (proxy, found) = try self.proxy(for: url, scheme: scheme) else { return nil }
+        var server = found
+        guard proxy.kind == .http || proxy.kind == .https else { return (server, nil) }
+        let authenticator = ProxyAuthenticator(proxy, for: task, of: session, at: url)
+        if server.method == .connect, let host = url.serverName {
+            let port = url.port ?? (scheme == "ws" ? 80 : 443)
+            let target = "\(host.contains(":") ? "[\(host)]" : host):\(port)"
+            server.authorize = authenticator.authorizeTunnel(to: target, fail: fail)
+        }
+        return (server, authenticator)
+    }
+
+    private func proxy(for url: URL, scheme: String) throws(URLError) -> (ProxyAddress, ProxyServer)? {
         let proxy: ProxyAddress?
         do throws(ProxySettingsError) {
             proxy = try self.proxies.proxy(for: url, scheme: scheme)
@@ -123,12 +144,12 @@ final class SessionCore: Sendable {
         guard let proxy else { return nil }
         var server = ProxyServer(proxy, scheme: scheme)
         server.permits = self.permission(for: proxy.host)
-        guard proxy.kind == .https else { return server }
+        guard proxy.kind == .https else { return (proxy, server) }
         switch self.proxyTLSContext() {
         case .success(let context): server.secure = SecureSettings(context: context, serverName: proxy.host)
         case .failure(let failure): throw LoadFailure.error(ofContext: failure, url: url)
         }
-        return server
+        return (proxy, server)
     }
 
     /// Makes later requests use new connections and new TLS sessions.
@@ -140,7 +161,10 @@ final class SessionCore: Sendable {
             state.streamTLSContext = nil
             state.proxyTLSContext = nil
         }
-        self.executor.execute { self.authorizations.value = AuthorizationCache() }
+        self.executor.execute {
+            self.authorizations.value = AuthorizationCache()
+            self.proxyAuthorizations.value = AuthorizationCache()
+        }
     }
 
     // MARK: Tasks
@@ -392,13 +416,6 @@ extension ProxyServer {
             }
         self.init(.host(proxy.host, port: proxy.port), method)
         self.resolvesNames = proxy.kind != .socks4 && proxy.kind != .socks5
-        guard let credential, proxy.kind == .http || proxy.kind == .https else { return }
-        let basic = "Basic " + Base64.encoded(Array("\(credential.user):\(credential.password)".utf8))
-        self.authorization = basic
-        // A proxy that refuses the credential is not asked again.
-        self.authorize = { refusal, completion in
-            completion(refusal == nil ? [FieldLine("Proxy-Authorization", basic)] : nil)
-        }
     }
 }
 

@@ -345,7 +345,11 @@ extension URLSession {
         do throws(URLError) {
             if let url = endpoint.proxiedURL {
                 error = self.core.refusal(ofConnectionFor: url)
-                proxy = try self.core.proxy(for: url, scheme: "stream")
+                proxy = try self.core.proxy(for: url, scheme: "stream", task: task, session: self) {
+                    [weak task] error in
+                    guard let driver = task?.driver as? StreamConnection else { return }
+                    driver.taskState.loop.execute { driver.fail(error) }
+                }?.server
             }
         } catch let refusal {
             error = refusal

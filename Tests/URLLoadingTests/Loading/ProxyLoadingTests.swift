@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 import URLLoading
 
@@ -17,10 +18,23 @@ struct ProxyLoadingTests {
         ["kCFProxyUsernameKey": "ada", "kCFProxyPasswordKey": "secret"]
     }
 
+    private static let basic = "Basic YWRhOnNlY3JldA=="
+
+    /// Asks for a password before it answers.
+    private static func asking(
+        _ answer: Answer, for credential: String = basic, by challenge: String = "Basic realm=\"p\""
+    ) -> @Sendable (ReceivedRequest) -> Answer {
+        {
+            $0["Proxy-Authorization"]?.hasPrefix(credential) == true
+                ? answer : .text("who are you?", ["Proxy-Authenticate: \(challenge)"], status: 407)
+        }
+    }
+
     private func url(_ text: String) throws -> URL { try #require(URL(string: text)) }
 
     @Test func requestIsForwardedInAbsoluteForm() async throws {
-        let proxy = try await WebServer(["http://origin.example/a": .text("through")])
+        let proxy = try await WebServer()
+        proxy.on("http://origin.example/a", Self.asking(.text("through")))
         let recorder = DataRecorder()
         let session = URLSession.test(recorder) {
             $0.connectionProxyDictionary = Self.settings(proxy, Self.credential)
@@ -28,9 +42,11 @@ struct ProxyLoadingTests {
         session.dataTask(with: try self.url("http://origin.example/a?b")).resume()
         let notes = try await recorder.end()
         #expect(notes.data == Data("through".utf8))
-        let heard = try #require(proxy.requests.first)
+        let heard = try #require(proxy.requests.last)
         #expect(heard.target == "http://origin.example/a?b" && heard["Host"] == "origin.example")
-        #expect(heard["Proxy-Authorization"] == "Basic YWRhOnNlY3JldA==")
+        // The configured credential is sent when the proxy asks, and from then on.
+        #expect(try await session.load(self.url("http://origin.example/a")).text == "through")
+        #expect(proxy.requests.map { $0["Proxy-Authorization"] } == [nil, Self.basic, Self.basic])
         let transaction = try #require(notes.metrics?.transactionMetrics.last)
         #expect(transaction.isProxyConnection && transaction.remotePort == Int(proxy.port))
         session.invalidateAndCancel()
@@ -58,7 +74,7 @@ struct ProxyLoadingTests {
 
     @Test func streamTaskGoesThroughATunnel() async throws {
         let proxy = try await WebServer(["/inside": .text("the server")])
-        proxy.on("origin.example:7") { $0.method == "CONNECT" ? .head(200) : .close }
+        proxy.on("origin.example:7", Self.asking(.head(200)))
         let session = URLSession.test {
             $0.connectionProxyDictionary = Self.settings(proxy, Self.credential)
         }
@@ -67,8 +83,8 @@ struct ProxyLoadingTests {
         try await task.write(Data("GET /inside HTTP/1.1\r\nHost: x\r\n\r\n".utf8), timeout: 60)
         let (data, _) = try await task.readData(ofMinLength: 60, maxLength: 10_000, timeout: 60)
         #expect(String(decoding: data ?? Data(), as: UTF8.self).contains("the server"))
-        #expect(proxy.requests.map(\.target) == ["origin.example:7", "/inside"] && proxy.connections == 1)
-        #expect(proxy.requests.map { $0["Proxy-Authorization"] } == ["Basic YWRhOnNlY3JldA==", nil])
+        #expect(proxy.requests.map(\.target) == ["origin.example:7", "origin.example:7", "/inside"])
+        #expect(proxy.requests.map { $0["Proxy-Authorization"] } == [nil, Self.basic, nil])
         session.invalidateAndCancel()
     }
 
@@ -102,7 +118,80 @@ struct ProxyLoadingTests {
             $0.connectionProxyDictionary = Self.settings(proxy, Self.credential)
         }
         #expect(try await session.load(self.url("https://origin.example/")).code == .userAuthenticationRequired)
-        #expect(proxy.requests.count == 1)
+        #expect(proxy.requests.map { $0["Proxy-Authorization"] } == [nil, Self.basic])
+        session.invalidateAndCancel()
+    }
+
+    // MARK: Challenges
+
+    @Test(arguments: ["http", "https"])
+    func delegateIsAskedForTheProxysCredential(_ scheme: String) async throws {
+        let proxy = try await WebServer()
+        let wanted = "Basic \(Data("user:passwd".utf8).base64EncodedString())"
+        proxy.on("http://origin.example/", Self.asking(.text("in"), for: wanted))
+        proxy.on("origin.example:443", Self.asking(.text("known, but no", status: 403), for: wanted))
+        let spaces = Mutex<[URLProtectionSpace]>([])
+        var policies = Policies()
+        policies.challenge = { challenge, answer in
+            spaces.withLock { $0.append(challenge.protectionSpace) }
+            answer(.useCredential, URLCredential(user: "user", password: "passwd", persistence: .forSession))
+        }
+        let session = URLSession.test(DataRecorder(policies)) { $0.connectionProxyDictionary = Self.settings(proxy) }
+        for _ in 0..<2 {
+            let loaded = try await session.load(self.url("\(scheme)://origin.example/"))
+            #expect(scheme == "http" ? loaded.text == "in" : loaded.code == .cannotConnectToHost)
+        }
+        #expect(proxy.requests.map { $0["Proxy-Authorization"] } == [nil, wanted, wanted])
+        let space = try #require(spaces.withLock { $0 }.first)
+        #expect(
+            spaces.withLock { $0.count } == 1 && space.isProxy() && space.proxyType == NSURLProtectionSpaceHTTPProxy)
+        #expect(space.host == "127.0.0.1" && space.port == Int(proxy.port) && space.realm == "p")
+        session.invalidateAndCancel()
+    }
+
+    /// The digest is of the request's target, which is a whole URL (RFC 7616 §3.4).
+    @Test func digestIsAnsweredForTheTargetThatTheProxyGets() async throws {
+        let proxy = try await WebServer()
+        let challenge = "Digest realm=\"p\", nonce=\"n\", qop=\"auth\", algorithm=SHA-256"
+        proxy.on("http://origin.example/a", Self.asking(.text("in"), for: "Digest ", by: challenge))
+        let session = URLSession.test {
+            $0.connectionProxyDictionary = Self.settings(proxy, Self.credential)
+        }
+        #expect(try await session.load(self.url("http://origin.example/a?b")).text == "in")
+        #expect(
+            proxy.requests.last?["Proxy-Authorization"]?.contains("uri=\"http://origin.example/a?b\"") == true)
+        session.invalidateAndCancel()
+    }
+
+    @Test(arguments: ["http", "https"])
+    func cancelledChallengeCancelsTheTask(_ scheme: String) async throws {
+        let proxy = try await WebServer()
+        proxy.on("http://origin.example/", Self.asking(.text("")))
+        proxy.on("origin.example:443", Self.asking(.head(200)))
+        var policies = Policies()
+        policies.challenge = { $1(.cancelAuthenticationChallenge, nil) }
+        let session = URLSession.test(DataRecorder(policies)) { $0.connectionProxyDictionary = Self.settings(proxy) }
+        #expect(try await session.load(self.url("\(scheme)://origin.example/")).code == .cancelled)
+        session.invalidateAndCancel()
+    }
+
+    @Test func forwardedRequestWithoutACredentialGetsThe407() async throws {
+        let proxy = try await WebServer()
+        proxy.on("http://origin.example/", Self.asking(.text("")))
+        let session = URLSession.test { $0.connectionProxyDictionary = Self.settings(proxy) }
+        let loaded = try await session.load(self.url("http://origin.example/"))
+        #expect(loaded.status == 407 && loaded.text == "who are you?")
+        session.invalidateAndCancel()
+    }
+
+    @Test func bodyIsSentAgainAfterTheProxysChallenge() async throws {
+        let proxy = try await WebServer()
+        proxy.on("http://origin.example/", Self.asking(.text("taken")))
+        let session = URLSession.test {
+            $0.connectionProxyDictionary = Self.settings(proxy, Self.credential)
+        }
+        #expect(try await session.load(.to(self.url("http://origin.example/"), "PUT", body: "a body")).text == "taken")
+        #expect(proxy.requests.map(\.text) == ["a body", "a body"])
         session.invalidateAndCancel()
     }
 
