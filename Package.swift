@@ -248,7 +248,8 @@ let package = Package(
             name: "URLLoadingTests",
             dependencies: [
                 "URLLoading", "HTTPTransport", "HTTP2Engine", "SessionTasks", "StreamTransport", "HTTPSemantics",
-                "TLSEngine", "Deflate", "ByteKernels", "TestSupport", "WebSocketProtocol", "WireText",
+                "TLSEngine", "Deflate", "ByteKernels", "SimulatedNetwork", "TestSupport", "WebSocketProtocol",
+                "WireText",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             swiftSettings: house),

@@ -215,12 +215,14 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
 
     private var idle: [any IdleConnection] { self.hosts.values.flatMap(\.unused) }
 
+    private var longestIdleFirst: [any IdleConnection] { self.idle.sorted { $0.idleSince < $1.idleSince } }
+
     private func retireShared() {
         for connection in self.hosts.values.flatMap(\.shared) { connection.retire() }
     }
 
     private func discardIdle() {
-        for connection in self.idle { self.discard(connection) }
+        for connection in self.longestIdleFirst { self.discard(connection) }
         self.loop.disarm(self.sweepTimer)
         self.isSweepScheduled = false
     }
@@ -254,9 +256,11 @@ extension ConnectionPool: TimerTarget {
     package func timerFired(_ timer: LoopTimer) {
         self.isSweepScheduled = false
         let (now, timeout) = (self.loop.now, self.settings.idleTimeout)
-        for connection in self.idle where connection.idleSince.advanced(by: timeout) <= now { self.discard(connection) }
-        guard let oldest = self.idle.map(\.idleSince).min() else { return }
-        self.scheduleSweep(at: oldest.advanced(by: timeout))
+        for connection in self.longestIdleFirst {
+            let deadline = connection.idleSince.advanced(by: timeout)
+            guard deadline <= now else { return self.scheduleSweep(at: deadline) }
+            self.discard(connection)
+        }
     }
 }
 

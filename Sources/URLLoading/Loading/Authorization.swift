@@ -105,9 +105,8 @@ final class Authorization {
         switch self.method {
         case .basic(let value): return value
         case .digest(var session):
-            let nonce = (0..<2).map { _ in String(UInt64.random(in: .min ... .max), radix: 16) }.joined()
             let request = DigestRequest(method: method, target: target, contentHash: contentHash)
-            let value = session.fieldValue(for: request, clientNonce: nonce)
+            let value = session.fieldValue(for: request, clientNonce: UUID().uuidString)
             self.method = .digest(session)
             return value
         }

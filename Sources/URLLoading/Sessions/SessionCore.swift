@@ -46,7 +46,8 @@ final class SessionCore: Sendable {
     let state: Mutex<State>
 
     init(
-        _ configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?, queue: OperationQueue?
+        _ configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?, queue: OperationQueue?,
+        loop: Loop? = nil
     ) {
         self.configuration = configuration
         self.protocolClasses = (configuration.protocolClasses ?? []).compactMap { $0 as? URLProtocol.Type }
@@ -60,7 +61,7 @@ final class SessionCore: Sendable {
             settings.admits = { permits(URLSessionConfiguration.ServerAddress($0), $1) }
         }
         settings.resolve = configuration.resolve
-        let executor = SessionExecutor(settings)
+        let executor = SessionExecutor(settings, on: loop)
         self.executor = executor
         self.authorizations = ExecutorIsolated(AuthorizationCache(), to: executor)
         self.proxyAuthorizations = ExecutorIsolated(AuthorizationCache(), to: executor)
@@ -242,7 +243,7 @@ final class SessionCore: Sendable {
             guard state.phase != .invalid else { return ([URLSessionTask](), false) }
             let isFirst = state.phase == .open
             state.phase = .finishing
-            return (Array(state.tasks.values), isFirst && state.tasks.isEmpty)
+            return (state.tasks.values.sorted { $0.taskIdentifier < $1.taskIdentifier }, isFirst && state.tasks.isEmpty)
         }
         if isLast { return self.becomeInvalid(session) }
         if cancels { for task in tasks { task.cancel() } }

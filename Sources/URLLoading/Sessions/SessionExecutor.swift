@@ -21,6 +21,7 @@ package final class SessionExecutor: Sendable {
     }
 
     private let settings: PoolSettings
+    private let loop: Loop?
     /// A serial queue gets a thread even if the program blocks all threads of the system's pool.
     private let queue = DispatchQueue(label: "URLSession loads")
     private let state = Mutex(State())
@@ -28,8 +29,12 @@ package final class SessionExecutor: Sendable {
     /// The thread that does work outside of the loop; 0 while none does.
     private let thread = Atomic<UInt>(0)
 
-    package init(_ settings: PoolSettings) {
+    /// - Parameter loop: does all work, loads without a connection included; `nil` chooses a shared loop when the first
+    ///   connection is needed.
+    package init(_ settings: PoolSettings, on loop: Loop? = nil) {
         self.settings = settings
+        self.loop = loop
+        if let loop { _ = self.openPool.storeIfNil(ConnectionPool(settings: settings, on: loop)) }
     }
 
     /// The session's connections; `nil` before the first one is needed.
@@ -86,11 +91,15 @@ package final class SessionExecutor: Sendable {
 
     // MARK: Connections
 
+    /// The loop of a further connection.
+    /// - Returns: `nil` if the system has no descriptors or threads left; the next call tries again.
+    func nextLoop() -> Loop? { self.loop ?? SharedLoops.next() }
+
     /// Makes the pool, which later pieces of work find. On the executor.
     /// - Returns: `false` if the system has no descriptors or threads left; the next call tries again.
     package func makePool() -> Bool {
         guard self.pool == nil else { return true }
-        guard let loop = SharedLoops.next() else { return false }
+        guard let loop = self.nextLoop() else { return false }
         let pool = ConnectionPool(settings: self.settings, on: loop)
         self.state.withLock { $0.nextPool = $0.nextPool ?? pool }
         return true
