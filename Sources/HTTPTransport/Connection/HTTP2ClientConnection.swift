@@ -172,7 +172,8 @@ final class HTTP2ClientConnection: MultiplexedConnection {
     private func end(_ failure: HTTP2Fault?, cause: TransportFailure?) {
         guard !self.isClosed else { return }
         self.closeTransport()
-        let streams = self.streams.values
+        // In the order of their requests: some of them are sent again.
+        let streams = self.streams.sorted { $0.key < $1.key }.map(\.value)
         self.streams = [:]
         self.retire()
         let fault = failure ?? self.goAwayCode.map { HTTP2Fault($0) }

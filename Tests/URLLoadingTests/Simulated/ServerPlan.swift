@@ -79,6 +79,38 @@ struct ServerPlan {
     }
 }
 
+/// The response to one request of a task: a redirect or a challenge before the final one.
+struct PlannedAnswer {
+    let status: Int
+    let fields: [(name: String, value: String)]
+    let content: [UInt8]
+    let ending: ServerPlan.Ending
+    var isFinal: Bool { self.status == 200 }
+
+    /// - Parameter port: of the server.
+    init(to request: SimulatedRequestReader.Request, _ plan: ServerPlan, port: UInt16) {
+        let (status, name, value) =
+            Self.detour(request, plan, port) ?? (200, "set-cookie", "\(request.host)\(request.task)=1")
+        self.status = status
+        self.fields = [("content-type", "application/octet-stream"), (name, value)]
+        self.content = BodyPattern.response(request.task, status: status, plan)
+        self.ending = status == 200 ? plan.ending : .whole
+    }
+
+    private static func detour(
+        _ request: SimulatedRequestReader.Request, _ plan: ServerPlan, _ port: UInt16
+    ) -> (Int, String, String)? {
+        switch plan.detour {
+        case .redirect(let status, let toOtherHost) where request.step == 0:
+            (status, "location", "http://\(toOtherHost ? "two" : "one").test:\(port)/\(request.task)/1")
+        case .basic where request.authorization == nil: (401, "www-authenticate", "Basic realm=\"r\"")
+        case .digest where request.authorization == nil:
+            (401, "www-authenticate", "Digest realm=\"r\", nonce=\"n1\", qop=\"auth\"")
+        case .none, .redirect, .basic, .digest: nil
+        }
+    }
+}
+
 /// Bytes that tell their task, their position and what they are part of.
 enum BodyPattern {
     static func request(_ task: Int, _ count: Int) -> [UInt8] { self.bytes(task &* 3, count) }

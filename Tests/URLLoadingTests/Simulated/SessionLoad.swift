@@ -7,6 +7,9 @@ import URLLoading
 /// One seeded run: a session with mixed tasks against a server on the simulated network, through every fault there is.
 ///
 /// The session's loop, its delegate queue and the server run on the test's thread, so the same seed gives the same run.
+/// Bodies that are streams or files, and downloads, are left out: they use threads of their own, in real time.
+///
+/// Every fourth seed uses HTTP/2 instead of HTTP/1.1.
 ///
 /// Every third seed is mild: reads, writes and delays are as rough as ever, but nothing is lost; then every task must
 /// succeed that nobody cancels.
@@ -15,14 +18,15 @@ final class SessionLoad {
     private static let stepLimit = 3_000_000
     static let requestTimeout: TimeInterval = 30
 
-    let seed: UInt64
     let network: SimulatedNetwork
     let loop: Loop
     let isMild: Bool
+    let usesHTTP2: Bool
     let queue = ManualQueue()
     private let process: SimulatedProcess
     private let host: ScriptedHost
-    private let server: SimulatedWebServer
+    private let server: any SimulatedServer
+    private let port: UInt16
     private let delegate = SimulatedDelegate()
     private(set) var session: URLSession?
     private var arriving: [SimulatedTask] = []
@@ -37,8 +41,8 @@ final class SessionLoad {
     private var isInvalidated = false
 
     init(seed: UInt64) throws {
-        self.seed = seed
         self.isMild = seed % 3 == 0
+        self.usesHTTP2 = seed % 4 == 0
         // What listens is opened on a calm network.
         self.network = SimulatedNetwork(seed: seed, traceLength: 120)
         self.network.stepLimit = Self.stepLimit
@@ -53,46 +57,55 @@ final class SessionLoad {
         hostSystem.drive { [weak host] in host?.turn() }
         self.host = host
         let address = SocketAddress.ipv4(address: 0x0A01_0001, port: 0)
-        self.server = SimulatedWebServer(try host.listen(at: address), using: SeededGenerator(seed: chance.next()))
+        let listener = try host.listen(at: address)
+        self.port = listener.address.port ?? 0
+        let script = SeededGenerator(seed: chance.next())
+        self.server =
+            if self.usesHTTP2 {
+                SimulatedHTTP2Server(listener, using: script)
+            } else {
+                SimulatedWebServer(listener, using: script)
+            }
         self.network.names = ["one.test": .addresses([address]), "two.test": .addresses([address])]
         self.invalidatesIn = seed % 7 == 1 ? Int.random(in: 1...40, using: &chance) : nil
         self.network.faults = .session(isMild: self.isMild, using: &chance)
-        self.session = Self.session(self.delegate, self.queue, loop, using: &chance)
+        let configuration = Self.configuration(using: &chance)
+        configuration.assumesHTTP2 = self.usesHTTP2
+        self.session = URLSession(
+            configuration: configuration, delegate: self.delegate, delegateQueue: self.queue, loop: loop)
         self.chance = chance
         self.makeTasks()
     }
 
-    private static func session(
-        _ delegate: SimulatedDelegate, _ queue: OperationQueue, _ loop: Loop, using chance: inout SeededGenerator
-    ) -> URLSession {
+    private static func configuration(using chance: inout SeededGenerator) -> URLSessionConfiguration {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.httpMaximumConnectionsPerHost = Int.random(in: 1...4, using: &chance)
         configuration.timeoutIntervalForRequest = Self.requestTimeout
         configuration.urlCache = nil
         configuration.urlCredentialStorage = nil
         configuration.httpCookieAcceptPolicy = .always
-        return URLSession(configuration: configuration, delegate: delegate, delegateQueue: queue, loop: loop)
+        return configuration
     }
 
     private func makeTasks() {
         // Where bytes travel one by one, a few thousand steps are enough.
         let largest = self.network.faults.segmentSize.upperBound < 16 ? 300 : 12_000
         for number in 0..<Int.random(in: 4...12, using: &self.chance) {
-            let task = SimulatedTask(number, isMild: self.isMild, largest: largest, using: &self.chance)
+            let task = SimulatedTask(
+                number, isMild: self.isMild, usesHTTP2: self.usesHTTP2, largest: largest, using: &self.chance)
             self.arriving.append(task)
-            self.server.plans[number] = task.plan
-            self.server.bodySizes[number] = task.bodySize
+            self.server.audit.plans[number] = task.plan
+            self.server.audit.bodySizes[number] = task.bodySize
         }
     }
 
     // MARK: The load
 
     func run() {
-        let port = self.server.listener.address.port ?? 0
         for task in self.arriving {
             guard !self.isInvalidated, let session else { break }
             self.tasks.append(task)
-            task.start(session, port: port)
+            task.start(session, port: self.port)
             if let identifier = task.task?.taskIdentifier { self.delegate.tasks[identifier] = task }
             self.pass(.milliseconds(Int.random(in: 0...30, using: &self.chance)))
         }
@@ -141,7 +154,7 @@ final class SessionLoad {
 
     func conclude() {
         for task in self.tasks { task.judge(isMild: self.isMild) }
-        self.complaints += self.tasks.flatMap(\.complaints) + self.server.complaints + self.delegate.complaints
+        self.complaints += self.tasks.flatMap(\.complaints) + self.server.audit.complaints + self.delegate.complaints
         self.check(self.advance(atMost: .seconds(300)) { false })
         if self.delegate.invalidations != 1 {
             self.complaints.append("the session became invalid \(self.delegate.invalidations) times")

@@ -86,16 +86,26 @@ extension SimulatedRequestReader.Request {
         guard let words = lines.first?.split(separator: " "), words.count == 3, words[2] == "HTTP/1.1" else {
             return nil
         }
-        let path = words[1].split(separator: "/").compactMap { Int($0) }
-        guard path.count == 2 else { return nil }
-        (self.method, self.task, self.step) = (String(words[0]), path[0], path[1])
+        var fields: [(String, String)] = []
         for line in lines.dropFirst() {
             guard let colon = line.firstIndex(of: ":") else { return nil }
-            let value = String(line[line.index(after: colon)...].drop { $0 == " " })
-            switch line[..<colon].lowercased() {
-            case "host": self.host = String(value.prefix { $0 != ":" })
+            fields.append((line[..<colon].lowercased(), String(line[line.index(after: colon)...].drop { $0 == " " })))
+        }
+        self.init(method: String(words[0]), target: String(words[1]), fields)
+    }
+
+    /// - Parameters:
+    ///   - target: `/TASK/STEP`.
+    ///   - fields: with names in lowercase.
+    init?(method: String, target: String, _ fields: [(String, String)]) {
+        let path = target.split(separator: "/").compactMap { Int($0) }
+        guard path.count == 2 else { return nil }
+        (self.method, self.task, self.step) = (method, path[0], path[1])
+        for (name, value) in fields {
+            switch name {
+            case "host", ":authority": self.host = String(value.prefix { $0 != ":" })
             case "authorization": self.authorization = value
-            case "cookie": self.cookies = value.split(separator: "; ").map(String.init)
+            case "cookie": self.cookies += value.split(separator: "; ").map(String.init)
             case "content-length": self.length = Int(value)
             case "transfer-encoding": self.isChunked = value == "chunked"
             default: break

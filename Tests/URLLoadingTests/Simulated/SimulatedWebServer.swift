@@ -4,17 +4,11 @@ import TestSupport
 
 /// An HTTP/1.1 server of scripted peers, which answers as the plan of each task says and watches how its connections are
 /// used.
-final class SimulatedWebServer {
-    let listener: ScriptedListener
-    var plans: [Int: ServerPlan] = [:]
-    /// Bytes of the body that each task sends.
-    var bodySizes: [Int: Int] = [:]
-    private(set) var complaints: [String] = []
-    private(set) var requests = 0
+final class SimulatedWebServer: SimulatedServer {
+    let audit = RequestAudit()
+    private let listener: ScriptedListener
     private var connections: [Connection] = []
     private var chance: SeededGenerator
-    /// Requests that must not be repeated, which were received.
-    private var unrepeatable: Set<String> = []
 
     private enum Closing {
         case finish
@@ -102,79 +96,44 @@ final class SimulatedWebServer {
         // With an early answer, the rest of its own request may still come.
         if connection.isAnswering, connection.request == nil, connection.reader.isWithinRequest {
             let (rest, last) = (connection.reader.rest, connection.lastTask)
-            self.complaints.append("before the end of the response to task \(last), on its connection: \(rest)")
+            self.audit.complain("before the end of the response to task \(last), on its connection: \(rest)")
         }
-        self.checkBody(connection.reader.body, of: connection.request, isComplete: false)
+        self.audit.checkBody(connection.reader.body, of: connection.request, isComplete: false)
     }
 
     private func handle(_ event: SimulatedRequestReader.Event, _ connection: Connection) {
         switch event {
-        case .malformed(let text): self.complaints.append("malformed request: \(text)")
+        case .malformed(let text): self.audit.complain("malformed request: \(text)")
         case .head(let request):
             connection.request = request
             connection.isAnswered = false
-            if connection.isLast { self.complaints.append("a request after Connection: close") }
-            self.check(request)
-            if self.plans[request.task]?.answersEarly == true { self.answer(request, connection) }
+            if connection.isLast { self.audit.complain("a request after Connection: close") }
+            self.audit.check(request)
+            if self.audit.plans[request.task]?.answersEarly == true { self.answer(request, connection) }
         case .complete(let request):
             connection.request = nil
-            self.checkBody(request.body, of: request, isComplete: true)
+            self.audit.checkBody(request.body, of: request, isComplete: true)
             if !connection.isAnswered { self.answer(request, connection) }
         }
-    }
-
-    private func check(_ request: SimulatedRequestReader.Request) {
-        self.requests += 1
-        let foreign = request.cookies.filter { !$0.hasPrefix(request.host) }
-        if !foreign.isEmpty { self.complaints.append("\(request.host) got the cookies \(foreign)") }
-        if self.plans[request.task] == nil { self.complaints.append("a request of no task") }
-        guard request.method == "POST" else { return }
-        let key = "\(request.task)/\(request.step) \(request.authorization ?? "")"
-        if !self.unrepeatable.insert(key).inserted { self.complaints.append("POST \(key) was repeated") }
-    }
-
-    private func checkBody(_ body: [UInt8], of request: SimulatedRequestReader.Request?, isComplete: Bool) {
-        guard let request, ["POST", "PUT"].contains(request.method) else { return }
-        let expected = BodyPattern.request(request.task, self.bodySizes[request.task, default: 0])
-        guard isComplete ? body != expected : !expected.starts(with: body) else { return }
-        self.complaints.append("task \(request.task): wrong request body, \(body.count) bytes of \(expected.count)")
     }
 
     // MARK: Answering
 
     private func answer(_ request: SimulatedRequestReader.Request, _ connection: Connection) {
-        guard let plan = self.plans[request.task] else { return }
+        guard let plan = self.audit.plans[request.task] else { return }
         (connection.isAnswering, connection.isAnswered) = (true, true)
         connection.lastTask = request.task
         connection.pieceSize = plan.pieceSize
-        var hasDetour = false
-        switch plan.detour {
-        case .none: break
-        case .redirect(let status, let toOtherHost) where request.step == 0:
-            hasDetour = true
-            let host = toOtherHost ? "two.test" : "one.test"
-            let target = "Location: http://\(host):\(self.listener.address.port ?? 0)/\(request.task)/1\r\n"
-            connection.output += self.response(request, plan, status, target)[...]
-        case .redirect: break
-        case .basic, .digest:
-            guard request.authorization == nil else { break }
-            hasDetour = true
-            let isBasic = plan.detour == .basic
-            let challenge = isBasic ? "Basic realm=\"r\"" : "Digest realm=\"r\", nonce=\"n1\", qop=\"auth\""
-            connection.output += self.response(request, plan, 401, "WWW-Authenticate: \(challenge)\r\n")[...]
-        }
-        if !hasDetour { self.answerFinally(request, plan, connection) }
+        let answer = PlannedAnswer(to: request, plan, port: self.listener.address.port ?? 0)
+        let whole = self.encoded(answer, plan, hasContent: request.method != "HEAD")
+        self.enqueue(whole, answer.ending, connection)
         // Otherwise the unread rest of the body would be the next request.
-        connection.isLast = plan.framing == .untilClose && !hasDetour
+        connection.isLast = answer.isFinal && plan.framing == .untilClose
         if plan.answersEarly || connection.isLast { connection.closing = connection.closing ?? .finish }
     }
 
-    private func answerFinally(
-        _ request: SimulatedRequestReader.Request, _ plan: ServerPlan, _ connection: Connection
-    ) {
-        let name = "\(request.host)\(request.task)"
-        let whole = self.response(request, plan, 200, "Set-Cookie: \(name)=1\r\n")
-        switch plan.ending {
+    private func enqueue(_ whole: [UInt8], _ ending: ServerPlan.Ending, _ connection: Connection) {
+        switch ending {
         case .whole: connection.output += whole
         case .wholeThenClosed:
             connection.output += whole
@@ -193,21 +152,19 @@ final class SimulatedWebServer {
         }
     }
 
-    private func response(
-        _ request: SimulatedRequestReader.Request, _ plan: ServerPlan, _ status: Int, _ fields: String
-    ) -> [UInt8] {
-        let content = BodyPattern.response(request.task, status: status, plan)
-        let framing = status == 200 ? plan.framing : .length
+    private func encoded(_ answer: PlannedAnswer, _ plan: ServerPlan, hasContent: Bool) -> [UInt8] {
+        let framing = answer.isFinal ? plan.framing : .length
         var head = plan.sendsInformational ? "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" : ""
-        head += "HTTP/1.1 \(status) Reason\r\nContent-Type: application/octet-stream\r\n\(fields)"
+        head += "HTTP/1.1 \(answer.status) Reason\r\n"
+        for (name, value) in answer.fields { head += "\(name): \(value)\r\n" }
         switch framing {
-        case .length: head += "Content-Length: \(content.count)\r\n"
+        case .length: head += "Content-Length: \(answer.content.count)\r\n"
         case .chunked: head += "Transfer-Encoding: chunked\r\n"
         case .untilClose: head += "Connection: close\r\n"
         }
         let start = Array("\(head)\r\n".utf8)
-        if request.method == "HEAD" { return start }
-        return start + (framing == .chunked ? self.chunks(of: content) : content)
+        guard hasContent else { return start }
+        return start + (framing == .chunked ? self.chunks(of: answer.content) : answer.content)
     }
 
     private func chunks(of content: [UInt8]) -> [UInt8] {
