@@ -18,9 +18,13 @@ protocol ChallengedRequest: AnyObject, Sendable {
 
 /// What one request has sent and tried. A redirect starts with new ones.
 struct RequestCredentials {
+    /// How often a request is sent again because the server calls its nonce stale.
+    static let renewalLimit = 3
+
     /// Sent with the request, if not `nil`.
     fileprivate(set) var authorization: Authorization?
     fileprivate var refusals = 0
+    fileprivate var renewals = 0
     fileprivate var lastRefused: URLCredential?
 }
 
@@ -60,7 +64,10 @@ extension ChallengedRequest {
         let challenges = Challenge.answerable(in: lines)
         guard !challenges.isEmpty else { return false }
         if let authorization = self.credentials.authorization {
-            if challenges.contains(where: authorization.canRetry) {
+            if self.credentials.renewals < RequestCredentials.renewalLimit,
+                challenges.contains(where: authorization.canRetry)
+            {
+                self.credentials.renewals += 1
                 completion(self, .retry)
                 return true
             }

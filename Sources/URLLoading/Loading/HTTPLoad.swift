@@ -211,9 +211,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         } catch {
             return self.fail(error)
         }
-        exchange.assumesHTTP2 =
-            self.core.configuration.assumesHTTP2 && exchange.proxy?.method != .forwarding
-            && !self.requiresHTTP11(exchange.head)
+        exchange.assumesHTTP2 = self.assumesHTTP2(exchange.head)
         exchange.isMeasured = self.loader.isMeasured
         exchange.priority = self.loader.priority
         let timeout = self.loader.timeout(of: self.request)
@@ -267,18 +265,25 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     private func proxy(
         for url: URL, _ origin: HTTPTransport.ServerEndpoint, _ head: RequestHead
     ) throws(URLError) -> ProxyServer? {
-        let (task, session) = (self.loader.task, self.loader.session)
-        let proxy = try self.core.proxy(for: url, scheme: origin.scheme.rawValue, task: task, session: session) {
-            error in
-            self.core.executor.execute { self.fail(error) }
+        let (task, session, generation) = (self.loader.task, self.loader.session, self.generation)
+        // A proxy that forwards the request could drop its upgrade, or speak HTTP/1.1: it is asked for a tunnel instead.
+        let needsTunnel = head.fields["Upgrade"] != nil || self.assumesHTTP2(head)
+        let scheme = origin.scheme == .http && needsTunnel ? "ws" : origin.scheme.rawValue
+        let proxy = try self.core.proxy(for: url, scheme: scheme, task: task, session: session) { error in
+            self.core.executor.execute { if self.generation == generation { self.fail(error) } }
         }
         guard var server = proxy?.server, server.method == .forwarding else { return proxy?.server }
         if self.proxyAuthenticator?.proxy != proxy?.authenticator?.proxy {
             self.proxyAuthenticator = proxy?.authenticator
         }
+        self.proxyAuthenticator?.url = url
         server.authorization = self.proxyAuthenticator?.fieldValue(
             method: head.method, target: "http://\(origin.authority)\(head.target)")
         return server
+    }
+
+    private func assumesHTTP2(_ head: RequestHead) -> Bool {
+        self.core.configuration.assumesHTTP2 && !self.requiresHTTP11(head)
     }
 
     /// HTTP/2 has no upgrades (RFC 9113 §8.6).

@@ -12,9 +12,11 @@ final class ProxyAuthenticator: @unchecked Sendable {  // Its vars are used on t
     private weak var task: URLSessionTask?
     let proxy: ProxyAddress
     /// Of the request, for errors.
-    private let url: URL
+    var url: URL
     private var authorization: Authorization?
     private var refusals = 0
+    /// How often a nonce was stale.
+    private var renewals = 0
     private var lastRefused: URLCredential?
 
     init(_ proxy: ProxyAddress, for task: URLSessionTask, of session: URLSession, at url: URL) {
@@ -48,7 +50,10 @@ final class ProxyAuthenticator: @unchecked Sendable {  // Its vars are used on t
     ) {
         let challenges = Challenge.answerable(in: head.fields.values("Proxy-Authenticate"))
         if let authorization {
-            if challenges.contains(where: authorization.canRetry) { return completion(.retry) }
+            if self.renewals < RequestCredentials.renewalLimit, challenges.contains(where: authorization.canRetry) {
+                self.renewals += 1
+                return completion(.retry)
+            }
             self.core.proxyAuthorizations.value.remove(authorization)
             self.lastRefused = authorization.credential
             self.refusals += 1
@@ -97,7 +102,8 @@ final class ProxyAuthenticator: @unchecked Sendable {  // Its vars are used on t
             self.authorization = try self.core.authorizeProxy(challenge, with: credential, in: space, at: self.proxyURL)
             return self.authorization == nil ? .refused : .retry
         } catch {
-            return .failed(error)
+            let text = "The proxy requires \(challenge.schemeName) authentication; only Basic and Digest are supported."
+            return .failed(LoadFailure.error(error.code, url: self.url, text: text))
         }
     }
 }

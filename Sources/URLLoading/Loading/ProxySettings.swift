@@ -1,4 +1,5 @@
 import Foundation
+import StreamTransport
 
 /// A proxy, as a program or the environment names it.
 package struct ProxyAddress: Hashable, Sendable {
@@ -28,13 +29,15 @@ package struct ProxyAddress: Hashable, Sendable {
     }
 
     /// - Parameter text: `[scheme://][user[:password]@]host[:port]`, user and password percent-encoded; anything behind is
-    ///   ignored. Without a scheme `http`; without a port 80, 443 for `https`, 1080 for SOCKS.
-    /// - Returns: `nil` if it is no such text.
+    ///   ignored. The scheme is that of a `Kind`, or `socks` for SOCKS 4. Without a scheme `http`; without a port 80, 443 for
+    ///   `https`, 1080 for SOCKS.
+    /// - Returns: `nil` if it is no such text, or the host cannot be that of a URL.
     package init?(_ text: String) {
         var rest = text[...]
         var kind = Kind.http
         if let mark = rest.firstRange(of: "://") {
-            guard let named = Kind(rawValue: rest[..<mark.lowerBound].lowercased()) else { return nil }
+            let name = rest[..<mark.lowerBound].lowercased()
+            guard let named = name == "socks" ? .socks4 : Kind(rawValue: name) else { return nil }
             kind = named
             rest = rest[mark.upperBound...]
         }
@@ -63,9 +66,18 @@ package struct ProxyAddress: Hashable, Sendable {
             portText = text[colon...]
         }
         portText = portText.dropFirst()
-        guard let port = portText.isEmpty ? kind.defaultPort : UInt16(portText), port > 0 else { return nil }
-        guard !host.isEmpty, host.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else { return nil }
+        guard portText.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+            let port = portText.isEmpty ? kind.defaultPort : UInt16(portText), port > 0,
+            Self.canBeInURL(String(host))
+        else { return nil }
         return (String(host), port)
+    }
+
+    /// - Parameter host: without brackets.
+    fileprivate static func canBeInURL(_ host: String) -> Bool {
+        guard !host.isEmpty, host.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else { return false }
+        let text = host.contains(":") ? "[\(host)]" : host
+        return URL(string: "http://\(text)/")?.serverName?.isEmpty == false
     }
 }
 
@@ -94,7 +106,7 @@ package struct ProxyDictionary: Sendable {
     /// By the prefix of their keys.
     private var entries: [String: Entry] = [:]
     private var usesAutomaticConfiguration = false
-    private var exceptions: [String] = []
+    private var exceptions = ProxyExceptions([])
     private var excludesSimpleNames = false
 
     package init(_ settings: [AnyHashable: Any]) {
@@ -105,7 +117,7 @@ package struct ProxyDictionary: Sendable {
         }
         self.usesAutomaticConfiguration =
             Self.isOn(settings["ProxyAutoConfigEnable"]) || Self.isOn(settings["ProxyAutoDiscoveryEnable"])
-        self.exceptions = (settings["ExceptionsList"] as? [String] ?? []).map { $0.lowercased() }
+        self.exceptions = ProxyExceptions(settings["ExceptionsList"] as? [String] ?? [])
         self.excludesSimpleNames = Self.isOn(settings["ExcludeSimpleHostnames"])
     }
 
@@ -116,18 +128,15 @@ package struct ProxyDictionary: Sendable {
     private static func entry(
         _ prefix: String, _ kind: ProxyAddress.Kind, _ settings: [AnyHashable: Any], _ credential: (String?, String?)
     ) -> Entry {
-        guard let text = settings["\(prefix)Proxy"] as? String, var proxy = ProxyAddress(text) else {
+        guard let text = settings["\(prefix)Proxy"] as? String, var proxy = Self.address(text, prefix, kind) else {
             return .unusable("connectionProxyDictionary has no host name at \(prefix)Proxy.")
         }
-        if !text.contains("://") { proxy.kind = kind }
         let port = (settings["\(prefix)Port"] as? Int) ?? (settings["\(prefix)Port"] as? NSNumber)?.intValue
         if let port {
             guard let port = UInt16(exactly: port), port > 0 else {
                 return .unusable("connectionProxyDictionary has no port from 1 to 65535 at \(prefix)Port.")
             }
             proxy.port = port
-        } else if kind == .socks5h, !text.contains("://") {
-            proxy.port = 1080
         }
         let (user, password) =
             prefix == "SOCKS"
@@ -138,13 +147,21 @@ package struct ProxyDictionary: Sendable {
         return .proxy(proxy)
     }
 
+    /// - Parameter text: a URL, or a host alone, in which an IPv6 address has no brackets.
+    private static func address(_ text: String, _ prefix: String, _ kind: ProxyAddress.Kind) -> ProxyAddress? {
+        if text.contains("://") { return ProxyAddress(text) }
+        let host = text.hasPrefix("[") && text.hasSuffix("]") ? String(text.dropFirst().dropLast()) : text
+        guard ProxyAddress.canBeInURL(host) else { return nil }
+        return ProxyAddress(kind, host, port: prefix == "HTTPS" ? 443 : kind.defaultPort)
+    }
+
     /// - Parameter scheme: of the URL, or `stream`.
     /// - Returns: `nil` for a direct connection.
     package func proxy(scheme: String, host: String, port: Int?) throws(ProxySettingsError) -> ProxyAddress? {
         let isSecure = scheme != "http" && scheme != "ws"
         let isExcepted =
             self.excludesSimpleNames && !host.contains(".") && !host.contains(":")
-            || self.exceptions.contains { HostException.matches($0, host, port ?? (isSecure ? 443 : 80)) }
+            || self.exceptions.contain(host, port ?? (isSecure ? 443 : 80))
         guard !isExcepted else { return nil }
         if self.usesAutomaticConfiguration {
             throw ProxySettingsError(
@@ -158,12 +175,31 @@ package struct ProxyDictionary: Sendable {
     }
 }
 
-/// A host to which connections are made without a proxy.
-private enum HostException {
-    /// Whether `exception` is the host, a parent domain, or `*`; an exception with a port applies to that port only.
-    static func matches(_ exception: String, _ host: String, _ port: Int) -> Bool {
-        var name = exception[...]
-        if let colon = name.lastIndex(of: ":"), name.firstIndex(of: ":") == colon {
+/// Servers that are reached without a proxy. An entry is a host or a domain, with or without a leading `.` or `*.`, a
+/// network such as `10.0.0.0/8`, or `*`; a host or domain may have a port, and then applies to that port only.
+private struct ProxyExceptions: Sendable {
+    /// Further entries are ignored.
+    private static let limit = 1024
+
+    private let entries: [String]
+
+    init(_ entries: some Sequence<String>) {
+        self.entries = entries.prefix(Self.limit).map { $0.lowercased() }
+    }
+
+    /// - Parameter host: in lower case.
+    func contain(_ host: String, _ port: Int) -> Bool {
+        guard !self.entries.isEmpty else { return false }
+        let address = SocketAddress(literal: host, port: 0)
+        return self.entries.contains { entry in
+            guard let slash = entry.firstIndex(of: "/") else { return Self.matches(entry, host, port) }
+            return address.map { Self.network(entry, slash, contains: $0) } ?? false
+        }
+    }
+
+    private static func matches(_ entry: String, _ host: String, _ port: Int) -> Bool {
+        var name = entry[...]
+        if let colon = name.lastIndex(of: ":"), name.firstIndex(of: ":") == colon || name[..<colon].hasSuffix("]") {
             guard Int(name[name.index(after: colon)...]) == port else { return false }
             name = name[..<colon]
         }
@@ -173,14 +209,33 @@ private enum HostException {
         if name.hasPrefix(".") { name = name.dropFirst() }
         return !name.isEmpty && (host == name || host.hasSuffix("." + name))
     }
+
+    /// Omitted bytes at the end of an IPv4 network are 0, as in `169.254/16`.
+    private static func network(_ entry: String, _ slash: String.Index, contains address: SocketAddress) -> Bool {
+        guard let length = Int(entry[entry.index(after: slash)...]), length >= 0 else { return false }
+        var text = String(entry[..<slash])
+        if !text.contains(":") {
+            let parts = text.split(separator: ".").count
+            text += String(repeating: ".0", count: max(0, 4 - parts))
+        }
+        switch (SocketAddress(literal: text, port: 0), address) {
+        case (.ipv4(let network, _)?, .ipv4(let address, _)):
+            return length <= 32 && (network ^ address) >> (32 - UInt32(length)) == 0
+        case (.ipv6(let high, let low, _, _)?, .ipv6(let addressHigh, let addressLow, _, _)):
+            guard length <= 128 else { return false }
+            return (high ^ addressHigh) >> (64 - UInt64(min(length, 64))) == 0
+                && (low ^ addressLow) >> (64 - UInt64(max(length, 64) - 64)) == 0
+        default: return false
+        }
+    }
 }
 
-/// The proxy variables of the environment, as curl reads them: `http_proxy` in lower case only, because a request could
-/// set `HTTP_PROXY` for a CGI program; `https_proxy`, `all_proxy` and `no_proxy` in either case. `no_proxy` lists hosts
-/// and domains, with or without a port, but no networks. Loopback addresses never use a proxy.
+/// The proxy variables of the environment, with curl's names: `http_proxy` in lower case only, because a request could
+/// set `HTTP_PROXY` for a CGI program; `https_proxy`, `all_proxy` and `no_proxy` in either case. `no_proxy` lists hosts,
+/// domains and networks. Only `all_proxy` applies to stream tasks. Loopback addresses never use a proxy.
 package struct ProxyEnvironment: Sendable {
     private var proxies: [String: String] = [:]
-    private var exceptions: [String] = []
+    private var exceptions = ProxyExceptions([])
 
     /// - Parameter value: returns the value of a variable; `nil` if it is not set.
     package init(_ value: (String) -> String?) {
@@ -188,7 +243,7 @@ package struct ProxyEnvironment: Sendable {
             if let value = value(name), !value.isEmpty { self.proxies[name] = value }
         }
         guard !self.proxies.isEmpty, let exceptions = value("no_proxy") ?? value("NO_PROXY") else { return }
-        self.exceptions = exceptions.split { $0 == "," || $0 == " " }.map { $0.lowercasedASCII }
+        self.exceptions = ProxyExceptions(exceptions.split { $0 == "," || $0 == " " }.map { String($0) })
     }
 
     var isEmpty: Bool { self.proxies.isEmpty }
@@ -200,11 +255,12 @@ package struct ProxyEnvironment: Sendable {
         switch scheme {
         case "http", "ws": names = ["http_proxy", "all_proxy", "ALL_PROXY"]
         case "https", "wss": names = ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
+        case "stream": names = ["all_proxy", "ALL_PROXY"]
         default: return nil
         }
         guard let name = names.first(where: { self.proxies[$0] != nil }), !Self.isLoopback(host) else { return nil }
         let port = port ?? (scheme == "https" || scheme == "wss" ? 443 : 80)
-        return self.exceptions.contains { HostException.matches($0, host, port) } ? nil : name
+        return self.exceptions.contain(host, port) ? nil : name
     }
 
     /// - Returns: `nil` for a direct connection.
@@ -242,7 +298,7 @@ enum ProxySettings: Sendable {
         }
     }
 
-    /// - Parameter scheme: of the URL, or `stream` for a stream task, to which the environment does not apply.
+    /// - Parameter scheme: of the URL, or `stream` for a stream task.
     /// - Returns: `nil` for a direct connection.
     func proxy(for url: URL, scheme: String) throws(ProxySettingsError) -> ProxyAddress? {
         let (host, port) = (url.serverName?.lowercasedASCII ?? "", url.port)

@@ -114,6 +114,10 @@ final class SessionCore: Sendable {
 
     // MARK: Proxies
 
+    var usesProxies: Bool {
+        if case .none = self.proxies { false } else { true }
+    }
+
     /// The proxy for a connection of a task.
     /// - Parameters:
     ///   - scheme: of the URL, or `stream` for a stream task.

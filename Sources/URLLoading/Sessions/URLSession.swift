@@ -360,6 +360,8 @@ extension URLSession {
                     guard let driver = task?.driver as? StreamConnection else { return }
                     driver.taskState.loop.execute { driver.fail(error) }
                 }?.server
+            } else if case .host = endpoint, error == nil, self.core.usesProxies {
+                error = LoadFailure.error(.badURL, url: nil, text: "No proxy can be asked for this host name.")
             }
         } catch let refusal {
             error = refusal

@@ -32,7 +32,7 @@ struct ProxyLoadingTests {
 
     private func url(_ text: String) throws -> URL { try #require(URL(string: text)) }
 
-    @Test func requestIsForwardedInAbsoluteForm() async throws {
+    @Test(.onlyWithHTTP11) func requestIsForwardedInAbsoluteForm() async throws {
         let proxy = try await WebServer()
         proxy.on("http://origin.example/a", Self.asking(.text("through")))
         let recorder = DataRecorder()
@@ -52,7 +52,7 @@ struct ProxyLoadingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func hostsOfAProxyShareNoConnection() async throws {
+    @Test(.onlyWithHTTP11) func hostsOfAProxyShareNoConnection() async throws {
         let proxy = try await WebServer(["http://a.example/": .text("a"), "http://b.example/": .text("b")])
         let session = URLSession.test { $0.connectionProxyDictionary = Self.settings(proxy) }
         for (host, text) in [("a", "a"), ("b", "b"), ("a", "a")] {
@@ -122,9 +122,31 @@ struct ProxyLoadingTests {
         session.invalidateAndCancel()
     }
 
+    @Test func requestForAnUpgradeGoesThroughATunnel() async throws {
+        let proxy = try await WebServer(["/": .text("not now")])
+        proxy.on("origin.example:80") { $0.method == "CONNECT" ? .head(200) : .close }
+        let session = URLSession.test { $0.connectionProxyDictionary = Self.settings(proxy) }
+        let fields = ["Upgrade": "echo", "Connection": "Upgrade"]
+        let loaded = try await session.load(.to(self.url("http://origin.example/"), "GET", fields))
+        #expect(loaded.text == "not now" && proxy.requests.map(\.target) == ["origin.example:80", "/"])
+        session.invalidateAndCancel()
+    }
+
     // MARK: Challenges
 
-    @Test(arguments: ["http", "https"])
+    @Test(.onlyWithHTTP11) func nonceThatIsAlwaysStaleEndsTheTask() async throws {
+        let proxy = try await WebServer()
+        let challenge = "Digest realm=\"p\", nonce=\"n\", qop=\"auth\", stale=true"
+        proxy.on("http://origin.example/", Self.asking(.text(""), for: "never", by: challenge))
+        let session = URLSession.test {
+            $0.connectionProxyDictionary = Self.settings(proxy, Self.credential)
+        }
+        #expect(try await session.load(self.url("http://origin.example/")).status == 407)
+        #expect(proxy.requests.count == 5)
+        session.invalidateAndCancel()
+    }
+
+    @Test(.onlyWithHTTP11, arguments: ["http", "https"])
     func delegateIsAskedForTheProxysCredential(_ scheme: String) async throws {
         let proxy = try await WebServer()
         let wanted = "Basic \(Data("user:passwd".utf8).base64EncodedString())"
@@ -150,7 +172,7 @@ struct ProxyLoadingTests {
     }
 
     /// The digest is of the request's target, which is a whole URL (RFC 7616 §3.4).
-    @Test func digestIsAnsweredForTheTargetThatTheProxyGets() async throws {
+    @Test(.onlyWithHTTP11) func digestIsAnsweredForTheTargetThatTheProxyGets() async throws {
         let proxy = try await WebServer()
         let challenge = "Digest realm=\"p\", nonce=\"n\", qop=\"auth\", algorithm=SHA-256"
         proxy.on("http://origin.example/a", Self.asking(.text("in"), for: "Digest ", by: challenge))
@@ -163,7 +185,7 @@ struct ProxyLoadingTests {
         session.invalidateAndCancel()
     }
 
-    @Test(arguments: ["http", "https"])
+    @Test(.onlyWithHTTP11, arguments: ["http", "https"])
     func cancelledChallengeCancelsTheTask(_ scheme: String) async throws {
         let proxy = try await WebServer()
         proxy.on("http://origin.example/", Self.asking(.text("")))
@@ -175,7 +197,7 @@ struct ProxyLoadingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func forwardedRequestWithoutACredentialGetsThe407() async throws {
+    @Test(.onlyWithHTTP11) func forwardedRequestWithoutACredentialGetsThe407() async throws {
         let proxy = try await WebServer()
         proxy.on("http://origin.example/", Self.asking(.text("")))
         let session = URLSession.test { $0.connectionProxyDictionary = Self.settings(proxy) }
@@ -184,7 +206,7 @@ struct ProxyLoadingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func bodyIsSentAgainAfterTheProxysChallenge() async throws {
+    @Test(.onlyWithHTTP11) func bodyIsSentAgainAfterTheProxysChallenge() async throws {
         let proxy = try await WebServer()
         proxy.on("http://origin.example/", Self.asking(.text("taken")))
         let session = URLSession.test {

@@ -13,6 +13,7 @@ struct ProxySettingsTests {
         ("https://proxy.example", ProxyAddress(.https, "proxy.example", port: 443)),
         ("socks5://127.0.0.1", ProxyAddress(.socks5, "127.0.0.1", port: 1080)),
         ("socks5h://[::1]:9050", ProxyAddress(.socks5h, "::1", port: 9050)),
+        ("socks://proxy.example", ProxyAddress(.socks4, "proxy.example", port: 1080)),
         ("socks4a://proxy.example", ProxyAddress(.socks4a, "proxy.example", port: 1080)),
         ("http://ada@proxy.example", ProxyAddress(.http, "proxy.example", port: 80, user: "ada")),
         (
@@ -27,7 +28,8 @@ struct ProxySettingsTests {
 
     @Test(arguments: [
         "", "http://", "ftp://proxy.example", "http://proxy.example:0", "http://proxy.example:65536", "http://p:x",
-        "http://[::1", "http://[::1]x", "http://a b", "http://a%zz@proxy.example", "://proxy", "http://p\u{7f}",
+        "http://[::1", "http://[::1]x", "http://a b", "http://p:+80", "http://p:-1", "http://a%zz@proxy.example",
+        "://proxy", "http://p\u{7f}",
     ])
     func otherTextIsNoAddress(_ text: String) {
         #expect(ProxyAddress(text) == nil)
@@ -83,6 +85,13 @@ struct ProxySettingsTests {
         #expect(error?.text.contains(word) == true)
     }
 
+    @Test(arguments: ["2001:db8::1", "[2001:db8::1]"])
+    func addressInTheDictionaryNeedsNoBrackets(_ text: String) throws {
+        let proxies = ProxyDictionary(["HTTPSEnable": 1, "HTTPSProxy": text])
+        let expected = ProxyAddress(.http, "2001:db8::1", port: 443)
+        #expect(try proxies.proxy(scheme: "https", host: "a.example", port: nil) == expected)
+    }
+
     @Test func emptyDictionaryMeansDirectConnections() throws {
         #expect(try ProxyDictionary([:]).proxy(scheme: "http", host: "a.example", port: nil) == nil)
         #expect(try ProxyDictionary(["HTTPEnable": 0]).proxy(scheme: "http", host: "a.example", port: nil) == nil)
@@ -99,7 +108,8 @@ struct ProxySettingsTests {
             (["HTTPS_PROXY": "http://p:1"], "wss", "a.example", "p"),
             (["https_proxy": "http://p:1", "HTTPS_PROXY": "http://q:1"], "https", "a.example", "p"),
             (["all_proxy": "socks5h://p"], "http", "a.example", "p"),
-            (["all_proxy": "socks5h://p"], "stream", "a", nil),
+            (["all_proxy": "socks5h://p"], "stream", "a", "p"),
+            (["https_proxy": "http://p"], "stream", "a", nil),
             (["http_proxy": "http://p", "no_proxy": "b.example,.a.example"], "http", "x.a.example", nil),
             (["http_proxy": "http://p", "NO_PROXY": "*"], "http", "a.example", nil),
             (["http_proxy": "http://p"], "http", "localhost", nil),
@@ -110,6 +120,22 @@ struct ProxySettingsTests {
     ) throws {
         let environment = ProxyEnvironment { variables[$0] }
         #expect(try environment.proxy(scheme: scheme, host: host, port: nil)?.host == proxy)
+    }
+
+    @Test(arguments: [
+        ("10.0.0.0/8", "10.255.0.1", true), ("10.0.0.0/8", "11.0.0.1", false), ("169.254/16", "169.254.7.7", true),
+        ("192.0.2.128/25", "192.0.2.127", false), ("192.0.2.128/25", "192.0.2.128", true),
+        ("0.0.0.0/0", "203.0.113.1", true), ("192.0.2.1/32", "192.0.2.1", true), ("192.0.2.1/33", "192.0.2.1", false),
+        ("192.0.2.1/x", "192.0.2.1", false), ("192.0.2.0/-1", "192.0.2.1", false),
+        ("2001:db8::/32", "2001:db8:1::1", true),
+        ("2001:db8::/32", "2001:db9::1", false), ("2001:db8::/65", "2001:db8::8000:0:0:1", false),
+        ("2001:db8::1/128", "2001:db8::1", true), ("::/0", "2001:db8::1", true), ("::/129", "::2", false),
+        ("10.0.0.0/8", "ten.example", false), ("0.0.0.0/0", "2001:db8::1", false), ("/8", "10.0.0.1", false),
+        ("[2001:db8::1]", "2001:db8::1", true), ("[2001:db8::1]:81", "2001:db8::1", false),
+    ])
+    func networkIsExcepted(_ entry: String, _ host: String, _ isExcepted: Bool) throws {
+        let environment = ProxyEnvironment { ["http_proxy": "http://p", "no_proxy": entry][$0] }
+        #expect(try (environment.proxy(scheme: "http", host: host, port: nil) == nil) == isExcepted)
     }
 
     @Test func variableThatNamesNoProxyIsAnErrorWithItsName() {
