@@ -28,6 +28,7 @@ final class WebSocketOpening: ChallengedRequest, @unchecked Sendable {  // Confi
     private let prepare: @Sendable (inout OpeningTarget, URL) throws(URLError) -> Void
     private var redirects = 0
     var credentials = RequestCredentials()
+    var challengedTask: (task: URLSessionTask, session: URLSession)? { (self.task, self.session) }
 
     init(
         _ request: URLRequest, for task: URLSessionTask, of session: URLSession, _ policy: DeflatePolicy?,

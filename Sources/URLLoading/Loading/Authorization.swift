@@ -11,10 +11,12 @@ extension SessionCore {
     }
 
     /// Answers a challenge with a credential, which is stored as its persistence asks for.
+    /// - Parameter authorizations: of servers, or of proxies.
     /// - Returns: `nil` if there is no credential, or if it does not fit the challenge.
     /// - Throws: if the scheme of the challenge is not supported.
     func authorize(
-        _ challenge: Challenge, with credential: URLCredential?, in space: URLProtectionSpace, at url: URL
+        _ challenge: Challenge, with credential: URLCredential?, in space: URLProtectionSpace, at url: URL,
+        _ authorizations: ExecutorIsolated<AuthorizationCache>
     ) throws(URLError) -> Authorization? {
         guard let credential else { return nil }
         if let error = Authorization.refusal(of: challenge, at: url) { throw error }
@@ -22,23 +24,7 @@ extension SessionCore {
             let authorization = Authorization(challenge, credential: credential, url: url, origin: origin)
         else { return nil }
         if credential.persistence != .none { self.configuration.urlCredentialStorage?.set(credential, for: space) }
-        self.authorizations.value.insert(authorization)
-        return authorization
-    }
-}
-
-extension SessionCore {
-    /// As `authorize`, for a proxy.
-    func authorizeProxy(
-        _ challenge: Challenge, with credential: URLCredential?, in space: URLProtectionSpace, at url: URL
-    ) throws(URLError) -> Authorization? {
-        guard let credential else { return nil }
-        if let error = Authorization.refusal(of: challenge, at: url) { throw error }
-        guard let origin = Origin(url),
-            let authorization = Authorization(challenge, credential: credential, url: url, origin: origin)
-        else { return nil }
-        if credential.persistence != .none { self.configuration.urlCredentialStorage?.set(credential, for: space) }
-        self.proxyAuthorizations.value.insert(authorization)
+        authorizations.value.insert(authorization)
         return authorization
     }
 }

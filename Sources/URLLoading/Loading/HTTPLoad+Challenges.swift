@@ -5,19 +5,20 @@ import TLSEngine
 import WireText
 
 extension HTTPLoad: ChallengedRequest {
-    var task: URLSessionTask { self.loader.task }
-    var session: URLSession { self.loader.session }
+    var challengedTask: (task: URLSessionTask, session: URLSession)? { (self.loader.task, self.loader.session) }
 
     /// - Returns: whether the challenge is being answered; otherwise the 401 is the final response.
     func authenticate(_ response: HTTPURLResponse, _ head: ResponseHead) -> Bool {
-        self.authenticate(response, head.fields.values("WWW-Authenticate")) { load, outcome in
-            switch outcome {
-            case .retry:
-                load.abandonAttempt()
-                load.send()
-            case .refused: load.deliverResponse(response)
-            case .failed(let error): load.fail(error)
-            }
+        self.authenticate(response, head.fields.values("WWW-Authenticate")) { $0.answered($1, response) }
+    }
+
+    private func answered(_ outcome: ChallengeOutcome, _ response: HTTPURLResponse) {
+        switch outcome {
+        case .retry:
+            self.abandonAttempt()
+            self.send()
+        case .refused: self.deliverResponse(response)
+        case .failed(let error): self.fail(error)
         }
     }
 
@@ -26,18 +27,8 @@ extension HTTPLoad: ChallengedRequest {
         guard let authenticator = self.proxyAuthenticator,
             self.attempt?.exchange?.request.proxy?.method == .forwarding
         else { return false }
-        authenticator.answer(
-            head, response,
-            self.awaiting { (load: HTTPLoad, outcome: ChallengeOutcome) in
-                switch outcome {
-                case .retry:
-                    load.abandonAttempt()
-                    load.send()
-                case .refused: load.deliverResponse(response)
-                case .failed(let error): load.fail(error)
-                }
-            })
-        return true
+        let answered = self.awaiting { (load: HTTPLoad, outcome: ChallengeOutcome) in load.answered(outcome, response) }
+        return authenticator.answer(head, response, answered)
     }
 
     // MARK: TLS

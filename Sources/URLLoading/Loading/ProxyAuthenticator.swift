@@ -5,106 +5,78 @@ import WireText
 
 /// Answers the 407 of an HTTP proxy for one task (RFC 9110 §11.7): with the configured credential or the one of the
 /// credential storage, or as the delegate decides. Confined to the session's executor.
-final class ProxyAuthenticator: @unchecked Sendable {  // Its vars are used on the executor only.
-    private let core: SessionCore
+final class ProxyAuthenticator: ChallengedRequest, @unchecked Sendable {  // Confined to the session's executor.
+    let core: SessionCore
     // Both references are weak because the task owns, through its connection, this object.
     private weak var session: URLSession?
     private weak var task: URLSessionTask?
     let proxy: ProxyAddress
-    /// Of the request, for errors.
+    /// Names the proxy, which scopes its authorizations; never sent.
+    let request: URLRequest
+    var credentials = RequestCredentials()
+    /// Of the request that is sent, for errors.
     var url: URL
-    private var authorization: Authorization?
-    private var refusals = 0
-    /// How often a nonce was stale.
-    private var renewals = 0
-    private var lastRefused: URLCredential?
 
     init(_ proxy: ProxyAddress, for task: URLSessionTask, of session: URLSession, at url: URL) {
         self.core = session.core
         self.session = session
         self.task = task
         self.proxy = proxy
+        let host = proxy.host.contains(":") ? "[\(proxy.host)]" : proxy.host
+        self.request = URLRequest(url: URL(string: "http://\(host):\(proxy.port)/") ?? url)
         self.url = url
     }
 
-    /// The proxy as a URL, which scopes its authorizations.
-    private var proxyURL: URL {
-        let host = self.proxy.host.contains(":") ? "[\(self.proxy.host)]" : self.proxy.host
-        return URL(string: "http://\(host):\(self.proxy.port)/") ?? self.url
+    var challengedTask: (task: URLSessionTask, session: URLSession)? {
+        guard let task, let session else { return nil }
+        return (task, session)
+    }
+
+    var authorizations: ExecutorIsolated<AuthorizationCache> { self.core.proxyAuthorizations }
+
+    func protectionSpace(of challenge: Challenge, at url: URL) -> URLProtectionSpace {
+        URLProtectionSpace(challenge, of: self.proxy)
+    }
+
+    func proposedCredential(for space: URLProtectionSpace, at url: URL) -> URLCredential? {
+        if let user = self.proxy.user {
+            return URLCredential(user: user, password: self.proxy.password ?? "", persistence: .none)
+        }
+        return self.core.configuration.urlCredentialStorage?.defaultCredential(for: space)
+    }
+
+    func awaiting<Answer: Sendable>(
+        _ work: @escaping @Sendable (ProxyAuthenticator, Answer) -> Void
+    ) -> @Sendable (Answer) -> Void {
+        { answer in self.core.executor.execute { work(self, answer) } }
     }
 
     /// The value of `Proxy-Authorization` for the next request; `nil` before the proxy has asked for one.
     /// - Parameter target: of the request: an absolute URL, or host and port for `CONNECT`.
     func fieldValue(method: String, target: String) -> String? {
-        if self.authorization == nil, let origin = HTTPSemantics.Origin(self.proxyURL) {
-            self.authorization = self.core.proxyAuthorizations.value.find(origin, path: "/")
-        }
-        return self.authorization?.fieldValue(method: method, target: target, contentHash: nil)
+        guard let url = self.request.url else { return nil }
+        return self.fieldValue(at: url, method: method, target: target) { _ in nil }
     }
 
     /// Answers a 407.
-    /// - Parameter completion: called once, on the executor.
+    /// - Parameter completion: called once on the executor, possibly at once.
+    /// - Returns: `false` if there is no challenge that could be answered; `completion` is then not called.
     func answer(
         _ head: ResponseHead, _ response: HTTPURLResponse,
         _ completion: @escaping @Sendable (ChallengeOutcome) -> Void
-    ) {
-        let challenges = Challenge.answerable(in: head.fields.values("Proxy-Authenticate"))
-        if let authorization {
-            if self.renewals < RequestCredentials.renewalLimit, challenges.contains(where: authorization.canRetry) {
-                self.renewals += 1
-                return completion(.retry)
-            }
-            self.core.proxyAuthorizations.value.remove(authorization)
-            self.lastRefused = authorization.credential
-            self.refusals += 1
-            self.authorization = nil
-        }
-        self.ask(challenges[...], response, completion)
-    }
-
-    private func ask(
-        _ challenges: ArraySlice<Challenge>, _ response: HTTPURLResponse,
-        _ completion: @escaping @Sendable (ChallengeOutcome) -> Void
-    ) {
-        guard let challenge = challenges.first, let task, let session else { return completion(.refused) }
-        let space = URLProtectionSpace(challenge, of: self.proxy)
-        let proposed = self.lastRefused ?? self.configured ?? self.stored(for: space)
-        let refusals = self.refusals
-        let question = URLAuthenticationChallenge(
-            protectionSpace: space, proposedCredential: proposed, previousFailureCount: refusals,
-            failureResponse: response, error: nil, sender: ChallengeSender())
-        self.core.ask(question, about: task, of: session) { answer in
-            self.core.executor.execute {
-                switch answer.disposition {
-                case .useCredential: completion(self.use(answer.credential, for: challenge, space))
-                case .performDefaultHandling:
-                    completion(self.use(refusals == 0 ? proposed : nil, for: challenge, space))
-                case .cancelAuthenticationChallenge:
-                    completion(.failed(LoadFailure.error(.cancelled, url: self.url)))
-                case .rejectProtectionSpace: self.ask(challenges.dropFirst(), response, completion)
-                }
-            }
+    ) -> Bool {
+        self.authenticate(response, head.fields.values("Proxy-Authenticate")) { proxy, outcome in
+            guard case .failed(let error) = outcome else { return completion(outcome) }
+            completion(.failed(proxy.failure(error)))
         }
     }
 
-    private var configured: URLCredential? {
-        self.proxy.user.map { URLCredential(user: $0, password: self.proxy.password ?? "", persistence: .none) }
-    }
-
-    private func stored(for space: URLProtectionSpace) -> URLCredential? {
-        self.core.configuration.urlCredentialStorage?.defaultCredential(for: space)
-    }
-
-    private func use(
-        _ credential: URLCredential?, for challenge: Challenge, _ space: URLProtectionSpace
-    ) -> ChallengeOutcome {
-        do throws(URLError) {
-            self.authorization = try self.core.authorizeProxy(challenge, with: credential, in: space, at: self.proxyURL)
-            return self.authorization == nil ? .refused : .retry
-        } catch {
-            let text = "The proxy requires \(challenge.schemeName) authentication; only Basic and Digest are supported."
-            return .failed(LoadFailure.error(error.code, url: self.url, text: text))
-        }
+    /// The task's error instead of one that names the proxy's URL.
+    private func failure(_ error: URLError) -> URLError {
+        guard error.code == .userAuthenticationRequired else { return LoadFailure.error(error.code, url: self.url) }
+        return LoadFailure.error(
+            error.code, url: self.url,
+            text: "The proxy requires an authentication scheme that is not supported: only Basic and Digest are.")
     }
 }
 
@@ -118,10 +90,9 @@ extension ProxyAuthenticator {
     ) -> ProxyServer.Authorize {
         { refusal, completion in
             self.core.executor.execute {
-                guard let refusal, let response = self.response(refusal) else {
-                    return completion(self.fields(target))
-                }
-                self.answer(refusal, response) { outcome in
+                guard let refusal else { return completion(self.fields(target)) }
+                guard let response = self.response(refusal) else { return completion(nil) }
+                let isAsked = self.answer(refusal, response) { outcome in
                     switch outcome {
                     case .retry: completion(self.fields(target))
                     case .refused: completion(nil)
@@ -130,6 +101,7 @@ extension ProxyAuthenticator {
                         completion(nil)
                     }
                 }
+                if !isAsked { completion(nil) }
             }
         }
     }
@@ -140,7 +112,7 @@ extension ProxyAuthenticator {
 
     private func response(_ head: ResponseHead) -> HTTPURLResponse? {
         HTTPURLResponse(
-            url: self.proxyURL, statusCode: head.status, httpVersion: "HTTP/1.\(head.version.minor)",
+            url: self.request.url ?? self.url, statusCode: head.status, httpVersion: "HTTP/1.\(head.version.minor)",
             lines: head.fields.all.map { (name: $0.name, value: $0.value) }, contentIsEncoded: false)
     }
 }

@@ -46,8 +46,7 @@ final class SessionCore: Sendable {
     let state: Mutex<State>
 
     init(
-        _ configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?, queue: OperationQueue?,
-        loop: Loop? = nil
+        _ configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?, queue: OperationQueue?
     ) {
         self.configuration = configuration
         self.protocolClasses = (configuration.protocolClasses ?? []).compactMap { $0 as? URLProtocol.Type }
@@ -61,7 +60,7 @@ final class SessionCore: Sendable {
             settings.admits = { permits(URLSessionConfiguration.ServerAddress($0), $1) }
         }
         settings.resolve = configuration.resolve
-        let executor = SessionExecutor(settings, on: loop)
+        let executor = SessionExecutor(settings, on: configuration.loop)
         self.executor = executor
         self.authorizations = ExecutorIsolated(AuthorizationCache(), to: executor)
         self.proxyAuthorizations = ExecutorIsolated(AuthorizationCache(), to: executor)

@@ -48,16 +48,6 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {  // Not final;
         super.init()
     }
 
-    /// A session that does its work, and has all its connections, on `loop`: with a loop on a simulated network, whole
-    /// sessions run in virtual time. Bodies that are streams or files, and downloads, still use threads of their own.
-    package init(
-        configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?,
-        delegateQueue queue: OperationQueue?, loop: Loop
-    ) {
-        self.core = SessionCore(configuration.independent, delegate: delegate, queue: queue, loop: loop)
-        super.init()
-    }
-
     deinit { self.core.executor.close() }
 
     open override func copy() -> Any { self.copy(with: nil) }

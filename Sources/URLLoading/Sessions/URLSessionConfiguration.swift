@@ -87,6 +87,10 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     public var certificateAuthorities: Data?
     /// Resolves host names for HTTP; answers once, from any thread. `nil` uses the system's resolver.
     package var resolve: ConnectAttempt.Resolve?
+    /// Does the session's work, and has all its connections: with a loop on a simulated network, whole sessions run in
+    /// virtual time. Bodies that are streams or files, and downloads, still use threads of their own. `nil` chooses one of
+    /// the shared loops.
+    package var loop: Loop?
 
     /// As `default`.
     public override init() {
@@ -175,6 +179,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
         copy.certificateAuthorities = self.certificateAuthorities
         copy.permitsAddress = self.permitsAddress
         copy.resolve = self.resolve
+        copy.loop = self.loop
     }
 }
 

@@ -71,8 +71,8 @@ final class SessionLoad {
         self.network.faults = .session(isMild: self.isMild, using: &chance)
         let configuration = Self.configuration(using: &chance)
         configuration.assumesHTTP2 = self.usesHTTP2
-        self.session = URLSession(
-            configuration: configuration, delegate: self.delegate, delegateQueue: self.queue, loop: loop)
+        configuration.loop = loop
+        self.session = URLSession(configuration: configuration, delegate: self.delegate, delegateQueue: self.queue)
         self.chance = chance
         self.makeTasks()
     }
