@@ -1,4 +1,6 @@
 import Foundation
+import SimulatedNetwork
+import StreamTransport
 import Testing
 import URLLoading
 
@@ -75,10 +77,11 @@ struct URLSessionConfigurationTests {
         changed.certificateAuthorities = Data([1])
         changed.permitsAddress = { _, _ in false }
         changed.resolve = { _, _, answer in answer(.success([])) }
+        changed.loop = Loop(system: SimulatedNetwork(seed: 1).makeSystem())
         let copy = try #require(changed.copy() as? URLSessionConfiguration)
         let plain = URLSessionConfiguration.default
         let values = Self.values(changed)
-        #expect(Self.values(copy) == values && values.count == 35)
+        #expect(Self.values(copy) == values && values.count == 36)
         // Every value was changed: one that is not copied shows.
         for (value, standard) in zip(values, Self.values(plain)) { #expect(value != standard) }
         copy.timeoutIntervalForRequest = 9
