@@ -278,4 +278,6 @@ def test_a_proxy_of_the_environment_is_not_gone_around(nginx, variable):
     # Loopback is behind none.
     assert load_one(f"{nginx.base}/file", variables={variable: "http://127.0.0.1:9"}).status == 200
     got = load_one("http://behind.proxy.invalid/", variables={variable: "http://127.0.0.1:9"}, fails=True)
+    assert got.code == -1004 and "through the proxy" in got.error["text"], got
+    got = load_one("http://behind.proxy.invalid/", variables={variable: "ftp://127.0.0.1:9"}, fails=True)
     assert got.code == -1002 and variable in got.error["text"], got
