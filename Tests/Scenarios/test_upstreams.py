@@ -45,8 +45,7 @@ def test_a_target_that_refuses_is_a_502(bridge, kind, path):
 @pytest.mark.parametrize("kind, path", [("tcp", ""), ("ws", "/")])
 def test_a_target_that_refuses_resets_a_raw_client(bridge, kind, path):
     gateway = bridge("tcp://127.0.0.1:0", f"{kind}://127.0.0.1:{free_port()}{path}")
-    with Wire.connect(gateway.address(), within=20) as near:
-        near.expect_reset()
+    Wire.expect_refusal(gateway.address(), within=20)
 
 
 def test_a_unix_target_that_is_not_there_is_a_502(bridge, tmp_path):
@@ -118,8 +117,7 @@ def test_an_answer_that_is_no_handshake_is_a_502(bridge, listener, answer):
     gateway = bridge("ws://127.0.0.1:0/", listener.url("ws", "/"))
     assert refusal(gateway).status == 502
     raw = bridge("tcp://127.0.0.1:0", listener.url("ws", "/"))
-    with Wire.connect(raw.address(), within=20) as near:
-        near.expect_reset()
+    Wire.expect_refusal(raw.address(), within=20)
 
 
 # -- what a target may break after 101: the connection to it is failed with a code, the raw client sees a reset

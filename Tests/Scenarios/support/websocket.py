@@ -123,6 +123,16 @@ class Wire:
             sock.close()
             raise
 
+    @classmethod
+    def expect_refusal(cls, address, data=b"", within=10.0):
+        """Connects and sends `data`: the peer must reset the connection, at the earliest before `connect` returns."""
+        try:
+            with cls.connect(address, within=within) as wire:
+                wire.send(data)
+                wire.expect_reset()
+        except (ConnectionResetError, Reset):
+            pass
+
     def send(self, data):
         try:
             self.turns.send_all(data) if self.turns else self.socket.sendall(data)
