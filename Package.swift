@@ -51,6 +51,8 @@ let package = Package(
     targets: [
         .systemLibrary(name: "CLinux"),
         .systemLibrary(name: "CRunLoop"),
+        // The library itself is opened at run time, if it is needed.
+        .systemLibrary(name: "CGSSAPI"),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CNGHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
@@ -62,6 +64,7 @@ let package = Package(
             name: "HTTP2Engine",
             dependencies: ["CNGHTTP2", .product(name: "DequeModule", package: "swift-collections")],
             swiftSettings: unsafeCode),
+        .target(name: "GSSEngine", dependencies: ["CGSSAPI"], swiftSettings: unsafeCode),
         .target(name: "WebSocketProtocol", dependencies: ["WireText", "ByteKernels", "Deflate"], swiftSettings: house),
         .target(
             name: "HTTPSemantics",
@@ -92,7 +95,8 @@ let package = Package(
             name: "URLLoading",
             dependencies: [
                 "CRunLoop", "WireText",
-                "HTTPTransport", "SessionTasks", "StreamTransport", "HTTPSemantics", "TLSEngine", "Deflate",
+                "HTTPTransport", "SessionTasks", "StreamTransport", "HTTPSemantics", "TLSEngine", "GSSEngine",
+                "Deflate",
                 "ByteKernels", "WebSocketProtocol",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -244,10 +248,12 @@ let package = Package(
                 "WireText", "ByteKernels", "TestSupport",
             ],
             swiftSettings: house),
+        .testTarget(name: "GSSEngineTests", dependencies: ["GSSEngine", "TestSupport"], swiftSettings: house),
         .testTarget(
             name: "URLLoadingTests",
             dependencies: [
-                "URLLoading", "HTTPTransport", "HTTP2Engine", "SessionTasks", "StreamTransport", "HTTPSemantics",
+                "URLLoading", "HTTPTransport", "HTTP2Engine", "GSSEngine", "SessionTasks", "StreamTransport",
+                "HTTPSemantics",
                 "TLSEngine", "Deflate", "ByteKernels", "SimulatedNetwork", "TestSupport", "WebSocketProtocol",
                 "WireText",
                 .product(name: "HTTPTypes", package: "swift-http-types"),

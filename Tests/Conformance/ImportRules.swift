@@ -6,6 +6,7 @@ enum ImportRules {
     static let owners: [String: [String]] = [
         "COpenSSL": ["WireText/", "TLSEngine/OpenSSL/", "TestSupport/"],
         "CNGHTTP2": ["HTTP2Engine/NGHTTP2/"],
+        "CGSSAPI": ["GSSEngine/GSSAPI/"],
         "CLinux": [
             "StreamTransport/System/",
             // File status calls, which Foundation hides.
@@ -18,6 +19,7 @@ enum ImportRules {
         "Dispatch": ["URLLoading/"],
         "Foundation": [
             "URLLoading/", "ControlClient/", "ControlPlane/", "Commands/", "GatewayTestSupport/",
+            "TestSupport/NTLMUsers.swift",
         ],
         "FoundationEssentials": ["ControlPlane/"],
         // URLLoading takes its place; only side-by-side tests and benchmarks link it.

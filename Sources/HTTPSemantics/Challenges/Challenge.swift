@@ -49,12 +49,9 @@ package struct Challenge: Equatable, Sendable {
             .sorted { $0.scheme.strength > $1.scheme.strength }
     }
 
-    /// The Basic and Digest challenges; without any, the NTLM and Negotiate challenges, so that a credential for them
-    /// can be rejected with an explanation.
+    /// The challenges of all supported schemes, in the order of `ranked`.
     package static func answerable(in lines: [String]) -> [Self] {
-        let all = self.parse(lines)
-        let answered = self.ranked(all, supporting: [.basic, .digest])
-        return answered.isEmpty ? self.ranked(all, supporting: [.ntlm, .negotiate]) : answered
+        self.ranked(self.parse(lines), supporting: [.basic, .digest, .ntlm, .negotiate])
     }
 
     private var isAnswerable: Bool {

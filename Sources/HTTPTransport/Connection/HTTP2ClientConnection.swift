@@ -22,7 +22,7 @@ final class HTTP2ClientConnection: MultiplexedConnection {
     private(set) var idleSince: MonotonicInstant
     private let transport: any Transport
     private let engine: HTTP2Connection
-    private var metadata: ConnectionMetadata
+    private(set) var metadata: ConnectionMetadata
     private var streams: [HTTP2StreamID: HTTP2ClientStream] = [:]
     /// No further requests: the server said GOAWAY, or the pool does not want the connection any more.
     private var isRetired = false

@@ -273,6 +273,8 @@ final class HTTP2ClientStream {
 }
 
 extension HTTP2ClientStream: ExchangeCarrier {
+    var metadata: ConnectionMetadata { self.connection.metadata }
+
     /// Sends the next piece of the body, unless one is still being written.
     func pumpBody() {
         let exchange = self.exchange

@@ -27,6 +27,8 @@ final class HTTPConnection: ExchangeCarrier {
     let generation: Int
     var metadata: ConnectionMetadata
     var exchangesServed = 0
+    /// Keeps the connection from others between two exchanges.
+    var lease: ConnectionLease?
     private(set) var idleSince: MonotonicInstant
     private let transport: any Transport
     private var reader: ResponseReader
@@ -162,6 +164,10 @@ extension HTTPConnection {
     func run(_ exchange: Exchange) {
         self.phase = .busy(exchange)
         exchange.phase = .running(self)
+        if let lease = exchange.request.lease {
+            self.lease = lease
+            lease.began(self)
+        }
         self.reader.beginResponse()
         self.setTrafficClass(exchange.request.trafficClass)
         if exchange.request.isMeasured {

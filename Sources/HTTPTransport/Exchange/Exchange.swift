@@ -11,6 +11,8 @@ package final class Exchange: @unchecked Sendable {
     enum Phase {
         case created
         case waiting(Waiter)
+        /// Waits for the connection of its lease.
+        case leasing(ConnectionLease)
         case connecting(ConnectionAttempt)
         case running(any ExchangeCarrier)
         /// The response is complete and the connection released, but the consumer has not pulled all of the content.
@@ -74,6 +76,14 @@ package final class Exchange: @unchecked Sendable {
 
     var isEnded: Bool {
         if case .ended = self.phase { true } else { false }
+    }
+
+    /// Whether the connection can be used again after the response, as far as the head says. On the loop.
+    package var keepsConnection: Bool { self.progress.keepsAlive }
+
+    /// The connection that the exchange runs on. On the loop.
+    package var connection: ConnectionMetadata? {
+        if case .running(let carrier) = self.phase { carrier.metadata } else { nil }
     }
 
     /// Includes the steps of connecting so far. On the loop.
@@ -170,7 +180,7 @@ package final class Exchange: @unchecked Sendable {
         switch self.phase {
         case .running(let carrier): carrier.updateReading()
         case .draining(let trailers): self.end(.finished(trailers: trailers))
-        case .created, .waiting, .connecting, .ended: break
+        case .created, .waiting, .leasing, .connecting, .ended: break
         }
     }
 
@@ -208,6 +218,7 @@ package final class Exchange: @unchecked Sendable {
         switch phase {
         case .created, .draining, .ended: break
         case .waiting(let waiter): self.pool.withdraw(waiter)
+        case .leasing(let lease): lease.withdraw(self)
         case .connecting(let attempt):
             attempt.cancel()
             self.metrics.timings = attempt.timings
@@ -242,7 +253,7 @@ package final class Exchange: @unchecked Sendable {
         let isAllowed =
             wasUnprocessed
             ? self.repetitions < Self.unprocessedLimit : self.repetitions == 0 && self.plan.head.isIdempotent
-        guard isAllowed, self.body?.rewind() ?? true else { return false }
+        guard isAllowed, !self.request.isBoundToLease, self.body?.rewind() ?? true else { return false }
         self.repetitions += 1
         self.progress = Self.progress(self.plan, hasBody: self.body != nil)
         self.metrics = ExchangeMetrics(fetchStart: self.metrics.fetchStart)
@@ -258,6 +269,7 @@ extension Exchange: TurnEndTarget {
 
 /// What an exchange runs on: an HTTP/1.1 connection or a stream of an HTTP/2 connection.
 protocol ExchangeCarrier: AnyObject {
+    var metadata: ConnectionMetadata { get }
     /// Sends the next piece of the body, unless one is still being written.
     func pumpBody()
     /// The consumer's demand has changed.
@@ -293,7 +305,8 @@ package struct ExchangeProgress: Equatable {
     package private(set) var isUpgraded = false
     private let method: String
     private let offersUpgrade: Bool
-    private var keepsAlive: Bool
+    /// Whether the connection may be used again, as far as the messages say so far.
+    private(set) var keepsAlive: Bool
 
     package init(_ head: RequestHead, hasBody: Bool, expectsContinue: Bool) {
         self.sending = hasBody ? (expectsContinue ? .awaitingContinue : .body) : .done
@@ -462,6 +475,14 @@ package struct ExchangeRequest: Sendable {
 
     /// Exchanges that wait for a connection are served by priority, 0 to 1, then by arrival. Default: 0.5.
     package var priority: Float = 0.5
+    /// Only connections of the same identities are used, the server's and a forwarding proxy's. Default: `nil`, connections
+    /// that are not authenticated.
+    package var identity: ConnectionIdentity?
+    package var proxyIdentity: ConnectionIdentity?
+    /// Keeps the connection for further exchanges of the same lease. HTTP/1.1 only. Default: `nil`.
+    package var lease: ConnectionLease?
+    /// The request makes sense on the connection of its lease only: it is not sent on another. Default: false.
+    package var isBoundToLease = false
     /// Opens a new connection even if an idle one exists. Default: false.
     package var needsFreshConnection = false
     /// For name resolution and connecting together. Default: 60 seconds.
@@ -509,6 +530,8 @@ package enum ExchangeFailure: Error, Sendable, Hashable {
     case idle
     /// The connection ended before the response's head.
     case connectionLost(ConnectionLoss)
+    /// The request is bound to a lease whose connection is lost. It was not sent.
+    case leaseLost
     /// The connection ended within the content.
     /// - Parameters:
     ///   - received: bytes of content.

@@ -76,6 +76,16 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
     }
 
     private func assign(_ exchange: Exchange, needsFresh: Bool, inFront: Bool) {
+        if let lease = exchange.request.lease {
+            switch lease.place(exchange) {
+            case .use(let connection): return self.run(exchange, on: connection)
+            case .wait:
+                exchange.phase = .leasing(lease)
+                return
+            case .pool where exchange.request.isBoundToLease: return exchange.fail(.leaseLost)
+            case .pool: break
+            }
+        }
         let key = PoolKey(exchange.request)
         let needsFresh = needsFresh || self.mayLoseUnrepeatable(self.hosts[key]?.idle.last, for: exchange)
         switch self.updateHost(key, { $0.acquire(needsFresh: needsFresh) }) {
@@ -100,10 +110,7 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
 
     private func perform(_ placement: Host.Placement, for exchange: Exchange) {
         switch placement {
-        case .use(let connection):
-            connection.metadata.isReused = true
-            connection.metadata.timings = ConnectTimings()
-            connection.run(exchange)
+        case .use(let connection): self.run(exchange, on: connection)
         case .join(let connection): connection.run(exchange)
         case .replace(let old):
             old.discard()
@@ -114,6 +121,13 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
         case .open: self.open(exchange)
         case .wait: break
         }
+    }
+
+    /// Runs an exchange on a connection that has served another.
+    func run(_ exchange: Exchange, on connection: HTTPConnection) {
+        connection.metadata.isReused = true
+        connection.metadata.timings = ConnectTimings()
+        connection.run(exchange)
     }
 
     private func open(_ exchange: Exchange) {
@@ -194,12 +208,22 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
     func connectionFreed(_ connection: HTTPConnection) {
         guard !self.isClosed, connection.generation == self.generation else { return connection.close() }
         connection.exchangesServed += 1
+        if let lease = connection.lease, lease.freed(connection) { return }
+        self.release(connection)
+    }
+
+    /// Makes an idle connection available to all.
+    func release(_ connection: HTTPConnection) {
+        guard !self.isClosed, connection.generation == self.generation else { return connection.close() }
         self.serveWaiting(connection.key) { $0.freed(connection) }
         self.enforceIdleLimit()
     }
 
     func connectionClosed(_ connection: HTTPConnection) {
         self.serveWaiting(connection.key) { $0.closed(connection) }
+        let lease = connection.lease
+        connection.lease = nil
+        lease?.lost(connection)
     }
 
     func openingFailed(_ key: PoolKey) {
@@ -288,6 +312,9 @@ struct PoolKey: Sendable, Hashable {
     let serverName: String?
     /// HTTP/2 without negotiation.
     let assumesHTTP2: Bool
+    /// `nil` for connections that are not authenticated.
+    let identity: ConnectionIdentity?
+    let proxyIdentity: ConnectionIdentity?
 
     /// Whether requests can share a connection, as far as that is known before one is open.
     var sharing: ConnectionSharing {
@@ -302,11 +329,14 @@ struct PoolKey: Sendable, Hashable {
         self.context = request.origin.scheme == .https ? request.secure?.context : nil
         self.serverName = self.context == nil ? nil : request.secure?.serverName
         self.assumesHTTP2 = request.assumesHTTP2 && self.context == nil
+        self.identity = request.identity
+        self.proxyIdentity = request.proxyIdentity
     }
 
     static func == (left: PoolKey, right: PoolKey) -> Bool {
         left.origin == right.origin && left.context === right.context && left.serverName == right.serverName
             && left.assumesHTTP2 == right.assumesHTTP2 && left.proxy == right.proxy
+            && left.identity == right.identity && left.proxyIdentity == right.proxyIdentity
     }
 
     func hash(into hasher: inout Hasher) {

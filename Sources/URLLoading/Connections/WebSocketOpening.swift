@@ -28,6 +28,8 @@ final class WebSocketOpening: ChallengedRequest, @unchecked Sendable {  // Confi
     private let prepare: @Sendable (inout OpeningTarget, URL) throws(URLError) -> Void
     private var redirects = 0
     var credentials = RequestCredentials()
+    /// Each handshake has a connection of its own.
+    var handshakeConnection: HandshakeConnection { HandshakeConnection() }
     var challengedTask: (task: URLSessionTask, session: URLSession)? { (self.task, self.session) }
 
     init(

@@ -10,22 +10,14 @@ extension SessionCore {
         return self.configuration.urlCredentialStorage?.defaultCredential(for: space)
     }
 
-    /// Answers a challenge with a credential, which is stored as its persistence asks for.
-    /// - Parameter authorizations: of servers, or of proxies.
-    /// - Returns: `nil` if there is no credential, or if it does not fit the challenge.
-    /// - Throws: if the scheme of the challenge is not supported.
-    func authorize(
-        _ challenge: Challenge, with credential: URLCredential?, in space: URLProtectionSpace, at url: URL,
-        _ authorizations: ExecutorIsolated<AuthorizationCache>
-    ) throws(URLError) -> Authorization? {
-        guard let credential else { return nil }
-        if let error = Authorization.refusal(of: challenge, at: url) { throw error }
-        guard let origin = Origin(url),
-            let authorization = Authorization(challenge, credential: credential, url: url, origin: origin)
-        else { return nil }
-        if credential.persistence != .none { self.configuration.urlCredentialStorage?.set(credential, for: space) }
-        authorizations.value.insert(authorization)
-        return authorization
+    /// Whether Negotiate may use the tickets of the process's user at `url` without the program's word.
+    func mayUseTickets(at url: URL) -> Bool {
+        guard let host = url.serverName else { return false }
+        return self.configuration.ticketHosts.contains { name in
+            let name = name.lowercasedASCII
+            let suffix = name.hasPrefix(".") ? String(name.dropFirst()) : name
+            return host == suffix || name.hasPrefix(".") && host.hasSuffix(name)
+        }
     }
 }
 
@@ -35,6 +27,7 @@ final class Authorization {
         /// The value of the `Authorization` field.
         case basic(String)
         case digest(DigestSession)
+        case connection(ConnectionAuthorization)
     }
 
     fileprivate let origin: HTTPSemantics.Origin
@@ -43,8 +36,10 @@ final class Authorization {
     private var method: Method
 
     /// - Returns: `nil` if the credential has no user name and password, or the scheme cannot encode them.
-    fileprivate init?(_ challenge: Challenge, credential: URLCredential, url: URL, origin: HTTPSemantics.Origin) {
-        guard let user = credential.user, let password = credential.password else { return nil }
+    init?(_ challenge: Challenge, credential: URLCredential, url: URL) {
+        guard let user = credential.user, let password = credential.password, let origin = Origin(url) else {
+            return nil
+        }
         let path = url.path(percentEncoded: true)
         switch challenge.scheme {
         case .basic:
@@ -55,7 +50,11 @@ final class Authorization {
             guard let digest = DigestChallenge(challenge) else { return nil }
             self.method = .digest(DigestSession(digest, user: user, password: password))
             self.scope = ProtectionScope(digestDomain: Self.paths(digest.domain, at: url, origin))
-        case .ntlm, .negotiate, .other: return nil
+        case .ntlm, .negotiate:
+            guard let connection = ConnectionAuthorization(challenge.scheme, credential) else { return nil }
+            self.method = .connection(connection)
+            self.scope = ProtectionScope(digestDomain: [])
+        case .other: return nil
         }
         self.origin = origin
         self.credential = credential
@@ -66,12 +65,9 @@ final class Authorization {
             .filter { Origin($0) == origin }.map { $0.path(percentEncoded: true) }
     }
 
-    /// The error of a challenge whose scheme is not supported.
-    fileprivate static func refusal(of challenge: Challenge, at url: URL?) -> URLError? {
-        guard [.ntlm, .negotiate].contains(challenge.scheme) else { return nil }
-        return LoadFailure.error(
-            .userAuthenticationRequired, url: url,
-            text: "The server requires \(challenge.schemeName) authentication; only Basic and Digest are supported.")
+    /// `nil` for a scheme whose requests are authenticated one by one.
+    var connection: ConnectionAuthorization? {
+        if case .connection(let authorization) = self.method { authorization } else { nil }
     }
 
     /// Whether the same credential can be tried again, which is the case only after a stale nonce.
@@ -86,9 +82,10 @@ final class Authorization {
         if case .digest(let session) = self.method { session.contentHasher } else { nil }
     }
 
-    /// The value of the `Authorization` field for one request.
-    func fieldValue(method: String, target: String, contentHash: String?) -> String {
+    /// The value of the `Authorization` field for one request; `nil` for a scheme that authenticates connections.
+    func fieldValue(method: String, target: String, contentHash: String?) -> String? {
         switch self.method {
+        case .connection: return nil
         case .basic(let value): return value
         case .digest(var session):
             let request = DigestRequest(method: method, target: target, contentHash: contentHash)

@@ -1,9 +1,12 @@
 import Foundation
+import GSSEngine
 import HTTPSemantics
+import HTTPTransport
+import TLSEngine
 import WireText
 
-/// A request that is authenticated at its server or its proxy (RFC 9110 §11): of an HTTP load, or of an opening handshake.
-/// Confined to the session's executor.
+/// A request that is authenticated at its server or its proxy (RFC 9110 §11): of an HTTP load, or of an opening
+/// handshake. Confined to the session's executor.
 protocol ChallengedRequest: AnyObject, Sendable {
     var core: SessionCore { get }
     /// Whose delegates are asked; `nil` once the task is released.
@@ -13,6 +16,8 @@ protocol ChallengedRequest: AnyObject, Sendable {
     var credentials: RequestCredentials { get set }
     /// Authorizations of earlier requests.
     var authorizations: ExecutorIsolated<AuthorizationCache> { get }
+    /// How the next request relates to the connection that the current one came on.
+    var handshakeConnection: HandshakeConnection { get }
 
     func protectionSpace(of challenge: Challenge, at url: URL) -> URLProtectionSpace
     func proposedCredential(for space: URLProtectionSpace, at url: URL) -> URLCredential?
@@ -21,16 +26,44 @@ protocol ChallengedRequest: AnyObject, Sendable {
     func awaiting<Answer: Sendable>(_ work: @escaping @Sendable (Self, Answer) -> Void) -> @Sendable (Answer) -> Void
 }
 
+/// The connection of a request, as far as NTLM and Negotiate need it.
+struct HandshakeConnection {
+    /// Whether each request of the task can be sent on the connection of the one before.
+    var isKept = false
+    /// Whether the connection is still there for the next request.
+    var isOpen = false
+    /// Whether the connection has served a request before.
+    var isReused = false
+    /// The leaf certificate of the server in DER; `nil` without TLS.
+    var certificate: [UInt8]?
+}
+
 /// What one request has sent and tried. A redirect starts with new ones.
 struct RequestCredentials {
-    /// How often a request is sent again because the server calls its nonce stale.
+    /// How often a request is sent again because the server calls its nonce stale, or because the connection of a
+    /// handshake is lost.
     static let renewalLimit = 3
 
     /// Sent with the request, if not `nil`.
     fileprivate(set) var authorization: Authorization?
+    /// Authenticates the connection that the request is sent on; `nil` before that is necessary.
+    fileprivate(set) var handshake: TokenHandshake?
     fileprivate var refusals = 0
     fileprivate var renewals = 0
     fileprivate var lastRefused: URLCredential?
+
+    /// The connection of the handshake is lost.
+    /// - Returns: whether it may begin on another one.
+    mutating func abandonHandshake() -> Bool {
+        guard self.handshake != nil, self.renewals < Self.renewalLimit else { return false }
+        self.renewals += 1
+        self.handshake = nil
+        return true
+    }
+
+    /// The identity of the connections that the request may be sent on; `nil` for connections that are not
+    /// authenticated.
+    var identity: ConnectionIdentity? { self.authorization?.connection?.identity }
 }
 
 /// What follows a 401 or 407.
@@ -66,14 +99,19 @@ extension ChallengedRequest {
     func fieldValue(
         at url: URL, method: String, target: String, contentHash: (DigestHasher) -> String?
     ) -> String? {
+        guard let authorization = self.knownAuthorization(at: url) else { return nil }
+        self.credentials.authorization = authorization
+        if let handshake = self.credentials.handshake { return handshake.takeFieldValue() }
+        return authorization.fieldValue(
+            method: method, target: target, contentHash: authorization.contentHasher.flatMap(contentHash))
+    }
+
+    private func knownAuthorization(at url: URL) -> Authorization? {
         guard self.credentials.authorization != nil || !self.authorizations.value.isEmpty,
             let origin = HTTPSemantics.Origin(url)
         else { return nil }
         let path = url.path(percentEncoded: true)
-        let authorization = self.credentials.authorization ?? self.authorizations.value.find(origin, path: path)
-        self.credentials.authorization = authorization
-        return authorization?.fieldValue(
-            method: method, target: target, contentHash: authorization?.contentHasher.flatMap(contentHash))
+        return self.credentials.authorization ?? self.authorizations.value.find(origin, path: path)
     }
 
     /// Answers the challenges of a 401 or 407.
@@ -88,28 +126,44 @@ extension ChallengedRequest {
         let challenges = Challenge.answerable(in: lines)
         guard !challenges.isEmpty else { return false }
         if let authorization = self.credentials.authorization {
-            if self.credentials.renewals < RequestCredentials.renewalLimit,
-                challenges.contains(where: authorization.canRetry)
-            {
-                self.credentials.renewals += 1
-                completion(self, .retry)
-                return true
-            }
+            if self.renew(authorization, challenges, response, completion) { return true }
             self.authorizations.value.remove(authorization)
-            self.credentials.lastRefused = authorization.credential
+            if authorization.credential.user?.isEmpty == false {
+                self.credentials.lastRefused = authorization.credential
+            }
             self.credentials.refusals += 1
             self.credentials.authorization = nil
+            self.credentials.handshake = nil
         }
-        self.ask(challenges[...], response, completion)
+        self.ask(challenges[...], response, nil, completion)
         return true
     }
 
+    /// Sends the request again with the same credential, if that makes sense.
+    private func renew(
+        _ authorization: Authorization, _ challenges: [Challenge], _ response: HTTPURLResponse,
+        _ completion: @escaping @Sendable (Self, ChallengeOutcome) -> Void
+    ) -> Bool {
+        if let connection = authorization.connection {
+            return self.continueHandshake(connection, challenges, response, completion)
+        }
+        guard self.credentials.renewals < RequestCredentials.renewalLimit,
+            challenges.contains(where: authorization.canRetry)
+        else { return false }
+        self.credentials.renewals += 1
+        completion(self, .retry)
+        return true
+    }
+
+    // MARK: Asking for a credential
+
+    /// - Parameter failure: why an earlier challenge could not be answered.
     private func ask(
-        _ challenges: ArraySlice<Challenge>, _ response: HTTPURLResponse,
+        _ challenges: ArraySlice<Challenge>, _ response: HTTPURLResponse, _ failure: URLError?,
         _ completion: @escaping @Sendable (Self, ChallengeOutcome) -> Void
     ) {
         guard let challenge = challenges.first, let url = self.request.url, let (task, session) = self.challengedTask
-        else { return completion(self, .refused) }
+        else { return completion(self, failure.map { .failed($0) } ?? .refused) }
         let space = self.protectionSpace(of: challenge, at: url)
         let refusals = self.credentials.refusals
         let proposed = self.credentials.lastRefused ?? self.proposedCredential(for: space, at: url)
@@ -117,31 +171,170 @@ extension ChallengedRequest {
             protectionSpace: space, proposedCredential: proposed, previousFailureCount: refusals,
             failureResponse: response, error: nil, sender: ChallengeSender())
         let answered = self.awaiting { (load: Self, answer: ChallengeAnswer) in
+            let rest = challenges.dropFirst()
             switch answer.disposition {
-            case .useCredential: completion(load, load.use(answer.credential, for: challenge, space, url))
+            case .useCredential:
+                load.use(answer.credential, for: challenge, space, url) {
+                    load.concluded($1, before: rest, response, failure, completion)
+                }
             case .performDefaultHandling:
-                completion(load, load.use(refusals == 0 ? proposed : nil, for: challenge, space, url))
+                guard let credential = load.defaultCredential(proposed, for: challenge, at: url) else {
+                    // Without a ticket Negotiate is no reason to give up the schemes behind it.
+                    if challenge.scheme.authenticatesConnections {
+                        return load.ask(rest, response, failure, completion)
+                    }
+                    return completion(load, failure.map { .failed($0) } ?? .refused)
+                }
+                load.use(credential, for: challenge, space, url) {
+                    load.concluded($1, before: rest, response, failure, completion)
+                }
             case .cancelAuthenticationChallenge:
                 completion(load, .failed(LoadFailure.error(.cancelled, url: url)))
-            case .rejectProtectionSpace: load.ask(challenges.dropFirst(), response, completion)
+            case .rejectProtectionSpace: load.ask(rest, response, failure, completion)
             }
         }
         self.core.ask(authenticationChallenge, about: task, of: session, answered)
     }
 
+    /// A scheme that cannot be used leaves the challenge to the schemes behind it.
+    private func concluded(
+        _ outcome: ChallengeOutcome, before rest: ArraySlice<Challenge>, _ response: HTTPURLResponse,
+        _ failure: URLError?, _ completion: @escaping @Sendable (Self, ChallengeOutcome) -> Void
+    ) {
+        guard case .failed(let error) = outcome else { return completion(self, outcome) }
+        self.ask(rest, response, failure ?? error, completion)
+    }
+
+    private func defaultCredential(
+        _ proposed: URLCredential?, for challenge: Challenge, at url: URL
+    ) -> URLCredential? {
+        guard self.credentials.refusals == 0 else { return nil }
+        if let proposed { return proposed }
+        guard challenge.scheme == .negotiate, self.core.mayUseTickets(at: url) else { return nil }
+        return URLCredential(user: "", password: "", persistence: .none)
+    }
+
+    /// - Parameter completion: with `.failed` if the scheme of the challenge cannot be used.
     private func use(
-        _ credential: URLCredential?, for challenge: Challenge, _ space: URLProtectionSpace, _ url: URL
-    ) -> ChallengeOutcome {
-        do throws(URLError) {
-            let authorization = try self.core.authorize(
-                challenge, with: credential, in: space, at: url, self.authorizations)
-            guard let authorization else { return .refused }
-            self.credentials.authorization = authorization
-            return .retry
-        } catch {
-            return .failed(error)
+        _ credential: URLCredential?, for challenge: Challenge, _ space: URLProtectionSpace, _ url: URL,
+        _ completion: @escaping @Sendable (Self, ChallengeOutcome) -> Void
+    ) {
+        guard let credential, let authorization = Authorization(challenge, credential: credential, url: url) else {
+            return completion(self, .refused)
+        }
+        guard let connection = authorization.connection else {
+            self.accept(authorization, in: space)
+            return completion(self, .retry)
+        }
+        let transfer = ExecutorIsolated(authorization, to: self.core.executor)
+        self.beginHandshake(connection, at: url) { load, outcome in
+            if case .retry = outcome { load.accept(transfer.value, in: space) }
+            completion(load, outcome)
         }
     }
+
+    /// Stores a credential as its persistence asks for, and uses it for this and later requests.
+    private func accept(_ authorization: Authorization, in space: URLProtectionSpace) {
+        let credential = authorization.credential
+        if credential.persistence != .none {
+            self.core.configuration.urlCredentialStorage?.set(credential, for: space)
+        }
+        self.authorizations.value.insert(authorization)
+        self.credentials.authorization = authorization
+    }
+}
+
+/// NTLM and Negotiate, which authenticate a connection by several requests (RFC 4559 §5).
+extension ChallengedRequest {
+    /// Whether a token must be made before the request is sent.
+    func needsToken(at url: URL) -> Bool {
+        guard self.credentials.handshake == nil, self.request.value(forHTTPHeaderField: "Authorization") == nil else {
+            return false
+        }
+        return self.knownAuthorization(at: url)?.connection?.authenticatesEachRequest ?? false
+    }
+
+    /// Makes the first token for a request that is not sent yet.
+    /// - Parameter completion: called once on the loop; without a token the request is sent without one.
+    func makeToken(at url: URL, _ completion: @escaping @Sendable (Self) -> Void) {
+        guard let connection = self.knownAuthorization(at: url)?.connection else { return completion(self) }
+        self.beginHandshake(connection, at: url) { load, _ in completion(load) }
+    }
+
+    private func continueHandshake(
+        _ connection: ConnectionAuthorization, _ challenges: [Challenge], _ response: HTTPURLResponse,
+        _ completion: @escaping @Sendable (Self, ChallengeOutcome) -> Void
+    ) -> Bool {
+        guard let challenge = challenges.first(where: { $0.schemeName.matchesIgnoringCase(connection.schemeName) }),
+            let url = self.request.url
+        else { return false }
+        let state = self.handshakeConnection
+        guard let handshake = self.credentials.handshake else {
+            // The credential is known, but not on this connection.
+            if state.isReused { connection.authenticatesEachRequest = true }
+            self.beginHandshake(connection, at: url, completion)
+            return true
+        }
+        guard let token = challenge.token68.flatMap({ Base64.decoded($0.utf8) }), handshake.canContinue else {
+            return false
+        }
+        guard state.isKept else {
+            completion(self, .failed(self.handshakeFailure("its tokens do not fit into one request", connection, url)))
+            return true
+        }
+        guard state.isOpen else {
+            guard self.credentials.abandonHandshake() else { return false }
+            self.beginHandshake(connection, at: url, completion)
+            return true
+        }
+        let stepped = self.awaiting { (load: Self, result: Result<SecurityStep, GSSFailure>) in
+            load.stepped(result, handshake, url, completion)
+        }
+        handshake.step(token, stepped)
+        return true
+    }
+
+    private func beginHandshake(
+        _ connection: ConnectionAuthorization, at url: URL,
+        _ completion: @escaping @Sendable (Self, ChallengeOutcome) -> Void
+    ) {
+        let state = self.handshakeConnection
+        guard state.isKept || connection.mechanism != .ntlm else {
+            return completion(
+                self, .failed(self.handshakeFailure("its tokens do not fit into one request", connection, url)))
+        }
+        let bindings = state.certificate.flatMap { ChannelBinding.serverEndPoint(certificate: $0) }
+        let handshake = TokenHandshake(connection, host: url.serverName ?? "", bindings: bindings ?? [])
+        let stepped = self.awaiting { (load: Self, result: Result<SecurityStep, GSSFailure>) in
+            load.stepped(result, handshake, url, completion)
+        }
+        handshake.step([], stepped)
+    }
+
+    private func stepped(
+        _ result: Result<SecurityStep, GSSFailure>, _ handshake: TokenHandshake, _ url: URL,
+        _ completion: @escaping @Sendable (Self, ChallengeOutcome) -> Void
+    ) {
+        switch result {
+        case .success(let step):
+            handshake.stepped(step)
+            self.credentials.handshake = handshake
+            completion(self, .retry)
+        case .failure(let failure):
+            self.credentials.handshake = nil
+            completion(self, .failed(self.handshakeFailure(failure.description, handshake.authorization, url)))
+        }
+    }
+
+    private func handshakeFailure(_ reason: String, _ connection: ConnectionAuthorization, _ url: URL) -> URLError {
+        LoadFailure.error(
+            .userAuthenticationRequired, url: url,
+            text: "The server requires \(connection.schemeName) authentication, which is not possible here: \(reason).")
+    }
+}
+
+extension AuthenticationScheme {
+    fileprivate var authenticatesConnections: Bool { self == .ntlm || self == .negotiate }
 }
 
 extension TaskBody {

@@ -7,9 +7,20 @@ import WireText
 extension HTTPLoad: ChallengedRequest {
     var challengedTask: (task: URLSessionTask, session: URLSession)? { (self.loader.task, self.loader.session) }
 
+    var handshakeConnection: HandshakeConnection {
+        let (exchange, isLeased) = (self.attempt?.exchange, self.lease?.hasConnection ?? false)
+        let connection = exchange?.connection
+        return HandshakeConnection(
+            isKept: true, isOpen: isLeased && exchange?.keepsConnection == true,
+            isReused: connection?.isReused ?? false,
+            certificate: connection?.tls?.peerChain.first)
+    }
+
     /// - Returns: whether the challenge is being answered; otherwise the 401 is the final response.
     func authenticate(_ response: HTTPURLResponse, _ head: ResponseHead) -> Bool {
-        self.authenticate(response, head.fields.values("WWW-Authenticate")) { $0.answered($1, response) }
+        let hadHandshake = self.credentials.handshake != nil
+        defer { if hadHandshake, self.credentials.handshake == nil { self.discardLease() } }
+        return self.authenticate(response, head.fields.values("WWW-Authenticate")) { $0.answered($1, response) }
     }
 
     private func answered(_ outcome: ChallengeOutcome, _ response: HTTPURLResponse) {
@@ -28,7 +39,55 @@ extension HTTPLoad: ChallengedRequest {
             self.attempt?.exchange?.request.proxy?.method == .forwarding
         else { return false }
         let answered = self.awaiting { (load: HTTPLoad, outcome: ChallengeOutcome) in load.answered(outcome, response) }
+        authenticator.handshakeConnection = self.handshakeConnection
+        let hadHandshake = authenticator.credentials.handshake != nil
+        defer { if hadHandshake, authenticator.credentials.handshake == nil { self.discardLease() } }
         return authenticator.answer(head, response, answered)
+    }
+
+    // MARK: Connections that are authenticated
+
+    /// Chooses a connection that is authenticated for the request, or to be.
+    func lease(_ exchange: inout ExchangeRequest) {
+        exchange.identity = self.credentials.identity
+        if exchange.proxy?.method == .forwarding {
+            exchange.proxyIdentity = self.proxyAuthenticator?.credentials.identity
+        }
+        guard exchange.identity != nil || exchange.proxyIdentity != nil else { return self.releaseLease() }
+        let lease = self.lease ?? ConnectionLease()
+        self.lease = lease
+        exchange.lease = lease
+        let handshakes = [self.credentials.handshake, self.proxyAuthenticator?.credentials.handshake]
+        exchange.isBoundToLease = handshakes.contains { $0?.isBound == true }
+    }
+
+    func releaseLease() {
+        self.lease?.release()
+        self.lease = nil
+    }
+
+    /// The server refuses to authenticate the connection.
+    func discardLease() {
+        self.lease?.discard()
+        self.lease = nil
+    }
+
+    /// Begins a handshake whose connection is lost on another one.
+    /// - Returns: `false` if that was done often enough, and if the server may have processed the request.
+    func repeatHandshake(after failure: ExchangeFailure, of head: RequestHead) -> Bool {
+        switch failure {
+        case .leaseLost: break
+        // The server may have closed the connection just as the request was written.
+        case .connectionLost(let loss) where loss.wasReused && !loss.responseBegan && head.isIdempotent: break
+        default: return false
+        }
+        let isServers = self.credentials.abandonHandshake()
+        let isProxys = self.proxyAuthenticator?.credentials.abandonHandshake() ?? false
+        guard isServers || isProxys else { return false }
+        self.releaseLease()
+        self.attemptEnded()
+        self.send()
+        return true
     }
 
     // MARK: TLS

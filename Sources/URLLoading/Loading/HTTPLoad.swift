@@ -52,6 +52,8 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     var credentials = RequestCredentials()
     /// Of requests that a proxy forwards.
     var proxyAuthenticator: ProxyAuthenticator?
+    /// Keeps the connection while server or proxy authenticate it; otherwise `nil`.
+    var lease: ConnectionLease?
     /// The cached response that is being validated.
     var stored: CachedURLResponse?
     /// The condition fields of a cache validation or a resumed download.
@@ -101,6 +103,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
 
     func stop() {
         self.leaveAttempt(drainingUpTo: 0)
+        self.releaseLease()
         self.step = .stopped
     }
 
@@ -136,6 +139,13 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     /// Sends the request, once its cookies and its body are available.
     func send() {
         guard self.core.executor.pool != nil else { return self.makePool() }
+        if let url = self.request.url, self.needsToken(at: url) {
+            return self.makeToken(at: url) { $0.sendWithCookies() }
+        }
+        self.sendWithCookies()
+    }
+
+    private func sendWithCookies() {
         self.cookies = nil
         guard self.core.asksForCookies(of: self.request) else { return self.sendBody() }
         self.publishRequest()
@@ -212,6 +222,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
             return self.fail(error)
         }
         exchange.assumesHTTP2 = self.assumesHTTP2(exchange.head)
+        self.lease(&exchange)
         exchange.isMeasured = self.loader.isMeasured
         exchange.priority = self.loader.priority
         let timeout = self.loader.timeout(of: self.request)
@@ -286,9 +297,9 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         self.core.configuration.assumesHTTP2 && !self.requiresHTTP11(head)
     }
 
-    /// HTTP/2 has no upgrades (RFC 9113 §8.6).
+    /// HTTP/2 has no upgrades (RFC 9113 §8.6), and its streams share what NTLM and Negotiate authenticate.
     private func requiresHTTP11(_ head: RequestHead) -> Bool {
-        self.requiresHTTP11 || head.fields["Upgrade"] != nil
+        self.requiresHTTP11 || head.fields["Upgrade"] != nil || self.credentials.identity != nil
     }
 
     // MARK: Response
@@ -306,6 +317,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
             authenticationLines: head.fields.values("Authentication-Info"))
         if head.status == 401, self.authenticate(response, head) { return }
         if head.status == 407, self.authenticateProxy(response, head) { return }
+        if self.lease != nil { self.releaseLease() }
         // Most responses are final without a look at their fields.
         if head.status < 300, self.loader.resumption == nil { return self.deliverResponse(response) }
         let fields = HTTPFields(head.fields.all)
@@ -356,6 +368,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         self.stored = nil
         self.conditions = [:]
         self.credentials = RequestCredentials()
+        self.releaseLease()
         self.requiresHTTP11 = false
         self.start()
     }
@@ -468,6 +481,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         case .sending:
             guard case .failed(let failure) = end else { return }
             if case .http2(.http11Required) = failure, !self.requiresHTTP11 { return self.sendOverHTTP11() }
+            if self.lease != nil, self.repeatHandshake(after: failure, of: attempt.head) { return }
             self.fail(self.tlsRefusal ?? self.error(failure, attempt))
         case .deciding(let response, _): self.step = .deciding(response, end)
         case .receiving(let response, _):
@@ -477,9 +491,12 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         }
     }
 
+    /// The exchange has ended, and another one follows.
+    func attemptEnded() { self.attempt = nil }
+
     private func sendOverHTTP11() {
         self.requiresHTTP11 = true
-        self.attempt = nil
+        self.attemptEnded()
         self.sendBody()
     }
 

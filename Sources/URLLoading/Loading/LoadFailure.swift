@@ -79,6 +79,10 @@ enum LoadFailure {
                 text: "None of the server's addresses is permitted.")
         case .securing(let cause): self.error(self.code(cause), url: url, cause: cause, text: cause.description)
         case .idle: self.error(.timedOut, url: url, text: "The request timed out.")
+        case .leaseLost:
+            self.error(
+                .networkConnectionLost, url: url, cause: failure,
+                text: "The server closes the connection within the authentication of the connection.")
         case .connectionLost(let loss):
             self.error(
                 .networkConnectionLost, url: url, cause: loss.cause.map(self.cause) ?? failure,

@@ -16,6 +16,8 @@ final class ProxyAuthenticator: ChallengedRequest, @unchecked Sendable {  // Con
     var credentials = RequestCredentials()
     /// Of the request that is sent, for errors.
     var url: URL
+    /// Each `CONNECT` request has a connection of its own; the load knows that of requests to be forwarded.
+    var handshakeConnection = HandshakeConnection()
 
     init(_ proxy: ProxyAddress, for task: URLSessionTask, of session: URLSession, at url: URL) {
         self.core = session.core
@@ -75,8 +77,7 @@ final class ProxyAuthenticator: ChallengedRequest, @unchecked Sendable {  // Con
     private func failure(_ error: URLError) -> URLError {
         guard error.code == .userAuthenticationRequired else { return LoadFailure.error(error.code, url: self.url) }
         return LoadFailure.error(
-            error.code, url: self.url,
-            text: "The proxy requires an authentication scheme that is not supported: only Basic and Digest are.")
+            error.code, url: self.url, text: "At the proxy \(self.proxy.host): \(error.localizedDescription)")
     }
 }
 

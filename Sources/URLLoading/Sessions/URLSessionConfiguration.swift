@@ -85,6 +85,10 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     public var assumesHTTP2 = false
     /// Extension to Foundation. Certificate authorities in PEM, at least one, to trust instead of the system's.
     public var certificateAuthorities: Data?
+    /// Extension to Foundation. Hosts that may get a Kerberos ticket of the process's user when they or their proxies ask for
+    /// Negotiate and neither the delegate nor the credential storage decides: names such as `intranet.example.org`, or
+    /// `.example.org` for a domain with all its subdomains. Empty by default: a ticket says who the user is.
+    public var ticketHosts: [String] = []
     /// Resolves host names for HTTP; answers once, from any thread. `nil` uses the system's resolver.
     package var resolve: ConnectAttempt.Resolve?
     /// Does the session's work, and has all its connections: with a loop on a simulated network, whole sessions run in
@@ -177,6 +181,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
         copy.unixSocketPath = self.unixSocketPath
         copy.assumesHTTP2 = self.assumesHTTP2
         copy.certificateAuthorities = self.certificateAuthorities
+        copy.ticketHosts = self.ticketHosts
         copy.permitsAddress = self.permitsAddress
         copy.resolve = self.resolve
         copy.loop = self.loop

@@ -75,13 +75,14 @@ struct URLSessionConfigurationTests {
         changed.unixSocketPath = "/run/a"
         changed.assumesHTTP2 = true
         changed.certificateAuthorities = Data([1])
+        changed.ticketHosts = [".example.org"]
         changed.permitsAddress = { _, _ in false }
         changed.resolve = { _, _, answer in answer(.success([])) }
         changed.loop = Loop(system: SimulatedNetwork(seed: 1).makeSystem())
         let copy = try #require(changed.copy() as? URLSessionConfiguration)
         let plain = URLSessionConfiguration.default
         let values = Self.values(changed)
-        #expect(Self.values(copy) == values && values.count == 36)
+        #expect(Self.values(copy) == values && values.count == 37)
         // Every value was changed: one that is not copied shows.
         for (value, standard) in zip(values, Self.values(plain)) { #expect(value != standard) }
         copy.timeoutIntervalForRequest = 9

@@ -1,0 +1,58 @@
+import GSSEngine
+import TestSupport
+import Testing
+
+/// NTLM needs no server beside itself. Kerberos is tested with a key distribution centre by the scenarios.
+@Suite("Security contexts")
+struct SecurityContextTests {
+    init() throws {
+        try #require(NTLMUsers.areKnown)
+    }
+
+    private func client(_ user: String, _ password: String) throws -> SecurityContext {
+        try SecurityContext(.ntlm, with: .password(user: user, password: password), to: "HTTP", at: "server.example")
+    }
+
+    @Test(arguments: ["DOMAIN\\ada", "ada@DOMAIN"])
+    func rightPasswordIsAccepted(_ user: String) throws {
+        let client = try self.client(user, "secret")
+        let server = try AcceptingContext()
+        let first = try client.step([])
+        #expect(first.token.starts(with: "NTLMSSP\u{0}\u{1}".utf8) && !first.isComplete)
+        let challenge = try server.step(first.token)
+        #expect(challenge.token.starts(with: "NTLMSSP\u{0}\u{2}".utf8) && !challenge.isComplete && server.client == nil)
+        let answer = try client.step(challenge.token)
+        #expect(answer.token.starts(with: "NTLMSSP\u{0}\u{3}".utf8) && answer.isComplete)
+        #expect(try server.step(answer.token).isComplete)
+        #expect(server.client == "DOMAIN\\ada")
+    }
+
+    @Test func wrongPasswordIsRefused() throws {
+        let (client, server) = (try self.client("DOMAIN\\ada", "wrong"), try AcceptingContext())
+        let answer = try client.step(try server.step(try client.step([]).token).token)
+        #expect(throws: GSSFailure.self) { try server.step(answer.token) }
+        #expect(server.client == nil)
+    }
+
+    @Test(arguments: [[], [0], Array("NTLMSSP\u{0}".utf8), [UInt8](repeating: 0xFF, count: 10_000)] as [[UInt8]])
+    func invalidTokenIsAFailure(_ token: [UInt8]) throws {
+        let client = try self.client("DOMAIN\\ada", "secret")
+        _ = try client.step([])
+        #expect(throws: GSSFailure.self) { try client.step(token) }
+    }
+
+    @Test func everyBeginningOfATokenIsAFailure() throws {
+        let server = try AcceptingContext()
+        let challenge = try server.step(try self.client("DOMAIN\\ada", "secret").step([]).token).token
+        for count in 0..<challenge.count {
+            let client = try self.client("DOMAIN\\ada", "secret")
+            _ = try client.step([])
+            #expect(throws: GSSFailure.self, "\(count)") { try client.step(Array(challenge.prefix(count))) }
+        }
+    }
+
+    @Test func failureNamesThePackage() {
+        #expect(GSSFailure.libraryMissing("no file").description.contains("libgssapi-krb5-2"))
+        #expect(GSSFailure.mechanismMissing(.ntlm).description.contains("gss-ntlmssp"))
+    }
+}

@@ -1,0 +1,204 @@
+import Foundation
+import TLSEngine
+import TestSupport
+import Testing
+import URLLoading
+
+/// The servers' side is GSS-API's own.
+@Suite("Authentication of connections", .loading, .timeLimit(.minutes(20)))
+struct ConnectionAuthenticationTests {
+    private static let credential = URLCredential(
+        user: NTLMUsers.user, password: NTLMUsers.password, persistence: .none)
+
+    /// Answers NTLM, and rejects everything else.
+    private static func answering(_ credential: URLCredential = credential) -> Policies {
+        var policies = Policies()
+        let answer: Policies.Challenged = { challenge, answer in
+            guard challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodNTLM else {
+                return answer(.rejectProtectionSpace, nil)
+            }
+            answer(.useCredential, credential)
+        }
+        policies.sessionChallenge = answer
+        policies.challenge = answer
+        return policies
+    }
+
+    private static func hello(_ request: ReceivedRequest, _ client: String) -> Answer {
+        .text("\(client): \(request.text)")
+    }
+
+    @Test func connectionIsAuthenticatedOnce() async throws {
+        let (server, tokens) = (try await WebServer(), try TokenGuard())
+        server.on("/", tokens.script(Self.hello))
+        let recorder = DataRecorder(Self.answering())
+        let session = URLSession.test(recorder) { $0.urlCache = nil }
+        session.dataTask(with: server.url()).resume()
+        let notes = try await recorder.end()
+        #expect(notes.data == Data("DOMAIN\\ada: ".utf8) && notes.error == nil)
+        #expect(recorder.log.names.filter { $0.contains("challenge") } == ["session challenge NTLM"])
+        let space = try #require(notes.challenges.first?.protectionSpace)
+        #expect(space.host == "127.0.0.1" && space.port == server.port && space.realm == nil && !space.isProxy())
+        for _ in 0..<3 { #expect(try await session.load(server.url()).text == "DOMAIN\\ada: ") }
+        #expect(tokens.tokens == 2 && recorder.notes.challenges.count == 1)
+        // The connection of the first refusal is another one.
+        let heard = server.requests.dropFirst()
+        #expect(Set(heard.map(\.connection)).count == 1 && heard.count == 5)
+        #expect(heard.map { $0["Authorization"]?.hasPrefix("NTLM ") } == [true, true, nil, nil, nil])
+        session.invalidateAndCancel()
+    }
+
+    @Test func eachConnectionIsAuthenticated() async throws {
+        let (server, tokens) = (try await WebServer(), try TokenGuard())
+        let gate = Gate()
+        server.on("/", tokens.script(Self.hello))
+        server.on("/slow", tokens.script { Self.hello($0, $1).after(gate) })
+        let session = URLSession.test(DataRecorder(Self.answering())) { $0.urlCache = nil }
+        #expect(try await session.load(server.url()).text == "DOMAIN\\ada: ")
+        let before = server.requests.count
+        try await withThrowingTaskGroup(of: String?.self) { group in
+            for _ in 0..<4 { group.addTask { try await session.load(server.url("/slow")).text } }
+            // One is served by the connection that there is; each other one is refused, and sends two tokens.
+            await server.hasHeard(before + 1 + 3 * 3)
+            gate.open()
+            for try await text in group { #expect(text == "DOMAIN\\ada: ") }
+        }
+        #expect(tokens.tokens == 2 + 3 * 2)
+        session.invalidateAndCancel()
+    }
+
+    @Test func wrongPasswordIsAskedForAgain() async throws {
+        let (server, tokens) = (try await WebServer(), try TokenGuard())
+        server.on("/", tokens.script(Self.hello))
+        var policies = Policies()
+        policies.sessionChallenge = { challenge, answer in
+            guard challenge.previousFailureCount < 2 else { return answer(.performDefaultHandling, nil) }
+            answer(.useCredential, URLCredential(user: NTLMUsers.user, password: "wrong", persistence: .none))
+        }
+        let recorder = DataRecorder(policies)
+        let notes = try await recorder.run(server.url())
+        #expect((notes.response as? HTTPURLResponse)?.statusCode == 401 && notes.error == nil)
+        #expect(notes.challenges.map(\.previousFailureCount) == [0, 1, 2])
+        #expect(notes.challenges[1].proposedCredential?.user == NTLMUsers.user && tokens.tokens == 4)
+    }
+
+    @Test func bodyIsRepeatedWithEachToken() async throws {
+        let (server, tokens) = (try await WebServer(), try TokenGuard())
+        server.on("/", tokens.script(Self.hello))
+        var policies = Self.answering()
+        policies.stream = { $0(InputStream(data: Data("from a stream".utf8))) }
+        let recorder = DataRecorder(policies)
+        let session = URLSession.test(recorder)
+        let posted = try await session.load(.to(server.url(), "POST", body: "of a request"))
+        #expect(posted.text == "DOMAIN\\ada: of a request")
+        #expect(server.requests.map(\.text) == ["of a request", "of a request", "of a request"])
+        session.invalidateAndCancel()
+        let second = URLSession.test(recorder)
+        var request = URLRequest(url: server.url())
+        request.httpMethod = "POST"
+        second.uploadTask(withStreamedRequest: request).resume()
+        #expect(try await recorder.end().data == Data("DOMAIN\\ada: from a stream".utf8))
+        #expect(server.requests.suffix(3).allSatisfy { $0.text == "from a stream" })
+        second.invalidateAndCancel()
+    }
+
+    @Test func rejectedSchemeLeavesTheNextOne() async throws {
+        let (server, tokens) = (try await WebServer(), try TokenGuard(others: ["Negotiate"]))
+        server.on("/", tokens.script(Self.hello))
+        let recorder = DataRecorder(Self.answering())
+        let notes = try await recorder.run(server.url())
+        #expect(notes.data == Data("DOMAIN\\ada: ".utf8))
+        let methods = notes.challenges.map(\.protectionSpace.authenticationMethod)
+        #expect(methods == [NSURLAuthenticationMethodNegotiate, NSURLAuthenticationMethodNTLM])
+    }
+
+    @Test(arguments: [true, false])
+    func connectionLostWithinTheHandshakeIsReplaced(isAnnounced: Bool) async throws {
+        let (server, tokens) = (try await WebServer(), try TokenGuard())
+        let script = tokens.script(Self.hello)
+        server.on("/") { request in
+            // The answer to the first token is the connection's last.
+            guard tokens.tokens == 0, request["Authorization"] != nil else { return script(request) }
+            let answer = script(request)
+            guard isAnnounced else { return answer.closing }
+            let text = String(decoding: answer.bytes, as: UTF8.self)
+            return Answer.raw(text.replacing("\r\n\r\n", with: "\r\nConnection: close\r\n\r\n")).closing
+        }
+        let recorder = DataRecorder(Self.answering())
+        let notes = try await recorder.run(server.url())
+        #expect(notes.data == Data("DOMAIN\\ada: ".utf8) && notes.error == nil && notes.challenges.count == 1)
+    }
+
+    @Test func serverThatAlwaysClosesIsGivenUp() async throws {
+        let (server, tokens) = (try await WebServer(), try TokenGuard())
+        let script = tokens.script(Self.hello)
+        server.on("/") { script($0).closing }
+        let recorder = DataRecorder(Self.answering())
+        let notes = try await recorder.run(server.url())
+        #expect((notes.error as? URLError)?.code == .networkConnectionLost)
+        #expect((2...5).contains(tokens.tokens), "\(tokens.tokens)")
+    }
+
+    @Test func serverThatAuthenticatesEachRequestGetsTokensAtOnce() async throws {
+        let (server, tokens) = (try await WebServer(), try TokenGuard(keepsConnections: false))
+        server.on("/", tokens.script(Self.hello))
+        let session = URLSession.test(DataRecorder(Self.answering())) { $0.urlCache = nil }
+        for _ in 0..<4 { #expect(try await session.load(server.url()).text == "DOMAIN\\ada: ") }
+        // 3 requests for the first load; 3 for the second, which is refused without a token; 2 for each one after.
+        #expect(server.requests.count == 3 + 3 + 2 + 2 && tokens.tokens == 8)
+        session.invalidateAndCancel()
+    }
+
+    @Test func secureServerIsAskedOverHTTP11() async throws {
+        let context = try Certificates.server { $0.applicationProtocols = ["h2", "http/1.1"] }
+        let (server, tokens) = (try await WebServer(tls: context), try TokenGuard())
+        server.on("/", tokens.script(Self.hello))
+        var policies = Self.answering()
+        let answer = policies.sessionChallenge
+        policies.sessionChallenge = { challenge, completion in
+            guard challenge.protectionSpace.serverTrust == nil else { return Policies.trust(challenge, completion) }
+            answer?(challenge, completion)
+        }
+        let recorder = DataRecorder(policies)
+        let notes = try await recorder.run(server.url())
+        #expect(notes.data == Data("DOMAIN\\ada: ".utf8) && notes.error == nil)
+        let transactions = try #require(notes.metrics?.transactionMetrics)
+        #expect(transactions.map(\.networkProtocolName) == ["h2", "http/1.1", "http/1.1"])
+    }
+
+    @Test(.onlyWithHTTP11) func proxyAuthenticatesItsConnections() async throws {
+        let proxy = try await WebServer()
+        let tokens = try TokenGuard(field: "Proxy-Authenticate", status: 407)
+        proxy.on("http://origin.example/", tokens.script(Self.hello))
+        let recorder = DataRecorder(Self.answering())
+        let session = URLSession.test(recorder) {
+            $0.urlCache = nil
+            $0.connectionProxyDictionary = ["HTTPEnable": 1, "HTTPProxy": "127.0.0.1", "HTTPPort": proxy.port]
+        }
+        let url = try #require(URL(string: "http://origin.example/"))
+        for _ in 0..<3 { #expect(try await session.load(url).text == "DOMAIN\\ada: ") }
+        let challenges = recorder.notes.challenges
+        #expect(challenges.count == 1 && challenges.first?.protectionSpace.isProxy() == true && tokens.tokens == 2)
+        #expect(proxy.requests.allSatisfy { $0["Authorization"] == nil })
+        session.invalidateAndCancel()
+    }
+
+    @Test(arguments: ["NTLM", "Negotiate"])
+    func refusalIsTheResponseWhereNobodyAnswers(_ scheme: String) async throws {
+        let server = try await WebServer(["/": .text("no", ["WWW-Authenticate: \(scheme)"], status: 401)])
+        let session = URLSession.test()
+        #expect(try await session.load(server.url()).status == 401)
+        session.invalidateAndCancel()
+    }
+
+    @Test func webSocketSaysThatItCannotUseNTLM() async throws {
+        let server = try await WebServer(["/": .text("no", ["WWW-Authenticate: NTLM"], status: 401)])
+        let session = URLSession.test(DataRecorder(Self.answering()))
+        let socket = session.webSocketTask(with: try #require(URL(string: "ws://127.0.0.1:\(server.port)/")))
+        socket.resume()
+        let error = await #expect(throws: URLError.self) { try await socket.receive() }
+        #expect(error?.code == .userAuthenticationRequired)
+        #expect(error?.localizedDescription.contains("NTLM") == true)
+        session.invalidateAndCancel()
+    }
+}
