@@ -2,8 +2,8 @@
 package enum GSSFailure: Error, Sendable, Equatable, CustomStringConvertible {
     /// The library is not installed, or lacks a function.
     case libraryMissing(String)
-    /// The mechanism is not installed.
-    case mechanismMissing(SecurityMechanism)
+    /// The plug-in for NTLM is not installed.
+    case ntlmMissing
     /// There are no credentials: no ticket, or the user name and password are refused.
     case noCredential(String)
     /// A token is invalid, the server is unknown to the realm, or the like.
@@ -13,8 +13,7 @@ package enum GSSFailure: Error, Sendable, Equatable, CustomStringConvertible {
         switch self {
         case .libraryMissing(let reason):
             "GSS-API is not available: install the package libgssapi-krb5-2 (\(reason))"
-        case .mechanismMissing(.ntlm): "GSS-API has no NTLM: install the package gss-ntlmssp"
-        case .mechanismMissing(.negotiate): "GSS-API has no SPNEGO: install the package libgssapi-krb5-2"
+        case .ntlmMissing: "GSS-API has no NTLM: install the package gss-ntlmssp"
         case .noCredential(let reason): "GSS-API has no credentials: \(reason)"
         case .failed(let reason): "GSS-API: \(reason)"
         }

@@ -27,6 +27,21 @@ struct SecurityContextTests {
         #expect(server.client == "DOMAIN\\ada")
     }
 
+    /// [MS-NLMP] §2.2.2.1: MsvAvChannelBindings has the MD5 of the structure of RFC 2744 §3.11 (RFC 4121 §4.1.1.2).
+    @Test func answerIsBoundToTheChannel() throws {
+        let bindings = Array("tls-server-end-point:".utf8) + Array(0..<32)
+        let client = try SecurityContext(
+            .ntlm, with: .password(user: "DOMAIN\\ada", password: "secret"), to: "HTTP", at: "server.example",
+            bindings: bindings)
+        let server = try AcceptingContext()
+        let answer = try client.step(try server.step(try client.step([]).token).token)
+        let digest: [UInt8] = [
+            0x8F, 0x12, 0x14, 0xC9, 0xC9, 0xCA, 0xB8, 0xDC, 0x3B, 0xF8, 0x66, 0xDA, 0x9A, 0xBA, 0x57, 0xA7,
+        ]
+        #expect(answer.token.firstRange(of: [0x0A, 0, 16, 0] + digest) != nil)
+        #expect(try server.step(answer.token).isComplete)
+    }
+
     @Test func wrongPasswordIsRefused() throws {
         let (client, server) = (try self.client("DOMAIN\\ada", "wrong"), try AcceptingContext())
         let answer = try client.step(try server.step(try client.step([]).token).token)
@@ -53,6 +68,6 @@ struct SecurityContextTests {
 
     @Test func failureNamesThePackage() {
         #expect(GSSFailure.libraryMissing("no file").description.contains("libgssapi-krb5-2"))
-        #expect(GSSFailure.mechanismMissing(.ntlm).description.contains("gss-ntlmssp"))
+        #expect(GSSFailure.ntlmMissing.description.contains("gss-ntlmssp"))
     }
 }

@@ -22,6 +22,16 @@ struct CertificateNamesTests {
         #expect(names.pin == PublicKeyPin(ForeignMaterial.pin))
     }
 
+    /// RFC 5929 §4.1: by the hash of the signature, which is ECDSA with SHA-256 here.
+    @Test func channelBindingIsTheDigestOfTheCertificate() throws {
+        let certificate = try self.foreign()
+        let expected = Array("tls-server-end-point:".utf8) + SHA256Twin.digest(certificate)
+        #expect(ChannelBinding.serverEndPoint(certificate: certificate) == expected)
+        for wrong in [[], [0x30], Array("no certificate".utf8)] {
+            #expect(ChannelBinding.serverEndPoint(certificate: wrong) == nil)
+        }
+    }
+
     @Test func invalidCertificateHasNoNames() throws {
         let bytes = try self.foreign()
         for wrong in [[], [0x30], Array("no certificate".utf8), Array(bytes.dropLast())] {

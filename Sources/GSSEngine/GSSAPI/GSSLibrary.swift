@@ -90,7 +90,7 @@ struct GSSLibrary: @unchecked Sendable {  // Immutable; the library's functions 
         let texts = [self.text(major, isMinor: false, nil), self.text(minor, isMinor: true, mechanism)]
         let text = texts.filter { !$0.isEmpty }.joined(separator: ": ")
         switch (sluice_gss_routine_error(major), mechanism) {
-        case (UInt32(SLUICE_GSS_BAD_MECHANISM), let mechanism?): return .mechanismMissing(mechanism)
+        case (UInt32(SLUICE_GSS_BAD_MECHANISM), .ntlm): return .ntlmMissing
         case (UInt32(SLUICE_GSS_NO_CREDENTIAL), _): return .noCredential(text)
         default: return .failed(text)
         }

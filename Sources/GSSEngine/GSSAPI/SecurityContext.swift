@@ -85,17 +85,14 @@ package final class SecurityContext: @unchecked Sendable {  // Used by one threa
 @safe
 package final class AcceptingContext: @unchecked Sendable {  // Used by one thread at a time.
     private let library: GSSLibrary
-    private let bindings: [UInt8]
     private var context: UnsafeMutableRawPointer?
     /// The client's name; `nil` until the context is complete.
     package private(set) var client: String?
 
     /// Takes the system's credentials of a server: for Kerberos the key table, for NTLM the list of users that the
     /// environment variable `NTLM_USER_FILE` names.
-    /// - Parameter bindings: as the client's; empty checks none.
-    package init(bindings: [UInt8] = []) throws(GSSFailure) {
+    package init() throws(GSSFailure) {
         self.library = try GSSLibrary.open()
-        self.bindings = bindings
     }
 
     deinit {
@@ -107,15 +104,8 @@ package final class AcceptingContext: @unchecked Sendable {  // Used by one thre
         var output = unsafe sluice_gss_buffer(length: 0, value: nil)
         var name: UnsafeMutableRawPointer?
         let major = unsafe GSSLibrary.withBuffer(token) { input in
-            unsafe GSSLibrary.withBuffer(self.bindings) { application in
-                var bindings = unsafe sluice_gss_bindings()
-                unsafe bindings.application = application
-                return unsafe withUnsafeMutablePointer(to: &bindings) { bindings in
-                    unsafe self.library.gss.accept_sec_context(
-                        &minor, &self.context, nil, &input, self.bindings.isEmpty ? nil : bindings, &name, nil, &output,
-                        nil, nil, nil)
-                }
-            }
+            unsafe self.library.gss.accept_sec_context(
+                &minor, &self.context, nil, &input, nil, &name, nil, &output, nil, nil, nil)
         }
         defer { if unsafe name != nil { unsafe self.library.releaseName(name) } }
         let answer = unsafe self.library.take(&output)

@@ -16,7 +16,7 @@ protocol ChallengedRequest: AnyObject, Sendable {
     var credentials: RequestCredentials { get set }
     /// Authorizations of earlier requests.
     var authorizations: ExecutorIsolated<AuthorizationCache> { get }
-    /// How the next request relates to the connection that the current one came on.
+    /// The connection that the latest challenge came on.
     var handshakeConnection: HandshakeConnection { get }
 
     func protectionSpace(of challenge: Challenge, at url: URL) -> URLProtectionSpace
@@ -303,8 +303,10 @@ extension ChallengedRequest {
             return completion(
                 self, .failed(self.handshakeFailure("its tokens do not fit into one request", connection, url)))
         }
-        let bindings = state.certificate.flatMap { ChannelBinding.serverEndPoint(certificate: $0) }
-        let handshake = TokenHandshake(connection, host: url.serverName ?? "", bindings: bindings ?? [])
+        if let certificate = state.certificate {
+            connection.bindings = ChannelBinding.serverEndPoint(certificate: certificate) ?? []
+        }
+        let handshake = TokenHandshake(connection, host: url.serverName ?? "")
         let stepped = self.awaiting { (load: Self, result: Result<SecurityStep, GSSFailure>) in
             load.stepped(result, handshake, url, completion)
         }

@@ -7,7 +7,7 @@ import WireText
 extension HTTPLoad: ChallengedRequest {
     var challengedTask: (task: URLSessionTask, session: URLSession)? { (self.loader.task, self.loader.session) }
 
-    var handshakeConnection: HandshakeConnection {
+    private var currentConnection: HandshakeConnection {
         let (exchange, isLeased) = (self.attempt?.exchange, self.lease?.hasConnection ?? false)
         let connection = exchange?.connection
         return HandshakeConnection(
@@ -18,6 +18,7 @@ extension HTTPLoad: ChallengedRequest {
 
     /// - Returns: whether the challenge is being answered; otherwise the 401 is the final response.
     func authenticate(_ response: HTTPURLResponse, _ head: ResponseHead) -> Bool {
+        self.handshakeConnection = self.currentConnection
         let hadHandshake = self.credentials.handshake != nil
         defer { if hadHandshake, self.credentials.handshake == nil { self.discardLease() } }
         return self.authenticate(response, head.fields.values("WWW-Authenticate")) { $0.answered($1, response) }
@@ -39,7 +40,7 @@ extension HTTPLoad: ChallengedRequest {
             self.attempt?.exchange?.request.proxy?.method == .forwarding
         else { return false }
         let answered = self.awaiting { (load: HTTPLoad, outcome: ChallengeOutcome) in load.answered(outcome, response) }
-        authenticator.handshakeConnection = self.handshakeConnection
+        authenticator.handshakeConnection = self.currentConnection
         let hadHandshake = authenticator.credentials.handshake != nil
         defer { if hadHandshake, authenticator.credentials.handshake == nil { self.discardLease() } }
         return authenticator.answer(head, response, answered)

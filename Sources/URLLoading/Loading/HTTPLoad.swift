@@ -52,6 +52,8 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     var credentials = RequestCredentials()
     /// Of requests that a proxy forwards.
     var proxyAuthenticator: ProxyAuthenticator?
+    /// Of the latest challenge.
+    var handshakeConnection = HandshakeConnection(isKept: true)
     /// Keeps the connection while server or proxy authenticate it; otherwise `nil`.
     var lease: ConnectionLease?
     /// The cached response that is being validated.

@@ -11,6 +11,8 @@ final class ConnectionAuthorization {
     let mechanism: SecurityMechanism
     let credential: SecurityCredential
     let identity = ConnectionIdentity()
+    /// The channel bindings of the server's certificate as last seen; empty without TLS.
+    var bindings: [UInt8] = []
     /// The server wants a token with each request, not only with the first one on a connection.
     var authenticatesEachRequest = false
 
@@ -56,13 +58,11 @@ final class TokenHandshake: @unchecked Sendable {  // Confined to the session's 
     private var steps = 0
     private var isComplete = false
 
-    /// - Parameters:
-    ///   - host: of the server or proxy, whose service name is `HTTP@host`.
-    ///   - bindings: of the TLS connection; empty for none.
-    init(_ authorization: ConnectionAuthorization, host: String, bindings: [UInt8]) {
+    /// - Parameter host: of the server or proxy, whose service name is `HTTP@host`.
+    init(_ authorization: ConnectionAuthorization, host: String) {
         self.authorization = authorization
         self.host = host
-        self.bindings = bindings
+        self.bindings = authorization.bindings
     }
 
     /// Whether the next token makes sense only on the connection of the tokens before.

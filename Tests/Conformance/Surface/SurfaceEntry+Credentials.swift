@@ -55,10 +55,12 @@ extension SurfaceEntry {
             by: "URLProtectionSpaceTests.protectionSpaceConstantsHaveTheirValues"),
         .proven(
             "L28", "NSURLAuthenticationMethodNTLM",
-            by: "URLProtectionSpaceTests.protectionSpaceConstantsHaveTheirValues"),
+            by: "ConnectionAuthenticationTests.connectionIsAuthenticatedOnce",
+            "URLProtectionSpaceTests.protectionSpaceConstantsHaveTheirValues"),
         .proven(
             "L29", "NSURLAuthenticationMethodNegotiate",
-            by: "URLProtectionSpaceTests.protectionSpaceConstantsHaveTheirValues"),
+            by: "ConnectionAuthenticationTests.rejectedSchemeLeavesTheNextOne",
+            "URLProtectionSpaceTests.protectionSpaceConstantsHaveTheirValues"),
         .proven(
             "L30", "NSURLAuthenticationMethodClientCertificate",
             by: "URLProtectionSpaceTests.protectionSpaceConstantsHaveTheirValues"),

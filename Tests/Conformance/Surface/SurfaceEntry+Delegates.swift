@@ -10,6 +10,7 @@ extension SurfaceEntry {
         .proven(
             "I3", "didReceive challenge of the session",
             by: "ChallengeDispatchTests.sessionIsAskedAboutTheServersTrust",
+            "ConnectionAuthenticationTests.connectionIsAuthenticatedOnce",
             "ChallengeDispatchTests.sessionIsNeverAskedForAPassword"),
         .proven(
             "I4", "didReceive challenge of the session, async",

@@ -4,6 +4,8 @@ import URLLoading
 /// What is said to servers that ask for something.
 struct ChallengeAnswers: Sendable {
     let password: URLCredential?
+    /// Every other method of a password is rejected; `nil` for none.
+    let only: String?
     let tries: Int
     let identity: URLCredential?
     let trustsAnyone: Bool
@@ -18,6 +20,7 @@ struct ChallengeAnswers: Sendable {
             return self.identity.map { (.useCredential, $0) } ?? (.performDefaultHandling, nil)
         default:
             guard let password else { return (.performDefaultHandling, nil) }
+            if let only, challenge.protectionSpace.authenticationMethod != only { return (.rejectProtectionSpace, nil) }
             guard challenge.previousFailureCount < self.tries else { return (.cancelAuthenticationChallenge, nil) }
             return (.useCredential, password)
         }

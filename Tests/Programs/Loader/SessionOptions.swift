@@ -5,6 +5,10 @@ import URLLoading
 /// What a session is made of, and how it answers challenges.
 struct SessionOptions: ParsableArguments {
     @Option(help: "NAME:PASSWORD for whoever asks.") var user: String?
+    @Flag(help: "The tickets of the process's user for servers that ask for Negotiate.") var tickets = false
+    @Option(help: "A host that gets tickets without the program's word.") var ticketHost: [String] = []
+    @Option(help: ArgumentHelp("Answer this scheme alone.", valueName: "NTLM|Negotiate|HTTPBasic|HTTPDigest")) var only:
+        String?
     @Option(help: "Times that a wrong password is offered again.") var tries = 1
     @Option(help: ArgumentHelp("PEM of a certificate for servers that ask for one.", valueName: "file"))
     var certificate: String?
@@ -25,6 +29,7 @@ struct SessionOptions: ParsableArguments {
         if let resourceTimeout { configuration.timeoutIntervalForResource = resourceTimeout }
         if let connections { configuration.httpMaximumConnectionsPerHost = connections }
         if self.tls12 { configuration.tlsMaximumSupportedProtocolVersion = .TLSv12 }
+        configuration.ticketHosts = self.ticketHost
         if let proxy {
             let prefixes = proxy.hasPrefix("socks") ? ["SOCKS"] : ["HTTP", "HTTPS"]
             configuration.connectionProxyDictionary = Dictionary(
@@ -56,7 +61,9 @@ struct SessionOptions: ParsableArguments {
         }
         return ChallengeAnswers(
             password: parts.count == 2
-                ? URLCredential(user: parts[0], password: parts[1], persistence: .forSession) : nil,
+                ? URLCredential(user: parts[0], password: parts[1], persistence: .forSession)
+                : self.tickets ? URLCredential(user: "", password: "", persistence: .forSession) : nil,
+            only: self.only.map { "NSURLAuthenticationMethod\($0)" },
             tries: self.tries,
             identity: identity.map { URLCredential(identity: $0, certificates: nil, persistence: .forSession) },
             trustsAnyone: self.trustAnyone,

@@ -3,6 +3,7 @@ import TLSEngine
 import TestSupport
 import Testing
 import URLLoading
+import WireText
 
 /// The servers' side is GSS-API's own.
 @Suite("Authentication of connections", .loading, .timeLimit(.minutes(20)))
@@ -149,21 +150,39 @@ struct ConnectionAuthenticationTests {
         session.invalidateAndCancel()
     }
 
-    @Test func secureServerIsAskedOverHTTP11() async throws {
-        let context = try Certificates.server { $0.applicationProtocols = ["h2", "http/1.1"] }
-        let (server, tokens) = (try await WebServer(tls: context), try TokenGuard())
-        server.on("/", tokens.script(Self.hello))
+    /// NTLM, and trust in every server.
+    private static let trusting: Policies = {
         var policies = Self.answering()
         let answer = policies.sessionChallenge
         policies.sessionChallenge = { challenge, completion in
             guard challenge.protectionSpace.serverTrust == nil else { return Policies.trust(challenge, completion) }
             answer?(challenge, completion)
         }
-        let recorder = DataRecorder(policies)
+        return policies
+    }()
+
+    @Test func secureServerIsAskedOverHTTP11() async throws {
+        let context = try Certificates.server { $0.applicationProtocols = ["h2", "http/1.1"] }
+        let (server, tokens) = (try await WebServer(tls: context), try TokenGuard())
+        server.on("/", tokens.script(Self.hello))
+        let recorder = DataRecorder(Self.trusting)
         let notes = try await recorder.run(server.url())
         #expect(notes.data == Data("DOMAIN\\ada: ".utf8) && notes.error == nil)
         let transactions = try #require(notes.metrics?.transactionMetrics)
         #expect(transactions.map(\.networkProtocolName) == ["h2", "http/1.1", "http/1.1"])
+    }
+
+    /// The pair MsvAvChannelBindings ([MS-NLMP] §2.2.2.1) has an MD5 of the bindings (RFC 4121 §4.1.1.2).
+    @Test func tokensAreBoundToTheServersCertificate() async throws {
+        let (server, tokens) = (try await WebServer(tls: try Certificates.server()), try TokenGuard())
+        server.on("/", tokens.script(Self.hello))
+        let notes = try await DataRecorder(Self.trusting).run(server.url())
+        #expect(notes.data == Data("DOMAIN\\ada: ".utf8) && notes.error == nil)
+        let field = try #require(server.requests.last?["Authorization"])
+        let token = try #require(Data(base64Encoded: String(field.dropFirst("NTLM ".count))))
+        let bindings = try #require(ChannelBinding.serverEndPoint(certificate: Array(Certificates.serverDER())))
+        let structure = [UInt8](repeating: 0, count: 16) + [UInt8(bindings.count), 0, 0, 0] + bindings
+        #expect(token.firstRange(of: [0x0A, 0, 16, 0] + MessageDigest.of(structure, by: .md5)) != nil)
     }
 
     @Test(.onlyWithHTTP11) func proxyAuthenticatesItsConnections() async throws {

@@ -1,0 +1,99 @@
+"""The URL loading system against Kerberos (MIT's krb5kdc) and NTLM, by Apache's httpd with mod_auth_gssapi."""
+
+import pytest
+
+from support.kerberos import PASSWORD, REALM, USER, AuthenticatingApache, Realm
+from support.loading import load, load_one
+
+
+@pytest.fixture(scope="module")
+def realm():
+    one = Realm()
+    yield one
+    one.end()
+
+
+@pytest.fixture(scope="module")
+def server(realm, nginx):
+    one = AuthenticatingApache(realm, nginx.content)
+    yield one
+    one.end()
+
+
+def test_a_password_gets_a_ticket(realm, server):
+    got = load_one(f"{server.base}/kerberos/file", "--user", f"{USER}@{REALM}:{PASSWORD}", variables=realm.variables())
+    assert got.status == 200 and got.headers["x-user"] == f"{USER}@{REALM}"
+    assert got.has("challenge Negotiate 0", "response 200", "completed")
+
+
+def test_a_ticket_is_used_where_the_program_says_so(realm, server):
+    got = load_one(f"{server.base}/kerberos/file", "--tickets", variables=realm.sign_in())
+    assert got.status == 200 and got.headers["x-user"] == f"{USER}@{REALM}"
+
+
+@pytest.mark.parametrize("host, status", [("localhost", 200), (".localhost", 200), ("ocalhost", 401), ("other.example", 401)])
+def test_a_ticket_goes_to_the_hosts_that_the_session_names_alone(realm, server, host, status):
+    got = load_one(f"{server.base}/kerberos/file", "--ticket-host", host, variables=realm.sign_in())
+    assert got.status == status
+
+
+def test_a_ticket_goes_nowhere_by_itself(realm, server):
+    assert load_one(f"{server.base}/kerberos/file", variables=realm.sign_in()).status == 401
+
+
+def test_without_a_ticket_the_refusal_is_the_response(realm, server):
+    got = load_one(f"{server.base}/kerberos/file", "--ticket-host", "localhost", variables=realm.variables(), fails=True)
+    assert got.code == -1013 and "Negotiate" in got.error["text"] and "localhost" in got.error["failingURL"]
+
+
+def test_a_wrong_password_is_refused_by_the_realm(realm, server):
+    got = load_one(f"{server.base}/kerberos/file", "--user", f"{USER}@{REALM}:wrong", variables=realm.variables(), fails=True)
+    assert got.code == -1013 and "Negotiate" in got.error["text"]
+
+
+def test_a_service_that_the_realm_does_not_know_is_an_error(realm, server):
+    base = server.base.replace("localhost", "127.0.0.1")
+    got = load_one(f"{base}/kerberos/file", "--tickets", variables=realm.sign_in(), fails=True)
+    assert got.code == -1013
+
+
+def test_each_request_carries_a_token_where_the_server_wants_that(realm, server):
+    since = len(server.statuses())
+    got = load(f"{server.base}/kerberos/file", "--times", 5, "--tickets", variables=realm.sign_in())
+    assert [one.status for one in got] == [200] * 5
+    # After the second refusal on a connection that was authenticated, tokens are sent at once.
+    assert server.statuses(since) == [401, 200, 401, 200, 200, 200, 200]
+
+
+def test_a_connection_is_authenticated_once_where_the_server_keeps_that(realm, server):
+    since = len(server.statuses())
+    got = load(f"{server.base}/bound/file", "--times", 5, "--tickets", variables=realm.sign_in())
+    assert [one.status for one in got] == [200] * 5
+    assert server.statuses(since) == [401, 200, 200, 200, 200, 200]
+
+
+def test_ntlm_takes_three_requests_for_a_connection(realm, server):
+    since = len(server.statuses())
+    got = load(f"{server.base}/ntlm/file", "--times", 3, "--user", f"DOMAIN\\{USER}:{PASSWORD}", "--only", "NTLM",
+               variables=realm.variables())
+    assert [one.status for one in got] == [200] * 3 and got[0].headers["x-user"] == f"DOMAIN\\{USER}"
+    assert server.statuses(since) == [401, 401, 200, 200, 200]
+
+
+def test_ntlm_within_negotiate(realm, server):
+    got = load_one(f"{server.base}/ntlm/file", "--user", f"DOMAIN\\{USER}:{PASSWORD}", "--only", "Negotiate",
+                   variables=realm.variables())
+    assert got.status == 200 and got.headers["x-user"] == f"DOMAIN\\{USER}"
+
+
+def test_requests_at_once_have_a_connection_each(realm, server):
+    got = load(f"{server.base}/ntlm/file", "--times", 12, "--together", "--user", f"DOMAIN\\{USER}:{PASSWORD}", "--only", "NTLM",
+               variables=realm.variables())
+    assert [one.status for one in got] == [200] * 12
+
+
+def test_a_wrong_password_is_refused_by_the_server(realm, server):
+    got = load_one(f"{server.base}/ntlm/file", "--user", f"DOMAIN\\{USER}:wrong", "--only", "NTLM", "--tries", 2,
+                   variables=realm.variables(), fails=True)
+    asked = [event for event in got.events if event.startswith("challenge NTLM")]
+    assert len(asked) == 3 and got.code in (-999, -1012)
