@@ -5,6 +5,8 @@ import WebSocketProtocol
 package struct ConnectClient: ProxyClient {
     /// Bytes of a refusal's plain text that are read and reported.
     package static let textLimit = 512
+    /// Bytes of content behind which a connection is used again.
+    package static let skipLimit: Int64 = 64 << 10
     /// Interim responses that are skipped.
     package static let interimLimit = 8
 
@@ -13,11 +15,16 @@ package struct ConnectClient: ProxyClient {
         case awaitingHead(ResponseParser, interim: Int)
         /// The text of a refusal, of which `missing` more bytes are read.
         case awaitingText(ResponseHead, [UInt8], missing: Int)
+        /// The content, not wanted, of a 407 that continues an authentication.
+        case skipping(ResponseHead, missing: Int)
+        /// The request is to be repeated.
+        case challenged
         case finished
     }
 
     private var state = State.initial
-    private let request: [UInt8]
+    private let authority: String
+    private var request: [UInt8]
     private let limits: HeadLimits
 
     /// - Parameter fields: of the request besides `Host`, such as `Proxy-Authorization`; none of the server's.
@@ -28,14 +35,19 @@ package struct ConnectClient: ProxyClient {
         guard let authority = destination.authority else {
             throw .inexpressible("an HTTP proxy cannot be asked for this host name")
         }
+        self.authority = authority
+        self.request = try Self.request(authority, fields)
+        self.limits = limits
+    }
+
+    private static func request(_ authority: String, _ fields: [FieldLine]) throws(ProxyFailure) -> [UInt8] {
         var head = HeadWriter(method: "CONNECT", target: authority)
         head.add("Host", authority)
         for field in fields {
             guard field.isWellFormed else { throw .inexpressible("the value of \(field.name) is no field value") }
             head.add(field)
         }
-        self.request = head.finished()
-        self.limits = limits
+        return head.finished()
     }
 
     package mutating func begin() -> ProxyAction {
@@ -46,7 +58,7 @@ package struct ConnectClient: ProxyClient {
 
     package mutating func bytesReceived(_ bytes: RawSpan, consumed: inout Int) -> ProxyAction {
         switch self.state {
-        case .initial:
+        case .initial, .challenged:
             guard consumed < bytes.byteCount else { return .wait }
             return self.fail(.violation("it sent bytes before the client did"))
         case .awaitingHead(let parser, let interim): return self.readHead(bytes, &consumed, parser, interim)
@@ -56,8 +68,26 @@ package struct ConnectClient: ProxyClient {
             consumed += count
             self.state = .awaitingText(head, received, missing: missing - count)
             return count == missing ? self.refuse() : .wait
+        case .skipping(let head, let missing):
+            let count = min(missing, bytes.byteCount - consumed)
+            consumed += count
+            self.state = .skipping(head, missing: missing - count)
+            guard count == missing else { return .wait }
+            self.state = .challenged
+            return .authorize(head)
         case .finished: return .wait
         }
+    }
+
+    package mutating func authorized(_ fields: [FieldLine]) -> ProxyAction {
+        guard case .challenged = self.state else { return .wait }
+        do throws(ProxyFailure) {
+            self.request = try Self.request(self.authority, fields)
+        } catch {
+            return self.fail(error)
+        }
+        self.state = .initial
+        return self.begin()
     }
 
     private mutating func readHead(
@@ -87,8 +117,21 @@ package struct ConnectClient: ProxyClient {
             self.state = .finished
             return .established
         }
-        self.state = .awaitingText(head, [], missing: Self.textLength(head))
+        if head.continuesAuthentication, let length = Self.skippedLength(head) {
+            self.state = .skipping(head, missing: length)
+        } else {
+            self.state = .awaitingText(head, [], missing: Self.textLength(head))
+        }
         return self.bytesReceived(bytes, consumed: &consumed)
+    }
+
+    /// - Returns: `nil` if the connection cannot be used again, or only behind too much content.
+    private static func skippedLength(_ head: ResponseHead) -> Int? {
+        guard head.version > .http10, !head.fields.list("Connection", contains: "close"),
+            !head.fields.list("Proxy-Connection", contains: "close"), head.fields["Transfer-Encoding"] == nil,
+            let length = head.fields["Content-Length"]?.clampedDecimal(limit: Int64.max), length <= Self.skipLimit
+        else { return nil }
+        return Int(length)
     }
 
     /// Pages for people in front of browsers are not read.
@@ -102,15 +145,16 @@ package struct ConnectClient: ProxyClient {
 
     package mutating func inputClosed() -> ProxyAction {
         switch self.state {
-        case .initial, .awaitingHead: self.fail(.closed)
+        case .initial, .awaitingHead, .challenged: self.fail(.closed)
         case .awaitingText: self.refuse()
+        case .skipping(let head, _): self.fail(.refused(head, text: ""))
         case .finished: .wait
         }
     }
 
     package mutating func deadlinePassed() -> ProxyAction {
         switch self.state {
-        case .initial, .awaitingHead: self.fail(.timedOut)
+        case .initial, .awaitingHead, .skipping, .challenged: self.fail(.timedOut)
         case .awaitingText: self.refuse()
         case .finished: .wait
         }
@@ -125,5 +169,15 @@ package struct ConnectClient: ProxyClient {
     private mutating func fail(_ failure: ProxyFailure) -> ProxyAction {
         self.state = .finished
         return .fail(failure)
+    }
+}
+
+extension ResponseHead {
+    /// Whether it is a 407 with a token of NTLM or Negotiate, which the client answers on the same connection (RFC 4559 §5).
+    fileprivate var continuesAuthentication: Bool {
+        guard self.status == 407 else { return false }
+        return self.fields.values("Proxy-Authenticate").contains { value in
+            ["NTLM ", "Negotiate "].contains { value.beginsIgnoringCase($0) && value.utf8.count > $0.utf8.count }
+        }
     }
 }

@@ -16,6 +16,14 @@ package protocol ProxyClient: Sendable {
 
     /// The time for the handshake is over.
     mutating func deadlinePassed() -> ProxyAction
+
+    /// Repeats the request, after `.authorize`.
+    /// - Parameter fields: instead of those of the request before.
+    mutating func authorized(_ fields: [FieldLine]) -> ProxyAction
+}
+
+extension ProxyClient {
+    package mutating func authorized(_ fields: [FieldLine]) -> ProxyAction { .wait }
 }
 
 package enum ProxyAction: Equatable, Sendable {
@@ -23,6 +31,8 @@ package enum ProxyAction: Equatable, Sendable {
     case send([UInt8])
     /// The connection now leads to the server.
     case established
+    /// The proxy continues the authentication of the connection: the request is to be repeated on it.
+    case authorize(ResponseHead)
     case fail(ProxyFailure)
 }
 

@@ -13,12 +13,19 @@ package struct ProxyServer: Sendable {
         case socks5(ProxyCredential?)
     }
 
+    /// The 407 that answered a `CONNECT` request.
+    package struct Challenge: Sendable {
+        package let head: ResponseHead
+        /// Whether the next request goes out on the same connection.
+        package let keepsConnection: Bool
+    }
+
     /// Provides the header fields of the next `CONNECT` request, such as `Proxy-Authorization`.
     /// - Parameters:
-    ///   - refusal: the 407 that answered the request before; `nil` for the first request.
+    ///   - challenge: what answered the request before; `nil` for the first request.
     ///   - completion: called once, from any thread; with `nil` the opening fails with the refusal.
     package typealias Authorize =
-        @Sendable (_ refusal: ResponseHead?, _ completion: @escaping @Sendable ([FieldLine]?) -> Void) -> Void
+        @Sendable (_ challenge: Challenge?, _ completion: @escaping @Sendable ([FieldLine]?) -> Void) -> Void
 
     package var place: ConnectTarget
     package var method: Method

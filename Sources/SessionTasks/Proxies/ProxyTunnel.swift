@@ -1,9 +1,12 @@
 import ByteKernels
 import StreamTransport
+import WebSocketProtocol
 
 /// Performs the handshake with a proxy on a connection. Confined to its loop.
 final class ProxyTunnel {
     typealias Completion = (ProxyFailure?) -> Void
+    /// Provides the fields of a request that is repeated on the same connection; `nil` gives up.
+    typealias Authorize = (ResponseHead, _ completion: @escaping @Sendable ([FieldLine]?) -> Void) -> Void
 
     /// How long the content of a refusal may take.
     private static let refusalTimeout = Duration.seconds(1)
@@ -11,6 +14,7 @@ final class ProxyTunnel {
     private let transport: any Transport
     private let timeout: Duration
     private var client: any ProxyClient
+    private let authorize: Authorize
     /// `nil` after the end.
     private var completion: Completion?
     private let timer = LoopTimer()
@@ -18,8 +22,12 @@ final class ProxyTunnel {
     /// - Parameters:
     ///   - transport: paused. It is paused again after success, without a consumer, and reset after a failure.
     ///   - completion: called once unless `cancel` comes first, with `nil` for success.
-    init(_ client: any ProxyClient, on transport: any Transport, timeout: Duration, completion: @escaping Completion) {
+    init(
+        _ client: any ProxyClient, on transport: any Transport, timeout: Duration, authorize: @escaping Authorize,
+        completion: @escaping Completion
+    ) {
         self.client = client
+        self.authorize = authorize
         self.transport = transport
         self.timeout = timeout
         self.completion = completion
@@ -51,6 +59,16 @@ final class ProxyTunnel {
         case .established:
             self.transport.pauseReading()
             self.finish(nil)
+        case .authorize(let head):
+            // Nothing may come before the next request: more bytes, or the end, end the handshake.
+            let tunnel = LoopIsolated(self, on: self.transport.loop)
+            self.authorize(head) { fields in
+                tunnel.execute { tunnel in
+                    guard tunnel.completion != nil else { return }
+                    guard let fields else { return tunnel.fail(.refused(head, text: "")) }
+                    tunnel.perform(tunnel.client.authorized(fields))
+                }
+            }
         case .fail(let failure): self.fail(failure)
         }
     }

@@ -165,7 +165,8 @@ extension TransportOpening {
         }
         self.step = .authorizing
         let opening = LoopIsolated(self, on: self.loop)
-        authorize(refusal?.challenge) { fields in
+        let challenge = refusal?.challenge.map { ProxyServer.Challenge(head: $0, keepsConnection: false) }
+        authorize(challenge) { fields in
             opening.execute { opening in
                 guard case .authorizing = opening.step else { return }
                 opening.step = .none
@@ -209,7 +210,13 @@ extension TransportOpening {
         _ destination: ProxyDestination
     ) {
         guard let client else { return self.established(transport) }
-        let tunnel = ProxyTunnel(client, on: transport, timeout: self.target.connectTimeout) { failure in
+        let authorize: ProxyTunnel.Authorize = { head, completion in
+            guard let authorize = proxy.authorize else { return completion(nil) }
+            authorize(ProxyServer.Challenge(head: head, keepsConnection: true), completion)
+        }
+        let tunnel = ProxyTunnel(
+            client, on: transport, timeout: self.target.connectTimeout, authorize: authorize
+        ) { failure in
             self.step = .none
             guard let failure else {
                 self.target.watch?(.tunnelled)

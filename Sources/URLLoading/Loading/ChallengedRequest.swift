@@ -254,6 +254,11 @@ extension ChallengedRequest {
         return self.knownAuthorization(at: url)?.connection?.authenticatesEachRequest ?? false
     }
 
+    /// Whether each new connection must be authenticated.
+    func authenticatesConnections(at url: URL) -> Bool {
+        self.credentials.handshake == nil && self.knownAuthorization(at: url)?.connection != nil
+    }
+
     /// Makes the first token for a request that is not sent yet.
     /// - Parameter completion: called once on the loop; without a token the request is sent without one.
     func makeToken(at url: URL, _ completion: @escaping @Sendable (Self) -> Void) {

@@ -16,7 +16,6 @@ final class ProxyAuthenticator: ChallengedRequest, @unchecked Sendable {  // Con
     var credentials = RequestCredentials()
     /// Of the request that is sent, for errors.
     var url: URL
-    /// Each `CONNECT` request has a connection of its own; the load knows that of requests to be forwarded.
     var handshakeConnection = HandshakeConnection()
 
     init(_ proxy: ProxyAddress, for task: URLSessionTask, of session: URLSession, at url: URL) {
@@ -89,11 +88,12 @@ extension ProxyAuthenticator {
     func authorizeTunnel(
         to target: String, fail: @escaping @Sendable (URLError) -> Void
     ) -> ProxyServer.Authorize {
-        { refusal, completion in
+        { challenge, completion in
             self.core.executor.execute {
-                guard let refusal else { return completion(self.fields(target)) }
-                guard let response = self.response(refusal) else { return completion(nil) }
-                let isAsked = self.answer(refusal, response) { outcome in
+                guard let challenge else { return self.begin(target, completion) }
+                guard let response = self.response(challenge.head) else { return completion(nil) }
+                self.handshakeConnection = HandshakeConnection(isKept: true, isOpen: challenge.keepsConnection)
+                let isAsked = self.answer(challenge.head, response) { outcome in
                     switch outcome {
                     case .retry: completion(self.fields(target))
                     case .refused: completion(nil)
@@ -105,6 +105,15 @@ extension ProxyAuthenticator {
                 if !isAsked { completion(nil) }
             }
         }
+    }
+
+    /// Provides the fields of a connection's first request.
+    private func begin(_ target: String, _ completion: @escaping @Sendable ([FieldLine]?) -> Void) {
+        self.handshakeConnection = HandshakeConnection(isKept: true)
+        guard let url = self.request.url, self.authenticatesConnections(at: url) else {
+            return completion(self.fields(target))
+        }
+        self.makeToken(at: url) { completion($0.fields(target)) }
     }
 
     private func fields(_ target: String) -> [FieldLine] {

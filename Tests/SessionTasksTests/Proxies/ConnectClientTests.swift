@@ -91,9 +91,32 @@ struct ConnectClientTests {
         #expect(throws: ProxyFailure.self) { try self.client([FieldLine("X", "a\r\nb: c")]) }
     }
 
-    private enum State: CaseIterable {
-        case initial, awaitingHead, awaitingText, established, failed
+    @Test(arguments: [
+        ("NTLM YWJj", "Content-Length: 3", true), ("Negotiate YWJj", "Content-Length: 3", true),
+        ("ntlm YWJj", "Content-Length: 3", true), ("NTLM", "Content-Length: 3", false),
+        ("Basic realm=x", "Content-Length: 3", false), ("NTLM YWJj", "Transfer-Encoding: chunked", false),
+        ("NTLM YWJj", "Content-Length: 3\r\nProxy-Connection: close", false),
+        ("NTLM YWJj", "Content-Length: 3\r\nConnection: close", false), ("NTLM YWJj", "X: y", false),
+        ("NTLM YWJj", "Content-Length: \(ConnectClient.skipLimit + 1)", false),
+    ])
+    func requestIsRepeatedWhereTheProxyContinuesAnAuthentication(
+        _ challenge: String, _ field: String, isRepeated: Bool
+    ) throws {
+        let talk = try self.talk("HTTP/1.1 407 \r\nProxy-Authenticate: \(challenge)\r\n\(field)\r\n\r\nno!")
+        switch talk.end {
+        case .authorize(let head): #expect(isRepeated && head.status == 407)
+        case .fail(.refused): #expect(!isRepeated)
+        // The text of the refusal has not ended.
+        case nil: #expect(!isRepeated && talk.sent.count == 1)
+        default: Issue.record("\(String(describing: talk.end))")
+        }
     }
+
+    private enum State: CaseIterable {
+        case initial, awaitingHead, awaitingText, skipping, challenged, established, failed
+    }
+
+    private static let challenge = "HTTP/1.1 407 \r\nProxy-Authenticate: NTLM YWJj\r\nContent-Length: 2\r\n\r\n"
 
     @Test func everyEventInEveryState() throws {
         for state in State.allCases {
@@ -104,6 +127,8 @@ struct ConnectClientTests {
                     switch state {
                     case .initial, .awaitingHead: ""
                     case .awaitingText: "HTTP/1.1 403 No\r\nContent-Type: text/plain\r\nContent-Length: 9\r\n\r\nwords"
+                    case .skipping: Self.challenge + "n"
+                    case .challenged: Self.challenge + "no"
                     case .established: "HTTP/1.1 200 \r\n\r\n"
                     case .failed: "HTTP/1.1 403 No\r\n\r\n"
                     }
@@ -115,7 +140,13 @@ struct ConnectClientTests {
                 switch (state, event) {
                 case (.initial, .begin):
                     if case .send = action {} else { Issue.record("did not send: \(action)") }
-                case (.established, _), (.failed, _), (_, .begin), (.awaitingText, .garbage):
+                case (.skipping, .garbage):
+                    if case .authorize = action {} else { Issue.record("\(action)") }
+                case (.skipping, .inputClosed):
+                    if case .fail(.refused) = action {} else { Issue.record("\(action)") }
+                case (.challenged, .authorized):
+                    if case .send = action {} else { Issue.record("\(action)") }
+                case (.established, _), (.failed, _), (_, .begin), (.awaitingText, .garbage), (_, .authorized):
                     #expect(action == .wait, "\(state) \(event)")
                 case (.awaitingText, _):
                     if case .fail(.refused(_, "words")) = action {} else { Issue.record("\(event): \(action)") }

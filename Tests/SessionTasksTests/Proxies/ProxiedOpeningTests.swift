@@ -160,7 +160,7 @@ struct ProxiedOpeningTests {
         let refusals = Mutex<[Int?]>([])
         let meeting = try Meeting(.simulation, .connect) {
             $0.proxy?.authorize = { refusal, completion in
-                refusals.withLock { $0.append(refusal?.status) }
+                refusals.withLock { $0.append(refusal?.head.status) }
                 completion(refusal == nil ? [] : [FieldLine("Proxy-Authorization", "Basic eA==")])
             }
         }
@@ -171,6 +171,24 @@ struct ProxiedOpeningTests {
         second.send("HTTP/1.1 200 OK\r\n\r\nhello")
         #expect(meeting.meeting.run { meeting.diary.lines.contains { $0.contains("hello") } })
         #expect(refusals.withLock { $0 } == [nil, 407])
+        meeting.finish()
+    }
+
+    @Test func continuedAuthenticationStaysOnTheConnection() throws {
+        let kept = Mutex<[Bool?]>([])
+        let meeting = try Meeting(.simulation, .connect) {
+            $0.proxy?.authorize = { challenge, completion in
+                kept.withLock { $0.append(challenge?.keepsConnection) }
+                completion(challenge == nil ? [] : [FieldLine("Proxy-Authorization", "NTLM eHl6")])
+            }
+        }
+        let proxy = try meeting.proxy(hasReceived: Self.connect)
+        proxy.send("HTTP/1.1 407 Who\r\nProxy-Authenticate: NTLM YWJj\r\nContent-Length: 2\r\n\r\nno")
+        let authorized = Self.connect.dropLast(2) + Array("Proxy-Authorization: NTLM eHl6\r\n\r\n".utf8)
+        let same = try meeting.proxy(hasReceived: Self.connect + authorized)
+        same.send("HTTP/1.1 200 OK\r\n\r\nhello")
+        #expect(meeting.meeting.run { meeting.diary.lines.contains { $0.contains("hello") } })
+        #expect(kept.withLock { $0 } == [nil, true])
         meeting.finish()
     }
 

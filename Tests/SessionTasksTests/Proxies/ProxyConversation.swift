@@ -33,7 +33,7 @@ struct ProxyConversation: Equatable {
         switch action {
         case .wait: break
         case .send(let bytes): self.sent.append(bytes)
-        case .established, .fail: self.end = action
+        case .authorize, .established, .fail: self.end = action
         }
     }
 
@@ -60,7 +60,7 @@ extension ProxyDestination {
 
 /// Events of a proxy's handshake, for the tables of states.
 enum ProxyEvent: CaseIterable {
-    case begin, garbage, inputClosed, deadline
+    case begin, garbage, inputClosed, deadline, authorized
 
     func apply(to client: inout some ProxyClient) -> ProxyAction {
         switch self {
@@ -71,6 +71,7 @@ enum ProxyEvent: CaseIterable {
             return bytes.withRawSpan { client.bytesReceived($0, consumed: &consumed) }
         case .inputClosed: return client.inputClosed()
         case .deadline: return client.deadlinePassed()
+        case .authorized: return client.authorized([FieldLine("Proxy-Authorization", "NTLM eHl6")])
         }
     }
 }

@@ -202,6 +202,30 @@ struct ConnectionAuthenticationTests {
         session.invalidateAndCancel()
     }
 
+    /// The proxy is also the server behind it.
+    @Test func proxyAuthenticatesItsTunnels() async throws {
+        let proxy = try await WebServer(["/": .close])
+        let tokens = try TokenGuard(field: "Proxy-Authenticate", status: 407)
+        let script = tokens.script { _, _ in .head(200) }
+        proxy.on("origin.example:7", script)
+        let recorder = DataRecorder(Self.answering())
+        let session = URLSession.test(recorder) {
+            $0.connectionProxyDictionary = ["HTTPSEnable": 1, "HTTPSProxy": "127.0.0.1", "HTTPSPort": proxy.port]
+        }
+        for _ in 0..<2 {
+            let task = session.streamTask(withHostName: "origin.example", port: 7)
+            task.resume()
+            try await task.write(Data("GET / HTTP/1.1\r\nHost: x\r\n\r\n".utf8), timeout: 60)
+            let (data, isAtEnd) = try await task.readData(ofMinLength: 1, maxLength: 10, timeout: 60)
+            #expect((data ?? Data()).isEmpty && isAtEnd)
+        }
+        #expect(recorder.notes.challenges.map { $0.protectionSpace.isProxy() } == [true] && tokens.tokens == 4)
+        // The first tunnel begins without a token; each connection then has two.
+        let asked = proxy.requests("origin.example:7")
+        #expect(asked.map(\.connection) == [0, 1, 1, 2, 2])
+        session.invalidateAndCancel()
+    }
+
     @Test(arguments: ["NTLM", "Negotiate"])
     func refusalIsTheResponseWhereNobodyAnswers(_ scheme: String) async throws {
         let server = try await WebServer(["/": .text("no", ["WWW-Authenticate: \(scheme)"], status: 401)])
