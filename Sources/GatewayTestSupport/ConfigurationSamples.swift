@@ -148,6 +148,7 @@ package enum ConfigurationSamples {
               min-version: "1.3"
               key-log: up.log
             subprotocols: [v2]
+            proxy: {url: "socks5h://proxy.example", user: gateway, password-file: proxy.txt}
         """
 
     /// What is wrong with `text`, a line each; empty when nothing is.

@@ -53,6 +53,15 @@ struct UsageTests {
         $ bridge ws://127.0.0.1:99999 tcp://127.0.0.1:1
         64
         LISTEN: expected a port from 0 to 65535, found "ws://127.0.0.1:99999"
+        $ bridge tcp://127.0.0.1:0 tcp://127.0.0.1:1 --proxy ftp://p.example
+        64
+        --proxy: expected a proxy's URL or none, found "ftp://p.example"; write it like http://proxy.example:3128
+        $ bridge tcp://127.0.0.1:0 echo --proxy http://p.example
+        64
+        --proxy: expected TARGET to be an address, found "echo"; leave out --proxy
+        $ bridge tcp://127.0.0.1:0 unix:///run/far.sock --proxy http://p.example
+        64
+        --proxy: expected no proxy beside the endpoint of a Unix socket, found "http://p.example:80"; leave the proxy out
         $ bridge tcp://127.0.0.1:0 echo --framing json
         64
         --framing: expected one of binary, text, lines, length-prefixed, base64, found "json"

@@ -169,6 +169,9 @@ struct ConnectTransportOptions: ParsableArguments {
             valueName: "duration"))
     var timeout: String?
 
+    @Option(help: ArgumentHelp("\(ProxyOption.help)", valueName: "url"))
+    var proxy: String?
+
     @Flag(help: "Write one JSON object per event: opened, text, data, bytes, line, pong, ended, closed, failed.")
     var json = false
 

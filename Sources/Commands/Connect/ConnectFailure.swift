@@ -102,8 +102,8 @@ extension ConnectFailure {
         switch kind {
         case .ownResources: return "close other connections, or raise this machine's limits on descriptors and ports"
         case .unusableEndpoint: return "check the socket's permissions, its type, and the server's listen backlog"
-        case .reset, .truncated, .nameResolution, .refused, .noSuchFile, .notPermitted, .unreachable, .proxy, .system:
-            break
+        case .proxy: return "check the proxy, or connect directly with --proxy none"
+        case .reset, .truncated, .nameResolution, .refused, .noSuchFile, .notPermitted, .unreachable, .system: break
         }
         switch url.location {
         case .unix(let path): return "check that a program listens at \(path)"

@@ -98,6 +98,9 @@ extension ConnectPlan {
         let secure = try Self.secure(url, security, timeout: timeout, reading: &reader)
         var target = OpeningTarget(url.connectTarget)
         target.connectTimeout = timeout
+        if let option = ProxyOption(transport.proxy, to: url, reading: &reader) {
+            target.proxy = try ProxyMaterial.server(option.proxy)
+        }
         let opening =
             url.scheme.speaksWebSocket
             ? try Self.webSocketOpening(

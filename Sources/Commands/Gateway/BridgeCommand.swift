@@ -64,7 +64,7 @@ struct BridgeCommand: GatewayCommand {
     private var process: ProcessOptions
 
     func run() async throws {
-        let located = try await ErrorReporter.reporting(problemsAs: ExitStatus.usage) { try self.request.read() }
+        let located = try await ErrorReporter.reporting(problemsAs: ExitStatus.usage) { try self.request().read() }
         try await ErrorReporter.reporting {
             try ConfigurationFile.audit(located)
             let options = BridgeRunOptions(requiresTarget: self.process.requireTarget, isQuiet: self.process.quiet)
@@ -72,10 +72,20 @@ struct BridgeCommand: GatewayCommand {
         }
     }
 
-    private var request: BridgeRequest {
-        BridgeRequest(
+    private func request() throws -> BridgeRequest {
+        var request = BridgeRequest(
             listen: self.listen, target: self.target,
             options: self.tunnel.options + self.tls.options + self.limits.options + self.process.options)
+        var reader = OptionReader()
+        // The environment has nothing to say about `echo`, nor about a TARGET that is reported anyway.
+        if let url = (try? EndpointURL(self.target)) ?? self.tunnel.proxy.map({ _ in EndpointURL.anywhere }),
+            let option = ProxyOption(self.tunnel.proxy, to: url, reading: &reader)
+        {
+            request.proxy = option.proxy
+            request.proxySource = option.source
+        }
+        guard reader.problems.isEmpty else { throw UsageProblems(problems: reader.problems) }
+        return request
     }
 }
 
@@ -154,6 +164,9 @@ private struct TunnelOptions: ParsableArguments {
             """,
             valueName: "in|out|v1|v2"))
     var proxyProtocol: [String] = []
+
+    @Option(help: ArgumentHelp("For TARGET: \(ProxyOption.help)", valueName: "url"))
+    var proxy: String?
 
     var options: [BridgeRequest.Option] {
         BridgeRequest.options(

@@ -226,6 +226,10 @@ enum Examples {
             "listeners": [Self.listener], "routes": [Self.route], "upstreams": [Self.upstream],
             "control": Self.control, "max-connections": 100_000, "drain-timeout": "30s", "log-level": "info",
         ],
+        "ProxySettings": [
+            "url": "http://proxy.example:3128", "user": "gateway", "password-file": "/etc/sluice/proxy.txt",
+        ],
+        "ProxySettingsPatch": ["user": "gateway", "password-file": "/etc/sluice/proxy.txt"],
         "ControlClientSettings": ["name": "ops", "subject": "CN=ops", "scopes": ["read", "operate"]],
     ]
 

@@ -44,6 +44,7 @@ struct BridgeAudit {
         let others = [
             self.missingCertificate(&corrected), self.missingAuthority(&corrected), self.missingIdentity(&corrected),
             self.missingName(&corrected), self.contradiction(&corrected), self.unknownProxyWord(&corrected),
+            self.proxyToNowhere(&corrected),
         ]
         return (problems + others.compactMap(\.self), corrected)
     }
@@ -110,6 +111,14 @@ struct BridgeAudit {
         return self.problem(
             .clientKey, expected: "--client-certificate with it", found: "none",
             remedy: "add --client-certificate FILE")
+    }
+
+    private func proxyToNowhere(_ corrected: inout BridgeRequest) -> ConfigurationProblem? {
+        guard self.request.proxy != nil, case .builtIn = self.target else { return nil }
+        corrected.proxy = nil
+        return ConfigurationProblem(
+            origin: .option(self.request.proxySource), keyPath: .root, expected: "TARGET to be an address",
+            found: QuotedText.quoted(self.request.target), remedy: "leave out \(self.request.proxySource)")
     }
 
     private func missingName(_ corrected: inout BridgeRequest) -> ConfigurationProblem? {

@@ -16,6 +16,10 @@ package struct BridgeRequest: Sendable, Equatable {
     package var target: String
     /// In the order of the command line.
     package var options: [Option]
+    /// Towards TARGET; `nil` for none.
+    package var proxy: UpstreamProxy?
+    /// What names the proxy: an option, or a variable of the environment.
+    package var proxySource = "--proxy"
 
     package init(listen: String, target: String, options: [Option] = []) {
         self.listen = listen
@@ -85,7 +89,20 @@ struct BridgeDocument {
         upstream.add("endpoints", self.request.target, Self.target)
         self.copyOptions(of: .upstream, to: &upstream)
         self.addTLS(.upstreamTLS, to: &upstream)
+        if let proxy = self.request.proxy { upstream.add("proxy", self.proxy(proxy)) }
         return upstream.node
+    }
+
+    private func proxy(_ proxy: UpstreamProxy) -> DocumentNode {
+        let origin = ConfigurationOrigin.option(self.request.proxySource)
+        guard proxy.user != nil || proxy.password != nil else {
+            return DocumentNode(.scalar(proxy.url.description), origin: origin)
+        }
+        var section = Section(origin)
+        section.add("url", proxy.url.description, origin)
+        if let user = proxy.user { section.add("user", user, origin) }
+        if case .text(let password)? = proxy.password { section.add("password", password, origin) }
+        return section.node
     }
 
     private func addTLS(_ place: BridgeOption.Section, to section: inout Section) {

@@ -21,6 +21,8 @@ package struct UpstreamConfiguration: Sendable, Equatable {
     package var ejection = EjectionPolicy()
     /// Used by `tls` and `wss` endpoints.
     package var tls = ClientTLSSettings()
+    /// `nil` connects directly.
+    package var proxy: UpstreamProxy?
     /// Subprotocols offered to WebSocket endpoints instead of the client's offers; empty forwards the client's offers.
     package var subprotocols: [String] = []
 
@@ -93,13 +95,7 @@ package struct EndpointURL: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// The name or address that TLS verifies unless `server-name` is set; `nil` for a Unix socket.
-    package var hostName: String? {
-        switch self.location {
-        case .unix: nil
-        case .name(let name, _): name
-        case .address(let address, _): "\(address)"
-        }
-    }
+    package var hostName: String? { self.location.hostName }
 
     private func portSuffix(_ port: UInt16) -> String {
         switch (self.scheme, port) {
@@ -115,6 +111,17 @@ package struct EndpointURL: Sendable, Hashable, CustomStringConvertible {
         case (.unix(let path), _) where self.scheme.speaksWebSocket: "\(self.scheme)+unix://\(path):\(self.resource)"
         case (.unix(let path), _): "\(self.scheme)+unix://\(path)"
         default: "\(self.scheme)://\(self.authority)\(self.resource)"
+        }
+    }
+}
+
+extension EndpointURL.Location {
+    /// The name, or the address as text; `nil` for a Unix socket.
+    package var hostName: String? {
+        switch self {
+        case .unix: nil
+        case .name(let name, _): name
+        case .address(let address, _): "\(address)"
         }
     }
 }
@@ -268,6 +275,7 @@ package typealias UpstreamKey = SettingsKeyName<UpstreamConfiguration>
 extension UpstreamKey {
     package static var endpoints: Self { "endpoints" }
     package static var tls: Self { "tls" }
+    package static var proxy: Self { "proxy" }
     package static var subprotocols: Self { "subprotocols" }
     fileprivate static var name: Self { "name" }
     fileprivate static var retryMaxDelay: Self { "retry-max-delay" }
@@ -324,6 +332,15 @@ extension UpstreamConfiguration: SettingsSection {
             """
             TLS of `tls` and `wss` endpoints; refused without one. Certificates are verified unless `insecure` is set.
             """),
+        .custom(
+            .proxy, .either([.value(ValueSyntax.proxyURL), .of(UpstreamProxy.self)]),
+            example: "http://proxy.example:3128",
+            """
+            Proxy through which all endpoints are reached: its URL, or a mapping with `url`, `user` and `password` or \
+            `password-file`. The time for its answer is `connect-timeout`, once more. The environment's proxies are never \
+            used. Not for Unix sockets.
+            """
+        ) { section, settings in settings.readProxy(section) },
         .list(
             .subprotocols, \.subprotocols, .subprotocol, example: "[mqtt]",
             """
@@ -336,11 +353,26 @@ extension UpstreamConfiguration: SettingsSection {
         if ["echo", "chat", "none"].contains(self.name) {
             section.add(.name, expected: "a name other than echo, chat and none", remedy: "choose another")
         }
+        let isSocket = self.endpoints.contains { if case .unix = $0.url.location { true } else { false } }
+        if isSocket, self.proxy != nil {
+            section.add(
+                .proxy, expected: "no proxy beside the endpoint of a Unix socket", remedy: "leave the proxy out")
+        }
         if section.isSet(.retryMaxDelay), self.retry.maximumDelay < self.retry.initialDelay {
             section.add(
                 .retryMaxDelay, expected: "at least the retry delay of \(DurationText(self.retry.initialDelay))")
         }
         self.retry.maximumDelay = max(self.retry.maximumDelay, self.retry.initialDelay)
+    }
+
+    /// A URL, or a mapping with `url`, `user` and a password.
+    private mutating func readProxy(_ section: SectionReader<UpstreamConfiguration>) {
+        guard let node = section.node(.proxy) else { return }
+        if case .scalar = node.content {
+            self.proxy = section.value(.proxy, as: ValueSyntax.proxyURL).map { UpstreamProxy($0) }
+        } else {
+            self.proxy = section.section(.proxy)
+        }
     }
 
     /// A list of URLs, or of mappings with `url` and `weight`; or one URL.

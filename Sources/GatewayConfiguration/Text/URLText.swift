@@ -100,7 +100,7 @@ extension EndpointURL {
             (path, resource) = try url.socketPath()
             self.init(scheme: scheme, location: .unix(path: path))
         } else {
-            self.init(scheme: scheme, location: try Self.location(url))
+            self.init(scheme: scheme, location: try Self.location(url, default: url.defaultPort))
         }
         if scheme.speaksWebSocket {
             self.resource = try ResourceTemplate(parsing: resource)
@@ -118,9 +118,9 @@ extension EndpointURL {
         }
     }
 
-    private static func location(_ url: URLText) throws(ValueSyntaxError) -> Location {
+    static func location(_ url: URLText, default defaultPort: UInt16?) throws(ValueSyntaxError) -> Location {
         let (host, isBracketed, port) = try url.splitAuthority()
-        let number = try url.port(port, default: url.defaultPort)
+        let number = try url.port(port, default: defaultPort)
         guard number != 0 else { throw ValueSyntaxError(expected: "a port from 1 to 65535") }
         if let address = AddressText.address(host.utf8), (address.bitWidth == 128) == isBracketed {
             return .address(address, port: number)

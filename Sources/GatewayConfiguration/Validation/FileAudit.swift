@@ -38,11 +38,18 @@ package struct FileAudit {
         }
         let upstreams = located.configuration.upstreams.enumerated().flatMap { index, upstream in
             self.files(of: upstream.tls, at: ConfigurationValidator.upstreams.index(index).key(UpstreamKey.tls))
+                + self.files(
+                    of: upstream.proxy, at: ConfigurationValidator.upstreams.index(index).key(UpstreamKey.proxy))
         }
         let control = located.configuration.control.tls.map { tls in
             self.files(of: tls, at: ConfigurationValidator.control.key(ControlKey.tls), in: located)
         }
         return self.files(of: located.configuration.control.transfers) + listeners + upstreams + (control ?? [])
+    }
+
+    private static func files(of proxy: UpstreamProxy?, at path: ConfigurationKeyPath) -> [NamedFile] {
+        guard case .file(let file)? = proxy?.password else { return [] }
+        return [self.file(file, .read, path.key(ProxyKey.passwordFile))].compactMap { $0 }
     }
 
     private static func files(of transfers: TransferSettings) -> [NamedFile] {

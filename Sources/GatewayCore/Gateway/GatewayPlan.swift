@@ -38,7 +38,8 @@ package struct GatewayPlan: Sendable {
                 usesTLS
                 ? try TLSMaterial.context(
                     TLSMaterial.configuration(upstream.tls, speaksWebSocket: upstream.speaksWebSocket)) : nil
-            return RoutePlan(route, upstream: UpstreamPlan(upstream, context: context))
+            let proxy = try upstream.proxy.map { (proxy) throws(GatewayPlanError) in try ProxyMaterial.server(proxy) }
+            return RoutePlan(route, upstream: UpstreamPlan(upstream, context: context, proxy: proxy))
         } catch {
             throw error.located(at: .upstream(upstream.name))
         }
@@ -64,8 +65,8 @@ package struct GatewayPlan: Sendable {
     }
 
     private func upstream(like wanted: UpstreamConfiguration) -> UpstreamPlan? {
-        // TLS material may have changed on disk: such an upstream is created again.
-        self.upstreams.first { $0.context == nil && $0.configuration == wanted }
+        // TLS material or a password may have changed on disk: such an upstream is created again.
+        self.upstreams.first { $0.context == nil && $0.proxy == nil && $0.configuration == wanted }
     }
 
     /// Number of connections to all upstreams, connecting and open.
@@ -176,13 +177,16 @@ package final class RoutePlan: Sendable {
 package final class UpstreamPlan: Sendable {
     package let configuration: UpstreamConfiguration
     let context: TLSContext?
+    /// `nil` connects directly.
+    let proxy: ProxyServer?
     /// In the configuration's order. Made once: reports and log lines of all connections share them.
     let endpointURLs: [String]
     let balancer: Mutex<Balancer>
 
-    init(_ configuration: UpstreamConfiguration, context: TLSContext?) {
+    init(_ configuration: UpstreamConfiguration, context: TLSContext?, proxy: ProxyServer?) {
         self.configuration = configuration
         self.context = context
+        self.proxy = proxy
         self.endpointURLs = configuration.endpoints.map(\.url.description)
         self.balancer = Mutex(Balancer(configuration))
     }
@@ -192,6 +196,7 @@ package final class UpstreamPlan: Sendable {
         let url = self.configuration.endpoints[endpoint].url
         var target = OpeningTarget(url.connectTarget)
         target.socket = settings.keepAlive.socketOptions
+        target.proxy = self.proxy
         target.connectTimeout = self.configuration.connectTimeout
         target.preamble = preamble
         guard url.scheme.speaksTLS, let context = self.context else { return target }

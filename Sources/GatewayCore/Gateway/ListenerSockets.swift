@@ -52,8 +52,12 @@ extension SocketAddress {
 }
 
 extension EndpointURL {
-    package var connectTarget: ConnectTarget {
-        switch self.location {
+    package var connectTarget: ConnectTarget { self.location.connectTarget }
+}
+
+extension EndpointURL.Location {
+    var connectTarget: ConnectTarget {
+        switch self {
         case .name(let name, let port): .host(name, port: port)
         case .address(let address, let port): .address(SocketAddress(address, port: port))
         case .unix(let path): .address(.unix(path: path))

@@ -49,6 +49,8 @@ package enum TerminationCause: Hashable, Sendable {
     case tls
     /// The upstream could not be reached: its name, its address, or its refusal.
     case unreachable
+    /// The proxy towards the upstream could not be reached, or did not connect to it.
+    case proxy
     /// The upstream answered the opening handshake with this status.
     case upstreamStatus(UInt16)
     /// The upstream's answer to the opening handshake was not valid.
@@ -75,6 +77,7 @@ package enum TerminationCause: Hashable, Sendable {
         case .refusedAdmission(let refusal): refusal.rawValue
         case .tls: "tls"
         case .unreachable: "unreachable"
+        case .proxy: "proxy"
         case .upstreamStatus: "upstream-status"
         case .upstreamHandshake: "upstream-handshake"
         case .drained: "drained"
@@ -89,7 +92,7 @@ package enum TerminationCause: Hashable, Sendable {
         case .clean(let code): code
         case .abnormalClose(let code), .violation(let code), .refusedRequest(let code), .upstreamStatus(let code): code
         case .reset, .truncated, .unresponsive, .timeout, .proxyHeader, .refusedAdmission, .tls, .unreachable,
-            .upstreamHandshake, .drained, .stopped, .system:
+            .proxy, .upstreamHandshake, .drained, .stopped, .system:
             nil
         }
     }

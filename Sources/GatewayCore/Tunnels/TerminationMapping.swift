@@ -17,6 +17,7 @@ extension TerminationCause {
         case .timedOut: self = .timeout(.closing)
         case .cancelled: self = .stopped
         case .handshakeRefused(let status): self = .upstreamStatus(UInt16(clamping: status))
+        case .cannotConnect(let error) where error.kind == .proxy: self = .proxy
         case .cannotConnect(let error): self = error.isLocalResourceFailure ? .system : .unreachable
         case .directionClosed, .usageError, .ended, .closed, .connectionLost, .peerUnresponsive,
             .secureConnectionFailed:
@@ -55,6 +56,7 @@ extension TerminationCause {
     init(_ failure: UpstreamFailure) {
         switch failure {
         case .unreachable: self = .unreachable
+        case .proxy: self = .proxy
         case .tls, .certificate: self = .tls
         case .connectTimeout: self = .timeout(.connect)
         case .handshakeTimeout: self = .timeout(.upstreamHandshake)
@@ -121,6 +123,7 @@ extension UpstreamFailure {
         case .protocolViolation: self = .invalidHandshake
         case .peerUnresponsive: self = .handshakeTimeout
         case .cannotConnect(let error) where error.isLocalResourceFailure: self = .ownResources
+        case .cannotConnect(let error) where error.kind == .proxy: self = .proxy
         case .cancelled, .directionClosed, .usageError, .ended, .connectionLost, .cannotConnect, .messageTooLong,
             .closed, nil:
             self = task.response == nil ? .unreachable : .invalidHandshake

@@ -5,6 +5,8 @@ import WebSocketProtocol
 package enum UpstreamFailure: Hashable, Sendable {
     /// Name resolution or connecting failed, or the connection was reset.
     case unreachable
+    /// The proxy towards it cannot be reached, or does not connect to it.
+    case proxy
     /// TLS: no handshake, or a broken record.
     case tls
     /// A certificate or key is unusable: the upstream's fails verification, or the upstream refuses ours.
@@ -30,7 +32,7 @@ package enum UpstreamFailure: Hashable, Sendable {
         case .status(let status): Self.isForwarded(status) ? status : 502
         case .connectTimeout, .handshakeTimeout: 504
         case .ownResources: 503
-        case .unreachable, .tls, .certificate, .invalidHandshake: 502
+        case .unreachable, .proxy, .tls, .certificate, .invalidHandshake: 502
         }
     }
 
@@ -45,7 +47,7 @@ package enum UpstreamFailure: Hashable, Sendable {
         switch self {
         case .ownResources: false
         case .status(let status): !Self.isForwarded(status) || status == 503
-        case .unreachable, .tls, .certificate, .connectTimeout, .handshakeTimeout, .invalidHandshake: true
+        case .unreachable, .proxy, .tls, .certificate, .connectTimeout, .handshakeTimeout, .invalidHandshake: true
         }
     }
 
@@ -76,6 +78,7 @@ extension UpstreamFailure {
     private var explanation: String {
         switch self {
         case .unreachable: "The upstream cannot be reached; try again later."
+        case .proxy: "The proxy towards the upstream does not connect to it; try again later."
         case .tls: "The TLS handshake with the upstream failed; try again later."
         case .certificate:
             "A certificate of the upstream or the gateway was refused; their operator must replace it."

@@ -66,8 +66,15 @@ final class UpstreamSession {
         task.open {
             self.connected(task)
         } ended: {
-            self.attemptFailed(UpstreamFailure($0.failure, of: task), task.response, detail: $0.failure?.description)
+            self.attemptFailed(UpstreamFailure($0.failure, of: task), task.response, detail: self.detail($0.failure))
         }
+    }
+
+    private func detail(_ failure: TaskFailure?) -> String? {
+        guard case .cannotConnect(let error)? = failure, error.kind == .proxy,
+            let proxy = self.upstream.configuration.proxy
+        else { return failure?.description }
+        return "\(proxy.url): \(error)"
     }
 
     private func attemptFailed(_ failure: UpstreamFailure, _ response: ResponseHead?, detail: String?) {

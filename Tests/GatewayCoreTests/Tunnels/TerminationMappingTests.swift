@@ -35,6 +35,7 @@ struct TerminationMappingTests {
     @Test(
         arguments: [
             (.unreachable, "upstream/connecting/unreachable"), (.tls, "upstream/connecting/tls"),
+            (.proxy, "upstream/connecting/proxy"),
             (.certificate, "upstream/connecting/tls"), (.connectTimeout, "upstream/connecting/connect-timeout"),
             (.handshakeTimeout, "upstream/connecting/upstream-handshake-timeout"),
             (.status(503), "upstream/connecting/upstream-status(503)"),

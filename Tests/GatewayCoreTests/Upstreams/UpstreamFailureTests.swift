@@ -5,7 +5,7 @@ import Testing
 struct UpstreamFailureTests {
     @Test(
         arguments: [
-            (UpstreamFailure.unreachable, 502), (.tls, 502), (.certificate, 502), (.ownResources, 503),
+            (UpstreamFailure.unreachable, 502), (.proxy, 502), (.tls, 502), (.certificate, 502), (.ownResources, 503),
             (.invalidHandshake, 502), (.connectTimeout, 504),
             (.handshakeTimeout, 504), (.status(200), 502), (.status(302), 502), (.status(400), 502),
             (.status(401), 401), (.status(403), 403), (.status(404), 404), (.status(426), 502), (.status(429), 429),
