@@ -408,7 +408,7 @@ def test_a_download_comes_whole_out_of_another_file_system(sluice, tmp_path, fol
     if not os.path.isdir("/dev/shm") or os.stat("/dev/shm").st_dev == os.stat(folder).st_dev:
         pytest.skip("there is no other file system")
     with tempfile.TemporaryDirectory(dir="/dev/shm") as temporary:
-        one = Configured(lambda *words, **more: sluice(*words, environment={"TMPDIR": temporary}, **more), tmp_path,
+        one = Configured(sluice, tmp_path, environment={"TMPDIR": temporary},
                          control={"transfers": {"directories": [str(folder)]}})
         for overwrite in (False, True):
             name = make(one.control, f"{nginx.base}/file", destination=str(folder / "got"), overwrite=overwrite)
@@ -421,7 +421,7 @@ def test_a_download_comes_whole_out_of_another_file_system(sluice, tmp_path, fol
 def test_nothing_is_left_behind(sluice, tmp_path, folder, nginx):
     temporary = tmp_path / "temporary"
     temporary.mkdir()
-    one = Configured(lambda *words, **more: sluice(*words, environment={"TMPDIR": str(temporary)}, **more), tmp_path,
+    one = Configured(sluice, tmp_path, environment={"TMPDIR": str(temporary)},
                      control={"transfers": {"directories": [str(folder)]}})
     name = make(one.control, f"{nginx.base}/slow/file", destination=str(folder / "got"))
     eventually(lambda: show(one.control, name).get("writtenBytes"), "something is there")
