@@ -33,6 +33,10 @@ final class HTTPConnection: ExchangeCarrier {
     private let transport: any Transport
     private var reader: ResponseReader
     private var phase = Phase.idle
+    /// Of the latest response, whose head says what the server speaks.
+    private var servesHTTP11 = false
+    /// `nil` before the first request is pipelined.
+    private var pipeline: RequestPipeline?
     private var isTurnEndRequested = false
     /// How the connection's packets are marked.
     private var trafficClass = TrafficClass.standard
@@ -73,7 +77,9 @@ final class HTTPConnection: ExchangeCarrier {
     /// Reads unless the consumer has no demand. An idle connection reads too, to notice that the server closed it.
     func updateReading() {
         switch self.phase {
-        case .busy(let exchange) where !exchange.wantsBytes: self.transport.pauseReading()
+        case .busy(let exchange) where !exchange.wantsBytes:
+            self.transport.pauseReading()
+            self.watchPipeline()
         case .busy, .idle: self.transport.resumeReading()
         case .finished, .upgraded, .closed: break
         }
@@ -107,6 +113,7 @@ final class HTTPConnection: ExchangeCarrier {
         }
         self.pool.connectionClosed(self)
         if case .busy(let exchange) = phase { self.failExchange(exchange) }
+        self.repeatPipelined()
     }
 
     private func closeTransport() {
@@ -139,8 +146,9 @@ final class HTTPConnection: ExchangeCarrier {
         case .beforeResponse:
             let failure = ExchangeFailure.connectionLost(self.loss(exchange, responseBegan: false))
             // The server may have closed the idle connection just as the request was written.
-            let isStale = self.metadata.isReused && self.reader.headBytes == 0
+            let isStale = self.metadata.isReused && self.reader.headBytes == 0 || exchange.wasPipelined
             guard isStale, exchange.prepareToRepeat() else { return self.end(exchange, failure) }
+            exchange.mayBePipelined = false
             self.pool.repeatOnFreshConnection(exchange)
         }
     }
@@ -276,17 +284,27 @@ extension HTTPConnection: TransportConsumer {
                 }
             }
         } catch {
-            self.fail(.violation(error))
+            self.violated(error)
             return bytes.byteCount
         }
         if case .busy = self.phase { self.updateReading() }
         return offset
     }
 
+    private func violated(_ violation: ResponseViolation) {
+        // Some servers mix up the answers to requests that are written at once.
+        if case .busy(let exchange) = self.phase, exchange.wasPipelined, exchange.progress.loss == .beforeResponse {
+            self.pool.stopPipelining(self.key)
+            return self.connectionEnded()
+        }
+        self.fail(.violation(violation))
+    }
+
     private func headReceived(_ head: ResponseHead) {
         guard case .busy(let exchange) = self.phase else { return self.fail(.violation(.unsolicited)) }
         if exchange.metrics.responseStart == nil { exchange.metrics.responseStart = exchange.timestamp }
         guard !head.isInterim else { return self.informationalReceived(head, exchange) }
+        self.servesHTTP11 = head.version == .http11
         switch exchange.progress.headReceived(head) {
         case .refuse(let violation): self.fail(.violation(violation))
         case .upgrade:
@@ -322,23 +340,28 @@ extension HTTPConnection: TransportConsumer {
         let keepsAlive = exchange.progress.responseEnded()
         exchange.metrics.responseEnd = exchange.timestamp
         self.phase = .finished(exchange, trailers: trailers, keepsAlive: keepsAlive)
+        // What follows is the next response, which begins in the next turn.
+        if self.reader.leavesExcess { self.transport.pauseReading() }
         guard !self.isTurnEndRequested else { return }
         self.isTurnEndRequested = true
         self.loop.atTurnEnd(self)
     }
 
-    /// Releases or closes the connection of a complete response. The consumer is notified last, so that its next request
-    /// finds the connection idle.
+    /// Releases or closes the connection of a complete response. The consumer is notified last, so that its next
+    /// request finds the connection idle.
     private func finishResponse() {
         guard case .finished(let exchange, let trailers, let keepsAlive) = self.phase else { return }
         self.recordWireCounts(exchange)
         self.loop.disarm(self.continueTimer)
         if exchange.progress.isUpgraded { return self.completeUpgrade(exchange) }
         self.phase = .idle
-        if keepsAlive, self.reader.endResponse() {
+        if keepsAlive, let next = self.pipeline?.popFirst() {
+            self.advance(to: next)
+        } else if keepsAlive, self.pipeline?.isBroken != true, self.reader.endResponse() {
             self.idleSince = self.lastActivity
             self.pool.connectionFreed(self)
         } else {
+            self.repeatPipelined()
             self.close()
         }
         exchange.responseFinished(trailers)
@@ -360,6 +383,7 @@ extension HTTPConnection: TransportConsumer {
 
     /// Without further input no other response can arrive.
     func inputClosed() {
+        self.stopPipelining()
         if self.reader.inputEnded() { self.responseEnded([]) }
         self.close()
     }
@@ -371,6 +395,7 @@ extension HTTPConnection: TransportConsumer {
 
     func transportEnded(_ end: TransportEnd) {
         self.transportEnd = end
+        self.stopPipelining()
         self.close()
     }
 }
@@ -387,10 +412,95 @@ extension HTTPConnection: TurnEndTarget {
     }
 }
 
+// MARK: Pipelining
+
+extension HTTPConnection {
+    /// Whether another request can be written behind the current ones: the server has shown that it keeps connections
+    /// open.
+    var acceptsPipelined: Bool {
+        guard case .busy(let current) = self.phase, self.exchangesServed > 0, self.servesHTTP11,
+            self.transportEnd == nil, current.mayBePipelined, self.generation == self.pool.generation
+        else { return false }
+        return self.pipeline?.hasRoom ?? true
+    }
+
+    /// Writes the request of `exchange` behind the others.
+    func pipeline(_ exchange: Exchange) {
+        let pipeline = self.pipeline ?? RequestPipeline()
+        self.pipeline = pipeline
+        pipeline.append(exchange)
+        exchange.phase = .pipelined(self)
+        exchange.wasPipelined = true
+        self.reader.leavesExcess = true
+        exchange.metrics.requestStart = exchange.timestamp
+        let head = exchange.plan.head.bytes
+        head.withRawSpan { _ = self.transport.write($0) }
+        exchange.metrics.requestHeadBytes = Int64(head.count)
+        exchange.metrics.requestEnd = exchange.timestamp
+        self.watchPipeline()
+    }
+
+    /// The response of `exchange` is the next one. Its timeout begins now.
+    private func advance(to exchange: Exchange) {
+        self.exchangesServed += 1
+        self.reader.leavesExcess = self.pipeline?.isEmpty == false
+        self.phase = .busy(exchange)
+        exchange.phase = .running(self)
+        self.reader.beginResponse()
+        self.metadata.isReused = true
+        self.metadata.timings = ConnectTimings()
+        if exchange.request.isMeasured { exchange.metrics.connection = self.metadata }
+        exchange.consumer?.connectionReady(self.metadata)
+        guard case .busy = self.phase else { return }
+        self.recordActivity()
+        self.armIdleTimer(for: exchange)
+        self.pool.pipelineAdvanced(self)
+    }
+
+    /// `exchange`, whose request is written, has ended. Its response is not read: the connection is closed behind the
+    /// current response, and the other requests are sent again.
+    func withdraw(_ exchange: Exchange) {
+        self.pipeline?.remove(exchange)
+        self.pipeline?.breakOff()
+        self.repeatPipelined()
+    }
+
+    /// Sends the pipelined requests again, one by one on other connections.
+    private func repeatPipelined() {
+        guard let pipeline, !pipeline.isEmpty else { return }
+        self.loop.disarm(pipeline.patienceTimer)
+        let exchanges = pipeline.takeAll()
+        for exchange in exchanges {
+            exchange.phase = .created
+            exchange.mayBePipelined = false
+        }
+        self.pool.repeatExchanges(exchanges.filter { $0.prepareToRepeat() }, on: self.key)
+    }
+
+    /// The server closes without a word, although requests wait: it may not expect several.
+    private func stopPipelining() {
+        if self.pipeline?.isEmpty == false { self.pool.stopPipelining(self.key) }
+    }
+
+    /// A consumer that takes nothing must not keep the requests behind it waiting.
+    private func watchPipeline() {
+        guard let pipeline, !pipeline.isEmpty, case .busy(let exchange) = self.phase, !exchange.wantsBytes else {
+            return
+        }
+        self.loop.arm(pipeline.patienceTimer, after: RequestPipeline.patience, target: self)
+    }
+
+    private func patienceEnded() {
+        guard case .busy(let exchange) = self.phase, !exchange.wantsBytes else { return }
+        self.repeatPipelined()
+    }
+}
+
 // MARK: Timeouts
 
 extension HTTPConnection: TimerTarget {
     func timerFired(_ timer: LoopTimer) {
+        if timer === self.pipeline?.patienceTimer { return self.patienceEnded() }
         if timer === self.idleTimer { self.idleDeadline = nil }
         guard case .busy(let exchange) = self.phase else { return }
         if timer === self.idleTimer {

@@ -14,6 +14,8 @@ package final class Exchange: @unchecked Sendable {
         /// Waits for the connection of its lease.
         case leasing(ConnectionLease)
         case connecting(ConnectionAttempt)
+        /// The request is written behind others of the connection.
+        case pipelined(HTTPConnection)
         case running(any ExchangeCarrier)
         /// The response is complete and the connection released, but the consumer has not pulled all of the content.
         case draining(trailers: [FieldLine])
@@ -30,6 +32,10 @@ package final class Exchange: @unchecked Sendable {
     var body: OutgoingBody?
     var metrics: ExchangeMetrics
     var priority: Float
+    /// Whether the request may be written behind others.
+    var mayBePipelined: Bool
+    /// Whether it was.
+    var wasPipelined = false
     private var isStarted = false
     /// How often the request was sent again.
     private var repetitions = 0
@@ -53,6 +59,7 @@ package final class Exchange: @unchecked Sendable {
         self.consumer = consumer
         self.pool = pool
         self.priority = request.priority
+        self.mayBePipelined = Self.canBePipelined(request, self.plan)
         self.metrics = ExchangeMetrics(fetchStart: .now)
         self.body = Self.makeBody(request.body, plan.framing)
         self.progress = Self.progress(plan, hasBody: self.body != nil)
@@ -180,7 +187,7 @@ package final class Exchange: @unchecked Sendable {
         switch self.phase {
         case .running(let carrier): carrier.updateReading()
         case .draining(let trailers): self.end(.finished(trailers: trailers))
-        case .created, .waiting, .leasing, .connecting, .ended: break
+        case .created, .waiting, .leasing, .connecting, .pipelined, .ended: break
         }
     }
 
@@ -219,6 +226,7 @@ package final class Exchange: @unchecked Sendable {
         case .created, .draining, .ended: break
         case .waiting(let waiter): self.pool.withdraw(waiter)
         case .leasing(let lease): lease.withdraw(self)
+        case .pipelined(let connection): connection.withdraw(self)
         case .connecting(let attempt):
             attempt.cancel()
             self.metrics.timings = attempt.timings
@@ -483,6 +491,9 @@ package struct ExchangeRequest: Sendable {
     package var lease: ConnectionLease?
     /// The request makes sense on the connection of its lease only: it is not sent on another. Default: false.
     package var isBoundToLease = false
+    /// Whether the request may be written behind others when all connections are busy (RFC 9112 §9.3.2). Only for requests
+    /// without a body whose method is safe, over HTTP/1.1. Default: false.
+    package var usesPipelining = false
     /// Opens a new connection even if an idle one exists. Default: false.
     package var needsFreshConnection = false
     /// For name resolution and connecting together. Default: 60 seconds.

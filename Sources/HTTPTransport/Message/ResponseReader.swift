@@ -51,6 +51,9 @@ package struct ResponseReader {
         self.hasExcessBytes = false
     }
 
+    /// Whether bytes that follow a complete response are left to the next one.
+    package var leavesExcess = false
+
     /// - Returns: whether the response is complete and no byte followed it, so that the connection can be reused.
     package mutating func endResponse() -> Bool {
         guard case .complete = self.mode else { return false }
@@ -100,6 +103,7 @@ package struct ResponseReader {
                 if let content = try self.readChunk(bytes, at: &offset, reader) { return content }
             case .trailers(let parser): try self.readTrailers(bytes, at: &offset, parser)
             case .complete:
+                if self.leavesExcess { return nil }
                 self.hasExcessBytes = true
                 offset = bytes.byteCount
             case .stopped: offset = bytes.byteCount

@@ -13,6 +13,12 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
     private typealias Host = HostConnections<HTTPConnection, HTTP2ClientConnection, Exchange>
 
     private var hosts: [PoolKey: Host] = [:]
+    /// Connections that have carried requests that may be pipelined.
+    private var pipelines: [PoolKey: [HTTPConnection]] = [:]
+    /// Servers that do not take pipelined requests.
+    private var unpipelined: Set<PoolKey> = []
+    /// With more, all are tried again.
+    private static let unpipelinedLimit = 256
     private var lastWaiterNumber: UInt64 = 0
     private var isClosed = false
     private let sweepTimer = LoopTimer()
@@ -69,6 +75,18 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
         self.assign(exchange, needsFresh: false, inFront: true)
     }
 
+    /// For exchanges whose requests were pipelined in vain; in their order, before all that wait.
+    func repeatExchanges(_ exchanges: some BidirectionalCollection<Exchange>, on key: PoolKey) {
+        for exchange in exchanges.reversed() {
+            guard !self.isClosed else {
+                exchange.fail(.poolClosed)
+                continue
+            }
+            self.wait(exchange, key, needsFresh: false, inFront: true)
+        }
+        self.serveWaiting(key) { _ in }
+    }
+
     /// For an exchange whose connection was lost before the response.
     func repeatOnFreshConnection(_ exchange: Exchange) {
         exchange.phase = .created
@@ -90,14 +108,19 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
         let needsFresh = needsFresh || self.mayLoseUnrepeatable(self.hosts[key]?.idle.last, for: exchange)
         switch self.updateHost(key, { $0.acquire(needsFresh: needsFresh) }) {
         case .wait:
-            self.lastWaiterNumber += 1
-            let number = self.lastWaiterNumber
-            exchange.phase = .waiting(Waiter(key: key, number: number))
-            self.updateHost(key) {
-                $0.waitQueue.add(
-                    exchange, number: number, priority: exchange.priority, needsFresh: needsFresh, inFront: inFront)
-            }
+            if exchange.mayBePipelined, let connection = self.pipelining(key) { return connection.pipeline(exchange) }
+            self.wait(exchange, key, needsFresh: needsFresh, inFront: inFront)
         case let placement: self.perform(placement, for: exchange)
+        }
+    }
+
+    private func wait(_ exchange: Exchange, _ key: PoolKey, needsFresh: Bool, inFront: Bool) {
+        self.lastWaiterNumber += 1
+        let number = self.lastWaiterNumber
+        exchange.phase = .waiting(Waiter(key: key, number: number))
+        self.updateHost(key) {
+            $0.waitQueue.add(
+                exchange, number: number, priority: exchange.priority, needsFresh: needsFresh, inFront: inFront)
         }
     }
 
@@ -114,6 +137,7 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
         case .join(let connection): connection.run(exchange)
         case .replace(let old):
             old.discard()
+            self.forget(old)
             self.open(exchange)
         case .replaceShared(let old):
             old.discard()
@@ -178,10 +202,41 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
         }
     }
 
+    // MARK: Pipelining
+
+    /// The connection of `key` behind whose requests another one can be written.
+    private func pipelining(_ key: PoolKey) -> HTTPConnection? {
+        guard !self.unpipelined.contains(key) else { return nil }
+        return self.pipelines[key]?.first(where: \.acceptsPipelined)
+    }
+
+    /// A response has ended, so that one more request can be written.
+    func pipelineAdvanced(_ connection: HTTPConnection) {
+        while connection.acceptsPipelined, !self.unpipelined.contains(connection.key),
+            let exchange = self.updateHost(connection.key, { $0.waitQueue.popFirst { $0.mayBePipelined } })
+        {
+            connection.pipeline(exchange)
+        }
+    }
+
+    /// `connection` is closed.
+    private func forget(_ connection: any IdleConnection) {
+        guard let pipelines = self.pipelines[connection.key] else { return }
+        let rest = pipelines.filter { $0 !== connection }
+        self.pipelines[connection.key] = rest.isEmpty ? nil : rest
+    }
+
+    /// The server does not answer pipelined requests as it should.
+    func stopPipelining(_ key: PoolKey) {
+        if self.unpipelined.count >= Self.unpipelinedLimit { self.unpipelined = [] }
+        self.unpipelined.insert(key)
+    }
+
     // MARK: Connections
 
     func connectionOpened(_ connection: HTTPConnection, for exchange: Exchange) {
         self.updateHost(connection.key) { $0.opened() }
+        if exchange.request.usesPipelining { self.pipelines[connection.key, default: []].append(connection) }
         connection.run(exchange)
         self.serveWaiting(connection.key) { _ in }
     }
@@ -220,6 +275,7 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
     }
 
     func connectionClosed(_ connection: HTTPConnection) {
+        self.forget(connection)
         self.serveWaiting(connection.key) { $0.closed(connection) }
         let lease = connection.lease
         connection.lease = nil
@@ -256,6 +312,7 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
             if let connection = connection as? HTTPConnection { _ = host.removeIdle(connection) }
             if let connection = connection as? HTTP2ClientConnection { host.closed(connection) }
         }
+        self.forget(connection)
         connection.discard()
     }
 

@@ -177,6 +177,12 @@ package struct WaitQueue<Element> {
         self.count += 1
     }
 
+    /// Removes the first element, if `condition` allows it.
+    package mutating func popFirst(where condition: (Element) -> Bool) -> Element? {
+        guard let first = self.lanes.first?.entries.first, condition(first.element) else { return nil }
+        return self.popFirst()
+    }
+
     package mutating func popFirst() -> Element? {
         guard !self.lanes.isEmpty, let entry = self.lanes[0].entries.popFirst() else { return nil }
         if self.lanes[0].entries.isEmpty { self.lanes.removeFirst() }

@@ -227,6 +227,8 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         self.lease(&exchange)
         exchange.isMeasured = self.loader.isMeasured
         exchange.priority = self.loader.priority
+        exchange.usesPipelining =
+            self.core.configuration.httpShouldUsePipelining || self.request.httpShouldUsePipelining
         let timeout = self.loader.timeout(of: self.request)
         exchange.connectTimeout = timeout
         exchange.idleTimeout = timeout

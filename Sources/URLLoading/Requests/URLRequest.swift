@@ -30,7 +30,7 @@ public struct URLRequest: @unchecked Sendable {  // Its stream and `properties` 
     public var cookiePartitionIdentifier: String?
     /// Whether the request sends stored cookies, and cookies of the response are stored.
     public var httpShouldHandleCookies = true
-    /// Stored without effect: requests are never pipelined.
+    /// As `URLSessionConfiguration.httpShouldUsePipelining`; one of the two suffices.
     public var httpShouldUsePipelining = false
 
     var fields = RequestFields()

@@ -44,7 +44,9 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     /// Stored without effect.
     open var enablesEarlyData = false
 
-    /// Stored without effect: requests are never pipelined.
+    /// Whether requests are pipelined (RFC 9112 §9.3.2): GET, HEAD, OPTIONS and TRACE without a body, over HTTP/1.1, when all
+    /// connections to the host are busy; at most 6 on a connection. If the server closes it, or a request in between is
+    /// cancelled, those without a response are sent again, not pipelined. Default: false.
     open var httpShouldUsePipelining = false
     /// Whether requests send the storage's cookies, unless the request itself forbids it.
     open var httpShouldSetCookies = true

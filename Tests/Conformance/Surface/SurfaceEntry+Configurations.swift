@@ -44,7 +44,9 @@ extension SurfaceEntry {
             "D25", "tlsMinimumSupportedProtocolVersion", by: "SecureLoadingTests.versionsOfTheConfigurationAreKept"),
         .proven(
             "D26", "tlsMaximumSupportedProtocolVersion", by: "SecureLoadingTests.versionsOfTheConfigurationAreKept"),
-        .deviation("D27", "httpShouldUsePipelining", because: "Kept, copied, and without effect on Linux."),
+        .proven(
+            "D27", "httpShouldUsePipelining",
+            by: "PipeliningLoadingTests.requestsOfASessionOrByThemselvesArePipelined"),
         .proven(
             "D28", "httpShouldSetCookies", by: "CookieLoadingTests.cookieIsNotSentWhereItIsForbidden"
         ),
