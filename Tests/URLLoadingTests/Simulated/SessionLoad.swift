@@ -64,13 +64,14 @@ final class SessionLoad {
             if self.usesHTTP2 {
                 SimulatedHTTP2Server(listener, using: script)
             } else {
-                SimulatedWebServer(listener, using: script)
+                SimulatedWebServer(listener, allowsPipelining: seed % 3 == 2, using: script)
             }
         self.network.names = ["one.test": .addresses([address]), "two.test": .addresses([address])]
         self.invalidatesIn = seed % 7 == 1 ? Int.random(in: 1...40, using: &chance) : nil
         self.network.faults = .session(isMild: self.isMild, using: &chance)
         let configuration = Self.configuration(using: &chance)
         configuration.assumesHTTP2 = self.usesHTTP2
+        configuration.httpShouldUsePipelining = seed % 3 == 2
         configuration.loop = loop
         self.session = URLSession(configuration: configuration, delegate: self.delegate, delegateQueue: self.queue)
         self.chance = chance

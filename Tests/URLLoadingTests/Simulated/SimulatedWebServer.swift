@@ -2,10 +2,12 @@ import SimulatedNetwork
 import StreamTransport
 import TestSupport
 
-/// An HTTP/1.1 server of scripted peers, which answers as the plan of each task says and watches how its connections are
-/// used.
+/// An HTTP/1.1 server of scripted peers, which answers as the plan of each task says and watches how its connections
+/// are used.
 final class SimulatedWebServer: SimulatedServer {
     let audit = RequestAudit()
+    /// Whether a request may come before the end of the response to the one before.
+    private let allowsPipelining: Bool
     private let listener: ScriptedListener
     private var connections: [Connection] = []
     private var chance: SeededGenerator
@@ -35,7 +37,8 @@ final class SimulatedWebServer: SimulatedServer {
         init(_ peer: ScriptedPeer) { self.peer = peer }
     }
 
-    init(_ listener: ScriptedListener, using chance: SeededGenerator) {
+    init(_ listener: ScriptedListener, allowsPipelining: Bool, using chance: SeededGenerator) {
+        self.allowsPipelining = allowsPipelining
         self.listener = listener
         self.chance = chance
     }
@@ -88,13 +91,16 @@ final class SimulatedWebServer: SimulatedServer {
     }
 
     private func receive(_ connection: Connection) {
-        guard !connection.peer.received.isEmpty else { return }
-        connection.reader.feed(connection.peer.takeReceived())
+        let isNew = !connection.peer.received.isEmpty
+        if isNew { connection.reader.feed(connection.peer.takeReceived()) }
+        // Requests behind the last one that is answered stay without an answer.
+        guard isNew || self.allowsPipelining, !self.allowsPipelining || connection.closing == nil else { return }
         while !connection.isAnswering || connection.request != nil, let event = connection.reader.next() {
             self.handle(event, connection)
         }
         // With an early answer, the rest of its own request may still come.
-        if connection.isAnswering, connection.request == nil, connection.reader.isWithinRequest {
+        if connection.isAnswering, connection.request == nil, connection.reader.isWithinRequest, !self.allowsPipelining
+        {
             let (rest, last) = (connection.reader.rest, connection.lastTask)
             self.audit.complain("before the end of the response to task \(last), on its connection: \(rest)")
         }
