@@ -111,7 +111,9 @@ package struct ProxyDictionary: Sendable {
 
     package init(_ settings: [AnyHashable: Any]) {
         let credential = (settings["kCFProxyUsernameKey"] as? String, settings["kCFProxyPasswordKey"] as? String)
-        for (prefix, kind) in [("HTTP", ProxyAddress.Kind.http), ("HTTPS", .http), ("SOCKS", .socks5h)]
+        let isSOCKS4 = settings["kCFStreamPropertySOCKSVersion"] as? String == "kCFStreamSocketSOCKSVersion4"
+        let socks = isSOCKS4 ? ProxyAddress.Kind.socks4a : .socks5h
+        for (prefix, kind) in [("HTTP", ProxyAddress.Kind.http), ("HTTPS", .http), ("SOCKS", socks)]
         where Self.isOn(settings["\(prefix)Enable"]) {
             self.entries[prefix] = Self.entry(prefix, kind, settings, credential)
         }

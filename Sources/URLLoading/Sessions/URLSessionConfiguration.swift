@@ -32,7 +32,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
 
     /// Proxies by CFNetwork's keys: `HTTPEnable`, `HTTPProxy` and `HTTPPort`, the same with `HTTPS` and `SOCKS`,
     /// `ExceptionsList`, `ExcludeSimpleHostnames`, `kCFProxyUsernameKey` and `kCFProxyPasswordKey`,
-    /// `kCFStreamPropertySOCKSUser` and `kCFStreamPropertySOCKSPassword`. The proxy is a host or a URL, whose scheme is
+    /// `kCFStreamPropertySOCKSUser`, `kCFStreamPropertySOCKSPassword` and `kCFStreamPropertySOCKSVersion`. The proxy is a host or a URL, whose scheme is
     /// `http`, `https`, `socks4`, `socks4a`, `socks5` or `socks5h`. `nil`, the default, uses the environment variables
     /// `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`; an empty dictionary means direct connections. A setting that
     /// cannot be followed, such as automatic configuration, fails tasks with `URLError.unsupportedURL`.

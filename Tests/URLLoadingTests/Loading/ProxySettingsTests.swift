@@ -49,6 +49,17 @@ struct ProxySettingsTests {
 
     @Test(
         arguments: [
+            (nil, .socks5h), ("kCFStreamSocketSOCKSVersion4", .socks4a), ("kCFStreamSocketSOCKSVersion5", .socks5h),
+        ] as [(String?, ProxyAddress.Kind)])
+    func dictionaryNamesTheVersionOfSOCKS(_ version: String?, _ kind: ProxyAddress.Kind) throws {
+        var settings: [AnyHashable: Any] = ["SOCKSEnable": 1, "SOCKSProxy": "socks.example"]
+        settings["kCFStreamPropertySOCKSVersion"] = version
+        let found = try ProxyDictionary(settings).proxy(scheme: "http", host: "a.example", port: nil)
+        #expect(found == ProxyAddress(kind, "socks.example", port: 1080))
+    }
+
+    @Test(
+        arguments: [
             ("http", "a.example", nil, "web.example"), ("ws", "a.example", nil, "web.example"),
             ("https", "a.example", nil, "secure.example"), ("wss", "a.example", nil, "secure.example"),
             ("stream", "a.example", 25, "secure.example"), ("http", "printer", nil, nil), ("http", "a.local", nil, nil),
