@@ -22,6 +22,7 @@ final class SimulatedHTTP2Server: SimulatedServer {
         var streams: [HTTP2StreamID: SimulatedRequestReader.Request] = [:]
         var garbage: [UInt8] = []
         var closes = false
+        var saidGoAway = false
 
         init(_ peer: ScriptedPeer, _ engine: HTTP2Connection) {
             self.peer = peer
@@ -87,7 +88,10 @@ final class SimulatedHTTP2Server: SimulatedServer {
             guard let request = SimulatedRequestReader.Request(block) else {
                 return self.audit.complain("malformed request: \(block)")
             }
-            guard !self.refuses(request) else { return connection.engine.reset(stream, .refusedStream) }
+            // A GOAWAY names the last stream before it, and may still wait to be written.
+            guard !connection.saidGoAway, !self.refuses(request) else {
+                return connection.engine.reset(stream, .refusedStream)
+            }
             self.audit.check(request)
             connection.streams[stream] = request
             if self.audit.plans[request.task]?.answersEarly == true { self.answer(request, stream, connection) }
@@ -138,7 +142,10 @@ final class SimulatedHTTP2Server: SimulatedServer {
         guard case .cutOff(let byReset, let end) = ending else {
             _ = try? engine.send(stream, content.span.bytes)
             try? engine.endOutput(stream)
-            if ending == .wholeThenClosed { engine.goAway() }
+            if ending == .wholeThenClosed, !connection.saidGoAway {
+                connection.saidGoAway = true
+                engine.goAway()
+            }
             if ending == .wholeThenGarbage { connection.garbage = Array(repeating: 0xFF, count: 40) }
             return
         }
