@@ -51,8 +51,9 @@ let package = Package(
     targets: [
         .systemLibrary(name: "CLinux"),
         .systemLibrary(name: "CRunLoop"),
-        // The library itself is opened at run time, if it is needed.
+        // These libraries themselves are opened at run time, if they are needed.
         .systemLibrary(name: "CGSSAPI"),
+        .systemLibrary(name: "CDuktape"),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CNGHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
@@ -65,6 +66,7 @@ let package = Package(
             dependencies: ["CNGHTTP2", .product(name: "DequeModule", package: "swift-collections")],
             swiftSettings: unsafeCode),
         .target(name: "GSSEngine", dependencies: ["CGSSAPI"], swiftSettings: unsafeCode),
+        .target(name: "PACEngine", dependencies: ["CDuktape"], swiftSettings: unsafeCode),
         .target(name: "WebSocketProtocol", dependencies: ["WireText", "ByteKernels", "Deflate"], swiftSettings: house),
         .target(
             name: "HTTPSemantics",
@@ -96,7 +98,7 @@ let package = Package(
             dependencies: [
                 "CRunLoop", "WireText",
                 "HTTPTransport", "SessionTasks", "StreamTransport", "HTTPSemantics", "TLSEngine", "GSSEngine",
-                "Deflate",
+                "PACEngine", "Deflate",
                 "ByteKernels", "WebSocketProtocol",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -248,6 +250,7 @@ let package = Package(
                 "WireText", "ByteKernels", "TestSupport",
             ],
             swiftSettings: house),
+        .testTarget(name: "PACEngineTests", dependencies: ["PACEngine"], swiftSettings: house),
         .testTarget(name: "GSSEngineTests", dependencies: ["GSSEngine", "TestSupport"], swiftSettings: house),
         .testTarget(
             name: "URLLoadingTests",

@@ -65,6 +65,46 @@ def test_a_message_comes_back_through_a_websocket(proxy, echo):
     assert ended.code == 0 and json.loads(ended.output)["messages"] == ["hello"]
 
 
+@pytest.fixture(scope="module")
+def script(tmp_path_factory):
+    """A script that sends each path of a server through another proxy, and other servers nowhere."""
+    proxies = [start(name, tmp_path_factory) for name in ("tinyproxy", "microsocks")]
+    http, socks = (proxy.url.split("//")[1].rstrip("/") for proxy in proxies)
+    file = tmp_path_factory.mktemp("script") / "proxy.pac"
+    file.write_text(f"""
+        function FindProxyForURL(url, host) {{
+            if (!isInNet(host, "127.0.0.0", "255.0.0.0")) return "PROXY 127.0.0.1:1";
+            if (shExpMatch(url, "http://*/moved*")) return "PROXY 127.0.0.1:1; SOCKS5 {socks}";
+            return url.substring(0, 6) === "https:" ? "SOCKS5 {socks}; DIRECT" : "PROXY {http}; DIRECT";
+        }}""")
+    yield file.as_uri()
+    for proxy in proxies:
+        proxy.end()
+
+
+@pytest.mark.parametrize("path", ["/file", "/moved"])
+def test_a_script_chooses_the_proxy(script, nginx, path):
+    got = load_one(f"{nginx.base}{path}", "--proxy-script", script)
+    # An attempt that reached no proxy has no status.
+    answered = [one["proxied"] for one in got.transactions if one.get("status")]
+    assert got.status == 200 and answered and all(answered)
+
+
+def test_a_script_chooses_the_proxy_of_a_secure_server(script, secure_nginx, authority):
+    got = load_one(f"{secure_nginx.base}/file", "--proxy-script", script, authority=authority)
+    assert got.status == 200 and all(one["proxied"] for one in got.transactions)
+
+
+def test_a_script_chooses_the_proxy_of_a_websocket(script, echo):
+    ended = run("Loader", "socket", echo, "--send", "hello", "--proxy-script", script)
+    assert ended.code == 0 and json.loads(ended.output)["messages"] == ["hello"]
+
+
+def test_a_script_that_is_not_there_is_an_error(nginx, tmp_path):
+    got = load_one(f"{nginx.base}/file", "--proxy-script", (tmp_path / "none.pac").as_uri(), fails=True)
+    assert got.code == -1002 and "none.pac" in got["error"]["text"]
+
+
 def test_a_wrong_password_is_an_error(asking, secure_nginx, authority):
     got = load_one(f"{secure_nginx.base}/file", "--proxy", asking.url.replace("secret", "wrong"), authority=authority, fails=True)
     assert got.code == -1013

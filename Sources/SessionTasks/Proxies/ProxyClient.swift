@@ -63,6 +63,14 @@ package enum ProxyFailure: Error, Hashable, Sendable {
 }
 
 extension ProxyFailure: CustomStringConvertible {
+    /// Whether another proxy may do what this one did not; `false` where it refused.
+    package var isUnreachable: Bool {
+        switch self {
+        case .connection, .securing, .violation, .closed, .timedOut: true
+        case .refused, .refusedBySOCKS, .noAcceptableMethod, .credentialRefused, .inexpressible: false
+        }
+    }
+
     package var description: String {
         switch self {
         case .connection(let failure): "no connection to the proxy: \(failure)"

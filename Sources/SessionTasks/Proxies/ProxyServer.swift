@@ -39,6 +39,8 @@ package struct ProxyServer: Sendable {
     package var authorize: Authorize?
     /// Asked of each of the proxy's addresses; `nil` permits all.
     package var permits: ConnectAttempt.Permission?
+    /// Called when the proxy cannot be reached, or breaks its protocol.
+    package var didFail: (@Sendable () -> Void)?
 
     package init(_ place: ConnectTarget, _ method: Method) {
         self.place = place

@@ -4,11 +4,13 @@ import TLSEngine
 import WebSocketProtocol
 
 /// Connects, through a proxy if there is one, sends the preamble, secures: gives a transport that is ready for its owner's
-/// own bytes, paused.
+/// own bytes, paused. If a proxy cannot be reached, the next way to the server is tried.
 package final class TransportOpening {
     package typealias Completion = (Result<any Transport, TransportFailure>) -> Void
 
     private enum Step {
+        /// The ways to the server are being decided on.
+        case selecting
         case lookingUp(NameLookup)
         case connecting(ConnectAttempt)
         case securing(SecureTransport?)
@@ -21,6 +23,8 @@ package final class TransportOpening {
     }
 
     private let target: OpeningTarget
+    /// The ways that are left; `nil` is the direct one.
+    private var routes: ArraySlice<ProxyServer?>
     private let loop: Loop
     private let didConnect: () -> Void
     private var step = Step.none
@@ -35,7 +39,27 @@ package final class TransportOpening {
         self.loop = loop
         self.didConnect = connected
         self.completion = completion
-        if let proxy = target.proxy { self.prepare(proxy) } else { self.connectDirectly() }
+        self.routes = [target.proxy]
+        if let select = target.selectProxies { self.select(select) } else { self.begin() }
+    }
+
+    private func select(_ select: OpeningTarget.SelectProxies) {
+        self.step = .selecting
+        let opening = LoopIsolated(self, on: self.loop)
+        select { routes in
+            opening.execute { opening in
+                guard case .selecting = opening.step else { return }
+                opening.step = .none
+                guard let routes, !routes.isEmpty else { return opening.finish(.failure(TransportFailure(.closed))) }
+                opening.routes = routes[...]
+                opening.begin()
+            }
+        }
+    }
+
+    /// Takes the next way to the server.
+    private func begin() {
+        if let proxy = self.routes.popFirst() ?? nil { self.prepare(proxy) } else { self.connectDirectly() }
     }
 
     private func connectDirectly() {
@@ -107,14 +131,18 @@ package final class TransportOpening {
         case .connecting(let attempt): attempt.cancel()
         case .securing(let transport): transport?.reset()
         case .tunnelling(let tunnel): tunnel.cancel()
-        case .authorizing, .none: break
+        case .selecting, .authorizing, .none: break
         }
     }
 }
 
 /// The way through a proxy.
 extension TransportOpening {
-    private func fail(_ failure: ProxyFailure) {
+    private func fail(_ failure: ProxyFailure, at proxy: ProxyServer) {
+        if failure.isUnreachable {
+            proxy.didFail?()
+            if !self.routes.isEmpty { return self.begin() }
+        }
         self.finish(.failure(TransportFailure(failure)))
     }
 
@@ -170,7 +198,7 @@ extension TransportOpening {
             opening.execute { opening in
                 guard case .authorizing = opening.step else { return }
                 opening.step = .none
-                guard let fields else { return opening.fail(refusal ?? .closed) }
+                guard let fields else { return opening.finish(.failure(TransportFailure(refusal ?? .closed))) }
                 opening.connect(proxy, destination, fields: fields)
             }
         }
@@ -182,7 +210,7 @@ extension TransportOpening {
             self.connect(to: proxy.place, permits: proxy.permits) { result in
                 switch result {
                 case .success(let connection): self.connected(connection, proxy, client, destination)
-                case .failure(let failure): self.fail(.connection(failure))
+                case .failure(let failure): self.fail(.connection(failure), at: proxy)
                 }
             }
         } catch {
@@ -199,8 +227,9 @@ extension TransportOpening {
             switch result {
             case .success(let transport): self.tunnel(on: transport, proxy, client, destination)
             case .failure(.tls(let layer)):
-                self.fail((layer.cause as? TLSFailure).map { .securing($0) } ?? .connection(.tls(layer)))
-            case .failure(let failure): self.fail(.connection(failure))
+                self.fail(
+                    (layer.cause as? TLSFailure).map { .securing($0) } ?? .connection(.tls(layer)), at: proxy)
+            case .failure(let failure): self.fail(.connection(failure), at: proxy)
             }
         }
     }
@@ -222,7 +251,7 @@ extension TransportOpening {
                 self.target.watch?(.tunnelled)
                 return self.established(transport)
             }
-            guard failure.challenge != nil, proxy.authorize != nil else { return self.fail(failure) }
+            guard failure.challenge != nil, proxy.authorize != nil else { return self.fail(failure, at: proxy) }
             self.authorize(proxy, destination, after: failure)
         }
         self.step = .tunnelling(tunnel)
@@ -257,10 +286,17 @@ package enum OpeningStep: Sendable {
 
 /// Where a connection goes, and what happens before its owner's first byte.
 package struct OpeningTarget: Sendable {
+    /// - Parameter completion: called once, from any thread, with the proxies to try in their order, `nil` among them for
+    ///   a direct connection. A proxy that cannot be reached, or breaks its protocol, is followed by the next; one that
+    ///   refuses is not. With `nil` or an empty list the opening fails.
+    package typealias SelectProxies = @Sendable (_ completion: @escaping @Sendable ([ProxyServer?]?) -> Void) -> Void
+
     /// The server.
     package var place: ConnectTarget
     /// `nil` to connect directly.
     package var proxy: ProxyServer?
+    /// Decides on the ways to the server, instead of `proxy`.
+    package var selectProxies: SelectProxies?
     package var socket = SocketOptions()
     /// For name resolution and connecting together; with a proxy, also for its answer alone.
     package var connectTimeout: Duration = .seconds(10)

@@ -38,6 +38,12 @@ package final class ResolverThreads: Sendable {
         return taken
     }
 
+    /// - Parameter answer: called once, on a thread of the lookups; empty if the name has no address.
+    /// - Returns: whether the lookup was taken; a refused one is never answered.
+    package func look(up host: String, _ answer: @escaping @Sendable ([SocketAddress]) -> Void) -> Bool {
+        self.submit(Lookup(host: host, port: 0) { answer((try? $0.get()) ?? []) })
+    }
+
     /// A thread ends when nothing waits: idle processes keep none.
     private func work() {
         while let lookup = self.next() {

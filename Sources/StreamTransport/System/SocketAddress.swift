@@ -57,6 +57,10 @@ extension SocketAddress: CustomStringConvertible {
         }
     }
 
+    package var isIPv4: Bool {
+        if case .ipv4 = self { true } else { false }
+    }
+
     /// The address without its port; a Unix socket's path.
     package var host: String {
         switch self {

@@ -22,12 +22,15 @@ final class StreamConnection: ConnectionTaskDriver, @unchecked Sendable {  // It
     private var isCapturing = false
 
     /// For a task that connects to `destination` when it is resumed.
-    /// - Parameter proxy: `nil` to connect directly.
-    init(_ taskState: ConnectionTaskState, to destination: ConnectTarget, through proxy: ProxyServer?, at url: URL?) {
+    /// - Parameter proxies: `nil` to connect directly.
+    init(
+        _ taskState: ConnectionTaskState, to destination: ConnectTarget,
+        through proxies: OpeningTarget.SelectProxies?, at url: URL?
+    ) {
         self.taskState = taskState
         self.url = url
         var target = OpeningTarget(destination)
-        target.proxy = proxy
+        target.selectProxies = proxies
         if case .host(let host, _) = destination { target.permits = taskState.core.permission(for: host) }
         target.connectTimeout = Self.timeout(taskState)
         target.socket.trafficClass = taskState.core.configuration.networkServiceType.trafficClass

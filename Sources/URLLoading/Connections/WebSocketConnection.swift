@@ -125,7 +125,12 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {  //
         target.connectTimeout = timeout
         target.socket.trafficClass = task.currentRequest.map(self.taskState.core.configuration.trafficClass)
         target.watch = { self.record($0) }
-        target.proxy = try self.proxy(for: url, scheme: url.isSecureWebSocket ? "wss" : "ws", of: task)
+        let taskState = self.taskState
+        target.selectProxies = taskState.core.proxySelection(
+            for: url, scheme: url.isSecureWebSocket ? "wss" : "ws", task: task, session: taskState.session
+        ) { error in
+            taskState.loop.execute { self.fail(error) }
+        }
         guard url.isSecureWebSocket else { return }
         switch self.taskState.core.http11TLSContext() {
         case .failure(let failure):
@@ -133,15 +138,6 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {  //
         case .success(let context):
             target.secure = self.secureSettings(context, at: url, for: task, timeout: timeout)
         }
-    }
-
-    private func proxy(for url: URL, scheme: String, of task: URLSessionTask) throws(URLError) -> ProxyServer? {
-        let taskState = self.taskState
-        let proxy = try taskState.core.proxy(for: url, scheme: scheme, task: task, session: taskState.session) {
-            error in
-            taskState.loop.execute { self.fail(error) }
-        }
-        return proxy?.server
     }
 
     private func record(_ step: OpeningStep) {

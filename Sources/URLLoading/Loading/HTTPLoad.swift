@@ -42,14 +42,16 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     private(set) var attempt: HTTPAttempt?
     private var step = Step.sending
     /// Incremented by each asynchronous step, so that an outdated answer is recognized.
-    private var generation = 0
+    private(set) var generation = 0
     /// Where the request goes.
-    private var origin: HTTPTransport.ServerEndpoint?
+    private(set) var origin: HTTPTransport.ServerEndpoint?
 
     private var redirects = 0
     /// Cookies from a custom cookie storage; `nil` with the standard storage.
     private var cookies: [HTTPCookie]?
     var credentials = RequestCredentials()
+    /// The ways to the server that are left, `nil` for the direct one; empty before they are decided on.
+    var routes: ArraySlice<ProxyAddress?> = []
     /// Of requests that a proxy forwards.
     var proxyAuthenticator: ProxyAuthenticator?
     /// Of the latest challenge.
@@ -91,6 +93,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
             return self.fail(.badURL, "The URL has no host, or a port that does not exist.")
         }
         if let refusal = self.core.refusal(of: self.request) { return self.fail(refusal) }
+        self.routes = []
         if !self.body.isNone, self.request.httpMethod == "GET" {
             // Foundation asks the delegate for a stream even here; the answer does not matter.
             guard case .stream(nil) = self.body else { return self.failForBodyOfGET() }
@@ -141,6 +144,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     /// Sends the request, once its cookies and its body are available.
     func send() {
         guard self.core.executor.pool != nil else { return self.makePool() }
+        if self.core.usesProxies, self.routes.isEmpty { return self.chooseRoutes() }
         if let url = self.request.url, self.needsToken(at: url) {
             return self.makeToken(at: url) { $0.sendWithCookies() }
         }
@@ -165,7 +169,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         self.core.executor.executeLater { send(true) }
     }
 
-    private func sendBody() {
+    func sendBody() {
         switch self.body {
         case .none: self.send(.none)
         case .data(let data): self.send(.source(DataBody(data), length: Int64(data.count)))
@@ -277,27 +281,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         return secure
     }
 
-    private func proxy(
-        for url: URL, _ origin: HTTPTransport.ServerEndpoint, _ head: RequestHead
-    ) throws(URLError) -> ProxyServer? {
-        let (task, session, generation) = (self.loader.task, self.loader.session, self.generation)
-        // A proxy that forwards the request could drop its upgrade, or speak HTTP/1.1: it is asked for a tunnel instead.
-        let needsTunnel = head.fields["Upgrade"] != nil || self.assumesHTTP2(head)
-        let scheme = origin.scheme == .http && needsTunnel ? "ws" : origin.scheme.rawValue
-        let proxy = try self.core.proxy(for: url, scheme: scheme, task: task, session: session) { error in
-            self.core.executor.execute { if self.generation == generation { self.fail(error) } }
-        }
-        guard var server = proxy?.server, server.method == .forwarding else { return proxy?.server }
-        if self.proxyAuthenticator?.proxy != proxy?.authenticator?.proxy {
-            self.proxyAuthenticator = proxy?.authenticator
-        }
-        self.proxyAuthenticator?.url = url
-        server.authorization = self.proxyAuthenticator?.fieldValue(
-            method: head.method, target: "http://\(origin.authority)\(head.target)")
-        return server
-    }
-
-    private func assumesHTTP2(_ head: RequestHead) -> Bool {
+    func assumesHTTP2(_ head: RequestHead) -> Bool {
         self.core.configuration.assumesHTTP2 && !self.requiresHTTP11(head)
     }
 
@@ -485,6 +469,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         case .sending:
             guard case .failed(let failure) = end else { return }
             if case .http2(.http11Required) = failure, !self.requiresHTTP11 { return self.sendOverHTTP11() }
+            if self.takeNextRoute(after: failure) { return }
             if self.lease != nil, self.repeatHandshake(after: failure, of: attempt.head) { return }
             self.fail(self.tlsRefusal ?? self.error(failure, attempt))
         case .deciding(let response, _): self.step = .deciding(response, end)

@@ -19,6 +19,8 @@ package struct ProxyAddress: Hashable, Sendable {
     package var port: UInt16
     package var user: String?
     package var password: String?
+    /// Whether an HTTP proxy is asked for a tunnel to `http` URLs too.
+    package var alwaysTunnels = false
 
     package init(_ kind: Kind, _ host: String, port: UInt16, user: String? = nil, password: String? = nil) {
         self.kind = kind
@@ -74,7 +76,7 @@ package struct ProxyAddress: Hashable, Sendable {
     }
 
     /// - Parameter host: without brackets.
-    fileprivate static func canBeInURL(_ host: String) -> Bool {
+    static func canBeInURL(_ host: String) -> Bool {
         guard !host.isEmpty, host.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }) else { return false }
         let text = host.contains(":") ? "[\(host)]" : host
         return URL(string: "http://\(text)/")?.serverName?.isEmpty == false
@@ -105,7 +107,9 @@ package struct ProxyDictionary: Sendable {
 
     /// By the prefix of their keys.
     private var entries: [String: Entry] = [:]
-    private var usesAutomaticConfiguration = false
+    /// The script that chooses the proxies (PAC).
+    package private(set) var script: ProxyScript.Source?
+    private var discoversScript = false
     private var exceptions = ProxyExceptions([])
     private var excludesSimpleNames = false
 
@@ -117,14 +121,23 @@ package struct ProxyDictionary: Sendable {
         where Self.isOn(settings["\(prefix)Enable"]) {
             self.entries[prefix] = Self.entry(prefix, kind, settings, credential)
         }
-        self.usesAutomaticConfiguration =
-            Self.isOn(settings["ProxyAutoConfigEnable"]) || Self.isOn(settings["ProxyAutoDiscoveryEnable"])
+        self.discoversScript = Self.isOn(settings["ProxyAutoDiscoveryEnable"])
+        if Self.isOn(settings["ProxyAutoConfigEnable"]) { self.script = Self.script(settings) }
         self.exceptions = ProxyExceptions(settings["ExceptionsList"] as? [String] ?? [])
         self.excludesSimpleNames = Self.isOn(settings["ExcludeSimpleHostnames"])
     }
 
     private static func isOn(_ value: Any?) -> Bool {
         (value as? Bool) ?? (value as? Int).map { $0 != 0 } ?? (value as? NSNumber)?.boolValue ?? false
+    }
+
+    private static func script(_ settings: [AnyHashable: Any]) -> ProxyScript.Source {
+        if let text = settings["ProxyAutoConfigJavaScript"] as? String { return .text(text) }
+        let value = settings["ProxyAutoConfigURLString"]
+        guard let url = (value as? URL) ?? (value as? String).flatMap({ URL(string: $0) }), url.scheme != nil else {
+            return .unusable("connectionProxyDictionary has no URL of a script at ProxyAutoConfigURLString.")
+        }
+        return .url(url)
     }
 
     private static func entry(
@@ -157,17 +170,24 @@ package struct ProxyDictionary: Sendable {
         return ProxyAddress(kind, host, port: prefix == "HTTPS" ? 443 : kind.defaultPort)
     }
 
+    /// Whether the host is reached without any proxy.
+    package func excepts(scheme: String, host: String, port: Int?) -> Bool {
+        self.excludesSimpleNames && !host.contains(".") && !host.contains(":")
+            || self.exceptions.contain(host, port ?? (Self.isSecure(scheme) ? 443 : 80))
+    }
+
+    private static func isSecure(_ scheme: String) -> Bool { scheme != "http" && scheme != "ws" }
+
+    /// The proxy where no script chooses.
     /// - Parameter scheme: of the URL, or `stream`.
     /// - Returns: `nil` for a direct connection.
     package func proxy(scheme: String, host: String, port: Int?) throws(ProxySettingsError) -> ProxyAddress? {
-        let isSecure = scheme != "http" && scheme != "ws"
-        let isExcepted =
-            self.excludesSimpleNames && !host.contains(".") && !host.contains(":")
-            || self.exceptions.contain(host, port ?? (isSecure ? 443 : 80))
-        guard !isExcepted else { return nil }
-        if self.usesAutomaticConfiguration {
+        let isSecure = Self.isSecure(scheme)
+        guard !self.excepts(scheme: scheme, host: host, port: port) else { return nil }
+        if self.discoversScript {
             throw ProxySettingsError(
-                text: "Automatic proxy configuration is not supported: name the proxies in connectionProxyDictionary.")
+                text: "Discovery of a proxy script is not supported: name the script at ProxyAutoConfigURLString in "
+                    + "connectionProxyDictionary.")
         }
         switch self.entries[isSecure ? "HTTPS" : "HTTP"] ?? self.entries["SOCKS"] {
         case .proxy(let proxy): return proxy
@@ -282,15 +302,22 @@ package struct ProxyEnvironment: Sendable {
     }
 }
 
-/// The proxies of a session: those of `connectionProxyDictionary` or, if it is `nil`, of the environment.
+/// The proxies of a session: those of `proxyConfigurations`, else of `connectionProxyDictionary` or, if it is `nil`, of the
+/// environment.
 enum ProxySettings: Sendable {
+    case configurations([ProxyConfiguration])
     case dictionary(ProxyDictionary)
+    case script(ProxyScript, ProxyDictionary)
     case environment(ProxyEnvironment)
     case none
 
     init(_ configuration: URLSessionConfiguration) {
-        if let settings = configuration.connectionProxyDictionary {
-            self = .dictionary(ProxyDictionary(settings))
+        if !configuration.proxyConfigurations.isEmpty {
+            self = .configurations(configuration.proxyConfigurations)
+        } else if let settings = configuration.connectionProxyDictionary {
+            let dictionary = ProxyDictionary(settings)
+            self =
+                dictionary.script.map { .script(ProxyScript($0, configuration), dictionary) } ?? .dictionary(dictionary)
         } else if configuration.unixSocketPath != nil {
             self = .none
         } else {
@@ -300,14 +327,30 @@ enum ProxySettings: Sendable {
         }
     }
 
-    /// - Parameter scheme: of the URL, or `stream` for a stream task.
-    /// - Returns: `nil` for a direct connection.
-    func proxy(for url: URL, scheme: String) throws(ProxySettingsError) -> ProxyAddress? {
+    /// Decides on the ways to a server.
+    /// - Parameters:
+    ///   - scheme: of the URL, or `stream` for a stream task.
+    ///   - completion: called once, on any thread, possibly at once; with the proxies to try in their order, `nil` among
+    ///     them for a direct connection.
+    func routes(
+        to url: URL, scheme: String,
+        _ completion: @escaping @Sendable (Result<[ProxyAddress?], ProxySettingsError>) -> Void
+    ) {
         let (host, port) = (url.serverName?.lowercasedASCII ?? "", url.port)
-        return switch self {
-        case .none: nil
-        case .dictionary(let proxies): try proxies.proxy(scheme: scheme, host: host, port: port)
-        case .environment(let variables): try variables.proxy(scheme: scheme, host: host, port: port)
+        do throws(ProxySettingsError) {
+            switch self {
+            case .none: completion(.success([nil]))
+            case .configurations(let list): completion(.success(try list.routes(to: host)))
+            case .dictionary(let proxies):
+                completion(.success([try proxies.proxy(scheme: scheme, host: host, port: port)]))
+            case .script(_, let proxies) where proxies.excepts(scheme: scheme, host: host, port: port):
+                completion(.success([nil]))
+            case .script(let script, _): script.ask(url, scheme: scheme, host: host, completion)
+            case .environment(let variables):
+                completion(.success([try variables.proxy(scheme: scheme, host: host, port: port)]))
+            }
+        } catch {
+            completion(.failure(error))
         }
     }
 }

@@ -26,6 +26,7 @@ final class SessionCore: Sendable {
         var http11TLSContext: Result<TLSContext, TLSFailure>?
         var streamTLSContext: Result<TLSContext, TLSFailure>?
         var proxyTLSContext: Result<TLSContext, TLSFailure>?
+        var failedProxies = FailedProxies()
     }
 
     /// The session's own copy, which never changes.
@@ -117,43 +118,88 @@ final class SessionCore: Sendable {
         if case .none = self.proxies { false } else { true }
     }
 
-    /// The proxy for a connection of a task.
+    /// Decides on the ways to a server.
+    /// - Parameters:
+    ///   - scheme: of the URL, or `stream` for a stream task.
+    ///   - completion: called once, on any thread, possibly at once; with the proxies to try in their order, `nil` among
+    ///     them for a direct connection.
+    func routes(
+        to url: URL, scheme: String, _ completion: @escaping @Sendable (Result<[ProxyAddress?], URLError>) -> Void
+    ) {
+        self.proxies.routes(to: url, scheme: scheme) { result in
+            switch result {
+            case .success(let routes) where routes.count > 1:
+                completion(.success(self.state.withLock { $0.failedProxies.last(in: routes) }))
+            case .success(let routes): completion(.success(routes))
+            case .failure(let error):
+                completion(.failure(LoadFailure.error(.unsupportedURL, url: url, text: error.text)))
+            }
+        }
+    }
+
+    /// Decides on the ways of a connection of a task.
     /// - Parameters:
     ///   - scheme: of the URL, or `stream` for a stream task.
     ///   - fail: called where the task is to end with another error than the proxy's refusal of a tunnel.
-    /// - Returns: `nil` for a direct connection. `authenticator` is `nil` for SOCKS.
-    func proxy(
+    /// - Returns: `nil` for a direct connection.
+    func proxySelection(
         for url: URL, scheme: String, task: URLSessionTask, session: URLSession,
         fail: @escaping @Sendable (URLError) -> Void
-    ) throws(URLError) -> (server: ProxyServer, authenticator: ProxyAuthenticator?)? {
-        guard let (proxy, found) = try self.proxy(for: url, scheme: scheme) else { return nil }
-        var server = found
+    ) -> OpeningTarget.SelectProxies? {
+        guard self.usesProxies else { return nil }
+        return { [weak task, weak session] completion in
+            self.routes(to: url, scheme: scheme) { [task, session] routes in
+                guard let task, let session else { return completion(nil) }
+                do throws(URLError) {
+                    var servers: [ProxyServer?] = []
+                    for proxy in try routes.get() {
+                        guard let proxy else {
+                            servers.append(nil)
+                            continue
+                        }
+                        servers.append(
+                            try self.server(proxy, for: url, scheme: scheme, task: task, session: session, fail: fail).0
+                        )
+                    }
+                    completion(servers)
+                } catch {
+                    fail(error)
+                    completion(nil)
+                }
+            }
+        }
+    }
+
+    /// How a proxy is used for a connection of a task.
+    /// - Parameters:
+    ///   - scheme: of the URL, `ws` for `http` in a tunnel, or `stream` for a stream task.
+    ///   - fail: as for `proxySelection`.
+    /// - Returns: `authenticator` is `nil` for SOCKS.
+    func server(
+        _ proxy: ProxyAddress, for url: URL, scheme: String, task: URLSessionTask, session: URLSession,
+        fail: @escaping @Sendable (URLError) -> Void
+    ) throws(URLError) -> (server: ProxyServer, authenticator: ProxyAuthenticator?) {
+        var server = ProxyServer(proxy, scheme: scheme)
+        server.permits = self.permission(for: proxy.host)
+        server.didFail = { [weak self] in self?.proxyFailed(proxy) }
         guard proxy.kind == .http || proxy.kind == .https else { return (server, nil) }
+        if proxy.kind == .https {
+            switch self.proxyTLSContext() {
+            case .success(let context): server.secure = SecureSettings(context: context, serverName: proxy.host)
+            case .failure(let failure): throw LoadFailure.error(ofContext: failure, url: url)
+            }
+        }
         let authenticator = ProxyAuthenticator(proxy, for: task, of: session, at: url)
         if server.method == .connect, let host = url.serverName {
-            let port = url.port ?? (scheme == "ws" ? 80 : 443)
+            let port = url.port ?? (scheme == "ws" || scheme == "http" ? 80 : 443)
             let target = "\(host.contains(":") ? "[\(host)]" : host):\(port)"
             server.authorize = authenticator.authorizeTunnel(to: target, fail: fail)
         }
         return (server, authenticator)
     }
 
-    private func proxy(for url: URL, scheme: String) throws(URLError) -> (ProxyAddress, ProxyServer)? {
-        let proxy: ProxyAddress?
-        do throws(ProxySettingsError) {
-            proxy = try self.proxies.proxy(for: url, scheme: scheme)
-        } catch {
-            throw LoadFailure.error(.unsupportedURL, url: url, text: error.text)
-        }
-        guard let proxy else { return nil }
-        var server = ProxyServer(proxy, scheme: scheme)
-        server.permits = self.permission(for: proxy.host)
-        guard proxy.kind == .https else { return (proxy, server) }
-        switch self.proxyTLSContext() {
-        case .success(let context): server.secure = SecureSettings(context: context, serverName: proxy.host)
-        case .failure(let failure): throw LoadFailure.error(ofContext: failure, url: url)
-        }
-        return (proxy, server)
+    func proxyFailed(_ proxy: ProxyAddress) {
+        self.state.withLock { $0.failedProxies.add(proxy) }
     }
 
     /// Makes later requests use new connections and new TLS sessions.
@@ -408,13 +454,35 @@ extension TLSConfiguration {
     }
 }
 
+/// Proxies that could not be reached: they are tried after all others for a while.
+struct FailedProxies {
+    private static let lifetime = Duration.seconds(300)
+    private static let limit = 64
+
+    private var instants: [ProxyAddress: ContinuousClock.Instant] = [:]
+
+    mutating func add(_ proxy: ProxyAddress) {
+        if self.instants.count >= Self.limit { self.instants = [:] }
+        self.instants[proxy] = .now
+    }
+
+    /// Moves them behind the proxies and the direct way that may work.
+    mutating func last(in routes: [ProxyAddress?]) -> [ProxyAddress?] {
+        guard !self.instants.isEmpty else { return routes }
+        self.instants = self.instants.filter { $0.value.duration(to: .now) < Self.lifetime }
+        let instants = self.instants
+        let hasFailed = { (proxy: ProxyAddress?) in proxy.map { instants[$0] != nil } ?? false }
+        return routes.filter { !hasFailed($0) } + routes.filter(hasFailed)
+    }
+}
+
 extension ProxyServer {
     /// - Parameter scheme: of the URL, or `stream`.
     fileprivate init(_ proxy: ProxyAddress, scheme: String) {
         let credential = proxy.user.map { ProxyCredential(user: $0, password: proxy.password ?? "") }
         let method: Method =
             switch proxy.kind {
-            case .http, .https: scheme == "http" ? .forwarding : .connect
+            case .http, .https: scheme == "http" && !proxy.alwaysTunnels ? .forwarding : .connect
             case .socks4, .socks4a: .socks4(user: proxy.user ?? "")
             case .socks5, .socks5h: .socks5(credential)
             }

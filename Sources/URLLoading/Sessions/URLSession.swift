@@ -341,23 +341,19 @@ extension URLSession {
 
     private func streamTask(to endpoint: StreamEndpoint) -> URLSessionStreamTask {
         let task = URLSessionStreamTask(self.makeMetadata(nil), of: self)
-        var (error, proxy) = (endpoint.validationError, ProxyServer?.none)
-        do throws(URLError) {
-            if let url = endpoint.proxiedURL {
-                error = self.core.refusal(ofConnectionFor: url)
-                proxy = try self.core.proxy(for: url, scheme: "stream", task: task, session: self) {
-                    [weak task] error in
-                    guard let driver = task?.driver as? StreamConnection else { return }
-                    driver.taskState.loop.execute { driver.fail(error) }
-                }?.server
-            } else if case .host = endpoint, error == nil, self.core.usesProxies {
-                error = LoadFailure.error(.badURL, url: nil, text: "No proxy can be asked for this host name.")
+        var (error, proxies) = (endpoint.validationError, OpeningTarget.SelectProxies?.none)
+        if let url = endpoint.proxiedURL {
+            error = self.core.refusal(ofConnectionFor: url)
+            proxies = self.core.proxySelection(for: url, scheme: "stream", task: task, session: self) {
+                [weak task] error in
+                guard let driver = task?.driver as? StreamConnection else { return }
+                driver.taskState.loop.execute { driver.fail(error) }
             }
-        } catch let refusal {
-            error = refusal
+        } else if case .host = endpoint, error == nil, self.core.usesProxies {
+            error = LoadFailure.error(.badURL, url: nil, text: "No proxy can be asked for this host name.")
         }
-        self.assignDriver(task, at: endpoint.url, unless: error) { [proxy] taskState in
-            StreamConnection(taskState, to: endpoint.target, through: proxy, at: endpoint.url)
+        self.assignDriver(task, at: endpoint.url, unless: error) { [proxies] taskState in
+            StreamConnection(taskState, to: endpoint.target, through: proxies, at: endpoint.url)
         }
         self.admit(task) { RefusedTask(task, of: self, $0) }
         return task

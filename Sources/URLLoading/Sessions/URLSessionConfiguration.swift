@@ -32,11 +32,20 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
 
     /// Proxies by CFNetwork's keys: `HTTPEnable`, `HTTPProxy` and `HTTPPort`, the same with `HTTPS` and `SOCKS`,
     /// `ExceptionsList`, `ExcludeSimpleHostnames`, `kCFProxyUsernameKey` and `kCFProxyPasswordKey`,
-    /// `kCFStreamPropertySOCKSUser`, `kCFStreamPropertySOCKSPassword` and `kCFStreamPropertySOCKSVersion`. The proxy is a host or a URL, whose scheme is
-    /// `http`, `https`, `socks4`, `socks4a`, `socks5` or `socks5h`. `nil`, the default, uses the environment variables
-    /// `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`; an empty dictionary means direct connections. A setting that
-    /// cannot be followed, such as automatic configuration, fails tasks with `URLError.unsupportedURL`.
+    /// `kCFStreamPropertySOCKSUser`, `kCFStreamPropertySOCKSPassword` and `kCFStreamPropertySOCKSVersion`. The proxy is a
+    /// host or a URL, whose scheme is `http`, `https`, `socks4`, `socks4a`, `socks5` or `socks5h`.
+    ///
+    /// With `ProxyAutoConfigEnable` a script chooses instead (PAC): `ProxyAutoConfigURLString` is its URL, or
+    /// `ProxyAutoConfigJavaScript` the script itself, at most 1 MiB. It runs for at most 2 s a URL, in 32 MiB. It is loaded
+    /// without a proxy when it is first needed, and again after an hour. Needs the package libduktape207.
+    ///
+    /// `nil`, the default, uses the environment variables `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`; an empty
+    /// dictionary means direct connections. A setting that cannot be followed, or a script that fails, fails tasks with
+    /// `URLError.unsupportedURL`.
     open var connectionProxyDictionary: [AnyHashable: Any]?
+    /// Proxies that are tried in this order, instead of those of `connectionProxyDictionary` and of the environment. A proxy
+    /// that could not be reached is tried last for five minutes. Default: none.
+    open var proxyConfigurations: [ProxyConfiguration] = []
     /// By default TLS 1.2, the oldest version supported: an older minimum means 1.2. A maximum below 1.2 or below the
     /// minimum fails every secure connection.
     open var tlsMinimumSupportedProtocolVersion: tls_protocol_version_t = .TLSv12
@@ -178,6 +187,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
         copy.sharedContainerIdentifier = self.sharedContainerIdentifier
         copy.sessionSendsLaunchEvents = self.sessionSendsLaunchEvents
         copy.connectionProxyDictionary = self.connectionProxyDictionary
+        copy.proxyConfigurations = self.proxyConfigurations
         copy.shouldUseExtendedBackgroundIdleMode = self.shouldUseExtendedBackgroundIdleMode
         copy.multipathServiceType = self.multipathServiceType
         copy.unixSocketPath = self.unixSocketPath

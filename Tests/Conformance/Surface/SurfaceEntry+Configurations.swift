@@ -32,8 +32,8 @@ extension SurfaceEntry {
         .deviation("D19", "sharedContainerIdentifier", because: "Kept, copied, and without effect on Linux."),
         .deviation("D20", "sessionSendsLaunchEvents", because: "Kept, copied, and without effect on Linux."),
         .proven("D21", "connectionProxyDictionary", by: "ProxyLoadingTests.requestIsForwardedInAbsoluteForm"),
-        .deviation(
-            "D22", "proxyConfigurations", because: "The framework that its type belongs to does not exist on Linux."),
+        .proven(
+            "D22", "proxyConfigurations", by: "ProxyConfigurationTests.nextProxyIsTakenWhenOneCannotBeReached"),
         .proven(
             "D23", "tlsMinimumSupportedProtocol",
             by: "URLSessionConfigurationTests.olderTLSPropertiesNameTheSameVersions"),

@@ -22,6 +22,7 @@ struct SessionOptions: ParsableArguments {
     @Option(help: ArgumentHelp("A folder for a cache on disk.", valueName: "folder")) var cache: String?
     @Flag(help: "Do not speak TLS 1.3.") var tls12 = false
     @Option(help: ArgumentHelp("A proxy for all connections, loopback included.", valueName: "url")) var proxy: String?
+    @Option(help: ArgumentHelp("A script that chooses proxies (PAC).", valueName: "url")) var proxyScript: String?
 
     func configuration(for url: URL) -> URLSessionConfiguration {
         let configuration = URLSessionConfiguration.ephemeral
@@ -34,6 +35,11 @@ struct SessionOptions: ParsableArguments {
             let prefixes = proxy.hasPrefix("socks") ? ["SOCKS"] : ["HTTP", "HTTPS"]
             configuration.connectionProxyDictionary = Dictionary(
                 uniqueKeysWithValues: prefixes.flatMap { [("\($0)Enable", 1 as Any), ("\($0)Proxy", proxy as Any)] })
+        }
+        if let proxyScript {
+            configuration.connectionProxyDictionary = [
+                "ProxyAutoConfigEnable": 1, "ProxyAutoConfigURLString": proxyScript,
+            ]
         }
         if let cache {
             let folder = URL(fileURLWithPath: cache, isDirectory: true)

@@ -86,8 +86,7 @@ struct ProxySettingsTests {
     @Test(
         arguments: [
             (["HTTPEnable": 1], "HTTPProxy"), (["HTTPEnable": 1, "HTTPProxy": "a", "HTTPPort": 70_000], "HTTPPort"),
-            (["HTTPEnable": 1, "HTTPProxy": ""], "HTTPProxy"), (["ProxyAutoConfigEnable": 1], "Automatic"),
-            (["ProxyAutoDiscoveryEnable": 1], "Automatic"),
+            (["HTTPEnable": 1, "HTTPProxy": ""], "HTTPProxy"), (["ProxyAutoDiscoveryEnable": 1], "Discovery"),
         ] as [([String: any Sendable], String)])
     func dictionaryThatCannotBeFollowedIsAnError(_ settings: [String: any Sendable], _ word: String) {
         let error = #expect(throws: ProxySettingsError.self) {

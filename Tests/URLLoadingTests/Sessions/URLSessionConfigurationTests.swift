@@ -57,6 +57,7 @@ struct URLSessionConfigurationTests {
         changed.sharedContainerIdentifier = "c"
         changed.sessionSendsLaunchEvents = false
         changed.connectionProxyDictionary = ["HTTPEnable": 1]
+        changed.proxyConfigurations = [ProxyConfiguration(socksv5Proxy: .hostPort(host: "p.example", port: .socks))]
         changed.tlsMinimumSupportedProtocolVersion = .TLSv13
         changed.tlsMaximumSupportedProtocolVersion = .TLSv12
         changed.enablesEarlyData = true
@@ -82,7 +83,7 @@ struct URLSessionConfigurationTests {
         let copy = try #require(changed.copy() as? URLSessionConfiguration)
         let plain = URLSessionConfiguration.default
         let values = Self.values(changed)
-        #expect(Self.values(copy) == values && values.count == 37)
+        #expect(Self.values(copy) == values && values.count == 38)
         // Every value was changed: one that is not copied shows.
         for (value, standard) in zip(values, Self.values(plain)) { #expect(value != standard) }
         copy.timeoutIntervalForRequest = 9
