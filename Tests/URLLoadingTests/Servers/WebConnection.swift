@@ -133,15 +133,24 @@ final class WebConnection: TransportConsumer, @unchecked Sendable {
             case .head(var request):
                 request.connection = self.number
                 request.turn = self.turn
+                self.takeRoot(from: &request)
                 self.headReceived(request)
             case .whole(var request):
                 request.connection = self.number
                 request.turn = self.turn
                 self.turn += 1
+                self.takeRoot(from: &request)
                 self.wholeReceived(request)
             case .garbage: self.answer(.raw("HTTP/1.1 400 Garbage\r\nContent-Length: 0\r\n\r\n").closing)
             }
         }
+    }
+
+    /// A server takes the absolute form too (RFC 9112 §3.2.2).
+    private func takeRoot(from request: inout ReceivedRequest) {
+        guard let port = self.transport?.localAddress?.port else { return }
+        let root = "http://127.0.0.1:\(port)/"
+        if request.target.hasPrefix(root) { request.target = "/" + request.target.dropFirst(root.count) }
     }
 
     private func headReceived(_ request: ReceivedRequest) {

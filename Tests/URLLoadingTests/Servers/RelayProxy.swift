@@ -1,0 +1,168 @@
+import ByteKernels
+import Foundation
+import StreamTransport
+import Synchronization
+
+/// A proxy for tests: SOCKS 5 without a password (RFC 1928), `CONNECT`, and requests in absolute form, whose connection
+/// is relayed to the server of the first request. It connects to literal addresses only, and has no limits.
+final class RelayProxy: Sendable {
+    let port: Int
+    private let acceptor: Acceptor
+
+    /// Number of connections that reached a server.
+    var tunnels: Int { self.acceptor.tunnels.withLock { $0 } }
+
+    init() async throws {
+        let acceptor = Acceptor(try Self.group.get().loops[0])
+        self.acceptor = acceptor
+        self.port = try await withCheckedThrowingContinuation { continuation in
+            acceptor.loop.execute { continuation.resume(with: Result { try acceptor.open() }) }
+        }
+    }
+
+    deinit {
+        let acceptor = self.acceptor
+        acceptor.loop.execute { acceptor.close() }
+    }
+
+    private static let group = Result { try LoopGroup(count: 1) }
+
+    /// Confined to its loop.
+    private final class Acceptor: SocketListenerOwner, @unchecked Sendable {
+        let loop: Loop
+        let tunnels = Mutex(0)
+        private var listener: SocketListener?
+
+        init(_ loop: Loop) { self.loop = loop }
+
+        func open() throws -> Int {
+            let listener = try SocketListener(.ipv4(address: 0x7F00_0001, port: 0), on: self.loop, owner: self)
+            self.listener = listener
+            return listener.address.port.map(Int.init) ?? 0
+        }
+
+        func close() {
+            self.listener?.close()
+            self.listener = nil
+        }
+
+        func accepted(_ socket: AcceptedSocket, by listener: SocketListener) {
+            guard
+                let connection = try? SocketConnection(
+                    adopting: socket.descriptor, peer: socket.peer, on: self.loop, paused: true)
+            else { return }
+            let client = Client(connection) { self.tunnels.withLock { $0 += 1 } }
+            connection.consumer = client
+            connection.resumeReading()
+        }
+
+        func acceptingPaused(by listener: SocketListener, _ error: SystemError) {}
+        func acceptingResumed(by listener: SocketListener) {}
+    }
+
+    /// The client's connection until the server is reached.
+    private final class Client: TransportConsumer {
+        private enum Step {
+            case beginning, greeted, connecting
+        }
+
+        private let connection: SocketConnection
+        private let didTunnel: () -> Void
+        private var step = Step.beginning
+        private var received: [UInt8] = []
+        private var attempt: ConnectAttempt?
+
+        init(_ connection: SocketConnection, didTunnel: @escaping () -> Void) {
+            self.connection = connection
+            self.didTunnel = didTunnel
+        }
+
+        func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
+            self.received += [UInt8](bytes.bytes)
+            let count = bytes.byteCount
+            if self.received.first == 5 { self.readSOCKS() } else { self.readHead() }
+            return count
+        }
+
+        private func readSOCKS() {
+            if case .beginning = self.step, self.received.count >= 2, self.received.count >= 2 + Int(self.received[1]) {
+                self.received.removeFirst(2 + Int(self.received[1]))
+                self.step = .greeted
+                self.send([5, 0])
+            }
+            guard case .greeted = self.step, self.received.count >= 10 else { return }
+            // CONNECT to an IPv4 address.
+            guard self.received.starts(with: [5, 1, 0, 1]) else { return self.send([5, 8, 0, 1, 0, 0, 0, 0, 0, 0]) }
+            let numbers = self.received[4..<10].map { UInt32($0) }
+            let address = numbers[0] << 24 | numbers[1] << 16 | numbers[2] << 8 | numbers[3]
+            self.received.removeFirst(10)
+            self.connect(
+                .ipv4(address: address, port: UInt16(numbers[4] << 8 | numbers[5])),
+                answer: [5, 0, 0, 1, 0, 0, 0, 0, 0, 0])
+        }
+
+        private func readHead() {
+            let text = String(decoding: self.received, as: UTF8.self)
+            guard case .beginning = self.step, let end = text.range(of: "\r\n\r\n") else { return }
+            let words = text.prefix { !$0.isNewline }.split(separator: " ")
+            guard words.count == 3 else { return self.connection.reset() }
+            let isTunnel = words[0] == "CONNECT"
+            let authority = isTunnel ? words[1] : words[1].dropFirst("http://".count).prefix { $0 != "/" }
+            let parts = authority.split(separator: ":")
+            guard let port = parts.last.flatMap({ UInt16($0) }),
+                let address = SocketAddress(literal: String(parts[0]), port: port)
+            else { return self.send(Array("HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\n\r\n".utf8)) }
+            if isTunnel { self.received.removeFirst(text[..<end.upperBound].utf8.count) }
+            self.connect(address, answer: isTunnel ? Array("HTTP/1.1 200 OK\r\n\r\n".utf8) : [])
+        }
+
+        private func send(_ bytes: [UInt8]) {
+            bytes.withRawSpan { _ = self.connection.write($0) }
+        }
+
+        private func connect(_ address: SocketAddress, answer: [UInt8]) {
+            self.step = .connecting
+            self.connection.pauseReading()
+            self.attempt = ConnectAttempt(.address(address), on: self.connection.loop, timeout: .seconds(60)) {
+                result in
+                self.attempt = nil
+                guard case .success(let server) = result else { return self.connection.reset() }
+                self.didTunnel()
+                if !answer.isEmpty { self.send(answer) }
+                if !self.received.isEmpty { self.received.withRawSpan { _ = server.write($0) } }
+                let (ahead, back) = (Direction(to: server), Direction(to: self.connection))
+                self.connection.consumer = ahead
+                server.consumer = back
+                self.connection.resumeReading()
+                server.resumeReading()
+            }
+        }
+
+        func inputClosed() { self.connection.close(linger: .zero) }
+        func outputProgressed() {}
+        func transportEnded(_ end: TransportEnd) { self.attempt?.cancel() }
+    }
+
+    /// Passes on what one end sends, and how it ends.
+    private final class Direction: TransportConsumer {
+        private let target: SocketConnection
+
+        init(to target: SocketConnection) { self.target = target }
+
+        func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
+            self.target.write(bytes.bytes)
+            return bytes.byteCount
+        }
+
+        func inputClosed() { self.target.shutdownOutput() }
+        func outputProgressed() {}
+
+        func transportEnded(_ end: TransportEnd) {
+            switch end {
+            case .closed: self.target.close(linger: .seconds(1))
+            case .abandoned: break
+            case .failed: self.target.reset()
+            }
+        }
+    }
+}
