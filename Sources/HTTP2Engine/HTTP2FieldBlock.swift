@@ -16,7 +16,7 @@ package struct HTTP2FieldBlock: Sendable, Equatable {
 
     /// As `append` of each; for literals.
     package init(_ pairs: [(name: String, value: String)]) {
-        for (name, value) in pairs { self.append(name: name.utf8, value: value.utf8) }
+        for (name, value) in pairs { self.append(name: name, value: value) }
     }
 
     package var count: Int { self.fields.count }
@@ -26,17 +26,33 @@ package struct HTTP2FieldBlock: Sendable, Equatable {
     package var listSize: Int { self.bytes.count + 32 * self.fields.count }
 
     /// Appends a field. Letters of the name become lower case, as HTTP/2 demands; the value is taken as it is.
-    package mutating func append(
-        name: some Collection<UInt8>, value: some Collection<UInt8>, isSensitive: Bool = false
-    ) {
+    package mutating func append(name: String, value: String, isSensitive: Bool = false) {
+        self.append(name: name.utf8.span, value: value.utf8.span, isSensitive: isSensitive)
+    }
+
+    package mutating func append(name: Span<UInt8>, value: Span<UInt8>, isSensitive: Bool = false) {
+        // Enough for most heads.
+        if self.fields.isEmpty {
+            self.bytes.reserveCapacity(512)
+            self.fields.reserveCapacity(12)
+        }
         let start = self.bytes.count
-        for byte in name { self.bytes.append(byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte) }
-        let nameCount = self.bytes.count - start
-        self.bytes.append(contentsOf: value)
+        for index in name.indices {
+            let byte = name[index]
+            self.bytes.append(byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte)
+        }
+        self.bytes.append(copying: value)
         self.fields.append(
-            Field(
-                start: start, nameCount: nameCount, valueCount: self.bytes.count - start - nameCount,
-                isSensitive: isSensitive))
+            Field(start: start, nameCount: name.count, valueCount: value.count, isSensitive: isSensitive))
+    }
+
+    /// Calls `body` with each field, in order.
+    package func readFields(_ body: (_ name: Span<UInt8>, _ value: Span<UInt8>) -> Void) {
+        let bytes = self.bytes.span
+        for field in self.fields {
+            let end = field.start + field.nameCount
+            body(bytes.extracting(field.start..<end), bytes.extracting(end..<end + field.valueCount))
+        }
     }
 
     package func name(at index: Int) -> ArraySlice<UInt8> {

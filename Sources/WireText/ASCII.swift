@@ -50,7 +50,7 @@ extension StringProtocol {
     package var isToken: Bool { !self.isEmpty && self.utf8.allSatisfy(\.isTokenCharacter) }
 
     /// With ASCII letters in lower case.
-    package var loweredASCII: String { String(decoding: self.utf8.map(\.loweredASCII), as: UTF8.self) }
+    package var loweredASCII: String { String(self).loweredASCII }
 
     /// ASCII case-insensitive comparison.
     package func matchesIgnoringCase(_ other: some StringProtocol) -> Bool {
@@ -91,6 +91,30 @@ extension StringProtocol {
 }
 
 extension String {
+    /// With ASCII letters in lower case.
+    package var loweredASCII: String {
+        let bytes = self.utf8.span
+        for index in bytes.indices where bytes[index] != bytes[index].loweredASCII {
+            return String(decoding: self.utf8.map(\.loweredASCII), as: UTF8.self)
+        }
+        return self
+    }
+
+    /// The value of a string of decimal digits; `nil` for anything else, or above `Int64.max`.
+    package var decimal: Int64? {
+        let digits = self.utf8.span
+        guard !digits.isEmpty else { return nil }
+        var value: Int64 = 0
+        for index in digits.indices {
+            guard digits[index].isDigit else { return nil }
+            let (scaled, overflow) = value.multipliedReportingOverflow(by: 10)
+            let (sum, carried) = scaled.addingReportingOverflow(Int64(digits[index] - UInt8(ascii: "0")))
+            if overflow || carried { return nil }
+            value = sum
+        }
+        return value
+    }
+
     /// ASCII case-insensitive comparison.
     package func matchesIgnoringCase(_ other: String) -> Bool {
         let left = self.utf8.span

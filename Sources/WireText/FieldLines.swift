@@ -47,7 +47,11 @@ public struct FieldLines: Hashable, Sendable {
         while let found = self.next(name, from: index) {
             let value = self.all[found].value
             if value.matchesIgnoringCase(element) { return true }
-            if Self.elements(of: value).contains(where: { $0.matchesIgnoringCase(element) }) { return true }
+            if Self.mayHaveSeveralElements(value),
+                Self.elements(of: value).contains(where: { $0.matchesIgnoringCase(element) })
+            {
+                return true
+            }
             index = found + 1
         }
         return false
@@ -72,6 +76,13 @@ public struct FieldLines: Hashable, Sendable {
             if fields[index].name.matchesIgnoringCase(name) { return index }
         }
         return nil
+    }
+
+    /// Whether the value is not simply a token, as most are.
+    private static func mayHaveSeveralElements(_ value: String) -> Bool {
+        let bytes = value.utf8.span
+        for index in bytes.indices where !bytes[index].isTokenCharacter { return true }
+        return false
     }
 
     private static func elements(of value: String) -> [String] {
@@ -130,14 +141,16 @@ public struct FieldLine: Hashable, Sendable {
     package func isNamed(_ name: String) -> Bool { self.name.matchesIgnoringCase(name) }
 
     fileprivate func append(to head: inout [UInt8]) {
-        head.append(contentsOf: self.name.utf8)
-        head.append(contentsOf: ": ".utf8)
+        head.append(self.name.utf8.span.bytes)
+        head.append(UInt8(ascii: ":"))
+        head.append(UInt8(ascii: " "))
         if let received = self.received {
             head.append(contentsOf: received)
         } else {
-            head.append(contentsOf: self.value.utf8)
+            head.append(self.value.utf8.span.bytes)
         }
-        head.append(contentsOf: "\r\n".utf8)
+        head.append(UInt8(ascii: "\r"))
+        head.append(UInt8(ascii: "\n"))
     }
 }
 
@@ -163,10 +176,10 @@ package struct HeadWriter {
     }
 
     private mutating func add(_ first: String, _ second: String = "", _ third: String = "", _ fourth: String = "") {
-        self.bytes.append(contentsOf: first.utf8)
-        self.bytes.append(contentsOf: second.utf8)
-        self.bytes.append(contentsOf: third.utf8)
-        self.bytes.append(contentsOf: fourth.utf8)
+        self.bytes.append(first.utf8.span.bytes)
+        self.bytes.append(second.utf8.span.bytes)
+        self.bytes.append(third.utf8.span.bytes)
+        self.bytes.append(fourth.utf8.span.bytes)
     }
 
     package mutating func add(_ field: FieldLine) { field.append(to: &self.bytes) }

@@ -57,7 +57,7 @@ struct HTTP2ConnectionTests {
     @Test func fieldNamesAreSentInLowerCase() throws {
         let pair = try Pair()
         var fields = Pair.get
-        fields.append(name: "X-Mixed-Case".utf8, value: "Value".utf8, isSensitive: true)
+        fields.append(name: "X-Mixed-Case", value: "Value", isSensitive: true)
         _ = try pair.client.connection.request(fields, endsOutput: true)
         pair.exchange()
         let head = try #require(pair.server.heads.first)

@@ -104,7 +104,7 @@ final class SessionState {
             self.events.append(.headTooLarge(stream))
             return false
         }
-        unsafe self.block.append(name: name, value: value, isSensitive: isSensitive)
+        self.block.append(name: unsafe name.span, value: unsafe value.span, isSensitive: isSensitive)
         return true
     }
 
@@ -139,5 +139,12 @@ final class SessionState {
         guard !self.saidGoAway else { return }
         let code = HTTP2ErrorCode(rawValue: code)
         self.fail(.violation(code, text.isEmpty ? "\(code)" : text))
+    }
+}
+
+extension [UInt8] {
+    /// In one piece, unlike `append(contentsOf:)` of a collection.
+    mutating func append(copying bytes: Span<UInt8>) {
+        unsafe bytes.withUnsafeBufferPointer { unsafe self.append(contentsOf: $0) }
     }
 }

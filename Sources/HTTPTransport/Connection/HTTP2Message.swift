@@ -5,41 +5,46 @@ import TLSEngine
 import WireText
 
 extension HTTP2FieldBlock {
-    /// Fields that are about an HTTP/1.1 connection, and that HTTP/2 forbids or replaces (RFC 9113 §8.2.2).
-    private static let connectionFields: Set<String> = [
-        "connection", "host", "http2-settings", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade",
-    ]
-
     /// The head of a request (RFC 9113 §8.3.1). `Host` becomes `:authority`; credentials are kept out of compression
     /// tables (RFC 7541 §7.1.3).
     /// - Parameter priority: 0 to 1; sent as a `priority` field unless it is the default or the head has one.
     init(_ head: RequestHead, to origin: ServerEndpoint, priority: Float) {
         self.init()
-        self.append(name: ":method".utf8, value: head.method.utf8)
-        self.append(name: ":scheme".utf8, value: origin.scheme.rawValue.utf8)
-        self.append(name: ":authority".utf8, value: (head.fields["Host"] ?? origin.authority).utf8)
-        self.append(name: ":path".utf8, value: head.target.utf8)
-        let named = head.fields.list("Connection").map { $0.lowercased() }
-        for field in head.fields {
-            let name = field.name.lowercased()
-            guard !Self.connectionFields.contains(name), !named.contains(name) else { continue }
-            guard name != "te" || field.value.matchesIgnoringCase("trailers") else { continue }
-            let isCredential = name == "authorization" || name == "proxy-authorization"
-            self.append(name: name.utf8, value: field.value.utf8, isSensitive: isCredential)
+        self.append(name: ":method", value: head.method)
+        self.append(name: ":scheme", value: origin.scheme.rawValue)
+        self.append(name: ":authority", value: head.fields["Host"] ?? origin.authority)
+        self.append(name: ":path", value: head.target)
+        let named = head.fields.list("Connection")
+        for field in head.fields where !Self.isAboutConnection(field, named: named) {
+            let isCredential = field.isNamed("authorization") || field.isNamed("proxy-authorization")
+            self.append(name: field.name, value: field.value, isSensitive: isCredential)
         }
         let urgency = RequestUrgency(priority: priority)
         if urgency != .default, head.fields["Priority"] == nil {
-            self.append(name: "priority".utf8, value: urgency.fieldValue.utf8)
+            self.append(name: "priority", value: urgency.fieldValue)
+        }
+    }
+
+    /// Whether HTTP/2 forbids or replaces the field (RFC 9113 §8.2.2).
+    /// - Parameter named: the names in the `Connection` field.
+    private static func isAboutConnection(_ field: FieldLine, named: [String]) -> Bool {
+        switch field.name.utf8.count {
+        case 2 where field.isNamed("te"): return !field.value.matchesIgnoringCase("trailers")
+        case 4 where field.isNamed("host"), 7 where field.isNamed("upgrade"),
+            10 where field.isNamed("connection") || field.isNamed("keep-alive"),
+            14 where field.isNamed("http2-settings"), 16 where field.isNamed("proxy-connection"),
+            17 where field.isNamed("transfer-encoding"):
+            return true
+        default: return named.contains { field.isNamed($0) }
         }
     }
 
     /// All fields but the pseudo-header fields.
     var fieldLines: FieldLines {
         var lines = FieldLines()
-        for index in 0..<self.count where self.name(at: index).first != UInt8(ascii: ":") {
-            let name = String(decoding: self.name(at: index), as: UTF8.self)
-            let value = self.value(at: index)
-            lines.append(Array(value).withRawSpan { FieldLine(name, received: $0) })
+        self.readFields { name, value in
+            guard !name.isEmpty, name[0] != UInt8(ascii: ":") else { return }
+            lines.append(FieldLine(String(repairing: name.bytes), received: value.bytes))
         }
         return lines
     }

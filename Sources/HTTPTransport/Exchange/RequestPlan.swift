@@ -66,18 +66,22 @@ package struct RequestPlan: Equatable {
     }
 
     private static func framing(_ request: ExchangeRequest) throws(RequestError) -> Framing {
-        let lengths = request.head.fields.values("Content-Length")
-        let codings = request.head.fields.values("Transfer-Encoding")
+        let length = request.head.fields.single("Content-Length")
+        let isCoded = request.head.fields["Transfer-Encoding"] != nil
         // A caller may request chunked coding by the field, but no other coding, and not together with a length.
-        guard codings.allSatisfy({ $0.matchesIgnoringCase("chunked") }), codings.isEmpty || lengths.isEmpty,
-            lengths.count <= 1
-        else { throw .bodyLength }
-        let declared = lengths.first.flatMap { $0.decimal }
-        if declared == nil, !lengths.isEmpty { throw .bodyLength }
+        guard !length.isRepeated else { throw .bodyLength }
+        if isCoded {
+            let codings = request.head.fields.values("Transfer-Encoding")
+            guard length.first == nil, codings.allSatisfy({ $0.matchesIgnoringCase("chunked") }) else {
+                throw .bodyLength
+            }
+        }
+        let declared = length.first.flatMap { $0.decimal }
+        if declared == nil, length.first != nil { throw .bodyLength }
         if let known = request.body.length, let declared, known != declared { throw .bodyLength }
         if let known = request.body.length, known < 0 { throw .bodyLength }
         if request.body.isNone { return Self.withoutBody(request.head, declared) }
-        if !codings.isEmpty { return .chunked }
+        if isCoded { return .chunked }
         guard let length = request.body.length ?? declared else { return .chunked }
         return .length(length)
     }

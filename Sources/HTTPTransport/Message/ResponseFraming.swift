@@ -11,23 +11,21 @@ package enum ResponseFraming: Sendable, Hashable {
     /// - Parameter method: of the request.
     /// - Throws: if the framing is ambiguous.
     package static func of(_ head: ResponseHead, method: String) throws(ResponseViolation) -> ResponseFraming {
-        let codings = head.fields.values("Transfer-Encoding")
-        let lengths = head.fields.values("Content-Length")
-        if !codings.isEmpty, !lengths.isEmpty { throw .twoFramings }
-        guard codings.isEmpty else { return try self.coded(codings, head, method) }
-        guard let first = lengths.first else { return self.hasNoContent(head, method) ? .none : .untilClose }
-        guard lengths.allSatisfy({ $0 == first }) else { throw .twoFramings }
+        let coding = head.fields.single("Transfer-Encoding")
+        let length = head.fields.single("Content-Length")
+        if let name = coding.first {
+            guard length.first == nil else { throw .twoFramings }
+            guard head.version > .http10, coding.occursOnce, name.matchesIgnoringCase("chunked") else {
+                throw .transferCoding
+            }
+            return self.hasNoContent(head, method) ? .none : .chunked
+        }
+        guard let first = length.first else { return self.hasNoContent(head, method) ? .none : .untilClose }
+        if length.isRepeated, head.fields.values("Content-Length").contains(where: { $0 != first }) {
+            throw .twoFramings
+        }
         guard let length = first.decimal else { throw .contentLength }
         return self.hasNoContent(head, method) ? .none : .length(length)
-    }
-
-    private static func coded(
-        _ codings: [String], _ head: ResponseHead, _ method: String
-    ) throws(ResponseViolation) -> ResponseFraming {
-        guard head.version > .http10, codings.count == 1, codings[0].matchesIgnoringCase("chunked") else {
-            throw .transferCoding
-        }
-        return self.hasNoContent(head, method) ? .none : .chunked
     }
 
     private static func hasNoContent(_ head: ResponseHead, _ method: String) -> Bool {

@@ -397,8 +397,9 @@ struct PoolKey: Sendable, Hashable {
     }
 
     func hash(into hasher: inout Hasher) {
-        hasher.combine(self.origin)
-        hasher.combine(self.context.map { ObjectIdentifier($0) })
+        // The rest rarely differs, and hashing it takes longer than comparing it.
+        hasher.combine(self.origin.host)
+        hasher.combine(self.origin.port)
     }
 }
 

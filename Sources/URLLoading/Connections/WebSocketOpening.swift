@@ -47,7 +47,7 @@ final class WebSocketOpening: ChallengedRequest, @unchecked Sendable {  // Confi
     /// Why this request cannot open a WebSocket.
     static func validationError(of request: URLRequest) -> URLError? {
         let url = request.url
-        guard ["ws", "wss"].contains(url?.scheme?.lowercasedASCII) else {
+        guard ["ws", "wss"].contains(url?.scheme?.loweredASCII) else {
             return LoadFailure.error(
                 .unsupportedURL, url: url, text: "WebSocket URLs must have the scheme ws or wss.")
         }
@@ -107,7 +107,7 @@ final class WebSocketOpening: ChallengedRequest, @unchecked Sendable {  // Confi
             "Upgrade", "Connection", "Content-Length", "Transfer-Encoding", "Sec-WebSocket-Key",
             "Sec-WebSocket-Version", "Sec-WebSocket-Accept", "Sec-WebSocket-Extensions",
         ]
-        return reserved.contains { $0.isSameFieldName(as: name) }
+        return reserved.contains { $0.matchesIgnoringCase(name) }
     }
 
     private func handshake(_ url: URL, _ fields: [FieldLine]) throws(URLError) -> ClientHandshake {
@@ -177,12 +177,12 @@ final class WebSocketOpening: ChallengedRequest, @unchecked Sendable {  // Confi
 }
 
 extension URL {
-    var isSecureWebSocket: Bool { self.scheme?.lowercasedASCII == "wss" }
+    var isSecureWebSocket: Bool { self.scheme?.loweredASCII == "wss" }
 
     /// Redirects use the schemes of HTTP; the next request is still a WebSocket handshake.
     fileprivate var asWebSocket: URL {
         let scheme =
-            switch self.scheme?.lowercasedASCII {
+            switch self.scheme?.loweredASCII {
             case "http": "ws"
             case "https": "wss"
             default: self.scheme

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPSemantics
+import WireText
 
 /// An immutable cookie.
 open class HTTPCookie: NSObject, @unchecked Sendable {  // Not final; immutable.
@@ -79,7 +80,7 @@ open class HTTPCookie: NSObject, @unchecked Sendable {  // Not final; immutable.
     /// The cookies in the `Set-Cookie` fields of a response from `URL`. Only the storage checks whether they may be stored.
     /// Cookies without a name are omitted.
     public class func cookies(withResponseHeaderFields headerFields: [String: String], for URL: URL) -> [HTTPCookie] {
-        let fields = headerFields.filter { $0.key.isSameFieldName(as: "Set-Cookie") }
+        let fields = headerFields.filter { $0.key.matchesIgnoringCase("Set-Cookie") }
         return fields.sorted { $0.key < $1.key }.flatMap { SetCookieField.parseJoined($0.value) }.compactMap {
             self.cookie($0, from: URL, dialect: .foundation)
         }
@@ -278,12 +279,12 @@ extension CookieAttributes {
     }
 
     private static func domain(_ properties: Properties) -> String? {
-        let named = self.text(properties[.domain])?.lowercasedASCII
-        return named ?? self.url(properties[.originURL])?.host(percentEncoded: false)?.lowercasedASCII
+        let named = self.text(properties[.domain])?.loweredASCII
+        return named ?? self.url(properties[.originURL])?.host(percentEncoded: false)?.loweredASCII
     }
 
     private static func expiry(_ properties: Properties, version: Int) -> Date? {
-        if self.text(properties[.discard])?.isSameFieldName(as: "TRUE") == true { return nil }
+        if self.text(properties[.discard])?.matchesIgnoringCase("TRUE") == true { return nil }
         if version == 1 {
             return self.text(properties[.maximumAge]).flatMap { Int64($0) }.map {
                 HTTPDate(Date()).advanced(by: $0).date

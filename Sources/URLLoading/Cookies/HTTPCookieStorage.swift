@@ -1,6 +1,7 @@
 import Foundation
 import HTTPSemantics
 import Synchronization
+import WireText
 
 /// A thread-safe store of cookies by the rules of RFC 6265bis.
 ///
@@ -183,7 +184,7 @@ extension CookieRequest {
         let document = mainDocumentURL?.host(percentEncoded: false)
         self.init(
             host: host, path: url.path(percentEncoded: true),
-            isSecure: ["https", "wss"].contains(url.scheme?.lowercasedASCII ?? ""),
+            isSecure: ["https", "wss"].contains(url.scheme?.loweredASCII ?? ""),
             isSameSite: document.map { CookieDomain.areSameSite(host, $0, suffixes: .singleLabels) } ?? true,
             isSafeNavigation: isNavigation)
     }

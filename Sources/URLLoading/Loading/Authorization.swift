@@ -1,5 +1,6 @@
 import Foundation
 import HTTPSemantics
+import WireText
 
 extension SessionCore {
     /// The credential to propose for a challenge: from the URL, otherwise from the credential storage.
@@ -14,7 +15,7 @@ extension SessionCore {
     func mayUseTickets(at url: URL) -> Bool {
         guard let host = url.serverName else { return false }
         return self.configuration.ticketHosts.contains { name in
-            let name = name.lowercasedASCII
+            let name = name.loweredASCII
             let suffix = name.hasPrefix(".") ? String(name.dropFirst()) : name
             return host == suffix || name.hasPrefix(".") && host.hasSuffix(name)
         }
@@ -149,7 +150,7 @@ extension URLProtectionSpace {
 
     /// The protection space of a challenge in a response.
     convenience init(_ challenge: Challenge, at url: URL) {
-        let scheme = url.scheme?.lowercasedASCII ?? "http"
+        let scheme = url.scheme?.loweredASCII ?? "http"
         let isSecure = ["https", "wss"].contains(scheme)
         self.init(
             host: url.serverName ?? "", port: url.port ?? (isSecure ? 443 : 80),

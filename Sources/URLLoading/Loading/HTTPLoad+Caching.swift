@@ -209,6 +209,6 @@ struct CacheWriter {
 
     /// Responses received over TLS are not written to disk.
     private static func policy(_ request: URLRequest) -> URLCache.StoragePolicy {
-        request.url?.scheme?.lowercasedASCII == "https" ? .allowedInMemoryOnly : .allowed
+        request.url?.scheme?.loweredASCII == "https" ? .allowedInMemoryOnly : .allowed
     }
 }

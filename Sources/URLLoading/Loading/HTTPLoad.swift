@@ -300,7 +300,9 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         self.step = .deciding(response, nil)
         self.decodedBytes = 0
         // Before the delegate gets the response.
-        self.core.storeCookies(head.fields.all, from: url, request: self.request, of: self.loader.task)
+        if head.fields["Set-Cookie"] != nil {
+            self.core.storeCookies(head.fields.all, from: url, request: self.request, of: self.loader.task)
+        }
         self.credentials.authorization?.received(
             authenticationLines: head.fields.values("Authentication-Info"))
         if head.status == 401, self.authenticate(response, head) { return }

@@ -1,5 +1,6 @@
 import Foundation
 import StreamTransport
+import WireText
 
 /// A proxy, as a program or the environment names it.
 package struct ProxyAddress: Hashable, Sendable {
@@ -336,7 +337,7 @@ enum ProxySettings: Sendable {
         to url: URL, scheme: String,
         _ completion: @escaping @Sendable (Result<[ProxyAddress?], ProxySettingsError>) -> Void
     ) {
-        let (host, port) = (url.serverName?.lowercasedASCII ?? "", url.port)
+        let (host, port) = (url.serverName?.loweredASCII ?? "", url.port)
         do throws(ProxySettingsError) {
             switch self {
             case .none: completion(.success([nil]))

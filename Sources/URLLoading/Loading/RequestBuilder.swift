@@ -56,7 +56,7 @@ struct RequestBuilder {
     }
 
     private static func contains(_ name: String, _ fields: [FieldLine]) -> Bool {
-        fields.contains { $0.name.isSameFieldName(as: name) }
+        fields.contains { $0.name.matchesIgnoringCase(name) }
     }
 
     /// Adds the field unless there is one of this name.
@@ -66,7 +66,7 @@ struct RequestBuilder {
 
     /// Replaces all fields of this name.
     private static func set(_ name: String, _ value: String, in fields: inout [FieldLine]) {
-        fields.removeAll { $0.name.isSameFieldName(as: name) }
+        fields.removeAll { $0.name.matchesIgnoringCase(name) }
         fields.append(FieldLine(name, value))
     }
 
@@ -156,7 +156,7 @@ extension HTTPTransport.ServerEndpoint {
     init?(_ url: URL) {
         guard let host = url.serverName else { return nil }
         let scheme: HTTPTransport.ServerEndpoint.Scheme
-        switch url.scheme?.lowercasedASCII {
+        switch url.scheme?.loweredASCII {
         case "http", "ws": scheme = .http
         case "https", "wss": scheme = .https
         default: return nil
@@ -173,7 +173,7 @@ extension HTTPTransport.ServerEndpoint {
 extension URL {
     /// The host in lower case and without brackets; `nil` if there is none.
     var serverName: String? {
-        guard var host = self.host(percentEncoded: true)?.lowercasedASCII, !host.isEmpty else { return nil }
+        guard var host = self.host(percentEncoded: true)?.loweredASCII, !host.isEmpty else { return nil }
         if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
         return host
     }

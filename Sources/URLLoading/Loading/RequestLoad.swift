@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import HTTPSemantics
 import HTTPTransport
+import WireText
 
 /// Loads one request for a `TaskLoader`. Confined to the session's executor.
 protocol RequestLoad: AnyObject {
@@ -27,7 +28,7 @@ enum RequestLoadFactory {
         for request: URLRequest, body: TaskBody, loader: TaskLoader
     ) -> Result<any RequestLoad, URLError> {
         if let refusal = loader.core.refusal(of: request.url) { return .failure(refusal) }
-        guard let url = request.url, let scheme = url.scheme?.lowercasedASCII else {
+        guard let url = request.url, let scheme = url.scheme?.loweredASCII else {
             return self.unsupported(request, "There is no URL, or it has no scheme.")
         }
         if let load = ProtocolLoad.load(for: request, loader: loader) { return .success(load) }
@@ -219,7 +220,7 @@ private enum FileType {
     ]
 
     static func mediaType(_ pathExtension: String) -> String {
-        self.byExtension[pathExtension.lowercasedASCII] ?? "application/octet-stream"
+        self.byExtension[pathExtension.loweredASCII] ?? "application/octet-stream"
     }
 }
 

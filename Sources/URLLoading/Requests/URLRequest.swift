@@ -1,5 +1,6 @@
 import Foundation
 import StreamTransport
+import WireText
 
 /// A request to load a URL.
 public struct URLRequest: @unchecked Sendable {  // Its stream and `properties` are the program's, as in Foundation.
@@ -13,8 +14,6 @@ public struct URLRequest: @unchecked Sendable {  // Its stream and `properties` 
     /// `nil` only if set to `nil`; such a request fails with `URLError.unsupportedURL`.
     public var url: URL?
     public var cachePolicy: CachePolicy
-    /// The document that the request belongs to; determines which cookies are third-party.
-    public var mainDocumentURL: URL?
     public var networkServiceType: NetworkServiceType = .default
     /// Stored without effect, as the next three.
     public var allowsCellularAccess = true
@@ -26,20 +25,16 @@ public struct URLRequest: @unchecked Sendable {  // Its stream and `properties` 
     public var attribution: Attribution = .developer
     /// Not implemented: `true` makes the task fail with `URLError.unsupportedURL`.
     public var requiresDNSSECValidation = false
-    /// Stored without effect: the cookie storage is not partitioned.
-    public var cookiePartitionIdentifier: String?
     /// Whether the request sends stored cookies, and cookies of the response are stored.
     public var httpShouldHandleCookies = true
     /// As `URLSessionConfiguration.httpShouldUsePipelining`; one of the two suffices.
     public var httpShouldUsePipelining = false
 
-    var fields = RequestFields()
-    var body = RequestBody.none
     /// `nil` if the session's timeout applies.
     package private(set) var chosenTimeout: TimeInterval?
-    /// Set by `URLProtocol.setProperty`; ignored by `==`.
-    package var properties: [String: Any] = [:]
     private var method = "GET"
+    /// `nil` for most requests, which makes copying them cheap.
+    private var optionalParts: OptionalParts?
 
     /// A GET request with the session's timeout.
     /// - Parameter url: made absolute.
@@ -67,8 +62,44 @@ public struct URLRequest: @unchecked Sendable {  // Its stream and `properties` 
         set {
             let name = newValue ?? "GET"
             let known = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT"]
-            self.method = known.first { $0.isSameFieldName(as: name) } ?? name
+            self.method = known.first { $0.matchesIgnoringCase(name) } ?? name
         }
+    }
+
+    /// The document that the request belongs to; determines which cookies are third-party.
+    public var mainDocumentURL: URL? {
+        get { self.optionalParts?.mainDocumentURL }
+        set { self.ownParts().mainDocumentURL = newValue }
+    }
+
+    /// Stored without effect: the cookie storage is not partitioned.
+    public var cookiePartitionIdentifier: String? {
+        get { self.optionalParts?.cookiePartitionIdentifier }
+        set { self.ownParts().cookiePartitionIdentifier = newValue }
+    }
+
+    var fields: RequestFields {
+        get { self.optionalParts?.fields ?? RequestFields() }
+        _modify { yield &self.ownParts().fields }
+    }
+
+    var body: RequestBody {
+        get { self.optionalParts?.body ?? .none }
+        set { self.ownParts().body = newValue }
+    }
+
+    /// Set by `URLProtocol.setProperty`; ignored by `==`.
+    package var properties: [String: Any] {
+        get { self.optionalParts?.properties ?? [:] }
+        _modify { yield &self.ownParts().properties }
+    }
+
+    /// The optional parts for a change, which no copy of the request sees.
+    private mutating func ownParts() -> OptionalParts {
+        if isKnownUniquelyReferenced(&self.optionalParts), let parts = self.optionalParts { return parts }
+        let parts = OptionalParts(copying: self.optionalParts)
+        self.optionalParts = parts
+        return parts
     }
 
     /// All fields by name; `nil` if none was ever set. Fields with an invalid name or value are dropped.
@@ -101,6 +132,24 @@ public struct URLRequest: @unchecked Sendable {  // Its stream and `properties` 
     public var httpBodyStream: InputStream? {
         get { if case .stream(let stream) = self.body { stream } else { nil } }
         set { self.body = newValue.map(RequestBody.stream) ?? .none }
+    }
+}
+
+/// The parts of a request that most requests do not have. Shared by copies of the request until one changes it.
+private final class OptionalParts {
+    var mainDocumentURL: URL?
+    var cookiePartitionIdentifier: String?
+    var fields = RequestFields()
+    var body = RequestBody.none
+    var properties: [String: Any] = [:]
+
+    init(copying other: OptionalParts?) {
+        guard let other else { return }
+        self.mainDocumentURL = other.mainDocumentURL
+        self.cookiePartitionIdentifier = other.cookiePartitionIdentifier
+        self.fields = other.fields
+        self.body = other.body
+        self.properties = other.properties
     }
 }
 
@@ -204,7 +253,7 @@ struct RequestFields: Hashable, Sendable {
             if let key = self.key(for: name) { self.values?[key] = nil }
             return
         }
-        guard name.isFieldName, value.isFieldValue else { return }
+        guard name.isToken, value.isFieldValue else { return }
         let key = self.key(for: name) ?? name
         self.values = self.values ?? [:]
         self.values?[key] = value
@@ -218,34 +267,11 @@ struct RequestFields: Hashable, Sendable {
 
     private func key(for name: String) -> String? {
         guard let values else { return nil }
-        return values[name] == nil ? values.keys.first { $0.isSameFieldName(as: name) } : name
+        return values[name] == nil ? values.keys.first { $0.matchesIgnoringCase(name) } : name
     }
 }
 
 extension StringProtocol {
-    /// Compares field names: case-insensitive for ASCII letters only.
-    func isSameFieldName(as other: some StringProtocol) -> Bool {
-        self.utf8.count == other.utf8.count
-            && self.utf8.elementsEqual(other.utf8) { $0.lowercasedASCII == $1.lowercasedASCII }
-    }
-
-    var lowercasedASCII: String {
-        guard self.utf8.contains(where: { $0 != $0.lowercasedASCII }) else { return String(self) }
-        return String(decoding: self.utf8.map(\.lowercasedASCII), as: UTF8.self)
-    }
-
-    /// Whether this is a token, as field names must be (RFC 9110 §5.1).
-    var isFieldName: Bool {
-        let marks = "!#$%&'*+-.^_`|~".utf8
-        return !self.isEmpty
-            && self.utf8.allSatisfy { byte in
-                switch byte | 0x20 {
-                case UInt8(ascii: "a")...UInt8(ascii: "z") where byte >= 0x40: true
-                default: (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || marks.contains(byte)
-                }
-            }
-    }
-
     /// Whether this can be sent as a field value without starting another line: no NUL, and CRLF only as obsolete line
     /// folding (RFC 9112 §5.2), where white space follows.
     var isFieldValue: Bool {
@@ -263,12 +289,6 @@ extension StringProtocol {
             }
         }
         return true
-    }
-}
-
-extension UInt8 {
-    fileprivate var lowercasedASCII: UInt8 {
-        UInt8(ascii: "A") <= self && self <= UInt8(ascii: "Z") ? self | 0x20 : self
     }
 }
 

@@ -92,7 +92,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {  // Not final; it
     open func value(forHTTPHeaderField field: String) -> String? {
         let fields = self.fields
         return fields[field] ?? fields[StandardFieldNames.spelling(of: field)]
-            ?? fields.first { $0.key.isSameFieldName(as: field) }?.value
+            ?? fields.first { $0.key.matchesIgnoringCase(field) }?.value
     }
 
     /// The reason phrase of a status code, in English.
@@ -120,7 +120,7 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {  // Not final; it
         for line in lines {
             var name = StandardFieldNames.spelling(of: line.name)
             if !StandardFieldNames.isKnown(name) {
-                if let spelt = others.first(where: { $0.isSameFieldName(as: name) }) {
+                if let spelt = others.first(where: { $0.matchesIgnoringCase(name) }) {
                     name = spelt
                 } else {
                     others.append(name)
@@ -135,17 +135,15 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {  // Not final; it
 
     /// The value of the field; values of repeated lines are joined by a comma.
     private static func value(of name: String, in lines: [FieldLine]) -> String? {
-        var value: String?
-        for line in lines where line.name.isSameFieldName(as: name) {
-            value = value.map { "\($0), \(line.value)" } ?? line.value
-        }
-        return value
+        let fields = FieldLines(lines)
+        let value = fields.single(name)
+        return value.isRepeated ? fields.values(name).joined(separator: ", ") : value.first
     }
 
     /// -1 for an invalid number, or for several that differ.
     private static func length(_ lines: [FieldLine]) -> Int64 {
         guard let value = self.value(of: "Content-Length", in: lines) else { return -1 }
-        if value.utf8.count < 19, value.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) { return Int64(value) ?? -1 }
+        if let length = value.decimal { return length }
         let parts = value.split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } }
         guard let first = parts.first, parts.allSatisfy({ $0 == first }), first.allSatisfy(\.isASCII),
             first.allSatisfy(\.isNumber)
@@ -192,13 +190,13 @@ enum StandardFieldNames {
         "Retry-After", "Server", "Set-Cookie", "Strict-Transport-Security", "TE", "Trailer", "Transfer-Encoding",
         "Upgrade", "User-Agent", "Vary", "Via", "WWW-Authenticate", "Warning",
     ]
-    private static let spellings = Dictionary(names.map { ($0.lowercasedASCII, $0) }) { first, _ in first }
+    private static let spellings = Dictionary(names.map { ($0.loweredASCII, $0) }) { first, _ in first }
 
     private static let usual = Set(names)
 
     /// The standard spelling of `name`; `name` itself if it is not well known.
     static func spelling(of name: String) -> String {
-        self.usual.contains(name) ? name : self.spellings[name.lowercasedASCII] ?? name
+        self.usual.contains(name) ? name : self.spellings[name.loweredASCII] ?? name
     }
 
     /// - Parameter name: as returned by `spelling(of:)`.

@@ -394,7 +394,6 @@ final class SessionCore: Sendable {
 
     /// Stores the cookies of a response, if the request, the session and the cookie policy allow it.
     func storeCookies(_ lines: [FieldLine], from url: URL, request: URLRequest, of task: URLSessionTask) {
-        guard lines.contains(where: { $0.isNamed("set-cookie") }) else { return }
         guard let storage = self.customCookieStorage else {
             return RequestBuilder.storeCookies(lines, from: url, request: request, configuration: self.configuration)
         }

@@ -8,7 +8,7 @@ import Synchronization
 /// loop of the session's connections.
 ///
 /// Loads without a connection, such as those of a `URLProtocol`, therefore start no loop.
-package final class SessionExecutor: Sendable {
+package final class SessionExecutor: @unchecked Sendable {  // `openPool` is written once, before `hasPool`.
     package typealias Work = @Sendable () -> Void
 
     private struct State {
@@ -25,7 +25,8 @@ package final class SessionExecutor: Sendable {
     /// A serial queue gets a thread even if the program blocks all threads of the system's pool.
     private let queue = DispatchQueue(label: "URLSession loads")
     private let state = Mutex(State())
-    private let openPool = AtomicLazyReference<ConnectionPool>()
+    private var openPool: ConnectionPool?
+    private let hasPool = Atomic(false)
     /// The thread that does work outside of the loop; 0 while none does.
     private let thread = Atomic<UInt>(0)
 
@@ -34,11 +35,16 @@ package final class SessionExecutor: Sendable {
     package init(_ settings: PoolSettings, on loop: Loop? = nil) {
         self.settings = settings
         self.loop = loop
-        if let loop { _ = self.openPool.storeIfNil(ConnectionPool(settings: settings, on: loop)) }
+        if let loop { self.publish(ConnectionPool(settings: settings, on: loop)) }
     }
 
     /// The session's connections; `nil` before the first one is needed.
-    package var pool: ConnectionPool? { self.openPool.load() }
+    package var pool: ConnectionPool? { self.hasPool.load(ordering: .acquiring) ? self.openPool : nil }
+
+    private func publish(_ pool: ConnectionPool) {
+        self.openPool = pool
+        self.hasPool.store(true, ordering: .releasing)
+    }
 
     /// Whether the caller is a piece of work of this executor.
     package var isCurrent: Bool {
@@ -85,7 +91,7 @@ package final class SessionExecutor: Sendable {
         pool.loop.execute { self.state.withLock { _ in } }
         for work in state.waiting { pool.loop.execute(work) }
         state.waiting = []
-        _ = self.openPool.storeIfNil(pool)
+        self.publish(pool)
         if state.isClosed { pool.close() }
     }
 

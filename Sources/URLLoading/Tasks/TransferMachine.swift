@@ -2,7 +2,7 @@
 ///
 /// `Connection` is a connection that the server upgraded (101). The machine owns it from `upgraded` on, until an action
 /// hands it out.
-package struct TransferMachine<Connection> {
+package struct TransferMachine<Connection>: ~Copyable {
     package enum Phase {
         /// Never resumed.
         case waiting

@@ -55,7 +55,9 @@ struct ConnectionVariant: Sendable, CustomTestStringConvertible {
     }
 }
 
-@Suite("Loading over HTTP/1.1 and HTTP/2, direct and through proxies, plain and by TLS", .loading, .timeLimit(.minutes(20)))
+@Suite(
+    "Loading over HTTP/1.1 and HTTP/2, direct and through proxies, plain and by TLS", .loading, .timeLimit(.minutes(20))
+)
 struct ConnectionVariantTests {
     @Test(arguments: ConnectionVariant.all)
     func dataTasksShareAConnection(_ variant: ConnectionVariant) async throws {
@@ -153,7 +155,9 @@ struct ConnectionVariantTests {
 
     @Test(arguments: ConnectionVariant.all)
     func cookiesAreStoredAndSent(_ variant: ConnectionVariant) async throws {
-        let server = try await variant.server(["/set": .text("", ["Set-Cookie: a=1", "Set-Cookie: b=2"]), "/": .text("")])
+        let server = try await variant.server([
+            "/set": .text("", ["Set-Cookie: a=1", "Set-Cookie: b=2"]), "/": .text(""),
+        ])
         try await variant.withSession { session async throws in
             _ = try await session.load(server.url("/set"))
             _ = try await session.load(server.url())

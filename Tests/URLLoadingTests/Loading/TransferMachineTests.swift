@@ -56,7 +56,7 @@ struct TransferMachineTests {
         #expect(machine.phase == stage.phase)
         #expect(machine.isActive == stage.isActive)
         #expect(machine.hasEnded == (stage == .ended))
-        #expect(!machine.isSuspended)
+        #expect(machine.isSuspended == false)
         #expect(machine.deadline == (stage.isActive ? Self.start + .seconds(100) : nil))
     }
 
@@ -77,7 +77,7 @@ struct TransferMachineTests {
             }
         #expect(machine.resumed(now: Self.later) == expected)
         #expect(machine.resumed(now: Self.later + .seconds(1)) == .ignore)
-        #expect(!machine.isSuspended)
+        #expect(machine.isSuspended == false)
         #expect(machine.deadline == (stage == .ended ? nil : deadline))
         #expect(machine.phase == (stage == .waiting ? .loading : stage.phase))
     }
