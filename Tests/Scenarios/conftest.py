@@ -15,7 +15,7 @@ from support.websocket import Listener  # noqa: E402
 
 
 def pytest_sessionstart(session):
-    # A shell without job control lets what it starts in the background ignore Ctrl-C, and so would all that is started here.
+    # Background processes of a shell without job control ignore Ctrl-C, and so would every process that the tests start.
     for number in (signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) == signal.SIG_IGN:
             signal.signal(number, signal.SIG_DFL)
@@ -23,13 +23,13 @@ def pytest_sessionstart(session):
         pytest.exit(f"there is no binary at {gateway.BINARY}: build it, or set SLUICE_BINARY", returncode=2)
 
 
-# Files that take longest, in this order: a worker that begins with one of them is not the last to end.
+# The files that take longest run first, so that no worker starts one of them last.
 LONGEST = ["test_control_document", "test_lost_networks", "test_descriptors", "test_faults", "test_control_access"]
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items):
-    """A file's tests stay on one worker, because they share servers; a test with a mark `xdist_group` of its own does not."""
+    """The tests of a file run on one worker, because they share servers, unless a test has its own `xdist_group`."""
     for item in items:
         if not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
@@ -39,7 +39,7 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture
 def sluice():
-    """Starts gateways; at the end of the test none of them may have run into a trap."""
+    """Starts gateways; at the end of the test none of them may have trapped."""
     started = []
 
     def start(*arguments, **more):
@@ -56,13 +56,13 @@ def sluice():
 
 @pytest.fixture
 def bridge(sluice):
-    """`sluice bridge LISTEN TARGET ...`, ready."""
+    """Starts `sluice bridge LISTEN TARGET ...`."""
     return lambda listen, target, *options, **more: sluice("bridge", listen, target, *options, **more)
 
 
 @pytest.fixture
 def listener():
-    """A listening socket of the test's own."""
+    """A listening socket of the test."""
     with Listener() as one:
         yield one
 
@@ -80,25 +80,25 @@ def server_certificate(authority):
 
 @pytest.fixture
 def example(sluice, authority, tmp_path):
-    """`sluice serve` with one of deploy/examples; the system's authorities are those of the tests."""
+    """`sluice serve` with one of deploy/examples; the system trusts only the authority of the tests."""
     return lambda name, changes: sluice(
         "serve", "--config", examples.moved(tmp_path, name, changes), environment=examples.trusting(authority))
 
 
 @pytest.fixture(scope="session")
 def echo():
-    """One gateway for all cases of conformance: what one connection breaks, the next must not feel."""
+    """One gateway for all conformance tests: a violation on one connection must not affect the next."""
     one = gateway.Gateway(
         "bridge", "ws://127.0.0.1:0/echo", "echo", "--compress", "--max-message-size", "16MiB", "--ping-interval", "1h")
     yield one
     trapped = one.trapped() or not one.running()
     one.kill()
-    assert not trapped, f"the echo gateway did not live to the end: {one.log.all()[-20:]}"
+    assert not trapped, f"the echo gateway did not run to the end: {one.log.all()[-20:]}"
 
 
 @pytest.fixture(params=["server", "client"])
 def subject(request):
-    """What is to conform, in each role."""
+    """The subject of a conformance test, in each role."""
     one = ServerSubject(request.getfixturevalue("echo")) if request.param == "server" else ClientSubject()
     yield one
     one.close()
@@ -112,7 +112,7 @@ def peer(subject):
 
 @pytest.fixture
 def task_client():
-    """Starts clients that were built from the library; each has to end in order."""
+    """Starts clients of the library; none of them may crash."""
     started = []
 
     def start(*arguments, **more):

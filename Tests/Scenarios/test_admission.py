@@ -1,4 +1,4 @@
-"""Limits on who may come and stay: each has a status or a close code, a reason in the log and a counter."""
+"""Admission limits: a refused connection has a status or a close code, a reason in the log and a counter."""
 
 import json
 import threading
@@ -15,8 +15,8 @@ LISTENERS = [listening("web", "ws://127.0.0.1:0"), listening("raw", "tcp://127.0
 ROUTES = [route("echo", "echo", path="/echo"), route("raw", "echo")]
 
 
-def asked(gateway, path="/echo"):
-    """(connection, status)"""
+def request_echo(gateway, path="/echo"):
+    """Sends an opening handshake; returns (connection, status)."""
     wire = Wire.connect(gateway.address())
     wire.send(request(path))
     return wire, parse_head(wire.receive_head()).status
@@ -33,21 +33,21 @@ def counter(one, cause):
     ({}, {"max_connections": 2}, 503, "total-limit"),
     ({"max_connections_per_client": 2}, {}, 429, "client-limit"),
     ({"accept_rate": "1/s", "accept_burst": 2}, {}, 503, "accept-rate")], ids=lambda value: value if isinstance(value, str) else "")
-def test_who_is_one_too_many_is_told_and_counted(sluice, tmp_path, keys, gateway_keys, status, cause):
+def test_client_above_the_limit_is_refused_and_counted(sluice, tmp_path, keys, gateway_keys, status, cause):
     one = Configured(sluice, tmp_path, [listening("web", "ws://127.0.0.1:0", **keys)], ROUTES[:1], **gateway_keys)
-    held = [asked(one.gateway) for _ in range(2)]
+    held = [request_echo(one.gateway) for _ in range(2)]
     assert [got for _, got in held] == [101, 101]
-    refused, got = asked(one.gateway)
+    refused, got = request_echo(one.gateway)
     assert got == status
     refused.close()
     one.gateway.wait_log(cause)
     eventually(lambda: counter(one, cause) == 1, "the counter of the refusal")
     held[0][0].reset()
-    eventually(lambda: asked(one.gateway)[1] == 101, "a place, or a second, that is free again")
+    eventually(lambda: request_echo(one.gateway)[1] == 101, "a free slot, or a new second of the rate")
 
 
 @pytest.mark.parametrize("keys", [{"max_connections": 1}, {"max_connections_per_client": 1}])
-def test_a_stream_that_is_one_too_many_is_reset(sluice, tmp_path, keys):
+def test_stream_above_the_limit_is_reset(sluice, tmp_path, keys):
     one = Configured(sluice, tmp_path, [listening("raw", "tcp://127.0.0.1:0", route="raw", **keys)], ROUTES[1:])
     with Wire.connect(one.gateway.address()) as held:
         held.send(b"here")
@@ -60,7 +60,7 @@ def test_a_stream_that_is_one_too_many_is_reset(sluice, tmp_path, keys):
 @pytest.mark.parametrize("target", ["echo", "chat", "ws"])
 @pytest.mark.parametrize("key, reason, cause", [
     ("idle_timeout", b"idle timeout", "idle-timeout"), ("max_age", b"maximum age", "maximum-age-timeout")])
-def test_who_stays_too_long_is_told_1001_and_why(sluice, listener, tmp_path, target, key, reason, cause):
+def test_websocket_is_closed_with_1001_and_a_reason_at_its_timeout(sluice, listener, tmp_path, target, key, reason, cause):
     one = Configured(
         sluice, tmp_path, LISTENERS[:1], [route("app", "app" if target == "ws" else target, path="/echo", **{key: "1s"})],
         **({"upstreams": [upstream("app", listener.url("ws", "/"))]} if target == "ws" else {}))
@@ -79,7 +79,7 @@ def test_who_stays_too_long_is_told_1001_and_why(sluice, listener, tmp_path, tar
     assert len(peers) == (2 if target == "ws" else 1)
 
 
-def test_pings_keep_no_idle_tunnel_alive(sluice, tmp_path):
+def test_pings_do_not_keep_an_idle_tunnel_alive(sluice, tmp_path):
     one = Configured(sluice, tmp_path, LISTENERS[:1], [route("echo", "echo", path="/echo", idle_timeout="1s")])
     client = websocket.connect(one.gateway.address(), "/echo")
     while True:
@@ -91,7 +91,7 @@ def test_pings_keep_no_idle_tunnel_alive(sluice, tmp_path):
         assert (got.opcode, got.payload) == (PONG, b"here")
 
 
-def test_every_connection_has_one_line_at_its_end_with_one_reason(sluice, tmp_path):
+def test_every_connection_logs_one_closing_line_with_one_reason(sluice, tmp_path):
     one = Configured(sluice, tmp_path, LISTENERS, ROUTES, log_format="json")
     for data in (b"", b"GET", b"GET /no HTTP/1.1\r\nHost: x\r\n\r\n", b"\xff" * 40 + b"\r\n\r\n", request("/echo"),
                  b"GET /\"\\\xff HTTP/1.1\r\nHost: x\r\n\r\n", b"GET / HTTP/1.1\r\nHost: a\"b\x1b\r\n\r\n"):

@@ -1,4 +1,4 @@
-"""Several endpoints behind one route: who gets a connection, who is put aside, and who comes back."""
+"""Several endpoints behind one route: how connections are distributed, and how endpoints are ejected and return."""
 
 import socket
 import threading
@@ -12,7 +12,7 @@ from support.websocket import Listener, Wire, parse_head, request
 
 
 class Endpoint:
-    """Takes every connection, says its name and keeps it open."""
+    """Accepts every connection, sends its name and keeps it open."""
 
     def __init__(self, name, port=0):
         self.name, self.wires = name, []
@@ -60,12 +60,12 @@ def balanced(sluice, tmp_path):
 
 
 def served(gateway):
-    """(connection, the name of who serves it)"""
+    """(connection, name of the endpoint that serves it)"""
     wire = Wire.connect(gateway.address())
     return wire, wire.receive(1)
 
 
-def test_least_connections_fills_up_who_has_fewest(balanced, endpoints):
+def test_least_connections_prefers_the_endpoint_with_the_fewest(balanced, endpoints):
     gateway = balanced(*(one.url for one in endpoints), policy="least-connections")
     held = [served(gateway) for _ in range(9)]
     names = [name for _, name in held]
@@ -73,29 +73,29 @@ def test_least_connections_fills_up_who_has_fewest(balanced, endpoints):
     for wire, name in held:
         if name == b"1":
             wire.reset()
-    eventually(lambda: sum("connection closed" in line for line in gateway.log.all()) == 3, "three tunnels are over")
+    eventually(lambda: sum("connection closed" in line for line in gateway.log.all()) == 3, "three tunnels ended")
     assert [served(gateway)[1] for _ in range(3)] == [b"1"] * 3
 
 
-def test_weights_share_out_the_round(balanced, endpoints):
+def test_weights_divide_the_rounds_of_round_robin(balanced, endpoints):
     gateway = balanced({"url": endpoints[0].url, "weight": 3}, {"url": endpoints[1].url})
     names = [served(gateway)[1] for _ in range(8)]
     assert names.count(b"0") == 6 and names.count(b"1") == 2, names
 
 
-def test_who_keeps_failing_is_put_aside_and_comes_back(balanced, endpoints):
+def test_failing_endpoint_is_ejected_and_returns(balanced, endpoints):
     port = free_port()
     gateway = balanced(
         f"tcp://127.0.0.1:{port}", endpoints[0].url, eject_failures=2, eject_duration="2s", retry_delay="0", retries=1)
     assert [served(gateway)[1] for _ in range(8)] == [b"0"] * 8
     returned = Endpoint(b"9", port)
-    # Put aside, it is not asked; when its time is over it has its share again.
-    eventually(lambda: served(gateway)[1] == b"9", "the endpoint that is there again", within=20)
+    # An ejected endpoint gets no connection; after `eject_duration` it has its share again.
+    eventually(lambda: served(gateway)[1] == b"9", "the endpoint that recovered", within=20)
     assert sorted(served(gateway)[1] for _ in range(4)) == [b"0", b"0", b"9", b"9"]
     returned.close()
 
 
-def test_failover_goes_back_to_the_first_when_it_is_there_again(balanced, endpoints):
+def test_failover_returns_to_the_first_endpoint_when_it_recovers(balanced, endpoints):
     port = free_port()
     gateway = balanced(
         f"tcp://127.0.0.1:{port}", endpoints[0].url, policy="failover", eject_failures=1, eject_duration="1s", retry_delay="0")
@@ -105,7 +105,7 @@ def test_failover_goes_back_to_the_first_when_it_is_there_again(balanced, endpoi
     first.close()
 
 
-def test_no_endpoint_is_asked_again_where_the_answer_is_for_the_client(sluice, tmp_path):
+def test_upstream_refusal_meant_for_the_client_is_not_retried(sluice, tmp_path):
     with Listener() as one, Listener() as other:
         file = write(
             tmp_path / "sluice.yaml", [listening("web", "ws://127.0.0.1:0")], [route("app", "app", path="/")],
@@ -133,7 +133,7 @@ def test_no_endpoint_is_asked_again_where_the_answer_is_for_the_client(sluice, t
     (b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 404 No\r\n\r\n", 404, {"Link": None}),
     (b"HTTP/1.1 503 No\r\nRetry-After: 7\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 503, {"Retry-After": "7"}),
     (b"HTTP/1.1 302 No\r\nLocation: ws://elsewhere/\r\n\r\n", 502, {"Location": None})])
-def test_an_answer_is_passed_on_with_what_the_client_can_use(sluice, listener, tmp_path, answer, status, fields):
+def test_upstream_refusal_is_forwarded_with_the_fields_a_client_can_use(sluice, listener, tmp_path, answer, status, fields):
     file = write(
         tmp_path / "sluice.yaml", [listening("web", "ws://127.0.0.1:0")], [route("app", "app", path="/")],
         [upstream("app", listener.url("ws", "/"), retries=0)], control={"address": "none"})
@@ -148,12 +148,12 @@ def test_an_answer_is_passed_on_with_what_the_client_can_use(sluice, listener, t
     assert {name: got.header(name) for name in fields} == fields
 
 
-def test_descriptors_that_we_lack_speak_against_no_endpoint(sluice, listener, tmp_path):
+def test_lack_of_descriptors_does_not_eject_an_endpoint(sluice, listener, tmp_path):
     file = write(
         tmp_path / "sluice.yaml", [listening("web", "ws://127.0.0.1:0")], [route("app", "app", path="/")],
         [upstream("app", listener.url("tcp"), eject_failures=1, eject_duration="1d", retries=0)], loops=1,
         control={"address": "none"}, max_connections=1000)
-    # Eight are the reserve.
+    # Eight descriptors are the reserve.
     limit = 40
     gateway = sluice("serve", "--config", file, descriptors=48)
     idle = gateway.descriptors()
@@ -168,11 +168,11 @@ def test_descriptors_that_we_lack_speak_against_no_endpoint(sluice, listener, tm
     while gateway.descriptors() < limit and 503 not in statuses:
         statuses.append(ask())
     if 503 not in statuses:
-        # A tunnel takes two descriptors, and took the last two: one client that asks for nothing makes it one too few.
+        # A tunnel takes two descriptors and took the last two: a client that sends no request leaves one too few.
         held.pop().reset()
         gateway.settle(limit - 2)
         held.append(Wire.connect(gateway.address()))
-        eventually(lambda: gateway.descriptors() == limit - 1, "the client that asks for nothing")
+        eventually(lambda: gateway.descriptors() == limit - 1, "the client that sends no request")
         statuses.append(ask())
     assert statuses[-1] == 503 and set(statuses[:-1]) == {101}, statuses
     assert "reason=gateway/connecting/system" in gateway.wait_log("gateway/connecting")

@@ -1,4 +1,4 @@
-"""Every kind of listener to every kind of target: bytes arrive as they were sent, and an end is an end."""
+"""Every kind of listener to every kind of target: bytes arrive unchanged, and each kind of end is kept."""
 
 import hashlib
 import threading
@@ -27,7 +27,7 @@ def between(bridge, authority, server_certificate, tmp_path):
 
 @pytest.mark.parametrize("target", KINDS)
 @pytest.mark.parametrize("listen", KINDS)
-def test_bytes_arrive_both_ways_and_a_finished_client_is_a_finished_target(between, listen, target):
+def test_bytes_arrive_both_ways_and_a_clients_end_reaches_the_target(between, listen, target):
     near, far = between(listen, target).join()
     up, down = random_bytes(300_000), random_bytes(300_000)
     sender = threading.Thread(target=near.send, args=(up,), daemon=True)
@@ -39,14 +39,14 @@ def test_bytes_arrive_both_ways_and_a_finished_client_is_a_finished_target(betwe
     assert near.receive(len(down)) == down
     sender.join()
     if listen == "tls":
-        return  # Python's TLS cannot finish one direction alone; test_tls.py looks at the ends of TLS.
+        return  # Python's TLS cannot half-close; test_tls.py tests the ends of TLS.
     near.finish()
     far.expect_finish()
 
 
 @pytest.mark.parametrize("target", ["tcp", "unix", "ws"])
 @pytest.mark.parametrize("listen", ["tcp", "unix", "ws"])
-def test_a_finished_target_is_a_finished_client(between, listen, target):
+def test_a_targets_end_reaches_the_client(between, listen, target):
     near, far = between(listen, target).join()
     far.send(b"the last of it")
     far.finish()
@@ -56,11 +56,11 @@ def test_a_finished_target_is_a_finished_client(between, listen, target):
 
 @pytest.mark.parametrize("target", ["tcp", "ws"])
 @pytest.mark.parametrize("listen", ["tcp", "ws"])
-def test_a_reset_is_never_a_clean_end(between, listen, target):
+def test_a_reset_is_relayed_as_a_reset(between, listen, target):
     one = between(listen, target)
     for ends in ((0, 1), (1, 0)):
         pair = one.join()
-        # Only what went through proves that the gateway, too, takes the tunnel for open.
+        # Only relayed bytes prove that the tunnel is open in the gateway too.
         pair[0].send(b"open")
         assert pair[1].receive(4) == b"open"
         pair[ends[0]].fail()
@@ -83,7 +83,7 @@ def test_single_bytes_arrive(between, listen, target):
 
 
 @pytest.mark.parametrize("listen, target", [("tcp", "tcp"), ("tcp", "ws"), ("ws", "tcp"), ("ws", "ws")])
-def test_what_was_sent_before_a_finish_arrives_whole(between, listen, target):
+def test_bytes_sent_before_the_end_of_input_arrive_completely(between, listen, target):
     near, far = between(listen, target, within=30).join()
     data = random_bytes(8 << 20)
 
@@ -102,7 +102,7 @@ def test_what_was_sent_before_a_finish_arrives_whole(between, listen, target):
 
 @pytest.mark.parametrize("target", ["tcp", "unix"])
 @pytest.mark.parametrize("mode", ["close", "hold"])
-def test_between_raw_ends_an_answer_after_the_finish_still_arrives(between, target, mode):
+def test_an_answer_arrives_after_a_raw_client_half_closed(between, target, mode):
     near, far = between("tcp", target, "--half-close", mode).join()
     near.send(b"question")
     near.finish()
@@ -141,7 +141,7 @@ def test_hold_sends_no_close_when_the_raw_client_finishes(between):
     far.wire.expect_close(1000)
 
 
-def test_signal_marks_the_end_of_a_direction_by_an_empty_binary_message(between):
+def test_signal_sends_an_empty_binary_message_at_the_end_of_a_direction(between):
     near, far = between("tcp", "ws", "--half-close", "signal").join()
     near.send(b"question")
     near.finish()
@@ -154,7 +154,7 @@ def test_signal_marks_the_end_of_a_direction_by_an_empty_binary_message(between)
     far.wire.expect_close(1000)
 
 
-def test_signal_from_the_websocket_side_finishes_that_direction_alone(between):
+def test_signal_from_the_websocket_side_ends_only_that_direction(between):
     near, far = between("tcp", "ws", "--half-close", "signal").join()
     far.send(b"all")
     far.wire.binary(b"")
@@ -167,7 +167,7 @@ def test_signal_from_the_websocket_side_finishes_that_direction_alone(between):
 
 # -- WebSocket to WebSocket
 
-def test_types_boundaries_and_order_of_messages_stay(between):
+def test_type_boundaries_and_order_of_messages_are_kept(between):
     near, far = between("ws", "ws").join()
     for number in range(20):
         opcode, payload = (1, f"text {number} é") if number % 2 else (2, bytes([number]) * number * 1000)
@@ -178,7 +178,7 @@ def test_types_boundaries_and_order_of_messages_stay(between):
 
 
 @pytest.mark.parametrize("code, reason", [(1000, ""), (1001, "leaving"), (3000, "of our own"), (4999, "é" * 60), (1011, "broken")])
-def test_close_code_and_reason_go_end_to_end(between, code, reason):
+def test_close_code_and_reason_are_relayed(between, code, reason):
     near, far = between("ws", "ws").join()
     near.wire.write(8, code.to_bytes(2, "big") + reason.encode())
     got = far.wire.expect_close(code)
@@ -187,7 +187,7 @@ def test_close_code_and_reason_go_end_to_end(between, code, reason):
     near.wire.expect_close(code)
 
 
-def test_a_close_without_code_goes_end_to_end(between):
+def test_a_close_without_code_is_relayed(between):
     near, far = between("ws", "ws").join()
     near.wire.write(8, b"")
     far.wire.expect_close(None)
@@ -215,8 +215,8 @@ def test_the_subprotocol_is_chosen_by_the_target(bridge, listener):
         seen[0].close()
 
 
-def test_the_client_side_masks_and_asks_as_the_rfc_wants(between):
-    # Every frame that the far end reads is checked for its mask, and the request for its fields: `Listener.accept_websocket`.
+def test_the_client_role_masks_frames_and_sends_the_required_fields(between):
+    # `Listener.accept_websocket` checks the fields of the request, and the far end the mask of every frame it reads.
     near, far = between("tcp", "ws").join()
     keys = set()
     for number in range(50):

@@ -55,7 +55,7 @@ CHAT = """
     await heard(first, 1);
     first.send('from the first');
     await heard(second, 1);
-    stranger.send('to nobody');
+    stranger.send('to an empty room');
     first.send('the end');
     await heard(second, 2);
     return [first.heard, second.heard, stranger.heard];
@@ -88,7 +88,7 @@ def page():
 
 @pytest.fixture
 def chromium(tmp_path):
-    """The address of its debugging interface. As root it does not start with its sandbox."""
+    """Address of Chromium's debugging interface. Chromium does not start its sandbox as root."""
     words = ["--headless", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--remote-debugging-port=0",
              "--remote-allow-origins=*", f"--user-data-dir={tmp_path / 'profile'}", "about:blank"]
     if os.getuid() == 0:
@@ -98,7 +98,7 @@ def chromium(tmp_path):
         line = program.output.wait_for(lambda text: "DevTools listening on" in text, "the debugging port", within=60)
         debugger = re.search(r"ws://\S+", line).group(0)
         yield debugger
-        # What was started is Debian's script around the browser: the browser itself is asked to end.
+        # The process is Debian's script around the browser: the browser itself has to be closed.
         asyncio.run(asyncio.wait_for(close(debugger), seconds(20)))
 
 
@@ -109,7 +109,7 @@ async def close(debugger):
 
 
 async def evaluate(debugger, url, script):
-    """What the script returns in a page at `url`."""
+    """Runs the script in a page at `url` and returns its result."""
     async with connect(debugger, max_size=None) as browser:
         number = 0
         events = []
@@ -146,7 +146,7 @@ def served(sluice, tmp_path):
     return sluice("serve", "--config", file)
 
 
-def test_a_page_opens_echo(served, chromium, page):
+def test_a_page_exchanges_messages_with_echo(served, chromium, page):
     seen = asyncio.run(asyncio.wait_for(evaluate(chromium, page, ECHO % served.port()), seconds(60)))
     assert seen["text"] == "from the page: é😀" and seen["binary"] is True
     code, _, clean = seen["close"]
@@ -154,6 +154,6 @@ def test_a_page_opens_echo(served, chromium, page):
     assert seen["extensions"].startswith("permessage-deflate")
 
 
-def test_a_page_chats(served, chromium, page):
+def test_pages_exchange_messages_in_a_chat_room(served, chromium, page):
     first, second, stranger = asyncio.run(asyncio.wait_for(evaluate(chromium, page, CHAT % served.port()), seconds(60)))
     assert (first, second, stranger) == (["from the second"], ["from the first", "the end"], [])

@@ -1,5 +1,5 @@
-"""What a connection and a message may cost, where counting gives the same answer on every machine. `deploy/bench` measures
-the rest, which is time, and tells what was aimed at."""
+"""Budgets of a connection and of a message that are counted, so that every machine gives the same result. `deploy/bench`
+measures times and states their targets."""
 
 import os
 import sys
@@ -16,7 +16,7 @@ import peers  # noqa: E402
 import rows  # noqa: E402
 import steering  # noqa: E402
 
-# KiB for each idle connection: what was reached, and a fifth more for the allocator's moods; with OpenSSL's records the budget.
+# KiB for each idle connection: the measured value plus a fifth for variation of the allocator; with OpenSSL's records the budget.
 MEMORY = {
     "memory, idle ws echo": 1.6, "memory, idle tunnel ws→tcp": 3.1, "memory, idle wss echo": 18.0,
     "memory, idle wss echo, compact records": 7.5,
@@ -31,21 +31,21 @@ def bench():
     return rows.Bench(rows.QUICK)
 
 
-# Not beside the other scenario of thousands of connections.
+# Not at the same time as the other scenario with thousands of connections.
 @pytest.mark.xdist_group("test_faults")
-def test_an_idle_connection_holds_little_memory(bench):
+def test_an_idle_connection_stays_within_its_memory_budget(bench):
     for result in bench.memory():
         assert result.value <= MEMORY[result.name], result
 
 
 @pytest.mark.alone
-def test_a_message_that_goes_over_allocates_nothing(bench):
+def test_relaying_a_message_allocates_nothing(bench):
     for result in bench.allocations():
         assert result.reached, result
 
 
 @pytest.mark.alone
-def test_a_connection_of_a_list_allocates_nothing(bench):
+def test_listing_a_connection_allocates_nothing(bench):
     for result in steering.Steering(bench.size).list_allocations():
         assert result.reached, result
 
@@ -57,16 +57,16 @@ def test_a_message_takes_one_read_and_one_write(bench):
 
 
 @pytest.mark.alone
-def test_a_bridge_of_one_loop_is_one_thread(bench):
-    """The kernel's calls cost less where no other thread shares the descriptors."""
+def test_a_bridge_with_one_loop_has_one_thread(bench):
+    """System calls cost less when no other thread shares the descriptors."""
     with peers.Floor("tcp-echo") as raw, bench.tunnel("tcp", "tcp", raw.port) as ours:
         load = rows.wsload("tcp-echo", ours.port, "-c", 4, "-s", 512, "-t", 0.2, "-w", 0)
         assert load["msgs"] > 0
-        # What writes the log ends when there is nothing more to write.
+        # The thread that writes the log ends when it has written everything.
         eventually(lambda: len(os.listdir(f"/proc/{ours.pid}/task")) == 1, "one thread", within=30)
 
 
-def test_the_memory_of_large_messages_goes_back_to_the_system(sluice):
+def test_the_memory_of_large_messages_is_returned_to_the_system(sluice):
     service = sluice("bridge", "ws://127.0.0.1:0/", "echo", "--max-message-size", "16MiB")
     body = os.urandom(1 << 20) * 15
 
@@ -75,7 +75,7 @@ def test_the_memory_of_large_messages_goes_back_to_the_system(sluice):
     for client in clients:
         client.binary(body)
         client.expect_binary(body)
-    # And as many that do not end, all in memory at once.
+    # And eight unfinished messages, all in memory at once.
     for client in clients:
         client.write(websocket.BINARY, body, fin=False)
     eventually(lambda: service.memory() > quiet + (64 << 20), "messages in memory")

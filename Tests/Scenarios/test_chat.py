@@ -1,4 +1,4 @@
-"""The chat endpoint: every message to everyone else in the room, from WebSockets and raw streams alike."""
+"""The chat endpoint sends every message to the other members of the room, WebSockets and raw streams alike."""
 import contextlib
 import re
 import threading
@@ -39,7 +39,7 @@ def start(sluice, tmp_path):
 
 
 
-def test_everyone_else_in_the_room_hears_and_nobody_outside(sluice, tmp_path):
+def test_a_message_reaches_the_other_members_of_its_room_only(sluice, tmp_path):
     one = start(sluice, tmp_path)
     ann, bob, eve = [connect(one.address(0), path) for path in ("/chat/a", "/chat/a", "/chat/b")]
     ann.text("hello")
@@ -52,7 +52,7 @@ def test_everyone_else_in_the_room_hears_and_nobody_outside(sluice, tmp_path):
     eve.close_cleanly()
 
 
-def test_a_raw_stream_talks_to_the_room_in_lines(sluice, tmp_path):
+def test_a_raw_stream_exchanges_lines_with_the_room(sluice, tmp_path):
     one = start(sluice, tmp_path)
     web = connect(one.address(0), "/chat/lobby")
     raw = Wire.connect(one.address(1))
@@ -70,9 +70,9 @@ def test_a_raw_stream_talks_to_the_room_in_lines(sluice, tmp_path):
 
 @contextlib.contextmanager
 def flooding(wire, piece):
-    """Somebody sends `piece` again and again, as fast as it is taken; gives a function that says how much was sent."""
+    """Sends `piece` repeatedly, as fast as the gateway reads; yields a function that returns the number of bytes sent."""
     sent, stopped = [0], threading.Event()
-    # So that stopping does not wait for a gateway that reads no more.
+    # So that the thread stops although the gateway reads nothing more.
     wire.socket.settimeout(0.2)
 
     def flood():
@@ -98,7 +98,7 @@ def flooding(wire, piece):
 
 @contextlib.contextmanager
 def reading(wires):
-    """Everything that comes is read and thrown away."""
+    """Reads and discards everything that arrives on the wires."""
     stopped = threading.Event()
 
     def read(wire):
@@ -133,7 +133,7 @@ def most_memory(gateway, length):
 
 
 def join(gateway, loop):
-    """A member whose connection is on this one of two loops, which its number in the log says."""
+    """A member whose connection is on loop 0 or 1 of two; the connection's number in the log says which."""
     while True:
         start = len(gateway.log.all())
         wire = connect(gateway.address(), "/chat/a")
@@ -146,7 +146,7 @@ def join(gateway, loop):
 
 
 @pytest.mark.parametrize("size", [1, 256, 64 << 10], ids=["1B", "256B", "64KiB"])
-def test_a_flood_from_one_loop_to_another_does_not_fill_the_memory(sluice, tmp_path, size):
+def test_a_flood_from_one_loop_to_another_keeps_memory_bounded(sluice, tmp_path, size):
     gateway = start(sluice, tmp_path)
     speaker, *members = [join(gateway, loop) for loop in [0] + [1] * 8]
     stalled = join(gateway, 1)
@@ -155,19 +155,19 @@ def test_a_flood_from_one_loop_to_another_does_not_fill_the_memory(sluice, tmp_p
     with reading(members), flooding(speaker, message * max(1, MEBIBYTE // len(message))) as sent:
         most = most_memory(gateway, sized(5, 30))
         assert sent() > MEBIBYTE
-    # 4 MiB for a member that does not read, a channel of 1 MiB, and the buffers of ten connections.
+    # 4 MiB for a member that does not read, a channel of 1 MiB between loops, and the buffers of ten connections.
     assert most - before < 48 * MEBIBYTE
     for wire in [speaker, *members, stalled]:
         wire.close()
 
 
-def test_a_flood_of_a_room_does_not_keep_others_waiting(sluice, tmp_path):
+def test_a_flood_of_a_room_does_not_delay_other_connections(sluice, tmp_path):
     gateway = start(sluice, tmp_path)
     members = [connect(gateway.address(), "/chat/a") for _ in range(24)]
     neighbours = [connect(gateway.address(), "/echo") for _ in range(4)]
 
-    def waits(count):
-        """The longest that an echo and a new client took."""
+    def longest_wait(count):
+        """Longest time of an echo and of a new connection."""
         longest = 0
         for number in range(count):
             began = time.monotonic()
@@ -181,14 +181,14 @@ def test_a_flood_of_a_room_does_not_keep_others_waiting(sluice, tmp_path):
     with reading(members[1:]):
         with flooding(members[0], frame(TEXT, "x") * 30_000) as sent:
             eventually(lambda: sent() > 4 * MEBIBYTE, "a flood")
-            during = waits(20)
+            during = longest_wait(20)
         members[0].close()
-        after = waits(20)
+        after = longest_wait(20)
     assert during < seconds(1) and after < seconds(1), (during, after)
 
 
 @pytest.mark.alone
-def test_a_room_goes_on_when_a_flood_is_over(sluice, tmp_path):
+def test_a_room_delivers_messages_after_a_flood(sluice, tmp_path):
     gateway = start(sluice, tmp_path)
     members = [connect(gateway.address(), "/chat/a") for _ in range(6)]
     with reading(members[2:]), flooding(members[0], frame(BINARY, bytes(32 << 10)) * 32) as sent:
@@ -196,11 +196,11 @@ def test_a_room_goes_on_when_a_flood_is_over(sluice, tmp_path):
     members[0].socket.settimeout(seconds(60))
     with reading(members[2:]), contextlib.suppress(Reset):
         members[0].finish_sending()
-        # The gateway ends the connection when it has read all of the flood: a new member that is slow could be cut off.
+        # The gateway ends the connection when it has read the whole flood; until then it could disconnect a slow new member.
         members[0].receive_all()
     one, two = (connect(gateway.address(), "/chat/a") for _ in range(2))
     with reading(members[1:]):
         one.text("still here")
-        # What was said before may still be on its way.
-        eventually(lambda: two.read().payload == b"still here", "a word in the room", within=30)
+        # Messages of the flood may still arrive first.
+        eventually(lambda: two.read().payload == b"still here", "a message in the room", within=30)
     assert gateway.stop() == 0

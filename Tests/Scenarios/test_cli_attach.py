@@ -43,20 +43,20 @@ class Attached:
         self.output = Lines(self.process.stdout)
         self.errors = Lines(self.process.stderr)
 
-    def say(self, data):
+    def send_input(self, data):
         self.process.stdin.write(data.encode() if isinstance(data, str) else data)
         self.process.stdin.flush()
         return self
 
-    def hear(self, text):
+    def expect_line(self, text):
         self.output.wait_for(lambda line: line == text, text)
         return self
 
-    def finish(self):
+    def end_input(self):
         self.process.stdin.close()
         return self
 
-    def ends(self, code):
+    def expect_exit(self, code):
         assert self.process.wait(seconds(20)) == code, self.errors.all()
         self.errors.wait_for_end()
         lines = self.errors.all()
@@ -82,32 +82,32 @@ def attach(client):
 
 # -- WebSockets
 
-def test_lines_are_messages_of_a_websocket_that_goes_on_without_us(control, client, attach, echo):
+def test_each_line_is_a_message_and_the_websocket_stays_open(control, client, attach, echo):
     name = control.open(echo)
     attached = attach(name, "--wait", "0s")
     for text in ("grüße", "a second one"):
-        attached.say(text + "\n").hear(text)
-    attached.finish().ends(0)
+        attached.send_input(text + "\n").expect_line(text)
+    attached.end_input().expect_exit(0)
     assert control.show(name)["state"] == "open"
     client("send", name, "later")
     assert client("receive", name) == "later\n"
 
 
-def test_bytes_are_binary_messages_where_that_is_wanted(control, attach, echo):
+def test_binary_option_sends_binary_messages(control, attach, echo):
     name = control.open(echo)
-    attached = attach(name, "--binary", "--wait", "0s").say(b"\xff\x00one\n")
-    attached.output.wait_for(lambda line: line.endswith("one"), "what was sent")
-    attached.finish().ends(0)
+    attached = attach(name, "--binary", "--wait", "0s").send_input(b"\xff\x00one\n")
+    attached.output.wait_for(lambda line: line.endswith("one"), "the echo")
+    attached.end_input().expect_exit(0)
     assert control.show(name)["sentMessages"] == 1
 
 
-def test_what_is_no_text_is_no_message(control, client, echo):
+def test_input_that_is_not_utf8_is_refused(control, client, echo):
     name = control.open(echo)
     assert "--binary" in client.run("attach", name, text=b"\xff\n").failed(65)
     assert control.show(name)["state"] == "open"
 
 
-def test_the_code_of_the_peer_is_told(control, attach):
+def test_the_peers_close_code_is_reported(control, attach):
     def once(socket):
         socket.recv()
         socket.send("enough")
@@ -116,43 +116,43 @@ def test_the_code_of_the_peer_is_told(control, attach):
     with websockets.sync.server.serve(once, "127.0.0.1", 0) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         name = control.open(f"ws://127.0.0.1:{server.socket.getsockname()[1]}/")
-        attached = attach(name).say("hello\n").hear("enough")
-        line = attached.ends(80)
+        attached = attach(name).send_input("hello\n").expect_line("enough")
+        line = attached.expect_exit(80)
         assert "4001" in line and "no more" in line
         server.shutdown()
 
 
-def test_every_event_is_a_line_of_json(control, attach, echo):
+def test_json_writes_a_line_for_each_event(control, attach, echo):
     name = control.open(echo)
-    attached = attach(name, "--json", "--wait", "0s").say("hello\n")
+    attached = attach(name, "--json", "--wait", "0s").send_input("hello\n")
     attached.output.wait_for(lambda line: json.loads(line)["event"] == "text", "the message")
-    attached.finish().ends(0)
+    attached.end_input().expect_exit(0)
     attached.output.wait_for_end()
     events = [json.loads(line) for line in attached.output.all()]
-    assert [one["event"] for one in events] == ["opened", "text", "detached"], "the connection goes on"
+    assert [one["event"] for one in events] == ["opened", "text", "detached"], "the connection stays open"
     assert events[0]["url"] == echo and events[1]["text"] == "hello"
     assert (events[2]["receivedBytes"], events[2]["sentBytes"]) == (5, 5)
 
 
 # -- streams
 
-def test_the_end_of_the_input_ends_our_half_of_a_stream(control, client, listener):
+def test_the_end_of_input_half_closes_a_stream(control, client, listener):
     name = control.open(listener.url("tcp"))
     peer = listener.accept()
     question, answer = os.urandom(3 << 20), os.urandom(3 << 20)
     process = client.start("attach", name)
-    heard = []
-    speaker = threading.Thread(target=lambda: heard.append(process.communicate(question, timeout=seconds(30))), daemon=True)
+    results = []
+    speaker = threading.Thread(target=lambda: results.append(process.communicate(question, timeout=seconds(30))), daemon=True)
     speaker.start()
     assert peer.receive_all() == question
     peer.send(answer)
     peer.close()
     speaker.join(seconds(30))
-    assert heard and heard[0] == (answer, b"") and process.returncode == 0
+    assert results and results[0] == (answer, b"") and process.returncode == 0
     assert control.closed(name)["sentBytes"] == len(question)
 
 
-def test_a_stream_may_be_left_open(control, client, listener):
+def test_keep_leaves_a_stream_open(control, client, listener):
     name = control.open(listener.url("tcp"))
     peer = listener.accept()
     assert client("attach", name, "--keep", "--wait", "0s", text="ping\n") == ""
@@ -163,20 +163,20 @@ def test_a_stream_may_be_left_open(control, client, listener):
     assert peer.receive(5) == b"pong\n"
 
 
-def test_ctrl_c_lets_go_of_a_stream_that_goes_on(control, attach, listener):
+def test_ctrl_c_detaches_and_the_stream_stays_open(control, attach, listener):
     name = control.open(listener.url("tcp"))
     peer = listener.accept()
-    attached = attach(name).say("one\n")
+    attached = attach(name).send_input("one\n")
     assert peer.receive(4) == b"one\n"
     attached.process.send_signal(signal.SIGINT)
-    attached.ends(0)
+    attached.expect_exit(0)
     control.send(name, "two\n")
     assert peer.receive(4) == b"two\n"
     peer.send(b"three\n")
     assert control.receive(name) == b"three\n"
 
 
-def test_who_lets_go_is_not_told_that_it_closed(control, client, echo):
+def test_detaching_is_not_reported_as_a_close(control, client, echo):
     name = control.open(echo)
     terminal = Terminal(program=[str(BINARY), "attach", name, "--control", control.url])
     terminal.wait_for("connected").type("\x03")
@@ -186,31 +186,31 @@ def test_who_lets_go_is_not_told_that_it_closed(control, client, echo):
 
 
 @pytest.mark.parametrize("finishes", [False, True])
-def test_a_reset_is_no_end_in_order(control, attach, listener, finishes):
+def test_a_reset_is_reported_as_a_failure(control, attach, listener, finishes):
     name = control.open(listener.url("tcp"))
     peer = listener.accept()
     attached = attach(name)
     peer.send(b"half a li\n")
-    attached.hear("half a li")
+    attached.expect_line("half a li")
     if finishes:
-        attached.finish()
+        attached.end_input()
         peer.expect_end()
     peer.reset()
-    assert f"sluice show {name}" in attached.ends(76)
+    assert f"sluice show {name}" in attached.expect_exit(76)
 
 
-# -- what cannot be
+# -- refusals
 
-def test_who_cannot_attach_is_told_why_and_what_to_do(control, client, attach, echo, listener):
+def test_a_refused_attach_states_reason_and_remedy(control, client, attach, echo, listener):
     assert "4711" in client.run("attach", "4711").failed(66)
     name = control.open(echo)
     accepted = next(one["id"] for one in control.list() if one["direction"] == "accepted")
     assert "sluice tap" in client.run("attach", accepted).failed(81)
     assert "--crlf" in client.run("attach", name, "--crlf").failed(64)
-    first = attach(name, "--wait", "0s").say("mine\n").hear("mine")
+    first = attach(name, "--wait", "0s").send_input("mine\n").expect_line("mine")
     line = client.run("attach", name).failed(81)
     assert "another client" in line and f"sluice tap {name}" in line
-    first.finish().ends(0)
+    first.end_input().expect_exit(0)
     control.close(name)
     control.closed(name)
     assert "sluice show" in client.run("attach", name).failed(66)
@@ -220,7 +220,7 @@ def test_who_cannot_attach_is_told_why_and_what_to_do(control, client, attach, e
 
 # -- at a terminal
 
-def test_a_person_talks_on_a_connection_of_the_gateway(control, echo):
+def test_a_terminal_exchanges_messages_over_an_attached_connection(control, echo):
     name = control.open(echo)
     terminal = Terminal("attach", name, "--control", control.url, program=[str(BINARY)])
     try:
@@ -233,4 +233,4 @@ def test_a_person_talks_on_a_connection_of_the_gateway(control, echo):
     finally:
         terminal.close()
     assert control.show(name)["state"] == "open"
-    eventually(lambda: control.verb(name, "ping").status == 200, "it goes on")
+    eventually(lambda: control.verb(name, "ping").status == 200, "a pong after detaching")

@@ -1,4 +1,4 @@
-"""Connections of a running gateway on the command line, with nothing but the built binary."""
+"""Connections of a running gateway, used from the command line."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from support.gateway import BINARY
 
 @pytest.fixture
 def serve(sluice, tmp_path):
-    """A gateway with a control plane of its own: (gateway, client, URL of its echo)."""
+    """A gateway with a control plane: (gateway, client, URL of its echo)."""
 
     def start(address="http://127.0.0.1:0"):
         file = configuration.write(
@@ -43,7 +43,7 @@ def opened(client, *options, url=None):
     return name
 
 
-def test_a_connection_is_opened_used_and_closed(client):
+def test_a_connection_is_opened_used_and_closed_by_commands(client):
     name = opened(client, "--label", "team=blue", "--description", "hé 漢字", "-H", "X-Test: 1")
     assert client("send", name, "grüße") == "sent 7 bytes\n"
     assert client("receive", name) == "grüße\n"
@@ -59,7 +59,7 @@ def test_a_connection_is_opened_used_and_closed(client):
     assert re.search(r"^close code +4001$", after.text, re.M) and re.search(r"^close reason +bye now$", after.text, re.M)
 
 
-def test_json_is_what_the_gateway_answers(client):
+def test_json_output_equals_the_rest_response(client):
     control = Control(client.url)
     name = opened(client)
     fields = "id,kind,url,state"
@@ -73,7 +73,7 @@ def test_json_is_what_the_gateway_answers(client):
     assert run.json == control.get("/v1/connections/4711").json
 
 
-def test_binary_goes_in_and_out_as_it_is(client):
+def test_binary_payloads_are_sent_and_received_unchanged(client):
     name, data = opened(client), bytes(range(256)) * 8
     assert client("send", name, "--binary", text=data) == "sent 2048 bytes\n"
     assert client.run("receive", name).output == data
@@ -84,7 +84,7 @@ def test_binary_goes_in_and_out_as_it_is(client):
     assert "--binary" in client.run("send", name, text=b"\xff").failed(65)
 
 
-def test_messages_are_followed_to_the_end(client):
+def test_receive_follow_writes_messages_until_the_close(client):
     name = opened(client)
     process = client.start("receive", name, "--follow")
     lines = Lines(process.stdout)
@@ -95,7 +95,7 @@ def test_messages_are_followed_to_the_end(client):
     assert process.wait(seconds(10)) == 0, process.stderr.read()
 
 
-def test_a_stream_is_written_read_and_ended_by_halves(client, listener):
+def test_a_stream_is_written_read_and_half_closed(client, listener):
     got, may_end = [], threading.Event()
 
     def answer():
@@ -119,9 +119,9 @@ def test_a_stream_is_written_read_and_ended_by_halves(client, listener):
     assert client("receive", name, "--follow") == ""
 
 
-def test_lists_are_chosen_sorted_and_bounded(client):
+def test_lists_are_filtered_sorted_and_limited(client):
     labelled = [opened(client, "--label", f"n={number}") for number in range(3)]
-    # Each event loop counts by itself: later ones may have smaller numbers.
+    # Each event loop numbers its own connections: later ones may have smaller numbers.
     names = sorted(labelled, key=int)
     rows = client("ls", "--direction", "opened").splitlines()
     assert rows[0].split()[:3] == ["ID", "KIND", "STATE"]
@@ -134,12 +134,12 @@ def test_lists_are_chosen_sorted_and_bounded(client):
     assert [row.split()[0] for row in closed.splitlines()[1:]] == names and "1000" in closed
 
 
-def test_what_is_typed_wrong_is_told_before_anything_is_asked():
+def test_wrong_options_are_reported_before_a_request_is_sent():
     run = Client("127.0.0.1:1").run("ls", "--limit", "0")
     assert run.code == 64 and "--limit" in run.errors and not run.output, run
 
 
-def test_where_no_control_plane_is(client, listener, serve):
+def test_an_unreachable_control_plane_is_reported(client, listener, serve):
     closed = Client("127.0.0.1:1").run("ls")
     assert "sluice serve" in closed.failed(69)
     web = re.match(r"ws://([^/]+)/", client.echo).group(1)
@@ -148,7 +148,7 @@ def test_where_no_control_plane_is(client, listener, serve):
     assert Client("nonsense://x").run("ls").code == 64
 
 
-def test_the_address_may_be_in_the_environment_and_a_unix_socket(serve, tmp_path):
+def test_the_control_address_may_be_a_unix_socket_or_an_environment_variable(serve, tmp_path):
     _, client, echo = serve(f"unix://{tmp_path}/control.sock")
     name = opened(client, url=echo)
     client("send", name, "over a socket")
@@ -159,7 +159,7 @@ def test_the_address_may_be_in_the_environment_and_a_unix_socket(serve, tmp_path
     assert name in bare("ls", environment={"SLUICE_CONTROL": f"unix://{tmp_path}/control.sock"})
 
 
-def test_events_are_told_as_they_happen_and_again(client):
+def test_events_are_followed_live_and_replayed(client):
     process = client.start("events", "--after", "0", "--count", "1", "--type", "opened")
     name = opened(client)
     client("close", name)
@@ -170,7 +170,7 @@ def test_events_are_told_as_they_happen_and_again(client):
     assert process.wait(seconds(10)) == 0 and b" opened " in process.stdout.read()
 
 
-def test_a_table_fits_its_terminal_and_has_colours_there_alone(client):
+def test_a_table_fits_the_terminal_and_only_there_has_colours(client):
     opened(client, "--description", "漢字 " * 30)
     assert "\x1b" not in client("ls")
     for columns in (60, 100):
@@ -189,7 +189,7 @@ def test_a_table_fits_its_terminal_and_has_colours_there_alone(client):
         plain.close()
 
 
-def test_a_watched_list_changes_until_it_is_interrupted(client):
+def test_a_watched_list_is_updated_until_it_is_interrupted(client):
     terminal = Terminal("ls", "--watch", "--interval", "100ms", "--control", client.url, program=[str(BINARY)], columns=120)
     try:
         terminal.wait_for("0 shown")
@@ -197,6 +197,6 @@ def test_a_watched_list_changes_until_it_is_interrupted(client):
         terminal.wait_for("came later")
         terminal.process.send_signal(signal.SIGINT)
         assert terminal.wait() == 0
-        assert terminal.shown.endswith(b"\x1b[?25h\x1b[?1049l"), "the terminal is given back"
+        assert terminal.shown.endswith(b"\x1b[?25h\x1b[?1049l"), "the terminal is restored"
     finally:
         terminal.close()

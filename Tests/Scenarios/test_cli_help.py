@@ -1,4 +1,4 @@
-"""What the command line says of itself: help texts, and scripts that complete commands in shells."""
+"""Help texts of the command line, and its completion scripts for shells."""
 
 import re
 import subprocess
@@ -15,7 +15,7 @@ COMMANDS = [
     name for name in re.findall(r"^  ([a-z]+)(?: |$)", gateway.run("--help").stdout.partition("EXIT CODES")[2], re.M) if name != "help"]
 
 
-def test_help_explains_what_it_lists_in_lines_that_can_be_copied():
+def test_help_explains_every_option_and_keeps_examples_on_their_lines():
     for name in COMMANDS:
         text, _, usage = gateway.run(name, "--help").stdout.partition("USAGE:")
         options = usage.partition("\n\n")[2]
@@ -33,7 +33,7 @@ def script(shell, folder):
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_reads_its_script(shell, tmp_path):
+def test_a_shell_parses_its_completion_script(shell, tmp_path):
     done = subprocess.run([find(shell), "-n", script(shell, tmp_path)], capture_output=True, text=True, timeout=seconds(60))
     assert done.returncode == 0 and not done.stderr, done.stderr
 
@@ -66,7 +66,7 @@ def test_fish_completes_commands_and_options(tmp_path):
     assert "--resume" in completed("fish", f"source {file}; complete --do-complete 'sluice get --'", "--no-config", "-c")
 
 
-def test_wrong_usage_is_one_line_with_the_next_thing_to_try():
+def test_wrong_usage_is_one_line_that_names_the_help():
     got = gateway.run("ls", "--bogus")
     assert got.returncode == 64 and not got.stdout, got
     (line,) = got.stderr.splitlines()

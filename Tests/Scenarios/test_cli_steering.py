@@ -1,5 +1,5 @@
-"""A running gateway steered from the command line: drains, taps, listeners, routes, upstreams, its file, TLS in the middle of a
-stream, and who may do it."""
+"""A running gateway controlled from the command line: drains, taps, listeners, routes, upstreams, reload, TLS within a
+stream, tokens and scopes."""
 
 import base64
 import json
@@ -40,13 +40,13 @@ def echo(configured):
 
 
 def rows(text):
-    """A table without its heading, word by word."""
+    """The rows of a table without its heading, split into words."""
     return [line.split() for line in text.splitlines()[1:]]
 
 
 # -- drains
 
-def test_connections_are_told_to_end_and_watched_until_they_have(control, client, echo):
+def test_a_drain_closes_the_selected_connections_and_reports_its_end(control, client, echo):
     names = [control.open(echo, labels={"team": "blue"}) for _ in range(5)]
     other = control.open(echo, labels={"team": "red"})
     chosen = ("drain", "--label", "team=blue")
@@ -63,7 +63,7 @@ def test_connections_are_told_to_end_and_watched_until_they_have(control, client
     assert "closeCode" not in control.closed(other)
 
 
-def test_a_drain_says_when_it_will_be_done_and_warns_of_a_deadline_that_is_too_soon(control, client, echo):
+def test_a_drain_shows_its_duration_and_warns_of_a_deadline_that_is_too_early(control, client, echo):
     for _ in range(4):
         control.open(echo, labels={"of": "test"})
     chosen = ("drain", "--label", "of=test", "--rate", "1", "--deadline", "1500ms")
@@ -74,7 +74,7 @@ def test_a_drain_says_when_it_will_be_done_and_warns_of_a_deadline_that_is_too_s
     assert "2 of 4 connections are reset" in ended.errors and b"2 of 4 notified, 0 remaining, 2 reset" in ended.output, ended
 
 
-def test_ctrl_c_cancels_what_is_left_of_a_drain(control, client, echo):
+def test_ctrl_c_cancels_the_rest_of_a_drain(control, client, echo):
     for _ in range(3):
         control.open(echo, labels={"of": "test"})
     process = client.start("drain", "--label", "of=test", "--rate", "1", "--jitter", "10m")
@@ -86,7 +86,7 @@ def test_ctrl_c_cancels_what_is_left_of_a_drain(control, client, echo):
     assert control.get(f"/v1/drains/{drain}").expect(200)["state"] == "cancelled"
 
 
-def test_a_drain_may_be_left_to_itself(control, client, echo):
+def test_a_drain_runs_in_the_background(control, client, echo):
     control.open(echo, labels={"of": "test"})
     name = client("drain", "--label", "of=test", "--background").strip()
     eventually(lambda: control.get(f"/v1/drains/{name}").expect(200).get("endedAt"), "its end")
@@ -95,11 +95,11 @@ def test_a_drain_may_be_left_to_itself(control, client, echo):
 
 # -- taps
 
-def test_a_tap_shows_both_ways_until_the_end(control, client, echo):
+def test_a_tap_shows_both_directions_until_the_connection_ends(control, client, echo):
     name = control.open(echo)
     process = client.start("tap", name)
     lines = Lines(process.stdout)
-    # The tap is there once something is seen through it.
+    # The tap is running once it has shown a message.
     eventually(lambda: control.send(name, "probe") and lines.all(), "the tap")
     control.send(name, "grüße")
     control.send(name, b"\x00\xff")
@@ -110,7 +110,7 @@ def test_a_tap_shows_both_ways_until_the_end(control, client, echo):
     assert process.wait(seconds(10)) == 0, process.stderr.read()
 
 
-def test_a_tap_is_cut_and_told_as_json(control, client, echo):
+def test_a_tap_truncates_payloads_and_writes_json(control, client, echo):
     name = control.open(echo)
     process = client.start("tap", name, "--max", "2B", "--json")
     lines = Lines(process.stdout)
@@ -123,9 +123,9 @@ def test_a_tap_is_cut_and_told_as_json(control, client, echo):
     assert "4711" in client.run("tap", "4711").failed(66)
 
 
-# -- the configuration
+# -- configuration
 
-def test_listeners_are_made_changed_shown_and_deleted(control, client, tmp_path):
+def test_listeners_are_created_changed_shown_and_deleted(control, client, tmp_path):
     file = tmp_path / "extra.json"
     file.write_text(json.dumps({"listen": "ws://127.0.0.1:0"}))
     would = client("listeners", "extra", "--put", file, "--dry-run")
@@ -147,7 +147,7 @@ def test_listeners_are_made_changed_shown_and_deleted(control, client, tmp_path)
     assert "/nowhere.json" in client.run("listeners", "extra", "--put", "/nowhere.json").failed(78)
 
 
-def test_a_route_leads_to_an_upstream_that_was_made_from_the_command_line(sluice, configured, client, tmp_path):
+def test_a_route_uses_an_upstream_created_from_the_command_line(sluice, configured, client, tmp_path):
     other = sluice("bridge", "ws://127.0.0.1:0/", "echo")
     upstream, route = tmp_path / "upstream.json", tmp_path / "route.json"
     upstream.write_text(json.dumps({"endpoints": [other.url()]}))
@@ -165,7 +165,7 @@ def test_a_route_leads_to_an_upstream_that_was_made_from_the_command_line(sluice
     assert rows(client("upstreams")) == []
 
 
-def test_the_file_is_read_again(configured, client):
+def test_reload_applies_the_changed_file(configured, client):
     assert client("reload", "--dry-run") == "nothing changed\n"
     configured.write(routes=[configuration.route("echo", "echo", path="/other")])
     would = client("reload", "--dry-run")
@@ -177,35 +177,35 @@ def test_the_file_is_read_again(configured, client):
     assert json.loads(client("routes", "echo", "--json"))["path"] == "/other"
 
 
-# -- two at once, and without waiting
+# -- opening without waiting
 
 
-def test_who_does_not_wait_has_the_name_of_what_is_being_opened(control, client, listener):
-    # It takes the connection, and never answers the opening handshake.
+def test_no_wait_prints_the_id_of_the_connection_being_opened(control, client, listener):
+    # The listener accepts the connection and never answers the opening handshake.
     name = client("open", listener.url("ws", "/"), "--no-wait").strip()
     assert control.show(name)["state"] == "opening"
     record = json.loads(client("open", listener.url("ws", "/"), "--no-wait", "--json"))
     assert record["operation"] == "openConnection" and record["connection"] != name
 
 
-# -- TLS in the middle of a stream
+# -- TLS within a stream
 
 class PortController(Controller):
-    """On a port that the system chooses."""
+    """A controller whose port the system chooses."""
 
     def _trigger_server(self):
         self.port = self.server.sockets[0].getsockname()[1]
         super()._trigger_server()
 
 
-class Nothing:
+class AcceptingMailbox:
     async def handle_DATA(self, *_):
         return "250 kept"
 
 
-def test_a_mail_server_is_talked_into_tls(client, authority, server_certificate):
+def test_a_connection_to_a_mail_server_is_secured_after_starttls(client, authority, server_certificate):
     server = PortController(
-        Nothing(), hostname="127.0.0.1", port=0, tls_context=authority.server_context(server_certificate), require_starttls=True)
+        AcceptingMailbox(), hostname="127.0.0.1", port=0, tls_context=authority.server_context(server_certificate), require_starttls=True)
     server.start()
     try:
         name = client("open", f"tcp://127.0.0.1:{server.port}").strip()
@@ -220,7 +220,7 @@ def test_a_mail_server_is_talked_into_tls(client, authority, server_certificate)
         assert client("receive", name).startswith("220 ")
         assert "STARTTLS" in ask("EHLO client.example", 250)
         ask("STARTTLS", 220)
-        # Nobody has said whom to trust, and the stream is still in the clear for a second try elsewhere.
+        # The test's authority is trusted only because --ca names it.
         secured = client("secure", name, "--ca", authority.certificate, "--server-name", "localhost")
         assert re.fullmatch(rf"{name} secured with TLS ?v?1\.[23], \S+\n", secured), secured
         assert re.search(r"^tls +.*1\.[23]", client("show", name), re.M | re.I)
@@ -231,8 +231,8 @@ def test_a_mail_server_is_talked_into_tls(client, authority, server_certificate)
         server.stop()
 
 
-def test_a_certificate_that_is_not_trusted_is_the_peers_failure(client, authority, server_certificate):
-    server = PortController(Nothing(), hostname="127.0.0.1", port=0, tls_context=authority.server_context(server_certificate))
+def test_an_untrusted_certificate_fails_with_exit_code_80(client, authority, server_certificate):
+    server = PortController(AcceptingMailbox(), hostname="127.0.0.1", port=0, tls_context=authority.server_context(server_certificate))
     server.start()
     try:
         name = client("open", f"tcp://127.0.0.1:{server.port}").strip()
@@ -244,7 +244,7 @@ def test_a_certificate_that_is_not_trusted_is_the_peers_failure(client, authorit
         server.stop()
 
 
-# -- who may
+# -- authorization
 
 def token(*scopes):
     words = [word for scope in scopes for word in ("--scope", scope)]
@@ -253,7 +253,7 @@ def token(*scopes):
 
 @pytest.fixture
 def guarded(sluice, tmp_path, authority, server_certificate):
-    """A control plane behind TLS, with tokens: (its URL, the tokens, the gateway's echo)."""
+    """A control plane with TLS and tokens: (its URL, the tokens, the URL of the gateway's echo)."""
     made = {scope: token(scope) for scope in ("read", "operate", "configure")}
     made["both"] = token("read", "operate")
     entries = [{"name": name, "hash": one["hash"], "scopes": one["scopes"]} for name, one in made.items()]
@@ -262,14 +262,14 @@ def guarded(sluice, tmp_path, authority, server_certificate):
     return one.control.url, {name: entry["token"] for name, entry in made.items()}, f"ws://127.0.0.1:{one.gateway.port()}/echo"
 
 
-def test_tokens_and_tls_guard_every_command(guarded, authority, tmp_path):
+def test_tokens_and_tls_protect_every_command(guarded, authority, tmp_path):
     url, tokens, echo = guarded
     trusting = ("--control-ca", authority.certificate)
     client = Client(url, *trusting)
     assert "--token-file" in client.run("ls").failed(77)
     assert "--control-ca" in Client(url, "--token", tokens["read"]).run("ls").failed(79)
     assert Client(url, "--token", tokens["read"], "--control-insecure")("ls")
-    # From the environment, a file, or the command line.
+    # The token comes from the environment, a file, or the command line.
     assert client("ls", environment={"SLUICE_TOKEN": tokens["read"]})
     file = tmp_path / "token"
     file.write_text(tokens["both"] + "\n")
@@ -284,7 +284,7 @@ def test_tokens_and_tls_guard_every_command(guarded, authority, tmp_path):
     lines.wait_for(lambda line: line == "over TLS", "the echo")
     process.stdin.close()
     assert process.wait(seconds(10)) == 0, process.stderr.read()
-    # A scope is needed for each.
+    # Each command needs its scope.
     reader = Client(url, *trusting, "--token", tokens["read"])
     for words in (["send", name, "x"], ["close", name], ["attach", name], ["drain", "--all"], ["get", "http://127.0.0.1:1/"]):
         assert "scope" in reader.run(*words).failed(77)
@@ -294,14 +294,14 @@ def test_tokens_and_tls_guard_every_command(guarded, authority, tmp_path):
     assert "unauthorized" in Client(url, *trusting, "--token", tokens["read"] + "x").run("ls", "--json").text
 
 
-def test_a_plain_address_of_a_secure_control_plane_is_told(guarded):
+def test_a_plain_address_of_a_tls_control_plane_fails(guarded):
     url, _, _ = guarded
     assert Client(url.replace("https://", "http://")).run("ls").code in (69, 76)
 
 
-# -- what people see
+# -- terminals
 
-def test_colours_and_bars_are_for_terminals_alone(control, client, echo):
+def test_only_terminals_get_colours_and_progress_bars(control, client, echo):
     for _ in range(3):
         control.open(echo, labels={"of": "test"})
     terminal = Terminal("drain", "--label", "of=test", "--control", control.url, program=[str(BINARY)])

@@ -16,8 +16,8 @@ from support.deadlines import eventually, seconds
 from support.gateway import BINARY
 
 
-class Held:
-    """A server that gives half of its file, and the rest to whoever comes back for it with a range."""
+class StallingServer:
+    """A server that sends half of its file, and the rest for a range request."""
 
     CONTENT = os.urandom(1 << 20)
     HALF = len(CONTENT) // 2
@@ -71,7 +71,7 @@ class Held:
 
 @pytest.fixture
 def held():
-    one = Held()
+    one = StallingServer()
     yield one
     one.end()
 
@@ -103,8 +103,8 @@ def transfers(client):
     return client.control.get("/v1/transfers").expect(200)["items"]
 
 
-def reaches(client, wanted, what):
-    """The last transfer, once `wanted` holds for it."""
+def wait_for_transfer(client, wanted, what):
+    """Waits until `wanted` holds for the last transfer, and returns it."""
     def look():
         found = transfers(client)
         return found[-1] if found and wanted(found[-1]) else None
@@ -112,8 +112,8 @@ def reaches(client, wanted, what):
     return eventually(look, what)
 
 
-def interrupted(process):
-    """Its line, once Ctrl-C has ended it."""
+def interrupt(process):
+    """Interrupts the process with Ctrl-C; returns its line on standard error."""
     process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=seconds(20))
     assert process.returncode == 130, (process.returncode, errors)
@@ -124,14 +124,14 @@ def interrupted(process):
 
 # -- get
 
-def test_what_the_gateway_loads_is_written_here(client, nginx, tmp_path):
+def test_get_writes_to_standard_output_a_file_or_a_pipe(client, nginx, tmp_path):
     assert client.run("get", f"{nginx.base}/file").output == nginx.content
     here = tmp_path / "here"
     line = client("get", f"{nginx.base}/file", "-o", here)
     assert re.fullmatch(r"transfer \d+ finished: received 4[.0]* MiB, status 200\n", line) and here.read_bytes() == nginx.content
     client("get", f"{nginx.base}/moved", "--output", here)
     assert sorted(one.name for one in tmp_path.glob("here*")) == ["here"]
-    # What is no plain file is written into.
+    # A pipe is written into, not replaced.
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     got = []
@@ -142,7 +142,7 @@ def test_what_the_gateway_loads_is_written_here(client, nginx, tmp_path):
     assert got == [nginx.text.read_bytes()]
 
 
-def test_a_file_of_the_gateways_machine_may_be_the_place(client, nginx, folder):
+def test_get_to_writes_a_file_on_the_gateways_machine(client, nginx, folder):
     there = folder / "there"
     line = client("get", f"{nginx.base}/file", "--to", there, "--label", "of=test", "--description", "a file")
     assert line.endswith(f"status 200, to {there}\n") and there.read_bytes() == nginx.content
@@ -154,12 +154,12 @@ def test_a_file_of_the_gateways_machine_may_be_the_place(client, nginx, folder):
     assert "directories" in client.run("get", f"{nginx.base}/file", "--to", "/nowhere/x").errors
 
 
-def test_ctrl_c_keeps_what_came_and_the_same_command_goes_on(client, held, folder):
+def test_ctrl_c_keeps_received_bytes_and_the_same_command_resumes(client, held, folder):
     there = folder / "there"
     words = ("get", held.url, "--to", there)
     process = client.start(*words)
-    reaches(client, lambda one: one.get("writtenBytes"), "something is there")
-    name = re.search(r"'sluice get --resume (\d+)'", interrupted(process)).group(1)
+    wait_for_transfer(client, lambda one: one.get("writtenBytes"), "something is there")
+    name = re.search(r"'sluice get --resume (\d+)'", interrupt(process)).group(1)
     one = client.control.get(f"/v1/transfers/{name}").expect(200)
     assert (one["state"], one["canResume"]) == ("cancelled", True) and not there.exists()
     again = client.run(*words)
@@ -169,33 +169,33 @@ def test_ctrl_c_keeps_what_came_and_the_same_command_goes_on(client, held, folde
     assert done["attempt"] == 2 and 0 < done["resumedAtBytes"] and len(transfers(client)) == 1
 
 
-def test_a_second_ctrl_c_does_not_wait_for_a_gateway_that_does_not_answer(client, held, folder):
+def test_a_second_ctrl_c_exits_although_the_gateway_does_not_answer(client, held, folder):
     process = client.start("get", held.url, "--to", folder / "there")
-    reaches(client, lambda one: one.get("writtenBytes"), "something is there")
+    wait_for_transfer(client, lambda one: one.get("writtenBytes"), "something is there")
     client.gateway.signal(signal.SIGSTOP)
     try:
         def ended():
             process.send_signal(signal.SIGINT)
             return process.poll() is not None
 
-        # Signals that come at once may be heard as one.
+        # Signals that arrive together may be delivered as one.
         eventually(ended, "the end")
         assert process.returncode == 130
     finally:
         client.gateway.signal(signal.SIGCONT)
 
 
-def test_a_reader_that_goes_away_is_told(client, nginx):
+def test_a_closed_standard_output_is_reported(client, nginx):
     process = client.start("get", f"{nginx.base}/file")
     process.stdout.close()
     assert process.wait(seconds(20)) == 74
     assert b"standard output" in process.stderr.read()
 
 
-def test_a_transfer_is_gone_on_with_by_its_id(client, held, folder, tmp_path):
+def test_a_transfer_is_resumed_by_its_id(client, held, folder, tmp_path):
     there, here = folder / "there", tmp_path / "here"
     name = client("get", held.url, "--to", there, "--background").strip()
-    reaches(client, lambda one: one.get("writtenBytes"), "something is there")
+    wait_for_transfer(client, lambda one: one.get("writtenBytes"), "something is there")
     terminal = Terminal("get", "--resume", name, "--control", client.url, program=[str(BINARY)])
     try:
         terminal.wait_for("50%").type("\x03")
@@ -205,7 +205,7 @@ def test_a_transfer_is_gone_on_with_by_its_id(client, held, folder, tmp_path):
     shown = json.loads(client("get", "--resume", name, "--json", "-o", here))
     assert shown["state"] == "finished" and shown["resumedAtBytes"] and held.ranges[-1]
     assert there.read_bytes() == here.read_bytes() == held.CONTENT
-    # What is finished is fetched, and with --fresh done anew.
+    # A finished transfer is fetched from the gateway; --fresh loads it again from the server.
     assert client("get", "--resume", name, "-o", here).startswith(f"transfer {name} finished")
     there.unlink()
     held.released.set()
@@ -213,27 +213,28 @@ def test_a_transfer_is_gone_on_with_by_its_id(client, held, folder, tmp_path):
     assert held.ranges[-1] is None and there.read_bytes() == held.CONTENT
 
 
-def test_transfers_are_among_the_events(client, nginx, tmp_path):
+def test_events_include_transfers(client, nginx, tmp_path):
     name = client("get", f"{nginx.base}/file", "--background").strip()
     client("get", "--resume", name, "-o", tmp_path / "here")
-    told = client("events", "--after", "0", "--type", "transferStarted", "--type", "transferEnded", "--count", "2").splitlines()
-    assert ["transferStarted" in told[0], "transferEnded" in told[1]] == [True, True] and all(f"transfer {name}" in line for line in told)
+    events = client("events", "--after", "0", "--type", "transferStarted", "--type", "transferEnded", "--count", "2").splitlines()
+    assert "transferStarted" in events[0] and "transferEnded" in events[1]
+    assert all(f"transfer {name}" in line for line in events)
 
 
-def test_what_cannot_be_gone_on_with_is_told(client, folder):
-    held = Held(resumable=False)
+def test_a_transfer_that_cannot_be_resumed_is_reported(client, folder):
+    held = StallingServer(resumable=False)
     try:
         for words, hint in ((("--to", folder / "there"), "run the same command again"), ((), "--to")):
             process = client.start("get", held.url, *words)
-            reaches(client, lambda one: one["state"] == "running" and one["receivedBytes"], "something came")
-            assert hint in interrupted(process)
+            wait_for_transfer(client, lambda one: one["state"] == "running" and one["receivedBytes"], "bytes were received")
+            assert hint in interrupt(process)
             name = transfers(client)[-1]["id"]
             assert "--fresh" in client.run("get", "--resume", name).failed(81)
     finally:
         held.end()
 
 
-def test_a_person_sees_how_far_it_is(client, held, folder):
+def test_a_terminal_shows_the_progress_of_a_transfer(client, held, folder):
     words = ["get", held.url, "--to", str(folder / "there"), "--control", client.url]
     terminal = Terminal(*words, program=[str(BINARY)], columns=90)
     try:
@@ -257,18 +258,18 @@ def test_a_person_sees_how_far_it_is(client, held, folder):
     (["{base}/file", "--credential", "nobody"], 64, "nobody"),
     (["{base}/file", "-o", "/"], 74, "directory"),
 ])
-def test_what_goes_wrong_is_one_line_and_a_code(client, nginx, words, code, said):
+def test_a_failed_get_is_one_line_and_an_exit_code(client, nginx, words, code, said):
     assert said in client.run("get", *(word.format(base=nginx.base) for word in words)).failed(code)
 
 
-def test_what_memory_does_not_hold_is_told_with_the_way_out(serve, nginx):
+def test_a_body_above_max_body_fails_and_names_the_to_option(serve, nginx):
     line = serve(**{"max-body": "64KiB"}).run("get", f"{nginx.base}/file").failed(80)
     assert "--to" in line
 
 
 # -- put
 
-def test_a_file_from_here_is_sent_through_the_gateway(client, nginx, tmp_path):
+def test_put_sends_a_local_file_through_the_gateway(client, nginx, tmp_path):
     file = tmp_path / "picture"
     file.write_bytes(os.urandom(5 << 20))
     line = client("put", file, f"{nginx.base}/upload/deep/picture")
@@ -278,7 +279,7 @@ def test_a_file_from_here_is_sent_through_the_gateway(client, nginx, tmp_path):
     assert (shown["state"], shown["sentBytes"], shown["response"]["status"]) == ("finished", 5 << 20, 204)
 
 
-def test_a_file_of_the_gateways_machine_is_sent(client, nginx, folder):
+def test_put_remote_sends_a_file_of_the_gateways_machine(client, nginx, folder):
     file = folder / "big"
     file.write_bytes(os.urandom(1 << 20))
     name = client("put", "--remote", file, f"{nginx.base}/upload/big", "--background").strip()
@@ -286,7 +287,7 @@ def test_a_file_of_the_gateways_machine_is_sent(client, nginx, folder):
     assert (nginx.uploads / "big").read_bytes() == file.read_bytes()
 
 
-def test_what_the_server_says_is_written(client, origin, tmp_path):
+def test_put_writes_the_body_of_the_response(client, origin, tmp_path):
     file, answer = tmp_path / "form", tmp_path / "answer"
     file.write_text('{"a": 1}')
     words = ("put", file, f"{origin.base}/echo", "-X", "POST", "-H", "Content-Type: application/json")
@@ -296,7 +297,7 @@ def test_what_the_server_says_is_written(client, origin, tmp_path):
     assert [(one[0], one[2]["Content-Type"]) for one in origin.requests] == [("POST", "application/json")] * 2
 
 
-def test_a_file_that_is_not_taken_is_a_failure(client, nginx, tmp_path):
+def test_a_failed_put_has_an_exit_code(client, nginx, tmp_path):
     file = tmp_path / "small"
     file.write_text("small")
     assert "405" in client.run("put", file, f"{nginx.base}/file").failed(80)
@@ -308,14 +309,14 @@ def test_a_file_that_is_not_taken_is_a_failure(client, nginx, tmp_path):
     assert all(one["endedAt"] for one in transfers(client))
 
 
-def test_ctrl_c_ends_an_upload_in_the_gateway_too(client, listener, tmp_path):
+def test_ctrl_c_cancels_the_upload_in_the_gateway(client, listener, tmp_path):
     file = tmp_path / "big"
     with open(file, "wb") as big:
         big.truncate(256 << 20)
     process = client.start("put", file, listener.url("http") + "/")
-    # It never reads.
+    # The peer never reads.
     peer = listener.accept()
-    reaches(client, lambda one: one["sentBytes"], "something is on its way")
-    assert "same command" in interrupted(process)
+    wait_for_transfer(client, lambda one: one["sentBytes"], "bytes were sent")
+    assert "same command" in interrupt(process)
     assert transfers(client)[-1]["state"] == "cancelled"
     peer.close()

@@ -1,4 +1,4 @@
-"""RFC 7692 in both roles: both takeover modes, window sizes, fragments, what must be refused; and how the server negotiates."""
+"""RFC 7692 in both roles: context takeover, window sizes, fragments, violations; and the server's negotiation."""
 
 import random
 import zlib
@@ -36,7 +36,7 @@ DECLINED = [
 
 
 def samples(kind, size):
-    """Payloads as they occur: text that repeats, records, noise."""
+    """Typical payloads: repetitive text, records, noise."""
     chance = random.Random(size)
     if kind == "text":
         words = ["lorem", "ipsum", "dolor", "sit", "amet", "gewöhnlich", "κόσμε", "日本語"]
@@ -49,7 +49,7 @@ def samples(kind, size):
 
 
 @pytest.mark.parametrize("offer", ACCEPTED)
-def test_an_offer_is_accepted_as_the_rfc_allows(echo, offer):
+def test_a_valid_offer_is_accepted(echo, offer):
     with websocket.connect(echo.address(), "/echo", deflate=offer) as client:
         assert client.extensions, f"the offer was declined: {offer}"
         parameters = client.parameters
@@ -70,7 +70,7 @@ def test_an_offer_is_accepted_as_the_rfc_allows(echo, offer):
 
 
 @pytest.mark.parametrize("offer", DECLINED)
-def test_an_offer_that_is_wrong_is_declined_and_the_connection_works_without(echo, offer):
+def test_an_invalid_offer_is_declined_and_the_connection_is_uncompressed(echo, offer):
     with websocket.connect(echo.address(), "/echo", deflate=offer) as client:
         assert client.extensions is None, client.extensions
         client.text("uncompressed")
@@ -78,8 +78,8 @@ def test_an_offer_that_is_wrong_is_declined_and_the_connection_works_without(ech
         client.close_cleanly()
 
 
-def test_a_window_of_8_bits_is_kept_or_declined(echo):
-    # zlib cannot make such a stream; claiming it and sending a larger window would be the fault.
+def test_a_window_of_8_bits_is_honored_or_declined(echo):
+    # zlib cannot compress with this window; accepting the parameter and using a larger window would break the RFC.
     with websocket.connect(echo.address(), "/echo", deflate="permessage-deflate; server_max_window_bits=8") as client:
         payload = samples("records", 5000)
         client.write_compressed(BINARY, payload) if client.extensions else client.binary(payload)
@@ -93,7 +93,7 @@ def test_a_window_of_8_bits_is_kept_or_declined(echo):
 @pytest.mark.parametrize("size", [0, 1, 16, 64, 256, 1024, 8192, 65536, 131072])
 @pytest.mark.parametrize("kind", ["text", "records", "noise"])
 @pytest.mark.parametrize("agreement", [TAKEOVER, NO_TAKEOVER, SMALL])
-def test_messages_come_back(subject, agreement, kind, size):
+def test_compressed_messages_are_echoed(subject, agreement, kind, size):
     opcode = TEXT if kind == "text" else BINARY
     with subject.connect(agreement) as peer:
         for number in range(sized(10, 1000)):
@@ -103,7 +103,7 @@ def test_messages_come_back(subject, agreement, kind, size):
         peer.close_cleanly()
 
 
-def test_answers_are_compressed(subject):
+def test_echoed_messages_are_compressed(subject):
     with subject.connect(TAKEOVER) as peer:
         peer.write_compressed(TEXT, "repeat " * 1000)
         got = peer.read()
@@ -111,7 +111,7 @@ def test_answers_are_compressed(subject):
 
 
 @pytest.mark.parametrize("pieces", [2, 3, 100])
-def test_a_compressed_message_in_fragments_comes_back(subject, pieces):
+def test_a_fragmented_compressed_message_is_echoed(subject, pieces):
     with subject.connect(TAKEOVER) as peer:
         payload = samples("records", 20000)
         for _ in range(3):
@@ -130,7 +130,7 @@ def test_a_ping_between_compressed_fragments_is_answered(subject):
         assert [each.payload for each in control] == [b"ping"]
 
 
-def test_uncompressed_messages_may_stand_between_compressed_ones(subject):
+def test_uncompressed_messages_between_compressed_ones_are_echoed(subject):
     with subject.connect(TAKEOVER) as peer:
         for number in range(6):
             text = f"number {number} " * 30
@@ -139,7 +139,7 @@ def test_uncompressed_messages_may_stand_between_compressed_ones(subject):
         peer.close_cleanly()
 
 
-def test_an_empty_compressed_message_comes_back(subject):
+def test_an_empty_compressed_message_is_echoed(subject):
     with subject.connect(TAKEOVER) as peer:
         # §7.2.3.6: a single byte 00.
         peer.send(peer.frame(TEXT, b"\x00", rsv=RSV1))
@@ -147,7 +147,7 @@ def test_an_empty_compressed_message_comes_back(subject):
         peer.close_cleanly()
 
 
-def test_a_final_block_inside_a_message_is_understood(subject):
+def test_a_message_with_a_final_deflate_block_is_inflated(subject):
     with subject.connect(FRESH_HERE) as peer:
         # §7.2.3.4: a block with BFINAL set, then one byte 00 in place of the empty block.
         peer.send(peer.frame(TEXT, bytes.fromhex("f348cdc9c9070000"), rsv=RSV1))
@@ -155,7 +155,7 @@ def test_a_final_block_inside_a_message_is_understood(subject):
         peer.close_cleanly()
 
 
-def test_two_blocks_in_a_message_are_understood(subject):
+def test_a_message_of_two_deflate_blocks_is_inflated(subject):
     with subject.connect(TAKEOVER) as peer:
         # §7.2.3.5
         peer.send(peer.frame(TEXT, bytes.fromhex("f248050000 00ffffcac9c90700".replace(" ", "")), rsv=RSV1))
@@ -163,9 +163,9 @@ def test_two_blocks_in_a_message_are_understood(subject):
         peer.close_cleanly()
 
 
-# -- refused
+# -- violations
 
-def test_the_bit_on_a_continuation_fails_the_connection(subject):
+def test_rsv1_on_a_continuation_fails_the_connection(subject):
     with subject.connect(TAKEOVER) as peer:
         body = peer.deflated(b"a message " * 100)
         peer.send(peer.frame(TEXT, body[:5], fin=False, rsv=RSV1) + peer.frame(CONTINUATION, body[5:], rsv=RSV1))
@@ -173,42 +173,42 @@ def test_the_bit_on_a_continuation_fails_the_connection(subject):
 
 
 @pytest.mark.parametrize("opcode", [PING, websocket.PONG, CLOSE])
-def test_the_bit_on_a_control_frame_fails_the_connection(subject, opcode):
+def test_rsv1_on_a_control_frame_fails_the_connection(subject, opcode):
     with subject.connect(TAKEOVER) as peer:
         peer.write(opcode, b"", rsv=RSV1)
         peer.expect_failure(1002)
 
 
 @pytest.mark.parametrize("rsv", [RSV2, RSV1 | RSV2, websocket.RSV3])
-def test_other_reserved_bits_stay_reserved(subject, rsv):
+def test_rsv2_and_rsv3_fail_the_connection(subject, rsv):
     with subject.connect(TAKEOVER) as peer:
         peer.write(TEXT, b"Hello", rsv=rsv)
         peer.expect_failure(1002)
 
 
 @pytest.mark.parametrize("body", ["ff", "06", "f248ffffffffff"], ids=["last reserved block", "reserved block", "noise"])
-def test_what_does_not_inflate_fails_the_connection(subject, body):
+def test_an_invalid_deflate_stream_fails_the_connection(subject, body):
     with subject.connect(TAKEOVER) as peer:
         peer.send(peer.frame(BINARY, bytes.fromhex(body), rsv=RSV1))
         fail_after_fragments(peer, 1007, 1002)
 
 
-def test_a_reference_before_the_beginning_fails_the_connection(subject):
+def test_a_back_reference_into_a_discarded_context_fails_the_connection(subject):
     with subject.connect(FRESH_HERE) as peer:
         peer.send(peer.frame(TEXT, bytes.fromhex("f248cdc9c90700"), rsv=RSV1))
         peer.expect_text("Hello")
-        # The second message of §7.2.3.2 refers to the first, which without context takeover is forgotten.
+        # The second message of §7.2.3.2 refers to the first, whose context is discarded without context takeover.
         peer.send(peer.frame(TEXT, bytes.fromhex("f200110000"), rsv=RSV1))
         fail_after_fragments(peer, 1007, 1002)
 
 
-def test_text_that_inflates_to_no_utf8_fails_the_connection(subject):
+def test_text_that_inflates_to_invalid_utf8_fails_the_connection(subject):
     with subject.connect(TAKEOVER) as peer:
         peer.write_compressed(TEXT, b"Hello \xff")
         fail_after_fragments(peer, 1007)
 
 
-def test_a_bomb_is_refused_with_1009_in_bounded_memory(subject):
+def test_a_deflate_bomb_is_refused_with_1009_in_bounded_memory(subject):
     with subject.connect(FRESH_HERE) as peer:
         before = subject.memory()
         packer = zlib.compressobj(9, zlib.DEFLATED, -15)

@@ -14,7 +14,7 @@ PROTOCOL_ERROR = 1002
 
 @pytest.mark.parametrize("length", [0, 1, 125, 126, 127, 128, 65535, 65536])
 @pytest.mark.parametrize("opcode", [TEXT, BINARY])
-def test_a_message_of_any_length_comes_back(peer, opcode, length):
+def test_a_message_of_any_length_is_echoed(peer, opcode, length):
     payload = (b"*" if opcode == TEXT else b"\xfe") * length
     peer.write(opcode, payload)
     peer.expect_message(opcode, payload)
@@ -22,7 +22,7 @@ def test_a_message_of_any_length_comes_back(peer, opcode, length):
 
 
 @pytest.mark.parametrize("opcode", [TEXT, BINARY])
-def test_a_message_in_many_segments_comes_back(peer, opcode):
+def test_a_message_in_many_tcp_segments_is_echoed(peer, opcode):
     payload = b"*" * 65536
     peer.send_slowly(peer.frame(opcode, payload), size=997)
     peer.expect_message(opcode, payload)
@@ -30,18 +30,18 @@ def test_a_message_in_many_segments_comes_back(peer, opcode):
 
 
 @pytest.mark.parametrize("length, form", [(0, 2), (125, 2), (0, 8), (126, 8), (65535, 8)])
-def test_a_length_that_is_not_in_its_shortest_form_fails_the_connection(peer, length, form):
+def test_a_length_not_in_its_shortest_form_fails_the_connection(peer, length, form):
     peer.write(BINARY, bytes(length), length_bytes=form)
     peer.expect_failure(PROTOCOL_ERROR)
 
 
-def test_a_length_with_its_highest_bit_set_fails_the_connection(peer):
+def test_a_length_with_the_highest_bit_set_fails_the_connection(peer):
     peer.send(bytes([0x82, 0xFF]) + b"\xff" * 8 + b"\0" * 4)
     peer.expect_failure(PROTOCOL_ERROR, 1009)
 
 
 @pytest.mark.parametrize("subject", ["server"], indirect=True)
-def test_a_masking_key_of_zero_is_a_key(peer):
+def test_a_masking_key_of_zero_is_accepted(peer):
     peer.write(TEXT, "Hello", key=bytes(4))
     peer.expect_text("Hello")
     peer.close_cleanly()
@@ -50,7 +50,7 @@ def test_a_masking_key_of_zero_is_a_key(peer):
 # -- masking (§5.1)
 
 @pytest.mark.parametrize("opcode", [TEXT, BINARY, PING, CLOSE])
-def test_a_frame_masked_like_the_other_side_fails_the_connection(peer, opcode):
+def test_a_frame_masked_for_the_wrong_role_fails_the_connection(peer, opcode):
     peer.write(opcode, b"\x03\xe8" if opcode == CLOSE else b"Hello", key=None if peer.masks else b"\x37\xfa\x21\x3d")
     peer.expect_failure(PROTOCOL_ERROR)
 
@@ -104,7 +104,7 @@ def test_a_reserved_bit_without_extension_fails_the_connection(peer, opcode, rsv
 
 
 @pytest.mark.parametrize("slowly", [False, True])
-def test_what_came_before_a_reserved_bit_is_answered_and_what_comes_after_is_not(peer, slowly):
+def test_frames_before_a_reserved_bit_are_answered_and_later_ones_are_not(peer, slowly):
     data = peer.frame(TEXT, "before") + peer.frame(TEXT, "wrong", rsv=RSV2)
     peer.send_slowly(data) if slowly else peer.send(data + peer.frame(PING, b"after"))
     peer.expect_text("before")
@@ -131,7 +131,7 @@ def test_a_fragmented_control_frame_fails_the_connection(peer, opcode):
 
 @pytest.mark.parametrize("opcode", [TEXT, BINARY])
 @pytest.mark.parametrize("delivery", ["frame by frame", "at once", "byte by byte"])
-def test_fragments_make_one_message(peer, opcode, delivery):
+def test_fragments_are_assembled_into_one_message(peer, opcode, delivery):
     frames = [peer.frame(opcode, "fragment1", fin=False), peer.frame(CONTINUATION, "fragment2", fin=False), peer.frame(CONTINUATION, "fragment3")]
     if delivery == "at once":
         peer.send(b"".join(frames))
@@ -142,7 +142,7 @@ def test_fragments_make_one_message(peer, opcode, delivery):
     peer.close_cleanly()
 
 
-def test_empty_fragments_make_an_empty_message(peer):
+def test_empty_fragments_are_assembled_into_an_empty_message(peer):
     peer.send(peer.frame(TEXT, b"", fin=False) + peer.frame(CONTINUATION, b"", fin=False) + peer.frame(CONTINUATION))
     peer.expect_text("")
     peer.close_cleanly()
@@ -156,7 +156,7 @@ def test_a_ping_between_fragments_is_answered_before_the_message(peer, delivery)
     else:
         for each in frames:
             peer.send_slowly(each, 1 if delivery == "byte by byte" else len(each))
-    # Fragments may be passed on before the message ends, so the pong stands before its end, not before its beginning.
+    # Fragments may be forwarded before the message ends, so the pong comes before the message's end, not its beginning.
     seen, payload = [], b""
     while True:
         got = peer.read()
@@ -174,7 +174,7 @@ def test_a_ping_between_fragments_is_answered_before_the_message(peer, delivery)
 
 @pytest.mark.parametrize("fin", [True, False])
 @pytest.mark.parametrize("after_a_message", [False, True])
-def test_a_continuation_of_nothing_fails_the_connection(peer, fin, after_a_message):
+def test_a_continuation_without_a_message_fails_the_connection(peer, fin, after_a_message):
     if after_a_message:
         peer.send(peer.frame(TEXT, "whole"))
         peer.expect_text("whole")
@@ -183,16 +183,16 @@ def test_a_continuation_of_nothing_fails_the_connection(peer, fin, after_a_messa
 
 
 @pytest.mark.parametrize("opcode", [TEXT, BINARY])
-def test_a_new_message_within_a_message_fails_the_connection(peer, opcode):
+def test_a_new_data_frame_within_a_message_fails_the_connection(peer, opcode):
     peer.send(peer.frame(TEXT, "fragment1", fin=False) + peer.frame(opcode, "fragment2"))
-    # Fragments already passed on are no fault of the endpoint.
+    # Fragments may be forwarded before the violation arrives.
     got = peer.read()
     while got.opcode in (TEXT, CONTINUATION) and not got.fin:
         got = peer.read()
     assert (got.opcode, got.code) == (CLOSE, PROTOCOL_ERROR), got
 
 
-def test_many_fragments_with_pings_between_them(peer):
+def test_pings_between_many_fragments_are_answered(peer):
     count = sized(64, 1000)
     data = b"".join(
         peer.frame(TEXT if number == 0 else CONTINUATION, "x" * 10, fin=number == count - 1) + peer.frame(PING, str(number))
@@ -211,7 +211,7 @@ def test_many_fragments_with_pings_between_them(peer):
 
 
 @pytest.mark.parametrize("size", [1, 7, 125, 126, 1000, 65536])
-def test_a_large_message_in_fragments_of_one_size(peer, size):
+def test_a_large_message_in_fragments_of_one_size_is_echoed(peer, size):
     payload = bytes(number % 251 for number in range(min(size * 200, 1 << 20)))
     parts = [payload[at:at + size] for at in range(0, len(payload), size)]
     peer.send(b"".join(
@@ -224,7 +224,7 @@ def test_a_large_message_in_fragments_of_one_size(peer, size):
 
 @pytest.mark.parametrize("size", [0, 16, 64, 256, 1024, 4096, 16384, 65536])
 @pytest.mark.parametrize("opcode", [TEXT, BINARY])
-def test_messages_come_back_in_order(peer, opcode, size):
+def test_messages_are_echoed_in_order(peer, opcode, size):
     rounds = sized(50, 1000)
     for number in range(rounds):
         payload = f"{number:08}".encode().ljust(size, b".")[:size]
@@ -235,7 +235,7 @@ def test_messages_come_back_in_order(peer, opcode, size):
 
 @pytest.mark.parametrize("mebibytes", [1, 4, 16])
 @pytest.mark.parametrize("opcode", [TEXT, BINARY])
-def test_a_message_of_mebibytes_comes_back(peer, opcode, mebibytes):
+def test_a_message_of_mebibytes_is_echoed(peer, opcode, mebibytes):
     payload = (b"*" if opcode == TEXT else b"\xfe") * (mebibytes << 20)
     peer.write(opcode, payload)
     peer.expect_message(opcode, payload)
@@ -259,9 +259,9 @@ def test_fragments_above_the_limit_are_refused_with_1009(peer):
     assert (got.opcode, got.code) == (CLOSE, 1009), got
 
 
-# -- a Close among them (§5.5.1)
+# -- Close frames among others (§5.5.1)
 
-def test_what_follows_a_close_is_ignored(peer):
+def test_frames_after_a_close_are_ignored(peer):
     peer.send(peer.frame(CLOSE, close_payload(1000)) + peer.frame(TEXT, "after") + peer.frame(PING) + b"\xff" * 100)
     peer.expect_close(1000)
     if not peer.masks:
@@ -269,10 +269,10 @@ def test_what_follows_a_close_is_ignored(peer):
     peer.expect_any_end()
 
 
-def test_a_close_within_a_message_is_answered(peer):
+def test_a_close_between_fragments_is_answered(peer):
     peer.send(peer.frame(TEXT, "fragment", fin=False) + peer.frame(CLOSE, close_payload(1000)))
     got = peer.read()
     while got.opcode == TEXT and not got.fin:
         got = peer.read()
     assert (got.opcode, got.code) == (CLOSE, 1000), got
-    peer.expect_end_behind_close()
+    peer.expect_end_after_close()

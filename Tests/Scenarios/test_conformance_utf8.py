@@ -6,7 +6,7 @@ from support.websocket import CLOSE, CONTINUATION, PING, TEXT
 
 INVALID = 1007
 
-# Named after what they hold; the table of Markus Kuhn's decoder stress test, in its sections.
+# Named after their content; the sections of Markus Kuhn's decoder stress test.
 VALID = {
     "ascii": "48656c6c6f",
     "greek": "cebae1bdb9cf83cebcceb5",
@@ -41,14 +41,14 @@ def table(entries):
 
 
 @table(VALID)
-def test_valid_text_comes_back(peer, payload):
+def test_valid_text_is_echoed(peer, payload):
     peer.write(TEXT, payload)
     peer.expect_text(payload)
     peer.close_cleanly()
 
 
 @table(VALID)
-def test_valid_text_may_be_cut_anywhere(peer, payload):
+def test_valid_text_is_echoed_however_it_is_fragmented(peer, payload):
     frames = [peer.frame(TEXT, b"", fin=False), *(peer.frame(CONTINUATION, bytes([byte]), fin=False) for byte in payload), peer.frame(CONTINUATION)]
     peer.send(b"".join(frames))
     peer.expect_text(payload)
@@ -64,13 +64,13 @@ def test_invalid_text_fails_the_connection(peer, payload):
 
 
 @table(REFUSED)
-def test_invalid_text_behind_valid_text_fails_the_connection(peer, payload):
+def test_invalid_text_after_valid_text_fails_the_connection(peer, payload):
     peer.write(TEXT, b"Hello " * 20 + payload)
     peer.expect_failure(INVALID)
 
 
 @table(REFUSED)
-def test_invalid_text_in_fragments_of_a_byte_fails_the_connection(peer, payload):
+def test_invalid_text_in_one_byte_fragments_fails_the_connection(peer, payload):
     frames = [peer.frame(TEXT, b"", fin=False), *(peer.frame(CONTINUATION, bytes([byte]), fin=False) for byte in payload), peer.frame(CONTINUATION)]
     try:
         peer.send(b"".join(frames))
@@ -80,7 +80,7 @@ def test_invalid_text_in_fragments_of_a_byte_fails_the_connection(peer, payload)
 
 
 def expect_failure_after_fragments(peer):
-    """The Close may stand behind fragments that were sound when they were passed on."""
+    """The Close may follow fragments that were valid when they were forwarded."""
     got = peer.read()
     while got.opcode != CLOSE:
         assert not got.fin, f"the message came back: {got}"
@@ -89,16 +89,16 @@ def expect_failure_after_fragments(peer):
     peer.expect_any_end()
 
 
-# -- at the first bad byte, not at the end of the message: nothing more is sent until the Close has come
+# -- failing at the first bad byte, not at the end of the message: the tests send nothing more before the Close
 
-# "κόσμε" and then a surrogate, of which ed is still possible and a0 is not.
+# "κόσμε" and then a surrogate, in which ed is still valid and a0 is not.
 POSSIBLE, IMPOSSIBLE = bytes.fromhex("cebae1bdb9cf83cebcceb5ed"), bytes.fromhex("a0")
-# And then a code point above 10FFFF, of which f4 is possible and 90 is not.
+# And then a code point above 10FFFF, in which f4 is still valid and 90 is not.
 POSSIBLE_4, IMPOSSIBLE_4 = bytes.fromhex("cebae1bdb9cf83cebcceb5f4"), bytes.fromhex("90")
 
 
 @pytest.mark.parametrize("good, bad", [(POSSIBLE, IMPOSSIBLE), (POSSIBLE_4, IMPOSSIBLE_4)])
-def test_the_first_bad_byte_fails_the_connection_in_a_fragment(peer, good, bad):
+def test_the_first_bad_byte_of_a_fragment_fails_the_connection(peer, good, bad):
     peer.send(peer.frame(TEXT, good, fin=False))
     peer.write(PING, b"still here")
     got = peer.read()
@@ -110,33 +110,33 @@ def test_the_first_bad_byte_fails_the_connection_in_a_fragment(peer, good, bad):
 
 
 @pytest.mark.parametrize("good, bad", [(POSSIBLE, IMPOSSIBLE), (POSSIBLE_4, IMPOSSIBLE_4)])
-def test_the_first_bad_byte_fails_the_connection_within_a_frame(peer, good, bad):
+def test_the_first_bad_byte_within_a_frame_fails_the_connection(peer, good, bad):
     whole = peer.frame(TEXT, good + bad + b"never sent" * 100)
-    # The head, then up to the bad byte and no further.
+    # Everything up to the bad byte, then the bad byte, and no further.
     end = len(whole) - len(b"never sent" * 100)
     peer.send(whole[:end - 1])
     peer.send(whole[end - 1:end])
     expect_failure_after_fragments(peer)
 
 
-def test_a_character_cut_at_the_end_of_a_message_fails_the_connection(peer):
+def test_an_incomplete_character_at_the_end_of_a_message_fails_the_connection(peer):
     peer.send(peer.frame(TEXT, bytes.fromhex("e282"), fin=False) + peer.frame(CONTINUATION))
     expect_failure_after_fragments(peer)
 
 
-def test_binary_messages_are_not_looked_at(peer):
+def test_binary_messages_are_not_validated(peer):
     for text in REFUSED.values():
         peer.binary(bytes.fromhex(text))
         peer.expect_binary(bytes.fromhex(text))
     peer.close_cleanly()
 
 
-def test_long_text_with_the_bad_byte_at_the_end(peer):
+def test_a_bad_byte_at_the_end_of_long_text_fails_the_connection(peer):
     peer.write(TEXT, "é".encode() * 100_000 + b"\xff")
     peer.expect_failure(INVALID)
 
 
-def test_text_of_every_plane_comes_back(peer):
+def test_text_of_every_plane_is_echoed(peer):
     text = "".join(chr(point) for point in range(0, 0x110000, 97) if not 0xD800 <= point <= 0xDFFF)
     peer.text(text)
     peer.expect_text(text)

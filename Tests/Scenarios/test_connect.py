@@ -1,4 +1,4 @@
-"""`sluice connect` in pipes, on WebSockets: what is sent, what is written, how it ends, and what the exit code says."""
+"""`sluice connect` in pipes, on WebSockets: input, output, how the connection ends, and exit codes."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ from support.websocket import BINARY, CLOSE, PING, PONG, close_payload
 
 @pytest.fixture
 def client():
-    """Starts clients that are still running when the test has them."""
+    """Starts clients in the background and kills them at the end of the test."""
     started = []
 
     def start(*arguments, **more):
@@ -33,8 +33,8 @@ def client():
 
 
 @pytest.fixture
-def talk(client, listener):
-    """A client on its way to the test's listener, and our end of the connection."""
+def connected(client, listener):
+    """A client that connects to the test's listener, and our end of the connection."""
     def start(*words, **more):
         one = client(listener.url("ws", "/chat"), *words)
         return one, listener.accept_websocket(**more)
@@ -43,7 +43,7 @@ def talk(client, listener):
 
 @pytest.fixture
 def server():
-    """Python's websockets on a thread of its own; gives the URL."""
+    """A server of Python's websockets on its own thread; returns its URL."""
     stops = []
 
     def start(handler, **settings):
@@ -75,8 +75,8 @@ async def echo(connection):
 
 # -- lines and bytes
 
-def test_each_line_is_a_text_message_and_each_message_a_line(talk):
-    client, peer = talk()
+def test_each_line_is_a_text_message_and_each_message_a_line(connected):
+    client, peer = connected()
     client.send("one\ntwo é\r\n\nlast").finish()
     for text in ["one", "two é", "", "last"]:
         peer.expect_text(text)
@@ -84,12 +84,12 @@ def test_each_line_is_a_text_message_and_each_message_a_line(talk):
     peer.binary(b"bytes")
     peer.expect_close(1000)
     peer.write(CLOSE, close_payload(1000))
-    peer.expect_end_behind_close()
+    peer.expect_end_after_close()
     assert client.wait() == 0 and client.errors.all() == []
     assert client.output.all() == ["answer", "bytes"]
 
 
-def test_an_answer_that_takes_its_time_is_waited_for(server):
+def test_slow_answers_are_awaited(server):
     async def slow(connection):
         async for message in connection:
             await asyncio.sleep(0.3)
@@ -99,33 +99,33 @@ def test_an_answer_that_takes_its_time_is_waited_for(server):
     assert (code, output, errors) == (0, b"a\nb\nc\n", "")
 
 
-def test_many_lines_come_back_from_pythons_websockets(server):
+def test_pythons_websockets_echoes_many_lines(server):
     lines = "".join(f"line {number}\n" for number in range(sized(3000, 50_000)))
     code, output, errors = connect(server(echo), "--compress", text=lines, within=60)
     assert (code, errors) == (0, "") and output.decode() == lines
 
 
 @pytest.mark.parametrize("words", [[], ["--compress"]], ids=["plain", "deflate"])
-def test_bytes_come_back_as_they_were(server, words):
+def test_binary_input_is_echoed_unchanged(server, words):
     data = os.urandom(sized(3 << 20, 64 << 20)) + b"tail without end of line"
     code, output, errors = connect(server(echo), "--binary", *words, text=data, within=60)
     assert (code, errors) == (0, "") and output == data
 
 
-def test_lines_can_be_binary_messages(talk):
-    client, peer = talk("--binary", "--lines")
+def test_lines_can_be_binary_messages(connected):
+    client, peer = connected("--binary", "--lines")
     client.send(b"\xff\xfe\nsecond\n").finish()
     peer.expect_binary(b"\xff\xfe")
     peer.expect_binary(b"second")
     peer.binary(b"\x00")
     peer.expect_close(1000)
     peer.write(CLOSE, close_payload(1000))
-    peer.expect_end_behind_close()
+    peer.expect_end_after_close()
     assert client.wait() == 0 and client.output.all() == ["\x00"]
 
 
-def test_one_question_gets_one_answer(talk):
-    client, peer = talk("--one", "--close-code", "4000", "--close-reason", "thanks")
+def test_one_sends_all_input_and_writes_one_answer(connected):
+    client, peer = connected("--one", "--close-code", "4000", "--close-reason", "thanks")
     client.send("a question\nof two lines\n").finish()
     peer.expect_text("a question\nof two lines")
     peer.text("the answer")
@@ -133,12 +133,12 @@ def test_one_question_gets_one_answer(talk):
     got = peer.expect_close(4000)
     assert got.payload[2:] == b"thanks"
     peer.write(CLOSE, close_payload(4000))
-    peer.expect_end_behind_close()
+    peer.expect_end_after_close()
     assert client.wait() == 0 and client.output.all() == ["the answer"]
 
 
-def test_the_peer_may_be_left_to_end_it(talk):
-    client, peer = talk("--wait", "none")
+def test_wait_none_leaves_the_close_to_the_peer(connected):
+    client, peer = connected("--wait", "none")
     client.finish()
     peer.text("later")
     client.output.wait_for(lambda line: line == "later", "the message")
@@ -148,7 +148,7 @@ def test_the_peer_may_be_left_to_end_it(talk):
 
 # -- the opening handshake
 
-def test_headers_origin_and_subprotocols_are_asked_for(client, listener, tmp_path):
+def test_the_handshake_carries_headers_origin_and_subprotocols(client, listener, tmp_path):
     (tmp_path / "secret").write_text("Authorization: Bearer hidden\nX-Second: 2\n")
     one = client(listener.url("ws", "/a/b?c=d"), "-H", "X-Test: a b", "-H", f"@{tmp_path}/secret", "--header", "Host: other.test",
                  "--origin", "https://app.example", "--subprotocol", "v2", "--subprotocol", "v1", "--compress", "-v")
@@ -160,10 +160,10 @@ def test_headers_origin_and_subprotocols_are_asked_for(client, listener, tmp_pat
     assert asked.header("Sec-WebSocket-Extensions").startswith("permessage-deflate")
     peer.close_cleanly(1000, "done")
     assert one.wait() == 0
-    told = one.errors.all()
-    assert all(line.startswith("* ") for line in told)
+    reported = one.errors.all()
+    assert all(line.startswith("* ") for line in reported)
     for words in ["subprotocol v1, extensions permessage-deflate", "HTTP/1.1 101 Switching Protocols", 'closed by the peer with 1000 "done"']:
-        assert any(words in line for line in told), told
+        assert any(words in line for line in reported), reported
 
 
 @pytest.mark.parametrize("status, fields, body, words", [
@@ -171,17 +171,17 @@ def test_headers_origin_and_subprotocols_are_asked_for(client, listener, tmp_pat
     ("401 Unauthorized", "", "", ["401 Unauthorized;", "Authorization"]),
     ("301 Moved", "Location: ws://elsewhere.test/\r\n", "", ["301 Moved", "ws://elsewhere.test/"]),
     ("503 Busy", "Retry-After: 7\r\n", "\x1b[31mred", ["503 Busy", "in 7 s", "\\u{1B}[31mred"])])
-def test_a_refusal_is_77_with_status_reason_and_body(client, listener, status, fields, body, words):
+def test_a_refusal_exits_77_with_status_reason_and_body(client, listener, status, fields, body, words):
     one = client(listener.url("ws", "/"))
     peer, _ = listener.accept_request()
     peer.send(f"HTTP/1.1 {status}\r\n{fields}Content-Length: {len(body)}\r\n\r\n{body}".encode())
     assert one.wait() == 77
-    told, = one.errors.all()
-    assert told.startswith("sluice: ws://") and all(word in told for word in words), told
-    assert "\x1b" not in told
+    reported, = one.errors.all()
+    assert reported.startswith("sluice: ws://") and all(word in reported for word in words), reported
+    assert "\x1b" not in reported
 
 
-def test_what_is_no_websocket_server_is_77(client, listener):
+def test_a_server_that_is_no_websocket_server_exits_77(client, listener):
     one = client(listener.url("ws", "/"))
     peer, _ = listener.accept_request()
     peer.send(b"SSH-2.0-other\r\n\r\n")
@@ -189,7 +189,7 @@ def test_what_is_no_websocket_server_is_77(client, listener):
 
 
 @pytest.mark.parametrize("answers", [False, True])
-def test_what_does_not_open_in_time_is_69(client, listener, answers):
+def test_a_handshake_timeout_exits_69(client, listener, answers):
     one = client(listener.url("ws", "/"), "--timeout", "200ms")
     peer = listener.accept() if answers else None
     assert one.wait(within=5) == 69 and "--timeout" in one.errors.all()[0]
@@ -197,12 +197,12 @@ def test_what_does_not_open_in_time_is_69(client, listener, answers):
         peer.close()
 
 
-def test_wrong_usage_is_64_and_says_what_is_expected():
+def test_wrong_usage_exits_64_and_names_the_option():
     code, output, errors = connect("ws://x", "-H", "A: b\r\nC: d")
     assert (code, output) == (64, b"") and errors.startswith("--header: "), errors
 
 
-def test_a_file_that_is_not_there_is_78(tmp_path):
+def test_a_missing_file_exits_78(tmp_path):
     code, _, errors = connect("wss://localhost:1", "--ca", tmp_path / "none.pem")
     assert code == 78 and "none.pem" in errors
 
@@ -210,8 +210,8 @@ def test_a_file_that_is_not_there_is_78(tmp_path):
 # -- the end
 
 @pytest.mark.parametrize("code, status", [(1000, 0), (1001, 0), (None, 0), (1011, 80), (4001, 80)])
-def test_the_peers_code_decides_the_exit_code(talk, code, status):
-    client, peer = talk()
+def test_the_peers_code_decides_the_exit_code(connected, code, status):
+    client, peer = connected()
     peer.text("before")
     client.output.wait_for(lambda line: line == "before", "the message")
     peer.close_cleanly(code, "why not" if code else b"")
@@ -220,8 +220,8 @@ def test_the_peers_code_decides_the_exit_code(talk, code, status):
 
 
 @pytest.mark.parametrize("way", ["finish", "reset", "violation", "too long"])
-def test_an_end_out_of_order_is_76(talk, way):
-    client, peer = talk("--max-message-size", "100")
+def test_an_unclean_end_exits_76(connected, way):
+    client, peer = connected("--max-message-size", "100")
     if way == "violation":
         peer.write(0x3, b"")
     elif way == "too long":
@@ -232,30 +232,30 @@ def test_an_end_out_of_order_is_76(talk, way):
     assert way != "too long" or "--max-message-size" in client.errors.all()[0]
 
 
-def test_a_peer_that_stops_answering_is_76(talk):
-    client, peer = talk()
+def test_a_peer_that_does_not_answer_the_close_exits_76(connected):
+    client, peer = connected()
     client.send("x\n").finish()
     peer.expect_text("x")
-    # Its Close is not answered.
+    # The client's Close is not answered.
     peer.expect_close(1000)
     assert client.wait() == 76
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_closes_in_order(talk, number):
-    client, peer = talk("--close-reason", "bye")
+def test_a_signal_starts_the_closing_handshake(connected, number):
+    client, peer = connected("--close-reason", "bye")
     client.send("x\n")
     peer.expect_text("x")
     client.signal(number)
     assert peer.expect_close(1000).payload[2:] == b"bye"
     peer.text("still heard")
     peer.write(CLOSE, close_payload(1000))
-    peer.expect_end_behind_close()
+    peer.expect_end_after_close()
     assert client.wait() == 0 and client.output.all() == ["still heard"]
 
 
-def test_a_second_signal_ends_at_once(talk):
-    client, peer = talk()
+def test_a_second_signal_exits_at_once(connected):
+    client, peer = connected()
     client.send("x\n")
     peer.expect_text("x")
     client.signal(signal.SIGINT)
@@ -264,7 +264,7 @@ def test_a_second_signal_ends_at_once(talk):
     assert client.wait(within=4) == 130
 
 
-def test_a_signal_before_the_connection_is_open_ends_at_once(client, listener):
+def test_a_signal_during_the_handshake_exits_at_once(client, listener):
     one = client(listener.url("ws", "/"))
     peer, _ = listener.accept_request()
     one.signal(signal.SIGINT)
@@ -272,38 +272,38 @@ def test_a_signal_before_the_connection_is_open_ends_at_once(client, listener):
     peer.expect_any_end()
 
 
-def test_what_cannot_be_sent_is_65_and_the_connection_is_closed(talk):
-    client, peer = talk("--max-message-size", "10", "--one")
+def test_an_input_above_the_message_limit_exits_65_and_closes_the_connection(connected):
+    client, peer = connected("--max-message-size", "10", "--one")
     client.send(b"x" * 100_000)
     peer.expect_close(1000)
     peer.write(CLOSE, close_payload(1000))
-    peer.expect_end_behind_close()
+    peer.expect_end_after_close()
     assert client.wait() == 65 and "--max-message-size" in client.errors.all()[0]
 
 
-def test_output_that_nobody_reads_any_more_is_74(client, listener):
+def test_a_closed_output_exits_74(client, listener):
     ours, theirs = os.pipe()
     one = client(listener.url("ws", "/"), output=theirs)
     os.close(theirs)
     os.close(ours)
     peer = listener.accept_websocket()
-    peer.text("for nobody")
+    peer.text("unread")
     peer.expect_close(1000)
     peer.write(CLOSE, close_payload(1000))
-    peer.expect_end_behind_close()
+    peer.expect_end_after_close()
     assert one.wait() == 74
 
 
 # -- pings
 
-def test_a_server_that_answers_no_ping_is_given_up_after_the_time_it_was_given(talk):
-    client, peer = talk("--ping-interval", "1s", "--pong-timeout", "1s")
+def test_a_server_that_answers_no_ping_is_disconnected_at_the_pong_timeout(connected):
+    client, peer = connected("--ping-interval", "1s", "--pong-timeout", "1s")
     peer.expect_pings_then_any_end()
     assert client.wait() != 0
 
 
-def test_pings_are_sent_and_answered(talk):
-    client, peer = talk("--ping-interval", "1s")
+def test_pings_are_sent_and_answered(connected):
+    client, peer = connected("--ping-interval", "1s")
     peer.write(PING, b"are you there")
     peer.expect_pong(b"are you there")
     got = peer.read()
@@ -315,24 +315,24 @@ def test_pings_are_sent_and_answered(talk):
 
 # -- events
 
-def test_json_tells_every_event(talk):
-    client, peer = talk("--json", "--subprotocol", "v1", subprotocol="v1")
+def test_json_reports_every_event(connected):
+    client, peer = connected("--json", "--subprotocol", "v1", subprotocol="v1")
     client.send("question\n")
     peer.expect_text("question")
     peer.text('an "answer"')
     peer.binary(b"\x00\xff")
     peer.close_cleanly(4001, "enough")
     assert client.wait() == 80
-    told = events("\n".join(client.output.all()))
-    assert [one["event"] for one in told] == ["opened", "text", "data", "closed", "failed"]
-    opened, text, data, closed, failed = told
+    reported = events("\n".join(client.output.all()))
+    assert [one["event"] for one in reported] == ["opened", "text", "data", "closed", "failed"]
+    opened, text, data, closed, failed = reported
     assert (opened["status"], opened["subprotocol"], opened["peerAddress"].split(":")[0]) == (101, "v1", "127.0.0.1")
     assert text["text"] == 'an "answer"' and data["data"] == "AP8="
     assert (closed["by"], closed["code"], closed["reason"], closed["sentBytes"]) == ("peer", 4001, "enough", 8)
-    assert failed["kind"] == "closed-with-code" and all(one["at"].endswith("Z") for one in told)
+    assert failed["kind"] == "closed-with-code" and all(one["at"].endswith("Z") for one in reported)
 
 
-def test_json_tells_a_refusal(client, listener):
+def test_json_reports_a_refusal(client, listener):
     one = client(listener.url("ws", "/"), "--json", "--quiet")
     peer, _ = listener.accept_request()
     peer.send(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
@@ -343,7 +343,7 @@ def test_json_tells_a_refusal(client, listener):
 
 # -- backpressure
 
-def test_output_that_is_not_read_stops_the_peer(client, listener):
+def test_unread_output_stops_reading_from_the_peer(client, listener):
     ours, theirs = os.pipe()
     one = client(listener.url("ws", "/"), "--binary", "--max-message-size", "64KiB", output=theirs)
     os.close(theirs)
@@ -355,15 +355,15 @@ def test_output_that_is_not_read_stops_the_peer(client, listener):
             peer.socket.sendall(peer.frame(BINARY, piece))
             sent += len(piece)
     assert sent < 64 << 20 and one.memory() < 128 << 20
-    # It goes on when somebody reads, and nothing is missing.
+    # Once the output is read, the transfer continues without loss.
     read = 0
     while read < sent:
         read += len(os.read(ours, 65536))
     os.close(ours)
 
 
-def test_a_peer_that_does_not_read_stops_the_input(talk):
-    client, peer = talk("--binary")
+def test_a_peer_that_does_not_read_stops_reading_of_input(connected):
+    client, peer = connected("--binary")
     os.set_blocking(client.process.stdin.fileno(), False)
     taken = 0
     def is_stuck():
@@ -374,7 +374,7 @@ def test_a_peer_that_does_not_read_stops_the_input(talk):
         except BlockingIOError:
             before = taken
             return not wrote_more(client, before)
-        raise AssertionError("everything was taken")
+        raise AssertionError("all of the input was read")
 
     def wrote_more(client, before):
         nonlocal taken
@@ -385,7 +385,7 @@ def test_a_peer_that_does_not_read_stops_the_input(talk):
             pass
         return taken > before
 
-    eventually(is_stuck, "standard input is taken no more", within=20)
+    eventually(is_stuck, "standard input that is not read any more", within=20)
     assert client.memory() < 128 << 20
     total = 0
     while total < min(taken, 2 << 20):
@@ -394,7 +394,7 @@ def test_a_peer_that_does_not_read_stops_the_input(talk):
 
 # -- completion scripts
 
-# What each shell offers behind `sluice con` once it has read the script; zsh tells only whether it can read it.
+# The completions of each shell after `sluice con` once it has read the script; zsh reports only whether it can read it.
 COMPLETIONS = {
     "bash": 'source "$0"; COMP_WORDS=(sluice con) COMP_CWORD=1 COMP_LINE="sluice con" COMP_POINT=10; _sluice; echo "${COMPREPLY[@]}"',
     "fish": 'source $argv[1]; complete -C "sluice con"; complete -C "sluice connect --startt"',

@@ -43,7 +43,7 @@ def ends(request, client, tmp_path, authority, server_certificate):
 
 
 def finish(wire):
-    """The end of our direction: under TLS a close_notify."""
+    """Ends our direction, under TLS with a close_notify."""
     if isinstance(wire.socket, ssl.SSLSocket):
         with contextlib.suppress(OSError):
             wire.socket.unwrap()
@@ -53,18 +53,18 @@ def finish(wire):
 
 # -- bytes and ends
 
-def test_bytes_go_through_and_the_end_follows_them(ends):
+def test_bytes_are_relayed_before_the_end_of_input(ends):
     client, peer = ends()
     client.send(b"question\x00").finish()
     assert peer.receive_all() == b"question\x00"
     if not isinstance(peer.socket, ssl.SSLSocket):
-        peer.send(b"answer behind the end\n")
+        peer.send(b"answer after the end\n")
     finish(peer)
     assert client.wait() == 0 and client.errors.all() == []
-    assert client.output.all() == ([] if isinstance(peer.socket, ssl.SSLSocket) else ["answer behind the end"])
+    assert client.output.all() == ([] if isinstance(peer.socket, ssl.SSLSocket) else ["answer after the end"])
 
 
-def test_what_the_peer_says_is_written_at_once(ends):
+def test_received_bytes_are_written_at_once(ends):
     client, peer = ends()
     peer.send(b"welcome\n")
     client.output.wait_for(lambda line: line == "welcome", "the greeting")
@@ -74,7 +74,7 @@ def test_what_the_peer_says_is_written_at_once(ends):
     assert client.wait() == 0
 
 
-def test_input_goes_on_behind_the_peers_end(client, listener):
+def test_input_is_sent_after_the_peers_end(client, listener):
     one = client(listener.url("tcp"))
     peer = listener.accept()
     peer.send(b"that is all\n")
@@ -86,7 +86,7 @@ def test_input_goes_on_behind_the_peers_end(client, listener):
     assert one.wait() == 0
 
 
-def test_much_goes_both_ways_at_once(ends):
+def test_large_amounts_are_relayed_in_both_directions_at_once(ends):
     client, peer = ends()
     size = sized(2 << 20, 64 << 20)
     back = threading.Thread(target=lambda: peer.send(b"\n" * size), daemon=True)
@@ -102,7 +102,7 @@ def test_much_goes_both_ways_at_once(ends):
     assert client.wait(within=30) == 0 and len(client.output.all()) == size
 
 
-def test_a_silent_peer_is_left_after_the_wait(client, listener):
+def test_a_silent_peer_is_disconnected_after_the_wait(client, listener):
     one = client(listener.url("tcp"), "--wait", "200ms")
     peer = listener.accept()
     one.send("anybody?\n").finish()
@@ -110,7 +110,7 @@ def test_a_silent_peer_is_left_after_the_wait(client, listener):
     assert one.wait(within=8) == 0
 
 
-def test_one_line_is_the_answer_of_a_stream(client, listener):
+def test_one_reads_a_single_line_of_a_stream(client, listener):
     one = client(listener.url("tcp"), "--one")
     peer = listener.accept()
     one.send("PING\n").finish()
@@ -120,7 +120,7 @@ def test_one_line_is_the_answer_of_a_stream(client, listener):
     assert one.wait(within=8) == 0 and one.output.all() == ["+PONG"]
 
 
-def test_lines_get_the_ends_that_were_asked_for(client, listener):
+def test_crlf_converts_the_ends_of_lines(client, listener):
     one = client(listener.url("tcp"), "--crlf")
     peer = listener.accept()
     one.send("one\ntwo\r\nrest").finish()
@@ -130,7 +130,7 @@ def test_lines_get_the_ends_that_were_asked_for(client, listener):
     assert one.wait() == 0 and one.output.all()[:2] == ["a", "b"]
 
 
-def test_json_tells_bytes_or_lines(client, listener):
+def test_json_reports_bytes_or_lines(client, listener):
     for words, wanted in [([], ("bytes", "data", "aGkNCg==")), (["--lines"], ("line", "text", "hi"))]:
         one = client(listener.url("tcp"), "--json", *words)
         peer = listener.accept()
@@ -139,20 +139,20 @@ def test_json_tells_bytes_or_lines(client, listener):
         peer.send(b"hi\r\n")
         peer.finish_sending()
         assert one.wait() == 0
-        told = events("\n".join(one.output.all()))
-        assert [line["event"] for line in told] == ["opened", wanted[0], "ended", "closed"]
-        assert told[1][wanted[1]] == wanted[2] and told[3]["receivedBytes"] == 4
+        reported = events("\n".join(one.output.all()))
+        assert [line["event"] for line in reported] == ["opened", wanted[0], "ended", "closed"]
+        assert reported[1][wanted[1]] == wanted[2] and reported[3]["receivedBytes"] == 4
 
 
 @pytest.mark.parametrize("way", ["reset", "truncation"])
-def test_an_end_out_of_order_is_76(client, authority, server_certificate, way):
+def test_an_unclean_end_exits_76(client, authority, server_certificate, way):
     context = authority.server_context(server_certificate) if way == "truncation" else None
     with Listener(tls=context) as listener:
         one = client(listener.url("tls" if context else "tcp").replace("127.0.0.1", "localhost"),
                      *(["--ca", authority.certificate] if context else []))
         peer = listener.accept()
         peer.send(b"half of it\n")
-        one.output.wait_for(lambda line: line == "half of it", "what came before")
+        one.output.wait_for(lambda line: line == "half of it", "the bytes before the end")
         if context:
             peer.socket.shutdown(socket.SHUT_RDWR)
         else:
@@ -160,7 +160,7 @@ def test_an_end_out_of_order_is_76(client, authority, server_certificate, way):
         assert one.wait() == 76 and len(one.errors.all()) == 1
 
 
-def test_a_signal_ends_the_direction_in_order(client, listener):
+def test_a_signal_half_closes_the_stream(client, listener):
     one = client(listener.url("tcp"))
     peer = listener.accept()
     one.send("last words\n")
@@ -171,7 +171,7 @@ def test_a_signal_ends_the_direction_in_order(client, listener):
     assert one.wait(within=5) == 0
 
 
-def test_a_socket_that_is_not_there_is_69(tmp_path):
+def test_a_missing_unix_socket_exits_69(tmp_path):
     code, _, errors = connect(f"unix://{tmp_path}/none.sock")
     assert code == 69 and f"listens at {tmp_path}/none.sock" in errors
 
@@ -180,18 +180,18 @@ def test_a_socket_that_is_not_there_is_69(tmp_path):
 
 @pytest.mark.parametrize("words, remedy", [
     ([], "--ca FILE"), (["--server-name", "elsewhere.test"], "--server-name")], ids=["unknown authority", "wrong name"])
-def test_a_certificate_that_does_not_fit_is_79(client, authority, server_certificate, words, remedy):
+def test_a_certificate_that_fails_verification_exits_79(client, authority, server_certificate, words, remedy):
     trust = ["--ca", authority.certificate] if words else []
     with Listener(tls=authority.server_context(server_certificate)) as listener:
         one = client(listener.url("tls").replace("127.0.0.1", "localhost"), *trust, *words)
         with contextlib.suppress(OSError, AssertionError):
             listener.accept()
         assert one.wait() == 79
-        told, = one.errors.all()
-        assert "TLS failed" in told and remedy in told
+        reported, = one.errors.all()
+        assert "TLS failed" in reported and remedy in reported
 
 
-def test_anyone_is_trusted_only_with_a_warning(client, authority, server_certificate):
+def test_disabled_verification_prints_a_warning(client, authority, server_certificate):
     with Listener(tls=authority.server_context(server_certificate)) as listener:
         one = client(listener.url("tls"), "-k", "-v")
         peer = listener.accept()
@@ -199,11 +199,11 @@ def test_anyone_is_trusted_only_with_a_warning(client, authority, server_certifi
         assert peer.receive_all() == b"secret\n"
         finish(peer)
         assert one.wait() == 0
-        told = one.errors.all()
-        assert told[0].startswith("sluice: warning: -k") and any("TLS 1.3" in line for line in told), told
+        reported = one.errors.all()
+        assert reported[0].startswith("sluice: warning: -k") and any("TLS 1.3" in line for line in reported), reported
 
 
-def test_a_certificate_of_the_clients_is_shown(client, authority, server_certificate):
+def test_a_client_certificate_is_presented(client, authority, server_certificate):
     context = authority.server_context(server_certificate)
     context.verify_mode = ssl.CERT_REQUIRED
     context.load_verify_locations(authority.certificate)
@@ -218,7 +218,7 @@ def test_a_certificate_of_the_clients_is_shown(client, authority, server_certifi
         assert one.wait() == 0
 
 
-def test_no_tls_there_is_79_and_says_so(client, listener):
+def test_a_server_without_tls_exits_79_and_suggests_tcp(client, listener):
     one = client(listener.url("tls"), "-k", "--quiet")
     peer = listener.accept()
     peer.receive(1)
@@ -229,7 +229,7 @@ def test_no_tls_there_is_79_and_says_so(client, listener):
 # -- STARTTLS
 
 class PortController(Controller):
-    """On a port that the system chooses."""
+    """A controller whose port the system chooses."""
 
     def _trigger_server(self):
         self.port = self.server.sockets[0].getsockname()[1]
@@ -245,7 +245,7 @@ class Mailbox:
         return "250 kept"
 
 
-def test_a_mail_goes_to_a_server_behind_starttls(client, authority, server_certificate):
+def test_mail_is_sent_to_a_server_after_starttls(client, authority, server_certificate):
     mailbox = Mailbox()
     controller = PortController(mailbox, hostname="127.0.0.1", port=0, require_starttls=True,
                                 tls_context=authority.server_context(server_certificate))
@@ -255,7 +255,7 @@ def test_a_mail_goes_to_a_server_behind_starttls(client, authority, server_certi
         for line, code in [("EHLO me", "250 "), ("MAIL FROM:<a@localhost>", "250"), ("RCPT TO:<b@localhost>", "250"), ("DATA", "354")]:
             before = len(one.output.all())
             one.send(line + "\n")
-            one.output.wait_for(lambda said: said.startswith(code), f"{code} behind {line}", start=before)
+            one.output.wait_for(lambda said: said.startswith(code), f"{code} after {line}", start=before)
         one.send("Subject: hi\n\nhello\n.\nQUIT\n")
         one.output.wait_for(lambda said: said.startswith("221"), "the farewell")
         one.finish()
@@ -267,15 +267,15 @@ def test_a_mail_goes_to_a_server_behind_starttls(client, authority, server_certi
 
 
 def script(wire, turns):
-    """Says and hears in turns; what is heard is a line."""
-    for said, heard in turns:
-        if said:
-            wire.send(said)
-        if heard:
-            assert wire.receive(len(heard)) == heard
+    """Sends and expects bytes in turns."""
+    for sent, expected in turns:
+        if sent:
+            wire.send(sent)
+        if expected:
+            assert wire.receive(len(expected)) == expected
 
 
-def test_a_database_is_talked_into_tls(client, listener, authority, server_certificate):
+def test_a_postgres_connection_is_secured_after_starttls(client, listener, authority, server_certificate):
     one = client(listener.url("tcp"), "--starttls", "postgres", "--ca", authority.certificate)
     peer = listener.accept()
     script(peer, [(b"", b"\x00\x00\x00\x08\x04\xd2\x16\x2f"), (b"S", b"")])
@@ -293,22 +293,22 @@ def test_a_database_is_talked_into_tls(client, listener, authority, server_certi
 
 @pytest.mark.parametrize("last, words", [
     (b"454 not now\r\n", "454 not now"), (b"220 go\r\n250 injected\r\n", "bytes of plaintext"), (b"", "before TLS")])
-def test_without_consent_nothing_is_sent_in_the_clear(client, listener, last, words):
+def test_input_is_not_sent_when_starttls_fails(client, listener, last, words):
     one = client(listener.url("tcp"), "--starttls", "smtp", "-k", "--quiet")
     one.send("password\n")
     peer = listener.accept()
     script(peer, [(b"220 x\r\n", b"EHLO localhost\r\n"), (b"250 STARTTLS\r\n", b"STARTTLS\r\n"), (last, b"")])
     if not last:
         peer.finish_sending()
-    heard = bytearray()
+    received = bytearray()
     with contextlib.suppress(Reset):
         while piece := peer.receive_some():
-            heard += piece
-    assert heard == b""
+            received += piece
+    assert received == b""
     assert one.wait() == 77 and words in one.errors.all()[0]
 
 
-def test_the_talk_before_tls_has_a_deadline(client, listener):
+def test_the_dialogue_before_tls_has_a_deadline(client, listener):
     one = client(listener.url("tcp"), "--starttls", "smtp", "-k", "--quiet", "--timeout", "300ms")
     peer = listener.accept()
     assert one.wait(within=5) == 69

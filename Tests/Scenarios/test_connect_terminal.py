@@ -1,4 +1,4 @@
-"""`sluice connect` at a terminal: the line editor, commands, what is shown, and the terminal as it was afterwards."""
+"""`sluice connect` at a terminal: the line editor, commands, output, and the restored terminal."""
 
 import signal
 
@@ -11,7 +11,7 @@ from support.websocket import CLOSE, PING, PONG, close_payload
 
 @pytest.fixture
 def terminal(listener):
-    """A client at a terminal that is connected, and our end of the connection."""
+    """A connected client at a terminal, and our end of the connection."""
     started = []
 
     def start(*words, kind="ws", **more):
@@ -31,11 +31,11 @@ def end(one, peer, code=1000):
     one.type("\x04")
     peer.expect_close(1000)
     peer.write(CLOSE, close_payload(code))
-    peer.expect_end_behind_close()
+    peer.expect_end_after_close()
     assert one.wait() == 0
 
 
-def test_a_conversation(terminal):
+def test_messages_are_typed_and_shown(terminal):
     one, peer = terminal("--wait", "0s")
     one.type("hello\r")
     peer.expect_text("hello")
@@ -54,7 +54,7 @@ def test_the_line_is_edited(terminal, keys, line):
     peer.expect_text(line)
 
 
-def test_a_message_does_not_disturb_the_line_being_written(terminal):
+def test_a_received_message_keeps_the_line_being_typed(terminal):
     one, peer = terminal()
     one.type("half")
     one.wait_for("half")
@@ -64,14 +64,14 @@ def test_a_message_does_not_disturb_the_line_being_written(terminal):
     peer.expect_text("half whole")
 
 
-def test_what_comes_cannot_steer_the_terminal(terminal):
+def test_received_control_characters_are_escaped(terminal):
     one, peer = terminal()
     peer.text("\x1b]0;title\x07\x1b[2Jred")
     one.wait_for(r"< \\u\{1B\}\]0;title\\u\{7\}\\u\{1B\}\[2Jred")
     assert b"\x1b]0" not in one.shown and b"\x1b[2J" not in one.shown
 
 
-def test_commands(terminal):
+def test_slash_commands_act_on_the_connection(terminal):
     one, peer = terminal()
     one.type("/ping hi\r")
     got = peer.read()
@@ -88,12 +88,12 @@ def test_commands(terminal):
     one.type("/close 4001 see you\r")
     assert peer.expect_close(4001).payload[2:] == b"see you"
     peer.write(CLOSE, close_payload(4001))
-    peer.expect_end_behind_close()
+    peer.expect_end_after_close()
     assert one.wait() == 0 and one.restored()
 
 
 @pytest.mark.parametrize("code, status", [(1000, 0), (4002, 80)])
-def test_the_peers_end_is_shown_and_gives_the_terminal_back(terminal, code, status):
+def test_the_peers_close_is_shown_and_the_terminal_restored(terminal, code, status):
     one, peer = terminal()
     one.type("unfinished")
     one.wait_for("unfinished")
@@ -102,7 +102,7 @@ def test_the_peers_end_is_shown_and_gives_the_terminal_back(terminal, code, stat
     assert one.restored() and f'closed by the peer with {code} "good bye"' in one.text
 
 
-def test_control_c_closes_and_a_second_one_ends_at_once(terminal):
+def test_ctrl_c_closes_and_a_second_ctrl_c_exits_at_once(terminal):
     one, peer = terminal()
     one.type("\x03")
     peer.expect_close(1000)
@@ -111,16 +111,16 @@ def test_control_c_closes_and_a_second_one_ends_at_once(terminal):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_gives_the_terminal_back(terminal, number):
+def test_a_signal_closes_and_restores_the_terminal(terminal, number):
     one, peer = terminal()
     one.process.send_signal(number)
     peer.expect_close(1000)
     peer.write(CLOSE, close_payload(1000))
-    peer.expect_end_behind_close()
+    peer.expect_end_after_close()
     assert one.wait() == 0 and one.restored()
 
 
-def test_control_z_gives_the_terminal_to_the_shell_until_it_goes_on(listener):
+def test_ctrl_z_suspends_and_fg_resumes_with_the_typed_line(listener):
     one = Terminal(program=["bash", "--norc", "--noprofile", "-i"], environment={"PS1": "SHELL$ ", "SLUICE": str(BINARY)})
     try:
         one.wait_for(r"SHELL\$ ").type(f"$SLUICE connect {listener.url('ws', '/')}\n")
@@ -137,19 +137,19 @@ def test_control_z_gives_the_terminal_to_the_shell_until_it_goes_on(listener):
         one.close()
 
 
-def test_a_close_comes_behind_the_lines_before_it(terminal):
+def test_close_is_sent_after_the_lines_typed_before_it(terminal):
     one, peer = terminal()
     one.type("x\r" * 20 + "/close 3000\r")
     for _ in range(20):
         peer.expect_text("x")
     peer.expect_close(3000)
     peer.write(CLOSE, close_payload(3000))
-    peer.expect_end_behind_close()
+    peer.expect_end_after_close()
     assert one.wait() == 0
 
 
 @pytest.mark.parametrize("environment, colored", [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True)])
-def test_colours_are_left_out_where_they_are_not_wanted(terminal, environment, colored):
+def test_no_color_disables_colours(terminal, environment, colored):
     one, peer = terminal(environment=environment)
     peer.text("hello")
     one.wait_for("< hello")
@@ -157,7 +157,7 @@ def test_colours_are_left_out_where_they_are_not_wanted(terminal, environment, c
     assert colored or b"m" not in b"".join(part[:4] for part in one.shown.split(b"\x1b[")[1:] if part[:1].isdigit() and b"m" in part[:3])
 
 
-def test_a_dumb_terminal_is_a_pipe(listener):
+def test_a_dumb_terminal_is_used_like_a_pipe(listener):
     one = Terminal(listener.url("ws", "/"), environment={"TERM": "dumb"})
     try:
         peer = listener.accept_websocket()
@@ -172,7 +172,7 @@ def test_a_dumb_terminal_is_a_pipe(listener):
         one.close()
 
 
-def test_a_stream_by_hand(terminal):
+def test_a_stream_is_used_at_a_terminal(terminal):
     one, peer = terminal("--crlf", kind="tcp")
     peer.send(b"220 ready\r\n")
     one.wait_for("< 220 ready")
@@ -184,7 +184,7 @@ def test_a_stream_by_hand(terminal):
     assert one.wait() == 0 and one.restored()
 
 
-def test_a_connection_that_does_not_come_about_leaves_the_terminal_alone(listener):
+def test_a_refused_connection_leaves_the_terminal_unchanged(listener):
     url = listener.url("ws", "/")
     listener.close()
     one = Terminal(url)

@@ -1,5 +1,5 @@
-"""deploy/Dockerfile and deploy/kubernetes.yaml. No test runs a container: the Dockerfile is read, and what its last stage has is made
-as a folder, in which the binary is started as the image starts it."""
+"""deploy/Dockerfile and deploy/kubernetes.yaml. No test runs a container: the tests read the Dockerfile, build the file system of
+its last stage as a folder, and start the binary there as the image does."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from support.programs import run
 
 
 def same_debian():
-    """Whether this system is the one of the image, so that its packages can be asked."""
+    """Whether this system is the image's Debian release, so that its package database applies."""
     image = container.of("FROM", 1)[0][0]
     with open("/etc/os-release", encoding="utf-8") as file:
         return re.search(r"VERSION_CODENAME=(\w+)", file.read()).group(1) in image
@@ -28,7 +28,7 @@ def linked_statically():
     return not any("swift" in path.name for path in container.libraries())
 
 
-def test_the_image_is_made_in_two_stages_and_its_last_is_not_root():
+def test_the_image_has_two_stages_and_does_not_run_as_root():
     build, last = container.of("FROM")
     assert build[-2:] == ["AS", "build"] and last != build
     assert container.of("COPY", 1) == [["--from=build", "/out/sluice", "/usr/local/bin/sluice"]]
@@ -38,7 +38,7 @@ def test_the_image_is_made_in_two_stages_and_its_last_is_not_root():
     assert names.index("RUN") < names.index("USER") < names.index("ENTRYPOINT") and "ADD" not in names
 
 
-def test_it_is_built_as_everywhere_else():
+def test_the_image_uses_the_toolchain_and_options_of_deploy_build():
     script = (PROJECT / "deploy" / "install-dependencies").read_text()
     version = re.search(r"the Swift (\d+\.\d+) toolchain", script).group(1)
     assert container.of("FROM", 0)[0][0].startswith(f"swift:{version}-")
@@ -52,30 +52,30 @@ def test_the_build_has_the_packages_of_install_dependencies():
     assert sorted(container.installed_packages(0)) == sorted(re.search(r"building=\((.*?)\)", script).group(1).split())
 
 
-def test_everything_that_is_copied_is_there_and_let_through():
+def test_every_copied_file_exists_and_is_not_ignored():
     ignored = (PROJECT / "deploy" / "Dockerfile.dockerignore").read_text().split()
     assert ignored[0] == "*"
     for words in container.of("COPY", 0):
         for source in words[:-1]:
             name = source.rstrip("*")
             assert f"!{name}" in ignored, f"{name} is left out"
-            # What packages were resolved to is not kept: where it is missing, the build resolves them.
+            # Package.resolved is not committed; without it the build resolves the packages.
             assert (PROJECT / name).exists() or source.endswith("*"), source
     folders = set(re.findall(r'path: "(\w+)/', (PROJECT / "Package.swift").read_text()))
     copied = {words[0] for words in container.of("COPY", 0)}
     assert folders | {"Sources", "Tests"} <= copied
 
 
-def test_a_release_has_the_swift_runtime_in_it():
+def test_a_release_binary_links_the_swift_runtime_statically():
     swift = shutil.which("swift")
     if BINARY.parent.name != "release" or not swift or not (Path(swift).resolve().parents[1] / "lib" / "swift_static").is_dir():
         pytest.skip("another binary than deploy/build makes, or a toolchain without the runtime as an archive")
     assert linked_statically(), container.libraries()
 
 
-def test_the_last_stage_has_the_libraries_of_the_binary_and_no_others():
+def test_the_last_stage_installs_exactly_the_libraries_of_the_binary():
     if not same_debian() or not linked_statically():
-        pytest.skip("another system than the image's, or a debug binary, which has the Swift runtime beside it")
+        pytest.skip("another system than the image's, or a debug binary, which links the Swift runtime dynamically")
     wanted = {container.owner(path) for path in container.libraries()}
     named = set(container.installed_packages(1)) - {"ca-certificates"}
     assert named <= wanted, f"not needed: {named - wanted}"
@@ -86,9 +86,9 @@ def test_the_last_stage_has_the_libraries_of_the_binary_and_no_others():
 @pytest.fixture
 def image(tmp_path):
     if not same_debian() or not linked_statically():
-        pytest.skip("another system than the image's, or a debug binary, which has the Swift runtime beside it")
+        pytest.skip("another system than the image's, or a debug binary, which links the Swift runtime dynamically")
     if not container.Root.possible():
-        pytest.skip("this system lets nobody have mounts of his own")
+        pytest.skip("this system allows no mount namespaces")
     file = configuration.write(
         tmp_path / "sluice.yaml", [configuration.listener("web", "ws://127.0.0.1:0")], [configuration.route("echo", "echo", path="/echo")],
         control={"address": "http://127.0.0.1:0"})
@@ -100,7 +100,7 @@ def health_check():
     return json.loads(text)
 
 
-def test_the_image_starts_is_healthy_and_stops(image, sluice):
+def test_the_image_starts_reports_health_and_stops(image, sluice):
     entry, = container.of("ENTRYPOINT", 1)
     command, = container.of("CMD", 1)
     assert container.of("STOPSIGNAL", 1) == [["SIGTERM"]]
@@ -131,7 +131,7 @@ def cluster():
     return {document["kind"]: document for document in documents}
 
 
-def test_the_pod_runs_as_the_image_wants(cluster):
+def test_the_pod_fits_the_image(cluster):
     pod = cluster["Deployment"]["spec"]["template"]["spec"]
     one, = pod["containers"]
     assert pod["securityContext"]["runAsNonRoot"] and one["securityContext"]["readOnlyRootFilesystem"]
@@ -145,7 +145,7 @@ def test_the_pod_runs_as_the_image_wants(cluster):
     assert cluster["Service"]["spec"]["selector"] == cluster["Deployment"]["spec"]["selector"]["matchLabels"]
 
 
-def test_the_probes_are_answered(cluster, sluice, tmp_path):
+def test_the_probes_succeed(cluster, sluice, tmp_path):
     text = cluster["ConfigMap"]["data"]["sluice.yaml"]
     for old, new in (("ws://*:8080", "ws://127.0.0.1:0"), ("ws://app.default.svc.cluster.local:9000/app", "echo")):
         assert old in text

@@ -1,4 +1,4 @@
-"""Who may do what at the control plane: tokens, certificates, users of a Unix socket, web pages, targets and limits."""
+"""Authorization of the control plane: tokens, certificates, users of a Unix socket, targets and limits."""
 
 import contextlib
 import hashlib
@@ -58,7 +58,7 @@ def tokens(serve):
     return gateway, control, {name: secret for name, (secret, _) in made.items()}
 
 
-def test_the_log_knows_who_asked_and_was_gone_at_once(serve):
+def test_the_log_names_peers_that_disconnected_at_once(serve):
     gateway, control = serve()
     body = b'{"all": true, "preview": true}'
     head = b"POST /v1/drains HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
@@ -77,7 +77,7 @@ def test_the_log_knows_who_asked_and_was_gone_at_once(serve):
     assert all(peer.startswith("127.0.0.1:") and int(peer.split(":")[1]) in ports for peer in peers), set(peers)
 
 
-def test_every_write_is_in_the_log_with_who_and_from_where(tokens):
+def test_every_write_is_logged_with_caller_and_peer(tokens):
     gateway, control, secret = tokens
     name = control.by(secret["operate"]).open(echo(gateway))
     gateway.wait_log(r"operation=openConnection path=/v1/connections caller=token:operate peer=127\.0\.0\.1:\d+ status=201")
@@ -86,7 +86,7 @@ def test_every_write_is_in_the_log_with_who_and_from_where(tokens):
     assert "private" not in line
     control.request("DELETE", f"/v1/connections/{name}")
     gateway.wait_log("operation=closeConnection .*caller=nobody .*status=401 code=unauthorized")
-    # Who is attached writes, and who taps reads what others write.
+    # Attaching writes to a connection, and a tap reads the payloads of others: both are logged.
     control.by(secret["read"]).get(f"/v1/connections/{name}/stream").problem(403, "insufficient-scope")
     gateway.wait_log(f"operation=attach path=/v1/connections/{name}/stream caller=token:read .*status=403")
     control.by(secret["operate"]).get(f"/v1/connections/{name}/tap?durationMs=0")
@@ -94,7 +94,7 @@ def test_every_write_is_in_the_log_with_who_and_from_where(tokens):
     assert not any(secret[one] in line for one in secret for line in gateway.log.all())
 
 
-def test_elsewhere_it_starts_with_tokens_alone(serve, sluice, tmp_path):
+def test_an_address_beyond_loopback_requires_tokens(serve, sluice, tmp_path):
     secret, entry = token("ops", "read")
     gateway, control = serve(address="http://0.0.0.0:0", tokens=[entry])
     gateway.wait_log("without TLS")
@@ -106,7 +106,7 @@ def test_elsewhere_it_starts_with_tokens_alone(serve, sluice, tmp_path):
 # -- certificates
 
 
-def test_a_certificate_is_known_by_its_subject_name_or_key(serve, authority, server_certificate):
+def test_a_client_certificate_is_matched_by_subject_name_or_key(serve, authority, server_certificate):
     leaves = {name: authority.issue(name, names=f"DNS:{name}.example,URI:spiffe://example/{name}") for name in ("ops", "watcher", "keyed", "stranger")}
     pin = hashlib.sha256(ssl_public_key(leaves["keyed"][0])).hexdigest()
     secret, entry = token("robot", "metrics")
@@ -130,10 +130,10 @@ def test_a_certificate_is_known_by_its_subject_name_or_key(serve, authority, ser
     assert "client:watcher" in problem["detail"]
     who("stranger").get("/v1/connections").problem(401, "unauthorized")
     who(None).get("/v1/connections").problem(401, "unauthorized")
-    # A token says who asks, even where a certificate could.
+    # A token takes precedence over a certificate.
     assert who("ops", secret).get("/metrics").status == 200
     who("ops", secret).get("/v1/connections").problem(403, "insufficient-scope")
-    # The connection itself is carried over TLS: a body of many records, too.
+    # A body of many TLS records, in both directions.
     name = who("ops").open(echo(gateway), maximumMessageSizeBytes=4 << 20)
     payload = os.urandom(1 << 19)
     who("ops").send(name, payload)
@@ -146,7 +146,7 @@ def ssl_public_key(certificate):
     return subprocess.run(["openssl", "pkey", "-pubin", "-outform", "DER"], input=text, capture_output=True, check=True).stdout
 
 
-def test_without_a_certificate_there_is_no_connection_where_one_is_required(serve, authority, server_certificate, tmp_path):
+def test_a_missing_or_foreign_client_certificate_fails_the_handshake(serve, authority, server_certificate, tmp_path):
     other = type(authority)(tmp_path / "other", "Other")
     gateway, control = serve(
         address="https://127.0.0.1:0",
@@ -163,25 +163,25 @@ def test_without_a_certificate_there_is_no_connection_where_one_is_required(serv
 # -- users of a Unix socket
 
 
-def test_a_unix_socket_knows_the_user_at_its_other_end(serve, tmp_path):
+def test_a_unix_socket_authenticates_the_peers_user(serve, tmp_path):
     mine = os.getuid()
     gateway, control = serve(address=f"unix://{tmp_path}/c.sock", peers=[{"uid": mine, "scopes": ["read", "operate"]}])
     name = control.open(echo(gateway))
     gateway.wait_log(f"operation=openConnection .*caller=uid:{mine} peer=\"?uid:{mine} gid:")
     control.get("/metrics").problem(403, "insufficient-scope")
-    # Browsers do not reach it: whatever name it is asked by is right.
+    # Browsers cannot reach a Unix socket: any Host is accepted.
     control.request("GET", f"/v1/connections/{name}", headers={"Host": "sluice"}).expect(200)
 
 
-def test_a_user_who_is_not_named_needs_a_token(serve, tmp_path):
+def test_an_unlisted_user_needs_a_token(serve, tmp_path):
     secret, entry = token("ops", "read")
     gateway, control = serve(address=f"unix://{tmp_path}/c.sock", peers=[{"uid": os.getuid() + 1, "scopes": ["read"]}], tokens=[entry])
     control.get("/v1/connections").problem(401, "unauthorized")
     assert control.by(secret).list() == []
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can be somebody else")
-def test_another_user_of_the_machine_is_told_apart(serve, tmp_path):
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can change its user")
+def test_users_of_a_unix_socket_have_their_own_scopes(serve, tmp_path):
     path = tmp_path / "c.sock"
     for folder in [tmp_path, *tmp_path.parents][:4]:
         os.chmod(folder, 0o755)
@@ -202,8 +202,8 @@ for target in ("/v1/connections", "/metrics"):
 # -- targets
 
 
-def test_no_unix_socket_is_a_target_unless_it_is_listed(serve, tmp_path):
-    """The modes of socket files hold whoever asks; the gateway's account may open what they may not."""
+def test_a_unix_socket_is_a_target_only_if_it_is_listed(serve, tmp_path):
+    """The modes of socket files bind the caller; the gateway's account may open more than the caller may."""
     with socket.socket(socket.AF_UNIX) as unix:
         unix.bind(str(tmp_path / "app.sock"))
         unix.listen()
@@ -215,14 +215,14 @@ def test_no_unix_socket_is_a_target_unless_it_is_listed(serve, tmp_path):
             unix.accept()
 
 
-def test_targets_are_what_the_configuration_lists(serve, tmp_path):
+def test_only_listed_targets_are_allowed(serve, tmp_path):
     with Listener() as allowed, Listener() as denied, socket.socket(socket.AF_UNIX) as unix:
         unix.bind(str(tmp_path / "app.sock"))
         unix.listen()
         _, control = serve(targets=[f"127.0.0.0/8:{allowed.port}", f"unix://{tmp_path}/app.sock"])
         control.open(f"tcp://127.0.0.1:{allowed.port}")
         control.open(f"unix://{tmp_path}/app.sock")
-        # The name is looked up, and what it means is what counts.
+        # The name is resolved, and its address is checked.
         control.open(f"tcp://localhost:{allowed.port}")
         for url in (f"tcp://127.0.0.1:{denied.port}", f"tcp://localhost:{denied.port}", f"unix://{tmp_path}/other.sock", "tcp://8.8.8.8:53"):
             control.post("/v1/connections", {"url": url}).problem(403, "target-not-allowed")
@@ -231,7 +231,7 @@ def test_targets_are_what_the_configuration_lists(serve, tmp_path):
             denied.socket.accept()
 
 
-def test_elsewhere_this_machine_is_no_target(serve):
+def test_loopback_is_no_target_when_the_control_plane_is_remote(serve):
     secret, entry = token("ops", "operate")
     gateway, control = serve(address="http://0.0.0.0:0", tokens=[entry])
     here = Control(control.url.replace("0.0.0.0", "127.0.0.1"), secret)
@@ -241,7 +241,7 @@ def test_elsewhere_this_machine_is_no_target(serve):
 # -- limits
 
 
-def test_a_head_that_does_not_come_ends_its_connection(serve):
+def test_an_incomplete_request_head_times_out(serve):
     _, control = serve()
     start = time.monotonic()
     with contextlib.ExitStack() as stack:

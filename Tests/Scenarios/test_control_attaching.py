@@ -1,4 +1,4 @@
-"""Into a live connection, beside it, and many at once: attach, tap, drains, bulk verbs, and requests that are sent twice."""
+"""Attaching to a live connection, tapping it, and closing or draining many at once."""
 
 import base64
 import datetime
@@ -29,7 +29,7 @@ def serve(sluice, tmp_path):
 
 
 class Pieces(Events):
-    """A tap's events have no numbers."""
+    """Events of a tap, which have no numbers."""
 
     @staticmethod
     def _body(event):
@@ -46,7 +46,7 @@ def refused(control, name, verb="stream"):
     return info.value.response.status_code
 
 
-def test_who_is_attached_has_the_traffic_of_a_websocket(serve):
+def test_an_attached_client_exchanges_the_messages_of_a_websocket(serve):
     gateway, control = serve()
     name = control.open(gateway.url())
     with attach(control, name) as client:
@@ -55,7 +55,7 @@ def test_who_is_attached_has_the_traffic_of_a_websocket(serve):
         client.send(b"\0\xff")
         assert client.recv(timeout=seconds(10)) == b"\0\xff"
         assert refused(control, name) == 409
-    # The connection goes on.
+    # The connection stays open.
     assert control.show(name)["state"] == "open"
     control.send(name, "later")
     assert control.receive(name) == "later"
@@ -67,7 +67,7 @@ def test_who_is_attached_has_the_traffic_of_a_websocket(serve):
     assert refused(control, name) == 410
 
 
-def test_who_is_attached_has_the_bytes_of_a_stream(serve, listener):
+def test_an_attached_client_exchanges_the_bytes_of_a_stream(serve, listener):
     _, control = serve()
     name = control.open(listener.url("tcp"))
     peer = listener.accept().socket
@@ -88,7 +88,7 @@ def test_who_is_attached_has_the_bytes_of_a_stream(serve, listener):
                 client.recv(timeout=seconds(10))
 
 
-def test_a_relayed_connection_is_tapped_not_attached(serve):
+def test_a_relayed_connection_can_be_tapped_but_not_attached(serve):
     gateway, control = serve()
     with websockets.sync.client.connect(gateway.url()) as client:
         (one,) = control.list()
@@ -102,7 +102,7 @@ def test_a_relayed_connection_is_tapped_not_attached(serve):
             assert {piece["way"] for piece in tap.all} <= {"received", "sent"}
 
 
-def test_a_tap_samples_and_says_what_it_left_out(serve, listener):
+def test_a_tap_samples_and_counts_the_pieces_it_skips(serve, listener):
     _, control = serve()
     name = control.open(listener.url("tcp"))
     peer = listener.accept().socket
@@ -117,7 +117,7 @@ def test_a_tap_samples_and_says_what_it_left_out(serve, listener):
         eventually(send, "three pieces")
         assert all(base64.b64decode(piece["data"]) == b"ab" and piece["sizeBytes"] == 6 for piece in tap.all)
         assert [piece["skipped"] for piece in tap.all[1:3]] == [2, 2]
-        # The numbers count what was left out too; the times are those of the pieces.
+        # The numbers count skipped pieces too; the times are those of the pieces.
         assert [piece["number"] for piece in tap.all[:3]] == [1, 4, 7]
         times = [datetime.datetime.fromisoformat(piece["at"]) for piece in tap.all[:3]]
         assert times == sorted(times) and abs(times[0] - datetime.datetime.now(datetime.timezone.utc)) < datetime.timedelta(minutes=1)
@@ -127,13 +127,13 @@ def test_a_tap_samples_and_says_what_it_left_out(serve, listener):
         assert set(end) == {"skipped"} and end["skipped"] < 3
 
 
-def test_a_tap_over_a_websocket_says_at_its_end_what_it_left_out(serve, listener):
+def test_a_tap_over_a_websocket_ends_with_the_count_of_skipped_pieces(serve, listener):
     _, control = serve()
     name = control.open(listener.url("tcp"))
     peer = listener.accept().socket
     with attach(control, name, "tap?sample=1000000") as client:
         def send():
-            # The first of a tap's pieces is in the sample.
+            # The sample includes the first piece.
             control.send(name, b"abcdef")
             assert peer.recv(6) == b"abcdef"
             with contextlib.suppress(TimeoutError):
@@ -147,7 +147,7 @@ def test_a_tap_over_a_websocket_says_at_its_end_what_it_left_out(serve, listener
         assert set(end) == {"skipped"} and end["skipped"] >= 3
 
 
-def test_a_tap_that_is_not_read_slows_nothing(serve):
+def test_an_unread_tap_does_not_slow_the_connection(serve):
     gateway, control = serve()
     name = control.open(gateway.url())
     (accepted,) = control.list(direction="accepted")
@@ -164,7 +164,7 @@ def test_a_tap_that_is_not_read_slows_nothing(serve):
     assert control.show(name)["stalled"] is False
 
 
-def test_many_are_closed_by_a_selector_that_says_something(serve, listener):
+def test_a_selector_closes_many_connections_and_may_not_be_empty(serve, listener):
     _, control = serve()
     blue = [control.open(listener.url("tcp"), labels={"team": "blue"}) for _ in range(3)]
     red = control.open(listener.url("tcp"), labels={"team": "red"})
@@ -178,10 +178,10 @@ def test_many_are_closed_by_a_selector_that_says_something(serve, listener):
         control.closed(name)
     assert [one["id"] for one in control.list()] == [red]
     assert control.post(close, {"all": True, "abort": True}).expect(200)["told"] == 1
-    eventually(lambda: control.list() == [], "the end of all")
+    eventually(lambda: control.list() == [], "the end of all connections")
 
 
-def test_a_drain_cuts_what_is_left_at_its_deadline(serve):
+def test_a_drain_resets_the_remaining_connections_at_its_deadline(serve):
     gateway, control = serve()
     name = control.open(gateway.url())
     control.verb(name, "suspend").expect(200)

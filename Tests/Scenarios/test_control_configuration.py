@@ -1,4 +1,4 @@
-"""Listeners, routes and upstreams that change while the gateway runs, by nothing but HTTP."""
+"""Listeners, routes and upstreams changed over HTTP while the gateway runs."""
 
 import json
 import signal
@@ -42,9 +42,9 @@ def refuses(address):
     return False
 
 
-# -- making, changing, deleting
+# -- creating, changing, deleting
 
-def test_a_listener_made_at_run_time_serves_until_it_is_deleted(configured):
+def test_a_listener_created_at_run_time_serves_until_it_is_deleted(configured):
     control = configured().control
     made = control.post("/v1/listeners", {"name": "extra", "listen": "ws://127.0.0.1:0"})
     body = made.expect(201)
@@ -61,7 +61,7 @@ def test_a_listener_made_at_run_time_serves_until_it_is_deleted(configured):
     assert echoes(address_of(control, "web"))
 
 
-def test_a_route_made_at_run_time_leads_to_an_upstream_made_at_run_time(configured, sluice):
+def test_a_route_created_at_run_time_uses_an_upstream_created_at_run_time(configured, sluice):
     other = sluice("bridge", "ws://127.0.0.1:0/", "echo")
     control = configured().control
     control.post("/v1/upstreams", {"name": "other", "endpoints": [other.listeners[0]]}).expect(201)
@@ -71,7 +71,7 @@ def test_a_route_made_at_run_time_leads_to_an_upstream_made_at_run_time(configur
     with websockets.sync.client.connect(f"ws://{web}/far"):
         status = control.get("/v1/upstreams/other").expect(200)["status"]
         assert [(one["connections"], one["ejected"]) for one in status["endpoints"]] == [(1, False)]
-    # It is in use: nothing is taken away under a route.
+    # An upstream that a route uses cannot be deleted.
     refused = control.request("DELETE", "/v1/upstreams/other").problem(409, "conflicts-with-configuration")
     assert "routes[1].target" in refused["errors"][0]["detail"]
     assert control.request("DELETE", "/v1/routes/far").status == 204
@@ -82,7 +82,7 @@ def test_a_route_made_at_run_time_leads_to_an_upstream_made_at_run_time(configur
 
 # -- refusals
 
-def test_a_certificate_that_is_not_there_is_refused_with_its_place(configured):
+def test_a_missing_certificate_file_is_refused_with_its_pointer(configured):
     control = configured().control
     body = {"name": "x", "listen": "wss://127.0.0.1:0", "tls": {"certificate": "/nowhere.pem"}}
     problem = control.post("/v1/listeners", body).problem(422, "invalid-configuration")
@@ -97,7 +97,7 @@ def test_the_last_listener_cannot_be_deleted(configured):
     assert echoes(address_of(control, "web"))
 
 
-def test_an_address_that_is_taken_changes_nothing(configured):
+def test_an_address_in_use_changes_nothing(configured):
     control = configured().control
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
@@ -107,9 +107,9 @@ def test_an_address_that_is_taken_changes_nothing(configured):
     control.get("/v1/listeners/x").problem(404, "unknown-listener")
 
 
-# -- the whole
+# -- the whole configuration
 
-def test_what_is_exported_reads_back_and_runs_the_same(configured, sluice, tmp_path):
+def test_an_exported_configuration_can_be_loaded_again(configured, sluice, tmp_path):
     control = configured(upstreams=[configuration.upstream("far", "ws://127.0.0.1:9/{room}")],
                          routes=[configuration.route("echo", "echo", path="/echo"),
                                  configuration.route("far", "far", path="/far/{room}", headers=["X-One: a: b", "X-Two: \"q\""], origins=["*", "null"])]).control
@@ -121,7 +121,7 @@ def test_what_is_exported_reads_back_and_runs_the_same(configured, sluice, tmp_p
     copy.write_bytes(exported.body)
     checked = gateway.run("check", "--config", copy)
     assert checked.returncode == 0, checked.stderr
-    # The same again is no change, in either form.
+    # Putting the same configuration is no change, as YAML or JSON.
     whole = control.get("/v1/configuration")
     for body, form in ((exported.body, "application/yaml"), (whole.body, "application/json")):
         answer = control.request("PUT", "/v1/configuration", body, headers={"Content-Type": form}).expect(200)
@@ -132,7 +132,7 @@ def test_what_is_exported_reads_back_and_runs_the_same(configured, sluice, tmp_p
     assert echoes(address_of(second, "extra"))
 
 
-def test_things_that_need_one_another_come_together(configured):
+def test_resources_that_need_each_other_are_put_together(configured):
     control = configured().control
     whole = control.get("/v1/configuration").json
     whole["listeners"].append({"name": "raw", "listen": "tcp://127.0.0.1:0", "route": "raw"})
@@ -149,7 +149,7 @@ def test_things_that_need_one_another_come_together(configured):
     assert changes == [{"resource": "/v1/configuration", "change": "changed", "members": [{"pointer": "/loops", "to": 3, "needsRestart": True}]}]
 
 
-def test_the_file_is_read_again(configured):
+def test_reload_applies_the_changed_file(configured):
     one = configured()
     control = one.control
     control.post("/v1/routes", {"name": "passing", "path": "/passing", "target": "echo"}).expect(201)
@@ -167,7 +167,7 @@ def test_the_file_is_read_again(configured):
     assert echoes(address_of(control, "web"), "/new")
 
 
-def test_the_built_in_configuration_can_be_changed_but_not_read_again(sluice):
+def test_the_built_in_configuration_can_be_changed_but_not_reloaded(sluice):
     started = sluice("serve", ready=False)
     try:
         started.wait_ready()
@@ -184,12 +184,12 @@ def test_a_signal_and_a_request_reload_the_same_way(configured):
     control = one.control
     control.post("/v1/routes", {"name": "passing", "path": "/passing", "target": "echo"}).expect(201)
     one.gateway.signal(signal.SIGHUP)
-    eventually(lambda: control.get("/v1/routes/passing").status == 404, "the file took its place again")
+    eventually(lambda: control.get("/v1/routes/passing").status == 404, "the routes of the file")
 
 
-# -- what is not shown
+# -- secrets
 
-def test_values_of_credentials_are_hidden_and_stay(configured, authority, server_certificate):
+def test_credentials_are_hidden_and_kept_when_put_back(configured, authority, server_certificate):
     certificate, key = server_certificate
     headers = {"Authorization": "Bearer s3cr3t-token", "X-Plain": "plain"}
     one = configured(

@@ -1,4 +1,4 @@
-"""Connections as objects of the REST interface: opened, listed, used and ended by nothing but HTTP."""
+"""Connections as resources of the REST interface: opening, listing, using and closing them over HTTP."""
 
 import asyncio
 import base64
@@ -20,7 +20,7 @@ from support.deadlines import eventually, seconds
 
 @pytest.fixture
 def serve(sluice, tmp_path):
-    """A gateway with a control plane on a port of its own: (gateway, control)."""
+    """A gateway whose control plane has a port of its own: (gateway, control)."""
 
     def start(listeners=(), routes=(), control=None, **more):
         listeners = list(listeners) or [configuration.listener("web", "ws://127.0.0.1:0")]
@@ -40,7 +40,7 @@ def control(serve):
 
 @pytest.fixture
 def python_echo():
-    """An echo of the `websockets` package: its URL, and how each of its connections ended."""
+    """An echo server of the `websockets` package: its URL, and the close code and reason of each connection."""
     ends, ready = [], threading.Event()
     loop = asyncio.new_event_loop()
 
@@ -65,7 +65,7 @@ def python_echo():
     thread.join(seconds(10))
 
 
-def test_a_websocket_is_opened_used_and_closed(control, python_echo):
+def test_a_websocket_is_opened_used_and_closed_over_rest(control, python_echo):
     url, ends = python_echo
     name = control.open(url, subprotocols=["chat.v1", "chat.v2"], labels={"team": "blue"}, headers={"X-Test": "1"})
     control.send(name, "grüße")
@@ -92,7 +92,7 @@ def test_a_websocket_is_opened_used_and_closed(control, python_echo):
     control.verb(name, "send", {"text": "late"}).problem(410, "closed")
 
 
-def test_messages_that_came_before_the_end_are_still_received(control, python_echo):
+def test_unread_messages_are_received_after_the_close(control, python_echo):
     url, _ = python_echo
     name = control.open(url)
     for number in range(5):
@@ -103,7 +103,7 @@ def test_messages_that_came_before_the_end_are_still_received(control, python_ec
     control.verb(name, "receive").problem(410, "closed")
 
 
-def test_a_receive_waits_and_a_client_that_leaves_takes_nothing_with_it(serve, python_echo):
+def test_receive_waits_and_an_abandoned_receive_consumes_no_message(serve, python_echo):
     gateway, control = serve()
     url, _ = python_echo
     name = control.open(url)
@@ -142,7 +142,7 @@ def test_a_stream_is_read_written_and_half_closed(control, listener):
     assert over["terminationReason"] == "upstream/relaying/clean"
 
 
-def test_a_stream_becomes_secure(control, listener, authority, server_certificate):
+def test_a_stream_is_secured_with_tls(control, listener, authority, server_certificate):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*map(str, server_certificate))
     name = control.open(listener.url("tcp"))
@@ -162,7 +162,7 @@ def test_a_stream_becomes_secure(control, listener, authority, server_certificat
     control.verb(name, "startSecureConnection", {}).problem(409, "state-conflict")
 
 
-def test_a_certificate_that_is_not_trusted_ends_the_connection(control, listener, server_certificate):
+def test_an_untrusted_certificate_ends_the_connection(control, listener, server_certificate):
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(*map(str, server_certificate))
 
@@ -178,8 +178,8 @@ def test_a_certificate_that_is_not_trusted_ends_the_connection(control, listener
 
 
 @pytest.mark.parametrize("kind", ["ws", "tcp"])
-def test_what_is_sent_on_a_suspended_connection_is_bounded(serve, python_echo, listener, kind):
-    """Many at once: each sees the queue as it is when its own turn comes."""
+def test_the_send_queue_of_a_suspended_connection_is_bounded(serve, python_echo, listener, kind):
+    """Concurrent requests: each is checked against the queue at its own turn."""
     gateway, control = serve()
     name = control.open(python_echo[0] if kind == "ws" else listener.url("tcp"))
     control.verb(name, "suspend").expect(200)
@@ -199,7 +199,7 @@ def test_what_is_sent_on_a_suspended_connection_is_bounded(serve, python_echo, l
     if kind == "ws":
         control.verb(name, "ping").problem(409, "suspended")
     control.verb(name, "resume").expect(200)
-    eventually(lambda: control.show(name)["queuedSendBytes"] < 4 << 20, "some of it to leave")
+    eventually(lambda: control.show(name)["queuedSendBytes"] < 4 << 20, "bytes leaving the queue")
     if kind == "ws":
         for _ in queued:
             assert control.verb(name, "receive").expect(200)["sizeBytes"] == 512 << 10
@@ -215,7 +215,7 @@ def test_empty_messages_on_a_suspended_connection_are_bounded(control, python_ec
     assert answers.count(200) == 4096 and answers.count(429) == 104
 
 
-def test_an_accepted_connection_is_shown_spoken_to_and_ended(serve):
+def test_an_accepted_connection_is_shown_sent_to_and_closed(serve):
     gateway, control = serve()
     with websockets.sync.client.connect(gateway.url(), additional_headers={"Cookie": "secret=1"}) as client:
         client.send("one")
@@ -249,7 +249,7 @@ def test_a_tunnel_shows_both_its_connections(serve, listener):
             client.recv()
 
 
-def test_pages_show_everything_once_while_connections_come_and_go(control, listener):
+def test_pages_list_every_connection_once_while_others_open_and_close(control, listener):
     names = {control.open(listener.url("tcp")) for _ in range(60)}
     stop = threading.Event()
 
@@ -287,21 +287,21 @@ def test_pages_show_everything_once_while_connections_come_and_go(control, liste
     ("GET", "/v1/connections/%00", None, 404, "unknown-connection", None),
     ("GET", "/v1//connections", None, 404, "unknown-path", None),
 ])
-def test_a_wrong_request_is_a_problem(control, method, path, body, status, code, pointer):
+def test_an_invalid_request_is_a_problem(control, method, path, body, status, code, pointer):
     headers = {"Content-Type": "application/json"} if body is not None else {}
     problem = control.request(method, path, body, headers).problem(status, code)
     if pointer:
         assert problem["errors"][0]["pointer"] == pointer
 
 
-def test_probes_tell_the_phase(serve):
+def test_probes_report_the_phase(serve):
     gateway, control = serve(
         [configuration.listener("raw", "tcp://127.0.0.1:0", route="echo")], [configuration.route("echo", "echo")])
     for path in ("/livez", "/readyz", "/startupz"):
         assert control.get(path).expect(200) == {"status": "ok", "phase": "ready"}
     assert control.get("/version").expect(200)["name"] == "sluice"
     assert control.request("HEAD", "/livez").body == b""
-    # A stream whose client does not end its side holds up the drain.
+    # A stream whose client does not end its side keeps the drain from finishing.
     with socket.create_connection(gateway.address(), timeout=seconds(10)):
         eventually(lambda: control.list(listener="raw"), "the connection")
         gateway.signal(signal.SIGTERM)
@@ -311,7 +311,7 @@ def test_probes_tell_the_phase(serve):
     assert gateway.wait() == 0
 
 
-def test_a_unix_socket_serves_its_owner_alone(serve, tmp_path):
+def test_a_unix_socket_is_accessible_to_its_owner_only(serve, tmp_path):
     path = tmp_path / "control.sock"
     gateway, control = serve(control={"address": f"unix://{path}"})
     assert control.url == f"unix://{path}" and path.stat().st_mode & 0o777 == 0o600
@@ -329,12 +329,12 @@ def test_an_address_beyond_loopback_is_refused(sluice, tmp_path):
     gateway.wait_log(r"control\.address")
 
 
-def test_the_control_plane_can_be_off(serve):
+def test_the_control_plane_can_be_disabled(serve):
     with pytest.raises(StopIteration):
         serve(control={"address": "none"})
 
 
-def test_a_peer_that_does_not_read_is_stalled_for_as_long(serve, listener):
+def test_a_connection_is_stalled_while_its_peer_does_not_read(serve, listener):
     _, control = serve()
     name = control.open(listener.url("tcp"))
     other = control.open(listener.url("tcp"))
@@ -359,7 +359,7 @@ def test_a_peer_that_does_not_read_is_stalled_for_as_long(serve, listener):
     assert after == control.show(name)["sendStalledMs"] >= shown["sendStalledMs"]
 
 
-def test_connections_are_found_by_the_name_of_their_upstream_and_by_its_endpoint(serve, listener):
+def test_connections_are_filtered_by_upstream_name_and_by_endpoint(serve, listener):
     gateway, control = serve(
         routes=[configuration.route("up", "backend", path="/up")],
         upstreams=[configuration.upstream("backend", listener.url("tcp"))])
@@ -372,7 +372,7 @@ def test_connections_are_found_by_the_name_of_their_upstream_and_by_its_endpoint
         peer.close()
 
 
-def test_the_size_of_messages_has_the_name_of_the_tasks_property_too(control, python_echo):
+def test_maximum_message_size_has_the_name_of_the_task_property_as_an_alias(control, python_echo):
     url, _ = python_echo
     for name in ("maximumMessageSize", "maximumMessageSizeBytes"):
         opened = control.open(url, **{name: 4})

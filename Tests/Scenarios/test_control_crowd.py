@@ -1,4 +1,4 @@
-"""Many connections at once, and busy ones: lists that miss nobody while traffic runs, and lookers who slow nobody."""
+"""Many and busy connections: lists that miss no connection while traffic runs, and taps that do not slow a connection."""
 
 import contextlib
 import json
@@ -18,7 +18,7 @@ CROWD = 5000
 
 @pytest.fixture
 def descriptors():
-    """Room for the other ends of a crowd."""
+    """Raises the limit of descriptors for the clients of a crowd."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = CROWD + 1000
     if hard != resource.RLIM_INFINITY and hard < wanted:
@@ -28,7 +28,7 @@ def descriptors():
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_a_crowd_is_listed_while_traffic_runs(sluice, tmp_path, descriptors):
+def test_a_crowd_is_listed_completely_while_traffic_runs(sluice, tmp_path, descriptors):
     one = Configured(
         sluice, tmp_path, [configuration.listener("raw", "tcp://127.0.0.1:0", route="echo", max_connections=2 * CROWD)],
         [configuration.route("echo", "echo")], max_connections=2 * CROWD)
@@ -40,7 +40,7 @@ def test_a_crowd_is_listed_while_traffic_runs(sluice, tmp_path, descriptors):
         assert len(expected) == CROWD
 
         def talk():
-            """A part of the crowd talks at once, and newcomers come and go."""
+            """Part of the crowd sends at once, while other connections open and close."""
             try:
                 while not stop.is_set():
                     for member in crowd[:: CROWD // 50]:
@@ -69,15 +69,15 @@ def test_a_crowd_is_listed_while_traffic_runs(sluice, tmp_path, descriptors):
         assert not failures, failures
 
 
-def test_a_busy_connection_is_tapped_slowly(sluice, tmp_path):
-    """Nothing waits for the looker, and what it did not see is counted."""
+def test_a_slow_tap_does_not_delay_a_busy_connection(sluice, tmp_path):
+    """Traffic does not wait for the tap, and the pieces it missed are counted."""
     one = Configured(sluice, tmp_path)
     control = one.control
     name = control.open(f"ws://127.0.0.1:{one.gateway.port()}/echo")
     connection = control.connection(within=60)
     connection.request("GET", f"/v1/connections/{name}/tap?maxBytes=65536")
     response = connection.getresponse()
-    # It says at once that it is there.
+    # The first comment arrives at once.
     assert response.readline() == b":\n"
     count, payload, pieces, skipped = 300, os.urandom(65536), 0, 0
     received = threading.Event()
@@ -92,7 +92,7 @@ def test_a_busy_connection_is_tapped_slowly(sluice, tmp_path):
     for _ in range(count):
         control.send(name, payload)
     taking.join(seconds(120))
-    assert received.is_set(), "the traffic waited for the looker"
+    assert received.is_set(), "the traffic waited for the tap"
     control.close(name)
     for line in response:
         if line.startswith(b"data: "):
@@ -100,5 +100,5 @@ def test_a_busy_connection_is_tapped_slowly(sluice, tmp_path):
             pieces += 1 if "way" in event else 0
             skipped += event["skipped"]
     connection.close()
-    # A message that came in parts may be left out in parts.
+    # A message that arrived in parts may be skipped in parts.
     assert pieces > 0 and skipped > 0 and pieces + skipped >= 2 * count, (pieces, skipped)

@@ -1,4 +1,4 @@
-"""The interface is what its OpenAPI document says: schemathesis makes requests of the document and judges the answers by it."""
+"""The OpenAPI document describes the interface: schemathesis generates requests from it and checks the responses."""
 
 import hashlib
 import json
@@ -14,15 +14,15 @@ from support import configuration
 from support.control import Control
 from support.deadlines import seconds
 
-# What follows events for as long as somebody listens ends after this time.
+# Streams of events end after this time.
 BOUNDED = "[parameters]\ndurationMs = 20"
 
-# A gateway that cannot reach what it was told to open says so with 502 or 504, and one that has too much to do with 503.
+# 502 and 504: the target cannot be reached. 503: the gateway is overloaded.
 SETTINGS = """
 [checks]
 not_a_server_error.expected-statuses = ["2xx", "3xx", "4xx", 502, 503, 504]
 positive_data_acceptance.enabled = false
-# What is over is told first, whatever else would be wrong.
+# A closed connection is reported before other mistakes in a request.
 negative_data_rejection.expected-statuses = ["4xx", 502, 503, 504]
 {parameters}
 """
@@ -44,7 +44,7 @@ def serve(sluice, tmp_path):
     return start
 
 
-def test_the_document_describes_what_there_is(serve):
+def test_the_document_lists_operations_with_scopes_and_used_schemas(serve):
     _, control = serve()
     document = control.get("/openapi.json").expect(200)
     assert document["openapi"].startswith("3.1")
@@ -52,7 +52,7 @@ def test_the_document_describes_what_there_is(serve):
     assert {"listConnections", "openConnection", "send", "getMetrics", "getDocument"} <= set(operations)
     for name, operation in operations.items():
         assert operation["summary"] and operation["responses"], name
-        # Everything that changes something, or tells something, needs a scope.
+        # Every operation but the probes and the document needs a scope.
         assert name.removesuffix("InV1") in ("getLiveness", "getReadiness", "getStartup", "getDocument") or operation["x-scope"], name
     references = set()
 
@@ -69,7 +69,7 @@ def test_the_document_describes_what_there_is(serve):
     assert references == {f"#/components/schemas/{name}" for name in document["components"]["schemas"]}
 
 
-def test_every_example_is_of_its_schema(serve):
+def test_every_example_matches_its_schema(serve):
     _, control = serve()
     document = control.get("/openapi.json").expect(200)
     found = []
@@ -97,7 +97,7 @@ def test_every_example_is_of_its_schema(serve):
 
     look(document, "")
     assert len(found) > 200
-    # The examples of events are those of their schemas too.
+    # The examples of events match their schemas too.
     for path, model in (("/v1/events", "Event"), ("/v1/connections/{id}/tap", "TapRecord")):
         media = document["paths"][path]["get"]["responses"]["200"]["content"]["text/event-stream"]
         assert media["x-event-data"] == {"$ref": f"#/components/schemas/{model}"}
@@ -107,7 +107,7 @@ def test_every_example_is_of_its_schema(serve):
 def schemathesis(control, folder, *words, settings=SETTINGS.format(parameters=BOUNDED), left_out=()):
     (folder / "schemathesis.toml").write_text(settings)
     nightly = os.environ.get("SLUICE_TEST_SIZE") == "nightly"
-    # One worker: the generator does not bear several under every version of Python.
+    # One worker: several fail with some versions of Python.
     run = subprocess.run(
         [Path(sys.executable).parent / "st", "--config-file", folder / "schemathesis.toml", "--no-color", "run", control.url + "/openapi.json",
          "--phases", "examples,coverage,fuzzing", "--max-examples", "200" if nightly else "8", "--seed", "1", "--request-timeout", "60",
@@ -119,41 +119,41 @@ def schemathesis(control, folder, *words, settings=SETTINGS.format(parameters=BO
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("aim", [pytest.param(aim, marks=pytest.mark.xdist_group(aim)) for aim in ("lives", "is over", "never was")])
-def test_schemathesis_finds_nothing_that_is_not_described(serve, tmp_path, aim):
-    """The requests are about a connection that lives, or is over, or never was."""
+@pytest.mark.parametrize("aim", [pytest.param(aim, marks=pytest.mark.xdist_group(aim)) for aim in ("open", "closed", "unknown")])
+def test_schemathesis_finds_no_undocumented_response(serve, tmp_path, aim):
+    """The requests name a connection that is open, closed, or unknown."""
     gateway, control = serve()
     name = control.open(f"ws://127.0.0.1:{gateway.port()}/echo")
     left_out = []
-    if aim == "is over":
+    if aim == "closed":
         control.close(name)
         control.closed(name)
-    elif aim == "lives":
-        # It is to live on, and nobody wants to wait ten minutes for a message that does not come.
+    elif aim == "open":
+        # `closeConnection` would close it, and `receive` would wait ten minutes for a message.
         left_out = ["closeConnection", "receive"]
-    name = "4000000000" if aim == "never was" else name
+    name = "4000000000" if aim == "unknown" else name
     parameters = f'{BOUNDED}\nid = "{name}"'
-    # What names no connection is the same for all three.
-    words = () if aim == "lives" else ("--include-path-regex", r"\{id\}")
+    # Paths without an id behave the same for all three.
+    words = () if aim == "open" else ("--include-path-regex", r"\{id\}")
     schemathesis(control, tmp_path, *words, settings=SETTINGS.format(parameters=parameters), left_out=left_out)
-    # The gateway came through it.
+    # The gateway is unharmed.
     assert control.get("/readyz").expect(200)["phase"] == "ready"
     assert not [line for line in gateway.log.all() if "internal-fault" in line or "an operation failed" in line]
 
 
 @pytest.mark.timeout(300)
 @pytest.mark.xdist_group("token")
-def test_schemathesis_finds_no_way_around_a_token(serve, tmp_path):
+def test_schemathesis_finds_no_bypass_of_tokens(serve, tmp_path):
     digest = hashlib.sha256(SECRET.encode()).hexdigest()
     entry = {"name": "ops", "hash": f"sha256:{digest}", "scopes": ["read", "operate", "configure", "metrics"]}
     _, control = serve(tokens=[entry])
     document = control.get("/openapi.json").expect(200)
     assert document["security"] == [{"bearer": []}] and "bearer" in document["components"]["securitySchemes"]
-    # Nobody waits for messages of connections that it may open.
+    # `receive` would wait for messages on connections that it opened.
     schemathesis(control, tmp_path, "-H", f"Authorization: Bearer {SECRET}", left_out=["receive"])
 
 
-def test_who_takes_every_path_from_v1_finds_what_watches_there_too(serve):
+def test_probes_version_and_metrics_have_aliases_under_v1(serve):
     _, control = serve()
     for path in ("/livez", "/readyz", "/startupz", "/version"):
         assert control.get("/v1" + path).expect(200) == control.get(path).expect(200)

@@ -1,4 +1,4 @@
-"""Drains over REST: paced, with jitter, and cut at their deadline, in real time."""
+"""Drains over REST: rate, jitter and deadline, in real time."""
 
 import datetime
 import time
@@ -13,7 +13,7 @@ from support.events import Events
 
 @pytest.fixture
 def live(sluice, tmp_path):
-    """A gateway with so many live connections, its control plane, and their names."""
+    """A gateway with `count` open connections: (control plane, their ids)."""
 
     def start(count):
         file = configuration.write(
@@ -30,7 +30,7 @@ def opened(control):
     return [item["id"] for item in control.list(label="of:test")]
 
 
-def test_a_drain_with_a_rate_is_watched_to_its_end(live):
+def test_a_drain_with_a_rate_reports_its_progress_and_end(live):
     control, names = live(20)
     order = {"selector": {"label": "of:test"}, "ratePerSecond": 40, "code": 4001, "reason": "moving"}
     assert control.post("/v1/drains", {**order, "preview": True}).expect(200)["matched"] == 20
@@ -52,7 +52,7 @@ def test_a_drain_with_a_rate_is_watched_to_its_end(live):
     assert (closed["closeCode"], closed["closeReason"]) == (4001, "moving")
 
 
-def test_jitter_does_not_slow_a_drain_down(live):
+def test_jitter_does_not_lengthen_a_drain(live):
     control, _ = live(150)
     order = {"selector": {"label": "of:test"}, "ratePerSecond": 100, "jitterMs": 500, "deadlineMs": 20_000}
     preview = control.post("/v1/drains", {**order, "preview": True}).expect(200)
@@ -64,12 +64,12 @@ def test_jitter_does_not_slow_a_drain_down(live):
     assert 1.4 <= (last - begin).total_seconds() <= 2 and (deadline - begin).total_seconds() == pytest.approx(20, abs=0.01)
     ended = eventually(lambda: (one := control.get(answer.headers["location"]).expect(200)).get("endedAt") and one, "its end", within=20)
     assert (ended["told"], ended["cut"], ended["remaining"], ended["untold"]) == (150, 0, 0, 0), ended
-    # Far from the 39 s that 150 pauses with a jitter in each would take.
+    # Far below the 39 s that a jitter added to each of 150 pauses would take.
     took = datetime.datetime.fromisoformat(ended["endedAt"]) - begin
     assert 1.4 <= took.total_seconds() <= 10, took
 
 
-def test_a_deadline_that_comes_too_soon_is_told_of_at_once(live):
+def test_a_deadline_too_early_for_the_rate_is_warned_of_at_once(live):
     control, _ = live(10)
     order = {"selector": {"label": "of:test"}, "ratePerSecond": 1, "deadlineMs": 1500}
     preview = control.post("/v1/drains", {**order, "preview": True}).expect(200)

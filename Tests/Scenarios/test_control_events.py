@@ -1,4 +1,4 @@
-"""What happens is told as it happens, numbered, and told again to whoever was away; what is counted can be read."""
+"""The stream of events: numbered, live and replayed; and the metrics."""
 
 import contextlib
 import json
@@ -27,7 +27,7 @@ def serve(sluice, tmp_path):
     return start
 
 
-def test_a_connection_is_told_of_from_its_opening_to_its_end(serve):
+def test_a_connection_has_events_from_opened_to_closed(serve):
     gateway, control = serve()
     with Events(control, "/v1/events") as events:
         with websockets.sync.client.connect(gateway.url()):
@@ -39,7 +39,7 @@ def test_a_connection_is_told_of_from_its_opening_to_its_end(serve):
         assert numbers == list(range(numbers[0], numbers[0] + len(numbers)))
 
 
-def test_a_closed_event_says_how_it_ended_and_what_it_carried(serve):
+def test_a_closed_event_has_close_code_and_byte_counts(serve):
     gateway, control = serve()
     with Events(control, "/v1/events?type=closed") as events:
         with websockets.sync.client.connect(gateway.url()) as client:
@@ -57,7 +57,7 @@ def test_a_closed_event_says_how_it_ended_and_what_it_carried(serve):
         assert (closed["closeCode"], closed["receivedBytes"], closed["sentBytes"], closed["labels"]) == (1000, 3, 3, {"team": "blue"})
 
 
-def test_what_is_not_kept_any_more_is_a_gap(serve, listener):
+def test_events_that_are_no_longer_stored_are_a_gap(serve, listener):
     _, control = serve()
     name = control.open(listener.url("tcp"))
     with Events(control, "/v1/events", {"Last-Event-ID": "999999"}) as events:
@@ -66,7 +66,7 @@ def test_what_is_not_kept_any_more_is_a_gap(serve, listener):
         events.wait_type("opened", connection=name)
 
 
-def test_events_come_over_a_websocket_too(serve, listener):
+def test_events_are_sent_over_a_websocket(serve, listener):
     _, control = serve()
     url = control.url.replace("http://", "ws://") + "/v1/events?after=0"
     name = control.open(listener.url("tcp"))
@@ -76,11 +76,11 @@ def test_events_come_over_a_websocket_too(serve, listener):
         control.close(name)
         assert json.loads(client.recv(timeout=seconds(10)))["type"] == "closed"
         client.ping().wait(seconds(10))
-    # The gateway goes on, and so does its HTTP.
+    # The gateway still answers HTTP.
     assert control.get("/livez").status == 200
 
 
-def test_the_end_is_told_and_ends_the_streams(serve):
+def test_a_shutdown_sends_drain_events_and_ends_the_streams(serve):
     gateway, control = serve([configuration.listener("raw", "tcp://127.0.0.1:0", route="echo")], [configuration.route("echo", "echo")])
     with Events(control, "/v1/events") as events:
         with socket.create_connection(gateway.address(), timeout=seconds(10)):
@@ -92,7 +92,7 @@ def test_the_end_is_told_and_ends_the_streams(serve):
     assert gateway.wait() == 0
 
 
-def test_reloads_are_told(serve, tmp_path):
+def test_reloads_have_events(serve, tmp_path):
     gateway, control = serve()
     with Events(control, "/v1/events") as events:
         gateway.signal(signal.SIGHUP)
@@ -102,7 +102,7 @@ def test_reloads_are_told(serve, tmp_path):
         assert "expected a mapping" in events.wait_type("reloadFailed")["detail"]
 
 
-def test_limits_and_upstreams_are_told(serve, listener):
+def test_limits_and_upstream_states_have_events(serve, listener):
     port = listener.port
     gateway, control = serve(
         [configuration.listener("web", "ws://127.0.0.1:0", max_connections_per_client=1)],
@@ -141,7 +141,7 @@ def metrics(control):
         if sample.name == name and labels.items() <= sample.labels.items())
 
 
-def test_what_is_counted_can_be_read(serve, listener):
+def test_metrics_count_connections_bytes_and_messages(serve, listener):
     gateway, control = serve(routes=[configuration.route("echo", "echo", path="/echo", ping_interval="1s")])
     with websockets.sync.client.connect(gateway.url()) as client:
         for size in (1, 100, 1000):

@@ -1,4 +1,4 @@
-"""Clients of the control plane that speak HTTP/1.0, and bodies that never end."""
+"""HTTP/1.0 clients of the control plane, and request bodies that never end."""
 
 import json
 import socket
@@ -43,8 +43,8 @@ def parts(received):
     return int(line.split()[1]), {field.partition(":")[0].lower(): field.partition(":")[2].strip() for field in fields}, body
 
 
-def test_a_client_of_http_1_0_is_answered_and_sees_the_end(serve):
-    # It waits for the end of the connection: to hold it open would hold the client up.
+def test_an_http_1_0_client_gets_its_response_and_the_end_of_the_connection(serve):
+    # An HTTP/1.0 client reads to the end of the connection: keeping it open would block the client.
     _, control = serve()
     start = time.monotonic()
     status, fields, body = parts(exchange(control, b"GET /livez HTTP/1.0\r\n\r\n"))
@@ -55,7 +55,7 @@ def test_a_client_of_http_1_0_is_answered_and_sees_the_end(serve):
         status, fields, _ = parts(exchange(control, b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: " + option + b"\r\n\r\n"))
         assert (status, fields["connection"]) == (200, "close"), option
     assert time.monotonic() - start < seconds(10)
-    # Where it asks for that, the connection stays for the next request.
+    # With keep-alive, the connection stays open for the next request.
     with socket.create_connection((control.parts.hostname, control.parts.port), timeout=seconds(10)) as one:
         for _ in range(2):
             one.sendall(b"GET /livez HTTP/1.0\r\nHost: localhost\r\nConnection: keep-alive\r\n\r\n")
@@ -63,7 +63,7 @@ def test_a_client_of_http_1_0_is_answered_and_sees_the_end(serve):
             assert (status, fields["connection"]) == (200, "keep-alive")
 
 
-def test_a_body_without_an_end_is_ended(serve):
+def test_an_endless_body_is_cut_off(serve):
     gateway, control = serve()
     head = b"POST /v1/connections HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
     chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"

@@ -1,4 +1,4 @@
-"""Requests that go on while nobody waits for them: seen, waited for, given up, and forgotten."""
+"""Long-running operations: listed, awaited, cancelled and deleted."""
 
 import hashlib
 import secrets
@@ -24,7 +24,7 @@ def control(configured):
 
 
 def begin(control, body, **preference):
-    """An opening that nobody waits for: its operation."""
+    """Starts to open a connection without waiting; returns the operation."""
     answer = control.post("/v1/connections", body, headers=preference or ASYNC)
     record = answer.expect(202)
     assert answer.headers["location"] == f"/v1/operations/{record['id']}"
@@ -36,7 +36,7 @@ def look(control, record, **headers):
     return control.request("GET", f"/v1/operations/{record['id']}", headers=headers).expect(200)
 
 
-def test_an_opening_goes_on_while_nobody_waits(control, listener):
+def test_an_asynchronous_opening_is_an_operation_until_it_succeeds(control, listener):
     record = begin(control, {"url": listener.url("ws")})
     assert record["state"] == "running" and control.show(record["connection"])["state"] == "opening"
     assert [one["id"] for one in control.get("/v1/operations").expect(200)["items"]] == [record["id"]]
@@ -47,31 +47,31 @@ def test_an_opening_goes_on_while_nobody_waits(control, listener):
     assert control.show(record["connection"])["state"] == "open"
     assert control.request("DELETE", f"/v1/operations/{record['id']}").status == 204
     control.get(f"/v1/operations/{record['id']}").problem(404, "unknown-operation")
-    # What it opened stays.
+    # The connection it opened stays.
     assert control.show(record["connection"])["state"] == "open"
     peer.close()
 
 
-def test_who_waits_long_enough_has_the_answer_itself(control, listener):
+def test_prefer_wait_returns_the_result_when_it_is_ready_in_time(control, listener):
     answer = control.post("/v1/connections", {"url": listener.url("tcp")}, headers={"Prefer": "wait=10"})
     assert answer.expect(201)["state"] == "open" and control.get("/v1/operations").expect(200)["items"] == []
     record = begin(control, {"url": listener.url("ws")}, Prefer="respond-async, wait=0")
     assert record["state"] == "running"
 
 
-def test_an_operation_is_given_up(control, listener):
+def test_an_operation_is_cancelled(control, listener):
     with Listener() as other:
         for body in ({"url": listener.url("ws")}, {"downstream": {"url": listener.url("ws")}, "upstream": {"url": other.url("ws")}}):
             record = begin(control, body)
             peer, _ = listener.accept_request()
-            given_up = control.request("DELETE", f"/v1/operations/{record['id']}").expect(200)
-            assert given_up["state"] == "cancelled"
+            cancelled = control.request("DELETE", f"/v1/operations/{record['id']}").expect(200)
+            assert cancelled["state"] == "cancelled"
             peer.expect_any_end()
             assert control.closed(record["connection"])["terminationReason"] == "operator/connecting/stopped"
             assert control.list() == []
 
 
-def test_a_tunnel_is_opened_while_nobody_waits(control, listener):
+def test_a_tunnel_is_opened_asynchronously(control, listener):
     record = begin(control, {"downstream": {"url": listener.url("tcp")}, "upstream": {"url": listener.url("ws")}})
     shown = control.show(record["connection"])
     assert shown["tunnelPartner"] == record["connection"] + "u"
@@ -82,7 +82,7 @@ def test_a_tunnel_is_opened_while_nobody_waits(control, listener):
         peer.close()
 
 
-def test_operations_are_for_those_who_could_have_begun_them(sluice, tmp_path, listener):
+def test_operations_are_visible_to_callers_with_the_scope_to_start_them(sluice, tmp_path, listener):
     made = {}
     for name, scopes in (("ops", ["read", "operate"]), ("watch", ["read"]), ("config", ["read", "operate", "configure"])):
         secret = "slc_" + secrets.token_urlsafe(32)
@@ -99,15 +99,15 @@ def test_operations_are_for_those_who_could_have_begun_them(sluice, tmp_path, li
     who["ops"].request("DELETE", f"/v1/operations/{reload['id']}").problem(404, "unknown-operation")
 
 
-def test_no_more_operations_go_on_than_may(control, listener):
-    """The oldest that is over makes room; where none is, nothing more is begun."""
+def test_the_number_of_operations_is_limited(control, listener):
+    """The oldest finished operation is replaced; if all are running, a new one is refused."""
     body = {"url": listener.url("ws"), "handshakeTimeoutMs": 600_000}
     running = [begin(control, body) for _ in range(256)]
     problem = control.post("/v1/connections", body, headers=ASYNC).problem(429, "too-many-operations")
     assert problem["retryable"] is True
     peer = listener.accept_websocket()
-    eventually(lambda: look(control, running[0])["state"] == "succeeded", "one that is over")
+    eventually(lambda: look(control, running[0])["state"] == "succeeded", "a finished operation")
     begin(control, body)
     control.get(f"/v1/operations/{running[0]['id']}").problem(404, "unknown-operation")
-    # The end of the gateway waits for none of them.
+    # The gateway ends without waiting for them.
     peer.close()

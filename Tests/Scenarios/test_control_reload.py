@@ -1,4 +1,4 @@
-"""What a reload changes of the control plane itself: who may do what, and where to; without a restart."""
+"""A reload changes the control plane's tokens, scopes, targets, certificates and limits without a restart."""
 
 import hashlib
 import secrets
@@ -27,7 +27,7 @@ def by_request(one, control):
 
 
 @pytest.mark.parametrize("reload", [by_signal, by_request])
-def test_tokens_come_and_go(sluice, tmp_path, reload):
+def test_a_reload_adds_and_removes_tokens(sluice, tmp_path, reload):
     first, second = token("first", "read", "configure"), token("second", "read", "configure")
     one = Configured(sluice, tmp_path, control={"tokens": [first[1]]})
     old, new = Control(one.control.url, first[0]), Control(one.control.url, second[0])
@@ -40,7 +40,7 @@ def test_tokens_come_and_go(sluice, tmp_path, reload):
     old.get("/v1/connections").problem(401, "unauthorized")
 
 
-def test_a_scope_is_taken_away(sluice, tmp_path, listener):
+def test_a_reload_removes_a_scope(sluice, tmp_path, listener):
     secret, entry = token("ops", "read", "operate", "configure")
     one = Configured(sluice, tmp_path, control={"tokens": [entry]})
     control = Control(one.control.url, secret)
@@ -52,7 +52,7 @@ def test_a_scope_is_taken_away(sluice, tmp_path, listener):
     assert control.show(name)["state"] == "open"
 
 
-def test_targets_and_hosts_follow(sluice, tmp_path, listener):
+def test_a_reload_changes_targets_and_hosts(sluice, tmp_path, listener):
     one = Configured(sluice, tmp_path, control={"targets": ["127.0.0.1"]})
     control = one.control
     name = control.open(listener.url("tcp"))
@@ -63,16 +63,16 @@ def test_targets_and_hosts_follow(sluice, tmp_path, listener):
     by_request(one, control)
     control.request("GET", "/v1/connections", headers={"Host": "sluice.example"}).expect(200)
     control.post("/v1/connections", {"url": listener.url("tcp")}).problem(403, "target-not-allowed")
-    # In digits, it is refused at once; by its name, when that has been looked up.
+    # An address is refused at once, a name once it is resolved.
     control.post("/v1/transfers", {"url": f"http://127.0.0.1:{listener.port}/"}).problem(403, "target-not-allowed")
     transfer = control.post("/v1/transfers", {"url": f"http://localhost:{listener.port}/"}).expect(201)["id"]
     failed = eventually(lambda: next((one for one in [control.get(f"/v1/transfers/{transfer}").json] if one["state"] == "failed"), None), "a refusal")
     assert failed["error"]["code"] == "target-not-allowed"
-    # What stands, stands.
+    # The open connection stays.
     assert control.show(name)["state"] == "open"
 
 
-def test_clients_and_certificates_follow(sluice, tmp_path, authority):
+def test_a_reload_changes_clients_and_certificates(sluice, tmp_path, authority):
     leaves = {name: authority.issue(name) for name in ("ops", "other", "localhost")}
     second = authority.issue("second")
     tls = {"certificate": str(leaves["localhost"][0]), "key": str(leaves["localhost"][1]), "client-ca": str(authority.certificate)}
@@ -100,17 +100,17 @@ def test_clients_and_certificates_follow(sluice, tmp_path, authority):
     assert shown("other") != before
 
 
-def test_limits_follow(sluice, tmp_path):
+def test_a_reload_changes_limits(sluice, tmp_path):
     one = Configured(sluice, tmp_path)
     for _ in range(20):
         one.control.get("/v1/connections").expect(200)
     one.control_settings["request-rate"] = "1/s"
     one.write()
     by_signal(one, None)
-    eventually(lambda: one.control.get("/v1/connections").status == 429, "the rate's end")
+    eventually(lambda: one.control.get("/v1/connections").status == 429, "the new rate")
 
 
-def test_what_needs_a_restart_is_said(sluice, tmp_path):
+def test_a_reload_reports_changes_that_need_a_restart(sluice, tmp_path):
     secret, entry = token("ops", "read", "configure")
     one = Configured(sluice, tmp_path, control={"tokens": [entry]})
     control = Control(one.control.url, secret)
@@ -121,12 +121,12 @@ def test_what_needs_a_restart_is_said(sluice, tmp_path):
     restarts = {member["pointer"]: member.get("needsRestart", False) for change in changes for member in change["members"]}
     assert restarts == {"/control/address": True, "/control/request-rate": False, "/control/tokens": False}
     one.gateway.wait_log("keeps its address until the next start")
-    # Nobody is let in who was not before: the other place needs no token, this one does.
+    # Access does not widen: the new address would need no token, the current one still does.
     control.by(None).get("/v1/connections").problem(401, "unauthorized")
     assert control.list() == []
 
 
-def test_what_cannot_be_put_in_force_changes_nothing(sluice, tmp_path, authority):
+def test_a_reload_that_fails_changes_nothing(sluice, tmp_path, authority):
     certificate, key = authority.issue("localhost")
     secret, entry = token("ops", "read", "configure")
     tls = {"certificate": str(certificate), "key": str(key)}

@@ -1,4 +1,4 @@
-"""HTTP transfers as objects of the REST interface, against real servers."""
+"""HTTP transfers as resources of the REST interface, against real servers."""
 
 import base64
 import hashlib
@@ -29,7 +29,7 @@ def folder(tmp_path):
 
 @pytest.fixture
 def serve(sluice, tmp_path, folder):
-    """A gateway that may touch files in `folder`: its control plane."""
+    """The control plane of a gateway that may read and write files in `folder`."""
 
     def start(**transfers):
         return Configured(sluice, tmp_path, control={"transfers": {"directories": [str(folder)], **transfers}}).control
@@ -44,7 +44,7 @@ def control(serve):
 
 @pytest.fixture(scope="module")
 def big(tmp_path_factory):
-    """nginx with one big file, given out slowly enough to be held up: (nginx, digest)."""
+    """nginx with one big file, served slowly enough to be suspended: (nginx, digest)."""
     one = Nginx(tmp_path_factory.mktemp("big"), content=b"small", slow_rate=RATE)
     digest, piece = hashlib.sha256(), os.urandom(1 << 20)
     with open(one.files / "big", "wb") as file:
@@ -86,7 +86,7 @@ def content(control, name, **headers):
 
 # -- downloads
 
-def test_a_big_download_is_suspended_cancelled_and_gone_on_with(control, big, folder):
+def test_a_big_download_is_suspended_cancelled_and_resumed(control, big, folder):
     nginx, digest = big
     target = folder / "got"
     name = make(control, f"{nginx.base}/slow/big", destination=str(target), description="the big one", labels={"of": "test"})
@@ -101,17 +101,17 @@ def test_a_big_download_is_suspended_cancelled_and_gone_on_with(control, big, fo
     assert held["state"] == "suspended" and held["expectedWriteBytes"] == SIZE and 0 < held["progress"] < 1
     last = [-1]
 
-    def stands_still():
+    def is_unchanged():
         before, last[0] = last[0], written()
         return before == last[0]
 
-    eventually(stands_still, "nothing more is written")
+    eventually(is_unchanged, "nothing more is written")
     assert written() < SIZE and not target.exists()
     assert verb(control, name, "resume").expect(200)["state"] == "running"
     eventually(lambda: written() > SIZE // 4, "a quarter is there", within=120)
     cancelled = verb(control, name, "cancel").expect(200)
     assert cancelled["state"] == "cancelled" and cancelled["canResume"] and not target.exists()
-    # Held up by its first attempt, what was written so far is what the second begins with.
+    # The second attempt continues with the bytes that the first one wrote.
     restarted = verb(control, name, "restart").expect(200)
     assert restarted["attempt"] == 2
     done = reaches(control, name, "finished", within=300)
@@ -126,7 +126,7 @@ def test_a_big_download_is_suspended_cancelled_and_gone_on_with(control, big, fo
     assert part.body == target.read_bytes()[-10:] if SIZE < 1 << 30 else len(part.body) == 10
 
 
-def test_a_download_without_resume_data_begins_anew(control, nginx, folder):
+def test_a_download_without_resume_data_restarts_from_the_beginning(control, nginx, folder):
     name = make(control, f"{nginx.base}/slow/file", destination=str(folder / "got"))
     eventually(lambda: show(control, name).get("writtenBytes"), "something is there")
     assert not verb(control, name, "cancel", {"keepResumeData": False}).expect(200)["canResume"]
@@ -136,7 +136,7 @@ def test_a_download_without_resume_data_begins_anew(control, nginx, folder):
     assert (folder / "got").read_bytes() == nginx.content
 
 
-def test_a_file_that_is_there_is_replaced_only_where_that_is_wanted(control, nginx, folder):
+def test_an_existing_file_is_replaced_only_with_overwrite(control, nginx, folder):
     target = folder / "got"
     target.write_text("old")
     control.post("/v1/transfers", {"url": f"{nginx.base}/file", "destination": str(target)}).problem(409, "file-exists")
@@ -147,17 +147,17 @@ def test_a_file_that_is_there_is_replaced_only_where_that_is_wanted(control, ngi
     content(control, name).problem(410, "file-gone")
 
 
-def test_what_takes_a_name_meanwhile_is_not_replaced(control, nginx, folder):
+def test_a_file_created_meanwhile_is_not_replaced(control, nginx, folder):
     name = make(control, f"{nginx.base}/file", destination=str(folder / "got"), start=False)
-    (folder / "got").write_text("somebody else's")
+    (folder / "got").write_text("another file")
     verb(control, name, "resume").expect(200)
     assert reaches(control, name, "failed")["error"]["code"] == "file-unusable"
-    assert (folder / "got").read_text() == "somebody else's" and os.listdir(folder) == ["got"]
+    assert (folder / "got").read_text() == "another file" and os.listdir(folder) == ["got"]
 
 
 # -- content in memory
 
-def test_content_is_kept_in_memory_and_given_in_parts(control, nginx):
+def test_content_in_memory_is_served_whole_and_in_ranges(control, nginx):
     name = make(control, f"{nginx.base}/file")
     done = reaches(control, name, "finished")
     assert (done["kind"], done["method"], done["receivedBytes"], done["contentBytes"]) == ("data", "GET", len(nginx.content), len(nginx.content))
@@ -165,16 +165,16 @@ def test_content_is_kept_in_memory_and_given_in_parts(control, nginx):
     whole = content(control, name)
     assert whole.status == 200 and whole.body == nginx.content
     assert whole.headers["content-type"] == "application/octet-stream" and whole.headers["x-content-type-options"] == "nosniff"
-    for wish, part in (("bytes=0-9", slice(0, 10)), ("bytes=-5", slice(-5, None)), ("bytes=100-", slice(100, None))):
-        answer = content(control, name, Range=wish)
-        assert answer.status == 206 and answer.body == nginx.content[part], wish
+    for range_, part in (("bytes=0-9", slice(0, 10)), ("bytes=-5", slice(-5, None)), ("bytes=100-", slice(100, None))):
+        answer = content(control, name, Range=range_)
+        assert answer.status == 206 and answer.body == nginx.content[part], range_
     assert content(control, name, Range="lines=1-2").status == 200
     beyond = content(control, name, Range=f"bytes={len(nginx.content)}-")
     beyond.problem(416, "range-not-satisfiable")
     assert beyond.headers["content-range"] == f"bytes */{len(nginx.content)}"
 
 
-def test_redirects_are_followed_or_shown(control, nginx):
+def test_redirects_are_followed_or_returned(control, nginx):
     followed = reaches(control, make(control, f"{nginx.base}/moved"), "finished")
     assert followed["currentUrl"] == f"{nginx.base}/file" and followed["metrics"]["redirects"] == 1
     shown = reaches(control, make(control, f"{nginx.base}/moved", followRedirects=False), "finished")
@@ -203,7 +203,7 @@ def test_text_and_data_are_uploaded(control, origin, body):
     assert (method, headers["X-Mine"], got) == ("POST", "1", sent)
 
 
-def test_a_body_is_streamed_through(control, nginx):
+def test_a_request_body_is_streamed(control, nginx):
     sent = os.urandom(5 << 20)
     name = make(control, f"{nginx.base}/upload/streamed", streamed=True)
     assert show(control, name)["state"] == "waiting"
@@ -214,16 +214,16 @@ def test_a_body_is_streamed_through(control, nginx):
     verb(control, name, "restart", {"fromBeginning": True}).problem(409, "body-gone")
 
 
-def test_a_streamed_body_that_breaks_off_is_never_passed_off_as_whole(control, nginx):
+def test_an_incomplete_streamed_body_fails_the_upload(control, nginx):
     name = make(control, f"{nginx.base}/upload/broken", streamed=True)
     with socket.create_connection((control.parts.hostname, control.parts.port), timeout=10) as client:
         client.sendall(f"PUT /v1/transfers/{name}/body HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n".encode() + b"x" * 1000)
-        eventually(lambda: show(control, name)["sentBytes"] == 1000, "what came is sent on")
+        eventually(lambda: show(control, name)["sentBytes"] == 1000, "the received bytes are sent")
     assert eventually(lambda: show(control, name) if show(control, name)["state"] in ("failed", "cancelled") else None, "it ended")["state"] == "failed"
     assert not (nginx.uploads / "broken").exists()
 
 
-# -- files that may not be touched
+# -- files outside of the allowed directories
 
 @pytest.mark.parametrize("member", ["file", "destination"])
 def test_no_path_leads_out_of_the_directories(control, nginx, folder, tmp_path, member):
@@ -248,7 +248,7 @@ def test_no_path_leads_out_of_the_directories(control, nginx, folder, tmp_path, 
     assert (outside / "secret").read_text() == "secret" and control.get("/v1/transfers").expect(200)["items"] == []
 
 
-def test_a_directory_that_becomes_a_link_meanwhile_leads_nowhere(control, nginx, folder, tmp_path):
+def test_a_directory_replaced_by_a_link_is_refused(control, nginx, folder, tmp_path):
     (folder / "inner").mkdir()
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -277,7 +277,7 @@ def test_credentials_are_named_and_never_shown(serve, credentials, nginx, origin
     assert reaches(control, make(control, f"{nginx.base}/private/file"), "finished")["response"]["status"] == 401
     opened = reaches(control, make(control, f"{nginx.base}/private/file", credential="cellar"), "finished")
     assert (opened["response"]["status"], opened["credential"]) == (200, "cellar")
-    # Another transfer has nothing of it.
+    # Another transfer does not use the credential.
     assert reaches(control, make(control, f"{nginx.base}/private/file"), "finished")["response"]["status"] == 401
     reaches(control, make(control, f"{origin.base}/echo", credential="token"), "finished")
     assert origin.requests[-1][2]["Authorization"] == "Bearer t0ps3cr3t"
@@ -286,7 +286,7 @@ def test_credentials_are_named_and_never_shown(serve, credentials, nginx, origin
     control.post("/v1/transfers", {"url": origin.base, "credential": "nobody"}).problem(422, "invalid-value")
 
 
-def test_a_token_is_not_given_to_whom_a_redirect_leads(serve, credentials, origin):
+def test_a_token_is_not_sent_to_the_target_of_a_redirect(serve, credentials, origin):
     control = serve(credentials=credentials)
 
     class Redirect(http.server.BaseHTTPRequestHandler):
@@ -309,7 +309,7 @@ def test_a_token_is_not_given_to_whom_a_redirect_leads(serve, credentials, origi
 # -- refusals, failures, limits
 
 
-def test_failures_say_what_is_wrong(control):
+def test_failures_have_a_code_and_a_retryable_flag(control):
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         port = unused.getsockname()[1]
@@ -332,7 +332,7 @@ def test_tls_is_verified(control, secure_nginx, authority):
     assert reaches(control, make(control, f"{secure_nginx.base}/file"), "failed")["error"]["code"] == "tls-failed"
     done = reaches(control, make(control, f"{secure_nginx.base}/file", insecure=True), "finished")
     assert done["metrics"]["transactions"][0]["tlsVersion"] == "TLS 1.3"
-    # What one transfer trusts, no other does.
+    # The authorities of one transfer do not apply to others.
     assert reaches(control, make(control, f"{secure_nginx.base}/file"), "failed")["error"]["code"] == "tls-failed"
 
 
@@ -349,7 +349,7 @@ def test_content_that_is_too_large_for_memory_fails(serve, nginx):
     make(control, f"{nginx.base}/upload/zeros", data=data)
 
 
-def test_what_becomes_of_a_transfer_is_told(control, nginx):
+def test_transfers_have_events(control, nginx):
     with Events(control, "/v1/events?type=transferStarted,transferEnded,transferFailed") as events:
         good = make(control, f"{nginx.base}/file")
         started = events.wait_type("transferStarted", transfer=good)
@@ -367,7 +367,7 @@ def test_what_becomes_of_a_transfer_is_told(control, nginx):
         assert [event["type"] for event in events.all] == ["transferStarted", "transferFailed"] and events.all[-1]["number"] < last
 
 
-def test_transfers_are_bounded_in_number(serve, nginx):
+def test_the_number_of_transfers_is_limited(serve, nginx):
     control = serve(**{"max-running": 1, "max-transfers": 2})
     held = make(control, f"{nginx.base}/file", start=False)
     answer = control.post("/v1/transfers", {"url": f"{nginx.base}/file"})
@@ -383,7 +383,7 @@ def test_transfers_are_bounded_in_number(serve, nginx):
 
 # -- lists and labels
 
-def test_transfers_are_listed_changed_and_forgotten(control, nginx):
+def test_transfers_are_listed_changed_and_deleted(control, nginx):
     names = [make(control, f"{nginx.base}/file", start=False, labels={"number": str(number), "even": "yes"} if number % 2 == 0 else {"number": str(number)})
              for number in range(5)]
     page = control.get("/v1/transfers", limit=2)
@@ -404,7 +404,7 @@ def test_transfers_are_listed_changed_and_forgotten(control, nginx):
     verb(control, names[1], "cancel").problem(409, "state-conflict")
 
 
-def test_a_download_comes_whole_out_of_another_file_system(sluice, tmp_path, folder, nginx):
+def test_a_download_is_moved_completely_across_file_systems(sluice, tmp_path, folder, nginx):
     if not os.path.isdir("/dev/shm") or os.stat("/dev/shm").st_dev == os.stat(folder).st_dev:
         pytest.skip("there is no other file system")
     with tempfile.TemporaryDirectory(dir="/dev/shm") as temporary:
@@ -418,7 +418,7 @@ def test_a_download_comes_whole_out_of_another_file_system(sluice, tmp_path, fol
         assert os.listdir(folder) == ["got"] and os.listdir(temporary) == []
 
 
-def test_nothing_is_left_behind(sluice, tmp_path, folder, nginx):
+def test_a_shutdown_removes_temporary_files(sluice, tmp_path, folder, nginx):
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     one = Configured(sluice, tmp_path, environment={"TMPDIR": str(temporary)},

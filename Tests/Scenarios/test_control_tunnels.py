@@ -1,4 +1,4 @@
-"""Tunnels that are opened by REST between two peers: both found, opened, joined, shown, and ended together."""
+"""Tunnels opened over REST between two peers: both sides are opened, joined, shown and closed together."""
 
 import re
 import signal
@@ -25,8 +25,8 @@ def other():
         yield one
 
 
-class Sent:
-    """A request whose answer comes later."""
+class PendingRequest:
+    """A request running on a thread, whose response is awaited later."""
 
     def __init__(self, *call, **more):
         def run():
@@ -48,7 +48,7 @@ def request(control, downstream, upstream, **more):
 
 
 def pair(answer):
-    """The ids of both sides of a tunnel that stands."""
+    """The ids of both sides of an open tunnel."""
     body = answer.expect(201)
     assert answer.headers["location"] == f"/v1/connections/{body['id']}"
     assert body["tunnelPartner"] == body["id"] + "u"
@@ -77,7 +77,7 @@ def test_two_streams_are_joined(control, listener, other):
         opened = events.wait_type("opened", connection=name)
         assert (opened["url"], opened["upstream"]) == (listener.url("tcp"), other.url("tcp"))
 
-        # Each direction ends by itself.
+        # Each direction ends separately.
         left.finish_sending()
         right.expect_end()
         right.send(b"rest")
@@ -92,7 +92,7 @@ def test_two_streams_are_joined(control, listener, other):
 
 
 def test_two_websockets_are_joined(control, listener, other):
-    asked = Sent(
+    asked = PendingRequest(
         request, control, {"url": listener.url("ws", "/a"), "subprotocols": ["x"], "headers": {"X-Side": "left"}},
         {"url": other.url("ws", "/b"), "headers": {"X-Side": "right"}})
     left = listener.accept_websocket(subprotocol="x")
@@ -106,7 +106,7 @@ def test_two_websockets_are_joined(control, listener, other):
     left.expect_text("zurück")
     down, up = control.show(name), control.show(partner)
     assert (down["subprotocol"], down["receivedMessages"], up["sentMessages"]) == ("x", 1, 1)
-    # A Close goes over, and its answer back.
+    # The Close is relayed, and its answer back.
     left.write(CLOSE, b"\x0f\xa1" + b"enough")
     frame = right.read()
     assert (frame.opcode, frame.code, frame.payload[2:]) == (CLOSE, 4001, b"enough")
@@ -139,7 +139,7 @@ def test_a_websocket_and_a_stream_are_joined(control, listener):
         server.shutdown()
 
 
-def test_the_time_that_the_relay_adds_is_measured(control, listener, other):
+def test_the_latency_added_by_the_relay_is_sampled(control, listener, other):
     def count():
         text = control.get("/metrics").body.decode()
         return int(re.search(r"^sluice_added_latency_seconds_count (\d+)$", text, re.MULTILINE).group(1))
@@ -150,7 +150,7 @@ def test_the_time_that_the_relay_adds_is_measured(control, listener, other):
     for _ in range(200):
         left.send(b"ping")
         assert right.receive(4) == b"ping"
-    # The first read of a side, and one in 64 behind it.
+    # The first read of a side, and every 64th after it.
     assert count() == 4
     right.send(b"pong")
     assert left.receive(4) == b"pong"
@@ -159,7 +159,7 @@ def test_the_time_that_the_relay_adds_is_measured(control, listener, other):
     assert "sluice_added_latency_seconds_bucket{le=" in text and "# TYPE sluice_added_latency_seconds histogram" in text
 
 
-def test_a_large_transfer_goes_through_whole_and_is_counted(control, listener, other):
+def test_a_large_transfer_is_relayed_completely_and_counted(control, listener, other):
     name, partner = pair(request(control, listener.url("tcp"), other.url("tcp")))
     left, right = listener.accept(), other.accept()
     block, count = bytes(range(256)) * 256, 256
@@ -180,7 +180,7 @@ def test_a_large_transfer_goes_through_whole_and_is_counted(control, listener, o
 
 
 @pytest.mark.parametrize("failing", ["downstream", "upstream"])
-def test_a_side_that_cannot_be_had_ends_the_other(control, listener, failing):
+def test_a_side_that_cannot_be_opened_ends_the_other(control, listener, failing):
     with Listener() as gone:
         nowhere = gone.url("tcp")
     sides = {"downstream": listener.url("ws"), "upstream": listener.url("ws"), failing: nowhere}
@@ -192,8 +192,8 @@ def test_a_side_that_cannot_be_had_ends_the_other(control, listener, failing):
     assert {one["id"] for one in control.list(state="closed")} == {name.rstrip("u"), name.rstrip("u") + "u"}
 
 
-def test_a_side_that_stands_is_told_when_the_other_does_not_come_about(control, listener, other):
-    asked = Sent(request, control, listener.url("ws"), other.url("ws"))
+def test_an_open_side_is_closed_with_1014_when_the_other_fails(control, listener, other):
+    asked = PendingRequest(request, control, listener.url("ws"), other.url("ws"))
     left = listener.accept_websocket()
     right, _ = other.accept_request()
     eventually(lambda: any(one["state"] == "open" for one in control.list()), "one side")
@@ -204,8 +204,8 @@ def test_a_side_that_stands_is_told_when_the_other_does_not_come_about(control, 
     assert (frame.opcode, frame.code) == (CLOSE, 1014)
 
 
-def test_messages_that_came_early_are_not_lost(control, listener, other):
-    asked = Sent(request, control, listener.url("ws"), other.url("ws"))
+def test_messages_received_before_the_join_are_relayed(control, listener, other):
+    asked = PendingRequest(request, control, listener.url("ws"), other.url("ws"))
     left = listener.accept_websocket()
     for number in range(3):
         left.text(f"{number}")
@@ -217,10 +217,10 @@ def test_messages_that_came_early_are_not_lost(control, listener, other):
 
 def test_closing_either_side_ends_both(control, listener, other):
     for side in (0, 1):
-        asked = Sent(request, control, listener.url("ws"), other.url("tcp"))
+        asked = PendingRequest(request, control, listener.url("ws"), other.url("tcp"))
         left, right = listener.accept_websocket(), other.accept()
         names = pair(asked.wait())
-        closing = Sent(control.close, names[side], code=4003, reason="over")
+        closing = PendingRequest(control.close, names[side], code=4003, reason="over")
         frame = left.read()
         assert (frame.opcode, frame.code, frame.payload[2:]) == (CLOSE, 4003, b"over")
         left.write(CLOSE, frame.payload)
@@ -231,7 +231,7 @@ def test_closing_either_side_ends_both(control, listener, other):
         assert {control.closed(one)["terminationReason"] for one in names} == {"operator/relaying/stopped"}
 
 
-def test_the_guard_stands_before_each_side(sluice, tmp_path, listener, other):
+def test_targets_are_checked_for_each_side(sluice, tmp_path, listener, other):
     one = Configured(sluice, tmp_path, control={"targets": [f"127.0.0.0/8:{listener.port}"]})
     for side in ("downstream", "upstream"):
         sides = {"downstream": listener.url("tcp"), "upstream": listener.url("tcp"), side: other.url("tcp")}
@@ -243,13 +243,13 @@ def test_the_guard_stands_before_each_side(sluice, tmp_path, listener, other):
         other.socket.accept()
 
 
-def test_a_wrong_tunnel_is_told_with_its_place(control):
+def test_an_invalid_tunnel_is_refused_with_its_pointer(control):
     problem = control.post("/v1/connections", {"downstream": {}, "upstream": {"url": "tcp://127.0.0.1:1"}})
     assert problem.status == 422 and problem.json["errors"][0]["pointer"] == "/downstream/url", problem.json
     assert control.list() == []
 
 
-def test_a_tunnel_lives_no_longer_than_it_may(control, listener, other):
+def test_a_tunnel_ends_at_its_maximum_age(control, listener, other):
     name, _ = pair(request(control, listener.url("tcp"), other.url("tcp"), maximumAgeMs=1000))
     left, right = listener.accept(), other.accept()
     for peer in (left, right):
@@ -258,7 +258,7 @@ def test_a_tunnel_lives_no_longer_than_it_may(control, listener, other):
     assert "age" in control.closed(name)["terminationReason"]
 
 
-def test_an_opened_tunnel_takes_part_in_a_drain_at_the_end(sluice, tmp_path, listener, other):
+def test_a_shutdown_drains_tunnels_opened_over_rest(sluice, tmp_path, listener, other):
     one = Configured(sluice, tmp_path, close_spread="0s", drain_timeout="1s")
     pair(request(one.control, listener.url("tcp"), other.url("tcp")))
     left, right = listener.accept(), other.accept()
@@ -269,14 +269,14 @@ def test_an_opened_tunnel_takes_part_in_a_drain_at_the_end(sluice, tmp_path, lis
     assert one.gateway.wait() == 0
 
 
-def test_the_command_line_opens_a_tunnel_and_need_not_wait(control, listener, other):
+def test_the_command_line_opens_a_tunnel_with_and_without_waiting(control, listener, other):
     client = Client(control.url)
     name = client("open", listener.url("tcp"), "--to", other.url("tcp"), "--label", "of=mine").strip()
     left, right = listener.accept(), other.accept()
     left.send(b"across")
     assert right.receive(6) == b"across"
     assert control.show(name)["tunnelPartner"] == name + "u" and control.show(name)["labels"] == {"of": "mine"}
-    # The id is there before anybody has answered.
+    # The id is printed before the peer has answered.
     later = client("open", listener.url("ws"), "--no-wait").strip()
     assert control.show(later)["state"] == "opening"
     peer = listener.accept_websocket()

@@ -1,4 +1,4 @@
-"""Few descriptors and many clients: the process lives, says what it lacks, and goes on when there are some again."""
+"""Few descriptors and many clients: the process keeps running, logs the lack, and recovers when descriptors are free."""
 
 import contextlib
 import re
@@ -16,12 +16,12 @@ from support.gateway import run
 from support.websocket import Listener
 
 LIMIT = 256
-# An eighth of the limit; each loop and the control plane may be one step ahead of the others.
+# The reserve is an eighth of the limit; each loop and the control plane may exceed it by one descriptor.
 RESERVE, AHEAD = 32, 6
 
 
 class Callers:
-    """Callers of the control plane, each with a connection for each call, until the end of the block."""
+    """Callers of the control plane that open a connection for each call, until the end of the block."""
 
     def __init__(self, control, count=4):
         self.control, self.stop, self.served, self.failures = control, threading.Event(), 0, []
@@ -65,8 +65,8 @@ def crowd_of(stack, gateway, count):
     return [stack.enter_context(contextlib.closing(socket.create_connection(gateway.address(), timeout=seconds(5)))) for _ in range(count)]
 
 
-def lives(gateway, duration):
-    """Looks again and again for a while: how it goes on matters, not how it begins."""
+def keeps_running(gateway, duration):
+    """Expects the gateway to keep running for `duration` seconds."""
     end = time.monotonic() + duration
     eventually(lambda: not gateway.running() or time.monotonic() > end, "the time", within=duration + 5)
     assert gateway.running(), f"ended with {gateway.process.poll()}"
@@ -78,7 +78,7 @@ def raw(sluice, folder, **more):
 
 
 @pytest.mark.timeout(400)
-def test_more_clients_than_descriptors_beside_callers_of_the_control_plane(sluice, tmp_path):
+def test_more_clients_than_descriptors_pause_accepting_and_recover(sluice, tmp_path):
     one = raw(sluice, tmp_path, descriptors=LIMIT, max_connections=10_000)
     idle = one.gateway.descriptors()
     with Callers(one.control) as callers:
@@ -86,8 +86,8 @@ def test_more_clients_than_descriptors_beside_callers_of_the_control_plane(sluic
             first = crowd_of(stack, one.gateway, 1)[0]
             crowd_of(stack, one.gateway, 2 * LIMIT)
             eventually(lambda: not one.gateway.running() or one.gateway.descriptors() >= LIMIT - RESERVE - AHEAD, "a full process")
-            lives(one.gateway, sized(8, 180))
-            assert one.gateway.descriptors() <= LIMIT - RESERVE + AHEAD, "clients got at the reserve"
+            keeps_running(one.gateway, sized(8, 180))
+            assert one.gateway.descriptors() <= LIMIT - RESERVE + AHEAD, "clients used the reserve"
             first.sendall(b"unharmed")
             assert first.recv(8, socket.MSG_WAITALL) == b"unharmed"
             pauses = [line for line in one.gateway.log.all() if "accepting paused" in line]
@@ -99,19 +99,19 @@ def test_more_clients_than_descriptors_beside_callers_of_the_control_plane(sluic
     assert one.gateway.stop() == 0
 
 
-def test_waiting_for_descriptors_costs_next_to_nothing(sluice, tmp_path):
+def test_waiting_for_descriptors_uses_little_cpu(sluice, tmp_path):
     one = raw(sluice, tmp_path, descriptors=LIMIT, max_connections=10_000)
     with contextlib.ExitStack() as stack:
         crowd_of(stack, one.gateway, LIMIT)
-        # The control plane is asked too, and cannot accept.
+        # The control plane has a pending connection too and cannot accept it.
         stack.enter_context(contextlib.closing(one.control.connection())).connect()
         one.gateway.wait_log("accepting paused")
         before = one.gateway.cpu()
-        lives(one.gateway, 2)
-        assert one.gateway.cpu() - before < 0.5, "it spins while it cannot accept"
+        keeps_running(one.gateway, 2)
+        assert one.gateway.cpu() - before < 0.5, "the loop spins while it cannot accept"
 
 
-def test_by_default_no_more_connections_than_descriptors_are_admitted(sluice, tmp_path):
+def test_the_default_connection_limit_fits_the_descriptors(sluice, tmp_path):
     one = raw(sluice, tmp_path, descriptors=LIMIT)
     with contextlib.ExitStack() as stack, Callers(one.control, 2):
         crowd = []
@@ -127,21 +127,21 @@ def test_by_default_no_more_connections_than_descriptors_are_admitted(sluice, tm
         def refused():
             return 2 * LIMIT - sum(map(holds, crowd))
 
-        eventually(lambda: refused() > LIMIT, "those who are too many are refused")
-        assert 2 * LIMIT - refused() > LIMIT / 2, "some more fit in"
+        eventually(lambda: refused() > LIMIT, "refused clients")
+        assert 2 * LIMIT - refused() > LIMIT / 2, "too few clients were admitted"
         assert one.gateway.descriptors() < LIMIT - RESERVE
         assert not [line for line in one.gateway.log.all() if "accepting paused" in line]
         assert one.gateway.running()
 
 
-def test_a_limit_that_sinks_below_what_is_in_use_ends_nothing(sluice, tmp_path):
+def test_a_limit_lowered_below_the_descriptors_in_use_ends_no_connection(sluice, tmp_path):
     one = raw(sluice, tmp_path, descriptors=4096, max_connections=10_000)
     with contextlib.ExitStack() as stack, Callers(one.control) as callers:
         crowd = crowd_of(stack, one.gateway, 300)
         eventually(lambda: one.gateway.descriptors() > 300, "a crowd")
         resource.prlimit(one.gateway.pid, resource.RLIMIT_NOFILE, (128, 4096))
         crowd_of(stack, one.gateway, 100)
-        lives(one.gateway, sized(5, 120))
+        keeps_running(one.gateway, sized(5, 120))
         crowd[0].sendall(b"unharmed")
         assert crowd[0].recv(8, socket.MSG_WAITALL) == b"unharmed"
         resource.prlimit(one.gateway.pid, resource.RLIMIT_NOFILE, (4096, 4096))
@@ -150,7 +150,7 @@ def test_a_limit_that_sinks_below_what_is_in_use_ends_nothing(sluice, tmp_path):
         eventually(lambda: echoes(one.gateway), "clients are served again", within=30)
 
 
-def test_a_connection_to_an_upstream_leaves_the_reserve_alone(sluice, tmp_path):
+def test_upstream_connections_do_not_use_the_reserve(sluice, tmp_path):
     with Listener() as upstream:
         one = Configured(
             sluice, tmp_path, [configuration.listener("raw", "tcp://127.0.0.1:0", route="on")],
@@ -159,19 +159,19 @@ def test_a_connection_to_an_upstream_leaves_the_reserve_alone(sluice, tmp_path):
             crowd_of(stack, one.gateway, LIMIT)
             line = one.gateway.wait_log("reason=gateway/connecting/system")
             assert line
-            lives(one.gateway, sized(2, 20))
+            keeps_running(one.gateway, sized(2, 20))
             assert one.gateway.descriptors() <= LIMIT - RESERVE + AHEAD
 
 
 @pytest.mark.parametrize("limits, text", [
     ((256, 4096), "at most 4096, raised from 256"), ((512, 512), "at most 512")])
-def test_the_limit_is_raised_to_what_the_system_permits(sluice, limits, text):
+def test_the_soft_limit_is_raised_to_the_hard_limit(sluice, limits, text):
     gateway = sluice("bridge", "tcp://127.0.0.1:0", "echo", descriptors=limits)
     assert text in gateway.wait_log("descriptors: ")
     assert resource.prlimit(gateway.pid, resource.RLIMIT_NOFILE) == (limits[1], limits[1])
 
 
-def test_a_written_limit_that_cannot_be_had_is_warned_of(sluice, tmp_path):
+def test_a_configured_limit_above_the_descriptors_is_warned_of(sluice, tmp_path):
     one = raw(sluice, tmp_path, descriptors=LIMIT, max_connections=10_000)
     assert re.search(r"max-connections is 10000, but the limit of 256 descriptors permits \d+", one.gateway.wait_log("max-connections is"))
 
@@ -194,7 +194,7 @@ def test_a_second_service_does_not_share_the_address_of_the_first(sluice, tmp_pa
     assert second.returncode == 71 and "another process listens here" in second.stderr, second.stderr
 
 
-def test_processes_that_start_at_once_do_not_share_an_address(sluice):
+def test_processes_started_at_once_do_not_share_an_address(sluice):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -215,7 +215,7 @@ def test_a_second_control_plane_does_not_take_the_address_of_the_first(sluice, t
     first.control.get("/livez").expect(200)
 
 
-def test_a_reload_gives_an_address_to_a_listener_of_another_name(sluice, tmp_path):
+def test_a_reload_moves_an_address_to_a_listener_of_another_name(sluice, tmp_path):
     one = raw(sluice, tmp_path)
     port = one.gateway.port()
     one.write(listeners=[configuration.listener("raw", f"tcp://127.0.0.1:{port}", route="echo")])
@@ -229,9 +229,9 @@ def test_a_reload_gives_an_address_to_a_listener_of_another_name(sluice, tmp_pat
         eventually(lambda: echoes(one.gateway), "clients are served")
 
 
-# -- connections to the control plane that ask for nothing
+# -- connections to the control plane without a request
 
-def test_half_open_connections_keep_nobody_from_the_control_plane(sluice, tmp_path):
+def test_unfinished_requests_do_not_block_the_control_plane(sluice, tmp_path):
     one = Configured(sluice, tmp_path)
     address = (one.control.parts.hostname, one.control.parts.port)
     with contextlib.ExitStack() as stack:
@@ -244,12 +244,12 @@ def test_half_open_connections_keep_nobody_from_the_control_plane(sluice, tmp_pa
             assert time.monotonic() - began < seconds(2), f"{path} took {time.monotonic() - began:.1f} s"
 
 
-def test_memory_of_a_burst_of_handshakes_goes_back_to_the_system(sluice, server_certificate):
+def test_memory_of_a_burst_of_handshakes_is_returned_to_the_system(sluice, server_certificate):
     certificate, key = server_certificate
     gateway = sluice(
         "bridge", "wss://127.0.0.1:0/echo", "echo", "--certificate", certificate, "--key", key, "--handshake-timeout", "60s")
     count = 1000
-    # One connection stays, behind the burst.
+    # One connection of the burst stays open.
     with contextlib.ExitStack() as stack:
         before = gateway.memory()
         burst = [stack.enter_context(contextlib.closing(socket.create_connection(gateway.address(), timeout=seconds(5)))) for _ in range(count)]
@@ -263,7 +263,7 @@ def test_memory_of_a_burst_of_handshakes_goes_back_to_the_system(sluice, server_
         assert gateway.running()
 
 
-def test_memory_of_stalled_tunnels_goes_back_to_the_system(sluice):
+def test_memory_of_stalled_tunnels_is_returned_to_the_system(sluice):
     with Listener() as target, contextlib.ExitStack() as stack:
         gateway = sluice("bridge", "ws://127.0.0.1:0/", target.url("tcp"))
         piece = bytes(1 << 16)

@@ -1,4 +1,4 @@
-"""How a connection that is cut looks from the other side of the tunnel, for every kind of listener and of target."""
+"""How an abnormal end of one connection appears on the other side of the tunnel, for every kind of listener and target."""
 
 import os
 import socket
@@ -26,13 +26,13 @@ def between(bridge, authority, server_certificate, tmp_path):
 
 
 def cut(end):
-    """FIN, without the close_notify or Close that should stand before it."""
+    """Sends FIN without the close_notify or Close that should precede it."""
     with socket.socket(fileno=os.dup(end.wire.socket.fileno())) as bare:
         bare.shutdown(socket.SHUT_WR)
 
 
-def seen(end):
-    """How it ended: what a peer of this kind can tell."""
+def observed_end(end):
+    """How the connection ended, as a peer of this kind sees it."""
     if isinstance(end, MessageEnd):
         try:
             got = end.wire.read()
@@ -53,35 +53,35 @@ def joined(between, listen, target, near_fails):
     return (near, far) if near_fails else (far, near)
 
 
-def wanted(kind):
+def abnormal_end(kind):
     return {"ws": 1011, "wss": 1011, "unix": "end of file"}.get(kind, "reset")
 
 
 @pytest.mark.parametrize("near_fails", [True, False], ids=["client", "target"])
 @pytest.mark.parametrize("target", KINDS)
 @pytest.mark.parametrize("listen", KINDS)
-def test_a_reset_is_an_abnormal_end_for_the_other(between, listen, target, near_fails):
+def test_a_reset_is_an_abnormal_end_on_the_other_side(between, listen, target, near_fails):
     failing, other = joined(between, listen, target, near_fails)
     failing.fail()
     kinds = (listen, target) if near_fails else (target, listen)
     if kinds[0] == "unix":
-        # The system knows no reset of a Unix socket: who closes one has finished.
-        assert seen(other) == (1000 if kinds[1] in ("ws", "wss") else "end of file")
+        # Unix sockets have no reset: closing one is an end of file.
+        assert observed_end(other) == (1000 if kinds[1] in ("ws", "wss") else "end of file")
     else:
-        assert seen(other) == wanted(kinds[1])
+        assert observed_end(other) == abnormal_end(kinds[1])
 
 
 @pytest.mark.parametrize("near_fails", [True, False], ids=["client", "target"])
 @pytest.mark.parametrize("other_kind", KINDS)
 @pytest.mark.parametrize("kind", ["tls", "ws", "wss"])
-def test_a_fin_without_the_word_before_it_is_an_abnormal_end_for_the_other(between, kind, other_kind, near_fails):
+def test_a_fin_without_close_notify_or_close_is_an_abnormal_end_on_the_other_side(between, kind, other_kind, near_fails):
     listen, target = (kind, other_kind) if near_fails else (other_kind, kind)
     failing, other = joined(between, listen, target, near_fails)
     cut(failing)
-    assert seen(other) == wanted(other_kind)
+    assert observed_end(other) == abnormal_end(other_kind)
 
 
-def test_a_websocket_target_hears_nothing_behind_the_request_before_it_answered(bridge, listener):
+def test_a_websocket_target_receives_no_bytes_after_the_request_before_its_response(bridge, listener):
     gateway = bridge("tcp://127.0.0.1:0", listener.url("ws", "/"))
     with Wire.connect(gateway.address()) as near:
         near.send(b"early")
@@ -93,7 +93,7 @@ def test_a_websocket_target_hears_nothing_behind_the_request_before_it_answered(
         far.close()
 
 
-def test_a_websocket_that_does_not_answer_our_close_is_heard_as_long_as_it_speaks_and_then_reset(bridge, listener):
+def test_a_websocket_that_does_not_answer_a_close_is_relayed_until_it_is_silent_then_reset(bridge, listener):
     gateway = bridge("ws://127.0.0.1:0/", listener.url("tcp"))
     client = connect(gateway.address(), within=30)
     far = listener.accept()

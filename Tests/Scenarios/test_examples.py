@@ -1,5 +1,5 @@
-"""What deploy/examples has, in front of and behind programs that are not ours. ssh, mail, and TLS with
-client certificates have files of their own beside this one."""
+"""The configurations in deploy/examples with real clients and servers. SSH, mail, and TLS with client certificates have
+files of their own."""
 
 import asyncio
 import base64
@@ -21,13 +21,13 @@ from support.postgres import Postgres
 from support.programs import Program, find, free_port, run
 
 
-def test_every_example_is_tried():
+def test_every_example_has_a_test():
     tried = "".join(file.read_text() for file in Path(__file__).parent.glob("test_examples*.py"))
     missing = [file.name for file in examples.FOLDER.iterdir() if f'"{file.name}"' not in tried]
     assert not missing, f"no test runs {', '.join(missing)}"
 
 
-def test_every_example_passes_the_check_as_it_stands():
+def test_every_example_passes_the_check():
     for file in examples.FOLDER.glob("*.yaml"):
         got = process.run("check", "--without-files", "--config", file)
         assert got.returncode == 0, got.stderr
@@ -40,7 +40,7 @@ WIDTH, HEIGHT = 64, 48
 
 @pytest.fixture(scope="module")
 def vnc(tmp_path_factory):
-    """(port, the picture: 32 bits for each pixel)."""
+    """A VNC server: (port, its picture with 32 bits for each pixel)."""
     folder = tmp_path_factory.mktemp("vnc")
     picture = b"".join(bytes([x * 4, y * 5, (x ^ y) * 3 % 256, 0]) for y in range(HEIGHT) for x in range(WIDTH))
     (folder / "picture").write_bytes(picture)
@@ -106,7 +106,7 @@ def vnc_gateway(example, port, server_certificate):
 
 
 @pytest.mark.parametrize("path, subprotocol", [("/websockify", "binary"), ("/websockify-base64", "base64")])
-def test_a_page_sees_what_a_vnc_server_shows(example, vnc, authority, server_certificate, path, subprotocol):
+def test_novnc_shows_the_picture_of_a_vnc_server(example, vnc, authority, server_certificate, path, subprotocol):
     port, picture = vnc
     gateway = vnc_gateway(example, port, server_certificate)
     with connect_in_a_thread(f"wss://localhost:{gateway.port()}{path}", ssl=authority.client_context(), max_size=None,
@@ -114,11 +114,11 @@ def test_a_page_sees_what_a_vnc_server_shows(example, vnc, authority, server_cer
         assert socket.subprotocol == subprotocol
         screen = Screen(socket, subprotocol == "base64")
         assert screen.open() == (WIDTH, HEIGHT)
-        # What it answers first may be from before it has looked at the picture.
+        # The server may answer before it has read the picture.
         eventually(lambda: screen.picture(WIDTH, HEIGHT) == picture, "the picture")
 
 
-def test_a_page_of_another_site_sees_no_screen(example, vnc, authority, server_certificate):
+def test_a_page_of_another_origin_is_refused(example, vnc, authority, server_certificate):
     gateway = vnc_gateway(example, vnc[0], server_certificate)
     with pytest.raises(InvalidStatus) as refused:
         connect_in_a_thread(f"wss://localhost:{gateway.port()}/websockify", ssl=authority.client_context(), subprotocols=["binary"],
@@ -130,7 +130,7 @@ def test_a_page_of_another_site_sees_no_screen(example, vnc, authority, server_c
 
 @pytest.fixture
 def broker(tmp_path, server_certificate):
-    """(a port for plain clients, one for WebSocket over TLS)."""
+    """An MQTT broker: (port of plain MQTT, port of WebSocket over TLS)."""
     certificate, key = server_certificate
     plain, secure = free_port(), free_port()
     settings = tmp_path / "mosquitto.conf"
@@ -142,7 +142,7 @@ def broker(tmp_path, server_certificate):
         yield plain, secure
 
 
-def test_plain_mqtt_clients_reach_a_broker_behind_websocket_and_tls(example, broker):
+def test_plain_mqtt_clients_reach_a_broker_over_websocket_and_tls(example, broker):
     gateway = example("mqtt.yaml", {"127.0.0.1:1883": "127.0.0.1:0", "broker.example": f"localhost:{broker[1]}"})
     where = ["-h", "127.0.0.1", "-p", gateway.port(), "-q", "1", "-t", "greeting"]
     with Program("stdbuf", "-oL", find("mosquitto_sub"), *where, "-d", "-C", "1") as subscriber:
@@ -152,12 +152,12 @@ def test_plain_mqtt_clients_reach_a_broker_behind_websocket_and_tls(example, bro
         assert subscriber.wait() == 0 and subscriber.output.all()[-2:][0] == "hello"
 
 
-def test_paho_over_websocket_reaches_a_broker_that_knows_none(example, broker, authority, server_certificate):
+def test_paho_over_websocket_reaches_a_plain_mqtt_broker(example, broker, authority, server_certificate):
     certificate, key = server_certificate
     gateway = example("mqtt-browser.yaml", {
         "wss://*:443": "wss://127.0.0.1:0", "/etc/sluice/mqtt.example.pem": certificate, "/etc/sluice/mqtt.example.key": key,
         "mqtt.example": "localhost", "127.0.0.1:1883": f"127.0.0.1:{broker[0]}"})
-    ready, done, heard = threading.Event(), threading.Event(), []
+    ready, done, received = threading.Event(), threading.Event(), []
     payloads = [b"first", "é".encode() * 20_000, os.urandom(300_000)]
     client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, transport="websockets", protocol=mqtt.MQTTv5)
     client.ws_set_options(path="/mqtt", headers={"Origin": "https://localhost"})
@@ -165,20 +165,20 @@ def test_paho_over_websocket_reaches_a_broker_that_knows_none(example, broker, a
     client.on_connect = lambda *_: client.subscribe("room/+", qos=1)
     client.on_subscribe = lambda *_: ready.set()
 
-    def hear(_client, _data, message):
-        heard.append(message.payload)
-        if len(heard) == len(payloads):
+    def receive(_client, _data, message):
+        received.append(message.payload)
+        if len(received) == len(payloads):
             done.set()
 
-    client.on_message = hear
+    client.on_message = receive
     client.connect("localhost", gateway.port())
     client.loop_start()
     try:
         assert ready.wait(seconds(20)), "no subscription"
         for payload in payloads:
             client.publish("room/1", payload, qos=1).wait_for_publish(seconds(20))
-        assert done.wait(seconds(20)), f"{len(heard)} messages"
-        assert heard == payloads
+        assert done.wait(seconds(20)), f"{len(received)} messages"
+        assert received == payloads
     finally:
         client.disconnect()
         client.loop_stop()
@@ -200,7 +200,7 @@ def database_gateway(example, postgres, authority, server_certificate):
         "/etc/sluice/clients-ca.pem": authority.certificate, "/run/postgresql/.s.PGSQL.5432": postgres.socket})
 
 
-def test_psql_works_through_both_halves(example, postgres, authority, server_certificate):
+def test_psql_works_through_both_gateways(example, postgres, authority, server_certificate):
     inner = database_gateway(example, postgres, authority, server_certificate)
     certificate, key = authority.issue("beside the clients")
     outer = example("postgres-client-side.yaml", {
@@ -211,7 +211,7 @@ def test_psql_works_through_both_halves(example, postgres, authority, server_cer
     assert (got.returncode, got.stdout) == (0, "100000|5000050000\n"), got
 
 
-def test_the_servers_half_lets_nobody_in_without_a_certificate(example, postgres, authority, server_certificate):
+def test_the_server_side_gateway_requires_a_client_certificate(example, postgres, authority, server_certificate):
     inner = database_gateway(example, postgres, authority, server_certificate)
     got = process.run("connect", "--ca", authority.certificate, f"wss://localhost:{inner.port()}/postgres")
     assert got.returncode == 79, got
@@ -219,7 +219,7 @@ def test_the_servers_half_lets_nobody_in_without_a_certificate(example, postgres
 
 # -- WebSocket to WebSocket
 
-def test_rooms_and_feed_go_to_their_servers(example, authority, server_certificate):
+def test_rooms_and_feed_are_routed_to_their_servers(example, authority, server_certificate):
     paths = []
 
     async def answer(server):

@@ -1,5 +1,4 @@
-"""deploy/examples/mail.yaml and send-mail: a mail that goes out behind STARTTLS by the REST interface alone, to a server that is
-not ours."""
+"""deploy/examples/mail.yaml and send-mail: mail sent after STARTTLS with the REST interface alone, to a real SMTP server."""
 
 import os
 
@@ -13,7 +12,7 @@ from support.programs import free_port, run
 
 
 class Mailbox:
-    """Keeps what it is handed."""
+    """Stores received envelopes."""
 
     def __init__(self):
         self.envelopes = []
@@ -31,7 +30,7 @@ class Mailbox:
 
 @pytest.fixture
 def mail(example, tmp_path):
-    """Starts an SMTP server with these settings and a gateway that may reach it alone: (mailbox, port, control)."""
+    """Starts an SMTP server with these settings and a gateway whose only target it is: (mailbox, port, control)."""
     servers = []
 
     def start(**settings):
@@ -56,7 +55,7 @@ def send_mail(control, *words, text, **environment):
 MESSAGE = "Subject: greetings\n\nHello é\n.\n..two dots\n" + "a line like others\n" * 5000 + "no end of line"
 
 
-def test_a_mail_goes_out_behind_starttls_by_rest_alone(mail, authority, server_certificate):
+def test_mail_is_sent_after_starttls_over_rest(mail, authority, server_certificate):
     mailbox, port, control = mail(tls_context=authority.server_context(server_certificate), require_starttls=True)
     got = send_mail(control, f"localhost:{port}", "ada@a.test", "bob@b.test", text=MESSAGE, MAIL_CA=str(authority.certificate))
     assert (got.returncode, got.stdout) == (0, "250 kept\n"), got
@@ -68,29 +67,29 @@ def test_a_mail_goes_out_behind_starttls_by_rest_alone(mail, authority, server_c
     assert not control.list(direction="opened")
 
 
-@pytest.mark.parametrize("fault, told", [
+@pytest.mark.parametrize("fault, message", [
     ("no starttls", "offers no STARTTLS"), ("strange certificate", "certificate"), ("elsewhere", "403"), ("refused", "the mail server says: 550 no such mailbox")])
-def test_what_keeps_a_mail_back_is_said(mail, authority, server_certificate, tmp_path, fault, told):
+def test_a_mail_that_is_not_sent_reports_the_reason(mail, authority, server_certificate, tmp_path, fault, message):
     secure = {"tls_context": authority.server_context(server_certificate), "require_starttls": True}
     mailbox, port, control = mail(**({} if fault == "no starttls" else secure))
     recipient = "nobody@b.test" if fault == "refused" else "bob@b.test"
     server = f"localhost:{free_port()}" if fault == "elsewhere" else f"localhost:{port}"
-    judge = Authority(tmp_path / "strangers") if fault == "strange certificate" else authority
-    got = send_mail(control, server, "ada@a.test", recipient, text=MESSAGE, MAIL_CA=str(judge.certificate))
+    trusted = Authority(tmp_path / "strangers") if fault == "strange certificate" else authority
+    got = send_mail(control, server, "ada@a.test", recipient, text=MESSAGE, MAIL_CA=str(trusted.certificate))
     assert got.returncode == 1 and got.stderr.startswith("send-mail: ") and len(got.stderr.splitlines()) == 1, got
-    assert told in got.stderr, got.stderr
+    assert message in got.stderr, got.stderr
     assert not mailbox.envelopes and not control.list(direction="opened")
 
 
 @pytest.mark.parametrize("words", [
     [], ["localhost:25"], ["localhost:25", "a@b.test", "c@d.test\r\nRSET"], ["localhost", "a@b.test", "c@d.test"],
     ["localhost:25", "<a@b.test>", "c@d.test"]])
-def test_a_mail_to_nowhere_is_wrong_usage(words):
+def test_wrong_arguments_are_wrong_usage(words):
     got = run("bash", examples.FOLDER / "send-mail", *words, input="")
     assert got.returncode == 64 and got.stderr.startswith("send-mail: ") and len(got.stderr.splitlines()) <= 2, got
 
 
-def test_a_mail_without_a_gateway_says_so(tmp_path):
+def test_a_missing_gateway_is_reported(tmp_path):
     got = run("bash", examples.FOLDER / "send-mail", "localhost:25", "a@b.test", "c@d.test", input="",
               env={**os.environ, "SLUICE_CONTROL": f"unix://{tmp_path}/nobody.sock"})
     assert got.returncode == 1 and "is the gateway running?" in got.stderr, got

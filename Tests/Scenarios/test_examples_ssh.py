@@ -14,7 +14,7 @@ from support.programs import Program, find, free_port, run
 
 
 class Server:
-    """sshd for the account of the tests alone, with keys of its own."""
+    """An sshd for the account that runs the tests, with its own keys."""
 
     def __init__(self, folder):
         self.folder, self.port = folder, free_port()
@@ -29,13 +29,13 @@ class Server:
             f"PidFile none\nUsePAM no\nStrictModes no\nPermitRootLogin yes\nPasswordAuthentication no\n"
             f"PerSourceMaxStartups none\nMaxStartups 100\nSubsystem sftp internal-sftp\n")
         if os.getuid() == 0:
-            # Where it puts what has no rights yet; Debian's own unit makes it at start.
+            # The privilege separation directory; Debian's unit creates it at start.
             Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
-        # It wants to be called by its whole path, to start itself again for each connection.
+        # sshd must be started by its absolute path, because it executes itself for each connection.
         self.program = Program(find("sshd"), "-D", "-e", "-f", settings).wait_listening(self.port)
 
     def configuration(self, proxy):
-        """A client's configuration that knows this server as `inside.example`, by this command."""
+        """A client configuration that reaches this server as `inside.example` through the proxy command."""
         known = self.folder / "known_hosts"
         known.write_text(f"inside.example {self.host_key.with_suffix('.pub').read_text()}")
         file = self.folder / f"config-{hashlib.sha256(proxy.encode()).hexdigest()[:8]}"
@@ -63,18 +63,18 @@ def gate(sluice, server, server_certificate, tmp_path):
 
 @pytest.fixture(params=["ProxyCommand", "port"])
 def client(request, gate, server, authority, bridge):
-    """Words of `ssh` and `scp` that lead through the gateway, in both ways that the example tells."""
+    """Runs `ssh` and `scp` through the gateway, in both ways that the example describes."""
     url = f"wss://localhost:{gate.port()}/ssh"
     if request.param == "port":
         near = bridge("tcp://127.0.0.1:0", url, "--ca", authority.certificate)
         proxy = f"Hostname 127.0.0.1\n  HostKeyAlias inside.example\n  Port {near.port()}"
     else:
-        told = re.search(r"ProxyCommand sluice (.*) wss://\S+$", examples.text("ssh.yaml"), re.MULTILINE).group(1)
-        proxy = f"ProxyCommand {BINARY} {told} --ca {authority.certificate} {url}"
+        options = re.search(r"ProxyCommand sluice (.*) wss://\S+$", examples.text("ssh.yaml"), re.MULTILINE).group(1)
+        proxy = f"ProxyCommand {BINARY} {options} --ca {authority.certificate} {url}"
     return lambda program, *words, **more: run(find(program), "-F", server.configuration(proxy), *words, **more)
 
 
-def test_a_command_runs_on_the_other_side(client, gate):
+def test_a_command_runs_over_ssh(client, gate):
     got = client("ssh", "inside.example", "cat; echo for the log >&2; exit 7", input="grüße\n")
     assert (got.returncode, got.stdout) == (7, "grüße\n"), got
     assert "for the log" in got.stderr
@@ -91,7 +91,7 @@ def test_files_are_copied_both_ways(client, tmp_path):
     assert there.read_bytes() == content and back.read_bytes() == content
 
 
-def test_a_server_that_is_away_is_told_by_ssh(server, sluice, server_certificate, authority, tmp_path):
+def test_ssh_reports_an_unreachable_server(server, sluice, server_certificate, authority, tmp_path):
     certificate, key = server_certificate
     gate = sluice("serve", "--config", examples.moved(tmp_path, "ssh.yaml", {
         "wss://*:443": "wss://127.0.0.1:0", "/etc/sluice/gate.example.pem": certificate, "/etc/sluice/gate.example.key": key,

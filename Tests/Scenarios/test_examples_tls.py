@@ -16,7 +16,7 @@ from support.programs import Program, find, free_port, run
 
 @pytest.fixture
 def application(tmp_path):
-    """nginx on a Unix socket, which tells who the PROXY header says the client is."""
+    """nginx on a Unix socket, which returns the client address of the PROXY header."""
     path = tmp_path / "app.sock"
     temporary = " ".join(f"{kind}_temp_path {tmp_path};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
     settings = tmp_path / "nginx.conf"
@@ -30,7 +30,7 @@ def application(tmp_path):
 
 @pytest.fixture
 def secure_pair(authority):
-    """(port where nobody listens, port of a TLS server that wants a certificate and sends each line back reversed)."""
+    """(port without a listener, port of a TLS server that requires a certificate and returns each line reversed, its pin)."""
     certificate, key = authority.issue("app.internal", names="DNS:inner.test")
     port = free_port()
     with Program("openssl", "s_server", "-accept", port, "-cert", certificate, "-key", key, "-CAfile", authority.certificate,
@@ -47,7 +47,7 @@ def pin(certificate):
 
 @pytest.fixture
 def mutual(example, authority, application, secure_pair, tmp_path):
-    """The gateway with two certificates, one of them in PKCS#12 behind a password."""
+    """The gateway with two certificates, one of them in PKCS#12 with a password."""
     first, first_key = authority.issue("a", names="DNS:a.localhost,DNS:*.a.localhost,DNS:localhost")
     second, second_key = authority.issue("b", names="DNS:b.localhost")
     made = run("openssl", "pkcs12", "-export", "-in", second, "-inkey", second_key, "-out", tmp_path / "b.p12", "-passout", "pass:word")
@@ -67,7 +67,7 @@ def mutual(example, authority, application, secure_pair, tmp_path):
 
 @pytest.fixture
 def balancer(mutual, tmp_path):
-    """HAProxy in front, which passes TLS on as it is and says by the PROXY protocol who came."""
+    """HAProxy in front of the gateway; it forwards TLS unchanged and sends the client's address in a PROXY header."""
     port = free_port()
     settings = tmp_path / "haproxy.cfg"
     settings.write_text(
@@ -83,14 +83,14 @@ def fetch(port, name, authority, *words):
                f"{name}:{port}:127.0.0.1", *words, f"https://{name}:{port}/")
 
 
-def test_a_client_with_a_certificate_reaches_the_plain_server_which_learns_its_address(balancer, authority):
+def test_a_certified_client_reaches_the_plain_server_with_its_address(balancer, authority):
     certificate, key = authority.issue("client")
     for name in ("a.localhost", "b.localhost"):
         got = fetch(balancer, name, authority, "--cert", certificate, "--key", key)
         assert got.returncode == 0 and got.stdout.startswith("client 127.0.0.1\n"), got
 
 
-def test_a_client_without_a_certificate_or_with_a_strangers_is_refused(balancer, authority, tmp_path):
+def test_a_client_without_a_trusted_certificate_is_refused(balancer, authority, tmp_path):
     stranger = Authority(tmp_path / "strangers").issue("stranger")
     for words in ([], ["--cert", stranger[0], "--key", stranger[1]]):
         got = fetch(balancer, "a.localhost", authority, *words)

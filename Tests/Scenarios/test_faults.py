@@ -1,4 +1,5 @@
-"""Peers that stall, vanish or lie, and a system that runs out: nothing lost, nothing invented, nothing kept."""
+"""Stalled, vanished and misbehaving peers, and exhausted system resources: no byte is lost or invented, and every
+descriptor is released."""
 
 import asyncio
 import hashlib
@@ -32,7 +33,7 @@ def test_a_stalled_reader_stops_the_sender(bridge, listener, listen, target, dir
         assert gateway.memory() - before < 16 * MEBIBYTE
         receive_nothing_but(reader, 0, sent)
     else:
-        # Whole frames, as many as are taken: the frame that was cut is finished once the reader reads.
+        # Whole frames, until the socket blocks: the last frame is completed once the reader reads.
         data, taken = pour_frames(sender.wire, 64 * MEBIBYTE)
         assert gateway.memory() - before < 16 * MEBIBYTE
         finisher = threading.Thread(target=sender.wire.send, args=(data[taken:],), daemon=True)
@@ -41,9 +42,9 @@ def test_a_stalled_reader_stops_the_sender(bridge, listener, listen, target, dir
         finisher.join(seconds(10))
 
 
-def test_a_stream_of_nothing_but_line_ends_stays_within_its_bound(bridge, listener):
-    """Each byte becomes a message of its own, six times as long."""
-    listener.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # what is accepted has it too
+def test_a_stream_of_empty_lines_stays_within_its_memory_bound(bridge, listener):
+    """Each byte becomes a message of six bytes."""
+    listener.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)  # accepted sockets inherit it
     gateway = bridge("tcp://127.0.0.1:0", listener.url("ws", "/"), "--framing", "lines")
     tunnels = [join(gateway, listener, "tcp", "ws") for _ in range(20)]
     before = gateway.memory()
@@ -58,7 +59,7 @@ FRAME = 65536 + 14  # a masked frame with an eight-byte length; unmasked ones ar
 
 
 def pour_frames(wire, limit):
-    """Sends whole frames of zeros until no more is taken: (the bytes of all frames begun, how many of them are out)."""
+    """Sends frames of zeros until the socket blocks: (the bytes of all frames begun, the number of bytes sent)."""
     one = frame(BINARY, bytes(65536), key=bytes(4) if wire.masks else None, length_bytes=8)
     global FRAME
     FRAME = len(one)
@@ -72,7 +73,7 @@ def pour_frames(wire, limit):
                 return one * whole, out
             at = out % len(one)
             out += wire.socket.send(one[at:])
-            assert out <= limit, f"{out} bytes were taken although nobody reads them"
+            assert out <= limit, f"{out} bytes were sent although the peer does not read"
     finally:
         wire.socket.settimeout(seconds(wire.within))
 
@@ -109,7 +110,7 @@ def test_a_client_of_echo_that_never_reads_is_stopped(bridge):
     client.close()
 
 
-def test_a_member_of_a_chat_that_never_reads_does_not_hold_the_others_up(sluice, tmp_path):
+def test_a_chat_member_that_never_reads_does_not_delay_the_others(sluice, tmp_path):
     from support import configuration
     file = configuration.write(
         tmp_path / "sluice.yaml", [configuration.listener("web", "ws://127.0.0.1:0")],
@@ -129,7 +130,7 @@ def test_a_member_of_a_chat_that_never_reads_does_not_hold_the_others_up(sluice,
 # -- bulk with pauses
 
 @pytest.mark.parametrize("pair", [("tcp", "ws", "tcp"), ("ws", "tcp")], ids=lambda kinds: "→".join(kinds))
-def test_256_mebibytes_each_way_with_pauses(bridge, listener, pair):
+def test_256_mebibytes_are_relayed_each_way_with_pauses(bridge, listener, pair):
     total = 256 * MEBIBYTE
     if len(pair) == 3:
         inner = bridge("ws://127.0.0.1:0/", listener.url("tcp"))
@@ -142,7 +143,7 @@ def test_256_mebibytes_each_way_with_pauses(bridge, listener, pair):
     failures = []
 
     def pattern(at):
-        # Every mebibyte differs from every other, so that none can be lost, repeated or moved unnoticed.
+        # Every mebibyte differs from every other, so that a lost, repeated or reordered one is detected.
         return at.to_bytes(8, "big") + block[8:]
 
     def send(end, seed):
@@ -178,7 +179,7 @@ def test_256_mebibytes_each_way_with_pauses(bridge, listener, pair):
         thread.start()
     for thread in threads:
         thread.join(seconds(150))
-        assert not thread.is_alive(), f"it stands still; {failures}"
+        assert not thread.is_alive(), f"the transfer stalled; {failures}"
     assert not failures, failures[0]
     assert gateway.memory() < 128 * MEBIBYTE
 
@@ -198,7 +199,7 @@ PHASES = {
 
 @pytest.mark.parametrize("end", ["reset", "close", "finish_sending"])
 @pytest.mark.parametrize("sent", PHASES.values(), ids=list(PHASES))
-def test_a_client_that_goes_at_any_phase_leaves_nothing(bridge, sent, end):
+def test_a_client_that_disconnects_in_any_phase_releases_its_descriptors(bridge, sent, end):
     gateway = bridge("ws://127.0.0.1:0/echo", "echo", "--handshake-timeout", "2s")
     before = gateway.descriptors()
     wires = []
@@ -214,7 +215,7 @@ def test_a_client_that_goes_at_any_phase_leaves_nothing(bridge, sent, end):
 
 @pytest.mark.parametrize("end", ["reset", "close"])
 @pytest.mark.parametrize("kind", ["tcp", "ws"])
-def test_a_target_that_goes_while_data_flows_ends_the_client(bridge, listener, kind, end):
+def test_a_target_that_disconnects_during_a_transfer_ends_the_client(bridge, listener, kind, end):
     gateway = bridge("tcp://127.0.0.1:0", listener.url(kind, "/" if kind == "ws" else ""))
     before = gateway.descriptors()
     rounds = 8
@@ -235,11 +236,11 @@ def test_a_target_that_goes_while_data_flows_ends_the_client(bridge, listener, k
         thread.join(seconds(20))
         assert not thread.is_alive(), "the client never noticed"
         near.close()
-    # A loop keeps the pipe through which it once passed bulk on; a tunnel that stayed would be two more for each round.
+    # A loop keeps one pipe for splicing; a leaked tunnel would hold two more descriptors for each round.
     gateway.settle(before + min(2 * os.cpu_count(), 2 * rounds - 1))
 
 
-def test_a_silent_websocket_peer_is_noticed_by_its_missing_pongs(sluice, tmp_path):
+def test_a_websocket_peer_that_sends_no_pong_is_disconnected(sluice, tmp_path):
     from support import configuration
     file = configuration.write(
         tmp_path / "sluice.yaml", [configuration.listener("web", "ws://127.0.0.1:0")],
@@ -247,7 +248,7 @@ def test_a_silent_websocket_peer_is_noticed_by_its_missing_pongs(sluice, tmp_pat
     gateway = sluice("serve", "--config", file)
     with websocket.connect(gateway.address(), "/echo", within=20) as client:
         assert client.read().opcode == websocket.PING
-        # No pong. A Close may be said to a peer that does not listen, but the connection must end.
+        # The client sends no pong. The gateway may send a Close, but the connection must end.
         try:
             client.receive_all(limit=4096)
         except websocket.Reset:
@@ -261,7 +262,7 @@ def test_a_silent_websocket_peer_is_noticed_by_its_missing_pongs(sluice, tmp_pat
         client.expect_text("alive")
 
 
-def test_an_idle_tunnel_ends_after_its_time(bridge, listener):
+def test_an_idle_tunnel_ends_at_its_timeout(bridge, listener):
     gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), "--idle-timeout", "1s")
     near, far = join(gateway, listener, "tcp", "tcp")
     near.wire.expect_any_end()
@@ -296,7 +297,7 @@ def test_connections_above_the_limit_are_refused_with_503(bridge):
         except AssertionError:
             return False
 
-    eventually(admitted, "the place that became free")
+    eventually(admitted, "the slot that became free")
 
 
 def test_connections_of_one_client_above_its_limit_are_refused_with_429(sluice, tmp_path):
@@ -321,7 +322,7 @@ V2 = b"\r\n\r\n\x00\r\nQUIT\n"
     b"PROXY TCP4 192.0.2.7 192.0.2.1 4711 80\r\n",
     V2 + b"\x21\x11\x00\x0c" + bytes([192, 0, 2, 7, 192, 0, 2, 1]) + (4711).to_bytes(2, "big") + (80).to_bytes(2, "big")], ids=["v1", "v2"])
 @pytest.mark.parametrize("slowly", [False, True])
-def test_a_header_is_taken_off_and_handed_on(bridge, listener, header, slowly):
+def test_a_proxy_header_is_removed_and_forwarded(bridge, listener, header, slowly):
     gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), "--proxy-protocol", "in", "--proxy-protocol", "v1")
     with Wire.connect(gateway.address()) as near:
         near.send_slowly(header + b"payload") if slowly else near.send(header + b"payload")
@@ -330,7 +331,7 @@ def test_a_header_is_taken_off_and_handed_on(bridge, listener, header, slowly):
         assert far.receive(len(wanted)) == wanted
 
 
-def test_out_v2_is_the_binary_header(bridge, listener):
+def test_proxy_protocol_v2_sends_the_binary_header(bridge, listener):
     gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), "--proxy-protocol", "v2")
     with Wire.connect(gateway.address()) as near:
         near.send(b"payload")
@@ -342,7 +343,7 @@ def test_out_v2_is_the_binary_header(bridge, listener):
         assert far.receive(7) == b"payload"
 
 
-def test_without_the_option_a_header_is_payload(bridge, listener):
+def test_a_proxy_header_is_payload_without_the_option(bridge, listener):
     gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"))
     with Wire.connect(gateway.address()) as near:
         near.send(b"PROXY TCP4 192.0.2.7 192.0.2.1 4711 80\r\n")
@@ -352,36 +353,36 @@ def test_without_the_option_a_header_is_payload(bridge, listener):
 @pytest.mark.parametrize("header", [
     b"PROXY TCP4 192.0.2.7 192.0.2.1 4711\r\n", b"PROXY TCP4 999.0.2.7 192.0.2.1 4711 80\r\n", b"PROXY " + b"A" * 200,
     V2 + b"\x31\x11\x00\x0c" + bytes(12), V2 + b"\x21\x11\x00\x02xx"], ids=["fields", "address", "endless", "version", "short"])
-def test_a_malformed_header_ends_the_connection(bridge, listener, header):
+def test_a_malformed_proxy_header_ends_the_connection(bridge, listener, header):
     gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), "--proxy-protocol", "in")
     with Wire.connect(gateway.address()) as near:
         near.send(header)
         near.expect_any_end()
 
 
-# -- the system runs out
+# -- exhausted resources
 
 def test_running_out_of_descriptors_pauses_accepting_and_recovers(bridge, listener):
     gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), "--max-connections", "1000", descriptors=48)
     near, far = join(gateway, listener, "tcp", "tcp")
     idle = gateway.descriptors()
     crowd = [Wire.connect(gateway.address()) for _ in range(60)]
-    # Eight are the reserve.
+    # Eight descriptors are the reserve.
     eventually(lambda: gateway.descriptors() >= 39, "no descriptor is left for clients")
-    # What lives goes on, and waiting for a descriptor costs next to nothing.
+    # Open tunnels keep relaying, and waiting for a descriptor uses little CPU.
     before = gateway.cpu()
     for number in range(100):
         near.send(b"%03d" % number)
         assert far.receive(3) == b"%03d" % number
     select.select([], [], [], 1.0)
     assert gateway.cpu() - before < 0.5, "the loop spins while it cannot accept"
-    # By reset: behind an orderly end the gateway rightly waits for the target's.
+    # With resets: after an orderly end the gateway rightly waits for the target's end.
     for wire in crowd:
         wire.reset()
     gateway.settle(idle)
 
     def served():
-        # Old connections may still stand in the queue before this one.
+        # Older connections may still be queued before this one.
         with Wire.connect(gateway.address()) as wire:
             wire.send(b"marked")
             listener.socket.settimeout(0.5)
@@ -399,7 +400,7 @@ def test_running_out_of_descriptors_pauses_accepting_and_recovers(bridge, listen
     assert far.receive(3) == b"end"
 
 
-def test_a_full_disk_under_the_log_stops_nothing(bridge, listener):
+def test_a_full_disk_under_the_log_does_not_stop_tunnels(bridge, listener):
     with open("/dev/full", "wb") as full:
         gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), errors=full)
         for number in range(50):
@@ -412,7 +413,7 @@ def test_a_full_disk_under_the_log_stops_nothing(bridge, listener):
         assert gateway.stop() == 0
 
 
-def test_a_reader_of_the_log_that_stalls_stops_nothing(bridge, listener):
+def test_a_stalled_reader_of_the_log_does_not_stop_tunnels(bridge, listener):
     read, write = os.pipe()
     with os.fdopen(write, "wb") as errors:
         gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), errors=errors)
@@ -429,8 +430,8 @@ def test_a_reader_of_the_log_that_stalls_stops_nothing(bridge, listener):
 
 # -- many tunnels
 
-class Far:
-    """An echo server that hands its connections to who wants to kill them."""
+class EchoServer:
+    """An echo server that exposes its connections, so that tests can abort them."""
 
     async def start(self):
         self.writers = set()
@@ -454,11 +455,11 @@ def abort(writer):
     writer.transport.abort()
 
 
-def test_random_kills_leave_the_other_tunnels_whole(sluice):
+def test_random_aborts_do_not_corrupt_other_tunnels(sluice):
     chance = random.Random(20)
 
-    async def tunnel(port, number, alive, went):
-        """Sends and takes back a stream of its own; true when all of it came back."""
+    async def tunnel(port, number, alive, block_relayed):
+        """Sends random bytes and reads their echo; true when all of them returned."""
         own = random.Random(number)
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         alive[number] = writer
@@ -470,9 +471,9 @@ def test_random_kills_leave_the_other_tunnels_whole(sluice):
                 writer.write(block)
                 await writer.drain()
                 got.update(await reader.readexactly(len(block)))
-                # Bytes that differ are a fault even on a tunnel that is killed later.
+                # Different bytes are a fault even on a tunnel that is aborted later.
                 assert got.digest() == sent.digest(), f"tunnel {number} carries other bytes than were sent"
-                went()
+                block_relayed()
             writer.write_eof()
             assert await reader.read() == b"", f"tunnel {number} invented bytes at its end"
             return True
@@ -483,7 +484,7 @@ def test_random_kills_leave_the_other_tunnels_whole(sluice):
             writer.close()
 
     async def work():
-        far = Far()
+        far = EchoServer()
         target = await far.start()
         inner = await asyncio.to_thread(sluice, "bridge", "ws://127.0.0.1:0/", f"tcp://127.0.0.1:{target}")
         outer = await asyncio.to_thread(sluice, "bridge", "tcp://127.0.0.1:0", inner.url())
@@ -491,18 +492,18 @@ def test_random_kills_leave_the_other_tunnels_whole(sluice):
         alive, killed = {}, 0
         blocks = 0
 
-        def went():
-            """Kills by what went over and not by the clock: however fast the gateway is, work is under way."""
+        def block_relayed():
+            """Aborts after a number of blocks and not by the clock, so that data is in flight however fast the gateway is."""
             nonlocal blocks, killed
             blocks += 1
             if blocks % sized(100, 1000) == 0 and killed < 40:
-                # Either end of some tunnel: our client's, or the target's.
+                # The client's or the target's end of a tunnel.
                 victims = list(alive.values()) if chance.random() < 0.5 else list(far.writers)
                 if victims:
                     abort(chance.choice(victims))
                     killed += 1
 
-        tasks = [asyncio.create_task(tunnel(outer.port(), number, alive, went)) for number in range(100)]
+        tasks = [asyncio.create_task(tunnel(outer.port(), number, alive, block_relayed)) for number in range(100)]
         results = await asyncio.gather(*tasks)
         assert killed >= 20 and sum(results) >= 100 - killed, f"{killed} were killed, {sum(results)} survived"
         for gateway, count in zip((inner, outer), idle):
@@ -512,7 +513,7 @@ def test_random_kills_leave_the_other_tunnels_whole(sluice):
     asyncio.run(asyncio.wait_for(work(), seconds(170)))
 
 
-def test_ten_thousand_tunnels_leave_neither_descriptors_nor_memory(sluice):
+def test_ten_thousand_tunnels_leak_neither_descriptors_nor_memory(sluice):
     async def one(port):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"x" * 100)
@@ -526,13 +527,13 @@ def test_ten_thousand_tunnels_leave_neither_descriptors_nor_memory(sluice):
             await asyncio.gather(*(one(port) for _ in range(50)))
 
     async def work():
-        far = Far()
+        far = EchoServer()
         target = await far.start()
         inner = await asyncio.to_thread(sluice, "bridge", "ws://127.0.0.1:0/", f"tcp://127.0.0.1:{target}", "--log-level", "error")
         outer = await asyncio.to_thread(sluice, "bridge", "tcp://127.0.0.1:0", inner.url(), "--log-level", "error")
         gateways = (inner, outer)
         idle = [gateway.descriptors() for gateway in gateways]
-        # What is made once and kept is no leak, nor what waits for a deadline before it goes: memory may grow, but it must stop.
+        # Memory that is allocated once, or freed at a deadline, is no leak: memory may grow, but the growth must stop.
         await many(outer.port(), 10_000)
         for _ in range(20):
             before = [gateway.memory() for gateway in gateways]
@@ -549,13 +550,13 @@ def test_ten_thousand_tunnels_leave_neither_descriptors_nor_memory(sluice):
     asyncio.run(asyncio.wait_for(work(), seconds(170)))
 
 
-# -- both ends at once: targets that go at every phase, under clients that do the same
+# -- both ends at once: targets and clients that disconnect in every phase
 
 STAGES = ["accepted", "within TLS", "within the request", "after the request", "within the answer", "after the answer", "within a frame"]
 
 
-class Failing:
-    """A WebSocket target, under TLS or not, each of whose connections is reset or ended at some stage."""
+class FailingTarget:
+    """A WebSocket target, with or without TLS, that resets or ends each of its connections at a random stage."""
 
     def __init__(self, listener, chance):
         self.listener, self.chance = listener, chance
@@ -600,11 +601,11 @@ class Failing:
 
 
 @pytest.mark.parametrize("scheme", ["ws", "wss"])
-def test_ends_at_every_phase_of_both_sides_leave_nothing_and_one_reason_each(bridge, authority, server_certificate, scheme):
+def test_ends_in_every_phase_of_both_sides_leak_nothing_and_log_one_reason_each(bridge, authority, server_certificate, scheme):
     import json
     tls = authority.server_context(server_certificate) if scheme == "wss" else None
     with Listener(tls=tls, within=30) as target:
-        Failing(target, random.Random(5))
+        FailingTarget(target, random.Random(5))
         options = ["--ca", authority.certificate, "--server-name", "localhost"] if tls else []
         gateway = bridge(
             "ws://127.0.0.1:0/", target.url(scheme, "/"), "--handshake-timeout", "500ms", "--connect-timeout", "2s",

@@ -1,4 +1,4 @@
-"""Between two WebSockets frames go over as they are, of whatever size: nothing of the gateway's own comes inside one."""
+"""Between two WebSockets, frames of any size are relayed unchanged: the gateway never writes its own bytes inside a frame."""
 
 import hashlib
 import threading
@@ -14,7 +14,7 @@ WAYS = ["up", "down"]
 
 @pytest.fixture
 def joined(bridge, authority, server_certificate, tmp_path):
-    """(sender, receiver): the WebSockets at both ends of a tunnel, for the way the frames go."""
+    """(sender, receiver): the WebSockets at both ends of a tunnel, for one direction of frames."""
     made = []
 
     def join(way, *options, listen="ws", target="ws", **more):
@@ -32,14 +32,14 @@ def encoded(sender, opcode, payload=b"", fin=True):
     return frame(opcode, payload, fin=fin, **({} if sender.masks else {"key": None}))
 
 
-def aside(work, *arguments):
+def in_background(work, *arguments):
     thread = threading.Thread(target=work, args=arguments, daemon=True)
     thread.start()
     return thread
 
 
 def send_until_pings(sender, data, pings):
-    """Sends `data` in as many parts as the gateway sends pings meanwhile; they cannot be answered inside a frame."""
+    """Sends `data` in `pings` parts, each followed by a ping of the gateway; a ping cannot be answered inside a frame."""
     step = -(-len(data) // pings)
     for at in range(0, len(data), step):
         sender.send(data[at:at + step])
@@ -49,7 +49,7 @@ def send_until_pings(sender, data, pings):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("listen, target", [("ws", "ws"), ("wss", "wss")])
-def test_fragments_stay_as_they_are_over_single_bytes(joined, way, listen, target):
+def test_fragments_sent_in_single_bytes_are_relayed_unchanged(joined, way, listen, target):
     sender, receiver = joined(way, listen=listen, target=target)
     frames = []
     for number, length in enumerate([0, 1, 2, 125, 126, 127, 300, sized(2000, 70_000)]):
@@ -57,7 +57,7 @@ def test_fragments_stay_as_they_are_over_single_bytes(joined, way, listen, targe
         text = ("é€𝄞" * (length + 1))[:length + 1].encode()
         frames += [(TEXT, text[:1], False), (CONTINUATION, text[1:], True)]
     data = b"".join(encoded(sender, *one) for one in frames)
-    thread = aside(sender.send_slowly, data)
+    thread = in_background(sender.send_slowly, data)
     for opcode, payload, fin in frames:
         got = receiver.read()
         assert (got.opcode, got.payload, got.fin, got.rsv) == (opcode, payload, fin, 0)
@@ -65,11 +65,11 @@ def test_fragments_stay_as_they_are_over_single_bytes(joined, way, listen, targe
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_large_frame_stays_one_with_our_pings_behind_it(joined, way):
+def test_a_large_frame_is_relayed_whole_before_our_pings(joined, way):
     sender, receiver = joined(way, "--ping-interval", "1s")
     payload = random_bytes(8 << 20)
     wanted = hashlib.sha256(payload).digest()
-    thread = aside(send_until_pings, sender, encoded(sender, BINARY, payload), 3)
+    thread = in_background(send_until_pings, sender, encoded(sender, BINARY, payload), 3)
     got = receiver.read()
     assert (got.opcode, got.fin, len(got.payload)) == (BINARY, True, 8 << 20)
     assert hashlib.sha256(got.payload).digest() == wanted
@@ -78,14 +78,14 @@ def test_a_large_frame_stays_one_with_our_pings_behind_it(joined, way):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_ping_inside_a_frame_is_answered_behind_it(joined, way):
+def test_a_ping_received_during_a_frame_is_answered_after_it(joined, way):
     sender, receiver = joined(way, "--ping-interval", "1h")
     data = encoded(sender, BINARY, random_bytes(200_000))
     sender.send(data[:100_000])
     receiver.receive(100_000)
     receiver.write(PING, b"first")
     receiver.write(PING, b"second")
-    # What the other way carries proves that the pings were read.
+    # A message in the other direction proves that the pings were read.
     receiver.write(TEXT, "read")
     sender.expect_text("read")
     sender.send(data[100_000:])
@@ -94,7 +94,7 @@ def test_a_ping_inside_a_frame_is_answered_behind_it(joined, way):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_close_against_a_half_relayed_frame_lets_it_end(joined, way):
+def test_a_close_against_a_half_relayed_frame_lets_the_frame_finish(joined, way):
     sender, receiver = joined(way)
     data = encoded(sender, BINARY, random_bytes(200_000))
     sender.send(data[:100_000])
@@ -109,7 +109,7 @@ def test_a_close_against_a_half_relayed_frame_lets_it_end(joined, way):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("closes", [False, True])
-def test_who_fails_inside_a_frame_is_a_reset_for_the_other(joined, way, closes):
+def test_a_failure_inside_a_frame_resets_the_other_side(joined, way, closes):
     sender, receiver = joined(way)
     head = encoded(sender, BINARY, bytes(200_000))[:50_000]
     sender.send(head)
@@ -122,7 +122,7 @@ def test_who_fails_inside_a_frame_is_a_reset_for_the_other(joined, way, closes):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_who_fails_between_frames_is_an_abnormal_close_for_the_other(joined, way):
+def test_a_failure_between_frames_closes_the_other_side_abnormally(joined, way):
     sender, receiver = joined(way)
     sender.write(BINARY, b"whole", fin=False)
     got = receiver.read()
@@ -132,7 +132,7 @@ def test_who_fails_between_frames_is_an_abnormal_close_for_the_other(joined, way
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_receiver_of_a_frame_may_fail(joined, way):
+def test_a_failing_receiver_closes_the_sender_with_1011(joined, way):
     sender, receiver = joined(way)
     sender.send(encoded(sender, BINARY, bytes(200_000))[:50_000])
     receiver.receive(50_000)
@@ -141,7 +141,7 @@ def test_the_receiver_of_a_frame_may_fail(joined, way):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_long_message_is_refused_from_its_head(joined, way):
+def test_a_message_above_the_limit_is_refused_at_its_frame_header(joined, way):
     sender, receiver = joined(way, "--max-message-size", "1KiB")
     sender.write(BINARY, bytes(1000), fin=False)
     assert len(receiver.read().payload) == 1000
@@ -151,7 +151,7 @@ def test_a_long_message_is_refused_from_its_head(joined, way):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_bad_text_is_refused_before_its_end(joined, way):
+def test_invalid_text_is_refused_before_the_frame_ends(joined, way):
     sender, receiver = joined(way)
     data = encoded(sender, TEXT, b"good" + b"\xff" + bytes(100))
     sender.send(data[:-101])
@@ -161,7 +161,7 @@ def test_bad_text_is_refused_before_its_end(joined, way):
     receiver.expect_reset()
 
 
-def test_a_client_does_not_choose_what_goes_over_the_wire(joined):
+def test_relayed_frames_are_masked_with_a_new_key(joined):
     near, far = joined("up")
     for _ in range(20):
         near.write(BINARY, b"GET / HTTP/1.1\r\n", key=bytes(4))
@@ -171,17 +171,17 @@ def test_a_client_does_not_choose_what_goes_over_the_wire(joined):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("near_deflates", [False, True])
-def test_compression_on_one_side_changes_no_message(joined, way, near_deflates):
+def test_messages_are_unchanged_with_compression_on_one_side(joined, way, near_deflates):
     offer = {"deflate": "permessage-deflate"} if near_deflates else {}
     sender, receiver = joined(way, "--compress", **offer)
     assert bool((sender if way == "up" else receiver).extensions) == near_deflates
     for payload in (b"", b"short", b"long " * 10_000, random_bytes(300_000)):
-        thread = aside(sender.write, BINARY, payload)
+        thread = in_background(sender.write, BINARY, payload)
         receiver.expect_binary(payload)
         thread.join()
 
 
-def test_both_ways_at_once(joined):
+def test_large_frames_are_relayed_in_both_directions_at_once(joined):
     near, far = joined("up", "--ping-interval", "1s")
     payloads = [random_bytes(sized(8, 64) << 20) for _ in range(2)]
 
@@ -192,8 +192,8 @@ def test_both_ways_at_once(joined):
         taken.append(wire)
 
     taken = []
-    work = [aside(near.write, BINARY, payloads[0]), aside(far.write, BINARY, payloads[1]),
-            aside(take, near, payloads[1]), aside(take, far, payloads[0])]
+    work = [in_background(near.write, BINARY, payloads[0]), in_background(far.write, BINARY, payloads[1]),
+            in_background(take, near, payloads[1]), in_background(take, far, payloads[0])]
     for thread in work:
         thread.join(60)
     assert set(taken) == {near, far}

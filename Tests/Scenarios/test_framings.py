@@ -1,4 +1,4 @@
-"""Streams and messages: every framing with every half-close policy, and what becomes of bytes that break a framing."""
+"""Streams and messages: every framing with every half-close policy, and violations of a framing."""
 
 import base64
 import threading
@@ -12,11 +12,11 @@ from support.websocket import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, End
 
 FRAMINGS = ["binary", "text", "lines", "length-prefixed", "base64"]
 TEXTUAL = ("text", "lines", "base64")
-SAID = "café, twice over".encode()
+SAMPLE = "café, twice over".encode()
 
 
 class Joined:
-    """A tunnel between a stream and a WebSocket, whichever of them came in."""
+    """A tunnel between a stream and a WebSocket, either of them downstream."""
 
     def __init__(self, bridge, listener, listen, target, *options):
         self.gateway = bridge(
@@ -54,7 +54,7 @@ def as_message(framing, payload):
 
 
 def received(peer, framing, count):
-    """The payload of messages of the framing's kind, up to so many bytes."""
+    """Reads messages of the framing's kind until their payloads have `count` bytes."""
     got = b""
     while len(got) < count:
         one = peer.read()
@@ -66,9 +66,9 @@ def received(peer, framing, count):
 @pytest.mark.parametrize("framing, listed, offered, chosen", [
     ("base64", [], ["base64"], "base64"), ("base64", [], ["binary", "base64"], "base64"), ("base64", [], ["binary"], None),
     ("binary", [], ["base64", "binary"], "binary"), ("lines", [], ["lines", "binary"], None), ("base64", [], [], None),
-    # What the route lists comes first.
+    # The route's subprotocols come first.
     ("binary", ["mqtt"], ["binary", "mqtt"], "mqtt"), ("binary", ["mqtt"], ["binary"], "binary")])
-def test_a_client_that_asks_for_the_framing_by_its_subprotocol_gets_it(bridge, listener, framing, listed, offered, chosen):
+def test_an_offered_subprotocol_named_after_the_framing_is_chosen(bridge, listener, framing, listed, offered, chosen):
     options = [word for name in listed for word in ("--subprotocol", name)]
     gateway = bridge("ws://127.0.0.1:0/", listener.url("tcp"), "--framing", framing, *options)
     with websocket.connect(gateway.address(), subprotocols=offered) as client:
@@ -79,17 +79,17 @@ def test_a_client_that_asks_for_the_framing_by_its_subprotocol_gets_it(bridge, l
 @pytest.mark.parametrize("framing", FRAMINGS)
 @pytest.mark.parametrize("listen, target", [("tcp", "ws"), ("ws", "tcp")])
 @pytest.mark.parametrize("first", ["stream", "socket"])
-def test_bytes_go_both_ways_and_each_end_is_what_the_policy_says(joined, listen, target, framing, half_close, first):
+def test_bytes_are_relayed_both_ways_and_ends_follow_the_half_close_policy(joined, listen, target, framing, half_close, first):
     if (framing, half_close) == ("length-prefixed", "signal"):
         return  # refused: an empty message is data there
     one = joined("--framing", framing, "--half-close", half_close, listen=listen, target=target)
     stream, peer = one.stream, one.socket
-    opcode, payload = as_message(framing, SAID)
-    written = on_the_stream(framing, SAID)
+    opcode, payload = as_message(framing, SAMPLE)
+    written = on_the_stream(framing, SAMPLE)
 
     def towards_the_socket():
         stream.send(written)
-        assert received(peer, framing, len(SAID)) == SAID
+        assert received(peer, framing, len(SAMPLE)) == SAMPLE
 
     def towards_the_stream():
         peer.write(opcode, payload)
@@ -126,7 +126,7 @@ def test_bytes_go_both_ways_and_each_end_is_what_the_policy_says(joined, listen,
         stream.expect_end()
 
 
-# -- what breaks a framing: the code for the WebSocket, a reset for the stream
+# -- violations of a framing: a close code for the WebSocket, a reset for the stream
 
 FROM_THE_STREAM = {
     "text, no UTF-8": (1007, ["--framing", "text"], [b"ok\xff"], False),
@@ -147,9 +147,9 @@ FROM_THE_STREAM = {
 
 
 @pytest.mark.parametrize("code, options, pieces, finish", FROM_THE_STREAM.values(), ids=list(FROM_THE_STREAM))
-def test_a_stream_that_breaks_its_framing_ends_both_abnormally(joined, code, options, pieces, finish):
+def test_a_stream_that_violates_its_framing_ends_both_sides_abnormally(joined, code, options, pieces, finish):
     one = joined(*options)
-    # The last ones may come after the end, which who sends learns first.
+    # The last bytes may arrive after the reset, which the sender then sees first.
     met = not all([send_quietly(one.stream, bytes([byte])) for piece in pieces for byte in piece])
     if finish:
         one.stream.finish_sending()
@@ -176,13 +176,13 @@ FROM_THE_SOCKET = {
         1009, ["--framing", "length-prefixed"], frame(BINARY, bytes((1 << 20) + 1), key=None)),
     "base64, longer than the limit": (
         1009, ["--framing", "base64", "--max-message-size", "4"], frame(TEXT, b"aGVsbG8h", key=None)),
-    "data behind the mark of an end": (
+    "data after the end marker": (
         1002, ["--half-close", "signal"], frame(BINARY, b"", key=None) + frame(BINARY, b"y", key=None)),
 }
 
 
 @pytest.mark.parametrize("code, options, frames", FROM_THE_SOCKET.values(), ids=list(FROM_THE_SOCKET))
-def test_messages_that_break_their_framing_end_both_abnormally(joined, code, options, frames):
+def test_messages_that_violate_their_framing_end_both_sides_abnormally(joined, code, options, frames):
     one = joined(*options)
     sender = threading.Thread(target=lambda: send_quietly(one.socket, frames), daemon=True)
     sender.start()
@@ -195,7 +195,7 @@ def test_messages_that_break_their_framing_end_both_abnormally(joined, code, opt
 
 
 def send_quietly(wire, data):
-    """Whether the peer was still there."""
+    """Sends the data; returns whether the connection was still open."""
     try:
         wire.send(data)
         return True
@@ -203,12 +203,12 @@ def send_quietly(wire, data):
         return False
 
 
-# -- where lines end
+# -- ends of lines
 
 @pytest.mark.parametrize("written, lines", [
     (b"a\nb\r\nc\rd\n\n\r\ne", [b"a", b"b", b"c\rd", b"", b"", b"e"]), (b"abc\r", [b"abc\r"]), (b"a\r\r\nb\n", [b"a\r", b"b"])])
 @pytest.mark.parametrize("slowly", [False, True])
-def test_lines_end_with_lf_or_crlf_and_the_last_without(joined, written, lines, slowly):
+def test_lines_end_with_lf_or_crlf_and_the_last_may_have_no_end(joined, written, lines, slowly):
     one = joined("--framing", "lines")
     one.stream.send_slowly(written) if slowly else one.stream.send(written)
     one.stream.finish_sending()
@@ -218,7 +218,7 @@ def test_lines_end_with_lf_or_crlf_and_the_last_without(joined, written, lines, 
 
 
 @pytest.mark.parametrize("limit", ["4", "1"])
-def test_no_limit_cuts_a_character(joined, limit):
+def test_a_message_limit_does_not_split_a_character(joined, limit):
     one = joined("--framing", "text", "--max-message-size", limit)
     one.stream.send("€€€".encode())
     assert [one.socket.read_message() for _ in range(3)] == [(TEXT, "€".encode())] * 3

@@ -1,4 +1,4 @@
-"""`sluice health`: what a container's health check and a script that waits are told."""
+"""`sluice health`, for container health checks and scripts."""
 
 import signal
 
@@ -20,13 +20,13 @@ def gateway(sluice, tmp_path):
     return sluice("serve", "--config", file)
 
 
-def test_a_gateway_that_takes_connections_is_well_and_asks_for_no_token(gateway):
+def test_an_accepting_gateway_is_healthy_without_a_token(gateway):
     client = Client(Control.of(gateway).url)
     assert client("health") == "ok: ready\n" and client("health", "--live") == "ok: ready\n"
     assert client.run("health", "--json").json == {"status": "ok", "phase": "ready"}
 
 
-def test_a_gateway_that_drains_is_alive_and_takes_no_more(gateway):
+def test_a_draining_gateway_is_live_but_not_ready(gateway):
     client = Client(Control.of(gateway).url)
     with websocket.connect(gateway.address(), "/echo"), websocket.connect(gateway.address(), "/echo"):
         gateway.signal(signal.SIGTERM)
@@ -36,9 +36,9 @@ def test_a_gateway_that_drains_is_alive_and_takes_no_more(gateway):
         assert client("health", "--live") == "ok: draining\n"
 
 
-def test_where_nobody_answers_it_is_not_well():
+def test_an_unreachable_gateway_is_unhealthy():
     assert "no control plane" in Client(f"http://127.0.0.1:{free_port()}").run("health").failed(69)
 
 
-def test_another_server_is_no_gateway(nginx):
+def test_another_server_is_reported_as_no_control_plane(nginx):
     assert "is not a control plane" in Client(nginx.base).run("health").failed(76)

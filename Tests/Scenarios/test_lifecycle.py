@@ -1,4 +1,4 @@
-"""The process: its command line and exit codes, configuration, signals, systemd, and what it says about itself."""
+"""The process: its command line, exit codes, configuration, logs, signals and systemd."""
 
 import collections
 import itertools
@@ -34,7 +34,7 @@ def suppressed(work):
 @pytest.mark.parametrize("words", [
     ["bridge"], ["bridge", "tcp://127.0.0.1:0"], ["nonsense"], ["bridge", "tcp://127.0.0.1:0", "tcp://127.0.0.1:1", "--nonsense"],
     ["bridge", "tcp://127.0.0.1:0", "tcp://127.0.0.1:1", "too many"], ["serve", "--config"], ["check", "--nonsense"]])
-def test_wrong_usage_is_64(words):
+def test_wrong_usage_exits_64(words):
     got = process.run(*words)
     assert got.returncode == USAGE, got
     assert got.stderr.strip(), "nothing was said"
@@ -47,7 +47,7 @@ def test_wrong_usage_is_64(words):
     ["bridge", "tcp://127.0.0.1:0", "tcp://127.0.0.1:1", "--max-message-size", "many"],
     ["bridge", "wss://127.0.0.1:0/", "tcp://127.0.0.1:1"],
     ["bridge", "wss://127.0.0.1:0/", "tcp://127.0.0.1:1", "--certificate", "/nonexistent.pem", "--key", "/nonexistent.pem"]])
-def test_a_bridge_that_cannot_be_is_refused_with_the_option_named(words):
+def test_an_invalid_bridge_is_refused_with_a_message(words):
     got = process.run(*words)
     assert got.returncode in (USAGE, CONFIGURATION), got
     assert got.stderr.strip(), "nothing was said"
@@ -60,24 +60,24 @@ def test_a_bridge_that_cannot_be_is_refused_with_the_option_named(words):
     (["tcp://127.0.0.1:0", "ws://127.0.0.1:1", "--framing", "length-prefixed", "--half-close", "signal"], "--half-close"),
     (["tcp://127.0.0.1:0", "ws://127.0.0.1:1", "--header", "A: b\t"], "--header"),
     (["tcp://127.0.0.1:0", "echo", "--log-level", "loud"], "--log-level")])
-def test_an_option_without_sense_is_refused_by_its_name_with_what_to_do(words, option):
+def test_an_inapplicable_option_is_refused_with_the_expected_value(words, option):
     got = process.run("bridge", *words)
     assert got.returncode == USAGE, got
-    told = got.stderr.splitlines()
-    assert told[0].startswith(f"{option}: expected ") and ", found " in told[0] and "a mapping" not in got.stderr, told
+    reported = got.stderr.splitlines()
+    assert reported[0].startswith(f"{option}: expected ") and ", found " in reported[0] and "a mapping" not in got.stderr, reported
 
 
-def test_a_required_target_that_is_down_is_69():
+def test_a_required_target_that_is_down_exits_69():
     got = process.run("bridge", "tcp://127.0.0.1:0", f"tcp://127.0.0.1:{free_port()}", "--require-target")
     assert got.returncode == UNAVAILABLE, got
 
 
-def test_a_required_target_that_is_there_lets_it_start(bridge, listener):
+def test_a_reachable_required_target_lets_the_bridge_start(bridge, listener):
     gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), "--require-target")
     assert gateway.running()
 
 
-def test_a_required_target_whose_certificate_is_wrong_is_69(authority, server_certificate):
+def test_a_required_target_with_a_wrong_certificate_exits_69(authority, server_certificate):
     with Listener(tls=authority.server_context(server_certificate)) as far:
         thread = threading.Thread(target=lambda: suppressed(far.accept), daemon=True)
         thread.start()
@@ -87,7 +87,7 @@ def test_a_required_target_whose_certificate_is_wrong_is_69(authority, server_ce
 
 
 @pytest.mark.parametrize("answer", ["HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", "220 mail.example\r\n"])
-def test_a_required_target_that_refuses_the_opening_handshake_is_69(answer):
+def test_a_required_target_that_refuses_the_handshake_exits_69(answer):
     with Listener() as far:
         def serve():
             peer, _ = far.accept_request()
@@ -103,7 +103,7 @@ def test_a_required_target_that_refuses_the_opening_handshake_is_69(answer):
         assert far.url("ws", "/") in got.stderr and ("404" in got.stderr or "handshake" in got.stderr or "HTTP" in got.stderr), got.stderr
 
 
-def test_a_required_target_is_tried_with_tls_and_opening_handshake_and_left_in_order(bridge, authority, server_certificate):
+def test_a_required_target_is_probed_with_tls_and_handshake_and_closed_with_1000(bridge, authority, server_certificate):
     with Listener(tls=authority.server_context(server_certificate)) as far:
         codes = []
 
@@ -120,7 +120,7 @@ def test_a_required_target_is_tried_with_tls_and_opening_handshake_and_left_in_o
         assert codes == [1000] and gateway.running()
 
 
-def test_a_required_target_whose_path_depends_on_the_client_only_has_to_answer(bridge):
+def test_a_required_target_with_a_path_parameter_may_answer_404(bridge):
     with Listener() as far:
         def serve():
             peer, _ = far.accept_request()
@@ -133,21 +133,21 @@ def test_a_required_target_whose_path_depends_on_the_client_only_has_to_answer(b
         thread.join(seconds(10))
 
 
-def test_a_peer_that_answers_no_ping_is_given_up_after_the_time_it_was_given(bridge):
+def test_a_peer_that_answers_no_ping_is_disconnected_at_the_pong_timeout(bridge):
     gateway = bridge("ws://127.0.0.1:0/", "echo", "--ping-interval", "1s", "--pong-timeout", "1s")
     with websocket.connect(gateway.address()) as client:
         client.expect_pings_then_any_end()
     assert "unresponsive" in gateway.wait_log("connection closed")
 
 
-def test_an_address_that_is_taken_is_said(listener):
+def test_an_address_in_use_is_reported(listener):
     got = process.run("bridge", f"tcp://127.0.0.1:{listener.port}", "tcp://127.0.0.1:1")
     assert got.returncode not in (0, USAGE), got
     assert str(listener.port) in got.stderr, got.stderr
 
 
 @pytest.mark.parametrize("words", [["--help"], ["bridge", "--help"], ["serve", "--help"], ["check", "--help"], ["--version"]])
-def test_help_is_a_success(words):
+def test_help_exits_0(words):
     got = process.run(*words)
     assert got.returncode == 0 and got.stdout.strip(), got
 
@@ -165,7 +165,7 @@ def test_a_good_configuration_passes_the_check(tmp_path):
     assert got.returncode == 0, got
 
 
-def test_all_errors_are_told_at_once_with_their_places(tmp_path):
+def test_the_check_reports_all_errors_with_file_and_line(tmp_path):
     file = tmp_path / "bad.yaml"
     file.write_text("""listeners:
   - name: web
@@ -185,29 +185,29 @@ drain-timeout: 5
             assert needed in got.stderr, f"{needed} is not in {got.stderr}"
 
 
-def test_a_check_is_told_to_programs_as_json(tmp_path):
-    told = process.run("check", "--json", "--config", echo_file(tmp_path))
-    assert told.returncode == 0
-    assert json.loads(told.stdout) == {
+def test_the_check_reports_problems_as_json(tmp_path):
+    reported = process.run("check", "--json", "--config", echo_file(tmp_path))
+    assert reported.returncode == 0
+    assert json.loads(reported.stdout) == {
         "file": str(tmp_path / "sluice.yaml"), "ok": True, "listeners": 1, "routes": 1, "upstreams": 0, "problems": []}
 
     file = tmp_path / "bad.yaml"
     file.write_text("listeners:\n  - name: web\n    listen: ws://127.0.0.1:99999\n    colour: blue\n")
-    told = process.run("check", "--json", "--config", file)
-    assert told.returncode == CONFIGURATION
-    report = json.loads(told.stdout)
+    reported = process.run("check", "--json", "--config", file)
+    assert reported.returncode == CONFIGURATION
+    report = json.loads(reported.stdout)
     assert report["file"] == str(file) and report["ok"] is False
     first = next(one for one in report["problems"] if one["key"] == "listeners[0].listen")
     assert (first["file"], first["line"], first["column"]) == (str(file), 3, 13)
     assert "port" in first["expected"] and "99999" in first["found"]
-    assert {one["message"] for one in report["problems"]} == set(told.stderr.splitlines())
+    assert {one["message"] for one in report["problems"]} == set(reported.stderr.splitlines())
 
     missing = process.run("check", "--json", "--config", tmp_path / "none.yaml")
     assert missing.returncode == CONFIGURATION
     assert "no such file" in json.loads(missing.stdout)["problems"][0]["message"]
 
 
-def test_certificates_of_no_use_are_told_at_their_places_all_at_once(tmp_path, authority, server_certificate):
+def test_the_check_reports_every_unusable_certificate_with_its_key(tmp_path, authority, server_certificate):
     junk = tmp_path / "junk.pem"
     junk.write_text("nothing of the kind\n")
     certificate, key = map(str, server_certificate)
@@ -233,7 +233,7 @@ def test_certificates_of_no_use_are_told_at_their_places_all_at_once(tmp_path, a
     assert got.returncode == CONFIGURATION and got.stderr.startswith("--ca: ") and str(junk) in got.stderr, got
 
 
-def test_a_key_that_asks_for_a_password_is_told(tmp_path, server_certificate):
+def test_the_check_reports_a_wrong_or_missing_key_password(tmp_path, server_certificate):
     import subprocess
     certificate, key = map(str, server_certificate)
     locked = tmp_path / "locked.pem"
@@ -253,21 +253,21 @@ def test_a_key_that_asks_for_a_password_is_told(tmp_path, server_certificate):
 
 
 @pytest.mark.parametrize("text", ["", "listeners: [", "just text", "- a\n- b\n", "listeners: {}\nroutes: []\n", "\x00\x01", "a: &a [*a]\n"])
-def test_text_that_is_no_configuration_is_78(tmp_path, text):
+def test_an_invalid_configuration_file_exits_78(tmp_path, text):
     file = tmp_path / "bad.yaml"
     file.write_text(text)
     got = process.run("check", "--config", file)
     assert got.returncode == CONFIGURATION and "bad.yaml" in got.stderr, got
 
 
-def test_a_file_that_is_not_there_is_78(tmp_path):
+def test_a_missing_configuration_file_exits_78(tmp_path):
     got = process.run("serve", "--config", tmp_path / "nowhere.yaml")
     assert got.returncode == CONFIGURATION and "nowhere.yaml" in got.stderr, got
 
 
-# -- what it says
+# -- output and logs
 
-def test_it_prints_where_it_listens_and_then_that_it_is_ready(bridge, tmp_path):
+def test_the_bridge_prints_its_addresses_and_then_ready(bridge, tmp_path):
     path = tmp_path / "s.sock"
     for listen, wanted in (("tcp://127.0.0.1:0", "tcp://127.0.0.1:"), ("ws://127.0.0.1:0/", "ws://127.0.0.1:"), (f"unix://{path}", f"unix://{path}")):
         gateway = bridge(listen, "tcp://127.0.0.1:1")
@@ -279,7 +279,7 @@ def test_it_prints_where_it_listens_and_then_that_it_is_ready(bridge, tmp_path):
 @pytest.mark.parametrize("options,levels", [
     ([], {"info", "notice"}), (["--log-level", "notice"], {"notice"}), (["--quiet"], set()),
     (["--quiet", "--log-level", "info"], {"info", "notice"})])
-def test_it_says_and_logs_as_much_as_it_is_asked_to(sluice, tmp_path, options, levels):
+def test_quiet_and_log_level_control_output_and_logs(sluice, tmp_path, options, levels):
     path = tmp_path / "s.sock"
     gateway = sluice("bridge", f"unix://{path}", "echo", *options, ready=False)
 
@@ -298,7 +298,7 @@ def test_it_says_and_logs_as_much_as_it_is_asked_to(sluice, tmp_path, options, l
     assert bool(gateway.output.all()) == ("--quiet" not in options)
 
 
-def test_a_unix_socket_has_its_mode_and_is_removed(bridge, tmp_path, listener):
+def test_a_unix_socket_has_its_mode_and_is_removed_at_the_end(bridge, tmp_path, listener):
     path = tmp_path / "s.sock"
     gateway = bridge(f"unix://{path}", listener.url("tcp"))
     assert path.stat().st_mode & 0o777 == 0o660
@@ -306,7 +306,7 @@ def test_a_unix_socket_has_its_mode_and_is_removed(bridge, tmp_path, listener):
     assert not path.exists()
 
 
-def test_a_unix_socket_left_behind_by_a_kill_is_taken_over(bridge, tmp_path, listener):
+def test_a_stale_unix_socket_is_replaced(bridge, tmp_path, listener):
     path = tmp_path / "s.sock"
     bridge(f"unix://{path}", listener.url("tcp")).kill()
     assert path.exists()
@@ -318,7 +318,7 @@ def test_a_unix_socket_left_behind_by_a_kill_is_taken_over(bridge, tmp_path, lis
 
 
 @pytest.mark.parametrize("place", ["a full disk", "closed", "a pipe without a reader"])
-def test_it_serves_although_nobody_can_read_what_it_says(place):
+def test_the_bridge_serves_although_its_output_cannot_be_written(place):
     import subprocess
     with socket.socket() as chosen:
         chosen.bind(("127.0.0.1", 0))
@@ -327,7 +327,7 @@ def test_it_serves_although_nobody_can_read_what_it_says(place):
     read, write = os.pipe()
     os.close(read)
     with open("/dev/full", "wb") as full, os.fdopen(write, "wb") as pipe:
-        # A descriptor that is closed is one that the shell closes.
+        # The shell closes the descriptors.
         shell = ["sh", "-c", 'exec "$@" >&- 2>&-', "sh"] if place == "closed" else []
         stream = {"a full disk": full, "closed": None, "a pipe without a reader": pipe}[place]
         running = subprocess.Popen([*shell, *words], stdout=stream, stderr=stream, stdin=subprocess.DEVNULL)
@@ -350,14 +350,14 @@ def test_it_serves_although_nobody_can_read_what_it_says(place):
         running.wait()
 
 
-def test_what_is_wrong_has_its_exit_code_although_nobody_can_read_it():
+def test_wrong_usage_exits_64_although_its_message_cannot_be_written():
     import subprocess
     with open("/dev/full", "wb") as full:
         got = subprocess.run([str(process.BINARY), "bridge", "nowhere", "nowhere"], stdout=full, stderr=full, check=False)
     assert got.returncode == USAGE
 
 
-def test_json_logs_are_json_with_one_reason_for_each_connection(bridge, listener):
+def test_json_logs_have_one_reason_for_each_connection(bridge, listener):
     gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), "--log-format", "json")
     with Wire.connect(gateway.address()) as near:
         near.send(b"hello")
@@ -370,23 +370,23 @@ def test_json_logs_are_json_with_one_reason_for_each_connection(bridge, listener
     gateway.log.wait_for_end()
     lines = [json.loads(line) for line in gateway.log.all() if line.strip()]
     assert lines, "nothing was logged"
-    told = [line for line in lines if "downstream/" in json.dumps(line) or "upstream/" in json.dumps(line)]
-    assert len(told) == 1 and "clean" in json.dumps(told[0]), lines
+    reported = [line for line in lines if "downstream/" in json.dumps(line) or "upstream/" in json.dumps(line)]
+    assert len(reported) == 1 and "clean" in json.dumps(reported[0]), lines
 
 
 # -- SIGTERM
 
-def test_sigterm_without_connections_ends_with_0(bridge, listener):
+def test_sigterm_without_connections_exits_0(bridge, listener):
     assert bridge("tcp://127.0.0.1:0", listener.url("tcp")).stop(within=5) == 0
 
 
-def test_sigint_drains_too(bridge, listener):
+def test_sigint_drains(bridge, listener):
     gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"))
     gateway.signal(signal.SIGINT)
     assert gateway.wait(within=5) == 0
 
 
-def test_sigterm_closes_websockets_with_1001_and_ends_with_0(bridge):
+def test_sigterm_closes_websockets_with_1001_and_exits_0(bridge):
     gateway = bridge("ws://127.0.0.1:0/echo", "echo", "--drain-timeout", "3s")
     clients = [websocket.connect(gateway.address(), "/echo") for _ in range(20)]
     for client in clients:
@@ -402,17 +402,17 @@ def test_sigterm_closes_websockets_with_1001_and_ends_with_0(bridge):
 
 def refuses(gateway):
     try:
-        # Accepted before the signal was heard: it must not hold the drain up.
+        # Accepted before the signal arrived: the reset keeps it from delaying the drain.
         Wire.connect(gateway.address(), within=2).reset()
         return False
     except ConnectionRefusedError:
         return True
     except ConnectionResetError:
-        # The listener went while this one stood in its queue.
+        # The listener was closed while this connection was in its queue.
         return False
 
 
-def test_a_draining_gateway_accepts_no_more_but_finishes_what_it_has(bridge, listener):
+def test_a_draining_gateway_refuses_new_connections_and_finishes_open_ones(bridge, listener):
     gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), "--drain-timeout", "60s")
     near = Wire.connect(gateway.address())
     near.send(b"before")
@@ -432,7 +432,7 @@ def test_a_draining_gateway_accepts_no_more_but_finishes_what_it_has(bridge, lis
     assert gateway.wait() == 0
 
 
-def test_the_drain_has_a_hard_deadline(bridge, listener):
+def test_the_drain_ends_at_its_timeout(bridge, listener):
     gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), "--drain-timeout", "1s")
     near = Wire.connect(gateway.address())
     near.send(b"held")
@@ -441,7 +441,7 @@ def test_the_drain_has_a_hard_deadline(bridge, listener):
     assert gateway.wait(within=10) == 0
 
 
-def test_a_second_signal_ends_it_at_once(bridge, listener):
+def test_a_second_signal_ends_the_drain_at_once(bridge, listener):
     gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), "--drain-timeout", "600s")
     near = Wire.connect(gateway.address())
     near.send(b"held")
@@ -465,7 +465,7 @@ def two_routes(tmp_path, first, second, **more):
         [configuration.upstream("one", first), configuration.upstream("two", second)], **more)
 
 
-def test_sighup_changes_what_changed_and_leaves_the_rest_alone(sluice, tmp_path):
+def test_sighup_applies_changes_and_keeps_unchanged_routes(sluice, tmp_path):
     with Listener() as first, Listener() as second, Listener() as third:
         gateway = sluice("serve", "--config", two_routes(tmp_path, first.url("tcp"), second.url("tcp")))
         kept = Wire.connect(gateway.address(0))
@@ -486,7 +486,7 @@ def test_sighup_changes_what_changed_and_leaves_the_rest_alone(sluice, tmp_path)
                 except AssertionError:
                     return False
 
-        eventually(moved, "the changed route leads to its new target")
+        eventually(moved, "the new target of the changed route")
         kept.send(b"after")
         assert kept_far.receive(5) == b"after"
         with Wire.connect(gateway.address(0)) as near:
@@ -494,7 +494,7 @@ def test_sighup_changes_what_changed_and_leaves_the_rest_alone(sluice, tmp_path)
             assert first.accept().receive(1) == b"y"
 
 
-def test_sighup_with_a_wrong_configuration_changes_nothing_and_says_why(sluice, tmp_path):
+def test_sighup_with_an_invalid_configuration_changes_nothing_and_logs_the_error(sluice, tmp_path):
     with Listener() as first, Listener() as second:
         file = two_routes(tmp_path, first.url("tcp"), second.url("tcp"))
         gateway = sluice("serve", "--config", file)
@@ -506,7 +506,7 @@ def test_sighup_with_a_wrong_configuration_changes_nothing_and_says_why(sluice, 
             assert first.accept().receive(1) == b"y"
 
 
-def test_sighup_reads_certificates_again(sluice, authority, tmp_path):
+def test_sighup_reloads_certificates(sluice, authority, tmp_path):
     certificate, key = tmp_path / "cert.pem", tmp_path / "key.pem"
 
     def put(name):
@@ -552,7 +552,7 @@ def test_sighup_opens_and_closes_listeners(sluice, tmp_path):
     held.expect_text("still here")
 
 
-def test_a_storm_of_clients_during_reloads_gets_no_refusal(sluice, tmp_path):
+def test_reloads_refuse_no_client(sluice, tmp_path):
     kept, first, second, renamed = free_port(), free_port(), free_port(), free_port()
 
     def write(turn):
@@ -567,7 +567,7 @@ def test_a_storm_of_clients_during_reloads_gets_no_refusal(sluice, tmp_path):
             control={"address": "none"})
 
     gateway = sluice("serve", "--config", write(0))
-    told = {place: collections.Counter() for place in ("kept", "moved", "renamed", "fresh")}
+    reported = {place: collections.Counter() for place in ("kept", "moved", "renamed", "fresh")}
     over = threading.Event()
 
     def storm(place, addresses):
@@ -577,10 +577,10 @@ def test_a_storm_of_clients_during_reloads_gets_no_refusal(sluice, tmp_path):
             try:
                 with Wire.connect(address, within=10) as wire:
                     wire.send(request("/echo"))
-                    told[place][parse_head(wire.receive_head()).status] += 1
+                    reported[place][parse_head(wire.receive_head()).status] += 1
             except (OSError, AssertionError):
-                # Nobody listens there at the moment.
-                told[place]["none"] += 1
+                # No listener has this address at the moment.
+                reported[place]["none"] += 1
 
     loopback = "127.0.0.1"
     threads = [threading.Thread(target=storm, args=one) for one in (
@@ -598,12 +598,12 @@ def test_a_storm_of_clients_during_reloads_gets_no_refusal(sluice, tmp_path):
         over.set()
         for thread in threads:
             thread.join()
-    for place, answers in told.items():
-        assert answers[101] > 10 and not set(answers) - {101, "none"}, told
-    assert set(told["kept"]) == {101}, told
+    for place, answers in reported.items():
+        assert answers[101] > 10 and not set(answers) - {101, "none"}, reported
+    assert set(reported["kept"]) == {101}, reported
 
 
-def test_a_listener_may_change_its_kind_and_its_name_where_it_stands(sluice, tmp_path):
+def test_a_listener_changes_its_kind_and_name_on_the_same_address(sluice, tmp_path):
     port = free_port()
 
     def write(listener, *routes):
@@ -641,7 +641,7 @@ def test_a_listener_may_change_its_kind_and_its_name_where_it_stands(sluice, tmp
     held.expect_text("still here")
 
 
-def test_sighup_sets_another_mode_on_the_same_socket(sluice, tmp_path):
+def test_sighup_changes_the_mode_of_a_unix_socket(sluice, tmp_path):
     path = tmp_path / "web.sock"
 
     def write(mode):
@@ -662,40 +662,40 @@ def test_sighup_sets_another_mode_on_the_same_socket(sluice, tmp_path):
 
 # -- systemd
 
-def test_it_tells_systemd_that_it_is_ready_reloads_and_stops(sluice, tmp_path):
+def test_systemd_is_notified_of_ready_reloading_and_stopping(sluice, tmp_path):
     where = tmp_path / "notify.sock"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
         notify.bind(str(where))
         notify.settimeout(seconds(10))
-        heard = []
+        messages = []
 
-        def hear(word):
-            while not any(word in message for message in heard):
-                heard.append(notify.recv(4096).decode())
+        def expect_message(word):
+            while not any(word in message for message in messages):
+                messages.append(notify.recv(4096).decode())
 
         gateway = sluice("serve", "--config", echo_file(tmp_path), environment={"NOTIFY_SOCKET": str(where)})
-        hear("READY=1")
-        heard.clear()
+        expect_message("READY=1")
+        messages.clear()
         before = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
         gateway.signal(signal.SIGHUP)
-        hear("RELOADING=1")
-        # systemd's notify-reload takes a message without the instant for no message (sd_notify(3)).
-        instant = re.fullmatch(r"RELOADING=1\nMONOTONIC_USEC=(\d+)\n?", heard[-1])
-        assert instant, heard
+        expect_message("RELOADING=1")
+        # systemd's notify-reload ignores a message without the timestamp (sd_notify(3)).
+        instant = re.fullmatch(r"RELOADING=1\nMONOTONIC_USEC=(\d+)\n?", messages[-1])
+        assert instant, messages
         assert before <= int(instant.group(1)) * 1000 + 999 <= time.clock_gettime_ns(time.CLOCK_MONOTONIC) + 999
-        hear("READY=1")
+        expect_message("READY=1")
         gateway.signal(signal.SIGTERM)
-        hear("STOPPING=1")
+        expect_message("STOPPING=1")
         assert gateway.wait() == 0
 
 
 @pytest.mark.parametrize("name", ["0", "public"])
-def test_it_takes_over_a_socket_from_systemd(sluice, name):
+def test_a_socket_passed_by_systemd_is_used(sluice, name):
     with socket.socket() as theirs:
         theirs.bind(("127.0.0.1", 0))
         theirs.listen(128)
         number = theirs.fileno()
-        # systemd puts the socket at 3 and names the process, which is known only once it is there.
+        # systemd passes the socket as descriptor 3 and sets LISTEN_PID, which is known only once the process exists.
         script = f"exec 3<&{number}; export LISTEN_FDS=1 LISTEN_PID=$$ LISTEN_FDNAMES=public; exec \"$@\""
         gateway = sluice("bridge", f"ws+systemd://{name}/echo", "echo", inherited=(number,), wrapper=["bash", "-c", script, "bash"])
         with websocket.connect(theirs.getsockname(), "/echo") as client:
@@ -704,16 +704,16 @@ def test_it_takes_over_a_socket_from_systemd(sluice, name):
         assert gateway.running()
 
 
-def test_a_socket_meant_for_another_process_is_not_taken():
+def test_a_socket_passed_to_another_process_is_not_used():
     got = process.run("bridge", "ws+systemd://0/echo", "echo", env={**os.environ, "LISTEN_FDS": "1", "LISTEN_PID": "1"})
     assert got.returncode != 0 and got.stderr.strip(), got
 
 
-def test_a_signal_ends_a_start_that_waits_for_its_configuration(tmp_path):
+def test_a_signal_ends_a_process_that_waits_for_its_configuration(tmp_path):
     file = tmp_path / "sluice.yaml"
     os.mkfifo(file)
     with subprocess.Popen([str(process.BINARY), "serve", "--config", str(file)]) as starting:
-        # Opened for writing only once it reads.
+        # Opening for writing returns once the process reads.
         with open(file, "wb"):
             starting.send_signal(signal.SIGTERM)
             assert starting.wait(timeout=seconds(10)) == -signal.SIGTERM

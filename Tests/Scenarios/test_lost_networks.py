@@ -1,4 +1,4 @@
-"""Peers whose network is gone: nothing tells so, and only what is not answered shows it."""
+"""Peers whose network is gone: no packet reports it, so that only missing answers show it."""
 
 import array
 import fcntl
@@ -13,10 +13,10 @@ from support.deadlines import eventually, seconds
 from support.ends import MessageEnd, RawEnd
 from support.websocket import Listener, Wire, connect, request
 
-pytestmark = pytest.mark.skipif(not networks.allowed(), reason="no leave, or no means, to make networks here")
+pytestmark = pytest.mark.skipif(not networks.allowed(), reason="network namespaces are not available")
 
-# So long each side is believed without an answer.
-IMPATIENT = {"ping_interval": "1s", "pong_timeout": "1s", "keep_alive": {"idle": "1s", "interval": "1s", "probes": 2},
+# Timeouts after which a peer that does not answer is disconnected.
+SHORT_TIMEOUTS = {"ping_interval": "1s", "pong_timeout": "1s", "keep_alive": {"idle": "1s", "interval": "1s", "probes": 2},
              "user_timeout": "3s"}
 
 
@@ -27,14 +27,14 @@ def cable():
 
 
 class Joined:
-    """A gateway in the near network, the peer to be lost in the far one, the other peer beside the gateway."""
+    """A gateway in the near network, the peer to be lost in the far network, the other peer in the near one."""
 
     def __init__(self, sluice, folder, cable, threads, listen, target, lost, **route):
         self.cable = cable
         place = {"client": cable.near, "target": cable.far}[lost]
         with place.inside():
             self.listener = Listener(host=place.address)
-        settings = {"path": "/", **IMPATIENT} if listen == "ws" else IMPATIENT
+        settings = {"path": "/", **SHORT_TIMEOUTS} if listen == "ws" else SHORT_TIMEOUTS
         settings = {**settings, **route}
         listeners = [configuration.listener(
             "in", f"{listen}://{cable.near.address}:0", user_timeout=settings["user_timeout"], keep_alive=settings["keep_alive"],
@@ -42,7 +42,7 @@ class Joined:
         routes = [configuration.route("through", self.listener.url(target, "/" if target == "ws" else ""), **settings)]
         file = configuration.write(folder / "sluice.yaml", listeners, routes)
         self.gateway = sluice("serve", "--config", file, wrapper=cable.near.entering)
-        # Beside each other: the client of a WebSocket tunnel has its answer when the target has given one.
+        # Concurrently: the client of a WebSocket tunnel is answered after the target has answered.
         accepting = threads.submit(self.listener.accept_websocket if target == "ws" else self.listener.accept)
         with (cable.far if lost == "client" else cable.near).inside():
             address = (cable.near.address, self.gateway.port())
@@ -77,14 +77,14 @@ def ends(speaks, *pairs):
 
 
 @pytest.mark.parametrize(("listen", "target", "lost", "speaks"), [
-    # A Ping that nobody answers.
+    # An unanswered Ping.
     *ends("silent", ("ws", "tcp", "client"), ("ws", "ws", "client"), ("tcp", "ws", "target"), ("ws", "ws", "target")),
-    # The kernel's probes.
+    # Unanswered keep-alive probes of the kernel.
     *ends("silent", ("tcp", "tcp", "client"), ("tcp", "ws", "client"), ("tcp", "tcp", "target"), ("ws", "tcp", "target")),
-    # Bytes that nobody acknowledges, which put the probes off.
+    # Unacknowledged bytes, which suspend the probes.
     *ends("sends", ("tcp", "tcp", "client"), ("tcp", "ws", "client"), ("tcp", "tcp", "target"), ("ws", "tcp", "target")),
 ])
-def test_a_peer_whose_network_is_gone_is_noticed_in_time_and_told_to_the_other(joined, listen, target, lost, speaks):
+def test_a_peer_whose_network_is_gone_is_detected_and_the_other_side_fails(joined, listen, target, lost, speaks):
     tunnel = joined(listen, target, lost)
     tunnel.cable.pull()
     if speaks == "sends":
@@ -94,17 +94,17 @@ def test_a_peer_whose_network_is_gone_is_noticed_in_time_and_told_to_the_other(j
     assert f"reason={side}/relaying/unresponsive" in tunnel.gateway.wait_log("connection closed")
 
 
-# Keep-alive's own formula, 1 s + 2 × 1 s, beside a longer and a shorter user timeout: Linux alone would take the latter for the
-# time of an idle peer too (tcp(7)).
+# Keep-alive's time, 1 s + 2 × 1 s, with a longer and a shorter user timeout: Linux by itself would apply the latter to an idle
+# peer too (tcp(7)).
 @pytest.mark.parametrize(("keep_alive", "user_timeout", "speaks", "least", "most"), [
     ({"idle": "1s", "interval": "1s", "probes": 2}, "60s", "silent", 2, 8),
     ({"idle": "2s", "interval": "1s", "probes": 6}, "1s", "silent", 6.5, 14),
     ({"idle": "60s", "interval": "1s", "probes": 2}, "3s", "sends", 2.5, 12),
-    # After a while in which nothing was sent.
+    # After an idle time.
     ({"idle": "1s", "interval": "1s", "probes": 30}, "3s", "rests and sends", 2.5, 14)],
     ids=["idle, long user timeout", "idle, short user timeout", "busy", "busy after a rest"])
 @pytest.mark.parametrize("lost", ["client", "target"])
-def test_an_idle_peer_is_given_up_by_keep_alive_and_a_busy_one_by_the_user_timeout(
+def test_keep_alive_disconnects_an_idle_peer_and_the_user_timeout_a_busy_one(
         joined, lost, keep_alive, user_timeout, speaks, least, most):
     tunnel = joined("tcp", "tcp", lost, keep_alive=keep_alive, user_timeout=user_timeout)
     if speaks == "rests and sends":
@@ -120,14 +120,14 @@ def test_an_idle_peer_is_given_up_by_keep_alive_and_a_busy_one_by_the_user_timeo
 
 
 @pytest.mark.parametrize(("listen", "target"), [("ws", "tcp"), ("tcp", "ws")])
-def test_a_network_that_comes_back_in_time_has_lost_nothing(joined, listen, target):
+def test_no_byte_is_lost_when_the_network_returns_in_time(joined, listen, target):
     tunnel = joined(listen, target, "client", ping_interval="1m", keep_alive={"idle": "1m"}, user_timeout="1m")
     tunnel.cable.pull()
     there, back = bytes(range(256)) * 4096, bytes(range(255, -1, -1)) * 64
     tunnel.target.send(back)
-    eventually(lambda: unacknowledged(tunnel.client.wire) == 0, "nothing under way")
+    eventually(lambda: unacknowledged(tunnel.client.wire) == 0, "no unacknowledged bytes")
     tunnel.client.send(there[:4096])
-    # Lost for now.
+    # Not delivered yet.
     assert unacknowledged(tunnel.client.wire) > 0
     tunnel.cable.plug()
     tunnel.client.send(there[4096:])
@@ -142,7 +142,7 @@ def unacknowledged(wire):
     return count[0]
 
 
-def test_a_target_that_cannot_be_reached_any_more_is_given_up_in_time(sluice, tmp_path, cable):
+def test_connecting_to_an_unreachable_target_times_out(sluice, tmp_path, cable):
     with cable.far.inside():
         listener = Listener(host=cable.far.address)
     gateway = sluice(

@@ -1,4 +1,4 @@
-"""The library's stream task against SMTP servers: STARTTLS in the middle of a stream, and what must never pass in the clear."""
+"""The library's stream task against SMTP servers: STARTTLS within a stream, and bytes that must never be sent in the clear."""
 
 import contextlib
 import socket
@@ -17,7 +17,7 @@ RECORD_TYPES = {20, 21, 22, 23}
 
 
 class Mailbox:
-    """A handler for aiosmtpd that keeps what it is handed."""
+    """A handler for aiosmtpd that stores received envelopes."""
 
     def __init__(self):
         self.envelopes = []
@@ -30,7 +30,7 @@ class Mailbox:
 
 
 class PortController(Controller):
-    """On a port that the system chooses."""
+    """A controller whose port the system chooses."""
 
     def _trigger_server(self):
         self.port = self.server.sockets[0].getsockname()[1]
@@ -55,11 +55,11 @@ def mail_server():
 
 
 class Tap:
-    """Stands between a client and a server, and keeps what each of them said."""
+    """A relay between a client and a server that records the bytes of both."""
 
     def __init__(self, port):
         self.listener = Listener()
-        self.said = {"client": bytearray(), "server": bytearray()}
+        self.recorded = {"client": bytearray(), "server": bytearray()}
         self.threads = [threading.Thread(target=self._join, args=(port,), daemon=True)]
         self.threads[0].start()
 
@@ -78,11 +78,11 @@ class Tap:
     def _copy(self, source, target, name):
         try:
             while piece := source.recv(65536):
-                self.said[name] += piece
+                self.recorded[name] += piece
                 target.sendall(piece)
             target.shutdown(socket.SHUT_WR)
         except OSError:
-            # Reset by one side: the other has nobody left either.
+            # One side reset its connection: end the other one too.
             with contextlib.suppress(OSError):
                 target.shutdown(socket.SHUT_RDWR)
 
@@ -110,185 +110,185 @@ def mail(task_client, port, authority=None, *words, lines=MESSAGE):
     return task_client("mail", "localhost", port, *trust, *words, text="".join(f"{line}\n" for line in lines))
 
 
-def clear_part(said):
-    """What stands before the first TLS record; the rest must be records and nothing else."""
-    start = said.find(b"STARTTLS\r\n")
-    assert start >= 0, bytes(said)
-    rest = bytes(said[start + 10:])
+def plaintext(recorded):
+    """The bytes before the first TLS record; the rest must be whole records."""
+    start = recorded.find(b"STARTTLS\r\n")
+    assert start >= 0, bytes(recorded)
+    rest = bytes(recorded[start + 10:])
     at = 0
     while at < len(rest):
         assert rest[at] in RECORD_TYPES and rest[at + 1] == 3, f"no TLS record at {at}: {rest[at:at + 80]!r}"
         at += 5 + int.from_bytes(rest[at + 3:at + 5], "big")
     assert at == len(rest) or rest[at:] == b"", "a record is cut"
-    return bytes(said[:start + 10])
+    return bytes(recorded[:start + 10])
 
 
-# -- a server that is not ours
+# -- aiosmtpd as the server
 
 @pytest.mark.parametrize("version, name", [
     (None, "TLS 1.3"), (ssl.TLSVersion.TLSv1_3, "TLS 1.3"), (ssl.TLSVersion.TLSv1_2, "TLS 1.2")], ids=["any", "1.3", "1.2"])
 @pytest.mark.parametrize("read_size", [1, 4096])
-def test_a_message_is_handed_over_behind_starttls(
+def test_a_message_is_delivered_after_starttls(
         task_client, mail_server, tap, authority, server_certificate, version, name, read_size):
     context = authority.server_context(server_certificate, version)
     mailbox, port = mail_server(tls_context=context, require_starttls=True)
     wire = tap(port)
-    told = mail(task_client, wire.port, authority, "--read-size", read_size).report()
-    assert told == {"delivered": True, "endedInOrder": True, "step": "QUIT", "tls": name}
+    report = mail(task_client, wire.port, authority, "--read-size", read_size).report()
+    assert report == {"delivered": True, "endedInOrder": True, "step": "QUIT", "tls": name}
     envelope, = mailbox.envelopes
     assert mailbox.secured == [True]
     assert (envelope.mail_from, envelope.rcpt_tos) == ("sender@localhost", ["receiver@localhost"])
     assert envelope.content.decode().split("\r\n") == [*MESSAGE, ""]
     wire.close()
-    assert clear_part(wire.said["client"]) == b"EHLO client.localhost\r\nSTARTTLS\r\n"
+    assert plaintext(wire.recorded["client"]) == b"EHLO client.localhost\r\nSTARTTLS\r\n"
 
 
-def test_a_large_message_is_handed_over(task_client, mail_server, authority, server_certificate):
+def test_a_large_message_is_delivered_after_starttls(task_client, mail_server, authority, server_certificate):
     mailbox, port = mail_server(tls_context=authority.server_context(server_certificate), require_starttls=True)
     lines = [f"line {number} " + "x" * 60 for number in range(20_000)]
-    told = mail(task_client, port, authority, lines=lines).report(within=60)
-    assert told["delivered"] and told["endedInOrder"], told
+    report = mail(task_client, port, authority, lines=lines).report(within=60)
+    assert report["delivered"] and report["endedInOrder"], report
     assert mailbox.envelopes[0].content.decode().split("\r\n") == [*lines, ""]
 
 
 @pytest.mark.parametrize("trusted", [True, False], ids=["wrong name", "unknown authority"])
-def test_a_certificate_that_is_not_the_servers_ends_it(task_client, mail_server, tap, authority, server_certificate, trusted):
+def test_a_certificate_that_fails_verification_ends_the_dialogue(task_client, mail_server, tap, authority, server_certificate, trusted):
     mailbox, port = mail_server(tls_context=authority.server_context(server_certificate), require_starttls=True)
     wire = tap(port)
     words = ["--server-name", "mail.elsewhere.test"] if trusted else []
-    told = mail(task_client, wire.port, authority if trusted else None, *words).report()
-    assert not told["delivered"] and told["step"] == "STARTTLS" and "tls" not in told, told
-    assert told["error"].startswith("TLS failed: ") and ("mismatch" in told["error"] if trusted else "certificate" in told["error"])
+    report = mail(task_client, wire.port, authority if trusted else None, *words).report()
+    assert not report["delivered"] and report["step"] == "STARTTLS" and "tls" not in report, report
+    assert report["error"].startswith("TLS failed: ") and ("mismatch" in report["error"] if trusted else "certificate" in report["error"])
     wire.close()
-    assert clear_part(wire.said["client"]) == b"EHLO client.localhost\r\nSTARTTLS\r\n"
+    assert plaintext(wire.recorded["client"]) == b"EHLO client.localhost\r\nSTARTTLS\r\n"
     assert mailbox.envelopes == []
 
 
-def test_a_server_that_does_not_offer_starttls_is_told_nothing(task_client, mail_server, tap, authority):
+def test_no_mail_is_sent_to_a_server_without_starttls(task_client, mail_server, tap, authority):
     mailbox, port = mail_server()
     wire = tap(port)
-    told = mail(task_client, wire.port, authority).report()
-    assert not told["delivered"] and told["error"] == "the server does not offer STARTTLS"
+    report = mail(task_client, wire.port, authority).report()
+    assert not report["delivered"] and report["error"] == "the server does not offer STARTTLS"
     wire.close()
-    assert wire.said["client"] == b"EHLO client.localhost\r\n" and mailbox.envelopes == []
+    assert wire.recorded["client"] == b"EHLO client.localhost\r\n" and mailbox.envelopes == []
 
 
-# -- servers of the test's own, for what no honest one does
+# -- scripted servers that misbehave
 
 class Script:
     """One connection of an SMTP server, line by line."""
 
     def __init__(self, listener):
         self.wire = listener.accept(Wire)
-        self.say("220 ready")
-        assert self.hear() == "EHLO client.localhost"
-        self.say("250-server\r\n250 STARTTLS")
-        assert self.hear() == "STARTTLS"
+        self.write_line("220 ready")
+        assert self.read_line() == "EHLO client.localhost"
+        self.write_line("250-server\r\n250 STARTTLS")
+        assert self.read_line() == "STARTTLS"
 
-    def say(self, text):
+    def write_line(self, text):
         self.wire.send((text + "\r\n").encode())
 
-    def hear(self):
+    def read_line(self):
         line = bytearray()
         while not line.endswith(b"\r\n"):
             line += self.wire.receive(1)
         return line[:-2].decode()
 
-    def everything(self):
-        """What else the client says, up to its end, which may be a reset."""
-        heard = bytearray()
+    def read_to_end(self):
+        """The remaining bytes of the client up to its end, which may be a reset."""
+        received = bytearray()
         try:
             while piece := self.wire.receive_some():
-                heard += piece
+                received += piece
         except Reset:
             pass
-        return bytes(heard)
+        return bytes(received)
 
 
 @pytest.mark.parametrize(
     "reply", ["454 TLS not available due to temporary reason", "501 no parameters", "220-go\r\n554 after all", "nonsense"])
-def test_a_server_that_refuses_starttls_hears_nothing_more(task_client, listener, authority, reply):
+def test_nothing_is_sent_after_a_refused_starttls(task_client, listener, authority, reply):
     client = mail(task_client, listener.port, authority)
     script = Script(listener)
-    script.say(reply)
-    assert script.everything() == b""
-    told = client.report()
-    assert not told["delivered"] and told["step"] == "STARTTLS"
-    assert reply.split("\r\n")[-1] in told["error"], told
+    script.write_line(reply)
+    assert script.read_to_end() == b""
+    report = client.report()
+    assert not report["delivered"] and report["step"] == "STARTTLS"
+    assert reply.split("\r\n")[-1] in report["error"], report
 
 
 @pytest.mark.parametrize("reply", ["", "220 go ahead"])
-def test_a_server_that_leaves_at_starttls_hears_nothing_more(task_client, listener, authority, reply):
+def test_no_mail_is_sent_when_the_server_ends_at_starttls(task_client, listener, authority, reply):
     client = mail(task_client, listener.port, authority)
     script = Script(listener)
     if reply:
-        script.say(reply)
+        script.write_line(reply)
     script.wire.finish_sending()
-    heard = script.everything()
-    assert b"client.localhost" not in heard[1:] and b"MAIL" not in heard
-    told = client.report()
-    assert not told["delivered"] and told["error"] and told["step"] == "STARTTLS", told
+    received = script.read_to_end()
+    assert b"client.localhost" not in received[1:] and b"MAIL" not in received
+    report = client.report()
+    assert not report["delivered"] and report["error"] and report["step"] == "STARTTLS", report
 
 
 INJECTED = "250-server\r\n250 AUTH PLAIN"
 
 
-def test_what_a_read_took_with_the_consent_is_seen_by_who_read_it(task_client, listener, authority):
+def test_plaintext_read_with_the_reply_to_starttls_is_reported(task_client, listener, authority):
     client = mail(task_client, listener.port, authority, "--read-size", 4096)
     script = Script(listener)
-    script.say(f"220 go ahead\r\n{INJECTED}")
-    assert script.everything() == b""
-    told = client.report()
-    assert told["error"] == f"{len(INJECTED) + 2} bytes in the clear stood behind the reply to STARTTLS"
+    script.write_line(f"220 go ahead\r\n{INJECTED}")
+    assert script.read_to_end() == b""
+    report = client.report()
+    assert report["error"] == f"{len(INJECTED) + 2} bytes of plaintext followed the reply to STARTTLS"
 
 
-@pytest.mark.parametrize("moment", ["with the consent", "behind it", "in place of the handshake", "behind the ClientHello"])
-def test_plain_bytes_behind_the_consent_are_not_taken_for_plaintext(task_client, listener, authority, moment):
+@pytest.mark.parametrize("moment", ["with the reply", "after the reply", "in place of the handshake", "after the ClientHello"])
+def test_plaintext_after_the_reply_to_starttls_fails_the_handshake(task_client, listener, authority, moment):
     client = mail(task_client, listener.port, authority, "--read-size", 1)
     script = Script(listener)
-    if moment == "with the consent":
-        script.say(f"220 go ahead\r\n{INJECTED}")
+    if moment == "with the reply":
+        script.write_line(f"220 go ahead\r\n{INJECTED}")
     else:
-        script.say("220 go ahead")
-        if moment == "behind the ClientHello":
+        script.write_line("220 go ahead")
+        if moment == "after the ClientHello":
             assert script.wire.receive(1) == b"\x16"
-        script.say(INJECTED if moment != "in place of the handshake" else f"{INJECTED}\r\n" * 1000)
-    heard = script.everything()
-    # A ClientHello and an alert at most.
-    assert b"EHLO" not in heard and b"MAIL" not in heard and len(heard) < 4096
-    told = client.report()
-    assert not told["delivered"] and told["step"] == "STARTTLS" and told["error"].startswith("TLS failed"), told
-    assert "tls" not in told
+        script.write_line(INJECTED if moment != "in place of the handshake" else f"{INJECTED}\r\n" * 1000)
+    received = script.read_to_end()
+    # At most a ClientHello and an alert.
+    assert b"EHLO" not in received and b"MAIL" not in received and len(received) < 4096
+    report = client.report()
+    assert not report["delivered"] and report["step"] == "STARTTLS" and report["error"].startswith("TLS failed"), report
+    assert "tls" not in report
 
 
-def test_plain_bytes_before_an_honest_handshake_fail_it(task_client, listener, authority, server_certificate):
-    """The man in the middle adds a reply in the clear and then lets both talk: the injected reply must not be heard under TLS."""
+def test_plaintext_injected_before_a_valid_handshake_fails_it(task_client, listener, authority, server_certificate):
+    """A man in the middle injects a plaintext reply and then relays: the client must not read the reply as TLS data."""
     client = mail(task_client, listener.port, authority, "--read-size", 1)
     script = Script(listener)
-    script.say(f"220 go ahead\r\n{INJECTED}")
+    script.write_line(f"220 go ahead\r\n{INJECTED}")
     context = authority.server_context(server_certificate)
     try:
-        # Under TLS 1.3 the server may believe in the handshake until it reads.
-        heard = context.wrap_socket(script.wire.socket, server_side=True, suppress_ragged_eofs=False).recv(100)
+        # With TLS 1.3 the server may complete the handshake and see the failure only when it reads.
+        received = context.wrap_socket(script.wire.socket, server_side=True, suppress_ragged_eofs=False).recv(100)
     except OSError:
-        heard = b""
-    assert heard == b"", "the client went on"
-    told = client.report()
-    assert not told["delivered"] and told["error"].startswith("TLS failed"), told
+        received = b""
+    assert received == b"", "the client continued"
+    report = client.report()
+    assert not report["delivered"] and report["error"].startswith("TLS failed"), report
 
 
 @pytest.mark.parametrize("ending", ["close_notify", "truncation"])
-def test_the_end_of_a_secured_stream_is_told_from_its_truncation(task_client, listener, authority, server_certificate, ending):
+def test_truncation_of_a_secured_stream_is_reported(task_client, listener, authority, server_certificate, ending):
     client = mail(task_client, listener.port, authority)
     script = Script(listener)
-    script.say("220 go ahead")
+    script.write_line("220 go ahead")
     script.wire.socket = authority.server_context(server_certificate).wrap_socket(
         script.wire.socket, server_side=True, suppress_ragged_eofs=False)
     answers = {"EHLO": "250 server", "MAIL": "250 ok", "RCPT": "250 ok", "DATA": "354 go on", ".": "250 kept"}
-    while (line := script.hear()) != "QUIT":
+    while (line := script.read_line()) != "QUIT":
         if line.split(" ")[0] in answers:
-            script.say(answers[line.split(" ")[0]])
-    script.say("221 bye")
+            script.write_line(answers[line.split(" ")[0]])
+    script.write_line("221 bye")
     # The client's half-close: its close_notify ends our reading, while we may still write.
     assert script.wire.receive_some() == b""
     if ending == "close_notify":
@@ -296,5 +296,5 @@ def test_the_end_of_a_secured_stream_is_told_from_its_truncation(task_client, li
         assert client.report() == {"delivered": True, "endedInOrder": True, "step": "QUIT", "tls": "TLS 1.3"}
     else:
         script.wire.socket.shutdown(socket.SHUT_WR)
-        told = client.report()
-        assert not told["endedInOrder"] and "error" in told, told
+        report = client.report()
+        assert not report["endedInOrder"] and "error" in report, report

@@ -1,4 +1,4 @@
-"""What the listener answers to requests, byte for byte: refusals with their status, and requests it has to take."""
+"""The listener's responses to opening handshakes: requests it must accept, and the status of refusals."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def answer(server, data, slowly=False):
         wire.send_slowly(data) if slowly else wire.send(data)
         got = parse_head(wire.receive_head())
         if got.status != 101:
-            # A refusal ends the connection, and its body is as long as it says.
+            # A refusal ends the connection, and its body has the length of its Content-Length.
             body = wire.receive_all(limit=1 << 20)
             length = got.header("Content-Length")
             if length is not None:
@@ -37,33 +37,33 @@ def changed(remove=(), add=(), start=None, base=None):
     return "\r\n".join([start or lines[0], *kept, *add, "", ""]).encode("latin-1")
 
 
-def test_a_good_request_is_taken(server):
+def test_a_valid_request_is_accepted(server):
     got = answer(server, changed())
     assert got.status == 101 and got.header("Sec-WebSocket-Accept") == accept_value(KEY)
     assert got.header("Sec-WebSocket-Protocol") is None and got.header("Sec-WebSocket-Extensions") is None
 
 
-def test_a_good_request_byte_by_byte_is_taken(server):
+def test_a_valid_request_sent_byte_by_byte_is_accepted(server):
     assert answer(server, changed(), slowly=True).status == 101
 
 
 @pytest.mark.parametrize("add", [
     ["connection: keep-alive, UPGRADE"], ["Connection: keep-alive", "Connection: Upgrade"], ["Connection:Upgrade"],
     ["CONNECTION:  upgrade\t "], ["Connection: ,, upgrade ,"]])
-def test_connection_is_a_list_without_case(server, add):
+def test_connection_is_a_case_insensitive_list(server, add):
     assert answer(server, changed(remove=["Connection"], add=add)).status == 101
 
 
 @pytest.mark.parametrize("value", ["WebSocket", "WEBSOCKET", " websocket "])
-def test_upgrade_has_no_case(server, value):
+def test_upgrade_is_case_insensitive(server, value):
     assert answer(server, changed(remove=["Upgrade"], add=[f"Upgrade:{value}"])).status == 101
 
 
-def test_a_query_is_part_of_no_path(server):
+def test_a_query_does_not_affect_routing(server):
     assert answer(server, changed(start="GET /echo?token=1&x=%20 HTTP/1.1")).status == 101
 
 
-def test_a_frame_behind_the_request_is_not_lost(server):
+def test_a_frame_sent_with_the_request_is_not_lost(server):
     with Wire.connect(server.address()) as wire:
         wire.send(changed() + frame(TEXT, "early"))
         assert parse_head(wire.receive_head()).status == 101
@@ -72,7 +72,7 @@ def test_a_frame_behind_the_request_is_not_lost(server):
         client.expect_text("early")
 
 
-def test_a_frame_behind_the_answer_is_not_lost(server):
+def test_a_frame_sent_after_the_response_is_not_lost(server):
     with websocket.connect(server.address(), "/echo", headers=[("Origin", "https://good.example")]) as client:
         client.text("first")
         client.expect_text("first")
@@ -98,7 +98,7 @@ REFUSED = {
     "a path that climbs by percent signs": (400, changed(start="GET /%2e%2e/echo HTTP/1.1")),
     "a path that climbs by a backslash": (400, changed(start="GET /echo/..\\echo HTTP/1.1")),
     "a path that climbs by an encoded backslash": (400, changed(start="GET /echo/..%5cecho HTTP/1.1")),
-    "a path that climbs behind a semicolon": (400, changed(start="GET /echo/..;a=b/echo HTTP/1.1")),
+    "a path that climbs after a semicolon": (400, changed(start="GET /echo/..;a=b/echo HTTP/1.1")),
     "a path that climbs when decoded twice": (400, changed(start="GET /echo/%252e%252e%252fecho HTTP/1.1")),
     "a path that climbs by an overlong form": (400, changed(start="GET /echo/%c0%ae%c0%ae%c0%afecho HTTP/1.1")),
     "a zero in the path": (400, changed(start="GET /echo/%00 HTTP/1.1")),
@@ -125,7 +125,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("status, data", REFUSED.values(), ids=list(REFUSED))
-def test_a_request_is_refused_with_its_status(server, status, data):
+def test_an_invalid_request_is_refused_with_its_status(server, status, data):
     got = answer(server, data)
     assert got.status == status, got.raw
     if status == 426:
@@ -135,7 +135,7 @@ def test_a_request_is_refused_with_its_status(server, status, data):
         assert "GET" in (got.header("Allow") or ""), got.raw  # RFC 9110 §15.5.6
 
 
-def test_bytes_above_ascii_in_a_field_go_on_as_they_are(bridge, listener):
+def test_non_ascii_bytes_in_a_field_are_forwarded_unchanged(bridge, listener):
     """RFC 9110 §5.5: obs-text is opaque. UTF-8 in one field, ISO-8859-1 in another, neither in a third."""
     fields = [("Cookie", "name=caf\xe9"), ("User-Agent", "caf\xc3\xa9"), ("Accept-Language", "\xff\x80")]
     gateway = bridge("ws://127.0.0.1:0/", listener.url("ws", "/"))
@@ -149,7 +149,7 @@ def test_bytes_above_ascii_in_a_field_go_on_as_they_are(bridge, listener):
 
 @pytest.mark.parametrize("path, wanted", [
     ("/a%2Fb", "/up?room=a%2Fb&fixed=1"), ("/a&fixed=2", "/up?room=a%26fixed%3D2&fixed=1"), ("/a+b;c", "/up?room=a%2Bb%3Bc&fixed=1")])
-def test_a_parameter_in_a_query_stays_one_value(bridge, listener, path, wanted):
+def test_a_path_parameter_in_a_query_is_percent_encoded(bridge, listener, path, wanted):
     gateway = bridge("ws://127.0.0.1:0/{room}", listener.url("ws", "/up?room={room}&fixed=1"))
     with Wire.connect(gateway.address()) as near:
         near.send(websocket.request(path))
@@ -159,18 +159,18 @@ def test_a_parameter_in_a_query_stays_one_value(bridge, listener, path, wanted):
 
 
 @pytest.mark.parametrize("version", ["", "12", "14", "013", "13, 8", "1300000000000000000000000"])
-def test_only_version_13_is_spoken(server, version):
+def test_websocket_versions_other_than_13_are_refused(server, version):
     got = answer(server, changed(remove=["Sec-WebSocket-Version"], add=[f"Sec-WebSocket-Version: {version}"]))
     assert got.status in (400, 426), got.raw
 
 
 @pytest.mark.parametrize("start", ["GET /echo HTTP/1.0", "GET /echo HTTP/2.0", "GET /echo HTTP/0.9"])
-def test_another_version_of_http_is_refused(server, start):
+def test_http_versions_other_than_1_1_are_refused(server, start):
     assert answer(server, changed(start=start)).status in (400, 426, 505)
 
 
 @pytest.mark.parametrize("data", [b"\x00" * 100, b"\xff" * 100_000, b"\r\n" * 20_000, b"GET " + b"/" * 100_000, b"A" * 100_000])
-def test_noise_ends_the_connection_and_nothing_else(server, data):
+def test_noise_ends_only_its_connection(server, data):
     with Wire.connect(server.address()) as wire:
         try:
             wire.send(data)
@@ -181,7 +181,7 @@ def test_noise_ends_the_connection_and_nothing_else(server, data):
     assert answer(server, changed()).status == 101
 
 
-def test_a_client_that_leaves_within_its_request_is_forgotten(server):
+def test_a_client_that_disconnects_within_its_request_releases_its_descriptors(server):
     before = server.descriptors()
     for end in ("close", "reset"):
         wire = Wire.connect(server.address())
@@ -191,16 +191,16 @@ def test_a_client_that_leaves_within_its_request_is_forgotten(server):
 
 
 @pytest.mark.parametrize("sent", [b"", b"G", b"GET /echo HTTP/1.1\r\nHost: x\r\n"])
-def test_a_request_that_does_not_end_is_given_up(bridge, sent):
+def test_an_unfinished_request_times_out(bridge, sent):
     gateway = bridge("ws://127.0.0.1:0/echo", "echo", "--handshake-timeout", "500ms")
     with Wire.connect(gateway.address()) as wire:
         wire.send(sent)
-        # A status is welcome, an end is enough; in any case the connection does not stay.
+        # A status is allowed, an end is enough: the connection must not stay open.
         rest = wire.receive_all(limit=4096)
         assert rest == b"" or rest.startswith(b"HTTP/1.1 408"), rest
 
 
-def test_a_request_that_trickles_is_given_up_although_it_goes_on(bridge):
+def test_a_trickling_request_times_out(bridge):
     import threading
     gateway = bridge("ws://127.0.0.1:0/echo", "echo", "--handshake-timeout", "500ms")
     with Wire.connect(gateway.address()) as wire:

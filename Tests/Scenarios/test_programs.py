@@ -1,4 +1,4 @@
-"""Programs that are not ours on both sides of a bridge: MQTT, PostgreSQL, the websockets package, curl, openssl."""
+"""Real programs on both sides of a bridge: MQTT, PostgreSQL, the websockets package, curl, openssl, HAProxy, socat."""
 
 import asyncio
 import hashlib
@@ -17,13 +17,13 @@ from support.programs import Program, find, free_port, run
 from support.websocket import Wire
 
 
-# -- MQTT: plain clients, a broker that is reached by WebSocket
+# -- MQTT: plain clients, a broker behind a WebSocket
 
 @pytest.fixture
 def broker(tmp_path):
     port = free_port()
     settings = tmp_path / "mosquitto.conf"
-    # Mosquitto 2.0.11 does not start with WebSocket listeners alone, so it gets a plain one beside it.
+    # Mosquitto 2.0.11 does not start with WebSocket listeners only, so it has a plain one too.
     settings.write_text(
         f"listener {free_port()} 127.0.0.1\nlistener {port} 127.0.0.1\nprotocol websockets\nallow_anonymous true\npersistence false\n")
     with Program(find("mosquitto"), "-c", settings) as program:
@@ -34,16 +34,16 @@ def broker(tmp_path):
 def test_plain_mqtt_clients_reach_a_broker_behind_a_websocket(bridge, broker):
     gateway = bridge("tcp://127.0.0.1:0", f"ws://127.0.0.1:{broker}/mqtt", "--subprotocol", "mqtt")
     where = ["-h", "127.0.0.1", "-p", gateway.port(), "-V", "mqttv311"]
-    # Into a pipe it would keep its lines to itself until there are many.
+    # Without line buffering its output would stay in a buffer.
     with Program("stdbuf", "-oL", find("mosquitto_sub"), *where, "-d", "-t", "room/+", "-C", "3", "-q", "1") as subscriber:
-        # Only once the broker has acknowledged the subscription can nothing be missed.
+        # After the broker has acknowledged the subscription, no message is missed.
         subscriber.output.wait_for(lambda line: "SUBACK" in line or "Subscribed" in line, "the subscription")
         for message in ("first", "second", "é" * 20_000):
             published = run(find("mosquitto_pub"), *where, "-t", "room/1", "-q", "1", "-m", message)
             assert published.returncode == 0, published.stderr
         assert subscriber.wait() == 0
-        heard = [line for line in subscriber.output.all() if not line.startswith(("Client", "Subscribed"))]
-        assert heard == ["first", "second", "é" * 20_000]
+        received = [line for line in subscriber.output.all() if not line.startswith(("Client", "Subscribed"))]
+        assert received == ["first", "second", "é" * 20_000]
 
 
 # -- PostgreSQL through two bridges, tcp to ws to tcp
@@ -83,7 +83,7 @@ def payloads():
 
 
 @pytest.mark.parametrize("compression", ["deflate", None])
-def test_the_websockets_client_talks_to_echo(echo, compression):
+def test_the_websockets_client_exchanges_messages_with_echo(echo, compression):
     async def talk():
         async with connect(f"ws://127.0.0.1:{echo.port()}/echo", compression=compression, max_size=None) as client:
             assert bool(client.protocol.extensions) == (compression is not None)
@@ -101,7 +101,7 @@ def test_the_websockets_client_talks_to_echo(echo, compression):
 @pytest.mark.parametrize("compress_here", [True, False])
 @pytest.mark.parametrize("client_compression", ["deflate", None])
 @pytest.mark.parametrize("server_compression", ["deflate", None])
-def test_websockets_talks_to_websockets_through_a_bridge(bridge, client_compression, server_compression, compress_here):
+def test_websockets_client_and_server_exchange_messages_through_a_bridge(bridge, client_compression, server_compression, compress_here):
     async def answer(server):
         async for message in server:
             await server.send(message)
@@ -122,7 +122,7 @@ def test_websockets_talks_to_websockets_through_a_bridge(bridge, client_compress
     asyncio.run(asyncio.wait_for(talk(), seconds(60)))
 
 
-def test_fifty_websockets_clients_at_once(echo):
+def test_fifty_websockets_clients_are_served_at_once(echo):
     async def one(number):
         async with connect(f"ws://127.0.0.1:{echo.port()}/echo", max_size=None) as client:
             for round_ in range(20):
@@ -136,7 +136,7 @@ def test_fifty_websockets_clients_at_once(echo):
     asyncio.run(asyncio.wait_for(all_of_them(), seconds(60)))
 
 
-def test_the_websockets_client_learns_why_it_was_refused(echo):
+def test_the_websockets_client_receives_the_status_of_a_refusal(echo):
     async def talk():
         with pytest.raises(websockets.exceptions.InvalidStatus) as refused:
             await connect(f"ws://127.0.0.1:{echo.port()}/nowhere")
@@ -160,7 +160,7 @@ def test_curl_upgrades_over_tls(bridge, authority, server_certificate):
 
 
 @pytest.mark.parametrize("path, method, status", [("/echo", "GET", "426"), ("/nowhere", "GET", "404"), ("/echo", "POST", "405")])
-def test_curl_understands_refusals(echo, path, method, status):
+def test_curl_receives_the_status_of_refusals(echo, path, method, status):
     got = run("curl", "--silent", "--show-error", "--max-time", "5", "--request", method, "--output", os.devnull,
               "--write-out", "%{http_code} %{size_download}", f"http://127.0.0.1:{echo.port()}{path}")
     assert got.returncode == 0, got.stderr
@@ -170,7 +170,7 @@ def test_curl_understands_refusals(echo, path, method, status):
 # -- openssl
 
 @pytest.mark.parametrize("version", ["-tls1_2", "-tls1_3"])
-def test_s_client_reaches_an_echo_behind_a_tls_listener(bridge, listener, authority, server_certificate, version):
+def test_s_client_exchanges_data_over_a_tls_listener(bridge, listener, authority, server_certificate, version):
     certificate, key = server_certificate
     gateway = bridge("tls://127.0.0.1:0", listener.url("tcp"), "--certificate", certificate, "--key", key)
     with Program("openssl", "s_client", "-connect", f"127.0.0.1:{gateway.port()}", "-CAfile", authority.certificate,
@@ -196,7 +196,7 @@ def test_s_client_resumes_its_session(bridge, authority, server_certificate, tmp
     def dial(*more):
         with Program("openssl", "s_client", "-connect", f"127.0.0.1:{gateway.port()}", "-CAfile", authority.certificate,
                      "-servername", "localhost", "-ign_eof", *more) as client:
-            # In TLS 1.3 the ticket comes behind the handshake; an echoed line means that it has been read.
+            # In TLS 1.3 the ticket follows the handshake; an echoed line proves that it has been read.
             client.process.stdin.write(b"ping\n")
             client.process.stdin.flush()
             client.output.wait_for(lambda line: line == "ping", "the echoed line")
@@ -212,7 +212,7 @@ def test_s_client_resumes_its_session(bridge, authority, server_certificate, tmp
 
 @pytest.mark.parametrize("records", ["openssl", "compact"])
 @pytest.mark.parametrize("suite", ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"])
-def test_s_client_changes_its_keys_and_asks_for_ours(sluice, tmp_path, authority, server_certificate, suite, records):
+def test_s_client_updates_its_keys_and_requests_a_key_update(sluice, tmp_path, authority, server_certificate, suite, records):
     certificate, key = map(str, server_certificate)
     tls = {"certificate": certificate, "key": key, "records": records}
     gateway = sluice("serve", "--config", configuration.write(
@@ -220,17 +220,17 @@ def test_s_client_changes_its_keys_and_asks_for_ours(sluice, tmp_path, authority
         [configuration.route("echo", "echo")], control={"address": "none"}))
     with Program("openssl", "s_client", "-connect", f"127.0.0.1:{gateway.port()}", "-CAfile", authority.certificate,
                  "-servername", "localhost", "-tls1_3", "-ciphersuites", suite, "-brief") as client:
-        def say(line, answer):
+        def exchange(line, answer):
             start = len(client.output.all())
             client.process.stdin.write(line.encode() + b"\n")
             client.process.stdin.flush()
             client.output.wait_for(lambda said: said == answer, f"the answer to {line}", start=start)
 
-        say("before", "before")
-        # A line that begins with K asks for a new key of ours beside its own, one with k does not.
+        exchange("before", "before")
+        # K updates the client's key and requests an update of ours, k updates only the client's.
         for number, order in enumerate("KkKK"):
-            say(order, "KEYUPDATE")
-            say(f"after {number}", f"after {number}")
+            exchange(order, "KEYUPDATE")
+            exchange(f"after {number}", f"after {number}")
         assert f"Ciphersuite: {suite}" in client.output.all()
 
 
@@ -246,10 +246,10 @@ def test_s_server_is_reached_as_a_tls_target(bridge, authority, server_certifica
             assert near.receive(6) == b"olleh\n"
 
 
-# -- HAProxy, which says by the PROXY protocol who the client is
+# -- HAProxy with the PROXY protocol
 
 @pytest.mark.parametrize("version, word", [("v1", "send-proxy"), ("v2", "send-proxy-v2")])
-def test_haproxy_in_front_tells_the_client_and_the_target_hears_it(bridge, listener, tmp_path, version, word):
+def test_the_client_address_of_haproxy_is_forwarded_to_the_target(bridge, listener, tmp_path, version, word):
     gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), "--proxy-protocol", "in", "--proxy-protocol", "v1")
     port = free_port()
     settings = tmp_path / "haproxy.cfg"
@@ -259,7 +259,7 @@ def test_haproxy_in_front_tells_the_client_and_the_target_hears_it(bridge, liste
         f"backend b\n server s 127.0.0.1:{gateway.port()} {word}\n")
     with Program(find("haproxy"), "-f", settings, "-db") as proxy:
         proxy.wait_listening(port)
-        # The probe of wait_listening was a connection too, and reached the target through both.
+        # The probe of wait_listening was a connection too, and reached the target through HAProxy and the gateway.
         with Wire.connect(("127.0.0.1", port)) as near:
             ours = near.socket.getsockname()[1]
             near.send(b"payload")
@@ -275,7 +275,7 @@ def test_haproxy_in_front_tells_the_client_and_the_target_hears_it(bridge, liste
             assert far.receive(7) == b"payload"
 
 
-def test_haproxy_behind_believes_our_header(bridge, listener, tmp_path):
+def test_haproxy_accepts_our_proxy_header(bridge, listener, tmp_path):
     port = free_port()
     settings = tmp_path / "haproxy.cfg"
     settings.write_text(
@@ -292,7 +292,7 @@ def test_haproxy_behind_believes_our_header(bridge, listener, tmp_path):
                 assert f"client 127.0.0.1:{ours}".encode() in near.receive_all(), version
 
 
-# -- socat, over a Unix socket
+# -- socat over a Unix socket
 
 def test_socat_reaches_a_unix_listener(bridge, listener, tmp_path):
     path = tmp_path / "listen.sock"

@@ -41,7 +41,7 @@ def echo():
         server.shutdown()
 
 
-def test_a_stream_goes_through_a_proxy(proxy, bridge, listener):
+def test_a_stream_is_relayed_through_a_proxy(proxy, bridge, listener):
     gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), "--proxy", proxy.url)
     with Wire.connect(gateway.address()) as near:
         far = listener.accept()
@@ -53,7 +53,7 @@ def test_a_stream_goes_through_a_proxy(proxy, bridge, listener):
         far.close()
 
 
-def test_a_websocket_goes_through_a_proxy(proxy, bridge, echo):
+def test_a_websocket_is_relayed_through_a_proxy(proxy, bridge, echo):
     gateway = bridge("ws://127.0.0.1:0", echo, "--proxy", proxy.url)
     with websocket.connect(gateway.address(), "/") as client:
         client.text("hello")
@@ -71,11 +71,11 @@ def test_a_target_with_tls_is_verified_behind_the_proxy(proxy, bridge, authority
             peer.close()
 
 
-def test_a_client_goes_through_a_proxy(proxy, echo):
+def test_connect_uses_a_proxy(proxy, echo):
     assert connect("--proxy", proxy.url, "--one", echo, text="hello\n") == (0, b"hello\n", "")
 
 
-def test_a_wrong_password_is_the_proxys_refusal(asking, bridge, listener, echo):
+def test_a_wrong_proxy_password_is_reported_as_a_refusal_of_the_proxy(asking, bridge, listener, echo):
     wrong = asking.url.replace(PASSWORD, "wrong")
     gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), "--proxy", wrong)
     Wire.expect_refusal(gateway.address(), within=20)
@@ -90,7 +90,7 @@ def test_a_wrong_password_is_the_proxys_refusal(asking, bridge, listener, echo):
     assert code == 69 and "the proxy answered 4" in errors and "--proxy none" in errors
 
 
-def test_a_proxy_that_is_not_there_is_named(bridge, listener):
+def test_an_unreachable_proxy_is_named(bridge, listener):
     port = free_port()
     gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), "--proxy", f"socks5h://127.0.0.1:{port}")
     Wire.expect_refusal(gateway.address(), within=20)
@@ -98,14 +98,14 @@ def test_a_proxy_that_is_not_there_is_named(bridge, listener):
     assert "reason=upstream/connecting/proxy" in line and f"socks5h://127.0.0.1:{port}" in line
 
 
-def test_a_proxy_that_never_answers_is_given_up(bridge, listener):
+def test_a_proxy_that_never_answers_times_out(bridge, listener):
     with Listener() as silent:
         gateway = bridge("tcp://127.0.0.1:0", "tcp://127.0.0.1:9", "--connect-timeout", "200ms", "--proxy", silent.url("http"))
         Wire.expect_refusal(gateway.address(), within=30)
         assert "reason=upstream/connecting/proxy" in gateway.wait_log("connection closed")
 
 
-def test_the_environment_names_the_proxy_of_a_bridge_and_of_connect(sluice):
+def test_bridge_and_connect_use_the_proxy_of_the_environment(sluice):
     with Listener() as proxy:
         variables = {"all_proxy": f"http://{USER}:{PASSWORD}@127.0.0.1:{proxy.port}"}
         gateway = sluice("bridge", "tcp://127.0.0.1:0", "tcp://far.example:7", environment=variables)
@@ -127,7 +127,7 @@ def test_the_environment_names_the_proxy_of_a_bridge_and_of_connect(sluice):
             assert code == 69 and ("proxy" in errors) == bool(answer), errors
 
 
-def test_serve_does_not_ask_the_environment(sluice, tmp_path, listener):
+def test_serve_ignores_the_proxy_of_the_environment(sluice, tmp_path, listener):
     one = Configured(
         sluice, tmp_path, [listening("raw", "tcp://127.0.0.1:0", route="raw")], [{"name": "raw", "target": "far"}],
         upstreams=[upstream("far", "tcp://far.invalid:7", retries=0)],
@@ -136,7 +136,7 @@ def test_serve_does_not_ask_the_environment(sluice, tmp_path, listener):
     assert "reason=upstream/connecting/unreachable" in one.gateway.wait_log("connection closed")
 
 
-def test_a_configuration_keeps_the_password_in_a_file(asking, sluice, tmp_path, listener):
+def test_a_configuration_reads_the_proxy_password_from_a_file(asking, sluice, tmp_path, listener):
     (tmp_path / "password").write_text(PASSWORD + "\n")
     proxy = {"url": asking.base, "user": USER, "password-file": str(tmp_path / "password")}
     one = Configured(

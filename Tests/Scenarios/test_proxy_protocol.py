@@ -1,4 +1,4 @@
-"""The PROXY protocol as the binary takes it from clients and gives it to targets, form by form."""
+"""The PROXY protocol in all its forms, received from clients and sent to targets."""
 
 import socket
 import struct
@@ -66,7 +66,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("header", REFUSED.values(), ids=list(REFUSED))
-def test_a_header_that_is_none_ends_its_connection_alone(bridge, listener, header):
+def test_an_invalid_header_ends_its_connection(bridge, listener, header):
     gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), "--proxy-protocol", "in")
     with Wire.connect(gateway.address()) as near:
         try:
@@ -78,7 +78,7 @@ def test_a_header_that_is_none_ends_its_connection_alone(bridge, listener, heade
     assert "reason=downstream/proxy-protocol/proxy-header" in gateway.wait_log("connection closed")
 
 
-def test_a_header_that_trickles_is_given_up(bridge, listener):
+def test_an_unfinished_header_times_out(bridge, listener):
     gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), "--proxy-protocol", "in", "--handshake-timeout", "500ms")
     with Wire.connect(gateway.address()) as near:
         near.send(b"PROXY TCP4 192.0.2.7")
@@ -89,7 +89,7 @@ def test_a_header_that_trickles_is_given_up(bridge, listener):
 @pytest.mark.parametrize("mode, header, served", [
     ("accept", b"PROXY TCP4 192.0.2.7 192.0.2.1 4711 80\r\n", "as payload or not at all"),
     ("require", b"PROXY TCP4 192.0.2.7 192.0.2.1 4711 80\r\n", "not at all"), ("require", b"", "not at all")])
-def test_a_peer_that_is_not_trusted_names_nobody(sluice, tmp_path, mode, header, served):
+def test_a_header_of_an_untrusted_peer_is_not_used(sluice, tmp_path, mode, header, served):
     file = write(
         tmp_path / "sluice.yaml",
         [listening("raw", "tcp://127.0.0.1:0", route="echo", proxy_protocol=mode, proxy_protocol_trusted=["192.0.2.0/24"])],
@@ -119,7 +119,7 @@ GIVEN = {
 
 
 @pytest.mark.parametrize("word, came, wanted", GIVEN.values(), ids=list(GIVEN))
-def test_the_target_is_told_the_client_in_the_form_it_wants(bridge, listener, word, came, wanted):
+def test_the_header_to_the_target_has_the_configured_version(bridge, listener, word, came, wanted):
     gateway = bridge("tcp://127.0.0.1:0", listener.url("tcp"), "--proxy-protocol", f"in,{word}")
     with Wire.connect(gateway.address()) as near:
         near.send(came + b"payload")
@@ -128,7 +128,7 @@ def test_the_target_is_told_the_client_in_the_form_it_wants(bridge, listener, wo
 
 
 @pytest.mark.parametrize("version, wanted", [("v1", b"PROXY TCP4 127.0.0.1 127.0.0.1 "), ("v2", binary(1, 0x11, FOUR)[:16] + bytes([127, 0, 0, 1] * 2))])
-def test_a_listener_for_both_families_names_an_ipv4_client_as_such(bridge, listener, version, wanted):
+def test_a_dual_stack_listener_reports_an_ipv4_client_as_ipv4(bridge, listener, version, wanted):
     gateway = bridge("tcp://*:0", listener.url("tcp"), "--proxy-protocol", version)
     with Wire.connect(gateway.address()) as near:
         with listener.accept() as far:
@@ -137,7 +137,7 @@ def test_a_listener_for_both_families_names_an_ipv4_client_as_such(bridge, liste
     assert f"client=127.0.0.1:{own} " in gateway.wait_log("connection closed") + " "
 
 
-def test_a_request_behind_a_header_is_its_clients_whose_word_on_others_does_not_count(sluice, listener, tmp_path):
+def test_forwarding_fields_are_replaced_by_the_client_of_the_header(sluice, listener, tmp_path):
     file = write(
         tmp_path / "sluice.yaml", [listening("web", "ws://127.0.0.1:0", proxy_protocol="require")],
         [route("app", "app", path="/")], [upstream("app", listener.url("ws", "/"))], control={"address": "none"})

@@ -1,4 +1,4 @@
-"""The scripts in deploy/, as far as they can be tried without building or installing anything."""
+"""The scripts in deploy/, as far as they can be tested without building or installing anything."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from support.gateway import PROJECT
 
 @pytest.fixture
 def script(tmp_path):
-    """Runs one with stand-ins for what builds and installs; whether any of them was called is found in the folder."""
+    """Runs a script with stand-ins for the programs that build and install; fails if one of them was called."""
     for name in ("swift", "apt-get", "sudo", "pip"):
         (tmp_path / name).write_text(f"#!/bin/sh\ntouch {tmp_path}/called-{name}\nexit 1\n")
         (tmp_path / name).chmod(0o755)
@@ -38,20 +38,20 @@ def test_help_is_printed_at_once(script, name, mentions, word):
 
 
 @pytest.mark.parametrize("name", ["test", "install-dependencies"])
-def test_an_unknown_argument_is_64_and_names_the_known_ones(script, name):
+def test_an_unknown_argument_exits_64_and_lists_the_known_ones(script, name):
     got = script(name, "--nonsense")
     assert got.returncode == 64 and "--nonsense" in got.stderr and "--help" in got.stderr, got
 
 
 @pytest.mark.parametrize("words", [["--config", "missing.yaml"], ["--config=missing.yaml"], ["missing.yaml"], ["serve", "--config", "missing.yaml"]])
-def test_a_configuration_that_is_not_there_is_told_before_anything_is_built(script, words):
+def test_a_missing_configuration_is_reported_before_building(script, words):
     got = script("run", *words)
     assert (got.returncode, got.stderr) == (78, "deploy/run: missing.yaml: no such file, or not readable\n"), got
 
 
 @pytest.fixture
 def checkout(tmp_path):
-    """The scripts in a folder of their own, where installing and building only leave a program that shows its arguments."""
+    """A copy of the scripts where installing does nothing and building creates a program that prints its arguments."""
     (tmp_path / "deploy").mkdir()
     (tmp_path / "deploy" / "run").write_text((PROJECT / "deploy" / "run").read_text())
     program = "#!/bin/sh\nprintf '%s\\n' \"$@\"\nexit 3\n"
@@ -69,7 +69,7 @@ def checkout(tmp_path):
     (["my file.yaml"], ["serve", "--config", "my file.yaml"]), (["--config", "my file.yaml"], ["serve", "--config", "my file.yaml"]),
     (["bridge", "tcp://127.0.0.1:0", "echo", "--header", "A: b c"], ["bridge", "tcp://127.0.0.1:0", "echo", "--header", "A: b c"]),
     (["help", "bridge"], ["help", "bridge"]), (["connect", "ws://x/?a=*&b"], ["connect", "ws://x/?a=*&b"])])
-def test_arguments_go_through_as_they_are_and_the_exit_code_comes_back(checkout, words, passed):
+def test_run_passes_arguments_unchanged_and_returns_the_exit_code(checkout, words, passed):
     got = subprocess.run([str(checkout / "deploy" / "run"), *words], capture_output=True, text=True, timeout=seconds(20), cwd=checkout)
     assert (got.stdout.splitlines(), got.returncode) == (passed, 3), got
     assert got.stderr == "the build talks\n"

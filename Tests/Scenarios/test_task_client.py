@@ -1,4 +1,4 @@
-"""The library's WebSocket client against servers right and wrong: what it accepts, what it refuses, and how it tells its end."""
+"""The library's WebSocket client against correct and misbehaving servers: handshakes, compression, and reported ends."""
 
 import asyncio
 import contextlib
@@ -16,7 +16,7 @@ from support.websocket import BINARY, CLOSE, PING, TEXT, Listener, accept_value,
 
 @pytest.fixture
 def echo_client(task_client, listener):
-    """The client that echoes, on its way to the test's listener: (client, our end of the connection)."""
+    """An echoing client that connects to the test's listener: (client, our end of the connection)."""
     def start(*words, **more):
         client = task_client("echo", listener.url("ws", "/"), *words)
         return client, listener.accept_websocket(**more)
@@ -24,54 +24,54 @@ def echo_client(task_client, listener):
 
 
 def switching(asked, *lines, accept=None):
-    """A 101, with further lines."""
+    """A 101 response with further header lines."""
     fields = [f"Sec-WebSocket-Accept: {accept or accept_value(asked.header('Sec-WebSocket-Key'))}", *lines]
     head = ["HTTP/1.1 101 Switching Protocols", "Upgrade: websocket", "Connection: Upgrade", *fields]
     return ("\r\n".join(head) + "\r\n\r\n").encode()
 
 
-# -- the end, as the task tells it
+# -- reported ends
 
 @pytest.mark.parametrize("code, reason", [(1000, ""), (1001, "going"), (4000, "é" * 61), (3000, ""), (1012, "restart")])
-def test_code_and_reason_of_the_server_are_told(echo_client, code, reason):
+def test_the_servers_close_code_and_reason_are_reported(echo_client, code, reason):
     client, peer = echo_client()
     peer.text("once")
     peer.expect_text("once")
     peer.close_cleanly(code, reason)
-    told = client.report()
-    assert (told["clean"], told["code"], told["reason"], told["echoed"]) == (True, code, reason, 1)
-    assert (told["closeCode"], told.get("closeReason", "")) == (code, reason) and "failure" not in told
+    report = client.report()
+    assert (report["clean"], report["code"], report["reason"], report["echoed"]) == (True, code, reason, 1)
+    assert (report["closeCode"], report.get("closeReason", "")) == (code, reason) and "failure" not in report
 
 
-def test_a_close_without_code_is_told_as_1005(echo_client):
+def test_a_close_without_code_is_reported_as_1005(echo_client):
     client, peer = echo_client()
     peer.close_cleanly(None)
-    told = client.report()
-    assert (told["clean"], told.get("code"), told["closeCode"]) == (True, None, 1005)
+    report = client.report()
+    assert (report["clean"], report.get("code"), report["closeCode"]) == (True, None, 1005)
 
 
 @pytest.mark.parametrize("way", ["finish", "reset"])
-def test_an_end_without_close_is_no_clean_end(echo_client, way):
+def test_an_end_without_close_is_reported_as_unclean(echo_client, way):
     client, peer = echo_client()
     peer.text("once")
     peer.expect_text("once")
     peer.finish_sending() if way == "finish" else peer.reset()
-    told = client.report()
-    assert not told["clean"] and "closeCode" not in told and "code" not in told and told["failure"], told
+    report = client.report()
+    assert not report["clean"] and "closeCode" not in report and "code" not in report and report["failure"], report
 
 
 @pytest.mark.parametrize("opcode, payload, code, words", [
     (0x3, b"", 1002, "protocol"), (TEXT, b"\xff", 1007, "protocol"), (BINARY, bytes(101), 1009, "limit of 100 bytes")])
-def test_a_violation_is_told_with_its_code(echo_client, opcode, payload, code, words):
+def test_a_violation_is_reported_with_its_close_code(echo_client, opcode, payload, code, words):
     client, peer = echo_client("--max-size", 100)
     peer.write(opcode, payload)
     peer.expect_failure(code)
     peer.close()
-    told = client.report()
-    assert not told["clean"] and told["closeCode"] == code and words in told["failure"], told
+    report = client.report()
+    assert not report["clean"] and report["closeCode"] == code and words in report["failure"], report
 
 
-def test_what_came_in_one_segment_with_the_answer_is_echoed_before_the_close(task_client, listener):
+def test_messages_in_one_segment_with_the_response_are_echoed_before_the_close(task_client, listener):
     client = task_client("echo", listener.url("ws", "/"))
     peer, asked = listener.accept_request()
     messages = [f"message {number}" for number in range(sized(100, 1000))]
@@ -84,60 +84,60 @@ def test_what_came_in_one_segment_with_the_answer_is_echoed_before_the_close(tas
         pongs.append(peer.read())
     assert [each.payload.decode() for each in pongs] == messages
     peer.expect_close(1000)
-    peer.expect_end_behind_close()
-    told = client.report()
-    assert (told["clean"], told["reason"], told["echoed"]) == (True, "enough", len(messages))
+    peer.expect_end_after_close()
+    report = client.report()
+    assert (report["clean"], report["reason"], report["echoed"]) == (True, "enough", len(messages))
 
 
-# -- the opening handshake: what the client refuses
+# -- refused opening handshakes
 
 @pytest.mark.parametrize("lines, accept", [
     ((), "AAAAAAAAAAAAAAAAAAAAAAAAAAA="), (("Sec-WebSocket-Protocol: unasked",), None),
     (("Sec-WebSocket-Extensions: permessage-deflate",), None), (("Sec-WebSocket-Extensions: x-unasked",), None)],
     ids=["wrong key", "unasked subprotocol", "unasked compression", "unasked extension"])
-def test_a_wrong_acceptance_fails_the_opening(task_client, listener, lines, accept):
+def test_an_invalid_101_response_fails_the_opening(task_client, listener, lines, accept):
     client = task_client("echo", listener.url("ws", "/"))
     peer, asked = listener.accept_request()
-    peer.send(switching(asked, *lines, accept=accept) + peer.frame(TEXT, "never looked at"))
+    peer.send(switching(asked, *lines, accept=accept) + peer.frame(TEXT, "never read"))
     peer.expect_any_end()
     peer.close()
-    told = client.report()
-    assert not told["opened"] and told["status"] == 101 and told["failure"] and told["echoed"] == 0, told
+    report = client.report()
+    assert not report["opened"] and report["status"] == 101 and report["failure"] and report["echoed"] == 0, report
 
 
 @pytest.mark.parametrize("status, reason, body", [
     (200, "OK", "hello"), (301, "Moved Permanently", ""), (401, "Unauthorized", "who are you"),
     (503, "Service Unavailable", "later")])
-def test_a_refusal_is_told_with_its_status_and_body(task_client, listener, status, reason, body):
+def test_a_refusal_is_reported_with_its_status_and_body(task_client, listener, status, reason, body):
     client = task_client("echo", listener.url("ws", "/"))
     peer, _ = listener.accept_request()
     peer.send(f"HTTP/1.1 {status} {reason}\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
     peer.expect_end()
     peer.close()
-    told = client.report()
-    assert not told["opened"] and told["status"] == status and told.get("body", "") == body, told
-    assert str(status) in told["failure"], told
+    report = client.report()
+    assert not report["opened"] and report["status"] == status and report.get("body", "") == body, report
+    assert str(status) in report["failure"], report
 
 
 @pytest.mark.parametrize(
     "answer", [b"", b"HTTP/1.1 101 Switch", b"SSH-2.0-OpenSSH_9.2\r\n\r\n", b"\x16\x03\x01\x00\x05hello\r\n\r\n"])
-def test_an_answer_that_is_none_fails_the_opening(task_client, listener, answer):
+def test_a_response_that_is_no_http_fails_the_opening(task_client, listener, answer):
     client = task_client("echo", listener.url("ws", "/"))
     peer, _ = listener.accept_request()
     peer.send(answer)
     peer.close()
-    told = client.report()
-    assert not told["opened"] and told["failure"], told
+    report = client.report()
+    assert not report["opened"] and report["failure"], report
 
 
-def test_nobody_there_is_told(task_client):
+def test_a_refused_connection_is_reported(task_client):
     with Listener() as gone:
         url = gone.url("ws", "/")
-    told = task_client("echo", url).report()
-    assert not told["opened"] and "refused" in told["failure"], told
+    report = task_client("echo", url).report()
+    assert not report["opened"] and "refused" in report["failure"], report
 
 
-# -- permessage-deflate: what the client offers, accepts and refuses (RFC 7692 §7.1)
+# -- permessage-deflate: offers, accepted and refused responses (RFC 7692 §7.1)
 
 def samples(size, seed=1):
     chance = random.Random(seed)
@@ -151,11 +151,11 @@ def samples(size, seed=1):
      "permessage-deflate; server_max_window_bits=11; client_max_window_bits, permessage-deflate; client_max_window_bits"),
     (["--no-context-takeover"],
      "permessage-deflate; server_no_context_takeover; client_no_context_takeover; client_max_window_bits")])
-def test_the_offer_is_what_was_asked_for(echo_client, words, offer):
+def test_the_offer_has_the_requested_parameters(echo_client, words, offer):
     client, peer = echo_client("--deflate", *words)
     made = [parse_extension(each) for each in peer.request.header("Sec-WebSocket-Extensions").split(",")]
     assert made == [parse_extension(each) for each in offer.split(",")]
-    # Declined is no failure.
+    # A declined offer is no failure.
     peer.text("uncompressed")
     peer.expect_text("uncompressed")
     peer.close_cleanly()
@@ -170,9 +170,9 @@ ACCEPTED = [
 
 
 @pytest.mark.parametrize("parameters", ACCEPTED)
-def test_an_acceptance_is_kept_to(echo_client, parameters):
+def test_accepted_parameters_are_honored(echo_client, parameters):
     client, peer = echo_client("--deflate", extensions="; ".join(filter(None, ["permessage-deflate", parameters])))
-    # The same twice shows whether context is kept as agreed; long enough to leave any window.
+    # The repeated payload shows whether the context is kept as agreed; it is longer than any window.
     for payload in (samples(70_000), samples(70_000), b"", samples(300), samples(70_000, seed=2)):
         peer.write_compressed(BINARY, payload)
         peer.expect_binary(payload)
@@ -180,19 +180,19 @@ def test_an_acceptance_is_kept_to(echo_client, parameters):
     assert client.report()["clean"]
 
 
-def test_a_window_of_8_bits_is_kept_to(echo_client):
+def test_a_window_of_8_bits_is_honored(echo_client):
     client, peer = echo_client("--deflate", extensions="permessage-deflate; client_max_window_bits=8")
     payload = samples(5000)
     peer.binary(payload)
     got = peer.read()
-    # What refers back further than 256 bytes does not inflate here.
+    # Data with references beyond 256 bytes does not inflate with this window.
     body = zlib.decompressobj(-8).decompress(got.payload + b"\0\0\xff\xff") if got.rsv else got.payload
     assert got.fin and body == payload
     peer.close_cleanly()
     client.report()
 
 
-def test_what_the_offer_said_of_our_own_side_binds_without_being_repeated(echo_client):
+def test_offered_parameters_of_the_client_bind_it_without_being_repeated(echo_client):
     client, peer = echo_client(
         "--deflate", "--own-window", 9, "--no-context-takeover", extensions="permessage-deflate; server_no_context_takeover")
     peer.theirs_bits, peer.theirs_fresh = 9, True
@@ -215,17 +215,17 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("answer", REFUSED)
-def test_an_acceptance_that_the_rfc_forbids_fails_the_opening(task_client, listener, answer):
+def test_a_forbidden_extension_response_fails_the_opening(task_client, listener, answer):
     client = task_client("echo", listener.url("ws", "/"), "--deflate")
     peer, asked = listener.accept_request()
     peer.send(switching(asked, f"Sec-WebSocket-Extensions: {answer}"))
     peer.expect_any_end()
     peer.close()
-    told = client.report()
-    assert not told["opened"] and told["failure"] and told["status"] == 101, told
+    report = client.report()
+    assert not report["opened"] and report["failure"] and report["status"] == 101, report
 
 
-def test_an_acceptance_without_what_was_insisted_on_fails_the_opening(task_client, listener):
+def test_a_response_without_the_required_parameter_fails_the_opening(task_client, listener):
     client = task_client("echo", listener.url("ws", "/"), "--deflate", "--no-context-takeover")
     peer, asked = listener.accept_request()
     peer.send(switching(asked, "Sec-WebSocket-Extensions: permessage-deflate"))
@@ -234,10 +234,10 @@ def test_an_acceptance_without_what_was_insisted_on_fails_the_opening(task_clien
     assert not client.report()["opened"]
 
 
-# -- against a server that is not ours
+# -- against Python's websockets
 
 def against_websockets(task_client, conversation, scheme="ws", words=(), **settings):
-    """Runs `conversation` as the handler of a server of the `websockets` package; what the client told at its end."""
+    """Runs `conversation` as the handler of a server of the `websockets` package; returns the client's report and its result."""
     async def main():
         done = asyncio.get_running_loop().create_future()
 
@@ -258,7 +258,7 @@ def against_websockets(task_client, conversation, scheme="ws", words=(), **setti
 
 
 @pytest.mark.parametrize("compression", [None, "deflate"])
-def test_messages_of_every_size_come_back_from_the_client(task_client, compression):
+def test_the_client_echoes_messages_of_every_size(task_client, compression):
     sizes = [0, 1, 125, 126, 65535, 65536, 1 << 20, *([] if compression else [16 << 20])]
 
     async def conversation(connection):
@@ -267,7 +267,7 @@ def test_messages_of_every_size_come_back_from_the_client(task_client, compressi
             for message in ("é" * (size // 2), os.urandom(size), samples(size)):
                 await connection.send(message)
                 assert await connection.recv() == message
-        # Fragments make one message, many messages may be under way.
+        # A fragmented message, then many messages in flight.
         await connection.send(["one", "two", "three"])
         assert await connection.recv() == "onetwothree"
         many = [f"number {number} " * 20 for number in range(sized(500, 5000))]
@@ -279,52 +279,52 @@ def test_messages_of_every_size_come_back_from_the_client(task_client, compressi
         return "done"
 
     words = ["--deflate"] if compression else []
-    told, answer = against_websockets(task_client, conversation, words=words, compression=compression)
-    assert answer == "done" and (told["clean"], told["code"]) == (True, 1000)
-    assert told["echoed"] == len(sizes) * 3 + 1 + sized(500, 5000)
+    report, answer = against_websockets(task_client, conversation, words=words, compression=compression)
+    assert answer == "done" and (report["clean"], report["code"]) == (True, 1000)
+    assert report["echoed"] == len(sizes) * 3 + 1 + sized(500, 5000)
 
 
 @pytest.mark.parametrize("compression", [None, "deflate"])
-def test_messages_of_16_mebibytes_come_back_from_the_client(task_client, compression):
+def test_the_client_echoes_messages_of_16_mebibytes(task_client, compression):
     async def conversation(connection):
         for message in (os.urandom(16 << 20), "x" * (16 << 20), samples(1 << 20) * 16):
             await connection.send(message)
             assert await connection.recv() == message
-        # One byte more is refused, maybe before all of it was sent.
+        # One byte more is refused, possibly before all of it was sent.
         with contextlib.suppress(ConnectionClosed):
             await connection.send(bytes((16 << 20) + 1))
         await connection.wait_closed()
         return connection.close_code
 
     words = ["--deflate"] if compression else []
-    told, code = against_websockets(task_client, conversation, words=words, compression=compression)
-    assert code == 1009 and told["echoed"] == 3 and "limit of 16777216" in told["failure"]
+    report, code = against_websockets(task_client, conversation, words=words, compression=compression)
+    assert code == 1009 and report["echoed"] == 3 and "limit of 16777216" in report["failure"]
 
 
-def test_a_subprotocol_is_agreed_on(task_client):
+def test_a_subprotocol_is_negotiated(task_client):
     async def conversation(connection):
         return connection.subprotocol
 
-    told, agreed = against_websockets(
+    report, agreed = against_websockets(
         task_client, conversation, words=["--subprotocol", "first", "--subprotocol", "second"], subprotocols=["second"])
-    assert agreed == "second" and told["subprotocol"] == "second" and told["clean"]
+    assert agreed == "second" and report["subprotocol"] == "second" and report["clean"]
 
 
-def test_a_client_echoes_under_tls(task_client, authority, server_certificate):
+def test_the_client_echoes_under_tls(task_client, authority, server_certificate):
     async def conversation(connection):
         message = os.urandom(1 << 20)
         await connection.send(message)
         return await connection.recv() == message
 
     words = ["--ca", authority.certificate]
-    told, same = against_websockets(
+    report, same = against_websockets(
         task_client, conversation, "wss", words, ssl=authority.server_context(server_certificate))
-    assert same and told["clean"]
+    assert same and report["clean"]
 
 
 @pytest.mark.parametrize("words", [["--server-name", "elsewhere.test"], None], ids=["wrong name", "unknown authority"])
-def test_a_client_refuses_a_certificate(task_client, authority, server_certificate, words):
+def test_the_client_refuses_a_certificate_that_fails_verification(task_client, authority, server_certificate, words):
     trust = ["--ca", authority.certificate, *words] if words else []
-    told, met = against_websockets(task_client, None, "wss", trust, ssl=authority.server_context(server_certificate))
-    assert met is None and not told["opened"] and "status" not in told
-    assert told["failure"].startswith("TLS failed: ") and ("mismatch" if words else "certificate") in told["failure"], told
+    report, met = against_websockets(task_client, None, "wss", trust, ssl=authority.server_context(server_certificate))
+    assert met is None and not report["opened"] and "status" not in report
+    assert report["failure"].startswith("TLS failed: ") and ("mismatch" if words else "certificate") in report["failure"], report

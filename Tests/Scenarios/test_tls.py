@@ -1,4 +1,4 @@
-"""TLS on both sides: who is believed, who is refused, and how a connection ends."""
+"""TLS on both sides: verification of certificates, revocation, server names, and how connections end."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]
 
 
 def accept_quietly(listener):
-    """Takes connections whose TLS may fail, until one succeeds or none comes."""
+    """Accepts connections whose TLS handshake may fail, until one succeeds or the listener times out."""
     taken = []
 
     def take():
@@ -29,14 +29,14 @@ def accept_quietly(listener):
             except (ssl.SSLError, ConnectionError):
                 continue
             except (AssertionError, OSError):
-                return  # Nobody came, or the listener is closed.
+                return  # No connection came, or the listener is closed.
 
     thread = threading.Thread(target=take, daemon=True)
     thread.start()
     return thread, taken
 
 
-# -- towards targets: verification is on unless said
+# -- towards targets: verification is on by default
 
 @pytest.fixture
 def wrong(authority):
@@ -51,7 +51,7 @@ def wrong(authority):
 
 
 @pytest.mark.parametrize("fault", ["expired", "not yet valid", "of another name", "self-signed", "of a stranger"])
-def test_a_target_with_a_wrong_certificate_gets_no_byte(bridge, authority, wrong, fault):
+def test_a_target_with_a_wrong_certificate_receives_no_data(bridge, authority, wrong, fault):
     with Listener(tls=authority.server_context(wrong[fault]), within=5) as far:
         thread, taken = accept_quietly(far)
         gateway = bridge("tcp://127.0.0.1:0", far.url("tls"), "--ca", authority.certificate, "--server-name", "localhost")
@@ -65,7 +65,7 @@ def test_a_target_with_a_wrong_certificate_gets_no_byte(bridge, authority, wrong
         assert not taken, "the gateway finished a handshake with it"
 
 
-def test_without_an_authority_of_ours_the_systems_roots_decide(bridge, authority, server_certificate):
+def test_the_systems_roots_are_trusted_by_default(bridge, authority, server_certificate):
     with Listener(tls=authority.server_context(server_certificate), within=5) as far:
         accept_quietly(far)
         gateway = bridge("tcp://127.0.0.1:0", far.url("tls"), "--server-name", "localhost")
@@ -73,7 +73,7 @@ def test_without_an_authority_of_ours_the_systems_roots_decide(bridge, authority
 
 
 @pytest.mark.parametrize("fault", ["expired", "of another name", "self-signed"])
-def test_insecure_takes_any_certificate(bridge, authority, wrong, fault):
+def test_insecure_accepts_any_certificate(bridge, authority, wrong, fault):
     with Listener(tls=authority.server_context(wrong[fault])) as far:
         thread, taken = accept_quietly(far)
         gateway = bridge("tcp://127.0.0.1:0", far.url("tls"), "--insecure")
@@ -83,7 +83,7 @@ def test_insecure_takes_any_certificate(bridge, authority, wrong, fault):
             assert taken[0].receive(5) == b"hello"
 
 
-def test_an_address_is_verified_as_an_address(bridge, authority):
+def test_an_ip_address_is_verified_against_ip_names(bridge, authority):
     named = authority.issue("by address", names="IP:127.0.0.1")
     with Listener(tls=authority.server_context(named)) as far:
         thread, taken = accept_quietly(far)
@@ -95,7 +95,7 @@ def test_an_address_is_verified_as_an_address(bridge, authority):
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_client_certificate_is_given_where_it_is_asked_for(bridge, authority, server_certificate, version):
+def test_a_client_certificate_is_sent_when_requested(bridge, authority, server_certificate, version):
     context = authority.server_context(server_certificate, version)
     context.verify_mode = ssl.CERT_REQUIRED
     context.load_verify_locations(authority.certificate)
@@ -112,7 +112,7 @@ def test_a_client_certificate_is_given_where_it_is_asked_for(bridge, authority, 
             assert subject == ((("commonName", "the gateway"),),)
 
 
-# -- revocation: a house of its own, with a root, two authorities under it, and lists of each
+# -- revocation: a root, two intermediate authorities, and the revocation lists of each
 
 class Revoking:
     def __init__(self, folder):
@@ -131,37 +131,37 @@ def revoking(tmp_path_factory):
     return Revoking(tmp_path_factory.mktemp("revoking"))
 
 
-@pytest.mark.parametrize("who,lists,told", [
+@pytest.mark.parametrize("who,lists,error", [
     ("good", 3, None), ("bad", 3, "revoked"),
-    ("orphan", 3, "revoked"),  # The leaf is on no list; the authority that issued it is.
-    ("good", 1, "CRL"),  # The list that might name it is missing.
+    ("orphan", 3, "revoked"),  # The authority that issued the leaf is revoked.
+    ("good", 1, "CRL"),  # The list of the leaf's issuer is missing.
     ("bad", 0, None)])
-def test_a_target_whose_chain_is_revoked_gets_no_byte(bridge, revoking, who, lists, told):
+def test_a_target_with_a_revoked_chain_receives_no_data(bridge, revoking, who, lists, error):
     with Listener(tls=revoking.root.server_context(getattr(revoking, who)), within=5) as far:
         thread, taken = accept_quietly(far)
         gateway = bridge("tcp://127.0.0.1:0", far.url("tls"), "--ca", revoking.root.certificate, "--server-name", "localhost",
                          *revoking.options("--crl", lists))
-        if told is None:
+        if error is None:
             with Wire.connect(gateway.address(), within=20) as near:
                 near.send(b"secret")
                 thread.join(10)
                 assert taken[0].receive(6) == b"secret"
             return
         Wire.expect_refusal(gateway.address(), b"secret", within=20)
-        assert told in gateway.wait_log("connection closed")
+        assert error in gateway.wait_log("connection closed")
         far.close()
         thread.join(10)
         assert not taken, "the gateway finished a handshake with it"
 
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_client_whose_chain_is_revoked_is_refused(bridge, revoking, authority, server_certificate, version):
+def test_a_client_with_a_revoked_chain_is_refused(bridge, revoking, authority, server_certificate, version):
     certificate, key = server_certificate
     gateway = bridge("wss://127.0.0.1:0/echo", "echo", "--certificate", certificate, "--key", key, "--client-ca",
                      revoking.root.certificate, *revoking.options("--client-crl"))
     for bad in (revoking.bad, revoking.orphan):
         with pytest.raises((AssertionError, OSError)):
-            # With TLS 1.3 the client hears of it only at its first read.
+            # With TLS 1.3 the client sees the refusal only at its first read.
             with websocket.connect(gateway.address(), "/echo", tls=authority.client_context(bad, version)):
                 pass
     with websocket.connect(gateway.address(), "/echo", tls=authority.client_context(revoking.good, version)) as client:
@@ -169,7 +169,7 @@ def test_a_client_whose_chain_is_revoked_is_refused(bridge, revoking, authority,
         client.expect_text("hello")
 
 
-def test_a_reload_reads_revocation_lists_again(sluice, authority, tmp_path, server_certificate):
+def test_a_reload_reads_the_revocation_lists(sluice, authority, tmp_path, server_certificate):
     root = Authority(tmp_path / "root", "Renewing root")
     client = root.issue("a client")
     certificate, key = server_certificate
@@ -179,24 +179,24 @@ def test_a_reload_reads_revocation_lists_again(sluice, authority, tmp_path, serv
         tmp_path / "sluice.yaml", [configuration.listener("web", "wss://127.0.0.1:0", tls=tls)],
         [configuration.route("echo", "echo", path="/echo")]))
 
-    def is_welcome():
+    def is_accepted():
         try:
             with websocket.connect(gateway.address(), "/echo", tls=authority.client_context(client)):
                 return True
         except (AssertionError, OSError):
             return False
 
-    assert is_welcome()
+    assert is_accepted()
     root.revocation_list(client[0])
-    assert is_welcome()
+    assert is_accepted()
     gateway.signal(signal.SIGHUP)
-    eventually(lambda: not is_welcome(), "the client turned away")
+    eventually(lambda: not is_accepted(), "the refusal of the client")
 
 
 # -- on listeners
 
 @pytest.mark.parametrize("version", VERSIONS)
-def test_a_listener_wants_the_client_certificate_it_was_told_to(bridge, authority, server_certificate, version):
+def test_a_listener_requires_a_trusted_client_certificate(bridge, authority, server_certificate, version):
     certificate, key = server_certificate
     gateway = bridge("wss://127.0.0.1:0/echo", "echo", "--certificate", certificate, "--key", key, "--client-ca", authority.certificate)
     good = authority.client_context(authority.issue("a client"), version)
@@ -205,14 +205,14 @@ def test_a_listener_wants_the_client_certificate_it_was_told_to(bridge, authorit
         client.expect_text("hello")
     for bad in (None, authority.self_signed("a stranger"), authority.issue("late", ends="20210101000000Z")):
         with pytest.raises((AssertionError, OSError)):
-            # With TLS 1.3 the client hears of it only at its first read.
+            # With TLS 1.3 the client sees the refusal only at its first read.
             with websocket.connect(gateway.address(), "/echo", tls=authority.client_context(bad, version)):
                 pass
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("records", ["openssl", "compact"])
-def test_records_of_either_kind_carry_everything_and_end_in_order(sluice, authority, server_certificate, tmp_path, version, records):
+def test_openssl_and_compact_records_carry_messages_and_end_cleanly(sluice, authority, server_certificate, tmp_path, version, records):
     certificate, key = map(str, server_certificate)
     tls = {"certificate": certificate, "key": key, "records": records}
     gateway = sluice("serve", "--config", configuration.write(
@@ -227,7 +227,7 @@ def test_records_of_either_kind_carry_everything_and_end_in_order(sluice, author
     assert "reason=downstream/relaying/clean" in gateway.wait_log("connection closed")
 
 
-def test_the_certificate_is_chosen_by_the_name_asked_for(sluice, authority, tmp_path):
+def test_the_certificate_is_chosen_by_server_name(sluice, authority, tmp_path):
     first, second = authority.issue("first", names="DNS:first.example"), authority.issue("second", names="DNS:second.example")
     certificates = [{"certificate": str(certificate), "key": str(key)} for certificate, key in (first, second)]
     file = configuration.write(
@@ -241,7 +241,7 @@ def test_the_certificate_is_chosen_by_the_name_asked_for(sluice, authority, tmp_
 
 
 @pytest.mark.parametrize("scheme", ["tls", "wss"])
-def test_a_target_is_asked_for_by_its_name(bridge, authority, server_certificate, scheme):
+def test_the_server_name_of_a_target_is_sent(bridge, authority, server_certificate, scheme):
     asked = []
     context = authority.server_context(server_certificate)
     context.sni_callback = lambda _, name, __: asked.append(name)
@@ -252,7 +252,7 @@ def test_a_target_is_asked_for_by_its_name(bridge, authority, server_certificate
                 assert asked == ["localhost"]
 
 
-def test_a_certificate_is_chosen_by_the_names_that_the_configuration_gives_it(sluice, authority, tmp_path):
+def test_the_certificate_is_chosen_by_configured_server_names(sluice, authority, tmp_path):
     first, second = authority.issue("first", names="DNS:first.example"), authority.issue("second", names="DNS:second.example")
     names = ["other.example", "*.wild.example"]
     certificates = [
@@ -271,11 +271,11 @@ def test_a_certificate_is_chosen_by_the_names_that_the_configuration_gives_it(sl
 
     assert {name: shown(name) for name in ("other.example", "A.wild.example", "a.b.wild.example", "first.example", "second.example")} == {
         "other.example": "second", "A.wild.example": "second", "a.b.wild.example": "first", "first.example": "first",
-        # Its own name is none of those it is for.
+        # `server-names` replaces the certificate's own names.
         "second.example": "first"}
 
 
-def test_plain_and_tls_share_a_port_where_that_is_said(sluice, authority, server_certificate, tmp_path):
+def test_plain_and_tls_share_a_port_if_configured(sluice, authority, server_certificate, tmp_path):
     certificate, key = map(str, server_certificate)
     listener = configuration.listener(
         "web", "wss://127.0.0.1:0", tls={"certificate": certificate, "key": key}, plain_and_tls=True)
@@ -289,7 +289,7 @@ def test_plain_and_tls_share_a_port_where_that_is_said(sluice, authority, server
 
 
 @pytest.mark.parametrize("data", [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", b"\x16\x03\x01\x00\x05hello", b"\x00" * 64, b"\x16\x03\x01\xff\xff" + b"x" * 70000])
-def test_what_is_no_tls_is_turned_away(bridge, authority, server_certificate, data):
+def test_bytes_that_are_no_tls_are_refused(bridge, authority, server_certificate, data):
     certificate, key = server_certificate
     gateway = bridge("wss://127.0.0.1:0/echo", "echo", "--certificate", certificate, "--key", key)
     with Wire.connect(gateway.address()) as wire:
@@ -303,7 +303,7 @@ def test_what_is_no_tls_is_turned_away(bridge, authority, server_certificate, da
         client.expect_text("hello")
 
 
-def test_a_tls_handshake_that_stops_is_given_up(bridge, server_certificate):
+def test_a_stalled_tls_handshake_times_out(bridge, server_certificate):
     certificate, key = server_certificate
     gateway = bridge("wss://127.0.0.1:0/echo", "echo", "--certificate", certificate, "--key", key, "--handshake-timeout", "500ms")
     for data in (b"", b"\x16", b"\x16\x03\x01\x02\x00\x01"):
@@ -315,7 +315,7 @@ def test_a_tls_handshake_that_stops_is_given_up(bridge, server_certificate):
                 pass
 
 
-# -- how it ends: close_notify is an end, its absence a truncation
+# -- ends: close_notify is a clean end, its absence a truncation
 
 def raw_pair(bridge, authority, certificate):
     """A raw client, and the TLS server's end of its tunnel."""
@@ -329,7 +329,7 @@ def raw_pair(bridge, authority, certificate):
     return near, taken[0], far
 
 
-def test_close_notify_of_a_target_is_an_end(bridge, authority, server_certificate):
+def test_close_notify_of_a_target_is_relayed_as_an_end(bridge, authority, server_certificate):
     near, far, _ = raw_pair(bridge, authority, server_certificate)
     far.send(b"all of it")
     closing = threading.Thread(target=lambda: shut(far.socket), daemon=True)
@@ -347,7 +347,7 @@ def shut(sock):
         pass
 
 
-def test_a_target_that_ends_without_close_notify_truncates(bridge, authority, server_certificate):
+def test_a_target_that_ends_without_close_notify_resets_the_client(bridge, authority, server_certificate):
     near, far, _ = raw_pair(bridge, authority, server_certificate)
     far.send(b"part of it")
     assert near.receive(10) == b"part of it"
@@ -357,7 +357,7 @@ def test_a_target_that_ends_without_close_notify_truncates(bridge, authority, se
     plain.close()
 
 
-def test_a_client_that_ends_without_close_notify_truncates(bridge, listener, authority, server_certificate):
+def test_a_client_that_ends_without_close_notify_resets_the_target(bridge, listener, authority, server_certificate):
     certificate, key = server_certificate
     gateway = bridge("tls://127.0.0.1:0", listener.url("tcp"), "--certificate", certificate, "--key", key)
     near = Wire.connect(gateway.address(), tls=authority.client_context())
@@ -370,15 +370,15 @@ def test_a_client_that_ends_without_close_notify_truncates(bridge, listener, aut
     plain.close()
 
 
-def test_a_raw_client_that_finishes_sends_close_notify(bridge, authority, server_certificate):
+def test_the_end_of_a_raw_client_is_relayed_as_close_notify(bridge, authority, server_certificate):
     near, far, _ = raw_pair(bridge, authority, server_certificate)
     near.send(b"the last")
     near.finish_sending()
     assert far.receive(8) == b"the last"
-    far.expect_end()  # Python raises where TLS ends without close_notify.
+    far.expect_end()  # Python raises if TLS ends without close_notify.
 
 
-def test_a_large_transfer_through_tls_on_both_sides(bridge, authority, server_certificate):
+def test_a_large_transfer_is_relayed_with_tls_on_both_sides(bridge, authority, server_certificate):
     certificate, key = server_certificate
     data = bytes(range(256)) * (32 << 12)
     with Listener(tls=authority.server_context(server_certificate)) as far:

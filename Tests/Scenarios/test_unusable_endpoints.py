@@ -1,4 +1,4 @@
-"""Endpoints that take no connection: their own fault, not the gateway's; and what the gateway itself lacks."""
+"""Endpoints that cannot be connected to, which is their fault, and local resources that the gateway lacks, which is not."""
 
 import contextlib
 import os
@@ -22,7 +22,7 @@ def refusal(gateway, path="/"):
 
 @contextlib.contextmanager
 def full(path):
-    """A Unix socket whose queue is full, as nobody accepts from it."""
+    """A Unix socket whose queue is full, because it is not accepted from."""
     with socket.socket(socket.AF_UNIX) as listening, contextlib.ExitStack() as fillers:
         listening.bind(str(path))
         listening.listen(0)
@@ -68,7 +68,7 @@ UNUSABLE = {
 
 
 @pytest.mark.parametrize("prepare, words", UNUSABLE.values(), ids=list(UNUSABLE))
-def test_a_unix_endpoint_that_cannot_be_used_is_ejected_and_the_next_one_serves(sluice, tmp_path, prepare, words):
+def test_an_unusable_unix_endpoint_is_ejected_and_the_next_one_serves(sluice, tmp_path, prepare, words):
     path = tmp_path / "near.sock"
     with prepare(path), Listener(path=tmp_path / "far.sock") as far:
         gateway = sluice("serve", "--config", configuration.write(
@@ -88,11 +88,11 @@ def test_a_unix_endpoint_that_cannot_be_used_is_ejected_and_the_next_one_serves(
 
 
 @pytest.mark.skipif(os.getuid() != 0 or not shutil.which("setpriv"), reason="needs a user to become")
-def test_a_unix_endpoint_that_forbids_it_is_the_endpoints_fault(sluice, tmp_path):
+def test_permission_denied_is_a_failure_of_the_endpoint(sluice, tmp_path):
     path = tmp_path / "near.sock"
     with Listener(path=path):
         os.chmod(path, 0)
-        # The gateway has no privileges, so the file's mode holds for it.
+        # The gateway has no privileges, so the file's mode applies to it.
         for folder in [tmp_path, *tmp_path.parents]:
             if folder.stat().st_mode & 0o001 == 0:
                 os.chmod(folder, folder.stat().st_mode | 0o011)
@@ -105,8 +105,8 @@ def test_a_unix_endpoint_that_forbids_it_is_the_endpoints_fault(sluice, tmp_path
         assert "upstream/connecting/unreachable" in line and "permission denied" in line, line
 
 
-@pytest.mark.skipif(not networks.allowed(), reason="makes a network of its own")
-def test_local_ports_that_are_used_up_are_the_gateways_own_lack(sluice, tmp_path):
+@pytest.mark.skipif(not networks.allowed(), reason="network namespaces are not available")
+def test_exhausted_local_ports_are_a_failure_of_the_gateway(sluice, tmp_path):
     network = networks.Network("127.0.0.1")
     try:
         subprocess.run([*network.entering, "sysctl", "-qw", "net.ipv4.ip_local_port_range=40000 40001"], check=True)
@@ -131,7 +131,7 @@ def test_local_ports_that_are_used_up_are_the_gateways_own_lack(sluice, tmp_path
 
 
 @pytest.mark.parametrize("scheme, path", [("tls", ""), ("wss", "/")])
-def test_a_certificate_that_does_not_fit_is_not_tried_again(sluice, authority, tmp_path, scheme, path):
+def test_a_certificate_that_fails_verification_is_not_retried(sluice, authority, tmp_path, scheme, path):
     wrong = authority.server_context(authority.issue("elsewhere", names="DNS:elsewhere.test"))
     with Listener(tls=wrong, within=3) as far:
         gateway = sluice("serve", "--config", configuration.write(
@@ -153,7 +153,7 @@ def test_a_certificate_that_does_not_fit_is_not_tried_again(sluice, authority, t
         assert "upstream/connecting/tls" in gateway.wait_log("connection closed")
 
 
-def test_another_endpoint_serves_where_ones_pin_does_not_fit(sluice, authority, server_certificate, tmp_path):
+def test_failover_takes_the_next_endpoint_after_a_failed_verification(sluice, authority, server_certificate, tmp_path):
     other = authority.server_context(authority.issue("elsewhere", names="DNS:elsewhere.test"))
     with Listener(tls=other, within=5) as wrong, Listener(tls=authority.server_context(server_certificate)) as right:
         gateway = sluice("serve", "--config", configuration.write(

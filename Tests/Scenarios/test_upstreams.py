@@ -37,7 +37,7 @@ def answering(listener, respond):
 
 
 @pytest.mark.parametrize("kind, path", [("tcp", ""), ("ws", "/")])
-def test_a_target_that_refuses_is_a_502(bridge, kind, path):
+def test_a_target_that_refuses_connections_is_a_502(bridge, kind, path):
     gateway = bridge("ws://127.0.0.1:0/", f"{kind}://127.0.0.1:{free_port()}{path}")
     assert refusal(gateway).status == 502
 
@@ -48,7 +48,7 @@ def test_a_target_that_refuses_resets_a_raw_client(bridge, kind, path):
     Wire.expect_refusal(gateway.address(), within=20)
 
 
-def test_a_unix_target_that_is_not_there_is_a_502(bridge, tmp_path):
+def test_a_missing_unix_target_is_a_502(bridge, tmp_path):
     gateway = bridge("ws://127.0.0.1:0/", f"unix://{tmp_path / 'nowhere.sock'}")
     assert refusal(gateway).status == 502
 
@@ -59,7 +59,7 @@ def test_a_name_that_does_not_resolve_is_a_502(bridge):
 
 
 def test_a_target_that_does_not_accept_is_a_504(bridge):
-    # A full backlog of a socket that nobody accepts from: connecting hangs.
+    # The backlog of a socket that does not accept is full: connecting hangs.
     with socket.socket() as full:
         full.bind(("127.0.0.1", 0))
         full.listen(0)
@@ -89,7 +89,7 @@ def test_a_target_that_never_answers_the_upgrade_is_a_504(sluice, listener, tmp_
 
 @pytest.mark.parametrize("status, passed", [(200, 502), (204, 502), (301, 502), (500, 502), (502, 502), (418, 502), (400, 502),
                                             (401, 401), (403, 403), (404, 404), (429, 429), (503, 503)])
-def test_what_a_target_answers_instead_of_101_decides(bridge, listener, status, passed):
+def test_a_targets_status_instead_of_101_selects_the_response(bridge, listener, status, passed):
     answering(listener, lambda _: f"HTTP/1.1 {status} Whatever\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbody".encode())
     gateway = bridge("ws://127.0.0.1:0/", listener.url("ws", "/"))
     assert refusal(gateway).status == passed
@@ -102,14 +102,14 @@ BROKEN = {
     "no accept": lambda asked: b"HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
     "a wrong accept": lambda asked: b"HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: AAAAAAAAAAAAAAAAAAAAAAAAAAA=\r\n\r\n",
     "no upgrade": lambda asked: f"HTTP/1.1 101 X\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept_value(asked.header('Sec-WebSocket-Key'))}\r\n\r\n".encode(),
-    "a subprotocol nobody offered": lambda asked: f"HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept_value(asked.header('Sec-WebSocket-Key'))}\r\nSec-WebSocket-Protocol: invented\r\n\r\n".encode(),
-    "an extension nobody offered": lambda asked: f"HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept_value(asked.header('Sec-WebSocket-Key'))}\r\nSec-WebSocket-Extensions: x-invented\r\n\r\n".encode(),
+    "a subprotocol that was not offered": lambda asked: f"HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept_value(asked.header('Sec-WebSocket-Key'))}\r\nSec-WebSocket-Protocol: invented\r\n\r\n".encode(),
+    "an extension that was not offered": lambda asked: f"HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept_value(asked.header('Sec-WebSocket-Key'))}\r\nSec-WebSocket-Extensions: x-invented\r\n\r\n".encode(),
     "endless headers": lambda asked: b"HTTP/1.1 101 X\r\n" + b"X-Long: " + b"a" * 300_000,
 }
 
 
 @pytest.mark.parametrize("answer", BROKEN.values(), ids=list(BROKEN))
-def test_an_answer_that_is_no_handshake_is_a_502(bridge, listener, answer):
+def test_an_invalid_handshake_response_is_a_502(bridge, listener, answer):
     def respond(asked):
         return answer(asked)
 
@@ -120,7 +120,7 @@ def test_an_answer_that_is_no_handshake_is_a_502(bridge, listener, answer):
     Wire.expect_refusal(raw.address(), within=20)
 
 
-# -- what a target may break after 101: the connection to it is failed with a code, the raw client sees a reset
+# -- violations after 101: the connection to the target fails with a close code, the raw client is reset
 
 BREACHES = {
     "a masked frame": (1002, websocket.frame(websocket.BINARY, b"x", key=b"abcd")),
@@ -140,7 +140,7 @@ BREACHES = {
 
 
 @pytest.mark.parametrize("code, breach", BREACHES.values(), ids=list(BREACHES))
-def test_a_target_that_breaks_the_protocol_is_failed(bridge, listener, code, breach):
+def test_a_protocol_violation_of_a_target_fails_the_connection(bridge, listener, code, breach):
     gateway = bridge("tcp://127.0.0.1:0", listener.url("ws", "/"))
     with Wire.connect(gateway.address()) as near:
         far = listener.accept_websocket()
@@ -149,14 +149,14 @@ def test_a_target_that_breaks_the_protocol_is_failed(bridge, listener, code, bre
         far.send(breach)
         got = far.read()
         assert (got.opcode, got.code) == (websocket.CLOSE, code), got
-        # Bytes of a frame that was sound so far may have arrived; the end must be a reset.
+        # Bytes of a frame that was valid so far may have arrived; the end must be a reset.
         with pytest.raises(websocket.Reset):
             near.receive_all(limit=100)
 
 
-# -- what a target is told
+# -- requests to targets
 
-def test_a_websocket_target_learns_who_asked(bridge, listener):
+def test_a_websocket_target_receives_headers_and_forwarding_fields(bridge, listener):
     gateway = bridge("ws://127.0.0.1:0/", listener.url("ws", "/app?x=1"), "--header", "Authorization: Bearer abc", "--header", "X-Two: 2")
     seen = []
 
@@ -178,7 +178,7 @@ def test_a_websocket_target_learns_who_asked(bridge, listener):
     assert "for=127.0.0.1" in asked.header("Forwarded").replace('"', "")
 
 
-def test_forwarding_fields_of_a_client_that_is_not_trusted_are_replaced(sluice, listener, tmp_path):
+def test_forwarding_fields_of_an_untrusted_client_are_replaced(sluice, listener, tmp_path):
     file = configuration.write(
         tmp_path / "sluice.yaml", [configuration.listener("web", "ws://127.0.0.1:0", forwarding_trusted=["192.0.2.0/24"])],
         [configuration.route("app", "app", path="/")], [configuration.upstream("app", listener.url("ws", "/"))])
@@ -216,7 +216,7 @@ def echo_server(listener, name):
     thread.start()
 
 
-def test_round_robin_takes_every_endpoint_in_turn(sluice, tmp_path):
+def test_round_robin_uses_every_endpoint_in_turn(sluice, tmp_path):
     listeners = [websocket.Listener(within=60) for _ in range(3)]
     for number, one in enumerate(listeners):
         echo_server(one, b"%d" % number)
@@ -234,7 +234,7 @@ def test_round_robin_takes_every_endpoint_in_turn(sluice, tmp_path):
         one.close()
 
 
-def test_failover_takes_the_next_endpoint_when_the_first_is_down(sluice, tmp_path):
+def test_failover_uses_the_next_endpoint_when_the_first_is_down(sluice, tmp_path):
     with websocket.Listener(within=60) as second:
         echo_server(second, b"second")
         file = configuration.write(

@@ -1,20 +1,20 @@
-"""The URL loading system against Apache's httpd: Digest authentication, and PUT and DELETE by DAV."""
+"""The URL loading system against Apache's httpd: Digest authentication, and PUT and DELETE over WebDAV."""
 
 import pytest
 
 from support.loading import load, load_one
 
 
-def test_a_right_password_opens(apache, nginx, tmp_path):
+def test_digest_authenticates_with_the_right_password(apache, nginx, tmp_path):
     since = len(apache.requests())
     got = load(f"{apache.base}/private/file", "--times", 5, "--user", "ada:secret", "--output", tmp_path / "got")
     assert got[0].has("challenge HTTPDigest 'The attic' 0", "response 200", "completed")
     assert all(one.status == 200 for one in got) and (tmp_path / "got").read_bytes() == nginx.content
-    # The nonce of the first answer serves the rest.
+    # The nonce of the first response is used for the other requests.
     assert [one[0] for one in apache.requests()[since:]] == [401, 200, 200, 200, 200, 200]
 
 
-def test_a_wrong_password_does_not(apache):
+def test_digest_challenges_a_wrong_password_again(apache):
     got = load_one(f"{apache.base}/private/file", "--user", "ada:wrong", "--tries", 2, fails=True)
     asked = [event for event in got.events if event.startswith("challenge")]
     assert asked == [f"challenge HTTPDigest 'The attic' {number}" for number in range(3)] and got.code in (-999, -1012)
@@ -30,7 +30,7 @@ def test_a_file_is_put_and_deleted(apache, nginx, how):
 
 
 @pytest.mark.parametrize("how", ["--upload", "--stream"])
-def test_a_body_is_sent_again_behind_a_challenge(apache, nginx, how):
+def test_a_body_is_sent_again_after_a_challenge(apache, nginx, how):
     name = f"again{how}"
     got = load_one(f"{apache.base}/vault/{name}", how, nginx.file, "--user", "ada:secret")
     assert got.status == 201 and (apache.vault / name).read_bytes() == nginx.content
@@ -40,7 +40,7 @@ def test_a_body_is_sent_again_behind_a_challenge(apache, nginx, how):
     assert got.countSent >= len(nginx.content)
 
 
-def test_a_collection_is_made_and_listed(apache):
+def test_a_collection_is_created_and_listed(apache):
     assert load_one(f"{apache.base}/dav/shelf", "--method", "MKCOL").status == 201
     got = load_one(f"{apache.base}/dav/shelf", "--method", "PROPFIND", "--header", "Depth:0")
     assert got.status == 207 and got.headers["content-type"].startswith("text/xml")

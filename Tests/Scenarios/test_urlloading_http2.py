@@ -20,35 +20,35 @@ def test_a_file_is_loaded(web, authority, tmp_path):
     assert transaction["networkProtocol"] == "h2" and transaction["responseBody"] == len(web.content)
 
 
-def test_a_range_and_packed_content(web, authority, tmp_path):
+def test_ranges_and_compressed_content_are_loaded(web, authority, tmp_path):
     got = load_one(f"{web.base}/file", "--header", "Range:bytes=1000-1999", "--output", tmp_path / "got", authority=authority)
     assert got.status == 206 and (tmp_path / "got").read_bytes() == web.content[1000:2000]
     got = load_one(f"{web.base}/text", "--output", tmp_path / "text", authority=authority)
     assert (tmp_path / "text").read_text() == TEXT and got.transactions[0]["responseBody"] < len(TEXT)
 
 
-def test_tasks_at_once_share_a_connection(web, authority):
+def test_concurrent_tasks_share_a_connection(web, authority):
     before = len(web.requests())
     reports = load(f"{web.base}/file", "--times", 20, "--together", authority=authority)
     assert all(report.status == 200 and report.received == len(web.content) for report in reports)
     assert len({connection for connection, *_ in web.requests()[before:]}) == 1
 
 
-def test_a_redirection_uses_the_connection_again(web, authority):
+def test_a_redirection_reuses_the_connection(web, authority):
     got = load_one(f"{web.base}/moved", authority=authority)
     assert [one["reused"] for one in got.transactions] == [False, True]
     assert [one["networkProtocol"] for one in got.transactions] == ["h2", "h2"]
 
 
 @pytest.mark.parametrize("option", ["--upload", "--stream"])
-def test_an_upload_arrives(web, authority, tmp_path, option):
+def test_a_file_is_uploaded(web, authority, tmp_path, option):
     (tmp_path / "up").write_bytes(web.content)
     name = f"h2{option}"
     got = load_one(f"{web.base}/upload/{name}", option, tmp_path / "up", authority=authority)
     assert got.status in (201, 204) and (web.uploads / name).read_bytes() == web.content
 
 
-def test_a_password_is_sent_when_the_server_asks(web, authority):
+def test_a_password_is_sent_after_a_challenge(web, authority):
     got = load_one(f"{web.base}/private/file", "--user", "ada:secret", authority=authority)
     assert got.status == 200 and [one["status"] for one in got.transactions] == [401, 200]
 
@@ -66,7 +66,7 @@ def speaks_http2(report):
     return {transaction["networkProtocol"] for transaction in report.transactions} == {"h2"}
 
 
-def test_digest_authentication_opens_a_file_of_httpd(httpd, web, authority, tmp_path):
+def test_digest_authenticates_with_httpd(httpd, web, authority, tmp_path):
     got = load_one(f"{httpd.base}/private/file", "--user", "ada:secret", "--output", tmp_path / "got", authority=authority)
     assert got.has("challenge HTTPDigest 'The attic' 0", "response 200") and speaks_http2(got)
     assert (tmp_path / "got").read_bytes() == web.content
@@ -90,12 +90,12 @@ def hypercorn(web, tmp_path_factory, server_certificate):
 
 
 @pytest.mark.parametrize("path", ["file", "pieces"])
-def test_loads_at_once_from_a_server_in_python(hypercorn, web, authority, path):
+def test_hypercorn_serves_concurrent_loads(hypercorn, web, authority, path):
     reports = load(f"{hypercorn.base}/{path}", "--times", 10, "--together", authority=authority)
     assert all(one.received == len(web.content) and speaks_http2(one) for one in reports)
 
 
 @pytest.mark.parametrize("option", ["--upload", "--stream"])
-def test_a_body_comes_back_from_a_server_in_python(hypercorn, web, authority, tmp_path, option):
+def test_hypercorn_echoes_a_body(hypercorn, web, authority, tmp_path, option):
     got = load_one(f"{hypercorn.base}/echo", option, web.file, "--output", tmp_path / "got", authority=authority)
     assert speaks_http2(got) and (tmp_path / "got").read_bytes() == web.content

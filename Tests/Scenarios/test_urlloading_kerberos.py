@@ -1,4 +1,4 @@
-"""The URL loading system against Kerberos (MIT's krb5kdc) and NTLM, by Apache's httpd with mod_auth_gssapi."""
+"""The URL loading system with Kerberos (MIT's krb5kdc) and NTLM against Apache's httpd with mod_auth_gssapi."""
 
 import pytest
 
@@ -20,28 +20,28 @@ def server(realm, nginx):
     one.end()
 
 
-def test_a_password_gets_a_ticket(realm, server):
+def test_a_password_obtains_a_ticket(realm, server):
     got = load_one(f"{server.base}/kerberos/file", "--user", f"{USER}@{REALM}:{PASSWORD}", variables=realm.variables())
     assert got.status == 200 and got.headers["x-user"] == f"{USER}@{REALM}"
     assert got.has("challenge Negotiate 0", "response 200", "completed")
 
 
-def test_a_ticket_is_used_where_the_program_says_so(realm, server):
+def test_a_ticket_is_used_if_the_delegate_chooses_it(realm, server):
     got = load_one(f"{server.base}/kerberos/file", "--tickets", variables=realm.sign_in())
     assert got.status == 200 and got.headers["x-user"] == f"{USER}@{REALM}"
 
 
 @pytest.mark.parametrize("host, status", [("localhost", 200), (".localhost", 200), ("ocalhost", 401), ("other.example", 401)])
-def test_a_ticket_goes_to_the_hosts_that_the_session_names_alone(realm, server, host, status):
+def test_a_ticket_is_sent_only_to_the_configured_hosts(realm, server, host, status):
     got = load_one(f"{server.base}/kerberos/file", "--ticket-host", host, variables=realm.sign_in())
     assert got.status == status
 
 
-def test_a_ticket_goes_nowhere_by_itself(realm, server):
+def test_a_ticket_is_not_sent_by_default(realm, server):
     assert load_one(f"{server.base}/kerberos/file", variables=realm.sign_in()).status == 401
 
 
-def test_without_a_ticket_the_refusal_is_the_response(realm, server):
+def test_a_missing_ticket_fails_the_task(realm, server):
     got = load_one(f"{server.base}/kerberos/file", "--ticket-host", "localhost", variables=realm.variables(), fails=True)
     assert got.code == -1013 and "Negotiate" in got.error["text"] and "localhost" in got.error["failingURL"]
 
@@ -51,28 +51,28 @@ def test_a_wrong_password_is_refused_by_the_realm(realm, server):
     assert got.code == -1013 and "Negotiate" in got.error["text"]
 
 
-def test_a_service_that_the_realm_does_not_know_is_an_error(realm, server):
+def test_a_service_unknown_to_the_realm_fails_the_task(realm, server):
     base = server.base.replace("localhost", "127.0.0.1")
     got = load_one(f"{base}/kerberos/file", "--tickets", variables=realm.sign_in(), fails=True)
     assert got.code == -1013
 
 
-def test_each_request_carries_a_token_where_the_server_wants_that(realm, server):
+def test_each_request_carries_a_token_if_the_server_requires_it(realm, server):
     since = len(server.statuses())
     got = load(f"{server.base}/kerberos/file", "--times", 5, "--tickets", variables=realm.sign_in())
     assert [one.status for one in got] == [200] * 5
-    # After the second refusal on a connection that was authenticated, tokens are sent at once.
+    # After the second refusal on an authenticated connection, tokens are sent preemptively.
     assert server.statuses(since) == [401, 200, 401, 200, 200, 200, 200]
 
 
-def test_a_connection_is_authenticated_once_where_the_server_keeps_that(realm, server):
+def test_a_connection_is_authenticated_once_if_the_server_remembers_it(realm, server):
     since = len(server.statuses())
     got = load(f"{server.base}/bound/file", "--times", 5, "--tickets", variables=realm.sign_in())
     assert [one.status for one in got] == [200] * 5
     assert server.statuses(since) == [401, 200, 200, 200, 200, 200]
 
 
-def test_ntlm_takes_three_requests_for_a_connection(realm, server):
+def test_ntlm_authenticates_a_connection_with_three_requests(realm, server):
     since = len(server.statuses())
     got = load(f"{server.base}/ntlm/file", "--times", 3, "--user", f"DOMAIN\\{USER}:{PASSWORD}", "--only", "NTLM",
                variables=realm.variables())
@@ -80,13 +80,13 @@ def test_ntlm_takes_three_requests_for_a_connection(realm, server):
     assert server.statuses(since) == [401, 401, 200, 200, 200]
 
 
-def test_ntlm_within_negotiate(realm, server):
+def test_ntlm_authenticates_within_negotiate(realm, server):
     got = load_one(f"{server.base}/ntlm/file", "--user", f"DOMAIN\\{USER}:{PASSWORD}", "--only", "Negotiate",
                    variables=realm.variables())
     assert got.status == 200 and got.headers["x-user"] == f"DOMAIN\\{USER}"
 
 
-def test_requests_at_once_have_a_connection_each(realm, server):
+def test_concurrent_ntlm_requests_have_a_connection_each(realm, server):
     got = load(f"{server.base}/ntlm/file", "--times", 12, "--together", "--user", f"DOMAIN\\{USER}:{PASSWORD}", "--only", "NTLM",
                variables=realm.variables())
     assert [one.status for one in got] == [200] * 12

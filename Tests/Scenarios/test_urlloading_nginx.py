@@ -1,4 +1,4 @@
-"""The URL loading system against nginx: what is transferred, over which connections, and what is told of it."""
+"""The URL loading system against nginx: transfers, connections, and the reported events and metrics."""
 
 import hashlib
 
@@ -14,7 +14,7 @@ def digest(path):
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-# -- contents
+# -- content
 
 def test_a_file_is_loaded(nginx, tmp_path):
     got = load_one(f"{nginx.base}/file", "--output", tmp_path / "got")
@@ -28,30 +28,30 @@ def test_a_file_is_loaded(nginx, tmp_path):
     assert transaction["networkProtocol"] == "http/1.1" and transaction["fetchType"] == 1 and "tls" not in transaction
 
 
-def test_a_head_has_no_content(nginx):
+def test_a_head_request_has_no_content(nginx):
     got = load_one(f"{nginx.base}/file", "--method", "HEAD")
     assert got.events == ["response 200", "metrics", "completed"] and got.received == 0
     assert got.headers["content-length"] == str(len(nginx.content))
 
 
-def test_what_the_server_packed_is_unpacked(nginx, tmp_path):
+def test_compressed_content_is_decompressed(nginx, tmp_path):
     got = load_one(f"{nginx.base}/text", "--output", tmp_path / "got")
     assert (tmp_path / "got").read_text() == TEXT
     transaction, = got.transactions
     assert transaction["responseDecoded"] == len(TEXT) and 0 < transaction["responseBody"] < len(TEXT) / 4
-    # What the task counts is what came: packed, and without the framing of the chunks.
+    # The task counts compressed bytes without the framing of the chunks.
     assert got.expectedToReceive == -1 and got.received == len(TEXT) and 0 < got.countReceived < transaction["responseBody"]
 
 
-def test_what_is_missing_is_no_error(nginx):
+def test_a_404_is_no_error(nginx):
     got = load_one(f"{nginx.base}/nothing")
     assert got.status == 404 and got.events == ["response 404", "data", "metrics", "completed"]
 
 
 @pytest.mark.parametrize("first,last", [(0, 0), (1000, 1999), (4_000_000, None)])
 def test_a_range_is_loaded(nginx, tmp_path, first, last):
-    wish = f"Range:bytes={first}-{'' if last is None else last}"
-    got = load_one(f"{nginx.base}/file", "--header", wish, "--output", tmp_path / "got")
+    field = f"Range:bytes={first}-{'' if last is None else last}"
+    got = load_one(f"{nginx.base}/file", "--header", field, "--output", tmp_path / "got")
     assert got.status == 206
     assert (tmp_path / "got").read_bytes() == nginx.content[first:None if last is None else last + 1]
 
@@ -63,13 +63,13 @@ def test_a_range_beyond_four_gibibytes_is_loaded(nginx, tmp_path):
     assert (tmp_path / "got").read_bytes() == bytes(1000) + Nginx.MARK
 
 
-def test_a_length_beyond_four_gibibytes_is_told(nginx):
+def test_a_length_beyond_four_gibibytes_is_reported(nginx):
     got = load_one(f"{nginx.base}/sparse", "--cancel-after", 1, fails=True)
     assert got.code == -999 and got.expectedToReceive == Nginx.SPARSE_SIZE and got.received < 64 << 20
 
 
 @pytest.mark.timeout(900)
-def test_a_large_download_is_whole(nginx, tmp_path):
+def test_a_large_download_is_complete(nginx, tmp_path):
     size = sized(1 << 28, Nginx.SPARSE_SIZE)
     first = Nginx.SPARSE_SIZE - size
     got = load_one(f"{nginx.base}/sparse", "--header", f"Range:bytes={first}-", "--download", tmp_path / "got", within=800)
@@ -79,7 +79,7 @@ def test_a_large_download_is_whole(nginx, tmp_path):
         assert file.read() == Nginx.MARK
 
 
-# -- redirections and answers to the response
+# -- redirections and response dispositions
 
 def test_a_redirection_is_followed(nginx, tmp_path):
     got = load_one(f"{nginx.base}/moved", "--output", tmp_path / "got")
@@ -90,12 +90,12 @@ def test_a_redirection_is_followed(nginx, tmp_path):
     assert [one["reused"] for one in got.transactions] == [False, True]
 
 
-def test_a_redirection_that_is_not_followed_is_the_result(nginx):
+def test_a_redirection_that_is_not_followed_is_the_response(nginx):
     got = load_one(f"{nginx.base}/moved", "--stay-here")
     assert got.status == 302 and got.redirects == 0 and got.has("redirection 302 to GET /file", "response 302", "data", "completed")
 
 
-def test_a_response_can_be_refused(nginx):
+def test_a_response_can_be_cancelled(nginx):
     got = load_one(f"{nginx.base}/slow/file", "--disposition", "cancel", fails=True)
     assert got.events == ["response 200", "metrics", "completed"] and got.code == -999 and got.received == 0
 
@@ -112,7 +112,7 @@ def connections(nginx, path, since):
     return [one[0] for one in nginx.requests()[since:] if one[2] == path]
 
 
-def test_loads_in_a_row_share_a_connection(nginx):
+def test_consecutive_loads_share_a_connection(nginx):
     since = len(nginx.requests())
     got = load(f"{nginx.base}/file?row", "--times", 20)
     assert [one.transactions[0]["reused"] for one in got] == [False] + [True] * 19
@@ -120,7 +120,7 @@ def test_loads_in_a_row_share_a_connection(nginx):
 
 
 @pytest.mark.parametrize("limit", [1, 3, 6])
-def test_no_more_connections_are_opened_than_allowed(nginx, limit):
+def test_the_number_of_connections_is_limited(nginx, limit):
     since = len(nginx.requests())
     path = f"/text?limit-{limit}"
     got = load(f"{nginx.base}{path}", "--times", 24, "--together", "--connections", limit)
@@ -128,8 +128,8 @@ def test_no_more_connections_are_opened_than_allowed(nginx, limit):
     assert len(set(connections(nginx, path, since))) <= limit
 
 
-def test_idle_connections_that_the_server_closes_harm_nobody(nginx):
-    """The server closes after 50 ms of silence: loads begin just before, while and just after it does."""
+def test_loads_survive_idle_connections_that_the_server_closes(nginx):
+    """The server closes connections after 50 ms of silence: loads start just before, during and just after it."""
     for pause in (40, 48, 50, 52, 60):
         got = load(f"{nginx.base}/brief/text", "--times", sized(10, 100), "--pause", pause, within=120)
         assert all(one.status == 200 and one.received == len(TEXT) for one in got)
@@ -138,7 +138,7 @@ def test_idle_connections_that_the_server_closes_harm_nobody(nginx):
 # -- uploads
 
 @pytest.mark.parametrize("how", ["--upload", "--stream"])
-def test_a_file_is_put(nginx, how):
+def test_a_file_is_uploaded_with_put(nginx, how):
     name = f"put{how}"
     got = load_one(f"{nginx.base}/upload/{name}", how, nginx.file)
     assert got.status in (201, 204) and (nginx.uploads / name).read_bytes() == nginx.content
@@ -147,7 +147,7 @@ def test_a_file_is_put(nginx, how):
     assert got.has(*(["body wanted"] if how == "--stream" else []), "sent", f"response {got.status}")
     transaction, = got.transactions
     assert transaction["requestContent"] == size
-    # A stream goes in chunks, whose framing counts on the wire.
+    # A stream is sent in chunks, whose framing counts on the wire.
     assert (transaction["requestBody"] == size) == (how == "--upload")
 
 
@@ -157,22 +157,22 @@ def test_a_file_is_deleted(nginx):
     assert not (nginx.uploads / "old").exists()
 
 
-def test_a_missing_file_cannot_be_put(nginx, tmp_path):
+def test_a_missing_file_cannot_be_uploaded(nginx, tmp_path):
     got = load_one(f"{nginx.base}/upload/none", "--upload", tmp_path / "none", fails=True)
     assert got.code == -1100 and not (nginx.uploads / "none").exists()
 
 
-# -- downloads that go on
+# -- resumed downloads
 
-def broken_off(nginx, tmp_path, after):
+def interrupt_download(nginx, tmp_path, after):
     got = load_one(f"{nginx.base}/slow/file", "--download", tmp_path / "got", "--cancel-after", after, "--resume-data",
                    tmp_path / "resume", fails=True, home=tmp_path)
     assert got.code == -999 and got.has("wrote", "resume data", "completed")
     assert not (tmp_path / "got").exists()
 
 
-def test_a_download_goes_on_in_another_process(nginx, tmp_path):
-    broken_off(nginx, tmp_path, after=1 << 20)
+def test_a_download_is_resumed_in_another_process(nginx, tmp_path):
+    interrupt_download(nginx, tmp_path, after=1 << 20)
     got = load_one(f"{nginx.base}/slow/file", "--download", tmp_path / "got", "--resume-data", tmp_path / "resume", home=tmp_path)
     size = len(nginx.content)
     resumed, = [event for event in got.events if event.startswith("resumed at ")]
@@ -182,10 +182,10 @@ def test_a_download_goes_on_in_another_process(nginx, tmp_path):
     assert got.transactions[-1]["responseBody"] == size - offset
 
 
-def test_a_download_of_what_changed_begins_anew(tmp_path):
+def test_a_download_of_a_changed_file_restarts(tmp_path):
     server = Nginx(tmp_path / "nginx")
     try:
-        broken_off(server, tmp_path, after=1 << 20)
+        interrupt_download(server, tmp_path, after=1 << 20)
         changed = server.content[::-1]
         server.file.unlink()
         server.file.write_bytes(changed + b"!")
@@ -196,7 +196,7 @@ def test_a_download_of_what_changed_begins_anew(tmp_path):
         server.end()
 
 
-def test_nonsense_is_no_resume_data(nginx, tmp_path):
+def test_invalid_resume_data_is_refused(nginx, tmp_path):
     (tmp_path / "resume").write_bytes(b"nonsense")
     ended = run("Loader", "load", f"{nginx.base}/file", "--download", tmp_path / "got", "--resume-data", tmp_path / "resume")
     assert ended.code == 1 and '"code":-1002' in ended.output, ended.output
@@ -204,22 +204,22 @@ def test_nonsense_is_no_resume_data(nginx, tmp_path):
 
 # -- time
 
-def test_a_slow_transfer_is_not_an_idle_one(nginx):
+def test_a_slow_transfer_does_not_hit_the_idle_timeout(nginx):
     got = load_one(f"{nginx.base}/slow/file", "--idle-timeout", 1.2)
     assert got.received == len(nginx.content)
 
 
-def test_a_transfer_that_takes_too_long_is_ended(nginx):
+def test_a_transfer_ends_at_the_resource_timeout(nginx):
     got = load_one(f"{nginx.base}/slow/file", "--resource-timeout", 0.5, fails=True)
     assert got.code == -1001 and got.received < len(nginx.content)
 
 
-def test_a_server_that_says_nothing_is_given_up(listener):
+def test_a_silent_server_hits_the_idle_timeout(listener):
     got = load_one(f"http://127.0.0.1:{listener.port}/", "--idle-timeout", 0.3, fails=True)
     assert got.code == -1001 and "responseStart" not in got.transactions[-1]["dates"]
 
 
-def test_nobody_listens(listener):
+def test_a_refused_connection_fails_the_task(listener):
     port = listener.port
     listener.close()
     got = load_one(f"http://127.0.0.1:{port}/", fails=True)
@@ -228,21 +228,21 @@ def test_nobody_listens(listener):
 
 # -- Basic
 
-def test_a_right_password_opens(nginx):
+def test_basic_authenticates_with_the_right_password(nginx):
     got = load(f"{nginx.base}/private/file", "--times", 2, "--user", "ada:secret")
     assert got[0].has("challenge HTTPBasic 'The cellar' 0", "response 200", "completed")
     assert [one["status"] for one in got[0].transactions] == [401, 200]
-    # What was right once is sent unasked.
+    # A password that was accepted is sent preemptively.
     assert got[1].events[0] == "response 200" and len(got[1].transactions) == 1
 
 
-def test_a_wrong_password_is_asked_for_again(nginx):
+def test_basic_challenges_a_wrong_password_again(nginx):
     got = load_one(f"{nginx.base}/private/file", "--user", "ada:wrong", "--tries", 3, fails=True)
     asked = [event for event in got.events if event.startswith("challenge")]
     assert asked == [f"challenge HTTPBasic 'The cellar' {number}" for number in range(4)] and got.code in (-999, -1012)
 
 
-def test_without_a_password_the_refusal_is_the_result(nginx):
+def test_without_a_password_the_401_is_the_response(nginx):
     got = load_one(f"{nginx.base}/private/file")
     assert got.status == 401 and got.received > 0
 
@@ -250,7 +250,7 @@ def test_without_a_password_the_refusal_is_the_result(nginx):
 # -- memory
 
 def peak(*words):
-    """Most resident memory of a load, in bytes."""
+    """Peak resident memory of a load, in bytes."""
     import os
     import subprocess
 
@@ -263,7 +263,7 @@ def peak(*words):
 
 
 @pytest.mark.timeout(600)
-def test_memory_does_not_grow_with_the_file(nginx, tmp_path):
+def test_memory_is_independent_of_the_file_size(nginx, tmp_path):
     small = peak(f"{nginx.base}/file", "--download", tmp_path / "small")
     first = Nginx.SPARSE_SIZE - sized(1 << 28, 4 << 30)
     large = peak(f"{nginx.base}/sparse", "--header", f"Range:bytes={first}-", "--download", tmp_path / "large")
@@ -274,8 +274,8 @@ def test_memory_does_not_grow_with_the_file(nginx, tmp_path):
 
 
 @pytest.mark.parametrize("variable", ["http_proxy", "all_proxy"])
-def test_a_proxy_of_the_environment_is_not_gone_around(nginx, variable):
-    # Loopback is behind none.
+def test_the_proxy_of_the_environment_is_used(nginx, variable):
+    # Loopback uses no proxy.
     assert load_one(f"{nginx.base}/file", variables={variable: "http://127.0.0.1:9"}).status == 200
     got = load_one("http://behind.proxy.invalid/", variables={variable: "http://127.0.0.1:9"}, fails=True)
     assert got.code == -1004 and "through the proxy" in got.error["text"], got

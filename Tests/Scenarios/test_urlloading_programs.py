@@ -1,4 +1,4 @@
-"""Programs as they are written for Foundation's URLSession, on the library, and the same sources on the toolchain's own."""
+"""Programs written for Foundation's URLSession, on the library, and the same sources on the toolchain's FoundationNetworking."""
 
 import functools
 import subprocess
@@ -16,8 +16,8 @@ from support.programs import find
 from support.web import TEXT
 from test_mail import MESSAGE, mail_server  # noqa: F401
 
-# What the toolchain's URL loading has no entry for at all.
-WITHOUT_ENTRY = {"LineStyle": "has no member 'bytes'", "MailClient": "is unavailable"}
+# Programs that do not compile with the toolchain's FoundationNetworking, and the error.
+UNSUPPORTED = {"LineStyle": "has no member 'bytes'", "MailClient": "is unavailable"}
 SWIFT_5 = {"DelegateStyle", "CompletionStyle"}
 
 
@@ -29,60 +29,60 @@ def succeed(name, *words, **more):
 
 # -- on the library
 
-def test_the_delegate_style(nginx):
+def test_a_delegate_program_runs(nginx):
     output = succeed("DelegateStyle", nginx.base, nginx.file)
     assert output == "redirection 302, response 200, data, metrics of 2, completed, invalid\n"
 
 
-TOLD_WITH_A_DELEGATE = "data: response 200, data true\nupload: sent\ndownload: written true\n"
+DELEGATE_OUTPUT = "data: response 200, data true\nupload: sent\ndownload: written true\n"
 
 
-def test_async_functions_with_a_delegate(nginx, tmp_path):
-    assert succeed("AsyncDelegate", nginx.base, nginx.file, home=tmp_path) == TOLD_WITH_A_DELEGATE
+def test_async_functions_call_a_task_delegate(nginx, tmp_path):
+    assert succeed("AsyncDelegate", nginx.base, nginx.file, home=tmp_path) == DELEGATE_OUTPUT
 
 
 @pytest.mark.parametrize("name", ["CompletionStyle", "AsyncStyle"])
-def test_styles_without_a_delegate(nginx, tmp_path, name):
+def test_programs_without_a_delegate_run(nginx, tmp_path, name):
     succeed(name, nginx.base, nginx.file, home=tmp_path)
     uploaded = nginx.uploads / name.removesuffix("Style").lower()
     assert uploaded.read_bytes() == nginx.content
 
 
-def test_lines_of_a_text(nginx, tmp_path):
+def test_async_lines_are_read(nginx, tmp_path):
     assert succeed("LineStyle", nginx.base, nginx.text, home=tmp_path) == f"{len(TEXT.splitlines())} lines\n"
 
 
-def test_a_download_goes_on_where_it_was_broken_off(nginx, tmp_path):
+def test_an_interrupted_download_is_resumed(nginx, tmp_path):
     output = succeed("DownloadResume", nginx.base, nginx.file, home=tmp_path)
-    assert "goes on at" in output
+    assert "resumes at" in output
     assert [request[3] for request in nginx.requests() if request[2] == "/slow/file"][-1] == 206
 
 
-def test_an_upload_tells_its_progress(nginx, tmp_path):
+def test_an_upload_reports_its_progress(nginx, tmp_path):
     succeed("UploadProgress", nginx.base, nginx.file, home=tmp_path)
     assert (nginx.uploads / "progress").read_bytes() == nginx.content
 
 
-def test_cookies_and_cache(origin, tmp_path):
-    assert succeed("CookiesAndCache", origin.base, home=tmp_path) == "cookies and cache are right\n"
+def test_cookies_are_stored_and_responses_cached(origin, tmp_path):
+    assert succeed("CookiesAndCache", origin.base, home=tmp_path) == "cookies and cache work\n"
     assert origin.visits == 2
 
 
 @pytest.mark.parametrize("scheme", ["Basic", "Digest"])
-def test_a_server_that_asks_who_it_is(nginx, apache, scheme):
+def test_a_challenge_is_answered(nginx, apache, scheme):
     server, realm = (nginx, "The cellar") if scheme == "Basic" else (apache, apache.REALM)
     output = succeed("SignIn", f"{server.base}/private/file", "ada", "secret")
     assert output == f"NSURLAuthenticationMethodHTTP{scheme} {realm}\n"
 
 
 def threads(process):
-    """The names of a program's threads that are the library's own."""
+    """Names of a program's threads that belong to the library."""
     names = []
     for task in Path(f"/proc/{process.pid}/task").iterdir():
         try:
             names.append((task / "comm").read_text().strip())
         except OSError:
-            pass  # It ended meanwhile.
+            pass  # The thread has ended.
     return [name for name in names if name.startswith(("loop", "resolver"))]
 
 
@@ -101,7 +101,7 @@ def test_loops_start_when_a_connection_needs_them(nginx, tmp_path, kind, loops):
 
 
 def chat(connection):
-    """Answers one guest as a room would in which nobody else is."""
+    """A chat room with a single guest."""
     try:
         name = connection.recv()
         connection.send(f"{name} joined")
@@ -112,7 +112,7 @@ def chat(connection):
 
 
 @pytest.mark.parametrize("secure", [False, True], ids=["ws", "wss"])
-def test_a_chat(authority, server_certificate, secure, tmp_path):
+def test_a_chat_program_runs(authority, server_certificate, secure, tmp_path):
     context = authority.server_context(server_certificate) if secure else None
     with serve(chat, "127.0.0.1", 0, subprotocols=["chat"], ssl=context) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -125,7 +125,7 @@ def test_a_chat(authority, server_certificate, secure, tmp_path):
     assert output == "open chat, close 1000 bye, complete\n"
 
 
-def test_mail_behind_starttls(mail_server, authority, server_certificate, tmp_path):  # noqa: F811
+def test_mail_is_sent_after_starttls(mail_server, authority, server_certificate, tmp_path):  # noqa: F811
     mailbox, port = mail_server(tls_context=authority.server_context(server_certificate), require_starttls=True)
     text = "".join(f"{line}\n" for line in MESSAGE)
     assert succeed("MailClient", "localhost", port, authority=authority, text=text, home=tmp_path) == "delivered\n"
@@ -133,18 +133,18 @@ def test_mail_behind_starttls(mail_server, authority, server_certificate, tmp_pa
     assert mailbox.secured == [True] and envelope.content.decode().split("\r\n") == [*MESSAGE, ""]
 
 
-def test_mail_is_not_handed_to_a_server_that_nobody_vouches_for(mail_server, authority, server_certificate, tmp_path):  # noqa: F811
+def test_mail_is_not_sent_to_a_server_with_an_untrusted_certificate(mail_server, authority, server_certificate, tmp_path):  # noqa: F811
     mailbox, port = mail_server(tls_context=authority.server_context(server_certificate), require_starttls=True)
     ended = loading.run("MailClient", "localhost", port, text="Subject: secret\n", home=tmp_path)
     assert ended.code == 1 and "-1203" in ended.output, ended.output
     assert mailbox.envelopes == []
 
 
-# -- on the toolchain's own URL loading
+# -- on the toolchain's FoundationNetworking
 
 @pytest.fixture(scope="session")
 def foundation(tmp_path_factory):
-    """Builds a program's source with the import changed and nothing else: (exit code, what the compiler said, binary)."""
+    """Builds a program's source with only the import changed: (exit code, output of the compiler, binary)."""
     folder = tmp_path_factory.mktemp("foundation")
 
     @functools.cache
@@ -164,33 +164,33 @@ def foundation(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", loading.COMPATIBILITY)
-def test_the_same_source_builds_with_the_toolchains_own(foundation, name):
-    code, said, _ = foundation(name)
-    if name in WITHOUT_ENTRY:
-        assert code != 0 and WITHOUT_ENTRY[name] in said, said
+def test_the_same_source_builds_with_foundation_networking(foundation, name):
+    code, messages, _ = foundation(name)
+    if name in UNSUPPORTED:
+        assert code != 0 and UNSUPPORTED[name] in messages, messages
     else:
-        assert code == 0, said
+        assert code == 0, messages
 
 
-def test_async_functions_tell_a_delegate_what_the_toolchains_own_tell(foundation, nginx):
+def test_async_functions_call_a_task_delegate_like_foundation_networking(foundation, nginx):
     place = foundation("AsyncDelegate")[2]
-    ended = loading.Ended([place, nginx.base, nginx.file], loading.environment(), 60)
-    # Its calls return before the delegate was told of everything: what was told so far is of the same kinds.
-    same = [line.removesuffix(" true") for line in TOLD_WITH_A_DELEGATE.splitlines()]
-    told = [line.removesuffix(" true").removesuffix(" false") for line in ended.output.splitlines()]
-    assert (ended.code, told) == (0, same), f"{ended}: {ended.errors[-2000:]}"
+    ended = loading.FinishedProgram([place, nginx.base, nginx.file], loading.environment(), 60)
+    # FoundationNetworking's calls return before the last delegate calls: the calls so far are of the same kinds.
+    same = [line.removesuffix(" true") for line in DELEGATE_OUTPUT.splitlines()]
+    reported = [line.removesuffix(" true").removesuffix(" false") for line in ended.output.splitlines()]
+    assert (ended.code, reported) == (0, same), f"{ended}: {ended.errors[-2000:]}"
 
 
-def test_the_programs_are_as_right_on_the_toolchains_own(foundation, nginx):
-    """That these end with 0 there too shows that they ask for nothing of ours."""
+def test_the_programs_succeed_on_foundation_networking(foundation, nginx):
+    """Exit code 0 shows that the programs do not depend on behaviour that only the library has."""
     for name in ("DelegateStyle", "CompletionStyle", "AsyncStyle"):
         place = foundation(name)[2].parent
-        ended = loading.Ended([place / name, nginx.base, nginx.file], loading.environment(), 60)
+        ended = loading.FinishedProgram([place / name, nginx.base, nginx.file], loading.environment(), 60)
         assert ended.code == 0, f"{ended}: {ended.output[-2000:]} {ended.errors[-2000:]}"
 
 
-def test_subclasses_are_asked_as_by_the_toolchains_own(foundation, tmp_path):
-    """Each line is about a class that overrides what may be overridden: initializers, methods, properties."""
-    theirs = loading.Ended([foundation("Subclasses")[2]], loading.environment(home=tmp_path), 60)
+def test_subclasses_are_called_like_on_foundation_networking(foundation, tmp_path):
+    """Each line of output is about a class that overrides initializers, methods or properties."""
+    theirs = loading.FinishedProgram([foundation("Subclasses")[2]], loading.environment(home=tmp_path), 60)
     assert theirs.code == 0, theirs.errors
     assert succeed("Subclasses", home=tmp_path) == theirs.output

@@ -39,35 +39,35 @@ def echo():
         server.shutdown()
 
 
-def test_a_file_is_loaded(proxy, nginx, tmp_path):
+def test_a_file_is_loaded_through_a_proxy(proxy, nginx, tmp_path):
     got = load_one(f"{nginx.base}/file", "--proxy", proxy.url, "--output", tmp_path / "got")
     assert got.status == 200 and (tmp_path / "got").read_bytes() == nginx.content
     assert all(one["proxied"] for one in got.transactions)
 
 
-def test_a_file_is_loaded_by_tls(proxy, secure_nginx, authority, tmp_path):
+def test_a_file_is_loaded_over_tls_through_a_proxy(proxy, secure_nginx, authority, tmp_path):
     got = load_one(f"{secure_nginx.base}/file", "--proxy", proxy.url, "--output", tmp_path / "got", authority=authority)
     assert got.status == 200 and (tmp_path / "got").read_bytes() == secure_nginx.content
     assert all(one["proxied"] for one in got.transactions)
 
 
-def test_a_file_is_put(proxy, nginx):
+def test_a_file_is_uploaded_through_a_proxy(proxy, nginx):
     got = load_one(f"{nginx.base}/upload/proxied", "--upload", nginx.file, "--proxy", proxy.url)
     assert got.status in (201, 204) and (nginx.uploads / "proxied").read_bytes() == nginx.content
 
 
-def test_a_redirection_is_followed(proxy, nginx):
+def test_a_redirection_is_followed_through_a_proxy(proxy, nginx):
     assert load_one(f"{nginx.base}/moved", "--proxy", proxy.url).status == 200
 
 
-def test_a_message_comes_back_through_a_websocket(proxy, echo):
+def test_a_websocket_message_is_echoed_through_a_proxy(proxy, echo):
     ended = run("Loader", "socket", echo, "--send", "hello", "--proxy", proxy.url)
     assert ended.code == 0 and json.loads(ended.output)["messages"] == ["hello"]
 
 
 @pytest.fixture(scope="module")
 def script(tmp_path_factory):
-    """A script that sends each path of a server through another proxy, and other servers nowhere."""
+    """A PAC script that selects a proxy by path and scheme, and an unreachable proxy for other servers."""
     proxies = [start(name, tmp_path_factory) for name in ("tinyproxy", "microsocks")]
     http, socks = (proxy.url.split("//")[1].rstrip("/") for proxy in proxies)
     file = tmp_path_factory.mktemp("script") / "proxy.pac"
@@ -85,7 +85,7 @@ def script(tmp_path_factory):
 @pytest.mark.parametrize("path", ["/file", "/moved"])
 def test_a_script_chooses_the_proxy(script, nginx, path):
     got = load_one(f"{nginx.base}{path}", "--proxy-script", script)
-    # An attempt that reached no proxy has no status.
+    # An attempt whose proxy was unreachable has no status.
     answered = [one["proxied"] for one in got.transactions if one.get("status")]
     assert got.status == 200 and answered and all(answered)
 
@@ -100,16 +100,16 @@ def test_a_script_chooses_the_proxy_of_a_websocket(script, echo):
     assert ended.code == 0 and json.loads(ended.output)["messages"] == ["hello"]
 
 
-def test_a_script_that_is_not_there_is_an_error(nginx, tmp_path):
+def test_a_missing_script_fails_the_task(nginx, tmp_path):
     got = load_one(f"{nginx.base}/file", "--proxy-script", (tmp_path / "none.pac").as_uri(), fails=True)
     assert got.code == -1002 and "none.pac" in got["error"]["text"]
 
 
-def test_a_wrong_password_is_an_error(asking, secure_nginx, authority):
+def test_a_wrong_proxy_password_fails_the_task(asking, secure_nginx, authority):
     got = load_one(f"{secure_nginx.base}/file", "--proxy", asking.url.replace("secret", "wrong"), authority=authority, fails=True)
     assert got.code == -1013
 
 
-def test_a_server_that_is_not_there_is_an_error_of_the_proxy(proxy, authority):
+def test_an_unreachable_server_is_reported_as_a_failure_of_the_proxy(proxy, authority):
     got = load_one(f"https://localhost:{free_port()}/", "--proxy", proxy.url, authority=authority, fails=True)
     assert got.code == -1004 and "proxy" in got["error"]["text"]

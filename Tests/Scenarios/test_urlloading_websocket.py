@@ -14,9 +14,9 @@ from support.loading import socket
 
 
 class Room:
-    """A server that tells each guest the path and the cookies that it came with, then echoes.
+    """A server that answers each message with the path and cookies of the handshake, and the message.
 
-    /old leads to /new, /elsewhere to another server; /private asks for ada:secret; /forbidden refuses; /plain is no WebSocket."""
+    /old redirects to /new, /elsewhere to another server; /private requires ada:secret; /forbidden refuses; /plain is no WebSocket."""
 
     def __init__(self, **more):
         self.requests = []
@@ -73,14 +73,14 @@ def room(request, authority, server_certificate):
     one.end()
 
 
-def test_messages_come_back(room, authority):
+def test_messages_are_exchanged(room, authority):
     got = socket(f"{room.url}/", "--send", "one", "--send", "two", authority=authority)
     assert got.messages == ["/ - one", "/ - two"] and got.closeCode == 1000
     assert [event for event in got.events if not event.startswith("challenge ServerTrust")] == ["open -", "close 1000 ", "metrics", "completed"]
     assert got.status == 101
 
 
-def test_cookies_go_both_ways(room, authority):
+def test_cookies_are_sent_and_stored(room, authority):
     got = socket(f"{room.url}/", "--cookie", "theme=dark", "--send", "hello", authority=authority)
     assert got.messages == ["/ theme=dark hello"] and got.cookies == ["guest=17", "theme=dark"]
 
@@ -90,10 +90,10 @@ def test_a_redirection_is_followed(room, authority):
     assert "redirection 302 to /new" in got.events and got.messages == ["/new seen=old hello"]
     assert got.currentURL.endswith("/new") and [path for path, _ in room.requests] == ["/old", "/new"]
     keys = [headers["Sec-WebSocket-Key"] for _, headers in room.requests]
-    assert len(set(keys)) == 2, "a key is for one handshake"
+    assert len(set(keys)) == 2, "each handshake has its own key"
 
 
-def test_a_password_does_not_follow_to_another_server(authority):
+def test_authorization_is_not_sent_to_another_server(authority):
     here, there = Room(), Room()
     here.other = there
     try:
@@ -118,13 +118,13 @@ def test_a_wrong_password_fails_the_handshake(room, authority):
 
 
 @pytest.mark.parametrize("path,status", [("/forbidden", 403), ("/plain", 200), ("/private", 401)])
-def test_an_answer_without_a_switch_fails_the_handshake(room, authority, path, status):
+def test_a_response_other_than_101_fails_the_handshake(room, authority, path, status):
     got = socket(f"{room.url}{path}", "--send", "hello", authority=authority, fails=True)
     assert got.status == status and got.error["code"] == -1011 and got.failure["code"] == -1011
     assert not any(event.startswith("open") for event in got.events) and got.closeCode == 0
 
 
-def test_a_server_that_nobody_vouches_for_is_refused(authority, server_certificate):
+def test_an_untrusted_server_is_refused(authority, server_certificate):
     room = Room(ssl=authority.server_context(server_certificate))
     try:
         got = socket(f"{room.url}/", "--send", "hello", fails=True)

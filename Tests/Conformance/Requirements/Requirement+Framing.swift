@@ -6,11 +6,11 @@ extension Requirement {
         .proven(
             "RFC 6455 §5.1", "A server closes the connection on a frame that is not masked.",
             by: "FrameRuleTests.unmaskedFrameFromAClientIsRejected",
-            "test_conformance_framing.py::test_a_frame_masked_like_the_other_side_fails_the_connection"),
+            "test_conformance_framing.py::test_a_frame_masked_for_the_wrong_role_fails_the_connection"),
         .proven(
             "RFC 6455 §5.1", "A client closes the connection on a masked frame.",
             by: "FrameRuleTests.maskedFrameFromAServerIsRejected",
-            "test_conformance_framing.py::test_a_frame_masked_like_the_other_side_fails_the_connection"),
+            "test_conformance_framing.py::test_a_frame_masked_for_the_wrong_role_fails_the_connection"),
         .proven(
             "RFC 6455 §5.2", "A reserved bit without a meaning fails the connection.",
             by: "FrameRuleTests.reservedBitsWithoutExtensionAreRefused",
@@ -43,14 +43,14 @@ extension Requirement {
         .proven(
             "RFC 6455 §5.1", "A client masks all frames, and a server none.",
             by: "FrameExampleTests.examplesOfTheRFCAreWritten", "FrameExampleTests.shortestLengthThatFitsIsWritten",
-            "test_bridge_kinds.py::test_the_client_side_masks_and_asks_as_the_rfc_wants"),
+            "test_bridge_kinds.py::test_the_client_role_masks_frames_and_sends_the_required_fields"),
         .proven(
             "RFC 6455 §5.3", "The mask bit is set on a masked frame.",
             by: "FrameExampleTests.shortestLengthThatFitsIsWritten"),
         .proven(
             "RFC 6455 §5.3", "Every frame has a fresh key.", by: "FrameExampleTests.everyFrameHasAFreshMaskingKey",
-            "test_frame_relay.py::test_a_client_does_not_choose_what_goes_over_the_wire",
-            "test_bridge_kinds.py::test_the_client_side_masks_and_asks_as_the_rfc_wants"),
+            "test_frame_relay.py::test_relayed_frames_are_masked_with_a_new_key",
+            "test_bridge_kinds.py::test_the_client_role_masks_frames_and_sends_the_required_fields"),
         .unproven(
             "RFC 6455 §5.3", "Keys come from a strong source of entropy and cannot be foretold.",
             because: "No test can show it: the engine takes keys from a generator that its caller must choose well."),
@@ -82,7 +82,7 @@ extension Requirement {
             "RFC 6455 §5.4", "An intermediary changes no fragmentation where it does not know the meaning of the bits.",
             by: "FrameScannerTests.everyFrameIsFoundAndEveryByteForwarded", "FrameScannerTests.agreedReservedBitsPass",
             "FrameForwarderTests.everyFrameLeavesAsItCameInAnyCut",
-            "test_frame_relay.py::test_fragments_stay_as_they_are_over_single_bytes"),
+            "test_frame_relay.py::test_fragments_sent_in_single_bytes_are_relayed_unchanged"),
         .proven(
             "RFC 6455 §5.4", "All fragments of a message are of the type of the first.",
             by: "FrameScannerTests.marksThePiecesOfAFrame", "FrameExampleTests.fragmentedUnmaskedTextMessageIsRead"),
@@ -95,7 +95,7 @@ extension Requirement {
         .proven(
             "RFC 6455 §5.5.2", "A ping is answered with a pong, unless a Close came before.",
             by: "test_conformance_framing.py::test_a_ping_is_answered_with_its_payload",
-            "test_conformance_closing.py::test_nothing_behind_a_close_is_answered"),
+            "test_conformance_closing.py::test_frames_after_a_close_are_not_answered"),
         .proven(
             "RFC 6455 §5.5.3", "A pong has the payload of its ping; one may stand for several pings.",
             by: "test_conformance_framing.py::test_ten_pings_are_answered_in_order",

@@ -29,13 +29,13 @@ extension Requirement {
             by: "ClientHandshakeTests.invalidRequestFieldIsRefused"),
         .proven(
             "RFC 6455 §4.1", "A TLS handshake that fails, fails the connection before anything is sent over it.",
-            by: "test_tls.py::test_a_target_with_a_wrong_certificate_gets_no_byte"),
+            by: "test_tls.py::test_a_target_with_a_wrong_certificate_receives_no_data"),
         .proven(
             "RFC 6455 §4.1", "TLS names the host that is asked for (SNI).",
-            by: "test_tls.py::test_a_target_is_asked_for_by_its_name"),
+            by: "test_tls.py::test_the_server_name_of_a_target_is_sent"),
         .proven(
             "RFC 6455 §4.1", "Nothing follows the request before its answer is there.",
-            by: "test_ends.py::test_a_websocket_target_hears_nothing_behind_the_request_before_it_answered"),
+            by: "test_ends.py::test_a_websocket_target_receives_no_bytes_after_the_request_before_its_response"),
         .deviation(
             "RFC 6455 §4.1", "At most one connection to the same address is in the opening handshake at a time.",
             because:
@@ -90,7 +90,7 @@ extension Requirement {
             by: "ServerHandshakeTests.refusalNamesTheSupportedVersionAndMethod"),
         .proven(
             "RFC 6455 §4.2.2", "An origin that is not served is answered with an error such as 403.",
-            by: "test_opening_handshake.py::test_a_request_is_refused_with_its_status"),
+            by: "test_opening_handshake.py::test_an_invalid_request_is_refused_with_its_status"),
         .proven(
             "RFC 6455 §11.3.1", "Sec-WebSocket-Key stands in a request once at most.",
             by: "ServerHandshakeTests.refusalHasTheStatusOfItsReason"),

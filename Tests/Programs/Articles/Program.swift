@@ -3,7 +3,7 @@ import Foundation
     import URLLoading
 #endif
 
-/// Nothing runs here: that the code of the articles compiles is what it is for.
+/// Nothing runs here: the program exists to compile the code of the articles.
 @main
 enum Program {
     static func main() {}

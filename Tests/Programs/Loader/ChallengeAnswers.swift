@@ -1,7 +1,7 @@
 import Foundation
 import URLLoading
 
-/// What is said to servers that ask for something.
+/// Answers to challenges.
 struct ChallengeAnswers: Sendable {
     let password: URLCredential?
     /// Every other method of a password is rejected; `nil` for none.

@@ -7,7 +7,7 @@ struct FailureReport: Encodable, Sendable {
     let text: String
     let failingURL: String?
     let failingURLText: String?
-    /// Domain and code of what is behind it.
+    /// Domain and code of the underlying error.
     let cause: String?
 
     init(_ error: any Error) {

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// Loads as it is told through the library's URL loading system, and prints what came of it as JSON: for the scenarios.
+/// Loads URLs with the library as its options say, and prints reports as JSON for the scenarios.
 @main
 struct Program: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import URLLoading
 
-/// What a request is made of.
+/// Options of a request.
 struct RequestOptions: ParsableArguments {
     @Option var method: String?
     @Option(help: "NAME:VALUE.") var header: [String] = []

@@ -2,7 +2,7 @@ import ArgumentParser
 import Foundation
 import URLLoading
 
-/// What a session is made of, and how it answers challenges.
+/// Options of a session, and of its answers to challenges.
 struct SessionOptions: ParsableArguments {
     @Option(help: "NAME:PASSWORD for whoever asks.") var user: String?
     @Flag(help: "The tickets of the process's user for servers that ask for Negotiate.") var tickets = false

@@ -14,7 +14,7 @@ struct SocketCommand: AsyncParsableCommand {
 
     func run() async throws {
         guard let url = URL(string: self.url) else { throw ValidationError("'\(self.url)' is no URL") }
-        let ears = SocketEars(answers: try self.sessions.answers())
+        let ears = SocketDelegate(answers: try self.sessions.answers())
         let configuration = self.sessions.configuration(for: url)
         let session = URLSession(configuration: configuration, delegate: ears, delegateQueue: nil)
         let task = self.task(url, session)

@@ -8,7 +8,7 @@ struct SocketReport: Encodable {
     let events: [String]
     let messages: [String]
     let closeCode: Int
-    /// What the task threw at who used it, and what it ended with.
+    /// The error thrown by an operation of the task, and its final error.
     let failure: FailureReport?
     let error: FailureReport?
     /// Those kept in the end, as NAME=VALUE.
@@ -16,7 +16,7 @@ struct SocketReport: Encodable {
     let transactions: [TransactionReport]
 
     init(
-        _ task: URLSessionWebSocketTask, messages: [String], ears: SocketEars, failure: (any Error)?,
+        _ task: URLSessionWebSocketTask, messages: [String], ears: SocketDelegate, failure: (any Error)?,
         error: (any Error)?, cookies: [HTTPCookie]
     ) {
         self.status = (task.response as? HTTPURLResponse)?.statusCode

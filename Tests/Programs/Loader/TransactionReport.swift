@@ -55,8 +55,8 @@ struct TransactionReport: Encodable, Sendable {
             ("responseEnd", metrics.responseEndDate),
         ]
         guard let start = metrics.fetchStartDate else { return [:] }
-        return dates.reduce(into: [:]) { told, one in
-            if let date = one.1 { told[one.0] = date.timeIntervalSince(start) }
+        return dates.reduce(into: [:]) { result, one in
+            if let date = one.1 { result[one.0] = date.timeIntervalSince(start) }
         }
     }
 }

@@ -1,10 +1,10 @@
 import Foundation
 import URLLoading
 
-/// One task, and what was heard of it. What it hears comes from the session's queue; the lock is for who waits.
+/// One task, and its recorded delegate calls. They come on the session's queue; the lock protects the waiting report.
 final class Transfer: @unchecked Sendable {
     private(set) var task: URLSessionTask
-    let orders: TransferOrders
+    let orders: TransferActions
     private let lock = NSLock()
     private var events: [String] = []
     private var received: Int64 = 0
@@ -14,12 +14,12 @@ final class Transfer: @unchecked Sendable {
     private var result: TransferReport?
     private var waiter: CheckedContinuation<TransferReport, Never>?
 
-    init(_ task: URLSessionTask, orders: TransferOrders) {
+    init(_ task: URLSessionTask, orders: TransferActions) {
         self.task = task
         self.orders = orders
     }
 
-    /// What came of it, once it has ended.
+    /// Waits for its end and returns the report.
     func report() async -> TransferReport {
         await withCheckedContinuation { continuation in
             let result = self.lock.withLock { () -> TransferReport? in

@@ -7,7 +7,7 @@ struct TransferReport: Encodable, Sendable {
     let currentURL: String?
     let status: Int?
     let headers: [String: String]?
-    /// What was heard, in its order.
+    /// Delegate calls, in order.
     let events: [String]
     /// Bytes that the delegate was given.
     let received: Int64

@@ -1,7 +1,7 @@
 import Foundation
 import URLLoading
 
-/// The delegate of a session: hands on what it hears to the transfer that it concerns.
+/// The delegate of a session: forwards calls to their transfer.
 final class Transfers: NSObject, URLSessionDataDelegate, URLSessionDownloadDelegate, @unchecked Sendable {
     private let answers: ChallengeAnswers
     private let lock = NSLock()

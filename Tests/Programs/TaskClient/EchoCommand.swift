@@ -14,7 +14,7 @@ struct EchoCommand: AsyncParsableCommand {
     @OptionGroup var trust: TrustOptions
 
     func run() async throws {
-        let place = try ServerPlace(self.url)
+        let place = try ServerAddress(self.url)
         let loops = try LoopGroup(count: 1)
         var target = OpeningTarget(.host(place.host, port: place.port))
         if place.isSecure { target.secure = try self.trust.settings(for: place.host) }

@@ -1,14 +1,14 @@
 import SessionTasks
 import WebSocketProtocol
 
-/// How an echoing connection ended, as its task tells it.
+/// The end of an echoing connection, as reported by its task.
 struct EchoReport: Encodable {
     let opened: Bool
     let clean: Bool
     /// Of the server's Close frame.
     let code: UInt16?
     let reason: String?
-    /// What the task shows.
+    /// The task's property.
     let closeCode: UInt16?
     let closeReason: String?
     let failure: String?

@@ -1,6 +1,6 @@
 import FoundationEssentials
 
-/// What a command found out, as one line of JSON on standard output.
+/// The result of a command, as one line of JSON on standard output.
 enum JSONLine {
     static func print(_ value: some Encodable) throws {
         let encoder = JSONEncoder()

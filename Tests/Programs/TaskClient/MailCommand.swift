@@ -7,14 +7,14 @@ struct MailCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "mail", abstract: "Hand a message from standard input to an SMTP server, behind STARTTLS.")
 
-    /// What is printed at the end.
+    /// The report printed at the end.
     private struct Report: Encodable {
         var delivered = false
         var tls: String?
         /// The command that was the last to be sent, without its arguments.
         var step: String
         var error: String?
-        /// Whether the server ended the stream in order behind our own end of it.
+        /// Whether the server ended the stream cleanly after our own end of it.
         var endedInOrder = false
     }
 

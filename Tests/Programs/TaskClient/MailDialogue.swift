@@ -32,7 +32,7 @@ final class MailDialogue {
         try await self.task.startSecureConnection(settings)
     }
 
-    /// The lines of a message, and the full stop behind them.
+    /// Sends the lines of a message, and the final full stop.
     func body(_ lines: [String]) async throws {
         for line in lines { try await self.write(line.hasPrefix(".") ? "." + line : line) }
         try await self.command(".", expecting: 250)

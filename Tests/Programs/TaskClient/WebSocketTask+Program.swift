@@ -11,8 +11,8 @@ extension WebSocketTask {
         }
     }
 
-    /// How it ended. Returns once the connection is gone, or has not gone within about 5 s: were the process to end
-    /// earlier, the kernel would reset a connection on which something arrived unread, and our last frame with it.
+    /// How the task ended. Returns once the connection is closed, or after about 5 s: if the process ended earlier, the
+    /// kernel would reset a connection with unread input, and our last frame would be lost.
     func end() async throws -> WebSocketEnd {
         let end = await self.taskEnd()
         for _ in 0..<5000 {

@@ -1,4 +1,4 @@
-"""A certificate authority for one test run, by the `openssl` command: the gateway's TLS is judged by keys it did not make."""
+"""A certificate authority for one test run, made with the `openssl` command and so independent of the gateway's TLS."""
 
 import ssl
 import subprocess
@@ -24,14 +24,14 @@ distinguished_name = names
 
 
 class Authority:
-    """Signs what it is asked to sign, expired or misnamed as may be; files lie in `folder`."""
+    """An authority that also issues expired and misnamed certificates; its files are in `folder`."""
 
     def __init__(self, folder, name="Test authority"):
         self.folder = folder
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "index.txt").touch()
         (folder / "openssl.cnf").write_text(CONFIGURATION.format(folder=folder))
-        # What peers need beside a leaf, to find the root.
+        # Intermediate certificates that a server sends after its leaf.
         self.chain = None
         self.key, self.certificate = folder / "authority.key", folder / "authority.pem"
         self._openssl("req", "-x509", "-config", folder / "openssl.cnf", *self._new_key(self.key), "-out", self.certificate, "-days",
@@ -52,26 +52,26 @@ class Authority:
 
     def issue(self, name, names="DNS:localhost,IP:127.0.0.1", starts="20200101000000Z", ends="20500101000000Z"):
         """(certificate, key) of a leaf; `names` are its alternative names."""
-        key, wish, leaf = (self.folder / f"{name}.{kind}" for kind in ("key", "csr", "pem"))
-        self._openssl("req", "-new", "-config", self.folder / "openssl.cnf", *self._new_key(key), "-out", wish, "-subj",
+        key, request, leaf = (self.folder / f"{name}.{kind}" for kind in ("key", "csr", "pem"))
+        self._openssl("req", "-new", "-config", self.folder / "openssl.cnf", *self._new_key(key), "-out", request, "-subj",
                       f"/CN={name}", "-addext", f"subjectAltName={names}")
-        self._ca("-batch", "-notext", "-in", wish, "-out", leaf, "-startdate", starts, "-enddate", ends)
+        self._ca("-batch", "-notext", "-in", request, "-out", leaf, "-startdate", starts, "-enddate", ends)
         if self.chain:
             leaf.write_bytes(leaf.read_bytes() + self.chain.read_bytes())
         return leaf, key
 
     def intermediate(self, name):
-        """An authority that this one vouches for; what it issues comes with its own certificate behind it."""
+        """An intermediate authority signed by this one; its leaves are followed by its own certificate."""
         one = Authority(self.folder / name, name)
-        wish, extensions = one.folder / "authority.csr", one.folder / "authority.ext"
+        request, extensions = one.folder / "authority.csr", one.folder / "authority.ext"
         extensions.write_text("basicConstraints=critical,CA:TRUE\nkeyUsage=critical,keyCertSign,cRLSign\n")
-        self._openssl("req", "-new", "-config", one.folder / "openssl.cnf", "-key", one.key, "-out", wish, "-subj", f"/CN={name}")
-        self._ca("-batch", "-notext", "-in", wish, "-out", one.certificate, "-days", "3650", "-extfile", extensions)
+        self._openssl("req", "-new", "-config", one.folder / "openssl.cnf", "-key", one.key, "-out", request, "-subj", f"/CN={name}")
+        self._ca("-batch", "-notext", "-in", request, "-out", one.certificate, "-days", "3650", "-extfile", extensions)
         one.chain = one.certificate
         return one
 
     def revocation_list(self, *revoked):
-        """The file with this authority's list, made anew: what was revoked before, and these certificates."""
+        """Revokes these certificates; returns the new file with all that this authority revoked."""
         for certificate in revoked:
             self._ca("-revoke", certificate)
         self._ca("-gencrl", "-out", self.folder / "revoked.crl")

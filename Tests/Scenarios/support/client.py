@@ -29,7 +29,7 @@ class Run:
         return json.loads(self.output)
 
     def failed(self, code):
-        """The one line on standard error."""
+        """Expects this exit code; returns the one line on standard error."""
         assert self.code == code, (self.code, self.output, self.errors)
         lines = self.errors.splitlines()
         assert len(lines) == 1 and lines[0].startswith("sluice: "), lines
@@ -37,7 +37,7 @@ class Run:
 
 
 def clean(environment=None):
-    """The variables of this process without what would steer the command."""
+    """The environment of this process without variables that the command reads."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("SLUICE_") and key != "NO_COLOR"}
     return {**kept, **(environment or {})}
 
@@ -53,7 +53,7 @@ class Client:
         return [str(BINARY), *(str(word) for word in arguments), "--control", self.url, *self.options]
 
     def run(self, *arguments, text=b"", within=20.0, environment=None):
-        """To its end, whatever that is."""
+        """Runs the command to its end, whatever its exit code."""
         done = subprocess.run(
             self.words(*arguments), input=text.encode() if isinstance(text, str) else text, capture_output=True,
             timeout=seconds(within), env=clean(environment))
@@ -61,7 +61,7 @@ class Client:
         return Run(done.returncode, done.stdout, done.stderr.decode())
 
     def __call__(self, *arguments, **more):
-        """What it wrote; it must have succeeded."""
+        """Runs the command, which must succeed; returns its output."""
         run = self.run(*arguments, **more)
         assert run.code == 0 and not run.errors, (arguments, run.code, run.output, run.errors)
         return run.text

@@ -1,10 +1,10 @@
-"""Configuration files for `sluice serve`. JSON is YAML, so what a test means is written as it is."""
+"""Configuration files for `sluice serve`, written as JSON, which is YAML too."""
 
 import json
 
 
 def write(path, listeners, routes, upstreams=(), **more):
-    """`more` are the keys at the top, with `_` for `-`."""
+    """`more` are top-level keys, with `_` in place of `-`."""
     document = {"listeners": listeners, "routes": routes}
     if upstreams:
         document["upstreams"] = list(upstreams)

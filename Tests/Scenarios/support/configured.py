@@ -1,4 +1,4 @@
-"""A gateway with a configuration file and a control plane, for tests of what changes while it runs."""
+"""A gateway with a configuration file and a control plane, for tests of changes at run time."""
 
 from . import configuration
 from .control import Control
@@ -16,6 +16,6 @@ class Configured:
         self.control = Control.of(self.gateway)
 
     def write(self, **changes):
-        """Writes the file anew, with other listeners, routes or keys at the top."""
+        """Rewrites the file with other listeners, routes or top-level keys."""
         given = {"listeners": self.listeners, "routes": self.routes, **self.more, **changes}
         configuration.write(self.file, given.pop("listeners"), given.pop("routes"), control=self.control_settings, **given)

@@ -1,4 +1,4 @@
-"""`sluice connect` as a process: in pipes, or at a terminal of the test's own."""
+"""`sluice connect` as a process: in pipes, or at a pseudo-terminal."""
 
 import fcntl
 import json
@@ -37,7 +37,7 @@ class Connect:
         return self
 
     def finish(self):
-        """The end of standard input."""
+        """Ends standard input."""
         self.process.stdin.close()
         return self
 
@@ -45,7 +45,7 @@ class Connect:
         self.process.send_signal(number)
 
     def wait(self, within=20.0):
-        """The exit code."""
+        """Waits for the end; returns the exit code."""
         try:
             code = self.process.wait(timeout=seconds(within))
         except subprocess.TimeoutExpired:
@@ -58,7 +58,7 @@ class Connect:
         return code
 
     def memory(self):
-        """The most resident memory so far, in bytes."""
+        """Peak resident memory so far, in bytes."""
         with open(f"/proc/{self.process.pid}/status", encoding="ascii") as file:
             return next(int(line.split()[1]) << 10 for line in file if line.startswith("VmHWM"))
 
@@ -80,7 +80,7 @@ class Connect:
 
 
 def connect(*arguments, text=b"", within=20.0, environment=None):
-    """Runs it with `text` on standard input to its end: exit code, standard output as bytes, standard error as text."""
+    """Runs it to its end with `text` on standard input; returns (exit code, standard output as bytes, standard error as text)."""
     words = [str(BINARY), "connect", *(str(word) for word in arguments)]
     run = subprocess.run(words, input=text.encode() if isinstance(text, str) else text, capture_output=True,
                          timeout=seconds(within), env={**os.environ, **(environment or {})})
@@ -93,10 +93,10 @@ def events(output):
 
 
 class Terminal:
-    """`sluice connect` at a terminal, with everything that it showed."""
+    """`sluice connect` at a terminal, and everything that it wrote there."""
 
     def __init__(self, *arguments, columns=80, environment=None, program=None):
-        """program: words to run in place of `sluice connect`."""
+        """program: command to run in place of `sluice connect`."""
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         self.descriptor, self.other = ours, theirs
@@ -125,7 +125,7 @@ class Terminal:
 
     @property
     def text(self):
-        """Without the sequences for colours and for the cursor."""
+        """The output without the escape sequences for colours and cursor."""
         return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", self.shown.decode(errors="replace"))
 
     def wait_for(self, pattern, within=10.0):
@@ -142,11 +142,11 @@ class Terminal:
         return termios.tcgetattr(self.other) == self.before
 
     def wait_raw(self):
-        eventually(self.is_raw, "the terminal gives key by key")
+        eventually(self.is_raw, "raw mode of the terminal")
         return self
 
     def wait(self, within=15.0):
-        """The exit code."""
+        """Waits for the end; returns the exit code."""
         deadline = time.monotonic() + seconds(within)
         while self.process.poll() is None:
             assert time.monotonic() < deadline, f"it did not end: {self.text!r}"

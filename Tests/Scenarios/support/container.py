@@ -1,4 +1,4 @@
-"""deploy/Dockerfile, read and, as far as a machine without containers can, built: its last stage as a folder that is somebody's root."""
+"""deploy/Dockerfile, parsed, and the file system of its last stage built as a folder, because the tests run no containers."""
 
 import json
 import os
@@ -16,7 +16,7 @@ FILE = PROJECT / "deploy" / "Dockerfile"
 
 
 def instructions():
-    """(stage, name, words) of each, the stages counted from 0."""
+    """(stage, name, words) of each instruction, the stages counted from 0."""
     text = re.sub(r"(?m)^#.*\n", "", FILE.read_text()).replace("\\\n", " ")
     found, stage = [], -1
     for line in filter(str.strip, text.splitlines()):
@@ -31,7 +31,7 @@ def of(name, stage=None):
 
 
 def installed_packages(stage):
-    """What `apt-get install` names in a stage."""
+    """The packages that `apt-get install` names in a stage."""
     words, = [words for words in of("RUN", stage) if "apt-get" in words]
     words = words[words.index("install") + 1:]
     return [word for word in words[:words.index("&&")] if not word.startswith("-")]
@@ -43,7 +43,7 @@ def field(package, name):
 
 @cache
 def closure(*packages):
-    """These packages and all that they depend on, as this system has them."""
+    """These packages and all their dependencies that this system has installed."""
     known, waiting = set(), list(packages)
     while waiting:
         package = waiting.pop()
@@ -56,14 +56,14 @@ def closure(*packages):
 
 
 def libraries(binary=BINARY):
-    """The files of the shared libraries that a program loads."""
+    """Paths of the shared libraries that a program loads."""
     found = re.findall(r"(?:=> |^\s+)(/\S+) \(0x", run("ldd", binary).stdout, re.MULTILINE)
     assert found, f"{binary} loads nothing"
     return [Path(path) for path in found]
 
 
 def owner(library):
-    """The package that a file came by; with or without /usr, since one is a link to the other."""
+    """The package that owns a file, with or without /usr, since one is a link to the other."""
     bare = re.sub(r"^/usr", "", str(library.parent.resolve() / library.name))
     for path in (bare, f"/usr{bare}"):
         got = run("dpkg-query", "-S", path)
@@ -73,7 +73,7 @@ def owner(library):
 
 
 class Root:
-    """A folder with the binary, the shared libraries of the packages of the last stage, and nothing else; no shell."""
+    """A root folder with the binary and the shared libraries of the packages of the last stage; it has no shell."""
 
     def __init__(self, folder, configuration):
         self.folder = folder
@@ -81,7 +81,7 @@ class Root:
             (folder / path).mkdir(parents=True)
         for name in ("lib", "lib64"):
             (folder / name).symlink_to(f"usr/{name}")
-        # libc6 is essential: every Debian image has it.
+        # Every Debian image has libc6, which is essential.
         for package in closure("libc6", *installed_packages(1)):
             for line in run("dpkg", "-L", package).stdout.splitlines():
                 if re.search(r"^(/usr)?/lib(64)?/.*\.so\b", line) and Path(line).is_file():
@@ -101,7 +101,7 @@ class Root:
 
     @property
     def wrapper(self):
-        """Words that start a program in it, as the user of the image where the tests are root."""
+        """Command prefix that starts a program in the root; as the image's user if the tests run as root."""
         script = 'mount --rbind /proc "$0/proc" && exec chroot ${1:+"$1"} "$0" "${@:2}"'
         user, = of("USER", 1)
         apart = [] if os.getuid() == 0 else ["--map-root-user"]

@@ -1,4 +1,4 @@
-"""The control plane of a running gateway, over nothing but HTTP."""
+"""The control plane of a running gateway, used over HTTP."""
 
 import base64
 import http.client
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from urllib.parse import quote, urlencode, urlsplit
 
 from .deadlines import eventually, seconds
-from .described import Description
+from .description import Description
 
 
 @dataclass
@@ -27,7 +27,7 @@ class Answer:
         return self.json if self.body else None
 
     def problem(self, status, code):
-        """The problem document, which must be one (RFC 9457)."""
+        """Expects a problem document (RFC 9457) and returns it."""
         problem = self.expect(status)
         assert self.headers["content-type"] == "application/problem+json"
         assert problem["status"] == status and problem["code"] == code, problem
@@ -47,13 +47,13 @@ class UnixConnection(http.client.HTTPConnection):
 
 
 class Control:
-    """`http://HOST:PORT` or `unix:///PATH`, as the gateway printed it. Every answer must be one that its document describes."""
+    """A client for `http://HOST:PORT` or `unix:///PATH`. Checks every response against the gateway's OpenAPI document."""
 
-    # One binary is tested, so one gateway's document is that of all.
-    described = None
+    # All gateways run the same binary and have the same document.
+    description = None
 
     def __init__(self, url, token=None, tls=None):
-        """`token`: shown with every request; `tls`: the context for `https://`."""
+        """`token`: sent with every request; `tls`: the context for `https://`."""
         self.url = url
         self.parts = urlsplit(url)
         self.token = token
@@ -65,7 +65,7 @@ class Control:
         return cls(next(match.group(1) for match in found if match), **more)
 
     def by(self, token):
-        """The same, for somebody else."""
+        """A client for the same control plane with another token."""
         return Control(self.url, token, self.tls)
 
     def connection(self, within=20.0):
@@ -76,7 +76,7 @@ class Control:
         return http.client.HTTPConnection(self.parts.hostname, self.parts.port, timeout=seconds(within))
 
     def request(self, method, path, body=None, headers=None, within=20.0):
-        """`body`: bytes as they are, anything else as JSON."""
+        """`body`: bytes are sent unchanged, anything else as JSON."""
         headers = dict(headers or {})
         if self.token is not None:
             headers.setdefault("Authorization", f"Bearer {self.token}")
@@ -84,9 +84,9 @@ class Control:
             body = json.dumps(body).encode()
             headers.setdefault("Content-Type", "application/json")
         answer = self._exchange(method, path, body, headers, within)
-        if Control.described is None:
-            Control.described = Description(self._exchange("GET", "/openapi.json", None, {}, within).expect(200))
-        Control.described.check(method, path, answer)
+        if Control.description is None:
+            Control.description = Description(self._exchange("GET", "/openapi.json", None, {}, within).expect(200))
+        Control.description.check(method, path, answer)
         return answer
 
     def _exchange(self, method, path, body, headers, within):
@@ -107,7 +107,7 @@ class Control:
     # -- connections
 
     def open(self, url, **more):
-        """Opens a connection and gives its id."""
+        """Opens a connection and returns its id."""
         answer = self.post("/v1/connections", {"url": url, **more})
         body = answer.expect(201)
         assert answer.headers["location"] == f"/v1/connections/{body['id']}"
@@ -124,7 +124,7 @@ class Control:
         return self.verb(name, "send", body).expect(200)
 
     def receive(self, name, **wanted):
-        """Text, or bytes."""
+        """Receives a message as text or bytes."""
         body = self.verb(name, "receive", wanted).expect(200)
         return body["text"] if body["type"] == "text" else base64.b64decode(body["data"])
 
@@ -132,7 +132,7 @@ class Control:
         return self.request("DELETE", f"/v1/connections/{name}?{urlencode(query)}").expect(200)
 
     def list(self, **query):
-        """Every item of every page."""
+        """All items of all pages."""
         items, path = [], "/v1/connections?" + urlencode(query)
         while path:
             answer = self.request("GET", path)
@@ -143,5 +143,5 @@ class Control:
         return items
 
     def closed(self, name):
-        """The closing record of a connection, once it is over."""
+        """Waits until a connection is closed; returns its record."""
         return eventually(lambda: next((one for one in self.list(state="closed") if one["id"] == name), None), f"{name} closed")

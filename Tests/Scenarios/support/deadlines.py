@@ -1,10 +1,10 @@
-"""Waiting: always for a condition, never for time to pass, and never longer than a deadline."""
+"""Waiting for conditions, with a deadline and without sleeping for fixed times."""
 
 import os
 import threading
 import time
 
-# On a slow or busy machine, or with a binary under a sanitizer, all deadlines grow together.
+# Factor of all deadlines, for slow or busy machines and for binaries with a sanitizer.
 PATIENCE = float(os.environ.get("SLUICE_TEST_PATIENCE", "1"))
 NIGHTLY = os.environ.get("SLUICE_TEST_SIZE", "quick") == "nightly"
 
@@ -14,12 +14,12 @@ def seconds(amount):
 
 
 def sized(quick, nightly):
-    """The size of something in this run: `deploy/test` takes the first, `deploy/test --nightly` the second."""
+    """A size for this run: `quick` with `deploy/test`, `nightly` with `deploy/test --nightly`."""
     return nightly if NIGHTLY else quick
 
 
 def eventually(condition, what, within=10.0):
-    """Polls what can only be asked (a count in /proc, a file's size) and returns its first true answer."""
+    """Polls `condition` and returns its first true result; for states without events, such as a count in /proc."""
     deadline = time.monotonic() + seconds(within)
     while True:
         answer = condition()
@@ -31,7 +31,7 @@ def eventually(condition, what, within=10.0):
 
 
 class Lines:
-    """The lines that a stream has given so far, kept by a thread of its own so that the pipe never fills."""
+    """The lines of a stream so far, read by a thread so that the pipe never fills."""
 
     def __init__(self, stream):
         self._lines = []
@@ -64,7 +64,7 @@ class Lines:
             found = find()
             if found is None:
                 state = "the stream ended" if self._ended else f"not within {seconds(within):g} s"
-                raise AssertionError(f"{what}: {state}; it said {self._lines[-20:]}")
+                raise AssertionError(f"{what}: {state}; last lines: {self._lines[-20:]}")
             return found
 
     def wait_for_end(self, within=10.0):

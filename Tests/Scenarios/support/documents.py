@@ -1,8 +1,8 @@
-"""The examples of a document: fenced blocks that a comment before them marks for running, and a shell to run them in.
+"""The examples of a document: fenced blocks marked by a comment before them, and a shell that runs them.
 
-    <!-- run -->           the next block is given to the shell
-    <!-- shows -->         what standard output then says, and nothing else; `…` stands for any text within a line
-    <!-- check: NAME -->   the next block becomes the file NAME in the shell's folder
+    <!-- run -->           the shell runs the next block
+    <!-- shows -->         the next block is the whole standard output of the command; `…` matches any text within a line
+    <!-- check: NAME -->   the next block is written to the file NAME in the shell's folder
 """
 
 import os
@@ -23,7 +23,7 @@ DOCUMENTS = [PROJECT / "README.md", *sorted(ARTICLES.glob("*.md"))]
 MARKED = re.compile(r"^<!-- (run|shows|check: (\S+)) -->\n+```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FENCED = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
-# Raises the loopback interface of a fresh network namespace, then becomes the program it is given.
+# Sets up the loopback interface of a new network namespace, then executes the given program.
 LOOPBACK_UP = """
 import fcntl, os, socket, struct, sys
 fcntl.ioctl(socket.socket(socket.AF_INET, socket.SOCK_DGRAM), 0x8914, struct.pack("16sH14x", b"lo", 1))
@@ -39,7 +39,7 @@ class Step:
 
 
 def steps(document):
-    """What a document wants run, in order."""
+    """The steps of a document, in order."""
     text = document.read_text()
     found = []
     for match in MARKED.finditer(text):
@@ -62,7 +62,7 @@ def blocks(document, language):
 
 
 def isolation():
-    """Words that start a program in a network of its own, where every port of a document is free; none where the system forbids it."""
+    """Command prefix for a program in a network namespace, where every port of a document is free; empty if that is not permitted."""
     words = ["unshare", "--net", "--map-root-user"]
     probe = subprocess.run([*words, "true"], capture_output=True)
     return [*words, sys.executable, "-c", LOOPBACK_UP] if probe.returncode == 0 else []
@@ -73,7 +73,7 @@ def likeness(shown):
 
 
 class Shell:
-    """A bash that is given one block after another, as a reader pastes them."""
+    """A bash that runs one block after another, like a reader who pastes them."""
 
     def __init__(self, folder):
         programs = folder / "bin"
@@ -81,7 +81,7 @@ class Shell:
         (programs / "sluice").symlink_to(BINARY)
         place = folder / "place"
         place.mkdir()
-        # Whoever reads begins at the top of the project.
+        # The documents' commands start in the root of the project.
         (place / "deploy").symlink_to(PROJECT / "deploy")
         environment = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}", "TMPDIR": str(place), "LC_ALL": "C.UTF-8"}
         self.process = subprocess.Popen(
@@ -94,33 +94,33 @@ class Shell:
         self.process.stdin.write(f"trap 'echo \"$BASH_COMMAND\" >> {self.failures}' ERR\n".encode())
 
     def perform(self, step, where):
-        """Runs a step and waits for what it shows."""
+        """Runs a step and checks its output."""
         self.count += 1
         mark = f"-- end of step {self.count} --"
         self.process.stdin.write(f"{step.command}\necho '{mark}'\n".encode())
         self.process.stdin.flush()
         start = self.seen
         self.output.wait_for(lambda line: line == mark, f"{where}: the end of the step", 30.0, start)
-        told = []
+        written = []
         for index, wanted in enumerate(step.shown):
-            # Programs in the background say something when they are ready; not before that is the step over.
-            self.output.wait_for(lambda _: len(self.told(start)) > index, f"{where}: {wanted!r}", 15.0, start)
-            told = self.told(start)
-            assert likeness(wanted).fullmatch(told[index]), self.difference(where, step, told)
-        told = self.told(start)
-        assert len(told) == len(step.shown), self.difference(where, step, told)
+            # Programs in the background print a line when they are ready: the step ends only then.
+            self.output.wait_for(lambda _: len(self.written(start)) > index, f"{where}: {wanted!r}", 15.0, start)
+            written = self.written(start)
+            assert likeness(wanted).fullmatch(written[index]), self.difference(where, step, written)
+        written = self.written(start)
+        assert len(written) == len(step.shown), self.difference(where, step, written)
         failed = self.failures.read_text() if self.failures.exists() else ""
-        # A block that is to show a failure shows its exit code.
+        # A block with an expected failure prints the exit code.
         assert not failed or "exit code $?" in step.command, f"{where}: failed: {failed}; errors: {self.errors.all()[-10:]}"
         self.failures.unlink(missing_ok=True)
         self.seen = len(self.output.all())
 
-    def told(self, start):
+    def written(self, start):
         lines = (line.rstrip() for line in self.output.all()[start:])
         return [line for line in lines if line and not line.startswith("-- end of step ")]
 
-    def difference(self, where, step, told):
-        return f"{where}: shown is {step.shown}, but it said {told}; errors: {self.errors.all()[-10:]}"
+    def difference(self, where, step, written):
+        return f"{where}: expected output {step.shown}, not {written}; errors: {self.errors.all()[-10:]}"
 
     def close(self):
         try:

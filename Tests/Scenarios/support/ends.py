@@ -1,4 +1,4 @@
-"""The two ends of a bridge as streams of bytes, whatever carries them: raw connections or WebSocket messages."""
+"""The two ends of a bridge as streams of bytes, over raw connections or WebSocket messages."""
 
 import os
 import select
@@ -22,11 +22,11 @@ class RawEnd:
         self.wire.finish_sending()
 
     def expect_finish(self):
-        """The other side finished in order."""
+        """Expects a clean end of the other side."""
         self.wire.expect_end()
 
     def expect_failure(self):
-        """The other side ended abnormally: a raw peer sees a reset."""
+        """Expects an abnormal end of the other side, which a raw peer sees as a reset."""
         self.wire.expect_reset()
 
     def fail(self):
@@ -37,7 +37,7 @@ class RawEnd:
 
 
 class MessageEnd(RawEnd):
-    """Bytes in binary messages, as the framing `binary` has it: their boundaries mean nothing."""
+    """Bytes in binary messages whose boundaries are ignored, like in the framing `binary`."""
 
     def __init__(self, wire):
         super().__init__(wire)
@@ -71,7 +71,7 @@ class MessageEnd(RawEnd):
             pass
 
     def expect_failure(self):
-        """A Close whose code says so, or none at all: never a clean end. Pings are answered until then."""
+        """Expects a Close with an abnormal code, or an end without Close. Answers Pings until then."""
         try:
             while (got := self.wire.read()).opcode == PING:
                 self.wire.write(PONG, got.payload)
@@ -85,7 +85,7 @@ def end_of(wire):
 
 
 def reach(gateway, kind, path="/", tls=None, **more):
-    """A connection to the gateway's only listener, of the listener's kind."""
+    """Connects to the gateway's only listener with the protocol of its kind."""
     address = gateway.url().removeprefix("unix://") if kind == "unix" else gateway.address()
     secured = tls if kind in ("tls", "wss") else None
     if kind in ("ws", "wss"):
@@ -94,12 +94,12 @@ def reach(gateway, kind, path="/", tls=None, **more):
 
 
 def serve(listener, kind, **more):
-    """Takes the connection that the gateway opens to a target of this kind."""
+    """Accepts the connection that the gateway opens to a target of this kind."""
     return MessageEnd(listener.accept_websocket(**more)) if kind in ("ws", "wss") else RawEnd(listener.accept())
 
 
 class Bridged:
-    """A gateway between two ends, with certificates where they are needed."""
+    """A gateway between two ends, with certificates for TLS."""
 
     def __init__(self, bridge, authority, certificate, folder, listen, target, *options, within=10.0):
         self.listen, self.target = listen, target
@@ -117,7 +117,7 @@ class Bridged:
         self.within = within
 
     def join(self, **more):
-        """(near, far): a new tunnel's two ends."""
+        """Opens a tunnel; returns its two ends, (near, far)."""
         import threading
         taken = []
         failure = []
@@ -128,7 +128,7 @@ class Bridged:
             except BaseException as error:  # noqa: BLE001 - handed to the test's thread
                 failure.append(error)
 
-        # A WebSocket client hears 101 only once the target has answered, so both ends have to be made at once.
+        # A WebSocket client receives 101 only after the target has answered, so both ends have to be opened at once.
         thread = threading.Thread(target=take, daemon=True)
         thread.start()
         tls = self.authority.client_context() if self.listen in ("tls", "wss") else None
@@ -148,7 +148,7 @@ def random_bytes(count):
 
 
 def fill(wire, limit, quiet=1.0, block=bytes(65536)):
-    """Sends `block` again and again until the peer takes no more for `quiet` seconds; returns how many bytes it took. Fails above `limit`."""
+    """Sends `block` repeatedly until the socket blocks for `quiet` seconds; returns the number of bytes sent. Fails above `limit`."""
     sent = 0
     wire.socket.setblocking(False)
     try:
@@ -157,6 +157,6 @@ def fill(wire, limit, quiet=1.0, block=bytes(65536)):
             if not writable:
                 return sent
             sent += wire.socket.send(block)
-            assert sent <= limit, f"{sent} bytes were taken although nobody reads them"
+            assert sent <= limit, f"{sent} bytes were sent although the peer does not read"
     finally:
         wire.socket.settimeout(seconds(wire.within))

@@ -1,4 +1,4 @@
-"""Server-Sent Events, read as they come (WHATWG HTML §9.2)."""
+"""A client of Server-Sent Events (WHATWG HTML §9.2)."""
 
 import json
 import threading
@@ -7,7 +7,7 @@ from .deadlines import eventually
 
 
 class Events:
-    """Follows a stream of events in a thread of its own."""
+    """Reads a stream of events on a thread."""
 
     def __init__(self, control, path, headers=None):
         self.connection = control.connection(within=60)
@@ -41,7 +41,7 @@ class Events:
         body = json.loads(event["data"])
         if "id" in event:
             assert event["id"] == str(body["number"])
-        # The end of a tap is told by its name alone.
+        # The last event of a tap has a name and no type.
         assert event["event"] == body.get("type", "end")
         return body
 

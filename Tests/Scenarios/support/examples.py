@@ -1,11 +1,11 @@
-"""The configurations in deploy/examples, run with addresses and files that a test can have, and otherwise as they stand."""
+"""The configurations in deploy/examples, with only addresses and files replaced by those of a test."""
 
 import re
 
 from .gateway import PROJECT
 
 FOLDER = PROJECT / "deploy" / "examples"
-# Names that are nobody's, files of the system, and every address of the machine.
+# Reserved names, files of the system, and wildcard addresses.
 ELSEWHERE = re.compile(r"[\w.-]+\.(?:example|internal)\b|/etc/\S+|/run/\S+|\*:\d+")
 
 
@@ -14,19 +14,19 @@ def text(name):
 
 
 def settings(name):
-    """Without what is only said to people."""
+    """The example without its comments."""
     return re.sub(r"(?m)^\s*#.*\n|\s+#.*$", "", text(name))
 
 
 def moved(folder, name, changes):
-    """The example as a file in `folder`: each key of `changes`, which must stand there, replaced by its value; with a control
-    plane at any port unless it has its own."""
+    """Writes the example to `folder` with each key of `changes`, which must occur, replaced by its value, and with a control
+    plane on any port unless it has its own."""
     made = settings(name)
     for old, new in changes.items():
         assert old in made, f"{name} has no {old}"
         made = made.replace(old, str(new))
     left = [found for found in ELSEWHERE.findall(made) if found not in changes.values()]
-    assert not left, f"{name}: no test has {left}"
+    assert not left, f"{name}: not replaced: {left}"
     if not re.search(r"(?m)^control:", made):
         made += '\ncontrol: {address: "http://127.0.0.1:0"}\n'
     file = folder / name
@@ -35,5 +35,5 @@ def moved(folder, name, changes):
 
 
 def trusting(authority):
-    """The environment in which this authority is all that the system knows."""
+    """The environment with this authority as the system's only trusted root."""
     return {"SSL_CERT_FILE": str(authority.certificate)}

@@ -1,4 +1,4 @@
-"""The built binary as a process, known by its command line, its two output streams, its signals and its exit code alone."""
+"""The built binary as a process: command line, two output streams, signals and exit code."""
 
 import os
 import re
@@ -13,20 +13,20 @@ from .deadlines import Lines, eventually, seconds
 PROJECT = Path(__file__).resolve().parents[3]
 BINARY = Path(os.environ.get("SLUICE_BINARY", PROJECT / ".build" / "release" / "sluice"))
 
-# How a process ends that ran into a trap. The gateway must never.
+# Signals that end a process at a trap, which must never happen to the gateway.
 TRAPS = {signal.SIGILL, signal.SIGTRAP, signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE}
 
 
 class Gateway:
-    """One running `sluice`. It is ready when the constructor returns, unless `ready` is false."""
+    """A running `sluice`. It is ready when the constructor returns, unless `ready` is false."""
 
     def __init__(self, *arguments, ready=True, environment=None, descriptors=None, inherited=(), errors=subprocess.PIPE,
                  directory=None, wrapper=(), program=BINARY):
         """
-        descriptors: the limit of open files of the process; or two, the soft and the hard one.
-        inherited: descriptors that it keeps; wrapper: words before the binary, of a program that ends by executing it.
-        program: where that program finds the binary, if elsewhere.
-        errors: a file for standard error, where the log goes, instead of a pipe that is read.
+        descriptors: limit of open files of the process, or (soft limit, hard limit).
+        inherited: descriptors that the process inherits; wrapper: command prefix, a program that executes the binary.
+        program: path of the binary for the wrapper, if it differs.
+        errors: file for standard error, which is the log, instead of a pipe that is read.
         """
         def prepare():
             if descriptors is not None:
@@ -44,17 +44,17 @@ class Gateway:
                 self.wait_ready()
             except AssertionError as failure:
                 self.kill()
-                told = self.log.all()[-20:] if self.log else "elsewhere"
-                raise AssertionError(f"sluice {' '.join(self.arguments)} did not get ready: {failure}; log: {told}") from None
+                lines = self.log.all()[-20:] if self.log else "elsewhere"
+                raise AssertionError(f"sluice {' '.join(self.arguments)} did not get ready: {failure}; log: {lines}") from None
 
-    # -- what it says
+    # -- output
 
     def wait_ready(self, within=15.0):
         self.output.wait_for(lambda line: line.strip() == "ready", "the line 'ready'", within)
 
     @property
     def listeners(self):
-        """The addresses after `listening on `, in order."""
+        """The printed addresses of the listeners, in order."""
         found = (re.match(r"listening on (\S+)", line) for line in self.output.all())
         return [match.group(1) for match in found if match]
 
@@ -68,10 +68,10 @@ class Gateway:
         return ("127.0.0.1", self.port(index))
 
     def wait_log(self, pattern, within=10.0, start=0):
-        """A line of the log that the regular expression finds."""
+        """Waits for a line of the log that matches the regular expression, and returns it."""
         return self.log.wait_for(lambda line: re.search(pattern, line), f"a line of the log like {pattern!r}", within, start)
 
-    # -- what the system says of it
+    # -- resources
 
     @property
     def pid(self):
@@ -95,23 +95,23 @@ class Gateway:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def settle(self, descriptors, within=20.0):
-        """Waits until no more descriptors are open than `descriptors`: everything that was closed is really gone."""
+        """Waits until at most `descriptors` descriptors are open: everything that was closed is released."""
         eventually(lambda: self.descriptors() <= descriptors, f"{descriptors} descriptors left of {self.descriptors()}", within)
 
-    # -- its end
+    # -- end
 
     def signal(self, number):
         self.process.send_signal(number)
 
     def wait(self, within=20.0):
-        """The exit code."""
+        """Waits for the end; returns the exit code."""
         try:
             return self.process.wait(timeout=seconds(within))
         except subprocess.TimeoutExpired:
             raise AssertionError(f"sluice {' '.join(self.arguments)} did not end within {seconds(within):g} s") from None
 
     def stop(self, within=20.0):
-        """SIGTERM, and the exit code."""
+        """Sends SIGTERM; returns the exit code."""
         self.signal(signal.SIGTERM)
         return self.wait(within)
 
@@ -124,12 +124,12 @@ class Gateway:
             self.log.wait_for_end()
 
     def trapped(self):
-        """The signal of a trap that ended it, if one did."""
+        """The signal of the trap that ended the process, or None."""
         code = self.process.poll()
         return signal.Signals(-code) if code is not None and code < 0 and signal.Signals(-code) in TRAPS else None
 
 
 def run(*arguments, within=20.0, **more):
-    """Runs a command of `sluice` to its end; the finished process with its output as text."""
+    """Runs a command of `sluice` to its end; returns the finished process with its output as text."""
     words = [str(BINARY), *(str(word) for word in arguments)]
     return subprocess.run(words, capture_output=True, text=True, timeout=seconds(within), stdin=subprocess.DEVNULL, **more)

@@ -1,4 +1,4 @@
-"""A Kerberos realm of one test, and Apache's httpd that authenticates by it and by NTLM."""
+"""A Kerberos realm for one test, and Apache's httpd that authenticates with it and with NTLM."""
 
 import os
 import shutil
@@ -53,7 +53,7 @@ class Realm:
         self.program.wait_listening(self.port)
 
     def variables(self, cache="none"):
-        """What a program finds the realm and its tickets by."""
+        """Environment variables that name the realm and the cache of tickets."""
         return {
             "KRB5_CONFIG": str(self.folder / "krb5.conf"), "KRB5_KDC_PROFILE": str(self.folder / "kdc.conf"),
             "KRB5CCNAME": f"FILE:{self.folder / cache}"}
@@ -63,7 +63,7 @@ class Realm:
                        env={**os.environ, **self.variables(cache)})
 
     def sign_in(self):
-        """Gets a ticket; the variables by which a program finds it."""
+        """Obtains a ticket; returns the environment variables for using it."""
         self.run(find("kinit"), f"{USER}@{REALM}", cache="tickets", text=PASSWORD + "\n")
         return self.variables("tickets")
 
@@ -73,11 +73,11 @@ class Realm:
 
 
 class AuthenticatingApache:
-    """httpd with mod_auth_gssapi: /kerberos/file (each request by itself), /bound/file (each connection), /ntlm/file (NTLM, and
-    Negotiate with NTLM inside). It says in X-User whom it lets in."""
+    """httpd with mod_auth_gssapi: /kerberos/file (authenticates each request), /bound/file (each connection), /ntlm/file (NTLM,
+    and Negotiate with NTLM inside). X-User names the authenticated user."""
 
     def __init__(self, realm, content):
-        # It refuses to be root, and nobody else sees the folders that the tests are given.
+        # httpd refuses to run as root, and pytest's folders are not accessible to other users.
         self.folder = folder = Path(tempfile.mkdtemp(prefix="httpd-"))
         for one in ("kerberos", "bound", "ntlm"):
             (folder / one).mkdir()
@@ -116,7 +116,7 @@ class AuthenticatingApache:
         self.program.wait_listening(self.port)
 
     def statuses(self, since=0):
-        """Of each request so far."""
+        """The status of each request so far."""
         return [int(line.split()[0]) for line in self.log.read_text().splitlines()][since:]
 
     def end(self):

@@ -1,4 +1,4 @@
-"""The programs built from the URL loading system: the Loader, which does as it is told, and those in Tests/Programs/Compatibility."""
+"""Programs that use the URL loading system: the Loader, controlled by options, and those in Tests/Programs/Compatibility."""
 
 import json
 import os
@@ -14,8 +14,8 @@ SOURCES = gateway.PROJECT / "Tests" / "Programs" / "Compatibility"
 COMPATIBILITY = sorted(path.name for path in SOURCES.iterdir() if path.is_dir())
 
 
-class Ended:
-    """A program that ran to its end."""
+class FinishedProgram:
+    """A program that has ended."""
 
     def __init__(self, words, environment, within, text=""):
         self.words = [str(word) for word in words]
@@ -35,7 +35,7 @@ class Ended:
 
 
 def environment(authority=None, home=None, **more):
-    """What a program is started with: the roots that it trusts, where its files lie, and no proxies but those in `more`."""
+    """A program's environment: trusted roots, folders of its files, and no proxies but those in `more`."""
     values = {key: value for key, value in os.environ.items()
               if key not in ("SSL_CERT_FILE", "SSL_CERT_DIR") and not key.lower().endswith("_proxy")}
     values.update(more)
@@ -49,32 +49,32 @@ def environment(authority=None, home=None, **more):
 def run(name, *words, authority=None, home=None, within=60.0, text="", variables=None):
     binary = FOLDER / name
     assert binary.exists(), f"there is no binary at {binary}: build the product {name}, or set SLUICE_PROGRAMS"
-    return Ended([binary, *words], environment(authority, home, **variables or {}), within, text)
+    return FinishedProgram([binary, *words], environment(authority, home, **variables or {}), within, text)
 
 
 class Report(dict):
-    """What the Loader told of one transfer."""
+    """The Loader's report of one transfer."""
 
     def __getattr__(self, name):
         return self.get(name)
 
     @property
     def code(self):
-        """Of the error."""
+        """The code of the error, or None."""
         return self["error"]["code"] if "error" in self else None
 
     def has(self, *events):
-        """Whether these happened in this order, among others."""
+        """Whether these events occurred in this order, among others."""
         rest = iter(self["events"])
         return all(event in rest for event in events)
 
 
 def load(*words, fails=False, **more):
-    """Loads; a report for each transfer."""
+    """Runs the Loader; returns a report for each transfer."""
     ended = run("Loader", "load", *words, **more)
     assert ended.code in (0, 1) and not ended.errors, f"{ended}: {ended.code} {ended.errors[-2000:]}"
     reports = [Report(json.loads(line)) for line in ended.output.splitlines()]
-    assert reports, f"{ended} told nothing"
+    assert reports, f"{ended} reported nothing"
     for report in reports:
         check(report)
     assert ended.code == (1 if fails else 0), [report.get("error") for report in reports]
@@ -87,7 +87,7 @@ def load_one(*words, **more):
 
 
 def check(report):
-    """What holds for every transfer, however it ended."""
+    """Invariants of every transfer, however it ended."""
     assert report["events"][-1] == "completed" and report["events"].count("completed") == 1, report
     assert report["events"][-2] == "metrics", report
     assert report.state == 3, report

@@ -1,4 +1,4 @@
-"""Two networks joined by a cable that can be pulled: what is sent meanwhile is lost, and neither side is told."""
+"""Two networks joined by a cable that can be pulled: packets are then lost, and neither side is notified."""
 
 import contextlib
 import ctypes
@@ -9,27 +9,27 @@ CLONE_NEWNET = 0x40000000
 
 
 def allowed():
-    """Whether this user may make networks, and this system knows cables between them."""
+    """Whether this user may create network namespaces and virtual links between them."""
     attempt = ["unshare", "--net", "ip", "link", "add", "near0", "type", "veth", "peer", "name", "far0"]
     return subprocess.run(attempt, capture_output=True, check=False).returncode == 0
 
 
 class Network:
-    """A network namespace; it lives as long as a process in it does."""
+    """A network namespace, which exists as long as a process in it."""
 
     def __init__(self, address):
         self.address = address
         self._holder = subprocess.Popen(["unshare", "--net", "cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        # What comes back has been in the new network.
+        # The echoed byte shows that the process is in the new namespace.
         self._holder.stdin.write(b"\n")
         self._holder.stdin.flush()
-        assert self._holder.stdout.read(1) == b"\n", "no network was made"
+        assert self._holder.stdout.read(1) == b"\n", "no network namespace was created"
         self.pid = self._holder.pid
         self.ip("link", "set", "lo", "up")
 
     @property
     def entering(self):
-        """Words before a command that is to run in this network."""
+        """Command prefix that runs a program in this network."""
         return ["nsenter", f"--target={self.pid}", "--net"]
 
     def ip(self, *words):
@@ -37,7 +37,7 @@ class Network:
 
     @contextlib.contextmanager
     def inside(self):
-        """Sockets that this thread makes meanwhile belong to this network, and stay there."""
+        """Sockets that this thread creates within the block belong to this network, also afterwards."""
         with open("/proc/thread-self/ns/net", "rb") as home, open(f"/proc/{self.pid}/ns/net", "rb") as there:
             _enter(there)
             try:
@@ -58,10 +58,10 @@ def _enter(network):
 
 
 class Cable:
-    """`near` and `far`, and what joins them."""
+    """Two networks, `near` and `far`, and the link between them."""
 
     def __init__(self):
-        # Addresses that no other network has: those for measuring (RFC 2544).
+        # Addresses reserved for benchmarks (RFC 2544), which no other network has.
         self.near, self.far = Network("198.18.0.1"), Network("198.18.0.2")
         self.near.ip("link", "add", "near0", "type", "veth", "peer", "name", "far0", "netns", str(self.far.pid))
         for network, device in ((self.near, "near0"), (self.far, "far0")):

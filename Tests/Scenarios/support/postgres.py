@@ -9,13 +9,13 @@ from .programs import Program, run, unprivileged
 
 
 class Postgres:
-    """A cluster of its own, without authentication, on a port and a Unix socket."""
+    """A cluster without authentication, on a port and a Unix socket."""
 
     def __init__(self, port):
         homes = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
         assert homes, "PostgreSQL is not installed: run deploy/install-dependencies --tests"
         self.port = port
-        # Not below pytest's own folder: that one is closed to `nobody`, who runs the server.
+        # Not below pytest's folder, which is not accessible to the server's user `nobody`.
         self.folder = Path(tempfile.mkdtemp(prefix="sluice-postgres-"))
         self.socket = self.folder / f".s.PGSQL.{port}"
         self.server = None

@@ -1,4 +1,4 @@
-"""Programs that are not ours, run as peers: started, awaited by what they say or by their port, and ended."""
+"""Real programs as peers: they are started, awaited by their output or their port, and ended."""
 
 import os
 import pwd
@@ -11,7 +11,7 @@ from .deadlines import Lines, eventually, seconds
 
 
 class Program:
-    """A program in the background whose output is kept."""
+    """A program in the background whose output is recorded."""
 
     def __init__(self, *words, **more):
         self.process = subprocess.Popen([str(word) for word in words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
@@ -61,12 +61,12 @@ def find(*names):
 
 
 def run(*words, within=60.0, **more):
-    """Runs a program to its end; the finished process with its output as text."""
+    """Runs a program to its end; returns the finished process with its output as text."""
     return subprocess.run([str(word) for word in words], capture_output=True, text=True, timeout=seconds(within), **more)
 
 
 def unprivileged():
-    """What makes a child run as `nobody` where the tests run as root: some servers refuse to be root."""
+    """Arguments of Popen that run a child as `nobody` if the tests run as root, because some servers refuse to."""
     if os.getuid() != 0:
         return {}
     nobody = pwd.getpwnam("nobody")
@@ -74,8 +74,8 @@ def unprivileged():
 
 
 def free_port():
-    """A port for a program that cannot choose one itself and say which; from below those that the system gives to clients,
-    so that no connection of anybody takes it before the program does."""
+    """A port for a program that cannot choose one and report it; below the ephemeral ports, so that no outgoing connection
+    takes it before the program does."""
     for port in random.SystemRandom().sample(range(15000, 32000), 100):
         with socket.socket() as probe:
             try:

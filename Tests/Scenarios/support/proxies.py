@@ -1,4 +1,4 @@
-"""Proxies that are not ours, configured for one test: tinyproxy (HTTP) and microsocks (SOCKS 5)."""
+"""Proxies configured for one test: tinyproxy (HTTP) and microsocks (SOCKS 5)."""
 
 import os
 
@@ -8,7 +8,7 @@ USER, PASSWORD = "ada", "secret"
 
 
 class Tinyproxy:
-    """An HTTP proxy, with a password if asked."""
+    """An HTTP proxy, with a password if `asks`."""
 
     def __init__(self, folder, asks=False):
         self.port = free_port()

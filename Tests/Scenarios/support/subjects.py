@@ -1,4 +1,4 @@
-"""What the tests of conformance are run against, in each role: the gateway's `/echo`, and the library's client that echoes."""
+"""The subjects of the conformance tests, one for each role: the gateway's `/echo`, and the library's echoing client."""
 
 from . import websocket
 from .task_client import TaskClient
@@ -6,7 +6,7 @@ from .websocket import Listener
 
 MESSAGE_LIMIT = 16 << 20
 
-# Ways to agree on permessage-deflate, seen from the test's end of the connection, which is the other role's.
+# Agreements on permessage-deflate, named from the test's end of the connection.
 NONE, TAKEOVER, NO_TAKEOVER, FRESH_HERE, SMALL = "none", "takeover", "no takeover", "our context fresh", "9 bits"
 
 OFFERS = {
@@ -65,7 +65,7 @@ class ClientSubject:
         return self.clients[-1].memory()
 
     def close(self):
-        """Every client comes to its end once its server is gone, and none by a trap."""
+        """Closes the connections; every client must then end without a trap."""
         for peer in self.opened:
             peer.close()
         try:

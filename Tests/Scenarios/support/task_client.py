@@ -1,5 +1,4 @@
-"""The clients built from the library (Tests/Programs/TaskClient), as processes: known by what they do on the wire, by the one
-line of JSON that they print at their end, and by their exit code."""
+"""The library's clients (Tests/Programs/TaskClient) as processes: they print a report as one line of JSON at their end."""
 
 import json
 import os
@@ -14,7 +13,7 @@ BINARY = Path(os.environ.get("SLUICE_TASK_CLIENT", gateway.BINARY.parent / "Task
 
 
 class TaskClient:
-    """One running client."""
+    """A running client."""
 
     def __init__(self, *arguments, text=""):
         assert BINARY.exists(), f"there is no binary at {BINARY}: build the product TaskClient, or set SLUICE_TASK_CLIENT"
@@ -22,15 +21,15 @@ class TaskClient:
         self.process = subprocess.Popen(
             [str(BINARY), *self.arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.output, self.errors = Lines(self.process.stdout), Lines(self.process.stderr)
-        self.told = None
+        self.reported = None
         self.peak = None
         self.process.stdin.write(text.encode())
         self.process.stdin.close()
 
     def report(self, within=15.0):
-        """Waits for the end, which must be in order, and gives what it printed."""
-        if self.told is not None:
-            return self.told
+        """Waits for the end, which must not be a crash, and returns the printed report."""
+        if self.reported is not None:
+            return self.reported
         if not (self.output.wait_for_end(within) and self.errors.wait_for_end(within)):
             self.kill()
             raise AssertionError(f"{self} did not end within {seconds(within):g} s")
@@ -39,13 +38,13 @@ class TaskClient:
         assert code >= 0, f"{self} ended by {signal.Signals(-code).name}: {errors}"
         assert code in (0, 1) and not errors, f"{self} ended with exit code {code}: {errors}"
         assert len(lines) == 1, f"one line was expected of {self}, not {lines}"
-        self.told = json.loads(lines[0])
-        failed = "failure" in self.told or "error" in self.told
-        assert code == (1 if failed else 0), f"exit code {code} with {self.told}"
-        return self.told
+        self.reported = json.loads(lines[0])
+        failed = "failure" in self.reported or "error" in self.reported
+        assert code == (1 if failed else 0), f"exit code {code} with {self.reported}"
+        return self.reported
 
     def memory(self):
-        """The most resident memory that it had so far, in bytes."""
+        """Peak resident memory so far, in bytes."""
         try:
             with open(f"/proc/{self.process.pid}/status", encoding="ascii") as file:
                 return next(int(line.split()[1]) << 10 for line in file if line.startswith("VmHWM"))

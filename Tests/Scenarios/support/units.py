@@ -1,4 +1,4 @@
-"""Unit files of systemd, as far as the tests have to read them."""
+"""Parses systemd unit files as far as the tests need it."""
 
 import re
 
@@ -9,7 +9,7 @@ FOLDER = PROJECT / "deploy"
 
 
 class Unit:
-    """`values[SECTION, KEY]` are the values in order; a key may stand several times."""
+    """`values[SECTION, KEY]` are the values in order; a key may occur several times."""
 
     def __init__(self, name):
         self.file = FOLDER / name
@@ -23,7 +23,7 @@ class Unit:
                 self.values.setdefault((section, key), []).append(value)
 
     def __getitem__(self, place):
-        """The value of a key that stands once."""
+        """The value of a key that occurs once."""
         value, = self.values[place]
         return value
 
@@ -32,7 +32,7 @@ class Unit:
         return int(number) * {"s": 1, "min": 60}[unit]
 
     def moved(self, folder, changes):
-        """The same in `folder`, with each key of `changes` replaced."""
+        """Writes the unit to `folder` with each key of `changes` replaced."""
         text = self.file.read_text()
         for old, new in changes.items():
             assert old in text, f"{self.file.name} has no {old}"
@@ -46,7 +46,7 @@ def analyze(*words):
 
 
 def system_calls(filters):
-    """What `SystemCallFilter=` lines let through, and what they refuse."""
+    """(allowed, refused) system calls of `SystemCallFilter=` lines."""
     sets, current = {}, None
     for line in analyze("syscall-filter", "--no-pager").stdout.splitlines():
         if re.fullmatch(r"@[\w-]+", line):

@@ -1,4 +1,4 @@
-"""Web servers that are not ours, configured for one test: nginx, and Apache's httpd."""
+"""Web servers configured for one test: nginx, Apache's httpd, Hypercorn, and a small one in Python."""
 
 import hashlib
 import os
@@ -20,7 +20,7 @@ class Nginx:
     """nginx over a folder of files:
 
     /file, /text (with gzip), /slow/file (limited), /moved → /file, /upload/… (PUT, DELETE), /private/file (Basic, ada:secret),
-    /brief/… (idle connections are closed very soon), /sparse (10 GiB of nothing, with a mark at its end).
+    /brief/… (idle connections are closed after 50 ms), /sparse (10 GiB of zeros with a mark at the end).
     """
 
     MARK = b"the end of ten gibibytes"
@@ -102,7 +102,7 @@ class Nginx:
 
 
 def own(folder):
-    """Gives the folder and all in it to the user that `unprivileged` names, which it returns."""
+    """Changes the owner of the folder and its content to the user of `unprivileged`; returns that user."""
     user = unprivileged()
     if user:
         for path in (folder, *folder.rglob("*")):
@@ -118,7 +118,7 @@ class Apache:
 
     def __init__(self, content, server_certificate=None):
         """With a certificate: TLS and HTTP/2."""
-        # It refuses to be root, and nobody else sees the folders that the tests are given.
+        # httpd refuses to run as root, and pytest's folders are not accessible to other users.
         self.folder = folder = Path(tempfile.mkdtemp(prefix="httpd-"))
         for one in ("private", "dav", "vault"):
             (folder / one).mkdir(parents=True, exist_ok=True)
@@ -134,7 +134,7 @@ class Apache:
         secure = ""
         if server_certificate:
             modules += ["socache_shmcb", "ssl", "http2"]
-            # Readable for the user that it runs as.
+            # Copies that the user of httpd can read.
             certificate, key = (shutil.copy(file, folder) for file in server_certificate)
             secure = f"Protocols h2 http/1.1\nSSLEngine on\nSSLCertificateFile {certificate}\nSSLCertificateKeyFile {key}\n"
         load = "\n".join(f"LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so" for name in modules)
@@ -181,7 +181,7 @@ class Apache:
 
 
 class Hypercorn:
-    """A server in Python, by HTTP/2 and TLS: /file, /pieces (without a length), /echo (the request's body)."""
+    """A server in Python with HTTP/2 and TLS: /file, /pieces (without a length), /echo (the request's body)."""
 
     APPLICATION = """
         from pathlib import Path
@@ -219,7 +219,7 @@ class Hypercorn:
 
 
 class Origin:
-    """A server of the tests' own, for what needs a few lines of behaviour: /login, /name, /count, /echo."""
+    """A small server with cookies, a counter and an echo: /login, /name, /count, /echo."""
 
     def __init__(self):
         self.requests = []

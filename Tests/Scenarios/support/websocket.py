@@ -1,5 +1,5 @@
-"""A WebSocket peer of our own, in both roles, that can be as wrong as a test wants: frames are written bit by bit and every
-frame that arrives is kept as it came. It knows nothing of Sluice and is checked by the RFC's own examples."""
+"""A WebSocket peer in both roles that can violate the protocol: tests choose every bit of a frame, and received frames are
+returned unchanged. It shares no code with Sluice and is checked with the RFC's examples."""
 
 import base64
 import hashlib
@@ -11,7 +11,7 @@ import zlib
 from dataclasses import dataclass
 
 from .deadlines import seconds
-from .turns import Turns
+from .shared_tls import SharedTLSSocket
 
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0xA
 RSV1, RSV2, RSV3 = 0x40, 0x20, 0x10
@@ -19,11 +19,11 @@ GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 
 class Ended(AssertionError):
-    """The connection ended where something was still expected."""
+    """The connection ended while more was expected."""
 
 
 class Reset(Ended):
-    """It ended by a reset."""
+    """The connection ended with a reset."""
 
 
 def accept_value(key):
@@ -42,13 +42,13 @@ def frame(opcode, payload=b"", fin=True, rsv=0, key=b"\x37\xfa\x21\x3d", length=
     """A frame's bytes. `key` None leaves it unmasked; `length` lies about the length; `length_bytes` (0, 2, 8) forces its form."""
     if isinstance(payload, str):
         payload = payload.encode()
-    told = len(payload) if length is None else length
+    stated_length = len(payload) if length is None else length
     if length_bytes is None:
-        length_bytes = 0 if told < 126 else 2 if told < 65536 else 8
+        length_bytes = 0 if stated_length < 126 else 2 if stated_length < 65536 else 8
     head = bytes([(0x80 if fin else 0) | rsv | opcode])
     masked = 0x80 if key is not None else 0
-    head += {0: lambda: bytes([masked | told]), 2: lambda: bytes([masked | 126]) + struct.pack(">H", told),
-             8: lambda: bytes([masked | 127]) + struct.pack(">Q", told)}[length_bytes]()
+    head += {0: lambda: bytes([masked | stated_length]), 2: lambda: bytes([masked | 126]) + struct.pack(">H", stated_length),
+             8: lambda: bytes([masked | 127]) + struct.pack(">Q", stated_length)}[length_bytes]()
     return head + (key + mask(payload, key) if key is not None else payload)
 
 
@@ -72,7 +72,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Response:
-    """What came before the first empty line, taken apart, and what had already come behind it."""
+    """The parsed head of a request or response."""
     status: int
     start_line: str
     headers: list
@@ -97,13 +97,13 @@ def parse_head(raw):
 
 
 class Wire:
-    """A connected socket with a deadline on every wait, and what was read too much."""
+    """A connected socket with a deadline on every wait, and a buffer of bytes that were read too far."""
 
     def __init__(self, sock, within=10.0):
         self.socket = sock
         self.within = within
         self.kept = bytearray()
-        self.turns = Turns(sock) if isinstance(sock, ssl.SSLSocket) else None
+        self.tls = SharedTLSSocket(sock) if isinstance(sock, ssl.SSLSocket) else None
         sock.settimeout(seconds(within))
         if sock.family in (socket.AF_INET, socket.AF_INET6):
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -135,23 +135,23 @@ class Wire:
 
     def send(self, data):
         try:
-            self.turns.send_all(data) if self.turns else self.socket.sendall(data)
+            self.tls.send_all(data) if self.tls else self.socket.sendall(data)
         except (ConnectionResetError, BrokenPipeError) as reset:
             raise Reset(f"the peer closed while {len(data)} bytes were sent: {reset}") from None
 
     def send_slowly(self, data, size=1):
-        """In pieces of `size` bytes, each a segment of its own."""
+        """Sends pieces of `size` bytes, each in its own segment."""
         for at in range(0, len(data), size):
             self.send(data[at:at + size])
 
     def receive_some(self, limit=65536):
-        """Whatever comes next; empty at the end of the stream."""
+        """The next bytes; empty at the end of the stream."""
         if self.kept:
             piece = bytes(self.kept[:limit])
             del self.kept[:limit]
             return piece
         try:
-            return self.turns.receive(limit) if self.turns else self.socket.recv(limit)
+            return self.tls.receive(limit) if self.tls else self.socket.recv(limit)
         except ssl.SSLEOFError:
             raise Reset("TLS ended without close_notify") from None
         except (ConnectionResetError, BrokenPipeError) as reset:
@@ -182,7 +182,7 @@ class Wire:
         return bytes(everything)
 
     def receive_head(self, limit=65536):
-        """Bytes up to and with an empty line; what came behind stays for the next read."""
+        """The bytes up to and including an empty line; later bytes stay for the next read."""
         head = bytearray()
         while b"\r\n\r\n" not in head:
             piece = self.receive_some()
@@ -195,20 +195,20 @@ class Wire:
         return bytes(head[:end])
 
     def expect_end(self):
-        """The stream must end here in order, without another byte."""
+        """The stream must end here cleanly, without another byte."""
         rest = self.receive_some()
         assert rest == b"", f"the end was expected, not {rest[:200]!r}"
 
     def expect_reset(self):
-        """The stream must end by a reset."""
+        """The stream must end with a reset."""
         try:
             rest = self.receive_some()
         except Reset:
             return
-        raise AssertionError(f"a reset was expected, not {rest[:200]!r}" if rest else "a reset was expected, not an orderly end")
+        raise AssertionError(f"a reset was expected, not {rest[:200]!r}" if rest else "a reset was expected, not a clean end")
 
     def expect_any_end(self):
-        """The stream must end, in order or not, without another byte."""
+        """The stream must end, cleanly or not, without another byte."""
         try:
             self.expect_end()
         except Reset:
@@ -239,7 +239,7 @@ class Peer(Wire):
     subprotocol = None
 
     def frame(self, opcode, payload=b"", **more):
-        """A frame's bytes, masked as our role wants; for the rest see `frame` of this module."""
+        """A frame's bytes, masked as our role requires; for the arguments see `frame` of this module."""
         if not self.masks:
             more.setdefault("key", None)
         return frame(opcode, payload, **more)
@@ -254,7 +254,7 @@ class Peer(Wire):
         self.write(BINARY, payload)
 
     def read(self):
-        """The next frame, whatever it is, with the checks that no test can want to fail."""
+        """The next frame of any kind, with the checks that hold in every test."""
         first, second = self.receive(2)
         length = second & 0x7F
         if length == 126:
@@ -273,7 +273,7 @@ class Peer(Wire):
         return Frame(opcode, mask(payload, key) if key else payload, bool(first & 0x80), first & 0x70, masked)
 
     def expect_pings_then_any_end(self):
-        """The peer must ask at least once, and then end the stream, in order or not, without anything else."""
+        """The peer must send at least one Ping, and then end the stream, cleanly or not, without another frame."""
         assert self.read().opcode == PING
         try:
             while True:
@@ -329,7 +329,7 @@ class Peer(Wire):
         return got
 
     def expect_failure(self, *codes):
-        """The connection is failed (RFC 6455 §7.1.7): a Close with one of `codes`, then the end, made by who failed it."""
+        """The peer must fail the connection (RFC 6455 §7.1.7): a Close with one of `codes`, then the end."""
         got = self.expect_close(*codes)
         try:
             self.write(CLOSE, got.payload)
@@ -338,28 +338,28 @@ class Peer(Wire):
         self.expect_any_end()
 
     def close_cleanly(self, code=1000, reason=b""):
-        """Our closing handshake: the answer carries the same code, and the stream ends in order."""
+        """Our closing handshake: the answer has the same code, and the stream ends cleanly."""
         self.write(CLOSE, close_payload(code, reason) if code is not None else b"")
         self.expect_close(code)
-        self.expect_end_behind_close()
+        self.expect_end_after_close()
 
-    def expect_end_behind_close(self):
-        """Both Close frames are through: the server ends the stream, the client follows (RFC 6455 §7.1.1)."""
+    def expect_end_after_close(self):
+        """Both Close frames were exchanged: the server ends the stream, the client follows (RFC 6455 §7.1.1)."""
         if not self.masks:
             self.finish_sending()
         self.expect_end()
 
 
 class Deflation:
-    """Mixed into a peer whose handshake agreed on permessage-deflate (RFC 7692 §7.2)."""
+    """Mixin for peers that can agree on permessage-deflate (RFC 7692 §7.2)."""
 
     def agree(self, parameters, ours, theirs):
-        """`parameters` as agreed; the prefixes of our side and the other, `client` or `server`."""
+        """`parameters`: as agreed; `ours`, `theirs`: the prefixes of the two sides, `client` or `server`."""
         bits = int(parameters.get(f"{ours}_max_window_bits") or 15)
         self.ours_fresh = f"{ours}_no_context_takeover" in parameters
         self.theirs_fresh = f"{theirs}_no_context_takeover" in parameters
         self.theirs_bits = int(parameters.get(f"{theirs}_max_window_bits") or 15)
-        # zlib cannot make streams for a window of 2^8.
+        # zlib cannot compress with a window of 2^8.
         self._new_deflater = lambda: zlib.compressobj(6, zlib.DEFLATED, -max(bits, 9))
         self._deflater, self._inflater = self._new_deflater(), self._new_inflater()
 
@@ -378,7 +378,7 @@ class Deflation:
         return self._inflater.decompress(payload + b"\x00\x00\xff\xff")
 
     def write_compressed(self, opcode, payload, pieces=1):
-        """One message, compressed, in about `pieces` frames; RSV1 on the first alone."""
+        """Sends a compressed message in about `pieces` frames, with RSV1 only on the first."""
         body = self.deflated(payload.encode() if isinstance(payload, str) else payload)
         step = max(1, -(-len(body) // pieces))
         parts = [body[at:at + step] for at in range(0, len(body), step)] or [b""]
@@ -414,7 +414,7 @@ def parse_extension(text):
 
 def connect(address, path="/", headers=(), subprotocols=(), deflate=None, tls=None, server_name="localhost", within=10.0,
             host="localhost", receive_buffer=None):
-    """Opens a connection as a client and checks the answer as RFC 6455 §4.1 wants; `deflate` is an offer in full."""
+    """Opens a connection as a client and checks the response (RFC 6455 §4.1); `deflate` is a complete offer."""
     client = Client.connect(address, tls=tls, server_name=server_name, within=within, receive_buffer=receive_buffer)
     try:
         key = base64.b64encode(os.urandom(16)).decode()
@@ -446,7 +446,7 @@ def connect(address, path="/", headers=(), subprotocols=(), deflate=None, tls=No
 
 
 class Server(Deflation, Peer):
-    """The server's end, made by `Listener.accept_websocket`."""
+    """The server's end, as returned by `Listener.accept_websocket`."""
     masks = False
 
     def _inflated(self, payload):
@@ -455,7 +455,7 @@ class Server(Deflation, Peer):
 
 
 class Listener:
-    """A listening socket of the test's own; what is accepted has deadlines."""
+    """A listening socket whose accepted connections have deadlines."""
 
     def __init__(self, path=None, tls=None, backlog=1024, within=10.0, host="127.0.0.1"):
         self.within = within
@@ -491,7 +491,7 @@ class Listener:
         return peer, parse_head(peer.receive_head())
 
     def accept_websocket(self, subprotocol=None, extensions=None):
-        """Accepts, checks the request as RFC 6455 §4.2.1 wants, and answers 101."""
+        """Accepts a connection, checks the request (RFC 6455 §4.2.1), and answers 101."""
         peer, asked = self.accept_request()
         words = asked.start_line.split(" ")
         assert words[0] == "GET" and words[2] == "HTTP/1.1", asked.start_line

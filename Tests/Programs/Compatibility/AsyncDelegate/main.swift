@@ -1,4 +1,4 @@
-// AsyncDelegate BASE FILE: awaits BASE/file and an upload of FILE, and prints what a delegate given with them is told.
+// AsyncDelegate BASE FILE: awaits BASE/file and an upload of FILE, and prints the calls of their task delegate.
 import Foundation
 import URLLoading
 
@@ -14,7 +14,7 @@ final class Listener: NSObject, URLSessionDataDelegate, URLSessionDownloadDelega
         lock.unlock()
     }
 
-    func told() -> (steps: String, received: Data, written: Int64) {
+    func record() -> (steps: String, received: Data, written: Int64) {
         lock.lock()
         defer { lock.unlock() }
         return (steps.joined(separator: ", "), received, written)
@@ -75,19 +75,19 @@ do {
 
     let loading = Listener()
     let (data, _) = try await session.data(from: file, delegate: loading)
-    print("data: \(loading.told().steps)", data == wanted && loading.told().received == wanted)
+    print("data: \(loading.record().steps)", data == wanted && loading.record().received == wanted)
 
     let uploading = Listener()
     var put = URLRequest(url: base.appendingPathComponent("upload/delegate"))
     put.httpMethod = "PUT"
     _ = try await session.upload(for: put, from: wanted, delegate: uploading)
-    print("upload: \(uploading.told().steps.split(separator: ",").first ?? "")")
+    print("upload: \(uploading.record().steps.split(separator: ",").first ?? "")")
 
     let downloading = Listener()
     let (place, _) = try await session.download(from: file, delegate: downloading)
     let isWhole = FileManager.default.contents(atPath: place.path) == wanted
     try FileManager.default.removeItem(at: place)
-    print("download: \(downloading.told().steps)", isWhole && downloading.told().written == Int64(wanted.count))
+    print("download: \(downloading.record().steps)", isWhole && downloading.record().written == Int64(wanted.count))
     session.invalidateAndCancel()
 } catch {
     print("failed:", error)

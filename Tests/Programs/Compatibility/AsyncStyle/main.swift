@@ -1,4 +1,4 @@
-// AsyncStyle BASE FILE: loads BASE/file several times at once, puts it to BASE/upload/async, and gives up on BASE/slow/file.
+// AsyncStyle BASE FILE: loads BASE/file several times at once, puts it to BASE/upload/async, and cancels BASE/slow/file.
 import Foundation
 import URLLoading
 

@@ -1,4 +1,4 @@
-// CompletionStyle BASE FILE: loads BASE/file in two ways, puts it to BASE/upload/completion, and meets two errors.
+// CompletionStyle BASE FILE: loads BASE/file in two ways, puts it to BASE/upload/completion, and expects two errors.
 import Foundation
 import URLLoading
 
@@ -55,7 +55,7 @@ session.dataTask(with: URLRequest(url: base.appendingPathComponent("missing"))) 
     group.leave()
 }.resume()
 
-// Nobody listens on port 1.
+// Port 1 has no listener.
 group.enter()
 session.dataTask(with: URL(string: "http://127.0.0.1:1/")!) { data, response, error in
     guard let error = error as? URLError, data == nil, response == nil else { fail("refused: no error") }

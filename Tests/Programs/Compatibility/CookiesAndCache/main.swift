@@ -52,7 +52,7 @@ do {
         _ = try await load(count, in: session)
         fail("an empty cache gave something")
     } catch let error as URLError where error.code == .resourceUnavailable {
-        print("cookies and cache are right")
+        print("cookies and cache work")
     }
 } catch {
     fail("failed: \(error)")

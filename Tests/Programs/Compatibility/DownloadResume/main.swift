@@ -1,4 +1,4 @@
-// DownloadResume BASE FILE: breaks off a download of BASE/slow/file, goes on with it, and compares it with FILE.
+// DownloadResume BASE FILE: cancels a download of BASE/slow/file, resumes it, and compares it with FILE.
 import Foundation
 import URLLoading
 
@@ -44,7 +44,7 @@ final class Download: NSObject, URLSessionDownloadDelegate, @unchecked Sendable 
         _ session: URLSession, downloadTask: URLSessionDownloadTask, didResumeAtOffset fileOffset: Int64,
         expectedTotalBytes: Int64
     ) {
-        print("goes on at \(fileOffset) of \(expectedTotalBytes) bytes")
+        print("resumes at \(fileOffset) of \(expectedTotalBytes) bytes")
         self.resumeOffset = fileOffset
     }
 

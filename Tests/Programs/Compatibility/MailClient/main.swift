@@ -1,4 +1,4 @@
-// MailClient HOST PORT: hands one message to the SMTP server there, behind STARTTLS. The message comes from standard input.
+// MailClient HOST PORT: sends a message from standard input to an SMTP server, after STARTTLS.
 import Foundation
 import URLLoading
 
@@ -16,7 +16,7 @@ struct Mail {
         self.task = task
     }
 
-    /// Reads one reply, whose lines but the last have a hyphen behind the code.
+    /// Reads one reply, whose lines except the last have a hyphen after the code.
     private mutating func reply() async throws -> String {
         var text = ""
         while true {

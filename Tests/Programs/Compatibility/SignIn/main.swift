@@ -1,4 +1,4 @@
-// SignIn URL USER PASSWORD: loads URL, whose server asks who we are; then again with a password that is wrong.
+// SignIn URL USER PASSWORD: loads URL, whose server sends a challenge; then again with a wrong password.
 import Foundation
 import URLLoading
 

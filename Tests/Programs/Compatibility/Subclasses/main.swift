@@ -1,9 +1,9 @@
-// Subclasses: classes that programs derive from those of the URL loading system, each with what it may override.
-// Prints a line for each; built with warnings as errors, and with the toolchain's own URL loading.
+// Subclasses: classes that programs derive from those of the URL loading system, each with overrides.
+// Prints a line for each; built with warnings as errors, and also with FoundationNetworking.
 import Foundation
 import URLLoading
 
-// A class that adds nothing has the initializers of what it derives from.
+// A class that adds nothing inherits the initializers.
 final class PlainCache: URLCache, @unchecked Sendable {}
 final class PlainSession: URLSession, @unchecked Sendable {}
 final class PlainRequest: NSURLRequest {}
@@ -205,7 +205,7 @@ final class AgedAnswer: CachedURLResponse, @unchecked Sendable {
     override var storagePolicy: URLCache.StoragePolicy { super.storagePolicy }
 }
 
-/// Answers what is asked of `own:` with the text of the URL. It keeps state, as those of programs do.
+/// Answers requests of `own:` with the text of the URL. It has state, like the protocols of programs.
 final class OwnProtocol: URLProtocol {
     var isStopped = false
 
@@ -235,7 +235,7 @@ final class OwnProtocol: URLProtocol {
     override func stopLoading() { self.isStopped = true }
 }
 
-/// Hears what a protocol says: for any thread, so Sendable without saying so.
+/// Records the calls of a protocol, from any thread: Sendable without declaring it.
 final class Listener: NSObject, URLProtocolClient {
     func urlProtocol(_ protocol: URLProtocol, wasRedirectedTo request: URLRequest, redirectResponse: URLResponse) {}
     func urlProtocol(_ protocol: URLProtocol, cachedResponseIsValid cachedResponse: CachedURLResponse) {}

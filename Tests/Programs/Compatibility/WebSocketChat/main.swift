@@ -1,4 +1,4 @@
-// WebSocketChat URL NAME: joins the chat at URL, which sends what anybody says to everybody, as `NAME: TEXT`.
+// WebSocketChat URL NAME: joins the chat at URL, which sends each message to all members, as `NAME: TEXT`.
 import Foundation
 import URLLoading
 

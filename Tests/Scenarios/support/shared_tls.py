@@ -1,20 +1,20 @@
-"""TLS sockets that two threads use at once."""
+"""TLS sockets that two threads use concurrently."""
 
 import select
 import ssl
 import threading
 
 
-class Turns:
-    """Lets one thread send while another receives. Python's TLS socket lets both into OpenSSL at the same time, which OpenSSL
-    forbids for one connection; the usual symptom is an end of the stream that nobody made. Here one at a time has its turn, no
-    turn waits, and who has to wait does so between turns."""
+class SharedTLSSocket:
+    """Lets one thread send while another receives. Python's TLS socket calls OpenSSL from both threads at the same time, which
+    OpenSSL forbids for one connection; the usual symptom is a false end of the stream. Here a lock serializes the calls, no
+    call blocks, and a thread that has to wait does so without the lock."""
 
     PIECE = 1 << 16
 
     def __init__(self, sock):
         self.socket = sock
-        self.alone = threading.Lock()
+        self.lock = threading.Lock()
 
     def send_all(self, data):
         view = memoryview(data).cast("B")
@@ -27,7 +27,7 @@ class Turns:
 
     def _take(self, operation):
         while True:
-            with self.alone:
+            with self.lock:
                 patience = self.socket.gettimeout()
                 self.socket.setblocking(False)
                 try:

@@ -1,4 +1,4 @@
-"""Pipes, sockets and peers that nobody reads, or that are read slowly: what is written there holds up nothing else."""
+"""Pipes, sockets and peers that are not read, or read slowly: writing to them delays nothing else."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ INTERRUPTED = 130
 
 @contextlib.contextmanager
 def pipe(full):
-    """A pipe that nobody reads; its reading end stays open."""
+    """A pipe that is not read; its reading end stays open."""
     reading, writing = os.pipe()
     try:
         if full:
@@ -28,7 +28,7 @@ def pipe(full):
             with contextlib.suppress(BlockingIOError):
                 while os.write(writing, b"\n" * 4096):
                     pass
-            # The open file is shared with who inherits it.
+            # The flag belongs to the open file, which the child process shares.
             os.set_blocking(writing, True)
         with os.fdopen(writing, "wb", buffering=0) as end:
             yield end, reading
@@ -49,7 +49,7 @@ def running(*words, output=subprocess.DEVNULL, errors=subprocess.DEVNULL, enviro
 
 
 def ended(process, within):
-    """The exit code."""
+    """Waits for the process; returns its exit code."""
     try:
         return process.wait(seconds(within))
     except subprocess.TimeoutExpired:
@@ -57,7 +57,7 @@ def ended(process, within):
 
 
 def reached(path):
-    """A connection to a Unix socket, once somebody listens there."""
+    """Connects to a Unix socket once it has a listener."""
     def connected():
         try:
             return Wire.connect(path)
@@ -66,8 +66,8 @@ def reached(path):
     return eventually(connected, f"a listener at {path}", within=15)
 
 
-def through(path, count):
-    """Short connections, which leave two lines each in the log."""
+def make_connections(path, count):
+    """Opens short connections, each of which logs two lines."""
     for _ in range(count):
         with Wire.connect(path) as wire:
             wire.send(b"x")
@@ -76,17 +76,17 @@ def through(path, count):
 
 # -- the log
 
-def test_a_log_that_nobody_reads_holds_up_neither_connections_nor_the_end(tmp_path):
+def test_an_unread_log_blocks_neither_connections_nor_the_exit(tmp_path):
     path = tmp_path / "raw.sock"
     with pipe(full=False) as (log, _), running("bridge", f"unix://{path}", "echo", errors=log) as process:
         reached(path).close()
-        # More than the pipe holds, by far.
-        through(path, 600)
+        # Many more than the pipe holds.
+        make_connections(path, 600)
         process.send_signal(signal.SIGTERM)
         assert ended(process, 15) == 0
 
 
-def test_a_second_signal_ends_it_at_once_although_nobody_reads_the_log(tmp_path):
+def test_a_second_signal_ends_the_process_at_once_with_an_unread_log(tmp_path):
     path = tmp_path / "raw.sock"
     with pipe(full=True) as (log, _), running(
             "bridge", f"unix://{path}", "echo", "--drain-timeout", "600s", errors=log) as process:
@@ -101,7 +101,7 @@ def test_a_second_signal_ends_it_at_once_although_nobody_reads_the_log(tmp_path)
 
 # -- standard output
 
-def test_standard_output_that_nobody_reads_holds_up_neither_the_start_nor_the_end(tmp_path):
+def test_an_unread_standard_output_blocks_neither_the_start_nor_the_exit(tmp_path):
     path = tmp_path / "raw.sock"
     with pipe(full=True) as (output, _), running("bridge", f"unix://{path}", "echo", output=output) as process:
         for _ in range(4):
@@ -114,14 +114,14 @@ def test_standard_output_that_nobody_reads_holds_up_neither_the_start_nor_the_en
 
 @pytest.mark.parametrize("signals, within", [(1, 15), (2, 5)])
 @pytest.mark.parametrize("form", [[], ["--json"]], ids=["plain", "json"])
-def test_connect_ends_although_nobody_reads_its_output(bridge, form, signals, within):
+def test_connect_exits_on_signals_with_an_unread_output(bridge, form, signals, within):
     gateway = bridge("ws://127.0.0.1:0/", "echo")
     with pipe(full=True) as (output, _), running(
             "connect", gateway.url(), *form, "--wait", "none", output=output) as process:
-        eventually(lambda: handlers(process), "signals are taken")
+        eventually(lambda: handlers(process), "signal handlers")
         for _ in range(signals):
             process.send_signal(signal.SIGTERM)
-            eventually(lambda: not pending(process), "the signal has come")
+            eventually(lambda: not pending(process), "delivery of the signal")
         assert ended(process, within) in (0, INTERRUPTED)
 
 
@@ -131,12 +131,12 @@ def status(process, name):
 
 
 def handlers(process):
-    """Whether a handler takes SIGTERM. That it is blocked says nothing: each creation of a thread blocks all signals briefly."""
+    """Whether SIGTERM has a handler. Its mask says nothing: each creation of a thread blocks all signals briefly."""
     return status(process, "SigCgt") & 1 << signal.SIGTERM - 1
 
 
 def pending(process):
-    """Whether SIGTERM was not taken yet; one that has ended takes none."""
+    """Whether SIGTERM is still pending; false for a process that has ended."""
     return process.returncode is None and status(process, "ShdPnd") & 1 << signal.SIGTERM - 1
 
 
@@ -155,7 +155,7 @@ def service_manager(path):
         yield notify
 
 
-def test_a_service_manager_that_reads_nothing_holds_up_nothing(sluice, tmp_path):
+def test_an_unread_notify_socket_does_not_block_the_gateway(sluice, tmp_path):
     file = configuration.write(
         tmp_path / "sluice.yaml", [configuration.listener("raw", "tcp://127.0.0.1:0", route="raw")],
         [configuration.route("raw", "echo")], control={"address": "none"})
@@ -174,7 +174,7 @@ def test_a_service_manager_that_reads_nothing_holds_up_nothing(sluice, tmp_path)
 
 
 @pytest.mark.parametrize("environment", [{}, {"WATCHDOG_USEC": "200000"}], ids=["alone", "watched"])
-def test_a_service_manager_hears_the_last_state_as_soon_as_it_reads(sluice, tmp_path, environment):
+def test_the_latest_state_is_notified_once_the_socket_is_read(sluice, tmp_path, environment):
     file = configuration.write(
         tmp_path / "sluice.yaml", [configuration.listener("raw", "tcp://127.0.0.1:0", route="raw")],
         [configuration.route("raw", "echo")], control={"address": "none"})
@@ -182,10 +182,10 @@ def test_a_service_manager_hears_the_last_state_as_soon_as_it_reads(sluice, tmp_
     with service_manager(where) as notify:
         gateway = sluice("serve", "--config", file, environment={"NOTIFY_SOCKET": str(where), **environment})
         gateway.wait_log("cannot notify the service manager")
-        heard = b"FILLED=1"
-        while heard == b"FILLED=1":
-            heard = notify.recv(4096)
-        assert heard.startswith(b"READY=1"), heard
+        message = b"FILLED=1"
+        while message == b"FILLED=1":
+            message = notify.recv(4096)
+        assert message.startswith(b"READY=1"), message
         assert gateway.stop() == 0
 
 
@@ -196,7 +196,7 @@ SIZE = sized(3_500_000, 20_000_000)
 
 
 class SlowReader:
-    """Reads a stream of frames at a rate, and answers each Ping it gets to."""
+    """Reads a stream of frames at a limited rate, and answers each Ping."""
 
     def __init__(self, client):
         self.client = client
@@ -230,7 +230,7 @@ class SlowReader:
 
 @pytest.fixture
 def flood(sluice, tmp_path, authority, server_certificate):
-    """A target that sends much to a WebSocket client with a large buffer."""
+    """A target that sends many bytes to a WebSocket client with a large buffer."""
     kept = []
 
     def start(scheme):
@@ -262,15 +262,15 @@ def pour(sender):
 
 
 @pytest.mark.parametrize("scheme", ["ws", "wss"])
-def test_a_slow_reader_gets_everything(flood, scheme):
-    # What the kernels hold before a Ping takes this reader several times the pong timeout.
+def test_a_slow_reader_receives_everything(flood, scheme):
+    # Reading the bytes that the kernels buffer before a Ping takes several times the pong timeout.
     gateway, reader = flood(scheme)
     while reader.bytes < SIZE:
         reader.read()
     assert gateway.running() and reader.pings > 0
 
 
-def test_a_reader_that_stops_is_ended(flood):
+def test_a_stopped_reader_is_disconnected(flood):
     gateway, reader = flood("ws")
     while reader.bytes < SIZE // 3:
         reader.read()

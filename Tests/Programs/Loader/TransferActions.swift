@@ -1,7 +1,7 @@
 import URLLoading
 
-/// What is done with one transfer beside loading it.
-struct TransferOrders: Sendable {
+/// Actions on a transfer in addition to loading it.
+struct TransferActions: Sendable {
     /// The file that the content goes to.
     let output: String?
     /// The file that a streamed body comes from.

@@ -1,4 +1,4 @@
-"""Holds every answer that a scenario gets against the OpenAPI document of the gateway itself."""
+"""Checks the control plane's responses against the gateway's own OpenAPI document."""
 
 import json
 import re
@@ -16,7 +16,7 @@ class Description:
         self.validators = {}
 
     def _strict(self, value):
-        """Members that are not described are wrong here, although clients must bear them."""
+        """Makes undocumented members an error, although clients have to ignore them."""
         if isinstance(value, dict):
             if "properties" in value:
                 value.setdefault("additionalProperties", False)
@@ -37,17 +37,17 @@ class Description:
         if operation is None:
             return
         name = operation["operationId"]
-        told = operation["responses"].get(str(answer.status))
-        assert told is not None, f"{name} answers {answer.status}, which is not described: {answer.body[:300]!r}"
+        documented = operation["responses"].get(str(answer.status))
+        assert documented is not None, f"{name} answers {answer.status}, which is not documented: {answer.body[:300]!r}"
         media = answer.headers.get("content-type", "").split(";")[0]
         if not answer.body:
             return
-        media = "*/*" if "*/*" in told.get("content", {}) else media
-        assert media in told.get("content", {}), f"{name} answers {answer.status} as {media}, which is not described"
-        schema = told["content"][media].get("schema")
+        media = "*/*" if "*/*" in documented.get("content", {}) else media
+        assert media in documented.get("content", {}), f"{name} answers {answer.status} as {media}, which is not documented"
+        schema = documented["content"][media].get("schema")
         if schema and media.endswith("json"):
             errors = [f"{error.message} at {error.instance_path}" for error in self._validator(schema).iter_errors(answer.json)]
-            assert not errors, f"{name} answers {answer.status} not as described: {errors[:3]}"
+            assert not errors, f"{name} answers {answer.status} against its schema: {errors[:3]}"
 
     def _validator(self, schema):
         key = json.dumps(schema, sort_keys=True)

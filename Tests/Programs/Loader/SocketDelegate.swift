@@ -2,7 +2,7 @@ import Foundation
 import URLLoading
 
 /// The delegate of a session with one WebSocket task.
-final class SocketEars: NSObject, URLSessionWebSocketDelegate, @unchecked Sendable {
+final class SocketDelegate: NSObject, URLSessionWebSocketDelegate, @unchecked Sendable {
     private enum End {
         case success
         case failure(any Error)
@@ -66,7 +66,7 @@ final class SocketEars: NSObject, URLSessionWebSocketDelegate, @unchecked Sendab
         for one in waiting { one.resume() }
     }
 
-    // MARK: What is heard
+    // MARK: Delegate calls
 
     func urlSession(
         _ session: URLSession, webSocketTask: URLSessionWebSocketTask, didOpenWithProtocol protocol: String?

@@ -1,4 +1,4 @@
-"""The peer that judges Sluice is itself judged: by the examples of RFC 6455 §5.7 and §1.3, and RFC 7692 §7.2.3."""
+"""Checks the WebSocket peer of the scenarios with the examples of RFC 6455 §5.7 and §1.3, and RFC 7692 §7.2.3."""
 
 import socket
 import threading
@@ -20,16 +20,16 @@ EXAMPLES = [
 
 
 @pytest.mark.parametrize("wanted, parts", EXAMPLES)
-def test_frames_are_those_of_the_rfc(wanted, parts):
+def test_encoded_frames_equal_those_of_the_rfc(wanted, parts):
     assert frame(**parts).hex() == wanted
 
 
-def test_lengths_take_the_forms_of_the_rfc():
+def test_lengths_are_encoded_like_in_the_rfc():
     assert frame(BINARY, bytes(256), key=None)[:4].hex() == "827e0100"
     assert frame(BINARY, bytes(65536), key=None)[:10].hex() == "827f0000000000010000"
 
 
-def test_the_accept_value_is_that_of_the_rfc():
+def test_the_accept_value_equals_that_of_the_rfc():
     assert accept_value("dGhlIHNhbXBsZSBub25jZQ==") == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
 
 
@@ -71,7 +71,7 @@ def test_a_wire_under_tls_sends_and_receives_at_once(authority, server_certifica
     assert got == [True, True]
 
 
-def test_a_wrong_mask_is_noticed():
+def test_a_masked_frame_towards_a_client_is_detected():
     client, server = pair()
     with client, server:
         server.write(TEXT, "Hello", key=KEY)
@@ -79,7 +79,7 @@ def test_a_wrong_mask_is_noticed():
             client.read()
 
 
-def test_compressed_messages_are_those_of_the_rfc():
+def test_compressed_messages_of_the_rfc_are_inflated():
     client, server = pair()
     with client, server:
         client.extensions = "permessage-deflate"
@@ -88,13 +88,13 @@ def test_compressed_messages_are_those_of_the_rfc():
         server.send(bytes.fromhex("c107f248cdc9c90700") + bytes.fromhex("c105f200110000"))
         client.expect_text("Hello")
         client.expect_text("Hello")
-        # §7.2.3.1: in two fragments; §7.2.3.3: a block without compression. The window still knows the messages before.
+        # §7.2.3.1: in two fragments; §7.2.3.3: a block without compression. The window still contains the messages before.
         server.send(bytes.fromhex("4103f248cd") + bytes.fromhex("8004c9c90700"))
         client.expect_text("Hello")
         server.send(bytes.fromhex("c10b000500faff48656c6c6f00"))
         client.expect_text("Hello")
 
 
-def test_parameters_of_an_extension_are_read():
+def test_extension_parameters_are_parsed():
     name, parameters = parse_extension('permessage-deflate; client_max_window_bits; server_max_window_bits="10"')
     assert (name, parameters) == ("permessage-deflate", {"client_max_window_bits": None, "server_max_window_bits": "10"})

@@ -1,8 +1,8 @@
 import ArgumentParser
 import FoundationEssentials
 
-/// What a `ws` or `wss` URL names (RFC 6455 §3).
-struct ServerPlace {
+/// Host, port and resource of a `ws` or `wss` URL (RFC 6455 §3).
+struct ServerAddress {
     let host: String
     let port: UInt16
     let path: String
