@@ -13,7 +13,7 @@ struct LineMarkTests {
 
     @Test(arguments: 0...UInt8.max)
     func eachOfTheSixMarkBytesIsACandidate(_ byte: UInt8) {
-        // At each place in a word, and behind the last whole one, among neighbours that differ in one bit.
+        // At each place in a word, and after the last whole word, among neighbours that differ in one bit.
         for place in 0..<20 {
             for neighbour: UInt8 in [0x00, 0x7F, 0x80, 0xFF, 0x09, 0x0E, 0xE3, 0xC3, 0x8A] {
                 var bytes = [UInt8](repeating: neighbour, count: 20)
@@ -38,7 +38,7 @@ struct LineMarkTests {
         }
     }
 
-    @Test func lineMarksAndTheTextBetweenThemAreEncoded() {
+    @Test func lineMarksAndTextBetweenMarksAreEncoded() {
         let bytes: [UInt8] = [0x61, 0xC3, 0xA9, 0xFF, 0x62]
         #expect(bytes.withRawSpan { String(repairing: $0) } == "aé\u{FFFD}b")
         #expect([UInt8]().withRawSpan { String(repairing: $0) } == "")

@@ -13,7 +13,7 @@ struct MaskingTests {
         keyBytes.reversed().reduce(0) { $0 << 8 | UInt32($1) }
     }
 
-    @Test func unmasksTheHelloOfTheRFC() {
+    @Test func exampleOfTheRFCIsUnmasked() {
         var payload: [UInt8] = [0x7F, 0x9F, 0x4D, 0x51, 0x58]
         let phase = payload.withMutableRawSpan { applyMask(&$0, key: Self.word([0x37, 0xFA, 0x21, 0x3D]), phase: 0) }
         #expect(payload == Array("Hello".utf8))
@@ -38,7 +38,7 @@ struct MaskingTests {
     }
 
     @Test(arguments: 0..<200)
-    func copiesMaskedToTheGivenPlaceOnly(count: Int) {
+    func maskedCopyWritesOnlyToItsDestination(count: Int) {
         var generator = SeededGenerator(seed: UInt64(1000 + count))
         let keyBytes = generator.bytes(4)
         for phase in 0...3 {

@@ -2,7 +2,7 @@ import ByteKernels
 import TestSupport
 import Testing
 
-@Suite("Text written into room that is there")
+@Suite("Text written into a given buffer")
 struct TextOutputTests {
     private func text(_ room: Int, _ write: (inout OutputSpan<UInt8>) -> Void) -> String {
         String(decoding: [UInt8](capacity: room, initializingWith: write), as: UTF8.self)

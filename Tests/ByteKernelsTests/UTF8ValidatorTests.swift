@@ -89,7 +89,7 @@ struct UTF8ValidatorTests {
     }
 
     @Test(arguments: UInt64(0)..<400)
-    func agreesWithTheNaiveTwinOnAnyBytesInAnySplit(seed: UInt64) {
+    func validatorAgreesWithTheNaiveOneOnAnyBytesInAnySplit(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
         let bytes = Self.almostText(using: &generator)
         let expected = NaiveUTF8.judge(bytes)

@@ -7,12 +7,12 @@ struct CellTextTests {
         ("abc", 3, "abc"), ("abcd", 3, "ab…"), ("abc", 0, ""), ("漢字", 4, "漢字"), ("漢字", 3, "漢…"), ("漢字", 2, "…"),
         ("", 2, ""),
     ])
-    func cutsBehindWholeCharacters(_ text: String, _ cells: Int, _ shown: String) {
+    func textIsCutAfterWholeCharacters(_ text: String, _ cells: Int, _ shown: String) {
         #expect(CellText.truncate(text, cells: cells) == shown)
         #expect(CellWidth.of(CellText.truncate(text, cells: cells)) <= cells)
     }
 
-    @Test func fillsUpOnTheOtherSide() {
+    @Test func cellIsPaddedOnTheOtherSide() {
         #expect(CellText.fit("ab", cells: 4) == "ab  ")
         #expect(CellText.fit("ab", cells: 4, rightAligned: true) == "  ab")
         #expect(CellText.fit("漢字", cells: 3) == "漢…")

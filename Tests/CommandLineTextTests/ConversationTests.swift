@@ -39,7 +39,7 @@ struct ConversationTests {
         #expect(orders == [[.begin], [], [], [.finish]])
     }
 
-    @Test func aStreamEndsInOneDirectionAfterTheOther() {
+    @Test func streamEndsInOneDirectionAfterTheOther() {
         let stream = self.settings(messages: false)
         #expect(
             self.orders(stream, .opened, .inputEnded, .outputEnded, .closed)
@@ -61,7 +61,7 @@ struct ConversationTests {
             ])
     }
 
-    @Test func aPersonIsNotKeptBehindThePeersEnd() {
+    @Test func interactiveConversationEndsWithThePeer() {
         let orders = self.orders(self.settings(messages: false, endsWithPeer: true), .opened, .outputEnded)
         #expect(orders == [[.begin], [.closeOutput, .stopReading, .startCloseTimer]])
     }
@@ -88,7 +88,7 @@ struct ConversationTests {
     }
 
     @Test(arguments: [true, false])
-    func aSecondInterruptionIsNotPatient(_ messages: Bool) {
+    func secondInterruptionEndsAtOnce(_ messages: Bool) {
         var conversation = Conversation(self.settings(messages: messages))
         _ = conversation.handle(.opened)
         #expect(conversation.handle(.interrupted).contains(.startCloseTimer))
@@ -114,7 +114,7 @@ struct ConversationTests {
         #expect(self.orders(self.settings(messages: false), .interrupted) == [[.abort, .finish]])
     }
 
-    /// Every sequence of five events: it finishes at most once, sends its end only when open, and nothing behind that.
+    /// Every sequence of five events: it finishes at most once, sends its end only when open, and nothing after that.
     @Test(arguments: [true, false], [true, false])
     func everyEventIsAnsweredInEveryState(_ messages: Bool, _ one: Bool) {
         let settings = self.settings(messages: messages, one: one, idleTimeout: .seconds(1))

@@ -35,7 +35,7 @@ struct LineEditorTests {
         #expect(editor.characters == ["é", "x"])
     }
 
-    @Test func enterGivesTheLineAndBeginsANewOne() {
+    @Test func enterReturnsTheLineAndStartsANewOne() {
         var editor = self.edited("hello")
         #expect(editor.handle(.enter) == .submitted("hello"))
         #expect(editor.text.isEmpty && editor.cursor == 0)

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("STARTTLS")
 struct StartTLSDialogueTests {
-    /// Carries the dialogue on with what a server says, in one piece after each request or byte by byte.
+    /// Runs the dialogue with a server's replies, in one piece after each request or byte by byte.
     private func course(_ mode: String, _ said: [String], byteByByte: Bool) throws -> (
         sent: [String], StartTLSDialogue.Action
     ) {
@@ -110,7 +110,7 @@ struct StartTLSDialogueTests {
     @Test(arguments: [
         "", "xmpp", "line", "line:", "line:a", "line:a:", "line::b", "line:a:b:c:d", "line:é:b", "SMTP", "line:a\r:b",
     ])
-    func otherModesAreNone(_ text: String) {
+    func unknownModeIsRejected(_ text: String) {
         #expect(StartTLSMode(text) == nil)
     }
 }

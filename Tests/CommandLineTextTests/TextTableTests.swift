@@ -35,7 +35,7 @@ struct TextTableTests {
 
     @Test(arguments: 0...60)
     func noRowIsWiderThanTheTerminal(_ cells: Int) {
-        // But for what is never cut.
+        // Except for cells that are never cut.
         #expect(Self.table().lines(cells: cells).allSatisfy { CellWidth.of($0) <= max(4, cells) })
     }
 
@@ -54,7 +54,7 @@ struct TextTableTests {
         #expect(lines[1] == "\\u{1B}[2J boo\\u{202E}  x")
     }
 
-    @Test func inksAreDrawnOnlyWhereColoursAreWanted() {
+    @Test func coloursAreWrittenOnlyWhenEnabled() {
         var table = TextTable([TextTable.Column("A"), TextTable.Column("B")])
         table.add([TextTable.Cell("ok", .green), "x"])
         #expect(table.lines(colors: true)[1] == "\u{1B}[32mok\u{1B}[0m  x")

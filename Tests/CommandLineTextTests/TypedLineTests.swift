@@ -26,12 +26,12 @@ struct TypedLineTests {
         #expect(throws: CommandError.self) { try TypedLine(line) }
     }
 
-    @Test func anUnknownCommandNamesTheKnownOnes() {
+    @Test func unknownCommandErrorNamesTheKnownCommands() {
         let fault = #expect(throws: CommandError.self) { try TypedLine("/pnig x") }
         #expect(fault?.description.contains("/ping") == true && fault?.description.contains("//pnig") == true)
     }
 
-    @Test func bytesHaveTheirDigits() {
+    @Test func hexadecimalBytesAreParsed() {
         #expect(HexText.text([0, 255, 10]) == "00 ff 0a" && HexText.text([]).isEmpty)
         #expect(HexText.bytes("") == [] && HexText.bytes("٣٣") == nil)
     }

@@ -4,7 +4,7 @@ import Foundation
 import GatewayConfiguration
 import Synchronization
 
-/// A command run in this process, with its exit code and what it wrote.
+/// A command run in this process, with its exit code and output.
 struct CommandRun: Sendable {
     let code: Int32
     /// Standard output.

@@ -242,7 +242,7 @@ struct ControlCommandTests {
 
     // MARK: Traffic
 
-    @Test func attachedInputComesBackFromAnEcho() async throws {
+    @Test func attachedInputIsEchoed() async throws {
         try await LoopbackGateway.run { gateway in
             let id = try await Self.open(gateway, gateway.echo)
             let run = await Self.run(gateway, "attach", id, input: ["one\n", "two\n"])

@@ -7,7 +7,7 @@ enum Declarations {
         let lineCount: Int
     }
 
-    /// Words that begin another declaration: a function that meets one before its brace has no body.
+    /// Words that begin another declaration: a function followed by one before its brace has no body.
     private static let beginnings: Set<String> = [
         "func", "init", "var", "let", "case", "subscript", "associatedtype", "struct", "class", "enum", "protocol", "}",
     ]

@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// What the library's articles print is code that compiles: every block of Swift in them stands, line by line, in the
-/// program `Tests/Programs/Articles`.
+/// Code in the library's articles compiles: every block of Swift in them occurs, line by line, in the program
+/// `Tests/Programs/Articles`.
 @Suite("Code in the articles")
 struct DocumentedCodeTests {
     private static func files(_ folder: String, _ ending: String) throws -> [(name: String, text: String)] {
@@ -36,7 +36,7 @@ struct DocumentedCodeTests {
         return blocks
     }
 
-    private static func stands(_ block: [String], in program: [String]) -> Bool {
+    private static func occurs(_ block: [String], in program: [String]) -> Bool {
         guard block.count <= program.count else { return false }
         return (0...(program.count - block.count)).contains { start in
             program[start..<(start + block.count)].elementsEqual(block)
@@ -50,7 +50,7 @@ struct DocumentedCodeTests {
             for block in Self.blocks(of: article.text) {
                 count += 1
                 #expect(
-                    programs.contains { Self.stands(block, in: $0) },
+                    programs.contains { Self.occurs(block, in: $0) },
                     "\(article.name) prints what is in no program: \(block.first ?? "")")
             }
         }

@@ -1,4 +1,4 @@
-/// Rules that one source file can be checked against by itself.
+/// Rules that can be checked for a single source file.
 enum HouseRules {
     static let largestFile = 600
     static let largestFunction = 40

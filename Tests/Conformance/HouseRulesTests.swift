@@ -22,7 +22,7 @@ struct HouseRulesTests {
     @Test(arguments: [
         "a != b", "a!=b", "!a", "if !f() {}", "a && !b", "(!a)", "[!a]", "// a!", "\"fatalError() a!\"", "a !== b",
     ])
-    func otherTextIsNoTrap(_ source: String) {
+    func textThatResemblesATrapIsIgnored(_ source: String) {
         #expect(self.rules(source) == [])
     }
 

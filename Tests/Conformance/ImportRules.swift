@@ -1,5 +1,5 @@
-/// Import rules that a target's list of dependencies cannot express. Which target of ours may import which is
-/// Package.swift's to say; `.ci/run` has SwiftPM check it (`--explicit-target-dependency-import-check error`).
+/// Import rules that a target's list of dependencies cannot express. Package.swift declares which of our targets may
+/// import which; SwiftPM checks it in `.ci/run` (`--explicit-target-dependency-import-check error`).
 enum ImportRules {
     /// Modules that only these paths under `Sources` may import: the toolchain's own, which every target can see, and C
     /// libraries that one folder of a target owns.
@@ -43,7 +43,7 @@ enum ImportRules {
     static func imports(of file: SourceFile) -> [Token] {
         let kinds: Set<String> = ["struct", "class", "enum", "protocol", "typealias", "func", "var", "let"]
         return file.tokens.indices.compactMap { index in
-            // `import` is a reserved word: in backticks or behind a dot it is a name.
+            // `import` is a reserved word: in backticks or after a dot it is a name.
             guard file.tokens[index].text == "import" else { return nil }
             if index > 0, [".", "`"].contains(file.tokens[index - 1].text) { return nil }
             return file.tokens[(index + 1)...].first { !kinds.contains($0.text) }

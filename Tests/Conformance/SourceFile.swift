@@ -18,7 +18,7 @@ struct SourceFile {
         self.path.split(separator: "/").dropFirst().first.map(String.init) ?? ""
     }
 
-    /// The top of the project, found from where this file stands.
+    /// The root of the project, relative to this file.
     static let projectRoot = URL(filePath: #filePath)
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 

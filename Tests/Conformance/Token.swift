@@ -4,7 +4,7 @@ struct Token: Equatable {
     let text: String
     /// Counted from 1.
     let line: Int
-    /// No blank, line break or comment stands between the token before and this one.
+    /// No blank, line break or comment separates this token from the previous one.
     let touchesPrevious: Bool
 
     var isWord: Bool {

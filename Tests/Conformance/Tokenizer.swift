@@ -100,7 +100,7 @@ struct Tokenizer {
         } while depth > 0 && self.byte() != nil
     }
 
-    /// How many `#` stand before a string literal that begins here; `nil` when none begins here.
+    /// The number of `#` before a string literal that begins here; `nil` when none begins here.
     private func hashesBeforeString() -> Int? {
         var count = 0
         while self.byte(at: count) == UInt8(ascii: "#") { count += 1 }
@@ -126,7 +126,7 @@ struct Tokenizer {
                 self.advance(quotes + hashes)
                 return
             } else if quotes == 1, byte == UInt8(ascii: "\n") {
-                return  // No such literal compiles; going on keeps one mistake from hiding the rest of the file.
+                return  // No such literal compiles; continuing keeps one mistake from hiding the rest of the file.
             } else {
                 self.advance()
             }

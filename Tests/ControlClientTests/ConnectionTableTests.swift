@@ -21,7 +21,7 @@ struct ConnectionTableTests {
         return one
     }
 
-    @Test func aRowHasTheMostImportantFacts() {
+    @Test func rowHasTheMostImportantFields() {
         #expect(
             ConnectionTable([Self.one]).table.lines() == [
                 "ID  KIND  STATE  PEER             VIA            RECEIVED  SENT  QUEUED     RTT    IDLE    AGE  NOTE",
@@ -30,7 +30,7 @@ struct ConnectionTableTests {
     }
 
     @Test(arguments: [60, 80, 100, 120])
-    func itFitsUsualTerminals(_ cells: Int) {
+    func tableFitsUsualTerminals(_ cells: Int) {
         #expect(ConnectionTable([Self.one]).table.lines(cells: cells).allSatisfy { CellWidth.of($0) <= cells })
     }
 
@@ -46,7 +46,7 @@ struct ConnectionTableTests {
         #expect(ConnectionTable().table.lines().count == 1)
     }
 
-    @Test func theFieldsThatItAsksForAreThoseOfTheModel() {
+    @Test func requestedFieldsAreThoseOfTheModel() {
         let members = Connection.members.map(\.name)
         #expect(Set(ConnectionTable.fields).isSubset(of: members))
     }
@@ -73,7 +73,7 @@ struct ConnectionTableTests {
             (1000, nil, true), (1001, nil, true), (1005, nil, true), (4001, nil, false), (1006, nil, false),
             (nil, "client/relaying/clean", true), (nil, "client/relaying/reset", false), (nil, nil, false),
         ] as [(Int?, String?, Bool)])
-    func anEndIsInOrderOrNot(_ code: Int?, _ reason: String?, _ isInOrder: Bool) {
+    func endIsCleanOrNot(_ code: Int?, _ reason: String?, _ isInOrder: Bool) {
         var one = Self.one
         one.closeCode = code
         one.terminationReason = reason

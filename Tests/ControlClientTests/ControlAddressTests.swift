@@ -10,7 +10,7 @@ struct ControlAddressTests {
         ("https://box.example:443/", "https://box.example:443"), ("[::1]:8081", "http://[::1]:8081"),
         ("HTTP://[::1]", "http://[::1]:8081"),
     ])
-    func overTCP(_ text: String, _ root: String) throws {
+    func tcpAddressIsRead(_ text: String, _ root: String) throws {
         let address = try #require(ControlAddress(text))
         #expect(address.root.absoluteString == root)
         #expect(address.description == root && address.socketPath == nil)
@@ -21,7 +21,7 @@ struct ControlAddressTests {
         ("unix:///run/sluice/control.sock", "/run/sluice/control.sock"), ("/run/s.sock", "/run/s.sock"),
         ("./s.sock", "./s.sock"), ("../s.sock", "../s.sock"),
     ])
-    func overAUnixSocket(_ text: String, _ path: String) throws {
+    func unixSocketAddressIsRead(_ text: String, _ path: String) throws {
         let address = try #require(ControlAddress(text))
         #expect(address.socketPath == path && address.root.absoluteString == "http://localhost")
         #expect(address.description == "unix://\(path)")
@@ -37,7 +37,7 @@ struct ControlAddressTests {
     }
 
     @Test(arguments: [("slc_abc-DEF_123", true), ("a+b/c==", true), ("", false), ("a b", false), ("a\r\nX: y", false)])
-    func tokensAreSuchAsAHeaderCanCarry(_ text: String, _ isOne: Bool) {
+    func tokenMustFitAHeaderField(_ text: String, _ isOne: Bool) {
         #expect(ControlAccess.isToken(text) == isOne)
     }
 }

@@ -2,7 +2,7 @@ import ControlAPI
 import ControlClient
 import Testing
 
-@Suite("What a problem says to people")
+@Suite("Messages of problems")
 struct ControlFailureTests {
     private static func problem(
         _ status: Int, _ code: String = "x", _ detail: String = "It is so.", errors: [ProblemField]? = nil,
@@ -34,7 +34,7 @@ struct ControlFailureTests {
         #expect(ControlFailure(Self.problem(status)).kind == kind)
     }
 
-    @Test func aConfigurationThatIsNotRightIsAKindOfItsOwn() {
+    @Test func invalidConfigurationHasItsOwnKind() {
         #expect(ControlFailure(Self.problem(422, "invalid-configuration")).kind == .invalidConfiguration)
     }
 

@@ -26,7 +26,7 @@ struct ControlRequestTests {
     }
 
     @Test(arguments: ["ws", "WS", "websocket", "webSocket"])
-    func aKindIsTakenAsTheTableShowsIt(_ kind: String) {
+    func kindIsGivenAsTheTableShowsIt(_ kind: String) {
         var selection = ConnectionSelection()
         selection.kinds = [kind]
         #expect(selection.parameters.map(\.value) == ["webSocket"])

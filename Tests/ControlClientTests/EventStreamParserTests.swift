@@ -30,7 +30,7 @@ struct EventStreamParserTests {
     ]
 
     @Test(arguments: vectors.indices)
-    func theSameInEveryCut(_ index: Int) throws {
+    func eventsAreTheSameForEveryCut(_ index: Int) throws {
         let vector = Self.vectors[index]
         let bytes = Array(vector.text.utf8)
         var whole = EventStreamParser()
@@ -44,7 +44,7 @@ struct EventStreamParserTests {
         #expect(try bytes.flatMap { try slow.events([$0]) } == vector.events)
     }
 
-    @Test func anEventHasALimit() throws {
+    @Test func eventLongerThanTheLimitIsRejected() throws {
         var parser = EventStreamParser(limit: 10)
         #expect(try parser.events(Array("data:12345\n\n".utf8)).count == 1)
         #expect(throws: EventStreamParser.Overflow()) { try parser.events(Array("data:1234567".utf8)) }

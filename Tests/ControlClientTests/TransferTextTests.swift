@@ -3,7 +3,7 @@ import ControlAPI
 import ControlClient
 import Testing
 
-@Suite("Transfers in words")
+@Suite("Text about transfers")
 struct TransferTextTests {
     private static func transfer(_ kind: String, _ state: String, status: Int? = nil) -> Transfer {
         var one = Transfer(
@@ -28,7 +28,7 @@ struct TransferTextTests {
         #expect(TransferText.summary(download) == "transfer 7 finished: received 4 KiB, status 206, to /srv/f")
     }
 
-    @Test func anUploadIsAsFarAsItsBodyUntilTheAnswerComes() {
+    @Test func uploadProgressCountsTheBodyUntilTheResponse() {
         var upload = Self.transfer("upload", "running")
         upload.receivedBytes = 0
         upload.expectedSendBytes = 1024
@@ -37,7 +37,7 @@ struct TransferTextTests {
         #expect(TransferText.progress(upload, rate: nil) == ProgressLine(done: 10))
     }
 
-    @Test func aResumedDownloadIsAsFarAsItsFile() {
+    @Test func resumedDownloadProgressIncludesTheFile() {
         var download = Self.transfer("download", "running")
         (download.writtenBytes, download.expectedWriteBytes) = (4096, 8192)
         #expect(TransferText.progress(download, rate: 10) == ProgressLine(done: 4096, total: 8192, rate: 10))

@@ -214,8 +214,8 @@ struct AccessTests {
             let head = "GET /v1/connections/\(id)/tap?durationMs=60000 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
             try await waiting.send(Array(head.utf8))
             _ = try await waiting.receive(through: "\r\n\r\n")
-            // The stream is not a running request any more once its head is sent; a receive is, unless it meets the end of
-            // the request before it and is refused itself.
+            // A stream is not a running request once its head is sent; a receive is, unless it coincides with the end of the
+            // request before it and is refused itself.
             let request =
                 "POST /v1/connections/\(id):receive?timeoutMs=60000 HTTP/1.1\r\nHost: 127.0.0.1\r\n"
                 + "Content-Length: 0\r\n\r\n"

@@ -32,7 +32,7 @@ struct BoundedRecordsTests {
         #expect(records.records.map(\.number) == [1, 2])
     }
 
-    @Test func answers503AfterTheStop() throws {
+    @Test func recordsAnswer503AfterTheStop() throws {
         var records = self.records(limit: 1)
         _ = try records.add { Work(number: $0, isFinished: false) }
         records.stop()

@@ -19,7 +19,7 @@ struct BulkSelectionTests {
         #expect(throws: ControlProblem.self) { try self.order(body) }
     }
 
-    @Test func aReasonHasABound() throws {
+    @Test func longReasonIsRejected() throws {
         let reason = String(repeating: "x", count: 123)
         #expect(try self.order(#"{"all":true,"reason":"\#(reason)"}"#).signal.reason.count == 123)
         #expect(throws: ControlProblem.self) { try self.order(#"{"all":true,"reason":"\#(reason)x"}"#) }
@@ -35,7 +35,7 @@ struct BulkSelectionTests {
         #expect(!order.isAbort)
     }
 
-    @Test func aSelectorHasValuesAsJSONHasThem() throws {
+    @Test func selectorAcceptsTypedJSONValues() throws {
         let order = try self.order(
             #"{"selector":{"minAgeMs":60000,"minIdleMs":1.5,"stalled":true,"route":["a","b"],"labels":{"team":"blue"}}}"#
         )

@@ -5,7 +5,7 @@ import GatewayCore
 import TLSEngine
 import Testing
 
-@Suite("Who may use the control plane")
+@Suite("Authentication of callers of the control plane")
 struct CallerAuthenticatorTests {
     /// SHA-256 of `abc` (FIPS 180-4, the example of its appendix).
     private static let abc: [UInt8] = [

@@ -4,7 +4,7 @@ import GatewayCore
 import SessionTasks
 import Testing
 
-@Suite("What is to be opened")
+@Suite("Requests to open connections")
 struct ClientConnectionRequestTests {
     private func order(_ members: String) throws -> ClientConnectionRequest {
         let body = #"{"url":"ws://127.0.0.1:1/"\#(members)}"#
@@ -27,7 +27,7 @@ struct ClientConnectionRequestTests {
         #expect(problem?.errors.first?.pointer == pointer)
     }
 
-    @Test func theSizeOfMessagesHasTwoNames() throws {
+    @Test func messageSizeHasTwoNames() throws {
         #expect(try self.order(#","maximumMessageSize":7"#).options.maximumMessageSize == 7)
         #expect(try self.order(#","maximumMessageSizeBytes":7"#).options.maximumMessageSize == 7)
         #expect(try self.order(#","maximumMessageSize":7,"maximumMessageSizeBytes":7"#).options.maximumMessageSize == 7)

@@ -5,7 +5,7 @@ import SessionTasks
 import StreamTransport
 import Testing
 
-@Suite("Connections as they are listed")
+@Suite("Lists of connections")
 struct ConnectionListTests {
     private let now = MonotonicInstant(nanoseconds: 100_000_000_000)
 
@@ -27,7 +27,7 @@ struct ConnectionListTests {
     }
 
     @Test(arguments: ["", "0", "u", "017", "17U", "17uu", " 17", "-1", "18446744073709551616", "1e3", "17u ", "１７"])
-    func otherNamesAreNone(_ text: String) {
+    func invalidConnectionKeyIsRejected(_ text: String) {
         #expect(ConnectionKey(text) == nil)
     }
 
@@ -88,7 +88,7 @@ struct ConnectionListTests {
         #expect(problem?.errors.first?.parameter == parameter)
     }
 
-    @Test func closedOnesAreListedOnDemand() throws {
+    @Test func closedConnectionsAreListedOnRequest() throws {
         #expect(try !self.matches("") { $0.stage = .closed })
         #expect(try self.matches("state=closed") { $0.stage = .closed })
         #expect(try self.matches("state=any") { $0.stage = .closed })
@@ -128,7 +128,7 @@ struct ConnectionListTests {
         #expect(throws: ControlProblem.self) { try PageCursor(text) }
     }
 
-    @Test func theListUsedLeastRecentlyMakesRoom() {
+    @Test func leastRecentlyUsedListIsDropped() {
         let lists = ListSnapshots()
         let keys = [ConnectionKey(1)]
         let first = lists.store(keys)
@@ -148,7 +148,7 @@ struct ConnectionListTests {
     }
 
     /// Each object nested in a written connection has members of its model only.
-    @Test func nestedObjectsAreWrittenAsTheirModelsReadThem() throws {
+    @Test func nestedObjectsCanBeDecodedByTheirModels() throws {
         var report = self.report(17, bytes: 5)
         var times = RoundTrips()
         times.add(.milliseconds(2))

@@ -9,7 +9,7 @@ struct ConnectionOperationTests {
         reply.json["items"]?.items.compactMap { $0["id"]?.string } ?? []
     }
 
-    /// What a peer is sent, and what it answers, in base64: `hello`.
+    /// The bytes that are sent and echoed, in base64: `hello`.
     private static let hello = "aGVsbG8="
 
     // MARK: Opening and closing
@@ -227,7 +227,7 @@ struct ConnectionOperationTests {
         }
     }
 
-    @Test func suspendedConnectionQueuesWhatIsSentUntilItIsResumed() async throws {
+    @Test func suspendedConnectionQueuesMessagesUntilItIsResumed() async throws {
         try await LoopbackGateway.run { gateway in
             let id = try await gateway.open(gateway.echo)
             let path = "/v1/connections/\(id)"

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Places for connections to the control plane")
 struct ConnectionSlotsTests {
-    @Test func theOneThatHasWaitedLongestGivesWay() {
+    @Test func longestIdleConnectionIsClosed() {
         var places = ConnectionSlots(limit: 3, clientLimit: 10)
         for identifier: UInt64 in 1...3 { #expect(places.admit(identifier, from: "a") == .admitted(closing: nil)) }
         places.requestFinished(1)
@@ -13,7 +13,7 @@ struct ConnectionSlotsTests {
         #expect(places.count == 3)
     }
 
-    @Test func aRequestThatIsBeingCarriedOutKeepsItsPlace() {
+    @Test func runningRequestKeepsItsSlot() {
         var places = ConnectionSlots(limit: 2, clientLimit: 10)
         _ = places.admit(1, from: "a")
         places.requestStarted(1)
@@ -24,8 +24,8 @@ struct ConnectionSlotsTests {
         #expect(places.admit(5, from: "b") == .admitted(closing: 1))
     }
 
-    /// Whoever holds all places by requests still cannot keep a probe out.
-    @Test func aFewMoreAreTakenForProbesWhereAllAreBusy() {
+    /// Probes are accepted although running requests hold all slots.
+    @Test func extraSlotsAcceptProbesWhenAllAreBusy() {
         var places = ConnectionSlots(limit: 2, clientLimit: 100)
         for identifier: UInt64 in 1...2 {
             _ = places.admit(identifier, from: nil)
@@ -41,7 +41,7 @@ struct ConnectionSlotsTests {
         places.remove(100)
     }
 
-    @Test func aClientAboveItsLimitGivesWayToItself() {
+    @Test func clientAboveItsLimitLosesItsOwnConnection() {
         var places = ConnectionSlots(limit: 10, clientLimit: 2)
         _ = places.admit(1, from: "a")
         _ = places.admit(2, from: "b")
@@ -55,7 +55,7 @@ struct ConnectionSlotsTests {
         #expect(places.admit(7, from: "b") == .admitted(closing: nil))
     }
 
-    @Test func socketFilesHaveNoClientToCount() {
+    @Test func unixSocketsAreNotCountedByClient() {
         var places = ConnectionSlots(limit: 100, clientLimit: 1)
         for identifier: UInt64 in 1...100 { #expect(places.admit(identifier, from: nil) == .admitted(closing: nil)) }
     }

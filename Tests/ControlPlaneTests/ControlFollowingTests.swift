@@ -3,7 +3,7 @@ import GatewayConfiguration
 import GatewayCore
 import Testing
 
-@Suite("What of the control plane changes while it runs")
+@Suite("Reloading settings of the control plane")
 struct ControlFollowingTests {
     private func settings(port: UInt16 = 1, tokens: [String] = []) throws -> ControlSettings {
         var settings = ControlSettings()
@@ -13,16 +13,16 @@ struct ControlFollowingTests {
         return settings
     }
 
-    @Test func callersHostsAndLimitsFollow() throws {
+    @Test func reloadChangesCallersHostsAndLimits() throws {
         var next = try self.settings(tokens: ["b"])
         next.maximumRequests = 7
         let followed = try self.settings(tokens: ["a"]).reloaded(with: next)
         #expect(followed == next)
-        // At the same place nobody needs to say who they are any more: that was asked for.
+        // On the same address the file may remove all tokens.
         #expect(try self.settings(tokens: ["a"]).reloaded(with: self.settings()).tokens.isEmpty)
     }
 
-    @Test func thePlaceStays() throws {
+    @Test func reloadDoesNotChangeTheAddress() throws {
         let followed = try self.settings(tokens: ["a"]).reloaded(with: self.settings(port: 2, tokens: ["b"]))
         #expect(followed.address == .tcp(.loopback, port: 1))
         #expect(followed.tokens.map(\.name) == ["b"])
@@ -36,7 +36,7 @@ struct ControlFollowingTests {
         #expect(try self.settings(tokens: ["a"]).reloaded(with: next).tokens.map(\.name) == ["a"])
     }
 
-    @Test func whetherItSpeaksTLSStays() throws {
+    @Test func reloadDoesNotSwitchTLSOnOrOff() throws {
         var secure = try self.settings(tokens: ["a"])
         secure.tls = ServerTLSSettings(certificates: [])
         #expect(try secure.reloaded(with: self.settings(tokens: ["a"])).tls == secure.tls)

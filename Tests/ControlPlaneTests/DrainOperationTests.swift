@@ -55,7 +55,7 @@ struct DrainOperationTests {
         }
     }
 
-    @Test func previewWarnsOfADeadlineThatComesTooSoon() async throws {
+    @Test func previewWarnsOfADeadlineThatIsTooEarly() async throws {
         try await LoopbackGateway.run { gateway in
             _ = try await Self.open(3, gateway)
             let body = #"{\#(Self.selector),"ratePerSecond":1,"deadlineMs":500,"preview":true}"#

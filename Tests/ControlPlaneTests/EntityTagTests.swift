@@ -5,7 +5,7 @@ import Testing
 struct EntityTagTests {
     private let tag = EntityTag(revision: 7)
 
-    @Test func theTagThatIsThereMatches() {
+    @Test func currentTagMatches() {
         #expect(EntityTag.passesIfMatch(self.tag.description, self.tag))
         #expect(EntityTag.passesIfMatch("\"x\",  \(self.tag) , \"y\"", self.tag))
         #expect(EntityTag.passesIfMatch("*", self.tag))
@@ -20,7 +20,7 @@ struct EntityTagTests {
             EntityTag.failsIfNoneMatch("\"x\", \(self.tag)", self.tag) && EntityTag.failsIfNoneMatch(" * ", self.tag))
         #expect(!EntityTag.failsIfNoneMatch(nil, self.tag) && !EntityTag.failsIfNoneMatch("", self.tag))
         #expect(!EntityTag.failsIfNoneMatch(EntityTag(revision: 8).description, self.tag))
-        // Nothing is there that could be known.
+        // No current representation exists.
         #expect(!EntityTag.failsIfNoneMatch("*", nil))
     }
 

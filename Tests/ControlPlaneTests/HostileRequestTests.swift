@@ -247,7 +247,7 @@ struct HostileRequestTests {
         }
     }
 
-    @Test func absoluteTargetsAuthorityCounts() async throws {
+    @Test func authorityOfAnAbsoluteTargetIsUsed() async throws {
         try await LoopbackGateway.run { gateway in
             let own = gateway.control
             for (target, fields, expected) in [

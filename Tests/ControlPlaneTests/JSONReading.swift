@@ -1,6 +1,6 @@
 import Foundation
 
-/// Foundation's reader, so that what we write is not read back by ourselves.
+/// Foundation's JSON parser, so that our output is checked by another implementation.
 enum JSONReading {
     static func read<Model: Decodable>(_ type: Model.Type, _ bytes: [UInt8]) throws -> Model {
         try JSONDecoder().decode(type, from: Data(bytes))

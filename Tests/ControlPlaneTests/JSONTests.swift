@@ -80,7 +80,7 @@ struct JSONTests {
     @Test(arguments: [
         (ConnectionKey(17), #"{"of":"17"}"#), (ConnectionKey(.max, .upstream), #"{"of":"18446744073709551615u"}"#),
     ])
-    func connectionsAreTheirNames(_ connection: ConnectionKey, _ expected: String) {
+    func connectionsAreWrittenAsTheirNames(_ connection: ConnectionKey, _ expected: String) {
         let text = self.text {
             $0.beginObject()
             $0.member("of", connection)

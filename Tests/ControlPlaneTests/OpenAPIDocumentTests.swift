@@ -118,7 +118,7 @@ struct OpenAPIDocumentTests {
             let answers = self.members(operation["responses"]).map { ($0.name, $0.value) }
             for (place, value) in answers + [("body", operation["requestBody"] ?? [:])] {
                 for content in self.members(value["content"]) {
-                    // YAML has the form of the JSON beside it.
+                    // YAML has the schema of the JSON variant.
                     let isTold = content.value["schema"] != nil || content.name == "application/yaml"
                     #expect(isTold, "\(name) \(place) \(content.name)")
                 }
@@ -153,7 +153,7 @@ struct OpenAPIDocumentTests {
         #expect(listener?["properties"]?["backlog"]?["maximum"] == 65_535)
         #expect(listener?["properties"]?["status"]?["readOnly"] == true)
         #expect(listener?["properties"]?["tls"]?["$ref"] == "#/components/schemas/ServerTLSSettings")
-        // RFC 7396: what is null goes.
+        // RFC 7396: null removes a member.
         let patch = schemas?["ListenerPatch"]
         #expect(patch?["required"] == nil && patch?["properties"]?["backlog"]?["type"] == ["integer", "null"])
     }

@@ -14,7 +14,7 @@ private struct Wire {
         try self.channel.pipeline.syncOperations.addHandler(RequestHeadHandler(ownAuthority: "127.0.0.1:80"))
     }
 
-    /// Sends `text` to the server; what is no HTTP goes unseen.
+    /// Sends `text` to the server; errors of bytes that are no HTTP are ignored.
     func send(_ text: String) {
         _ = try? self.channel.writeInbound(ByteBuffer(string: text))
     }
@@ -39,14 +39,14 @@ private struct Wire {
         _ = try? self.channel.writeOutbound(HTTPServerResponsePart.end(nil))
     }
 
-    /// What the client has received.
+    /// The text that the client has received.
     func received() throws -> String {
         var text = ""
         while let bytes = try self.channel.readOutbound(as: ByteBuffer.self) { text += String(buffer: bytes) }
         return text
     }
 
-    /// Runs what waits for its time; the embedded channel closes as a whole.
+    /// Runs scheduled work first; the embedded channel closes in both directions.
     var isClosed: Bool {
         self.channel.embeddedEventLoop.advanceTime(by: .seconds(5))
         return !self.channel.isActive
@@ -67,7 +67,9 @@ struct RequestHeadTests {
         ("HTTP/1.1", "", true), ("HTTP/1.1", "Connection: Close\r\n", false),
         ("HTTP/1.1", "Connection: te, CLOSE\r\n", false),
     ])
-    func connectionClosesAfterARequestThatAsksForIt(_ version: String, _ fields: String, _ stays: Bool) async throws {
+    func connectionClosesAfterARequestWithConnectionClose(_ version: String, _ fields: String, _ stays: Bool)
+        async throws
+    {
         let wire = try await self.open()
         wire.send("GET /livez \(version)\r\nHost: localhost\r\n\(fields)\r\n")
         let head = try #require(try wire.requests().heads.first)
@@ -135,12 +137,12 @@ struct RequestHeadTests {
         ("https://evil.example?a", "Host: localhost\r\n", "/?a", ["evil.example"]),
         ("http:///livez", "Host: localhost\r\n", "/livez", [""]),
         ("http://user@localhost/", "Host: localhost\r\n", "/", ["user@localhost"]),
-        // That Host is there, and once, is asked of each request of HTTP/1.1 all the same.
+        // HTTP/1.1 still requires exactly one Host.
         ("http://localhost/", "", "/", []), ("http://localhost/", "Host: a\r\nHost: b\r\n", "/", ["a", "b"]),
         ("/livez", "Host: localhost\r\n", "/livez", ["localhost"]),
         ("//evil.example/", "Host: a\r\n", "//evil.example/", ["a"]),
     ])
-    func theAuthorityOfAnAbsoluteTargetCounts(
+    func authorityOfAnAbsoluteTargetIsUsed(
         _ target: String, _ fields: String, _ uri: String, _ hosts: [String]
     ) async throws {
         let wire = try await self.open()

@@ -17,7 +17,7 @@ struct RequestLimiterTests {
         try budget.acquire(for: "a", now: self.start)
     }
 
-    @Test func eachCallerHasARateOfItsOwn() throws {
+    @Test func eachCallerHasItsOwnRate() throws {
         let budget = RequestLimiter(limit: 1000, rate: 2)
         try budget.acquire(for: "a", now: self.start)
         try budget.acquire(for: "a", now: self.start)

@@ -22,7 +22,7 @@ struct RoutingTests {
         #expect(self.match("/v1/connections/{id}", path) == nil)
     }
 
-    @Test func aVerbIsNoPartOfTheParameter() {
+    @Test func verbIsNotPartOfTheParameter() {
         #expect(self.match("/v1/connections/{id}:send", "/v1/connections/17:send") == ["id": "17"])
         #expect(self.match("/v1/connections/{id}", "/v1/connections/17:send") == nil)
         #expect(self.match("/v1/connections/{id}:send", "/v1/connections/:send") == nil)

@@ -14,7 +14,7 @@ struct DeflaterTests {
         return Array(bytes[..<count])
     }
 
-    @Test func compressesTheHelloOfTheRFC() throws {
+    @Test func exampleOfTheRFCIsCompressed() throws {
         let deflater = try #require(Deflater(DeflaterSettings(format: .raw)))
         var output: [UInt8] = []
         deflater.deflate(Array("Hello".utf8).span.bytes, flush: .sync, appendingTo: &output)
@@ -69,7 +69,7 @@ struct DeflaterTests {
         #expect(strict.feed([stream], room: 1) == InflateOutcome(bytes: plain))
     }
 
-    @Test func aWindowTooSmallForTheStreamIsNoticed() throws {
+    @Test func tooSmallWindowFailsTheInflater() throws {
         var generator = SeededGenerator(seed: 1)
         let plain = Self.repetitive(60_000, using: &generator)
         let deflater = try #require(Deflater(DeflaterSettings(format: .raw, windowBits: 10)))
@@ -95,7 +95,7 @@ struct DeflaterTests {
         #expect(inflater.feed([stream], room: 333) == InflateOutcome(bytes: plain, reachedEnd: true), "seed \(seed)")
     }
 
-    @Test func bringsSettingsIntoTheirRanges() {
+    @Test func settingsAreClampedToTheirRanges() {
         let low = DeflaterSettings(format: .raw, windowBits: -3, level: -1, memoryLevel: 0)
         #expect([low.windowBits, low.level, low.memoryLevel] == [8, 0, 1])
         let high = DeflaterSettings(format: .raw, windowBits: 99, level: 99, memoryLevel: 99)

@@ -33,7 +33,7 @@ struct InflaterTests {
     }
 
     @Test(arguments: DeflateVector.whole)
-    func inflaterAsksForMoreWhileTheStreamIsCutShort(_ vector: DeflateVector) throws {
+    func inflaterNeedsMoreInputWhileTheStreamIsIncomplete(_ vector: DeflateVector) throws {
         for length in 0..<vector.stream.count {
             let inflater = try #require(Inflater(format: vector.format))
             let outcome = inflater.feed([Array(vector.stream[..<length])], room: 1000)

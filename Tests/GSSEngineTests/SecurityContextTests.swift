@@ -2,7 +2,7 @@ import GSSEngine
 import TestSupport
 import Testing
 
-/// NTLM needs no server beside itself. Kerberos is tested with a key distribution centre by the scenarios.
+/// NTLM needs no further server. The scenarios test Kerberos with a key distribution centre.
 @Suite("Security contexts")
 struct SecurityContextTests {
     init() throws {

@@ -49,7 +49,7 @@ struct AddressTests {
         #expect(try #require(self.parsed("0.0.0.0/0")).contains(.v4(.max)))
     }
 
-    /// What a peer on a socket for both families is called, and what an operator may have copied from a log.
+    /// The name of an IPv4 peer on a dual-stack socket, which an operator may have copied from a log.
     @Test(arguments: ["10.16.0.0/12", "::ffff:10.16.0.0/108"])
     func ipv4MappedBlockContainsBothNotations(_ text: String) throws {
         let block = try #require(self.parsed(text))

@@ -160,7 +160,7 @@ struct BridgeRequestTests {
     }
 
     @Test(arguments: ["wss", "tls", "wss+unix"])
-    func listenerThatNeedsACertificateAsksForIt(_ scheme: String) {
+    func secureListenerRequiresACertificate(_ scheme: String) {
         let listen = scheme.hasSuffix("unix") ? "\(scheme):///run/a.sock" : "\(scheme)://127.0.0.1:0"
         let lack =
             "--certificate: expected a certificate for LISTEN, found none; "

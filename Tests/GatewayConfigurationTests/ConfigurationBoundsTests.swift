@@ -106,7 +106,7 @@ struct ConfigurationBoundsTests {
             var generator = SeededGenerator(seed: UInt64(block * 500 + round))
             let count = Int.random(in: 0...8, using: &generator)
             let text = (0..<count).map { _ in pieces[Int.random(in: 0..<pieces.count, using: &generator)] }.joined()
-            // What a URL gives back in its normal form is the same URL again.
+            // The normal form of a URL parses as the same URL.
             if let url = try? EndpointURL(text) {
                 #expect((try? EndpointURL(url.description)) == url, "\(text.debugDescription)")
             }

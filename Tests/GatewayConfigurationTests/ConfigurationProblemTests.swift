@@ -2,10 +2,10 @@ import GatewayTestSupport
 import TestSupport
 import Testing
 
-@Suite("What is said about a wrong configuration")
+@Suite("Problems of a configuration")
 struct ConfigurationProblemTests {
-    /// A configuration, and what is said about it after `c.yaml:`.
-    struct Mistake: Sendable, CustomTestStringConvertible {
+    /// A configuration, and the text of its problems after `c.yaml:`.
+    struct ProblemCase: Sendable, CustomTestStringConvertible {
         let text: String
         let problems: [String]
         var testDescription: String { self.problems.first ?? "" }
@@ -16,8 +16,9 @@ struct ConfigurationProblemTests {
         }
 
         /// One that is right but for a line more in its listener.
-        static func listener(_ more: String, listen: String = "ws://127.0.0.1:1", _ problems: String...) -> Mistake {
-            Mistake(
+        static func listener(_ more: String, listen: String = "ws://127.0.0.1:1", _ problems: String...) -> ProblemCase
+        {
+            ProblemCase(
                 """
                 routes: [{name: r, path: /, target: echo}]
                 listeners:
@@ -28,8 +29,8 @@ struct ConfigurationProblemTests {
         }
 
         /// The same for a route.
-        static func route(_ more: String, path: String = "path: /x", _ problems: String...) -> Mistake {
-            Mistake(
+        static func route(_ more: String, path: String = "path: /x", _ problems: String...) -> ProblemCase {
+            ProblemCase(
                 """
                 listeners: [{name: l, listen: "ws://127.0.0.1:1"}]
                 routes:
@@ -40,8 +41,8 @@ struct ConfigurationProblemTests {
         }
 
         /// The same for an upstream.
-        static func upstream(_ more: String, endpoints: String = "tcp://h:1", _ problems: String...) -> Mistake {
-            Mistake(
+        static func upstream(_ more: String, endpoints: String = "tcp://h:1", _ problems: String...) -> ProblemCase {
+            ProblemCase(
                 """
                 listeners: [{name: l, listen: "ws://127.0.0.1:1"}]
                 routes: [{name: r, path: /x, target: u}]
@@ -59,11 +60,11 @@ struct ConfigurationProblemTests {
     }
 
     @Test(arguments: Self.values + Self.listeners + Self.routes + Self.upstreams + Self.syntax)
-    func problemHasPlaceExpectationAndFinding(_ mistake: Mistake) {
+    func problemHasPlaceExpectationAndFinding(_ mistake: ProblemCase) {
         #expect(ConfigurationSamples.problems(mistake.text) == mistake.problems.map { "c.yaml:" + $0 })
     }
 
-    static let values: [Mistake] = [
+    static let values: [ProblemCase] = [
         .listener("backlog: 0", "5:12: listeners[0].backlog: expected a whole number from 1 to 65535, found \"0\""),
         .listener("backlog:", "5:11: listeners[0].backlog: expected a whole number from 1 to 65535, found nothing"),
         .listener("backlog: [1]", "5:12: listeners[0].backlog: expected a whole number from 1 to 65535, found a list"),
@@ -100,7 +101,7 @@ struct ConfigurationProblemTests {
                 + "write a URL like tcp://127.0.0.1:5900"),
     ]
 
-    static let listeners: [Mistake] = [
+    static let listeners: [ProblemCase] = [
         .listener(
             "tls: {certificate: c}",
             "5:8: listeners[0].tls: expected no tls on a ws listener, found a mapping; "
@@ -146,7 +147,7 @@ struct ConfigurationProblemTests {
             "backlog: 5", listen: "ws://127.0.0.1:1/echo",
             "4:11: listeners[0].listen: expected an address without a path, found \"ws://127.0.0.1:1/echo\"; move the path to a route"
         ),
-        Mistake(
+        ProblemCase(
             """
             routes: [{name: r, path: /, target: echo}]
             listeners:
@@ -158,7 +159,7 @@ struct ConfigurationProblemTests {
                 + "choose another port or address"),
     ]
 
-    static let routes: [Mistake] = [
+    static let routes: [ProblemCase] = [
         .route(
             "target: nowhere",
             "5:11: routes[0].target: expected the name of an upstream, echo, chat or a URL, found \"nowhere\"; there are echo, chat"
@@ -218,7 +219,7 @@ struct ConfigurationProblemTests {
         .route(
             "target: echo\n  listeners: [m]",
             "6:15: routes[0].listeners[0]: expected the name of a listener, found \"m\"; did you mean l?"),
-        Mistake(
+        ProblemCase(
             """
             listeners: [{name: l, listen: "ws://127.0.0.1:1"}, {name: m, listen: "ws://127.0.0.1:2"}]
             routes: [{name: r, path: /, target: echo, listeners: [l]}]
@@ -231,7 +232,7 @@ struct ConfigurationProblemTests {
         ),
     ]
 
-    static let upstreams: [Mistake] = [
+    static let upstreams: [ProblemCase] = [
         .upstream(
             "retries: 1", endpoints: "[]",
             "5:14: upstreams[0].endpoints: expected at least one endpoint, found an empty list; "
@@ -265,25 +266,26 @@ struct ConfigurationProblemTests {
                 + "found a list; leave them out, or begin the endpoints with ws or wss"),
     ]
 
-    static let syntax: [Mistake] = [
-        Mistake(
+    static let syntax: [ProblemCase] = [
+        ProblemCase(
             "listeners: [\n",
             "2:1: expected YAML, found a syntax error: did not find expected node content "
                 + "(while parsing a flow node that began at 2:1); check the indentation, colons and quotation marks there"
         ),
-        Mistake("a: 1\nb: 2\na: 3\n", "1:1: expected each key once in a mapping, found \"a\" twice; keep one of them"),
-        Mistake(
+        ProblemCase(
+            "a: 1\nb: 2\na: 3\n", "1:1: expected each key once in a mapping, found \"a\" twice; keep one of them"),
+        ProblemCase(
             "a: 1\n---\nb: 2\n",
             "2:1: expected YAML, found a syntax error: but found another document "
                 + "(expected a single document in the stream that began at 1:1); check the indentation, colons and quotation marks there"
         ),
-        Mistake(
+        ProblemCase(
             "a: *b\n",
             "1:4: expected YAML, found a syntax error: found undefined alias; "
                 + "check the indentation, colons and quotation marks there"),
-        Mistake("? [a]\n: b\n", "1:3: expected a word as the key, found a list or a mapping"),
-        Mistake("a: \u{1}", "1:4: expected YAML, found a syntax error: control characters are not allowed"),
-        Mistake(
+        ProblemCase("? [a]\n: b\n", "1:3: expected a word as the key, found a list or a mapping"),
+        ProblemCase("a: \u{1}", "1:4: expected YAML, found a syntax error: control characters are not allowed"),
+        ProblemCase(
             "- a",
             "1:1: expected a mapping, found a list; its keys are listeners, routes, upstreams, control, max-connections, "
                 + "loops, drain-timeout, close-spread, log-format, log-level"),
@@ -336,8 +338,8 @@ struct ConfigurationProblemTests {
     }
 }
 
-extension ConfigurationProblemTests.Mistake {
-    /// In the order in which they are told.
+extension ConfigurationProblemTests.ProblemCase {
+    /// In the order of reporting.
     func sorted() -> Self {
         func place(_ problem: String) -> (Int, Int) {
             let parts = problem.split(separator: ":")

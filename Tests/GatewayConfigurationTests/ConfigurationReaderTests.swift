@@ -10,7 +10,7 @@ struct ConfigurationReaderTests {
         routes: [{name: echo, path: /echo, target: echo}]
         """
 
-    @Test func fillsInTheDefaults() throws {
+    @Test func missingKeysHaveTheirDefaults() throws {
         let configuration = try ConfigurationSamples.configuration(self.minimal)
         let listener = ListenerConfiguration(name: "web", address: .tcp(.loopback, port: 8080), kind: .ws)
         var route = RouteConfiguration(name: "echo", path: PathPattern([.literal("echo")]), target: .echo)
@@ -175,7 +175,7 @@ struct ConfigurationReaderTests {
         #expect(throws: ConfigurationProblems.self) { try limit("target: echo, max-message-size: none") }
     }
 
-    @Test func derivesOneDefaultFromAnother() throws {
+    @Test func oneDefaultIsDerivedFromAnother() throws {
         func gateway(_ top: String) throws -> Configuration {
             try ConfigurationSamples.configuration(top + "\n" + self.minimal)
         }
@@ -210,7 +210,7 @@ struct ConfigurationReaderTests {
         #expect(upstream.tls.verifies)
     }
 
-    @Test func sharesSectionsByAliases() throws {
+    @Test func aliasesShareSections() throws {
         let text = """
             listeners:
               - {name: a, listen: "wss://127.0.0.1:1", tls: &t {certificate: c.pem}}

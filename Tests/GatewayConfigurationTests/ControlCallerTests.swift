@@ -3,7 +3,7 @@ import GatewayTestSupport
 import TestSupport
 import Testing
 
-@Suite("Who may use the control plane, in the configuration")
+@Suite("Callers of the control plane in the configuration")
 struct ControlCallerTests {
     private static let hash = "sha256:" + String(repeating: "0f", count: 32)
     private static let token = "{name: ops, hash: '\(hash)', scopes: [read, metrics]}"
@@ -94,7 +94,7 @@ struct ControlCallerTests {
         #expect(secure.clients[0].identity == .alternativeName("spiffe://x/y"))
     }
 
-    @Test func targetsFollowTheAddressUnlessTheyAreWritten() throws {
+    @Test func defaultTargetsDependOnTheAddress() throws {
         #expect(try self.settings("").targets == .localDefault)
         #expect(try self.settings("targets: []").targets.rules.isEmpty)
     }

@@ -3,7 +3,7 @@ import GatewayTestSupport
 import TestSupport
 import Testing
 
-@Suite("Documents of the configuration that are changed")
+@Suite("Editing documents of the configuration")
 struct DocumentEditingTests {
     private func document(_ yaml: String) throws -> DocumentNode {
         try ConfigurationReader.document(Array(yaml.utf8), name: "test")

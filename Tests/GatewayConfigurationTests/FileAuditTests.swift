@@ -9,7 +9,7 @@ struct FileAuditTests {
         try ConfigurationReader.read([UInt8](ConfigurationSamples.everything.utf8), file: "c.yaml")
     }
 
-    @Test func looksAtEveryFile() throws {
+    @Test func everyFileIsAudited() throws {
         let files = try FileAudit.files(of: self.located())
         #expect(
             files.map { "\($0.keyPath) \($0.path)" } == [

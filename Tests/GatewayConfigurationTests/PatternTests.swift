@@ -10,7 +10,7 @@ struct PatternTests {
             ("/a%20b/%C3%A4", [.literal("a b"), .literal("ä")]),
             ("/{a}/{b}/c", [.parameter("a"), .parameter("b"), .literal("c")]),
         ] as [(String, [PathPattern.Segment])])
-    func readsAPath(text: String, segments: [PathPattern.Segment]) throws {
+    func pathIsRead(text: String, segments: [PathPattern.Segment]) throws {
         #expect(try PathPattern(parsing: text).segments == segments)
     }
 
@@ -21,11 +21,11 @@ struct PatternTests {
         "/..;", "/..%5ca", "/a%2f..", "/%0d%0a", "/%252e%252e", "/a%7f",
         "/" + String(repeating: "a", count: 1024),
     ])
-    func refusesOtherPaths(text: String) {
+    func invalidPathIsRefused(text: String) {
         #expect(throws: ValueSyntaxError.self) { try PathPattern(parsing: text) }
     }
 
-    @Test func matchesOneLabelBeforeAWildcardsSuffix() throws {
+    @Test func wildcardMatchesOneLabel() throws {
         let pattern = try ValueSyntax<HostPattern>.hostPattern.parse("*.Example.com")
         #expect(pattern.matches("a.example.COM"))
         #expect(!pattern.matches("example.com"))

@@ -46,7 +46,7 @@ struct TargetRuleTests {
         }
     }
 
-    @Test func remoteCallersReachTheInternetAlone() throws {
+    @Test func remoteCallersReachOnlyTheInternet() throws {
         for text in ["127.0.0.1", "::1", "10.0.0.1", "/run/app.sock"] {
             #expect(!TargetRules.remoteDefault.allows(try self.address(text), askedFor: nil), "\(text)")
         }

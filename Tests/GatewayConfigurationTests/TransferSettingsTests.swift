@@ -28,7 +28,7 @@ struct TransferSettingsTests {
             ])
     }
 
-    @Test func aCredentialIsForItsHostsAlone() throws {
+    @Test func credentialIsUsedOnlyForItsHosts() throws {
         let settings = try ConfigurationSamples.configuration(ConfigurationSamples.everything).control.transfers
         let mirror = try #require(settings.credential(named: "mirror"))
         #expect(mirror.isAllowed(for: "mirror.example") && mirror.isAllowed(for: "EU.Mirror.Example"))

@@ -14,7 +14,7 @@ struct URLTests {
         ("tls+unix:///run/a.sock", "tls+unix:///run/a.sock"), ("ws://h/a/{b}/c{d}", "ws://h/a/{b}/c{d}"),
         ("tcp://my_host-1.internal:65535", "tcp://my_host-1.internal:65535"),
     ])
-    func readsAnEndpoint(text: String, normal: String) throws {
+    func endpointIsRead(text: String, normal: String) throws {
         let url = try EndpointURL(text)
         #expect(url.description == normal)
         #expect(try EndpointURL(normal) == url)
@@ -47,13 +47,13 @@ struct URLTests {
         #expect(try EndpointURL("ws+unix:///run/a.sock").authority == "localhost")
     }
 
-    @Test func verifiesTheHostOfTheURL() throws {
+    @Test func hostOfTheURLIsVerified() throws {
         #expect(try EndpointURL("wss://Example.com/").hostName == "example.com")
         #expect(try EndpointURL("tls://[::1]:1").hostName == "::1")
         #expect(try EndpointURL("tls+unix:///run/a.sock").hostName == nil)
     }
 
-    @Test func putsParametersAndQueryIntoTheResource() throws {
+    @Test func parametersAndQueryAreInsertedIntoTheResource() throws {
         let resource = try EndpointURL("ws://h/rooms/{room}/x").resource
         #expect(resource.parameters == ["room"])
         #expect(resource.resource(parameters: ["room": "a%20b"], query: nil) == "/rooms/a%20b/x")

@@ -55,7 +55,7 @@ struct ValueSyntaxTests {
         }
     }
 
-    @Test func suggestsTheUnitOfABareNumber() {
+    @Test func bareNumberSuggestsItsUnit() {
         let expected = ValueSyntaxError(
             expected: "a duration from 1s to 1m, or none", remedy: "add a unit: 25s is seconds")
         #expect(throws: expected) {
@@ -63,7 +63,7 @@ struct ValueSyntaxTests {
         }
     }
 
-    @Test func noneIsReadOnlyWhereItIsOffered() throws {
+    @Test func noneIsReadOnlyIfAllowed() throws {
         #expect(try ValueSyntax<Int>.integer(1...9).orNone.parse("none") == nil)
         #expect(try ValueSyntax<Int>.integer(1...9).orNone.parse("3") == 3)
         #expect(throws: ValueSyntaxError.self) { try ValueSyntax<Int>.integer(1...9).parse("none") }
@@ -91,7 +91,7 @@ struct ValueSyntaxTests {
         #expect(throws: ValueSyntaxError(expected: "true or false")) { try ValueSyntax<Bool>.boolean.parse(text) }
     }
 
-    @Test func suggestsTheNearestWordOfAChoice() {
+    @Test func unknownWordSuggestsTheNearestChoice() {
         let fault = ValueSyntaxError(
             expected: "one of binary, text, lines, length-prefixed, base64", remedy: "did you mean length-prefixed?")
         #expect(throws: fault) { try ValueSyntax<Framing>.choice.parse("length-prefix") }

@@ -40,7 +40,7 @@ final class Endpoint {
     var events: [HTTP2Event] = []
     /// Bodies in their order, by stream.
     var bodies: [HTTP2StreamID: [UInt8]] = [:]
-    /// Whether what came is given back to the stream's window at once.
+    /// Whether received bytes are consumed, which reopens the stream's window, at once.
     var consumes = true
 
     init(_ role: HTTP2Role, _ settings: HTTP2Settings = HTTP2Settings()) throws {
@@ -59,7 +59,7 @@ final class Endpoint {
         }
     }
 
-    /// What is to be written, at most `limit` frames.
+    /// The pending output, at most `limit` frames.
     func output(limit: Int = .max) -> [UInt8] {
         var output: [UInt8] = []
         var frames = 0

@@ -65,7 +65,7 @@ struct HTTP2ConnectionTests {
         #expect(head.isSensitive(at: 4) && !head.isSensitive(at: 3))
     }
 
-    @Test func streamThatIsNotConsumedStopsAlone() throws {
+    @Test func unconsumedStreamDoesNotStopOthers() throws {
         var settings = HTTP2Settings()
         settings.streamWindow = 100_000
         let pair = try Pair(client: settings)
@@ -138,7 +138,7 @@ struct HTTP2ConnectionTests {
     }
 
     @Test(arguments: [false, true])
-    func goAwayRefusesRequestsThatTheServerDidNotSee(_ isWritten: Bool) throws {
+    func goAwayRefusesRequestsAfterTheLastStream(_ isWritten: Bool) throws {
         let pair = try Pair()
         let first = try pair.client.connection.request(Pair.get, endsOutput: true)
         pair.exchange()

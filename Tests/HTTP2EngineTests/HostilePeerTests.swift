@@ -83,7 +83,7 @@ struct HostilePeerTests {
         #expect(client.events.last == .closed(1, .protocolError), "\(name)")
     }
 
-    /// Before it has answered our settings a server may not know yet that nothing is to be pushed.
+    /// A server that has not acknowledged our settings may not know yet that push is disabled.
     @Test func earlyPushIsRefused() throws {
         let client = try Endpoint(.client)
         _ = try client.connection.request(Pair.get, endsOutput: true)
@@ -103,7 +103,7 @@ struct HostilePeerTests {
         #expect(client.events.last == .closed(1, .protocolError))
     }
 
-    @Test func headBeyondTheLimitEndsItsStreamAlone() throws {
+    @Test func headBeyondTheLimitEndsOnlyItsStream() throws {
         var settings = HTTP2Settings()
         settings.maximumHeaderListSize = 1000
         let client = try self.client(settings)
@@ -173,7 +173,7 @@ struct HostilePeerTests {
         #expect(server.failure == .noPreface)
     }
 
-    /// Whatever comes, the engine ends with a failure or goes on, and never reads outside its input.
+    /// For any bytes the engine fails or continues, and never reads outside its input.
     @Test(arguments: 0..<200)
     func damagedConversationsNeverTrap(_ seed: UInt64) throws {
         let pair = try Pair()

@@ -27,7 +27,8 @@ struct RedirectTests {
         (308, "PATCH", "PATCH", true), (303, "PATCH", "GET", false),
         (305, "POST", "POST", true), (306, "GET", "GET", true),
     ])
-    func settleMethodAndContent(_ status: Int, _ method: String, _ after: String, _ keepsContent: Bool) throws {
+    func redirectSettlesMethodAndContent(_ status: Int, _ method: String, _ after: String, _ keepsContent: Bool) throws
+    {
         let fields: HTTPFields = [
             .contentType: "a/b", .contentLength: "5", .accept: "c/d", .transferEncoding: "chunked",
         ]
@@ -69,11 +70,11 @@ struct RedirectTests {
     }
 
     @Test(arguments: ["file", "ftp", "data", "javascript", "about", ""])
-    func leadToNoOtherScheme(_ scheme: String) {
+    func otherSchemeIsRefused(_ scheme: String) {
         #expect(self.next(302, to: Origin(scheme: scheme, host: "a.example")) == .refuse(.scheme))
     }
 
-    @Test func leadToSomeHost() {
+    @Test func missingHostIsRefused() {
         #expect(self.next(302, to: Origin(scheme: "https", host: "")) == .refuse(.scheme))
     }
 
@@ -92,7 +93,7 @@ struct RedirectTests {
         ("/a b", "/a%20b"), ("/\u{E4}", "/%C3%A4"), ("/%C3%A4", "/%C3%A4"), ("/a\"<b>", "/a%22%3Cb%3E"),
         ("http://[::1]/", "http://[::1]/"), ("/100%", "/100%"),
     ])
-    func nameAPlace(_ location: String, _ reference: String) {
+    func redirectHasTheReferenceOfItsLocation(_ location: String, _ reference: String) {
         #expect(RedirectLocation(status: 302, fields: [.location: location]) == .reference(reference))
     }
 
@@ -109,7 +110,7 @@ struct RedirectTests {
     }
 
     /// RFC 9110 §10.2.2
-    @Test func inheritTheFragment() {
+    @Test func redirectInheritsTheFragment() {
         #expect(RedirectLocation.inheritingFragment("/People.html", from: "tim") == "/People.html#tim")
         #expect(RedirectLocation.inheritingFragment("/People.html#x", from: "tim") == "/People.html#x")
         #expect(RedirectLocation.inheritingFragment("/People.html#", from: "tim") == "/People.html#")

@@ -32,7 +32,7 @@ struct ResumptionTests {
         #expect(ContentRange(text) == nil)
     }
 
-    @Test func validatesByTheBestThatThereIs() {
+    @Test func strongestValidatorIsUsed() {
         let both: HTTPFields = [.eTag: "\"x\"", .lastModified: Self.older, .date: Self.date]
         #expect(ResumeValidator(both, now: self.now) == .entityTag("\"x\""))
         let weak: HTTPFields = [.eTag: "W/\"x\"", .lastModified: Self.older, .date: Self.date]
@@ -55,7 +55,7 @@ struct ResumptionTests {
         #expect(!possible(.get, 200, [.eTag: "\"x\"", .acceptRanges: "bytes", .contentEncoding: "gzip"]))
     }
 
-    @Test func resumptionAsksForTheRestUnderACondition() throws {
+    @Test func resumptionRequestsTheRestConditionally() throws {
         let resumption = try #require(RangeResumption(offset: 500, validator: .entityTag("\"x\"")))
         #expect(resumption.requestFields == [.range: "bytes=500-", .ifRange: "\"x\"", .acceptEncoding: "identity"])
         #expect(RangeResumption(offset: 0, validator: .entityTag("\"x\"")) == nil)

@@ -2,7 +2,7 @@ import HTTPTransport
 import TestSupport
 import Testing
 
-@Suite("Who gets which connection")
+@Suite("Distribution of connections")
 struct HostConnectionsTests {
     private final class Connection {}
 
@@ -61,7 +61,7 @@ struct HostConnectionsTests {
         #expect(ledger.idle.isEmpty)
     }
 
-    @Test func servesTheLineByPriorityThenArrival() {
+    @Test func waitingExchangesAreServedByPriorityThenArrival() {
         var ledger = Ledger(limit: 1)
         _ = ledger.acquire(needsFresh: false)
         for (number, priority) in [(1, 0.5), (2, 0.25), (3, 0.75), (4, 0.5)] as [(UInt64, Float)] {
@@ -80,7 +80,7 @@ struct HostConnectionsTests {
         #expect(served == ["3 use", "5 replace", "1 use", "2 use"])
     }
 
-    @Test func forgetsAClosedConnectionOnce() {
+    @Test func closedConnectionIsRemovedOnce() {
         var ledger = Ledger(limit: 1)
         _ = ledger.acquire(needsFresh: false)
         let connection = Connection()
@@ -89,7 +89,7 @@ struct HostConnectionsTests {
         #expect(ledger.isEmpty)
     }
 
-    /// Every event in any order: never more than the limit, and nobody waits while there is room.
+    /// Every event in any order: never more connections than the limit, and no exchange waits below it.
     @Test(arguments: 1...20)
     func numberOfConnectionsNeverExceedsItsLimit(_ seed: UInt64) {
         var chance = SeededGenerator(seed: seed)
@@ -134,7 +134,7 @@ struct HostConnectionsTests {
 
     /// All exchanges but the first wait for a connection that they may be able to share.
     @Test(arguments: [ConnectionSharing.unknown, .multiplexed])
-    func exchangesWaitForAConnectionThatTheyMayJoin(_ sharing: ConnectionSharing) {
+    func exchangesWaitForAConnectionTheyMightShare(_ sharing: ConnectionSharing) {
         var ledger = Ledger(limit: 6, sharing: sharing)
         #expect((0..<2).map { _ in self.name(ledger.acquire(needsFresh: false)) } == ["open", "wait"])
         #expect(self.name(ledger.acquire(needsFresh: true)) == "open")
@@ -163,7 +163,7 @@ struct HostConnectionsTests {
         #expect((0..<3).map { _ in self.name(ledger.acquire(needsFresh: false)) } == ["open", "open", "wait"])
     }
 
-    /// Otherwise many exchanges with a server that cannot be reached would fail one after the other.
+    /// Otherwise many exchanges with an unreachable server would fail one after the other.
     @Test func failureToOpenLetsTheOthersOpenTheirs() {
         var ledger = Ledger(limit: 3, sharing: .unknown)
         _ = ledger.acquire(needsFresh: false)

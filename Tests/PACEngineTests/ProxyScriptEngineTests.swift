@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Proxy scripts", .timeLimit(.minutes(5)))
 struct ProxyScriptEngineTests {
-    /// What a script answers that returns the value of an expression.
+    /// The answer of a script that returns the value of an expression.
     private static func value(
         _ expression: String, url: String = "http://www.example.com/a", host: String = "www.example.com",
         names: [String: String] = [:]
@@ -48,7 +48,7 @@ struct ProxyScriptEngineTests {
         ("timeRange(0, 23)", "true"), ("timeRange(0, 0, 0, 23, 59, 59, 'GMT')", "true"),
         ("timeRange(0, 0, 23, 59)", "true"), ("timeRange((new Date().getUTCHours() + 12) % 24, 'GMT')", "false"),
         ("alert('x')", "undefined"),
-    ]) func functionOfTheFormatGives(_ expression: String, _ value: String) throws {
+    ]) func scriptFunctionReturnsItsValue(_ expression: String, _ value: String) throws {
         #expect(try Self.value(expression) == .proxies(value))
     }
 
@@ -65,7 +65,7 @@ struct ProxyScriptEngineTests {
         #expect(try Self.value("dnsResolve('192.0.2.3')") == .proxies("192.0.2.3"))
     }
 
-    @Test func lookupThatTheScriptCatchesIsMadeAllTheSame() throws {
+    @Test func lookupInsideACatchIsStillMade() throws {
         let engine = try ProxyScriptEngine(
             "function FindProxyForURL() { try { return dnsResolve('a.example'); } catch (e) { return 'DIRECT'; } }")
         #expect(try engine.evaluate(url: "http://b/", host: "b") == .lookup("a.example"))
@@ -79,7 +79,7 @@ struct ProxyScriptEngineTests {
         for n in 1...3 { #expect(try engine.evaluate(url: "http://b/", host: "b") == .proxies("PROXY p\(n)")) }
     }
 
-    @Test(arguments: ["null", "undefined", "''"]) func nothingMeansDirect(_ value: String) throws {
+    @Test(arguments: ["null", "undefined", "''"]) func emptyResultMeansDirect(_ value: String) throws {
         let engine = try ProxyScriptEngine("function FindProxyForURL() { return \(value); }")
         #expect(try engine.evaluate(url: "http://b/", host: "b") == .proxies(""))
     }

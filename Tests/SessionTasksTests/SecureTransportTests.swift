@@ -161,7 +161,7 @@ struct SecureTransportTests {
     }
 
     @Test(arguments: Self.places)
-    func consumerThatStoppedInTheMiddleGoesOn(_ place: Place) throws {
+    func pausedConsumerContinues(_ place: Place) throws {
         let ends = try Ends(place.kind)
         let bytes = [UInt8].pattern(100_000)
         ends.firstWords = bytes
@@ -184,7 +184,7 @@ struct SecureTransportTests {
     }
 
     @Test(arguments: TaskRole.allCases)
-    func peerThatDoesNotShakeHandsIsGivenUp(_ role: TaskRole) throws {
+    func peerWithoutAHandshakeTimesOut(_ role: TaskRole) throws {
         let meeting = try TaskMeeting(.simulation)
         let (transport, peer) = try meeting.acceptedTransport()
         var settings = role == .opened ? try SecureFixture.client() : try SecureFixture.server()
@@ -219,7 +219,7 @@ struct SecureTransportTests {
         ends.finish()
     }
 
-    /// The client of TLS 1.3 is through before the server has judged its certificate, and may say all it has.
+    /// A TLS 1.3 client completes its handshake before the server has verified its certificate, and may send data.
     @Test(arguments: Self.places)
     func bytesArrivingDuringTheDecisionAreKept(_ place: Place) throws {
         let ends = try Ends(place.kind)
@@ -245,7 +245,7 @@ struct SecureTransportTests {
         ends.finish()
     }
 
-    @Test func aRejectionFailsBothEnds() throws {
+    @Test func rejectionFailsBothEnds() throws {
         let ends = try Ends(.simulation)
         var settings = try SecureFixture.client { $0.delegatesVerification = true }
         settings.decide = { _, answer in answer(.reject) }
@@ -255,7 +255,7 @@ struct SecureTransportTests {
         ends.finish()
     }
 
-    /// Who is asked may be a person; that is not the peer's time.
+    /// A person may take the decision; its time does not count for the handshake timeout.
     @Test func timeOfADecisionIsNotCounted() throws {
         let ends = try Ends(.simulation)
         let asked = Mutex<(@Sendable (VerificationDecision) -> Void)?>(nil)
@@ -310,7 +310,7 @@ struct SecureTransportTests {
         #expect(ends.meeting.run { ends.areUp })
         let bytes = (0..<5000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         let loop = ends.meeting.loop
-        // As a WebSocket does: what is left is offered again.
+        // Like a WebSocket: unconsumed bytes are offered again.
         ends.server.acceptedCount = { offered in
             guard !loop.budgetIsSpent else { return 0 }
             loop.spend(offered)

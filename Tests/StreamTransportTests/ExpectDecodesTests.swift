@@ -27,13 +27,13 @@ struct ExpectDecodesTests {
         }
     }
 
-    @Test func catchesADecoderThatNeedsItsInputWhole() throws {
+    @Test func decoderThatNeedsWholeInputIsDetected() throws {
         withKnownIssue {
             try expectDecodes(Array("one\ntwo\n".utf8), to: ["one", "two"]) { { Lines().feed($0) } }
         }
     }
 
-    @Test func catchesADecoderThatTakesTooMuch() throws {
+    @Test func decoderThatConsumesTooMuchIsDetected() throws {
         withKnownIssue {
             try expectDecodes(Array("one\n".utf8), to: ["one"], followedBy: Array("two".utf8)) {
                 { chunk in chunk.count == 4 ? ["one"] : [String(decoding: chunk, as: UTF8.self)] }

@@ -40,7 +40,7 @@ struct SocketListenerTests {
     }
 
     @Test(arguments: Kind.allCases.filter { $0 == .simulation || hasIPv6 })
-    func listensOnIPv6(_ kind: Kind) throws {
+    func ipv6AddressIsListenedOn(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind, at: Self.loopback6)
         let (connection, consumer, peer) = try meeting.connect()
         peer.send("six")
@@ -50,7 +50,7 @@ struct SocketListenerTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func listensOnAUnixSocketWithItsMode(_ kind: Kind) throws {
+    func unixSocketHasItsMode(_ kind: Kind) throws {
         let path = FileManager.default.temporaryDirectory.appendingPathComponent("l\(UUID().uuidString).sock").path
         defer { try? FileManager.default.removeItem(atPath: path) }
         var options = ListenOptions()
@@ -126,7 +126,7 @@ struct SocketListenerTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func servesTheLiveDuringABurstOfNewcomers(_ kind: Kind) throws {
+    func openConnectionsAreServedDuringABurstOfNewOnes(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (_, consumer, peer) = try meeting.connect()
         meeting.perform { meeting.listener.pause() }
@@ -154,7 +154,7 @@ struct SocketListenerTests {
         let burst = try (0..<40).map { _ in try meeting.host.connect(to: meeting.listener.address) }
         #expect(meeting.run { burst.allSatisfy { $0.isConnected } })
         network.settle()
-        // A turn takes time from here on, so that what one turn accepts is told apart by its instant.
+        // From here on a turn takes time, so that connections accepted in one turn have the same instant.
         network.faults.turnCost = .microseconds(10) ... .microseconds(10)
         var perTurn: [MonotonicInstant: Int] = [:]
         meeting.collector.onAccepted = { _, _ in perTurn[network.now, default: 0] += 1 }
@@ -166,7 +166,7 @@ struct SocketListenerTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func sharesOnePortAmongLoops(_ kind: Kind) throws {
+    func loopsShareOnePort(_ kind: Kind) throws {
         let ground = TransportTestbed(kind)
         let loops = [try ground.makeLoop(), try ground.makeLoop()]
         let host = try ground.makeHost()
@@ -192,7 +192,7 @@ struct SocketListenerTests {
     // MARK: Out of descriptors
 
     @Test(arguments: [SystemError.processDescriptorsExhausted, .systemDescriptorsExhausted])
-    func pausesWithoutDescriptorsAndRecovers(_ exhaustion: SystemError) throws {
+    func listenerPausesWithoutDescriptorsAndRecovers(_ exhaustion: SystemError) throws {
         let meeting = try LoopMeeting(.simulation)
         let network = try #require(meeting.ground.network)
         let process = try #require(meeting.loop.system as? SimulatedSystem).process

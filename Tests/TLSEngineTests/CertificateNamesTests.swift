@@ -2,7 +2,7 @@ import TLSEngine
 import TestSupport
 import Testing
 
-@Suite("Whom a certificate names")
+@Suite("Names in certificates")
 struct CertificateNamesTests {
     /// The chain that the client sees in a handshake with `ForeignMaterial`.
     private func foreign() throws -> [UInt8] {

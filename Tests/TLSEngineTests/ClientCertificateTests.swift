@@ -15,7 +15,7 @@ struct ClientCertificateTests {
     }
 
     @Test(arguments: TLSVersion.both)
-    func aServerRefusesAClientWithout(_ version: TLSVersion) throws {
+    func clientWithoutACertificateIsRefused(_ version: TLSVersion) throws {
         let pair = try self.pair(version, .required) { _ in }
         pair.run()
         #expect(pair.server.metadata == nil)
@@ -27,7 +27,7 @@ struct ClientCertificateTests {
     }
 
     @Test(arguments: TLSVersion.both)
-    func aServerThatOnlyAsksWelcomesAClientWithout(_ version: TLSVersion) throws {
+    func optionalClientCertificateMayBeMissing(_ version: TLSVersion) throws {
         let pair = try self.pair(version, .optional) { _ in }
         pair.run()
         #expect(pair.server.metadata?.peerChain == [])
@@ -44,7 +44,7 @@ struct ClientCertificateTests {
     }
 
     @Test(arguments: TLSVersion.both)
-    func aClientChoosesWhenAsked(_ version: TLSVersion) throws {
+    func clientChoosesACertificateOnRequest(_ version: TLSVersion) throws {
         let issued = try Fixture.all().authority.intermediate("Client Intermediate").issue("client.test")
         let pair = try self.pair(version, .required) { $0.delegatesClientCertificate = true }
         pair.run()
@@ -61,7 +61,7 @@ struct ClientCertificateTests {
     }
 
     @Test(arguments: TLSVersion.both)
-    func aClientMayChooseNone(_ version: TLSVersion) throws {
+    func clientMayChooseNoCertificate(_ version: TLSVersion) throws {
         let pair = try self.pair(version, .optional) { $0.delegatesClientCertificate = true }
         pair.run()
         pair.client.connection.provideClientCertificate(nil)

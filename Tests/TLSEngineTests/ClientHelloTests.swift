@@ -13,15 +13,15 @@ struct ClientHelloTests {
     }
 
     @Test(arguments: ClientHelloVector.all)
-    func everyByteOfAClientHelloIsAwaited(_ vector: ClientHelloVector) {
+    func clientHelloIsIncompleteUntilItsLastByte(_ vector: ClientHelloVector) {
         let findings = self.findings(vector.record, cuts: Array(0...vector.record.count))
         #expect(findings.dropLast().allSatisfy { $0 == .incomplete })
         #expect(findings.last == .clientHello(vector.hello))
     }
 
-    /// RFC 8446 §5.1: a message may be cut over records as one likes.
+    /// RFC 8446 §5.1: a message may be fragmented across records in any way.
     @Test(arguments: ClientHelloVector.all, [1, 2, 100])
-    func putsAMessageTogetherFromSeveralRecords(_ vector: ClientHelloVector, _ size: Int) {
+    func messageIsAssembledFromSeveralRecords(_ vector: ClientHelloVector, _ size: Int) {
         let message = Array(vector.record.dropFirst(5))
         var bytes: [UInt8] = []
         for start in stride(from: 0, to: message.count, by: size) {
@@ -39,7 +39,7 @@ struct ClientHelloTests {
         #expect(self.findings(bytes, cuts: [0, bytes.count]) == [.incomplete, .plain])
     }
 
-    @Test func theFirstByteAloneDecidesNothingButPlain() {
+    @Test func firstByteDecidesOnlyForPlaintext() {
         #expect(self.findings([0x16, 0x03], cuts: [0, 1, 2]) == [.incomplete, .incomplete, .incomplete])
     }
 
@@ -48,14 +48,14 @@ struct ClientHelloTests {
             // An empty record, one that is too long, another message, another record type in between.
             [0x16, 3, 1, 0, 0], [0x16, 3, 1, 0x40, 0x01], [0x16, 3, 1, 0, 4, 2, 0, 0, 0],
             [0x16, 3, 1, 0, 1, 1, 0x17, 3, 3, 0, 1, 0],
-            // A ClientHello without a body, and one longer than is looked into.
+            // A ClientHello without a body, and one longer than the parser reads.
             [0x16, 3, 1, 0, 4, 1, 0, 0, 0], [0x16, 3, 1, 0, 4, 1, 0, 0x40, 1],
         ] as [[UInt8]])
     func malformedClientHelloIsReported(_ bytes: [UInt8]) {
         #expect(self.findings(bytes, cuts: Array(0...bytes.count)).last == .unreadable)
     }
 
-    @Test func looksNoFurtherThanItsLimit() {
+    @Test func inspectionStopsAtItsLimit() {
         let vector = ClientHelloVector.all[0]
         let body = vector.record.count - 9
         var within = ClientHelloSniffer(limit: body)
@@ -64,14 +64,14 @@ struct ClientHelloTests {
         #expect(beyond.examine(vector.record.span.bytes) == .unreadable)
     }
 
-    @Test func aFindingStays() {
+    @Test func findingIsKept() {
         var sniffer = ClientHelloSniffer()
         let vector = ClientHelloVector.all[0]
         #expect(sniffer.examine([0x00].span.bytes) == .plain)
         #expect(sniffer.examine(vector.record.span.bytes) == .plain)
     }
 
-    /// Any bytes in any split give the same finding, without a trap.
+    /// Any bytes give the same result in every split, without a trap.
     @Test(arguments: UInt64(0)..<32)
     func theSplitDoesNotMatter(_ seed: UInt64) {
         var generator = SeededGenerator(seed: seed)

@@ -1,7 +1,7 @@
 import TLSEngine
 import Testing
 
-/// ClientHello messages of others, each in one record.
+/// ClientHello messages of other implementations, each in one record.
 struct ClientHelloVector: Sendable, CustomTestStringConvertible {
     let source: String
     let record: [UInt8]

@@ -4,7 +4,7 @@ import Testing
 @Suite("close_notify and truncation, RFC 8446 §6.1")
 struct ClosingTests {
     @Test(arguments: ServerKind.allCases, [1, Int.max])
-    func oneDirectionClosesAndTheOtherGoesOn(_ kind: ServerKind, _ chunk: Int) throws {
+    func oneDirectionClosesAndTheOtherContinues(_ kind: ServerKind, _ chunk: Int) throws {
         let pair = try self.open(kind)
         try pair.client.write([1, 2])
         pair.client.connection.closeOutput()
@@ -83,7 +83,7 @@ struct ClosingTests {
     }
 
     @Test(arguments: ServerKind.allCases)
-    func bytesBehindCloseNotifyAreIgnored(_ kind: ServerKind) throws {
+    func bytesAfterCloseNotifyAreIgnored(_ kind: ServerKind) throws {
         let pair = try self.open(kind)
         pair.client.connection.closeOutput()
         #expect(pair.server.deliver(pair.client.takeOutput() + [1, 2, 3]))

@@ -2,7 +2,7 @@ import TLSEngine
 import TestSupport
 import Testing
 
-@Suite("Records behind the handshake, RFC 8446 §5")
+@Suite("Records after the handshake, RFC 8446 §5")
 struct CompactRecordLayerTests {
     @Test func recordsOfTheExampleAreOpenedAndWritten() throws {
         let (client, server) = (RecordVector.fromClient, RecordVector.fromServer)
@@ -10,7 +10,7 @@ struct CompactRecordLayerTests {
             let reading = RecordKey.make(.aes128GCM, secret: SecretBytes(client.secret), use: .opening)
             let writing = RecordKey.make(
                 .aes128GCM, secret: SecretBytes(server.secret), use: .sealing, sequence: server.sequence)
-            guard let reading, let writing else { throw RecordEnd.Unmade() }
+            guard let reading, let writing else { throw RecordEnd.CreationFailure() }
             return CompactRecordLayer(reading: reading, writing: writing)
         }
         let records = try make()
@@ -54,14 +54,14 @@ struct CompactRecordLayerTests {
     }
 
     @Test(arguments: RecordSuite.allCases)
-    func noticesEveryChange(_ suite: RecordSuite) throws {
+    func everyModificationIsDetected(_ suite: RecordSuite) throws {
         let wire = try RecordScript("", [RecordScript.data(1, 2, 3)], []).wire(suite)
         for bit in 40..<(wire.count * 8) {
             var changed = wire
             changed[bit / 8] ^= 1 << UInt8(bit % 8)
             #expect(try RecordEnd(suite).feed(changed) == [.failed(.peer(.badRecordMAC))], "bit \(bit)")
         }
-        // The version is not looked at, but is authenticated.
+        // The version is ignored but authenticated.
         for index in 1...2 {
             var changed = wire
             changed[index] ^= 1
@@ -70,7 +70,7 @@ struct CompactRecordLayerTests {
     }
 
     @Test(arguments: RecordSuite.allCases, [1, 3, 1000])
-    func contentComesInPartsWhereThereIsLittleRoom(_ suite: RecordSuite, _ room: Int) throws {
+    func contentIsReadInPartsIntoASmallBuffer(_ suite: RecordSuite, _ room: Int) throws {
         let sent = (0..<3000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
         let end = try RecordEnd(suite)
         let seen = end.feed(try RecordEnd.other(suite).write(sent), room: room)
@@ -104,7 +104,7 @@ struct CompactRecordLayerTests {
         #expect(updates == 33)
     }
 
-    /// Whatever the pieces, key updates of both sides among the data.
+    /// Data in pieces of any size, with key updates from both sides.
     @Test(arguments: RecordSuite.allCases, UInt64(0)..<4)
     func anySplitGivesTheSameBytes(_ suite: RecordSuite, _ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
@@ -116,7 +116,7 @@ struct CompactRecordLayerTests {
         var received: [UInt8] = []
         for cut in generator.cuts(of: wire.count, longest: Bool.random(using: &generator) ? 50 : 30_000) {
             for seen in end.feed(Array(wire[cut]), room: Int.random(in: 1...20_000, using: &generator)) {
-                guard case .bytes(let bytes) = seen else { throw RecordEnd.Unmade() }
+                guard case .bytes(let bytes) = seen else { throw RecordEnd.CreationFailure() }
                 received += bytes
             }
         }
@@ -131,7 +131,7 @@ struct CompactRecordLayerTests {
         #expect(RecordViolation.malformedKeyUpdate.alert == 50)
     }
 
-    /// What stands in the headers of whole records.
+    /// The lengths in the headers of whole records.
     private func lengths(_ wire: [UInt8]) -> [Int] {
         var lengths: [Int] = []
         var start = 0

@@ -4,9 +4,9 @@ import TLSEngine
 import TestSupport
 import Testing
 
-@Suite("What a context decides: versions, names, protocols, reload, key log")
+@Suite("TLS contexts: versions, names, protocols, reload, key log")
 struct ContextTests {
-    /// As other threads do in a process that exits: the handler runs after one that libcrypto would add.
+    /// Other threads use TLS while the process exits: the handler runs after one that libcrypto would add.
     @Test func contextIsMadeWhileTheProcessExits() async {
         await #expect(processExitsWith: .exitCode(7)) {
             atexit {
@@ -46,7 +46,7 @@ struct ContextTests {
             { $0.sessionLifetime = 0 },
             { $0.securityLevel = 6 },
             { $0.keyLog = .file("/nowhere/keys") },
-            // No regular file: others that are none make a writer wait for a reader.
+            // Not a regular file: a FIFO would block the writer until a reader opens it.
             { $0.keyLog = .file("/dev/null") },
             { $0.identities = [] },
         ]
@@ -165,7 +165,7 @@ struct ContextTests {
         #expect(open.server.received == [1])
     }
 
-    @Test func handshakesGoOnWhileTheContextIsReloaded() async throws {
+    @Test func handshakesContinueWhileTheContextIsReloaded() async throws {
         let context = try TLSContext(Fixture.server())
         let client = try TLSContext(Fixture.client())
         try await withThrowingTaskGroup { group in
@@ -238,7 +238,7 @@ struct ContextTests {
         #expect(text.hasSuffix("\n"))
     }
 
-    @Test func aFileOfKeysIsMadeForItsOwnerAlone() throws {
+    @Test func keyLogFileIsReadableByItsOwnerOnly() throws {
         let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString).path
         defer { try? FileManager.default.removeItem(atPath: path) }
         var client = try Fixture.client()

@@ -48,7 +48,7 @@ struct DecisionTests {
     @Test(arguments: TLSVersion.both, Decider.allCases)
     func bytesArrivingDuringTheDecisionAreKept(_ version: TLSVersion, _ decider: Decider) throws {
         let (pair, side, other) = try self.pair(version, decider, trusted: true)
-        // Written before the handshake is over, so that it follows the last flight closely.
+        // Written before the handshake has ended, so that it directly follows the last flight.
         try other.write(Array("early".utf8))
         pair.run(chunk: 1)
         #expect(side.request != nil)

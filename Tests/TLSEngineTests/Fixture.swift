@@ -60,7 +60,7 @@ extension TLSVersion {
     static let both: [TLSVersion] = [.tls12, .tls13]
 }
 
-/// Every way in which a server goes on behind its handshake.
+/// Every kind of record layer after a server's handshake.
 enum ServerKind: CaseIterable, Sendable {
     case tls12
     case tls13

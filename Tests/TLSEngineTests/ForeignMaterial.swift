@@ -1,4 +1,4 @@
-/// One certificate and key in every form, written by the openssl command (3.0), not by anything of ours. Made for these
+/// One certificate and key in every format, written by the openssl command (3.0) instead of our code. Made for these
 /// tests only.
 enum ForeignMaterial {
     static let password = "sesame"

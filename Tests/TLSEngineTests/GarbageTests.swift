@@ -13,7 +13,7 @@ struct GarbageTests {
             let pair = try SecurePair(client: client, server: server)
             for side in [pair.client, pair.server] {
                 var noise = generator.bytes(Int.random(in: 1...600, using: &generator))
-                // Half of the time shaped like a record, so that it gets further.
+                // Half of the inputs have a record header, so that they reach later code.
                 if Bool.random(using: &generator) {
                     noise[0] = [0x14, 0x15, 0x16, 0x17].randomElement(using: &generator) ?? 0x16
                     for (index, byte) in [(1, 3), (2, 3), (3, 0), (4, 90), (5, 1), (6, 0), (7, 0)]
@@ -78,7 +78,7 @@ struct GarbageTests {
         }
     }
 
-    /// At most one failure, and nothing behind it; no plaintext that nobody wrote.
+    /// At most one failure, nothing after it, and no invented plaintext.
     private func expectSoundEnd(_ side: SecurePair.Side, _ seed: UInt64) {
         let failures = side.events.indices.filter { if case .failed = side.events[$0] { true } else { false } }
         #expect(failures.count <= 1, "seed \(seed)")

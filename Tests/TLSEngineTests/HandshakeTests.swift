@@ -36,7 +36,7 @@ struct HandshakeTests {
             let wrong = TestCertificateProfile("wrong", addresses: ["no address"])
             #expect(throws: TestCertificateFailure.self) { try Fixture.all().authority.issue(wrong) }
             try pair.client.write(bytes)
-            // In single bytes, so that most calls end in wanting more, which OpenSSL tells from a failure by the queue.
+            // In single bytes, so that most calls need more input, which OpenSSL distinguishes from a failure by its error queue.
             pair.run(chunk: 1)
         }
         #expect(pair.client.metadata != nil)

@@ -2,7 +2,7 @@ import TLSEngine
 import TestSupport
 import Testing
 
-@Suite("What a chain is worth by other roots than the connection's")
+@Suite("Verification of a chain against other roots")
 struct LaterVerificationTests {
     private let untrusted = VerificationResult(code: 20, text: "unknown", depth: 0)
 
@@ -38,7 +38,7 @@ struct LaterVerificationTests {
         let roots = self.only(authority.certificate)
         #expect(try self.code(self.request(certificate, chain: [between.certificate]), by: roots) == 0)
         #expect(try self.code(self.request(certificate), by: roots) == 20)
-        // Each is a root that is named as one.
+        // A listed certificate is trusted even if it is not self-signed.
         #expect(try self.code(self.request(certificate), by: self.only(between.certificate)) == 0)
         #expect(try self.code(self.request(certificate), by: self.only(certificate)) == 0)
     }

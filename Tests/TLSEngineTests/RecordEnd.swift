@@ -1,7 +1,7 @@
 import TLSEngine
 import Testing
 
-/// One end of established records, with secrets that are made up: no rule depends on them.
+/// One end of an established connection with invented secrets: no rule depends on their values.
 final class RecordEnd {
     enum Seen: Equatable {
         case bytes([UInt8])
@@ -17,14 +17,14 @@ final class RecordEnd {
     private var isOver = false
 
     /// - Parameters:
-    ///   - reading: what the secret of this direction is made of.
+    ///   - reading: the seed of this direction's secret.
     init(
         _ suite: RecordSuite, reading: UInt8 = RecordEnd.theirs, writing: UInt8 = RecordEnd.mine,
         recordsPerKey: UInt64 = CompactRecordLayer.recordsPerKey
     ) throws {
         guard let reading = RecordEnd.key(suite, reading, .opening),
             let writing = RecordEnd.key(suite, writing, .sealing)
-        else { throw Unmade() }
+        else { throw CreationFailure() }
         self.records = CompactRecordLayer(reading: reading, writing: writing, recordsPerKey: recordsPerKey)
     }
 
@@ -32,9 +32,9 @@ final class RecordEnd {
         self.records = records
     }
 
-    struct Unmade: Error {}
+    struct CreationFailure: Error {}
 
-    /// What the other end has.
+    /// The matching other end.
     static func other(_ suite: RecordSuite) throws -> RecordEnd {
         try RecordEnd(suite, reading: Self.mine, writing: Self.theirs)
     }
@@ -44,7 +44,7 @@ final class RecordEnd {
         return RecordKey.make(suite, secret: SecretBytes(secret), use: use)
     }
 
-    /// Pulls until nothing comes, or the connection is over.
+    /// Pulls until no bytes come or the connection has ended.
     func feed(_ bytes: [UInt8], room: Int = 20_000) -> [Seen] {
         var seen: [Seen] = []
         var position = 0

@@ -1,13 +1,13 @@
 import TLSEngine
 import Testing
 
-/// What a peer sends behind the handshake, right or wrong.
+/// Valid or invalid records that a peer sends after the handshake.
 struct RecordScript: Sendable, CustomTestStringConvertible {
     enum Step: Sendable {
         case record(UInt8, [UInt8])
         /// Bytes as they are.
         case raw([UInt8])
-        /// The record before, once more.
+        /// The previous record again.
         case again
         /// The peer's next key.
         case newKey
@@ -23,7 +23,7 @@ struct RecordScript: Sendable, CustomTestStringConvertible {
         self.seen = seen
     }
 
-    /// - Parameter fault: what the last step leads to, behind nothing.
+    /// - Parameter fault: the violation caused by the last step.
     init(_ description: String, _ steps: [Step], is fault: RecordViolation) {
         self.init(description, steps, [.failed(.peer(fault))])
     }
@@ -38,7 +38,7 @@ struct RecordScript: Sendable, CustomTestStringConvertible {
     static let keyUpdate: [Step] = [message(24, 0, 0, 1, 0), .newKey]
 
     func wire(_ suite: RecordSuite) throws -> [UInt8] {
-        guard let key = RecordEnd.key(suite, RecordEnd.theirs, .sealing) else { throw RecordEnd.Unmade() }
+        guard let key = RecordEnd.key(suite, RecordEnd.theirs, .sealing) else { throw RecordEnd.CreationFailure() }
         return self.wire(under: key)
     }
 

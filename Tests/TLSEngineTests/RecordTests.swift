@@ -5,7 +5,7 @@ import Testing
 @Suite("Records, RFC 8446 §5")
 struct RecordTests {
     @Test(arguments: ServerKind.allCases, [(1, 1), (16_384, 1), (16_385, 2), (40_000, 3)])
-    func aWriteIsAsFewRecordsAsThereCanBe(_ kind: ServerKind, _ sizes: (count: Int, records: Int)) throws {
+    func writeUsesTheFewestRecords(_ kind: ServerKind, _ sizes: (count: Int, records: Int)) throws {
         let pair = try self.open(kind)
         try pair.client.write([UInt8](repeating: 7, count: sizes.count))
         let bytes = pair.client.takeOutput()
@@ -20,7 +20,7 @@ struct RecordTests {
         #expect(records == sizes.records)
     }
 
-    /// Each would have us make new keys; OpenSSL by itself takes as many as come.
+    /// Each requires us to derive new keys; OpenSSL itself accepts any number.
     @Test(arguments: [ServerKind.tls13, .compactTLS13])
     func aFloodOfKeyUpdatesEndsTheConnection(_ kind: ServerKind) throws {
         let suite = RecordSuite.aes128GCM
@@ -32,7 +32,7 @@ struct RecordTests {
         func wire(_ updates: Int) throws -> [UInt8] {
             let key = RecordKey.make(suite, secret: try secret.secret("CLIENT_TRAFFIC_SECRET_0"), use: .sealing)
             let steps = Array(repeating: RecordScript.keyUpdate, count: updates).flatMap(\.self)
-            guard let key else { throw RecordEnd.Unmade() }
+            guard let key else { throw RecordEnd.CreationFailure() }
             return RecordScript("", steps + [RecordScript.data(1)], []).wire(under: key)
         }
         #expect(pair.server.deliver(try wire(1000)))
@@ -52,7 +52,7 @@ struct RecordTests {
     }
 
     @Test(arguments: ServerKind.allCases)
-    func aRecordComesOutInPartsWhenThereIsLittleRoom(_ kind: ServerKind) throws {
+    func recordIsReadInPartsIntoASmallBuffer(_ kind: ServerKind) throws {
         let pair = try self.open(kind)
         let sent = (0..<1000).map { UInt8(truncatingIfNeeded: $0) }
         try pair.client.write(sent)
@@ -65,7 +65,7 @@ struct RecordTests {
     }
 
     @Test(arguments: ServerKind.allCases)
-    func pullingCanStopAndGoOnLater(_ kind: ServerKind) throws {
+    func pullingCanStopAndContinueLater(_ kind: ServerKind) throws {
         let pair = try self.open(kind)
         let sent = (0..<3000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
         for start in stride(from: 0, to: 3000, by: 1000) { try pair.client.write(Array(sent[start..<start + 1000])) }
@@ -75,7 +75,7 @@ struct RecordTests {
         var offered = ciphertext
         var received: [UInt8] = []
         for _ in 0..<8 {
-            // Each call is a turn of its own; what was not consumed is offered again, and nothing else.
+            // Each call is a separate turn; only unconsumed bytes are offered again.
             position = 0
             var span = plaintext.mutableSpan
             var target = span.mutableBytes
@@ -89,7 +89,7 @@ struct RecordTests {
     }
 
     @Test(arguments: ServerKind.allCases)
-    func withoutRoomNothingIsConsumedAndNothingIsLost(_ kind: ServerKind) throws {
+    func emptyBufferConsumesAndLosesNothing(_ kind: ServerKind) throws {
         let pair = try self.open(kind)
         try pair.client.write([1, 2, 3])
         let bytes = pair.client.takeOutput()
@@ -108,7 +108,7 @@ struct RecordTests {
             let pair = try self.open(kind)
             try pair.client.write([1, 2, 3, 4])
             var bytes = pair.client.takeOutput()
-            // The header's length would only make the record wait for more.
+            // A changed length would only make the reader wait for more bytes.
             let index = Int.random(in: 5..<bytes.count, using: &generator)
             bytes[index] ^= 1 << UInt8.random(in: 0..<8, using: &generator)
             #expect(pair.server.deliver(bytes))

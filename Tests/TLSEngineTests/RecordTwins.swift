@@ -3,9 +3,9 @@ import TLSEngine
 import TestSupport
 import Testing
 
-/// One established connection of a server twice, under the same secrets: OpenSSL's own, and the compact records.
+/// One established server connection twice under the same secrets: in OpenSSL and in the compact record layer.
 final class RecordTwins {
-    /// What one of the twins made of its input.
+    /// The output of one of the twins for its input.
     struct Outcome: Equatable {
         enum End: Equatable {
             case closed
@@ -42,7 +42,7 @@ final class RecordTwins {
         try #require(pair.server.connection.holdsOpenSSLConnection)
         let reading = RecordKey.make(suite, secret: try secrets.secret(Self.clientLabel), use: .opening)
         let writing = RecordKey.make(suite, secret: try secrets.secret(Self.serverLabel), use: .sealing)
-        guard let reading, let writing else { throw RecordEnd.Unmade() }
+        guard let reading, let writing else { throw RecordEnd.CreationFailure() }
         self.suite = suite
         self.client = pair.client
         self.library = pair.server
@@ -56,14 +56,16 @@ final class RecordTwins {
         .chaCha20Poly1305: "TLS_CHACHA20_POLY1305_SHA256",
     ]
 
-    /// The records of a client that does what the script says.
+    /// The records of a client that runs the script.
     func wire(_ script: RecordScript) throws -> [UInt8] {
         let secret = try self.secrets.secret(Self.clientLabel)
-        guard let key = RecordKey.make(self.suite, secret: secret, use: .sealing) else { throw RecordEnd.Unmade() }
+        guard let key = RecordKey.make(self.suite, secret: secret, use: .sealing) else {
+            throw RecordEnd.CreationFailure()
+        }
         return script.wire(under: key)
     }
 
-    /// Gives both the same bytes.
+    /// Feeds both the same bytes.
     func feed(_ bytes: [UInt8]) {
         _ = self.library.deliver(bytes)
         for seen in self.compact.feed(bytes) {
@@ -90,7 +92,7 @@ final class RecordTwins {
         return (library, self.compactOutcome)
     }
 
-    /// Has both send the same.
+    /// Makes both send the same bytes.
     func write(_ bytes: [UInt8]) throws {
         try self.library.write(bytes)
         let isWritten = self.compact.records.write(bytes.span.bytes, to: self.compactOutput)
@@ -106,23 +108,23 @@ final class RecordTwins {
     /// Both have sent the same: the same bytes unless the script asks for new keys. OpenSSL answers each such request at
     /// once, we answer all of them before the next data (RFC 8446 §4.6.3 permits both); then what a client reads is the
     /// same.
-    /// - Returns: what the compact records sent.
+    /// - Returns: the output of the compact records.
     @discardableResult
     func expectSameOutput(_ script: RecordScript) throws -> [UInt8] {
         let library = self.library.takeOutput()
         let compact = self.compactOutput.take { bytes in bytes.withUnsafeBytes { Array($0) } }
-        // Said apart: a difference of so many bytes takes longer to find than to look at.
+        // Compared outside of `#expect`: formatting the difference of so many bytes takes too long.
         let isSame = script.asksForKeys ? try self.read(library) == self.read(compact) : library == compact
         #expect(isSame, "\(library.count) bytes, \(compact.count) bytes")
         return compact
     }
 
-    /// What a client makes of the server's output.
+    /// A client's events for the server's output.
     private func read(_ output: [UInt8]) throws -> [RecordEnd.Seen] {
         let secret = try self.secrets.secret(Self.serverLabel)
         guard let reading = RecordKey.make(self.suite, secret: secret, use: .opening),
             let writing = RecordEnd.key(self.suite, RecordEnd.mine, .sealing)
-        else { throw RecordEnd.Unmade() }
+        else { throw RecordEnd.CreationFailure() }
         return RecordEnd(CompactRecordLayer(reading: reading, writing: writing)).feed(output)
     }
 }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Compact records beside OpenSSL's")
 struct RecordTwinsTests {
-    /// Where the two differ, and why.
+    /// The differences between the two, with their reasons.
     private static let differences = [
         "something else than TLS": "OpenSSL judges the version first (protocol_version); to us the type comes first",
         "padding behind the longest content": Self.padding,
@@ -19,9 +19,9 @@ struct RecordTwinsTests {
     private static let padding = "OpenSSL bounds the content; RFC 8446 §5.4 bounds content, type and padding together"
     private static let early = "OpenSSL waits for the head of the message; we judge each byte of it"
 
-    /// What a client sends: the same events, the same alert in answer, byte by byte the same.
+    /// Records of a client: the same events, and the same alert in answer, byte by byte.
     @Test(arguments: RecordSuite.allCases, RecordScript.rightOnes + RecordScript.wrongOnes)
-    func recordsAreReadAsOpenSSLReadsThem(_ suite: RecordSuite, _ script: RecordScript) throws {
+    func recordsAreReadLikeOpenSSLReads(_ suite: RecordSuite, _ script: RecordScript) throws {
         for whole in [true, false] {
             let twins = try RecordTwins(suite)
             let wire = try twins.wire(script)
@@ -39,9 +39,9 @@ struct RecordTwinsTests {
         }
     }
 
-    /// What the server sends, a key update that the client asked for among it, and that OpenSSL's client reads it.
+    /// Records of the server, including a key update requested by the client, which OpenSSL's client reads.
     @Test(arguments: RecordSuite.allCases, 0...2)
-    func recordsAreWrittenAsOpenSSLWritesThem(_ suite: RecordSuite, asked: Int) throws {
+    func recordsAreWrittenLikeOpenSSLWrites(_ suite: RecordSuite, asked: Int) throws {
         let twins = try RecordTwins(suite)
         let script = RecordScript("", Array(repeating: Self.asking, count: asked).flatMap(\.self), [])
         twins.feed(try twins.wire(script))
@@ -63,7 +63,7 @@ struct RecordTwinsTests {
     /// OpenSSL's client at the other end, its records split anyhow: the end of its bytes is a truncation to both unless
     /// close_notify came.
     @Test(arguments: RecordSuite.allCases, [true, false])
-    func seeTheSameEnd(_ suite: RecordSuite, _ closes: Bool) throws {
+    func bothRecordLayersSeeTheSameEnd(_ suite: RecordSuite, _ closes: Bool) throws {
         let first = try RecordTwins(suite)
         try first.client.write([1, 2, 3])
         if closes { first.client.connection.closeOutput() }
@@ -74,7 +74,7 @@ struct RecordTwinsTests {
         #expect(library.received == [1, 2, 3])
         #expect(library.end == (closes ? .closed : nil))
         #expect(first.library.connection.transportClosed() == (closes ? .clean : .truncated))
-        // Cut anywhere, nothing of the last record is told.
+        // Truncated anywhere, the last record gives no event.
         let cut = try RecordTwins(suite)
         try cut.client.write([1, 2, 3])
         cut.client.connection.closeOutput()
@@ -86,20 +86,20 @@ struct RecordTwinsTests {
         }
     }
 
-    /// Records of every kind, with padding, key changes, damage and noise, in any split.
+    /// Records of every kind, with padding, key changes, damage and random bytes, in any split.
     @Test(arguments: RecordSuite.allCases, UInt64(0)..<40)
     func bothReadersAgreeOnAnyBytes(_ suite: RecordSuite, _ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let twins = try RecordTwins(suite)
         var steps: [RecordScript.Step] = []
         for _ in 0..<Int.random(in: 1...30, using: &generator) {
-            // What is fed byte by byte is short.
+            // Short, because it is fed byte by byte.
             steps += self.step(&generator, longest: seed % 3 == 0 ? 1000 : 16_384)
         }
         let script = RecordScript("", steps, [])
         var wire = try twins.wire(script)
         if seed % 3 == 0, !wire.isEmpty {
-            // Not in a header: there the two tell faults at different places.
+            // Not in a header, where the two report violations at different places.
             wire[wire.count - 1 - Int.random(in: 0..<min(16, wire.count), using: &generator)] ^= 0x10
         }
         for cut in generator.cuts(of: wire.count, longest: [1, 30, 5000][Int(seed % 3)]) {

@@ -3,7 +3,7 @@ struct RecordVector {
     let secret: [UInt8]
     let key: [UInt8]
     let iv: [UInt8]
-    /// A record of `payload`, and the close_notify behind it.
+    /// A record of `payload`, and the following close_notify.
     let data: [UInt8]
     let closeNotify: [UInt8]
     /// Records under the same key before these.
@@ -20,7 +20,7 @@ struct RecordVector {
                 + "1f5a6292a2977014bd1e3deae63aeebb21694915e4"),
         closeNotify: bytes("1703030013c9872760655666b74d7ff1153efd6db6d0b0e3"), sequence: 0)
 
-    /// Its first record is a ticket.
+    /// The first record is a ticket.
     static let fromServer = RecordVector(
         secret: bytes("a11af9f05531f856ad47116b45a950328204b4f44bfb6b3a4b4f1f3fcb631643"),
         key: bytes("9f02283b6c9c07efc26bb9f2ac92e356"), iv: bytes("cf782b88dd83549aadf1e984"),

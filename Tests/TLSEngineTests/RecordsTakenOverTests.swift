@@ -2,7 +2,7 @@ import TLSEngine
 import TestSupport
 import Testing
 
-@Suite("A server with compact records goes on without OpenSSL's connection")
+@Suite("A server with compact records continues without OpenSSL's connection")
 struct RecordsTakenOverTests {
     static let suites = ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"]
     static let policies: [ResumptionPolicy] = [.off, .tickets, .serverCache(limit: 10)]
@@ -30,7 +30,7 @@ struct RecordsTakenOverTests {
     }
 
     @Test(arguments: policies)
-    func recordsGoOnAfterAnyNumberOfTickets(_ policy: ResumptionPolicy) throws {
+    func recordsContinueAfterAnyNumberOfTickets(_ policy: ResumptionPolicy) throws {
         var configuration = try Fixture.server(kind: .compactTLS13)
         configuration.resumption = policy
         let server = try TLSContext(configuration)
@@ -43,7 +43,7 @@ struct RecordsTakenOverTests {
             try pair.server.write([9])
             pair.run()
             #expect(pair.client.received == [9])
-            // The end of a connection does not end its session.
+            // The TLS session outlives its connection.
             pair.client.connection.closeOutput()
             pair.run()
         }

@@ -111,7 +111,7 @@ struct ResumptionTests {
         #expect(client.cachedSessionCount == 0)
     }
 
-    /// Whether the handshake resumed a session; both sides must think so.
+    /// Whether the handshake resumed a session; both sides must agree.
     private func connect(_ client: TLSContext, _ server: TLSContext, _ key: String?) throws -> Bool {
         let pair = try SecurePair(client: client, server: server, key: key)
         pair.run()

@@ -27,7 +27,7 @@ struct RevocationTests {
         #expect(try self.verdict(.peer(lists: [self.list(self.root, [])])) == 3)
     }
 
-    @Test func looksAtIntermediatesOnlyWhenAskedTo() throws {
+    @Test func intermediatesAreCheckedOnlyIfRequested() throws {
         let lists = [try self.list(self.root, [self.intermediate.certificate]), try self.list(self.intermediate, [])]
         #expect(try self.verdict(.peer(lists: lists)) == nil)
         #expect(try self.verdict(.wholeChain(lists: lists)) == 23)
@@ -37,7 +37,7 @@ struct RevocationTests {
         .pem(Array(try authority.revocationList(revoked).utf8))
     }
 
-    /// The code of the refusal; `nil` if the handshake went through.
+    /// The code of the refusal; `nil` after a successful handshake.
     private func verdict(_ revocation: RevocationChecking) throws -> Int32? {
         var client = TLSConfiguration.client()
         client.trust = .only([Fixture.source(self.root)])

@@ -1,6 +1,6 @@
 import Foundation
 
-/// SHA-256 as FIPS 180-4 spells it out, slow and plain.
+/// A plain, slow SHA-256 by FIPS 180-4.
 enum SHA256Twin {
     static func digest(_ message: [UInt8]) -> [UInt8] {
         var state = Self.roots(of: Self.primes(8), power: 1.0 / 2.0)
@@ -52,7 +52,7 @@ enum SHA256Twin {
 }
 
 extension SHA256Twin {
-    /// The first 32 bits of the fractions of the roots.
+    /// The first 32 bits of the roots' fractional parts.
     static func roots(of primes: [Int], power: Double) -> [UInt32] {
         primes.map { prime in
             let root = power < 0.4 ? cbrt(Double(prime)) : Double(prime).squareRoot()

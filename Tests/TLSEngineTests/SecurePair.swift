@@ -1,11 +1,11 @@
 import TLSEngine
 
-/// A client and a server whose ciphertext is carried by hand.
+/// A client and a server; the test carries the ciphertext between them.
 final class SecurePair {
-    /// One side with everything it told.
+    /// One side with all its events.
     final class Side {
         let connection: SecureConnection
-        /// Ciphertext for this side that was not delivered yet.
+        /// The undelivered ciphertext for this side.
         var inbox: [UInt8] = []
         var events: [SecureEvent] = []
         var received: [UInt8] = []
@@ -31,7 +31,7 @@ final class SecurePair {
 
         var inputClosed: Bool { self.events.contains(.inputClosed) }
 
-        /// Pulls until nothing comes; checks the promise that then all was consumed.
+        /// Pulls until no bytes come, and checks that all ciphertext was then consumed.
         func deliver(_ bytes: [UInt8], room: Int = 4096) -> Bool {
             var position = 0
             var plaintext = [UInt8](repeating: 0, count: room)
@@ -59,7 +59,7 @@ final class SecurePair {
 
     let client: Side
     let server: Side
-    /// Whether every `nil` came with all bytes consumed.
+    /// Whether each `nil` came after all bytes were consumed.
     private(set) var keptPromise = true
 
     init(
@@ -75,7 +75,7 @@ final class SecurePair {
     }
 
     /// Carries bytes both ways until none are left.
-    /// - Parameter chunk: most bytes delivered at once.
+    /// - Parameter chunk: the most bytes delivered at once.
     func run(chunk: Int = .max) {
         while true {
             self.client.inbox += self.server.takeOutput()
@@ -88,7 +88,7 @@ final class SecurePair {
         }
     }
 
-    /// Calls both sides without new bytes, as after an answer.
+    /// Calls both sides without new bytes, as after a decision.
     func nudge() {
         for side in [self.client, self.server] where !side.deliver([]) { self.keptPromise = false }
         self.run()

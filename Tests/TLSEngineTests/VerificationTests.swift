@@ -2,7 +2,7 @@ import TLSEngine
 import TestSupport
 import Testing
 
-@Suite("What a client verifies of a server, RFC 5280, RFC 9525, RFC 7469")
+@Suite("A client's verification of servers, RFC 5280, RFC 9525, RFC 7469")
 struct VerificationTests {
     @Test(arguments: ["server.test", "SERVER.test", "server.test.", "a.wild.test", "127.0.0.1", "::1", "[::1]"])
     func namesAndAddressesOfTheCertificateAreAccepted(_ name: String) throws {
@@ -82,7 +82,7 @@ struct VerificationTests {
         #expect(pair.client.metadata != nil)
     }
 
-    @Test func trustsTheSystemsRootsAndNotTheTests() throws {
+    @Test func testCertificateIsNotTrustedByDefault() throws {
         let pair = try SecurePair(.client(), Fixture.server())
         pair.run()
         #expect(pair.client.metadata == nil)
@@ -93,7 +93,7 @@ struct VerificationTests {
         }
     }
 
-    @Test func addsAnchorsToTheSystemsRoots() throws {
+    @Test func anchorsAreAddedToTheSystemsRoots() throws {
         var client = TLSConfiguration.client()
         client.trust = .systemAnd([Fixture.source(try Fixture.all().authority)])
         let pair = try SecurePair(client, Fixture.server())

@@ -23,7 +23,7 @@ struct PendingPingsTests {
         #expect(answered == numbers, sourceLocation: sourceLocation)
     }
 
-    @Test func completesPingsInTheirOrder() {
+    @Test func pingsAreCompletedInOrder() {
         var ledger = self.ledger([10, 11, 12])
         self.expect(&ledger, [10], toAnswer: [0])
         self.expect(&ledger, [11], toAnswer: [1])
@@ -63,7 +63,7 @@ struct PendingPingsTests {
     @Test func emptyPingsAreAnsweredOneByOne() {
         var ledger = PendingPings()
         for number: UInt64 in 1...3 { #expect(Self.sent(&ledger, number, [])) }
-        // Three pings of equal payload, three pongs: each answers one of them.
+        // Three pings with equal payload and three pongs: each pong answers one ping.
         self.expect(&ledger, [], toAnswer: [1])
         self.expect(&ledger, [], toAnswer: [2])
         self.expect(&ledger, [], toAnswer: [3])

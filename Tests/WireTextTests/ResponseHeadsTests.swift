@@ -1,7 +1,7 @@
 import Testing
 import WireText
 
-@Suite("Response heads held to the letter, RFC 9112 §2.2, §4, §5")
+@Suite("Strict response heads, RFC 9112 §2.2, §4, §5")
 struct ResponseHeadsTests {
     private struct Outcome: Equatable {
         var heads: [Int] = []
@@ -58,7 +58,7 @@ struct ResponseHeadsTests {
         "HTTP/1.1 200 OK\r\n\r\n", "HTTP/1.0 404 \r\n\r\n", "HTTP/1.1 204\r\nA:\r\n\r\n",
         "HTTP/1.1 200 \u{E9}\r\nX: \u{E9}\t a\r\n\r\n",
     ])
-    func acceptsWhatTheGrammarAllows(_ head: String) {
+    func grammaticalHeadIsAccepted(_ head: String) {
         let outcome = self.everySplit(head)
         #expect(outcome.heads.count == 1)
         #expect(outcome.violation == nil)
@@ -79,7 +79,7 @@ struct ResponseHeadsTests {
         ("HTTP/1.1 200 OK\r\n: b\r\n\r\n", .malformedFieldName), ("HTTP/1.1 200 OK\r\nA\r\n\r\n", .malformedFieldName),
         ("HTTP/1.1 200 OK\r\nA: \u{0}\r\n\r\n", .controlCharacter), ("HTTP/1.1 200 \u{7F}\r\n\r\n", .controlCharacter),
     ])
-    func refusesWhatTwoReadersWouldReadDifferently(_ head: String, _ violation: HeadViolation) {
+    func ambiguousHeadIsRefused(_ head: String, _ violation: HeadViolation) {
         #expect(self.everySplit(head).violation == violation)
     }
 

@@ -4,7 +4,7 @@ import HummingbirdCore
 import Logging
 import NIOCore
 
-/// The yardstick for what a request costs: a server that answers everything with the same bytes.
+/// The yardstick for the cost of a request: a server that answers every request with the same bytes.
 ///
 ///     ConstantBenchmark PORT PATH SIZE
 @main

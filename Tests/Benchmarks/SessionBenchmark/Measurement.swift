@@ -1,14 +1,14 @@
 import Foundation
 
-/// What was counted, as one line of JSON.
+/// The measured values, as one line of JSON.
 struct Measurement: Encodable {
     var count: Int
     var seconds: Double
     var cpuSeconds: Double
-    /// Bytes of resident memory that came to what was there before.
+    /// Growth of resident memory, in bytes.
     var grownBytes: Int
 
-    /// What `work` takes; it tells how many there were.
+    /// Measures `work`, which returns the number of its operations.
     static func of(_ work: () async throws -> Int) async throws -> Measurement {
         let memory = self.memory
         let clock = ContinuousClock.now

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// One measurement of what the toolchain's own URL loading does not have, told as JSON.
+/// One measurement, as JSON, of features that FoundationNetworking does not have.
 @main
 struct Program: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

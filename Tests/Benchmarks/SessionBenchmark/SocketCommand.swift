@@ -61,7 +61,7 @@ struct SocketCommand: AsyncParsableCommand {
         }
 
         private func end(_ result: Result<Void, any Error>) {
-            // Who waits may set the next one as soon as this is told.
+            // The resumed waiter may set the next one at once.
             let waiter = self.waiter
             self.waiter = nil
             waiter?.resume(with: result)

@@ -12,7 +12,7 @@ struct SuspendedCommand: AsyncParsableCommand {
     func run() async throws {
         guard let url = URL(string: self.url) else { throw ValidationError("'\(self.url)' is no URL") }
         let session = URLSession(configuration: .ephemeral)
-        // What the first tasks bring along once is not theirs.
+        // Memory that the first tasks allocate once is not counted.
         var held = (0..<100).map { _ in session.dataTask(with: url) }
         let measured = try await Measurement.of {
             held += (0..<self.count).map { _ in session.dataTask(with: url) }

@@ -1,4 +1,4 @@
-// One measurement of a session, told as JSON. Built as it is, and with the toolchain's own URL loading by the import alone.
+// One measurement of a session, as JSON. Also built for FoundationNetworking, with only the import changed.
 //
 //   TransferBenchmark repeat URL COUNT DEPTH   loads URL, DEPTH at a time, until COUNT are done; a tenth before that unmeasured
 //   TransferBenchmark download URL FILE
@@ -43,7 +43,7 @@ final class MemoryWatch: @unchecked Sendable {
         }
     }
 
-    /// Bytes above what was there before: at most in the first half, and at most in the second.
+    /// Peak growth of memory, in bytes, in the first and in the second half.
     var peaks: (early: Int, late: Int) {
         self.lock.withLock {
             let half = self.samples.count / 2
@@ -120,7 +120,7 @@ func measure(_ what: String, _ count: Int, _ work: () -> Void) {
         """)
 }
 
-/// Opens a connection, so that what a session needs for its first load is not counted as the transfer's.
+/// Opens a connection, so that the setup of a session is not counted as part of the transfer.
 func warmUp(_ session: URLSession, _ url: URL) {
     let finished = DispatchSemaphore(value: 0)
     var request = URLRequest(url: url)

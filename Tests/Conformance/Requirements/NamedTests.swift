@@ -4,7 +4,7 @@ import Foundation
 struct NamedTests {
     private let names: Set<String>
 
-    /// Reads all files of `Tests`: `func` behind an `@Test` in Swift, `def test_` at the margin in Python.
+    /// Reads all files of `Tests`: `func` after an `@Test` in Swift, `def test_` at the margin in Python.
     static func all() throws -> NamedTests {
         let folder = SourceFile.projectRoot.appending(path: "Tests")
         var names: Set<String> = []

@@ -9,7 +9,7 @@ extension Requirement {
             "ClosePayloadTests.codeIsBigEndianBeforeTheReason"),
         .proven(
             "RFC 6455 §5.5.1", "A reason is UTF-8 and fits into the frame.",
-            by: "ClosePayloadTests.cutsALongReasonBetweenCharacters", "ClosePayloadTests.reasonThatIsNotTextIsLeftOut",
+            by: "ClosePayloadTests.longReasonIsCutBetweenCharacters", "ClosePayloadTests.reasonThatIsNotTextIsLeftOut",
             "CloseFrameTests.reasonThatIsNotTextIsRejected", "CloseFrameTests.longestReasonIsAccepted"),
         .proven(
             "RFC 6455 §5.5.1", "A Close is answered with a Close, unless ours was sent before.",

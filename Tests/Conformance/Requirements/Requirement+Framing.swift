@@ -31,11 +31,11 @@ extension Requirement {
             "RFC 6455 §5.7", "The examples are read and written byte for byte.",
             by: "FrameExampleTests.unmaskedTextMessageIsRead", "FrameExampleTests.maskedTextMessageIsRead",
             "FrameExampleTests.fragmentedUnmaskedTextMessageIsRead",
-            "FrameExampleTests.unmaskedPingAndItsMaskedPongAreRead", "FrameExampleTests.reads256BytesOfBinary",
-            "FrameExampleTests.reads64KiBOfBinary", "FrameExampleTests.examplesOfTheRFCAreWritten"),
+            "FrameExampleTests.unmaskedPingAndItsMaskedPongAreRead", "FrameExampleTests.binaryMessageOf256BytesIsRead",
+            "FrameExampleTests.binaryMessageOf64KiBIsRead", "FrameExampleTests.examplesOfTheRFCAreWritten"),
         .proven(
             "RFC 6455 §5.8", "Extensions are used only where the opening handshake agreed on them.",
-            by: "DeflatingTests.compressesNothingThatWasNotAgreed",
+            by: "DeflatingTests.nothingIsCompressedWithoutAgreement",
             "FrameRuleTests.reservedBitsWithoutExtensionAreRefused"),
     ]
 
@@ -56,7 +56,7 @@ extension Requirement {
             because: "No test can show it: the engine takes keys from a generator that its caller must choose well."),
         .proven(
             "RFC 6455 §6.2", "A server removes the mask.", by: "FrameExampleTests.maskedTextMessageIsRead",
-            "PausingTests.seesTheSameAsOneThatNeverStops"),
+            "PausingTests.pausingConsumerSeesTheSameAsAContinuousOne"),
     ]
 
     private static let fragmentation: [Requirement] = [
@@ -85,7 +85,7 @@ extension Requirement {
             "test_frame_relay.py::test_fragments_sent_in_single_bytes_are_relayed_unchanged"),
         .proven(
             "RFC 6455 §5.4", "All fragments of a message are of the type of the first.",
-            by: "FrameScannerTests.marksThePiecesOfAFrame", "FrameExampleTests.fragmentedUnmaskedTextMessageIsRead"),
+            by: "FrameScannerTests.piecesOfAFrameAreMarked", "FrameExampleTests.fragmentedUnmaskedTextMessageIsRead"),
     ]
 
     private static let controlFrames: [Requirement] = [
@@ -99,7 +99,7 @@ extension Requirement {
         .proven(
             "RFC 6455 §5.5.3", "A pong has the payload of its ping; one may stand for several pings.",
             by: "test_conformance_framing.py::test_ten_pings_are_answered_in_order",
-            "PendingPingsTests.completesPingsInTheirOrder", "PendingPingsTests.pongAnswersEveryEarlierPingToo"),
+            "PendingPingsTests.pingsAreCompletedInOrder", "PendingPingsTests.pongAnswersEveryEarlierPingToo"),
         .proven(
             "RFC 6455 §5.5.3", "An unsolicited pong is not answered.",
             by: "PendingPingsTests.unsolicitedPongIsIgnored",
@@ -110,10 +110,10 @@ extension Requirement {
         .proven(
             "RFC 6455 §6.1", "The first frame has the opcode of the type, the last the bit that says so.",
             by: "FrameExampleTests.examplesOfTheRFCAreWritten",
-            "DeflatingTests.marksTheFirstFrameOfACompressedMessageAlone"),
+            "DeflatingTests.onlyTheFirstFrameOfACompressedMessageHasRSV1"),
         .proven(
             "RFC 6455 §6.2", "What arrives is read as frames, whatever its cuts; behind a last frame a message begins.",
-            by: "FuzzTests.anySplitGivesTheSameEventsOrOneViolation", "FuzzTests.replaysTheCorpus",
+            by: "FuzzTests.anySplitGivesTheSameEventsOrOneViolation", "FuzzTests.corpusIsReplayed",
             "FrameRuleTests.everyMessageIsCountedAfresh"),
         .proven(
             "RFC 6455 §5.6", "A text message as a whole is UTF-8; a frame may end inside a character.",
@@ -121,12 +121,12 @@ extension Requirement {
         .proven(
             "RFC 6455 §8.1", "Text that is not UTF-8 fails the connection.", by: "TextTests.invalidTextFailsAtItsByte",
             "TextTests.invalidTextFailsAtItsByteAcrossFragments", "CloseFrameTests.reasonThatIsNotTextIsRejected",
-            "InflatingTests.checksTextAfterInflating"),
+            "InflatingTests.textIsCheckedAfterInflating"),
         .proven(
             "RFC 6455 §10.4", "Limits protect from frames and messages too large.",
             by: "FrameRuleTests.longMessageIsRejectedAtItsHeader",
             "FrameRuleTests.allFragmentsOfAMessageCountAgainstTheLimit",
-            "InflatingTests.inflatedSizeCountsAgainstTheLimit", "InflatingTests.spends64KiBAtATimeOnABomb",
+            "InflatingTests.inflatedSizeCountsAgainstTheLimit", "InflatingTests.bombIsInflatedInPiecesOf64KiB",
             "FrameScannerTests.longMessageIsRejectedAtItsHeader"),
     ]
 }

@@ -46,7 +46,7 @@ extension Requirement {
     private static let clientJudgement: [Requirement] = [
         .proven(
             "RFC 6455 §4.1", "A status other than 101 is treated as HTTP has it, and opens nothing.",
-            by: "ClientHandshakeTests.handsOnTheHeadOfARefusal"),
+            by: "ClientHandshakeTests.headOfARefusalIsReturned"),
         .proven(
             "RFC 6455 §4.1", "Without Upgrade: websocket (in any case) the connection fails.",
             by: "ClientHandshakeTests.responseThatBreaksARuleFailsTheConnection",
@@ -60,7 +60,7 @@ extension Requirement {
             "AcceptKeyTests.keyOfTheRFCHasItsValue"),
         .proven(
             "RFC 6455 §4.1", "An extension that was not asked for fails the connection.",
-            by: "ClientHandshakeTests.trustsNoExtensionWhenItOfferedNone"),
+            by: "ClientHandshakeTests.unofferedExtensionIsRefused"),
         .proven(
             "RFC 6455 §4.1", "A subprotocol that was not asked for fails the connection.",
             by: "ClientHandshakeTests.responseThatBreaksARuleFailsTheConnection"),
@@ -77,7 +77,7 @@ extension Requirement {
         .proven(
             "RFC 6455 §4.2.1", "A GET of HTTP/1.1 or higher whose target is a path or an absolute address.",
             by: "ServerHandshakeTests.refusalHasTheStatusOfItsReason",
-            "ServerHandshakeTests.splitsTheTargetIntoPathAndQuery"),
+            "ServerHandshakeTests.targetIsSplitIntoPathAndQuery"),
         .proven(
             "RFC 6455 §4.2.1",
             "Host, Upgrade, Connection, a key of 16 bytes and version 13 are there, tokens in any case.",
@@ -99,7 +99,7 @@ extension Requirement {
             by: "ServerHandshakeTests.refusalHasTheStatusOfItsReason"),
         .proven(
             "RFC 6455 §11.3.2", "Sec-WebSocket-Extensions and -Protocol may be spread over several fields.",
-            by: "ServerHandshakeTests.choosesTheFirstOfTheClientsListThatIsSupported",
+            by: "ServerHandshakeTests.firstSupportedSubprotocolOfTheClientIsChosen",
             "ExtensionGrammarTests.extensionListIsRead"),
         .proven(
             "RFC 6455 §9.1", "A field that does not follow the grammar fails the connection.",
@@ -118,12 +118,12 @@ extension Requirement {
             "MessageDigestTests.sha1HasTheValuesOfTheStandard"),
         .proven(
             "RFC 6455 §4.2.2", "The subprotocol chosen is one of the client's list, or the field is absent.",
-            by: "ServerHandshakeTests.choosesTheFirstOfTheClientsListThatIsSupported"),
+            by: "ServerHandshakeTests.firstSupportedSubprotocolOfTheClientIsChosen"),
         .proven(
             "RFC 6455 §4.2.2", "No extension is accepted that the client did not ask for.",
             by: "PermessageDeflateTests.everyAcceptedOfferIsAnswered"),
         .proven(
             "RFC 6455 §9.1", "Extensions that are not known are passed over.",
-            by: "PermessageDeflateTests.offerIsAnsweredAsThePolicyWants"),
+            by: "PermessageDeflateTests.offerIsAnsweredByThePolicy"),
     ]
 }

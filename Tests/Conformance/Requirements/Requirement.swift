@@ -1,6 +1,6 @@
 /// One MUST of an RFC that concerns us, and what became of it.
 struct Requirement: CustomStringConvertible {
-    enum Standing {
+    enum Status {
         /// Tests that fail when the rule is broken: `Type.function`, or `file.py::function` among the scenarios.
         case proven([String])
         /// We do otherwise, for this reason.
@@ -13,7 +13,7 @@ struct Requirement: CustomStringConvertible {
     let source: String
     /// The rule, in our words.
     let rule: String
-    let standing: Standing
+    let standing: Status
 
     var description: String { "\(self.source): \(self.rule)" }
 

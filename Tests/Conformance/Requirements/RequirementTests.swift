@@ -1,6 +1,6 @@
 import Testing
 
-@Suite("Requirements of the RFCs and what proves them")
+@Suite("Requirements of the RFCs and their tests")
 struct RequirementTests {
     private static let all =
         Requirement.openingHandshake + Requirement.framing + Requirement.closing + Requirement.permessageDeflate

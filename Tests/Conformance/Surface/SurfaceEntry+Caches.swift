@@ -3,9 +3,9 @@ extension SurfaceEntry {
     static let caches: [SurfaceEntry] = [
         .proven(
             "M1", "URLCache", by: "URLCacheTests.cacheReturnsStoredResponses",
-            "URLCacheTests.cacheHoldsAgainstManyThreads",
+            "URLCacheTests.cacheIsSafeFromManyThreads",
             "DiskCacheTests.truncatedFileHoldsNothing"),
-        .proven("M2", "shared", by: "URLCacheTests.ofTheProgramCanBeReplaced"),
+        .proven("M2", "shared", by: "URLCacheTests.sharedCacheCanBeReplaced"),
         .proven("M3", "init(memoryCapacity:diskCapacity:diskPath:)", by: "URLCacheTests.cacheReturnsStoredResponses"),
         .proven(
             "M4", "init(memoryCapacity:diskCapacity:directory:)", by: "DiskCacheTests.diskCacheIsReadByTheNextProcess",
@@ -14,18 +14,18 @@ extension SurfaceEntry {
             "M5", "cachedResponse(for:)", by: "URLCacheTests.cacheReturnsStoredResponses",
             "URLCacheTests.onlyResponseToGETIsKept"),
         .proven(
-            "M6", "storeCachedResponse(_:for:)", by: "URLCacheTests.obeyTheStoragePolicy",
+            "M6", "storeCachedResponse(_:for:)", by: "URLCacheTests.cacheFollowsTheStoragePolicy",
             "URLCacheTests.urlHasOneResponse"),
-        .proven("M7", "removeCachedResponse(for:)", by: "URLCacheTests.forgetOneAndAll"),
-        .proven("M8", "removeAllCachedResponses()", by: "URLCacheTests.forgetOneAndAll"),
+        .proven("M7", "removeCachedResponse(for:)", by: "URLCacheTests.oneOrAllResponsesAreRemoved"),
+        .proven("M8", "removeAllCachedResponses()", by: "URLCacheTests.oneOrAllResponsesAreRemoved"),
         .proven("M9", "removeCachedResponses(since:)", by: "URLCacheTests.responsesStoredSinceADateAreRemoved"),
         .proven(
-            "M10", "memoryCapacity, diskCapacity", by: "URLCacheTests.shrinkAtOnce",
-            "URLCacheTests.leastRecentlyUsedResponseIsEvicted", "URLCacheTests.roomIsMadeOnDiskToo",
+            "M10", "memoryCapacity, diskCapacity", by: "URLCacheTests.reducedCapacityShrinksTheCacheAtOnce",
+            "URLCacheTests.leastRecentlyUsedResponseIsEvicted", "URLCacheTests.diskEvictsTheLeastRecentlyUsedToo",
             "DiskCacheTests.diskCacheOfAnEarlierProcessIsShrunk"),
         .proven(
             "M11", "currentMemoryUsage, currentDiskUsage",
-            by: "URLCacheTests.stayWithinTheirCapacityHoweverMuchTheyAreUsed", "URLCacheTests.roomIsMadeOnDiskToo"),
+            by: "URLCacheTests.cacheStaysWithinItsCapacity", "URLCacheTests.diskEvictsTheLeastRecentlyUsedToo"),
         .proven(
             "M12", "storeCachedResponse(_:for: task)", by: "CacheLoadingTests.programCanStoreAResponseForATask"),
         .proven(
@@ -33,10 +33,10 @@ extension SurfaceEntry {
             by: "CacheLoadingTests.programCanStoreAResponseForATask"),
         .proven(
             "M14", "removeCachedResponse(for: task)", by: "CacheLoadingTests.programCanStoreAResponseForATask"),
-        .proven("M15", "StoragePolicy", by: "URLCacheTests.obeyTheStoragePolicy"),
+        .proven("M15", "StoragePolicy", by: "URLCacheTests.cacheFollowsTheStoragePolicy"),
         .proven(
             "M16", "CachedURLResponse", by: "CachedURLResponseTests.responsesAreEqualWithContentAndPolicy",
-            "CachedURLResponseTests.cachedResponseComesBackFromAnArchive"),
+            "CachedURLResponseTests.cachedResponseIsDecodedFromAnArchive"),
         .proven(
             "M17", "init(response:data:)", by: "CachedURLResponseTests.cachedResponseHasItsInitialValues",
             "CacheLoadingTests.responseStoredByTheProgramIsUsed",

@@ -1,20 +1,21 @@
 extension SurfaceEntry {
     /// Section J: what delegates choose among, and constants.
     static let choices: [SurfaceEntry] = [
-        .proven("J1", "AuthChallengeDisposition", by: "TaskStateTests.numberTheirValuesAsFoundationDoes"),
-        .proven("J2", "useCredential without one", by: "BasicAuthenticationTests.taskGoesOnWithoutACredential"),
+        .proven("J1", "AuthChallengeDisposition", by: "TaskStateTests.taskStatesHaveFoundationsRawValues"),
+        .proven("J2", "useCredential without one", by: "BasicAuthenticationTests.taskContinuesWithoutACredential"),
         .proven(
-            "J3", "rejectProtectionSpace", by: "BasicAuthenticationTests.triesTheNextSchemeWhereOneIsRejected",
+            "J3", "rejectProtectionSpace",
+            by: "BasicAuthenticationTests.nextSchemeIsTriedAfterARejectedProtectionSpace",
             "BasicAuthenticationTests.refusalIsGivenWhenEverySchemeIsRejected"),
-        .proven("J4", "ResponseDisposition", by: "TaskStateTests.numberTheirValuesAsFoundationDoes"),
+        .proven("J4", "ResponseDisposition", by: "TaskStateTests.taskStatesHaveFoundationsRawValues"),
         .proven("J5", "becomeDownload", by: "ResponseDispositionTests.responseCanBecomeADownload"),
         .proven(
             "J6", "becomeStream", by: "ResponseDispositionTests.responseAfterAnUpgradeCanBecomeAStream",
-            "BecomingStreamTests.streamGoesOnWithTheUpgradedConnection"),
-        .proven("J7", "DelayedRequestDisposition", by: "TaskStateTests.numberTheirValuesAsFoundationDoes"),
+            "BecomingStreamTests.streamContinuesOnTheUpgradedConnection"),
+        .proven("J7", "DelayedRequestDisposition", by: "TaskStateTests.taskStatesHaveFoundationsRawValues"),
         .proven(
             "J8", "NSURLSessionTransferSizeUnknown",
-            by: "URLSessionConfigurationTests.numberTheirChoicesAsFoundationDoes"),
+            by: "URLSessionConfigurationTests.configurationEnumsHaveFoundationsRawValues"),
         .proven(
             "J9", "NSURLSessionDownloadTaskResumeData", by: "URLErrorTests.resumeDataIsReadFromTheUserInfo",
             "ResumedDownloadTests.brokenDownloadHasResumeData"),

@@ -17,7 +17,7 @@ extension SurfaceEntry {
             "TimeoutTests.requestsTimeoutReplacesTheSessions", "TimeoutTests.requestTimeoutCountsFromTheLastByte"),
         .proven(
             "D10", "timeoutIntervalForResource", by: "TimeoutTests.resourceTimeoutEndsAnActiveTask",
-            "TimeoutTests.rangeOverAllAttempts"),
+            "TimeoutTests.resourceTimeoutCoversAllAttempts"),
         .proven(
             "D11", "networkServiceType", by: "TrafficMarkTests.trafficClassesAreThoseOfRFC4594",
             "TrafficMarkTests.socketOfALoadIsMarked",
@@ -52,7 +52,7 @@ extension SurfaceEntry {
         ),
         .proven(
             "D29", "httpCookieAcceptPolicy", by: "CookieLoadingTests.cookieIsNotKeptWhereThePolicyForbidsIt",
-            "CookieLoadingTests.ofOtherDocumentsAreNotKept"),
+            "CookieLoadingTests.cookieForAnotherMainDocumentIsNotKept"),
         .proven(
             "D30", "httpAdditionalHeaders", by: "RequestFieldTests.requestsFieldsGoBeforeTheSessions",
             "LocalFaultTests.reservedFieldsOfARequestAreIgnored",
@@ -73,7 +73,9 @@ extension SurfaceEntry {
         .deviation("D35", "shouldUseExtendedBackgroundIdleMode", because: "Kept, copied, and without effect on Linux."),
         .proven("D36", "protocolClasses", by: "ProtocolClassTests.protocolsAreAskedInOrderBeforeTheSessionsOwn"),
         .deviation("D37", "multipathServiceType", because: "Kept, copied, and without effect on Linux."),
-        .proven("D38", "MultipathServiceType", by: "URLSessionConfigurationTests.numberTheirChoicesAsFoundationDoes"),
+        .proven(
+            "D38", "MultipathServiceType", by: "URLSessionConfigurationTests.configurationEnumsHaveFoundationsRawValues"
+        ),
         .deviation("D39", "usesClassicLoadingMode", because: "Kept, copied, and without effect on Linux."),
         .deviation("D40", "enablesEarlyData", because: "Kept, copied, and without effect on Linux."),
     ]

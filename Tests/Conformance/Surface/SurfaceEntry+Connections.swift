@@ -3,17 +3,18 @@ extension SurfaceEntry {
     static let streams: [SurfaceEntry] = [
         .proven(
             "G1", "URLSessionStreamTask", by: "StreamTaskTests.streamTaskReadsBytesOfItsPeer",
-            "StreamTaskTests.taskEndsWithItsConnection", "StreamDirectionTests.completeWhenBothAreClosed"),
+            "StreamTaskTests.taskEndsWithItsConnection", "StreamDirectionTests.taskCompletesWhenBothDirectionsAreClosed"
+        ),
         .proven(
             "G2", "readData(ofMinLength:maxLength:timeout:completionHandler:)",
             by: "StreamTaskTests.readWaitsForItsMinimum", "StreamTaskTests.readGivesLessAtTheEnd",
-            "StreamTaskTests.letAReadTimeOutWithAllThatWaitBehindIt"),
+            "StreamTaskTests.timedOutReadFailsTheReadsQueuedAfterIt"),
         .proven(
             "G3", "readData(ofMinLength:maxLength:timeout:)", by: "StreamTaskTests.streamTaskReadsBytesOfItsPeer",
             "StreamTaskTests.bytesOfAWithdrawnReadGoToTheNext"),
         .proven(
             "G4", "write(_:timeout:completionHandler:)", by: "StreamTaskTests.operationsBeforeTheConnectionRunInOrder",
-            "StreamTaskTests.letAWriteTimeOut"),
+            "StreamTaskTests.writeTimesOut"),
         .proven("G5", "write(_:timeout:)", by: "StreamTaskTests.streamTaskReadsBytesOfItsPeer"),
         .proven("G6", "captureStreams()", by: "CapturedStreamTests.capturedInputStartsWithBufferedBytes"),
         .proven(
@@ -21,7 +22,7 @@ extension SurfaceEntry {
             "SecureStreamTests.bytesBeforeTheEndAreReadAfterThePeerLeft"),
         .proven("G8", "closeRead()", by: "StreamDirectionTests.closeReadFollowsQueuedReads"),
         .proven(
-            "G9", "startSecureConnection()", by: "SecureStreamTests.securedStreamGoesOnEncrypted",
+            "G9", "startSecureConnection()", by: "SecureStreamTests.securedStreamContinuesEncrypted",
             "SecureStreamTests.untrustedServerEndsTheTask",
             "SecureStreamTests.delegateThatCancelsEndsTheTask",
             "SecureStreamTests.delegatesClientCertificateIsShown"),
@@ -42,9 +43,9 @@ extension SurfaceEntry {
         .proven("H5", "send(_:)", by: "WebSocketTaskTests.messagesAreSentAndReceivedInOrder"),
         .proven(
             "H6", "receive(completionHandler:)", by: "WebSocketTaskTests.messagesAreSentAndReceivedInOrder",
-            "WebSocketTaskTests.joinFragmentsHoweverTheyCome",
+            "WebSocketTaskTests.fragmentsAreJoinedHoweverTheyArrive",
             "WebSocketTaskTests.messagesAreQueuedUntilReceived"),
-        .proven("H7", "receive()", by: "WebSocketTaskTests.loseNoMessageByACancelledReceive"),
+        .proven("H7", "receive()", by: "WebSocketTaskTests.cancelledReceiveLosesNoMessage"),
         .proven(
             "H8", "sendPing(pongReceiveHandler:)", by: "WebSocketTaskTests.pingsAreAnsweredInOrderOnceEach",
             "WebSocketTaskTests.unsolicitedPongsAreIgnored"),
@@ -53,7 +54,7 @@ extension SurfaceEntry {
             "H10", "cancel(with:reason:)", by: "WebSocketClosingTests.codeAndReasonAreSent",
             "WebSocketClosingTests.codeThatIsNotForTheWireIsNotSent",
             "WebSocketClosingTests.ownCloseIsReportedWhenTheServerDisconnects"),
-        .proven("H11", "cancel()", by: "WebSocketClosingTests.cancelWithoutWaiting"),
+        .proven("H11", "cancel()", by: "WebSocketClosingTests.cancelEndsTheTaskWithoutWaiting"),
         .proven(
             "H12", "maximumMessageSize", by: "WebSocketClosingTests.messageThatIsTooLongIsRefused",
             "WebSocketClosingTests.maximumMessageSizeIsEnforced"),
@@ -73,7 +74,7 @@ extension SurfaceEntry {
 
     /// The end of section I: the delegates of both.
     static let connectionDelegates: [SurfaceEntry] = [
-        .proven("I35", "URLSessionStreamDelegate", by: "StreamDirectionTests.completeWhenBothAreClosed"),
+        .proven("I35", "URLSessionStreamDelegate", by: "StreamDirectionTests.taskCompletesWhenBothDirectionsAreClosed"),
         .proven("I36", "readClosedFor", by: "StreamDirectionTests.readClosedIsReportedWithoutARead"),
         .proven("I37", "writeClosedFor", by: "StreamDirectionTests.closeWriteFollowsQueuedWrites"),
         .deviation(
@@ -84,7 +85,7 @@ extension SurfaceEntry {
             by: "CapturedStreamTests.capturedInputStartsWithBufferedBytes"),
         .proven(
             "I40", "URLSessionWebSocketDelegate", by: "WebSocketClosingTests.closeCodeAndReasonOfTheServerAreReported"),
-        .proven("I41", "didOpenWithProtocol", by: "WebSocketOpeningTests.offersSubprotocolsAsAList"),
+        .proven("I41", "didOpenWithProtocol", by: "WebSocketOpeningTests.subprotocolsAreOfferedAsAList"),
         .proven(
             "I42", "didCloseWith", by: "WebSocketClosingTests.closeCodeAndReasonOfTheServerAreReported",
             "WebSocketClosingTests.closeFrameWithoutACodeIsReported"),

@@ -12,7 +12,7 @@ extension SurfaceEntry {
         ),
         .proven(
             "N5", "properties of a cookie", by: "HTTPCookieTests.cookieWithoutExpiryIsASessionCookie",
-            "HTTPCookieTests.ofVersion0KnowNoMaximumAgeAndOnePort", "HTTPCookieTests.ofVersion1CountTheirAge",
+            "HTTPCookieTests.version0CookieHasNoMaximumAgeAndOnePort", "HTTPCookieTests.version1CookieUsesMaxAge",
             "HTTPCookieTests.cookieIsMadeAgainFromItsProperties"),
         .proven("N6", "sameSitePolicy", by: "ResponseCookieTests.responseCookieHasItsSameSitePolicy"),
         .proven(
@@ -23,8 +23,8 @@ extension SurfaceEntry {
             "N9", "AcceptPolicy", by: "HTTPCookieStorageTests.acceptPoliciesHaveFoundationsNumbers",
             "HTTPCookieStorageTests.mainDocumentDecidesAboutCookies"),
         .proven(
-            "N10", "HTTPCookieStorage", by: "HTTPCookieStorageTests.storageHoldsAgainstManyThreads",
-            "CookieFileTests.outliveTheirStorageUnlessTheyEndWithIt"),
+            "N10", "HTTPCookieStorage", by: "HTTPCookieStorageTests.storageIsSafeFromManyThreads",
+            "CookieFileTests.persistentCookiesOutliveTheirStorage"),
         .proven("N11", "shared", by: "HTTPCookieStorageTests.sharedStorageIsOneForAllThreads"),
         .proven(
             "N12", "sharedCookieStorage(forGroupContainerIdentifier:)",
@@ -34,9 +34,9 @@ extension SurfaceEntry {
         .proven(
             "N14", "setCookie(_:), deleteCookie(_:), removeCookies(since:)",
             by: "HTTPCookieStorageTests.storageKeepsOneCookieOfANameDomainAndPath",
-            "HTTPCookieStorageTests.deleteCookies"),
+            "HTTPCookieStorageTests.deletedCookiesAreGone"),
         .proven(
-            "N15", "cookies(for:)", by: "HTTPCookieStorageTests.cookiesGoToTheHostsThatTheyAreFor",
+            "N15", "cookies(for:)", by: "HTTPCookieStorageTests.cookiesAreSentToTheirHosts",
             "HTTPCookieStorageTests.cookiesAreGivenByPathAndSecurity",
             "HTTPCookieStorageTests.sameSiteCookiesAreNotSentToOtherSites"),
         .proven(
@@ -44,7 +44,7 @@ extension SurfaceEntry {
             by: "HTTPCookieStorageTests.storageKeepsCookiesThatTheHostMaySet",
             "HTTPCookieStorageTests.storageEnforcesCookieNamePrefixes"),
         .proven("N17", "cookieAcceptPolicy", by: "HTTPCookieStorageTests.mainDocumentDecidesAboutCookies"),
-        .proven("N18", "sortedCookies(using:)", by: "HTTPCookieStorageTests.sortByDescriptors"),
+        .proven("N18", "sortedCookies(using:)", by: "HTTPCookieStorageTests.cookiesAreSortedByDescriptors"),
         .proven("N19", "storeCookies(_:for: task)", by: "CookieLoadingTests.storageIsAskedForTheTask"),
         .proven("N20", "getCookiesFor(_:completionHandler:)", by: "CookieLoadingTests.storageIsAskedForTheTask"),
         .proven(

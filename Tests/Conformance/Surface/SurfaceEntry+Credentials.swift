@@ -17,10 +17,10 @@ extension SurfaceEntry {
         .proven(
             "L10", "URLAuthenticationChallengeSender",
             by: "BasicAuthenticationTests.challengeIsAnsweredThroughTheSenderToo",
-            "URLAuthenticationChallengeTests.challengeGoesOnWithoutACredentialByDefault"),
+            "URLAuthenticationChallengeTests.challengeContinuesWithoutACredentialByDefault"),
         .proven(
             "L11", "URLProtectionSpace", by: "URLProtectionSpaceTests.spacesAreEqualWhenAllPartsAre",
-            "URLProtectionSpaceTests.describeThemselves", "URLProtectionSpaceTests.spaceComesBackFromAnArchive"),
+            "URLProtectionSpaceTests.spaceHasADescription", "URLProtectionSpaceTests.spaceIsDecodedFromAnArchive"),
         .proven(
             "L12", "init(host:port:protocol:realm:authenticationMethod:)",
             by: "URLProtectionSpaceTests.protectionSpaceHasItsInitialValues"),
@@ -75,7 +75,7 @@ extension SurfaceEntry {
             "NSURLProtectionSpaceHTTPProxy, NSURLProtectionSpaceHTTPSProxy, NSURLProtectionSpaceFTPProxy, NSURLProtectionSpaceSOCKSProxy",
             by: "URLProtectionSpaceTests.protectionSpaceConstantsHaveTheirValues"),
         .proven(
-            "L34", "URLCredential", by: "URLCredentialTests.credentialComesBackFromAnArchive",
+            "L34", "URLCredential", by: "URLCredentialTests.credentialIsDecodedFromAnArchive",
             "URLCredentialTests.credentialsDifferInAnyProperty", "URLCredentialTests.descriptionOmitsThePassword"),
         .proven("L35", "init(user:password:persistence:)", by: "URLCredentialTests.credentialHasItsInitialValues"),
         .proven(
@@ -87,18 +87,18 @@ extension SurfaceEntry {
         .proven("L38", "identity, certificates", by: "SecureLoadingTests.clientCertificateIsSentOnRequest"),
         .proven("L39", "user, password, hasPassword", by: "URLCredentialTests.credentialHasItsInitialValues"),
         .proven("L40", "persistence", by: "URLCredentialTests.credentialHasItsInitialValues"),
-        .proven("L41", "Persistence", by: "URLCredentialTests.numberTheirPersistenceAsFoundationDoes"),
+        .proven("L41", "Persistence", by: "URLCredentialTests.persistenceHasFoundationsRawValues"),
         .proven(
             "L42", "URLCredentialStorage",
-            by: "URLCredentialStorageTests.permanentCredentialsAreInAFileForTheirOwnerAlone",
-            "URLCredentialStorageTests.storageHoldsAgainstManyThreads"),
+            by: "URLCredentialStorageTests.permanentCredentialsAreInAFileOfItsOwnerOnly",
+            "URLCredentialStorageTests.storageIsSafeFromManyThreads"),
         .proven("L43", "shared", by: "URLCredentialStorageTests.sharedStorageIsOneForTheProgram"),
         .proven("L44", "credentials(for:)", by: "URLCredentialStorageTests.credentialsAreKeptBySpaceAndUser"),
         .proven("L45", "allCredentials", by: "URLCredentialStorageTests.credentialsAreKeptBySpaceAndUser"),
         .proven(
             "L46", "set(_:for:)", by: "URLCredentialStorageTests.credentialsAreKeptBySpaceAndUser",
             "URLCredentialStorageTests.credentialWithoutPersistenceIsNotKept"),
-        .proven("L47", "remove(_:for:)", by: "URLCredentialStorageTests.forgetADefaultWithItsCredential"),
+        .proven("L47", "remove(_:for:)", by: "URLCredentialStorageTests.removedCredentialIsNoDefault"),
         .proven(
             "L48", "remove(_:for:options:)",
             by: "URLCredentialStorageTests.synchronizableCredentialIsRemovedOnlyWithItsOption"),

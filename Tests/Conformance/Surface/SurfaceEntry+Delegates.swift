@@ -63,16 +63,16 @@ extension SurfaceEntry {
             "MessageOrderTests.failureHasItsOrder"),
         .proven(
             "I22", "didCompleteWithError", by: "BrokenConnectionTests.brokenConnectionIsReportedOnceAndLast",
-            "DataTaskTests.handlerAloneGetsTheResult"),
+            "DataTaskTests.onlyTheHandlerReceivesTheResult"),
         .proven("I23", "URLSessionDataDelegate", by: "MessageOrderTests.plainLoadHasItsOrder"),
         .proven(
             "I24", "didReceive response", by: "ResponseDispositionTests.contentWaitsForTheDelegatesAnswer",
             "ResponseDispositionTests.cancelledResponseIsTheEnd",
             "ResponseDispositionTests.eachPartOfMixedContentHasAResponse"),
-        .proven("I25", "didReceive response, async", by: "AsyncDelegateTests.decideOverTheResponse"),
+        .proven("I25", "didReceive response, async", by: "AsyncDelegateTests.delegateDecidesAboutTheResponse"),
         .proven("I26", "didBecome downloadTask", by: "ResponseDispositionTests.responseCanBecomeADownload"),
         .proven(
-            "I27", "didBecome streamTask", by: "BecomingStreamTests.streamGoesOnWithTheUpgradedConnection",
+            "I27", "didBecome streamTask", by: "BecomingStreamTests.streamContinuesOnTheUpgradedConnection",
             "ResponseDispositionTests.responseAfterAnUpgradeCanBecomeAStream"),
         .proven(
             "I28", "didReceive data", by: "MessageOrderTests.plainLoadHasItsOrder",
@@ -80,10 +80,10 @@ extension SurfaceEntry {
         .proven(
             "I29", "willCacheResponse", by: "CacheLoadingTests.delegateDecidesAboutCaching",
             "CacheLoadingTests.delegateIsAskedForStorableResponsesOnly"),
-        .proven("I30", "willCacheResponse, async", by: "AsyncDelegateTests.decideOverTheCache"),
+        .proven("I30", "willCacheResponse, async", by: "AsyncDelegateTests.delegateDecidesAboutTheCache"),
         .proven("I31", "URLSessionDownloadDelegate", by: "DownloadTaskTests.delegateReceivesTheTemporaryFile"),
         .proven(
-            "I32", "didFinishDownloadingTo", by: "DownloadTaskTests.letTheProgramTakeTheFile",
+            "I32", "didFinishDownloadingTo", by: "DownloadTaskTests.programMayMoveTheFile",
             "DownloadTaskTests.bodyOfARefusalIsDownloaded"),
         .proven(
             "I33", "didWriteData", by: "DownloadTaskTests.delegateReceivesTheTemporaryFile",

@@ -7,11 +7,11 @@ extension SurfaceEntry {
             because: "The codes of Foundation on Linux are a closed enumeration; the number is there as a constant."),
         .proven(
             "Q3", "keys of the failing URL", by: "SessionTests.invalidateAndCancelCancelsEveryTask",
-            "LyingServerTests.lieFailsTheLoad"
+            "InvalidResponseTests.invalidResponseFailsTheLoad"
         ),
         .proven(
             "Q4", "failingURL, failureURLString", by: "URLErrorTests.failingURLIsReadFromTheUserInfo",
-            "LyingServerTests.lieFailsTheLoad",
+            "InvalidResponseTests.invalidResponseFailsTheLoad",
             "BrokenConnectionTests.connectionToAClosedPortIsRefused"),
         .proven("Q5", "failureURLPeerTrust", by: "ServerTrustTests.credentialAndSpaceCarryTheServerTrust"),
         .proven("Q6", "backgroundTaskCancelledReason", by: "URLErrorTests.cancellationReasonIsReadFromTheUserInfo"),
@@ -21,7 +21,7 @@ extension SurfaceEntry {
         .proven(
             "Q9", "transport to code", by: "BrokenConnectionTests.connectionToAClosedPortIsRefused",
             "BrokenConnectionTests.unknownNameIsAFailure",
-            "BrokenConnectionTests.brokenResponseIsNeverTakenForAWholeOne",
-            "SecureLoadingTests.certificateErrorHasItsCode", "LyingServerTests.lieFailsTheLoad"),
+            "BrokenConnectionTests.incompleteResponseFailsTheTask",
+            "SecureLoadingTests.certificateErrorHasItsCode", "InvalidResponseTests.invalidResponseFailsTheLoad"),
     ]
 }

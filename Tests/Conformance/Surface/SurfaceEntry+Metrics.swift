@@ -5,16 +5,18 @@ extension SurfaceEntry {
         .proven("K2", "transactionMetrics", by: "TaskMetricsTests.transactionsAreKeptInOrder"),
         .proven("K3", "taskInterval", by: "TaskMetricsTests.transactionsAreKeptInOrder"),
         .proven("K4", "redirectCount", by: "TaskMetricsTests.transactionsAreKeptInOrder"),
-        .proven("K5", "ResourceFetchType", by: "TaskMetricsTests.numberTheirChoicesAsFoundationDoes"),
-        .proven("K6", "DomainResolutionProtocol", by: "TaskMetricsTests.numberTheirChoicesAsFoundationDoes"),
+        .proven("K5", "ResourceFetchType", by: "TaskMetricsTests.metricsEnumsHaveFoundationsRawValues"),
+        .proven("K6", "DomainResolutionProtocol", by: "TaskMetricsTests.metricsEnumsHaveFoundationsRawValues"),
         .proven(
             "K7", "URLSessionTaskTransactionMetrics",
             by: "TransactionMetricsTests.metricsEndWithTheStepThatFailed",
             "TransactionMetricsTests.metricsEndWithTheBrokenResponse"),
-        .proven("K8", "tls_protocol_version_t", by: "URLSessionConfigurationTests.numberTheirChoicesAsFoundationDoes"),
+        .proven(
+            "K8", "tls_protocol_version_t",
+            by: "URLSessionConfigurationTests.configurationEnumsHaveFoundationsRawValues"),
         .proven(
             "K9", "tls_ciphersuite_t",
-            by: "TaskMetricsTests.numberTheirChoicesAsFoundationDoes",
+            by: "TaskMetricsTests.metricsEnumsHaveFoundationsRawValues",
             "TransactionMetricsTests.cipherSuiteWithoutANameIsNil"),
         .proven("K10", "request", by: "TransactionMetricsTests.datesOfATransactionAreInOrder"),
         .proven("K11", "response", by: "TransactionMetricsTests.datesOfATransactionAreInOrder"),
@@ -38,7 +40,7 @@ extension SurfaceEntry {
         .proven(
             "K20", "requestEndDate",
             by: "TransactionMetricsTests.datesOfATransactionAreInOrder",
-            "TransactionMetricsTests.letAnEarlyAndWholeAnswerEndTheRequest"),
+            "TransactionMetricsTests.earlyCompleteResponseEndsTheRequest"),
         .proven("K21", "responseStartDate", by: "TransactionMetricsTests.datesOfATransactionAreInOrder"),
         .proven("K22", "responseEndDate", by: "TransactionMetricsTests.datesOfATransactionAreInOrder"),
         .proven(

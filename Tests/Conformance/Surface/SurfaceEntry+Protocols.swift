@@ -9,7 +9,7 @@ extension SurfaceEntry {
         ),
         .proven("O3", "client", by: "ProtocolClassTests.delegateGetsEachPieceAsItIs"),
         .proven("O4", "request", by: "ProtocolMessageTests.requestIsLoadedInItsCanonicalForm"),
-        .proven("O5", "cachedResponse", by: "ProtocolMessageTests.mayBeThatTheCacheWasRight"),
+        .proven("O5", "cachedResponse", by: "ProtocolMessageTests.protocolMayReportAValidCachedResponse"),
         .proven("O6", "canInit(with: request)", by: "ProtocolClassTests.protocolsAreAskedInOrderBeforeTheSessionsOwn"),
         .proven("O7", "canonicalRequest(for:)", by: "ProtocolMessageTests.requestIsLoadedInItsCanonicalForm"),
         .proven("O8", "requestIsCacheEquivalent(_:to:)", by: "ProtocolMessageTests.propertiesOfARequestAreKept"),
@@ -26,25 +26,25 @@ extension SurfaceEntry {
             "O13", "init(task:cachedResponse:client:)", by: "ProtocolMessageTests.requestIsLoadedInItsCanonicalForm"),
         .proven("O14", "task", by: "ProtocolMessageTests.requestIsLoadedInItsCanonicalForm"),
         .proven("O15", "URLProtocolClient", by: "ProtocolClassTests.handlerGetsAllPieces"),
-        .proven("O16", "wasRedirectedTo redirectResponse", by: "ProtocolMessageTests.mayBeARedirect"),
-        .proven("O17", "cachedResponseIsValid", by: "ProtocolMessageTests.mayBeThatTheCacheWasRight"),
+        .proven("O16", "wasRedirectedTo redirectResponse", by: "ProtocolMessageTests.protocolMayRedirect"),
+        .proven("O17", "cachedResponseIsValid", by: "ProtocolMessageTests.protocolMayReportAValidCachedResponse"),
         .proven(
-            "O18", "didReceive response cacheStoragePolicy", by: "ProtocolClassTests.mayBeKeptByTheCache",
-            "ProtocolMessageTests.mayBeThatTheCacheWasRight"),
+            "O18", "didReceive response cacheStoragePolicy", by: "ProtocolClassTests.responseOfAProtocolMayBeCached",
+            "ProtocolMessageTests.protocolMayReportAValidCachedResponse"),
         .proven(
             "O19", "didLoad", by: "ProtocolClassTests.delegateGetsEachPieceAsItIs",
-            "ProtocolBacklogTests.piecesWaitUntilTheyAreTaken"),
+            "ProtocolBacklogTests.piecesWaitUntilTheirConsumerReads"),
         .proven("O20", "urlProtocolDidFinishLoading", by: "ProtocolClassTests.failedProtocolLoadHasNoContent"),
         .proven(
             "O21", "didFailWithError", by: "ProtocolClassTests.failureOfTheProtocolIsTheTasks",
             "ProtocolClassTests.failedAndCancelledTaskEndsOnce"),
-        .proven("O22", "didReceive challenge", by: "ProtocolMessageTests.mayBeAChallenge"),
+        .proven("O22", "didReceive challenge", by: "ProtocolMessageTests.protocolMayChallenge"),
         .deviation(
             "O23", "didCancel challenge",
             because: "Nothing is taken back of a challenge that was asked: its answer is then without effect."),
         .proven(
             "O24", "http, https, data", by: "SchemeTests.dataURLHasItsContent",
-            "SchemeTests.urlWithoutDataIsAFailure", "DataTaskTests.loadByURLAndByRequest"),
+            "SchemeTests.urlWithoutDataIsAFailure", "DataTaskTests.dataTaskLoadsByURLAndByRequest"),
         .proven("O25", "file", by: "SchemeTests.fileIsRead"),
     ]
 }

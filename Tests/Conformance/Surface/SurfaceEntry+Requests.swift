@@ -7,21 +7,21 @@ extension SurfaceEntry {
             "URLRequestTests.fieldKeepsTheNameFirstGiven", "URLRequestTests.requestsDifferInAnyProperty"),
         .proven(
             "P2", "NSURLRequest, NSMutableURLRequest", by: "NSURLRequestTests.requestIsCopiedWithAllItHolds",
-            "NSURLRequestTests.requestComesBackFromAnArchive"),
+            "NSURLRequestTests.requestIsDecodedFromAnArchive"),
         .deviation("P3", "allowsExpensiveNetworkAccess", because: "Kept, copied, and without effect on Linux."),
         .deviation("P4", "allowsConstrainedNetworkAccess", because: "Kept, copied, and without effect on Linux."),
         .deviation("P5", "allowsUltraConstrainedNetworkAccess", because: "Kept, copied, and without effect on Linux."),
         .deviation("P6", "assumesHTTP3Capable", because: "Kept, and without effect: there is no HTTP/3 here."),
-        .proven("P7", "attribution", by: "URLRequestTests.numberTheirChoicesAsFoundationDoes"),
+        .proven("P7", "attribution", by: "URLRequestTests.requestEnumsHaveFoundationsRawValues"),
         .deviation("P8", "requiresDNSSECValidation", because: "Where it is set, the task fails."),
         .deviation("P9", "cookiePartitionIdentifier", because: "Kept, and without effect: cookies are in one store."),
-        .proven("P10", "CachePolicy", by: "URLRequestTests.numberTheirChoicesAsFoundationDoes"),
-        .proven("P11", "NetworkServiceType", by: "URLRequestTests.numberTheirChoicesAsFoundationDoes"),
+        .proven("P10", "CachePolicy", by: "URLRequestTests.requestEnumsHaveFoundationsRawValues"),
+        .proven("P11", "NetworkServiceType", by: "URLRequestTests.requestEnumsHaveFoundationsRawValues"),
         .proven(
             "P12", "URLResponse", by: "URLResponseTests.responseHasItsInitialValues",
-            "URLResponseTests.suggestTheEndOfThePathAsAName"),
+            "URLResponseTests.suggestedFilenameIsTheEndOfThePath"),
         .proven(
             "P13", "HTTPURLResponse", by: "HTTPURLResponseTests.wellKnownFieldNamesAreCapitalized",
-            "HTTPURLResponseTests.joinRepeatedFields", "HTTPURLResponseTests.callStatusCodesByTheirNames"),
+            "HTTPURLResponseTests.repeatedFieldsAreJoined", "HTTPURLResponseTests.statusCodesHaveLocalizedNames"),
     ]
 }

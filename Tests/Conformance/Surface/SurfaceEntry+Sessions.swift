@@ -3,7 +3,7 @@ extension SurfaceEntry {
     static let sessions: [SurfaceEntry] = [
         .proven(
             "A1", "URLSession", by: "SessionTests.sessionIsItsOwnCopy",
-            "CancellationTests.byTheThousandFromOtherThreads"),
+            "CancellationTests.thousandsOfTasksAreCancelledFromOtherThreads"),
         .proven("A2", "shared", by: "SessionTests.sharedSessionIsOneObject"),
         .proven("A3", "init(configuration:)", by: "SessionTests.sessionKeepsItsConfiguration"),
         .proven(
@@ -45,10 +45,10 @@ extension SurfaceEntry {
             "DataTaskTests.bodyOfAGETIsRefused", "DataTaskTests.bodyIsSentFromDataOrAStream"),
         .proven("B2", "dataTask(with: url)", by: "DataTaskTests.taskWithoutHandlerReportsToTheDelegate"),
         .proven(
-            "B3", "dataTask(with: request, completionHandler:)", by: "DataTaskTests.loadByURLAndByRequest",
-            "DataTaskTests.anyStatusIsASuccess", "LyingServerTests.lieFailsTheLoad",
+            "B3", "dataTask(with: request, completionHandler:)", by: "DataTaskTests.dataTaskLoadsByURLAndByRequest",
+            "DataTaskTests.anyStatusIsASuccess", "InvalidResponseTests.invalidResponseFailsTheLoad",
             "BrokenConnectionTests.handlerGetsTheResponseOfABrokenLoad"),
-        .proven("B4", "dataTask(with: url, completionHandler:)", by: "DataTaskTests.loadByURLAndByRequest"),
+        .proven("B4", "dataTask(with: url, completionHandler:)", by: "DataTaskTests.dataTaskLoadsByURLAndByRequest"),
         .proven(
             "B5", "uploadTask(with:fromFile:)", by: "UploadTaskTests.fileIsUploaded",
             "UploadTaskTests.missingFileFailsTheUpload",
@@ -56,7 +56,7 @@ extension SurfaceEntry {
         .proven("B6", "uploadTask(with:from:)", by: "UploadTaskTests.uploadedDataReplacesTheRequestsBody"),
         .proven(
             "B7", "uploadTask(withStreamedRequest:)", by: "UploadTaskTests.delegateIsAskedForTheBodyStream",
-            "UploadTaskTests.repeatedRequestAsksForTheStreamAgain"),
+            "UploadTaskTests.repeatedRequestRequestsTheStreamAgain"),
         .proven("B8", "uploadTask(withResumeData:)", by: "UploadTaskTests.invalidUploadResumeDataIsRefused"),
         .proven("B9", "uploadTask(with:fromFile:completionHandler:)", by: "UploadTaskTests.fileIsUploaded"),
         .proven("B10", "uploadTask(with:from:completionHandler:)", by: "UploadTaskTests.noDataIsSentAsAnEmptyBody"),
@@ -68,7 +68,8 @@ extension SurfaceEntry {
         .proven(
             "B14", "downloadTask(withResumeData:)",
             by: "ResumedDownloadTests.resumedDownloadRequestsTheRestAndReportsItsOffset",
-            "ResumedDownloadTests.changedContentIsDownloadedAnew", "ResumedDownloadTests.invalidResumeDataIsRefused"),
+            "ResumedDownloadTests.changedContentIsDownloadedFromTheStart",
+            "ResumedDownloadTests.invalidResumeDataIsRefused"),
         .proven(
             "B15", "downloadTask(with: request, completionHandler:)",
             by: "DownloadTaskTests.downloadedFileIsGoneAfterTheHandler"),
@@ -88,7 +89,7 @@ extension SurfaceEntry {
         .proven(
             "B20", "webSocketTask(with: url)", by: "WebSocketTaskTests.messagesAreSentAndReceivedInOrder",
             "WebSocketOpeningTests.otherSchemeIsRefused"),
-        .proven("B21", "webSocketTask(with:protocols:)", by: "WebSocketOpeningTests.offersSubprotocolsAsAList"),
+        .proven("B21", "webSocketTask(with:protocols:)", by: "WebSocketOpeningTests.subprotocolsAreOfferedAsAList"),
         .proven(
             "B22", "webSocketTask(with: request)",
             by: "WebSocketOpeningTests.fieldsOfTheRequestAndOfTheSessionAreSent",

@@ -19,8 +19,9 @@ extension SurfaceEntry {
             "TaskDelegateTests.taskDelegateIsHeldUntilTheEnd",
             "TaskDelegateTests.taskDelegateIsNotTakenOnceTheTaskRuns"),
         .proven(
-            "E8", "progress", by: "TaskCountTests.finishTheirProgress", "TaskCountTests.obeyTheirProgress",
-            "TaskCountTests.cancelWithTheProgressThatTheyArePartOf"),
+            "E8", "progress", by: "TaskCountTests.completedTaskFinishesItsProgress",
+            "TaskCountTests.progressControlsItsTask",
+            "TaskCountTests.cancelledParentProgressCancelsTheTask"),
         .proven("E9", "earliestBeginDate", by: "TaskStateTests.taskKeepsDescriptionAndHints"),
         .proven("E10", "countOfBytesClientExpectsToSend", by: "TaskStateTests.taskKeepsDescriptionAndHints"),
         .proven("E11", "countOfBytesClientExpectsToReceive", by: "TaskStateTests.taskKeepsDescriptionAndHints"),
@@ -35,13 +36,13 @@ extension SurfaceEntry {
             "UploadTaskTests.delegateIsAskedForTheBodyStream", "TaskCountTests.taskWithoutABodyExpectsToSendNothing"),
         .proven(
             "E15", "countOfBytesExpectedToReceive", by: "TaskCountTests.countsAreRightAtEveryCallback",
-            "TaskCountTests.expectNothingKnownOfACodedContent"),
+            "TaskCountTests.expectedBytesOfACodedContentAreUnknown"),
         .proven("E16", "taskDescription", by: "TaskStateTests.taskKeepsDescriptionAndHints"),
         .proven(
             "E17", "state", by: "TaskStateTests.taskGoesFromSuspendedToRunningToCompleted",
             "DataTaskTests.taskWithoutHandlerReportsToTheDelegate"),
         .proven(
-            "E18", "State", by: "TaskStateTests.numberTheirValuesAsFoundationDoes",
+            "E18", "State", by: "TaskStateTests.taskStatesHaveFoundationsRawValues",
             "TimeoutTests.timeoutsPauseWhileATaskIsSuspended"),
         .proven(
             "E19", "error", by: "TaskStateTests.cancelledTaskEndsOnce", "TaskStateTests.completedTaskCannotBeCancelled"
@@ -56,11 +57,11 @@ extension SurfaceEntry {
             "E22", "resume()", by: "TaskStateTests.suspensionsAreCountedAgainstResumptions",
             "TaskListTests.taskListOmitsInvalidTasks"),
         .proven("E23", "priority", by: "ConnectionUseTests.highestPriorityGoesFirst"),
-        .proven("E24", "defaultPriority", by: "TaskStateTests.numberTheirValuesAsFoundationDoes"),
-        .proven("E25", "lowPriority", by: "TaskStateTests.numberTheirValuesAsFoundationDoes"),
-        .proven("E26", "highPriority", by: "TaskStateTests.numberTheirValuesAsFoundationDoes"),
+        .proven("E24", "defaultPriority", by: "TaskStateTests.taskStatesHaveFoundationsRawValues"),
+        .proven("E25", "lowPriority", by: "TaskStateTests.taskStatesHaveFoundationsRawValues"),
+        .proven("E26", "highPriority", by: "TaskStateTests.taskStatesHaveFoundationsRawValues"),
         .proven("E27", "prefersIncrementalDelivery", by: "TaskStateTests.taskKeepsDescriptionAndHints"),
-        .proven("F1", "URLSessionDataTask", by: "DataTaskTests.loadByURLAndByRequest"),
+        .proven("F1", "URLSessionDataTask", by: "DataTaskTests.dataTaskLoadsByURLAndByRequest"),
         .proven(
             "F2", "URLSessionUploadTask", by: "UploadTaskTests.uploadedDataReplacesTheRequestsBody",
             "TaskListTests.taskListIsSortedByKind"),

@@ -4,16 +4,16 @@ extension SurfaceEntry {
         .proven(
             "C1", "data(for:delegate:)", by: "AsyncTransferTests.dataAndResponseAreReturned",
             "AsyncTransferTests.asyncDataReportsContentToItsDelegate",
-            "AsyncTransferTests.bringNoMoreThanTheirDelegateTakes",
+            "AsyncTransferTests.slowDelegateHoldsTheServerBack",
             "AsyncTransferTests.cancelledSwiftTaskEndsTheTransfer"),
         .proven(
             "C2", "data(from:delegate:)", by: "AsyncTransferTests.dataAndResponseAreReturned",
             "AsyncTransferTests.asyncTransferThrowsTheErrorOfItsTask"),
-        .proven("C3", "upload(for:fromFile:delegate:)", by: "AsyncTransferTests.uploadDataAndFiles"),
+        .proven("C3", "upload(for:fromFile:delegate:)", by: "AsyncTransferTests.asyncUploadSendsDataAndFiles"),
         .proven(
-            "C4", "upload(for:from:delegate:)", by: "AsyncTransferTests.uploadDataAndFiles",
+            "C4", "upload(for:from:delegate:)", by: "AsyncTransferTests.asyncUploadSendsDataAndFiles",
             "AsyncTransferTests.asyncUploadReportsProgressToItsDelegate"),
-        .proven("C5", "upload(resumeFrom:delegate:)", by: "AsyncTransferTests.uploadDataAndFiles"),
+        .proven("C5", "upload(resumeFrom:delegate:)", by: "AsyncTransferTests.asyncUploadSendsDataAndFiles"),
         .proven(
             "C6", "download(for:delegate:)", by: "AsyncTransferTests.downloadedFileIsLeftWithTheProgram",
             "AsyncTransferTests.asyncDownloadReportsProgressToItsDelegate"),
@@ -30,7 +30,7 @@ extension SurfaceEntry {
             "AsyncBytesTests.releasedBytesCancelTheirTask"),
         .proven(
             "C11", "AsyncBytes", by: "AsyncBytesTests.bytesBeginWithTheHead",
-            "AsyncBytesTests.throwTheErrorInTheMiddle"),
+            "AsyncBytesTests.errorIsThrownAfterTheReceivedBytes"),
         .proven("C12", "AsyncBytes.task", by: "AsyncBytesTests.bytesEndWithTheTask"),
         .proven(
             "C13", "lines, characters, unicodeScalars", by: "AsyncBytesTests.linesComeFromBytes",

@@ -2,9 +2,9 @@
 struct SurfaceEntry: CustomStringConvertible {
     /// Section and number, as in `P13`.
     let number: String
-    /// What it is called.
+    /// The name of the entry.
     let name: String
-    let standing: Requirement.Standing
+    let standing: Requirement.Status
 
     var description: String { "\(self.number) \(self.name)" }
 

@@ -1,6 +1,6 @@
 import Testing
 
-@Suite("The surface shared with Foundation and what proves it")
+@Suite("The surface shared with Foundation and its tests")
 struct SurfaceTests {
     private static let all =
         SurfaceEntry.sessions + SurfaceEntry.transfers + SurfaceEntry.configurations + SurfaceEntry.tasks
@@ -51,7 +51,7 @@ struct SurfaceTests {
         ("K", 43), ("L", 58),
         ("M", 20), ("N", 22), ("O", 25), ("P", 13), ("Q", 9),
     ])
-    func everyEntryOfASectionIsThereOnce(_ section: String, _ count: Int) {
+    func everyEntryOfASectionOccursOnce(_ section: String, _ count: Int) {
         let numbers = Self.all.map(\.number).filter { $0.hasPrefix(section) }
         #expect(numbers == (1...count).map { "\(section)\($0)" })
     }

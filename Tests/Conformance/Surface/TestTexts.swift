@@ -47,7 +47,7 @@ struct TestTexts {
 }
 
 extension SurfaceEntry {
-    /// Words of entries that are no identifiers, or none that tell an entry from others.
+    /// Words of entries that are no identifiers, or do not distinguish an entry from others.
     private static let plainWords: Set<String> = [
         "async", "of", "the", "for", "with", "a", "and", "to", "in", "an", "one", "without", "init",
     ]

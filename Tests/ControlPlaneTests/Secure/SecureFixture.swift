@@ -3,14 +3,14 @@ import TestSupport
 
 /// TLS settings of both roles, with certificates made once.
 enum SecureFixture {
-    private struct Made: Sendable {
+    private struct Material: Sendable {
         let authority: TestCertificateAuthority
         let server: TestCertificate
     }
 
-    private static let made = Result { () throws -> Made in
+    private static let made = Result { () throws -> Material in
         let authority = try TestCertificateAuthority("Test Root")
-        return Made(authority: authority, server: try authority.issue("server.test"))
+        return Material(authority: authority, server: try authority.issue("server.test"))
     }
 
     static func server(_ change: (inout TLSConfiguration) -> Void = { _ in }) throws -> TLSContext {
@@ -20,7 +20,7 @@ enum SecureFixture {
         return try TLSContext(configuration)
     }
 
-    /// Trusts the test's root unless `change` says otherwise.
+    /// Trusts the test's root by default.
     static func client(_ change: (inout TLSConfiguration) -> Void = { _ in }) throws -> TLSContext {
         var configuration = TLSConfiguration.client()
         configuration.trust = .only([try self.root()])

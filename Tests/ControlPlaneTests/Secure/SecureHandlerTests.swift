@@ -52,7 +52,7 @@ struct SecureHandlerTests {
         #expect(pair.serverLog.bytes == [9, 9, 9])
     }
 
-    @Test func agreesOnAProtocol() throws {
+    @Test func protocolIsNegotiated() throws {
         let pair = try self.pair(
             client: SecureFixture.client { $0.applicationProtocols = ["h2", "http/1.1"] },
             server: SecureFixture.server { $0.applicationProtocols = ["http/1.1"] })

@@ -77,10 +77,10 @@ struct UpgradedMachineTests {
         }
     }
 
-    @Test func offerWhatIsThereInTheTurnAfterTheyResume() {
+    @Test func resumedMachineOffersBufferedInputInTheNextTurn() {
         self.expect([([.paused], .read)], otherwise: .ignore) { $0.resume(keepsBytes: false) }
         self.expect([([.paused], .readAndRequestTurn)], otherwise: .ignore) { $0.resume(keepsBytes: true) }
-        // The end of input is reported in a turn of its own too.
+        // The end of input is reported in a separate turn too.
         self.expect([([.paused], .readAndRequestTurn)], otherwise: .ignore) { machine -> InputGate.ResumeAction in
             machine.peerFinished()
             return machine.resume(keepsBytes: false)
@@ -105,7 +105,7 @@ struct UpgradedMachineTests {
         self.expect([.inputFinished, .disconnected]) { $0.reportInputEnd() }
     }
 
-    @Test func finishOutputOnce() {
+    @Test func outputIsFinishedOnce() {
         self.expect(State.open) { $0.acceptsOutput }
         self.expect(State.open) { machine in
             let isNew = machine.shutdownOutput()
@@ -115,7 +115,7 @@ struct UpgradedMachineTests {
         }
     }
 
-    @Test func closeTheChannelWhileThereIsOne() {
+    @Test func closeClosesAConnectedChannelOnly() {
         let connected = State.open + [.outputFinished, .closing]
         self.expect([(connected, .closeChannel), ([.disconnected], .requestTurn)], otherwise: .ignore) {
             machine -> UpgradedMachine.CloseAction in
@@ -132,7 +132,7 @@ struct UpgradedMachineTests {
         }
     }
 
-    @Test func offerTheInputBeforeTheEnd() {
+    @Test func bufferedInputIsOfferedBeforeTheEnd() {
         self.expect(
             [(State.open + [.closing], .offerInputAndEnd), ([.outputFinished], .offerInput)], otherwise: .ignore
         ) { $0.channelEnded(.closed) }
@@ -141,7 +141,7 @@ struct UpgradedMachineTests {
         }
     }
 
-    @Test func reportTheEndOnceBehindTheInput() {
+    @Test func endIsReportedOnceAfterTheInput() {
         let ends: [([State], TransportEnd?)] = [
             ([.awaitingTurn, .endingBehindInput, .disconnected, .ended], nil), ([.ending], .failed(.reset)),
         ]

@@ -1,8 +1,8 @@
 import FuzzTargets
 import Glibc
 
-/// Replays files: `Fuzzer TARGET FILE...` says what does not hold for each. Built for fuzzing (see `deploy/fuzz`) it
-/// is libFuzzer on the target that `SLUICE_FUZZ_TARGET` names, with libFuzzer's own arguments.
+/// Replays files: `Fuzzer TARGET FILE...` reports the violated invariant of each. Built for fuzzing (see `deploy/fuzz`)
+/// it is libFuzzer on the target that `SLUICE_FUZZ_TARGET` names, with libFuzzer's own arguments.
 @main
 enum Fuzzer {
     static func main() {
@@ -25,7 +25,7 @@ enum Fuzzer {
             print("\(path): cannot be read")
             return false
         }
-        do throws(FuzzFault) {
+        do throws(InvariantViolation) {
             try target.check(bytes)
             print("\(path): holds")
             return true

@@ -32,7 +32,7 @@
     /// Stops the process at a fault, which libFuzzer then writes down.
     @_cdecl("LLVMFuzzerTestOneInput")
     func testOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
-        do throws(FuzzFault) {
+        do throws(InvariantViolation) {
             try FuzzingRun.target.check(Array(UnsafeBufferPointer(start: bytes, count: count)))
         } catch {
             print("fault: \(error)")

@@ -5,7 +5,7 @@ import HTTPTypes
 enum CacheFieldsCheck {
     private static let now = HTTPDate(seconds: 1_700_000_000)
 
-    static func run(_ bytes: [UInt8]) throws(FuzzFault) {
+    static func run(_ bytes: [UInt8]) throws(InvariantViolation) {
         var (request, response) = (HTTPFields(), HTTPFields())
         for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n").prefix(64) {
             let isOfRequest = line.hasPrefix(">")
@@ -17,25 +17,25 @@ enum CacheFieldsCheck {
         for status in [200, 206, 304, 404, 999] { try self.check(status, request, response) }
     }
 
-    private static func check(_ status: Int, _ request: HTTPFields, _ response: HTTPFields) throws(FuzzFault) {
+    private static func check(_ status: Int, _ request: HTTPFields, _ response: HTTPFields) throws(InvariantViolation) {
         let verdict = Storability.evaluate(method: .get, requestFields: request, status: status, fields: response)
         let later = self.now.advanced(by: 100)
         let entry = CacheEntry(
             status: status, fields: response, requestFields: request, requestTime: self.now, responseTime: later)
         let ages = [0, 1, 100, 1_000_000].map { entry.age(at: later.advanced(by: $0)) }
-        try FuzzFault.expect(ages.allSatisfy { $0 >= 0 }, "a negative age: \(ages)")
-        try FuzzFault.expect(ages == ages.sorted(), "it becomes younger: \(ages)")
+        try InvariantViolation.expect(ages.allSatisfy { $0 >= 0 }, "a negative age: \(ages)")
+        try InvariantViolation.expect(ages == ages.sorted(), "it becomes younger: \(ages)")
         let fresh = [0, 1, 100, 1_000_000].map { entry.isFresh(at: later.advanced(by: $0)) }
-        try FuzzFault.expect(fresh == fresh.sorted { $0 && !$1 }, "it becomes fresh again: \(fresh)")
+        try InvariantViolation.expect(fresh == fresh.sorted { $0 && !$1 }, "it becomes fresh again: \(fresh)")
         for policy: CachePolicy in [
             .useProtocolCachePolicy, .returnCacheDataElseLoad, .returnCacheDataDontLoad, .reloadRevalidatingCacheData,
         ] {
             let decision = CacheDecision.decide(policy, method: .get, fields: request, entry: entry, now: later)
             if case .useStored = decision, policy == .useProtocolCachePolicy, verdict == .storable {
-                try FuzzFault.expect(!CacheControl(request).noCache, "used though the request forbade it")
+                try InvariantViolation.expect(!CacheControl(request).noCache, "used though the request forbade it")
             }
             if policy == .reloadRevalidatingCacheData {
-                try FuzzFault.expect(decision != .useStored, "used without asking")
+                try InvariantViolation.expect(decision != .useStored, "used without asking")
             }
         }
         _ = entry.freshened(by: response, requestTime: later, responseTime: later.advanced(by: 1))

@@ -8,7 +8,7 @@ enum ChunkedTwin {
         var end = 0
     }
 
-    /// - Returns: `nil` for what is no whole body.
+    /// - Returns: `nil` for an incomplete or invalid body.
     static func read(_ bytes: [UInt8]) -> Body? {
         var body = Body()
         while true {
@@ -39,7 +39,7 @@ enum ChunkedTwin {
         return nil
     }
 
-    /// Where the next line break stands.
+    /// The position of the next line break.
     private static func line(_ bytes: [UInt8], from start: Int) -> Int? {
         var index = start
         while index + 1 < bytes.count {
@@ -50,7 +50,7 @@ enum ChunkedTwin {
         return nil
     }
 
-    /// What may stand between a size and its line break begins like an extension.
+    /// The bytes between a size and its line break must begin like an extension.
     private static func mayFollow(_ rest: ArraySlice<UInt8>) -> Bool {
         rest.first { $0 != 0x20 && $0 != 0x09 }.map { $0 == 0x3B } ?? false
     }

@@ -7,17 +7,17 @@ enum ConfigurationCheck {
         case problems(ConfigurationProblems)
     }
 
-    static func run(_ bytes: [UInt8]) throws(FuzzFault) {
+    static func run(_ bytes: [UInt8]) throws(InvariantViolation) {
         let outcome = self.read(bytes)
-        try FuzzFault.expect(self.read(bytes) == outcome, "told differently a second time")
+        try InvariantViolation.expect(self.read(bytes) == outcome, "told differently a second time")
         guard case .problems(let problems) = outcome else { return }
-        try FuzzFault.expect(!problems.all.isEmpty, "refused without a problem")
+        try InvariantViolation.expect(!problems.all.isEmpty, "refused without a problem")
         for problem in problems.all {
             let line = problem.description
-            try FuzzFault.expect(line.hasPrefix("input.yaml"), "names no place: \(line)")
-            try FuzzFault.expect(!problem.expected.isEmpty && !problem.found.isEmpty, "says nothing: \(line)")
+            try InvariantViolation.expect(line.hasPrefix("input.yaml"), "names no place: \(line)")
+            try InvariantViolation.expect(!problem.expected.isEmpty && !problem.found.isEmpty, "says nothing: \(line)")
             let isOneLine = line.unicodeScalars.allSatisfy { $0.value >= 0x20 && $0.value != 0x7F }
-            try FuzzFault.expect(isOneLine, "control characters in the message: \(line.debugDescription)")
+            try InvariantViolation.expect(isOneLine, "control characters in the message: \(line.debugDescription)")
         }
     }
 

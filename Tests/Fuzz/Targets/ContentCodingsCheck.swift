@@ -15,7 +15,7 @@ enum ContentCodingsCheck {
         case limitReached
     }
 
-    static func run(_ bytes: [UInt8]) throws(FuzzFault) {
+    static func run(_ bytes: [UInt8]) throws(InvariantViolation) {
         guard let choice = bytes.first else { return }
         let content = Array(bytes[1...])
         let contentEncoding = self.codings[Int(choice) % self.codings.count]
@@ -24,18 +24,18 @@ enum ContentCodingsCheck {
             let found = try self.decode(split.pieces(of: content), contentEncoding)
             // Of a content that is corrupt, more or less comes out before that is seen.
             let isPrefix = found.output.starts(with: whole.output) || whole.output.starts(with: found.output)
-            try FuzzFault.expect(isPrefix, "\(split): other bytes than whole")
+            try InvariantViolation.expect(isPrefix, "\(split): other bytes than whole")
             let isSame = found.end == whole.end && found.output.count == whole.output.count
             let sawFault = [found.end, whole.end].contains(.corrupt)
-            try FuzzFault.expect(isSame || sawFault, "\(split): \(found.end), but whole: \(whole.end)")
+            try InvariantViolation.expect(isSame || sawFault, "\(split): \(found.end), but whole: \(whole.end)")
         }
     }
 
     private static func decode(
         _ pieces: [[UInt8]], _ contentEncoding: String
-    ) throws(FuzzFault) -> (output: [UInt8], end: End) {
+    ) throws(InvariantViolation) -> (output: [UInt8], end: End) {
         guard let decoder = ContentDecoder(contentEncoding: contentEncoding) else {
-            throw FuzzFault("no decoder for \(contentEncoding)")
+            throw InvariantViolation("no decoder for \(contentEncoding)")
         }
         var output: [UInt8] = []
         do throws(ContentDecodingFailure) {

@@ -1,12 +1,12 @@
 import HTTPSemantics
 
-/// A line of the input is a `Set-Cookie` field from one of two hosts; what was kept goes only where it may, and within
-/// the limits.
+/// Each line of the input is a `Set-Cookie` field from one of two hosts; stored cookies are sent only to permitted hosts
+/// and paths, and keep the limits.
 enum CookiesCheck {
     private static let limits = CookieLimits(perDomain: 5, total: 8)
     private static let now = HTTPDate(seconds: 1_700_000_000)
 
-    static func run(_ bytes: [UInt8]) throws(FuzzFault) {
+    static func run(_ bytes: [UInt8]) throws(InvariantViolation) {
         var jar = CookieJar(limits: self.limits)
         let text = String(decoding: bytes, as: UTF8.self)
         _ = SetCookieField.parseJoined(text)
@@ -21,22 +21,22 @@ enum CookiesCheck {
         try self.check(jar)
     }
 
-    private static func check(_ jar: CookieJar) throws(FuzzFault) {
-        try FuzzFault.expect(jar.cookies.count <= self.limits.total, "\(jar.cookies.count) cookies")
-        try FuzzFault.expect(jar.count == jar.cookies.count, "counted \(jar.count)")
+    private static func check(_ jar: CookieJar) throws(InvariantViolation) {
+        try InvariantViolation.expect(jar.cookies.count <= self.limits.total, "\(jar.cookies.count) cookies")
+        try InvariantViolation.expect(jar.count == jar.cookies.count, "counted \(jar.count)")
         for cookie in jar.cookies {
             let isOurs = ["www.example.com", "example.com", "other.test"].contains(cookie.domain)
-            try FuzzFault.expect(isOurs, "a cookie for \(cookie.domain)")
-            try FuzzFault.expect(cookie.path.hasPrefix("/"), "a cookie for the path \(cookie.path)")
+            try InvariantViolation.expect(isOurs, "a cookie for \(cookie.domain)")
+            try InvariantViolation.expect(cookie.path.hasPrefix("/"), "a cookie for the path \(cookie.path)")
             let controls = (cookie.name + cookie.value).utf8.contains { $0 < 0x20 && $0 != 0x09 || $0 == 0x7F }
-            try FuzzFault.expect(!controls, "a control character in \(cookie.name)")
+            try InvariantViolation.expect(!controls, "a control character in \(cookie.name)")
         }
         var jar = jar
         let elsewhere = CookieRequest(host: "elsewhere.test", path: "/a/b", isSecure: true)
-        try FuzzFault.expect(jar.retrieve(for: elsewhere, now: self.now).isEmpty, "a cookie goes elsewhere")
+        try InvariantViolation.expect(jar.retrieve(for: elsewhere, now: self.now).isEmpty, "a cookie goes elsewhere")
         let insecure = CookieRequest(host: "www.example.com", path: "/a/b", isSecure: false)
         let sent = jar.retrieve(for: insecure, now: self.now)
-        try FuzzFault.expect(sent.allSatisfy { !$0.isSecure }, "a secure cookie goes in the open")
+        try InvariantViolation.expect(sent.allSatisfy { !$0.isSecure }, "a secure cookie goes in the open")
         _ = CookieField.rendered(sent)
     }
 }

@@ -1,13 +1,13 @@
 import ByteKernels
 import WebSocketProtocol
 
-/// Feeds an engine as a transport does: what it left over comes again in front of what follows.
+/// Feeds an engine like a transport: unconsumed bytes are offered again before the following ones.
 final class EngineFeed {
     private var engine: WebSocketEngine
     private let share = DeflateContext()
     private var kept: [UInt8] = []
     private(set) var log = FrameLog()
-    /// Most bytes that were left over.
+    /// The most unconsumed bytes.
     private(set) var mostKept = 0
     /// Most bytes that one event inflated.
     private(set) var mostInflated = 0

@@ -9,7 +9,7 @@ enum ExtensionsCheck {
             requiresPeerWindow: true),
     ]
 
-    static func run(_ bytes: [UInt8]) throws(FuzzFault) {
+    static func run(_ bytes: [UInt8]) throws(InvariantViolation) {
         let text = String(decoding: bytes, as: UTF8.self)
         let values = text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
         let read: [WebSocketExtension]
@@ -17,7 +17,7 @@ enum ExtensionsCheck {
             read = try ExtensionGrammar.parse(values)
         } catch {
             let isWithin = values.contains(error.value) && (0...error.value.utf8.count).contains(error.offset)
-            return try FuzzFault.expect(isWithin, "the fault is at \(error.offset) of \(error.value)")
+            return try InvariantViolation.expect(isWithin, "the fault is at \(error.offset) of \(error.value)")
         }
         // One list over several fields is the same list in one (RFC 9110 §5.3).
         try self.expect([values.joined(separator: ",")], toRead: read)
@@ -25,22 +25,25 @@ enum ExtensionsCheck {
         for policy in self.policies { try self.expectAnAnswer(to: read, by: policy) }
     }
 
-    private static func expect(_ values: [String], toRead expected: [WebSocketExtension]) throws(FuzzFault) {
+    private static func expect(_ values: [String], toRead expected: [WebSocketExtension]) throws(InvariantViolation) {
         let again: [WebSocketExtension]
         do throws(ExtensionSyntaxViolation) {
             again = try ExtensionGrammar.parse(values)
         } catch {
-            throw FuzzFault("\(values) is refused at \(error.offset), though it means \(expected)")
+            throw InvariantViolation("\(values) is refused at \(error.offset), though it means \(expected)")
         }
-        try FuzzFault.expect(again == expected, "\(values) reads \(again), not \(expected)")
+        try InvariantViolation.expect(again == expected, "\(values) reads \(again), not \(expected)")
     }
 
-    /// What we accept answers one of the offers, and the client reads it as we meant it.
-    private static func expectAnAnswer(to read: [WebSocketExtension], by policy: DeflatePolicy) throws(FuzzFault) {
+    /// Our answer matches one of the offers, and the client reads it with the same meaning.
+    private static func expectAnAnswer(to read: [WebSocketExtension], by policy: DeflatePolicy)
+        throws(InvariantViolation)
+    {
         guard let accepted = policy.choose(among: read) else { return }
         let offers = read.compactMap(PermessageDeflateOffer.init)
-        try FuzzFault.expect(offers.contains(where: accepted.satisfies), "\(accepted) answers none of \(offers)")
-        try FuzzFault.expect(
+        try InvariantViolation.expect(
+            offers.contains(where: accepted.satisfies), "\(accepted) answers none of \(offers)")
+        try InvariantViolation.expect(
             PermessageDeflateParameters(accepted.extensionElement) == accepted, "\(accepted) reads otherwise")
     }
 }

@@ -3,11 +3,11 @@ import WebSocketProtocol
 /// Everything seen in a stream of frames, however it was cut: pieces of a frame are taken together.
 struct FrameLog: Equatable {
     private(set) var marks: [FramePosition] = []
-    /// Of all data, one behind the other.
+    /// The concatenated payload of all data.
     private(set) var payload: [UInt8] = []
 
     var hasEnded: Bool { self.marks.last?.isEnd == true }
-    /// What a relay must see as the one who receives does.
+    /// The control frames, which a relay must see like the receiver.
     var marksOfControl: [FramePosition] { self.marks.filter { !$0.isData } }
 
     mutating func add(_ chunk: DataChunk, _ bytes: [UInt8]) {

@@ -1,6 +1,6 @@
 import WebSocketProtocol
 
-/// What was seen in a stream of frames, but for the payload of data.
+/// An element of a stream of frames, without the payload of data.
 enum FramePosition: Equatable {
     case data(MessageKind, count: Int, startsMessage: Bool, endsFrame: Bool, endsMessage: Bool)
     case ping([UInt8])
@@ -12,7 +12,7 @@ enum FramePosition: Equatable {
         if case .data = self { true } else { false }
     }
 
-    /// Nothing means anything behind it.
+    /// Whether everything after it is ignored.
     var isEnd: Bool {
         switch self {
         case .close, .violation: true

@@ -1,7 +1,7 @@
 import WebSocketProtocol
 
-/// Who sends the frames and what was agreed on, out of one byte: the lowest bit the sender, two bits the compression,
-/// one bit the limit.
+/// The sender of the frames and the negotiated parameters, from one byte: the lowest bit is the sender, two bits the
+/// compression, one bit the limit.
 struct FrameSetting {
     let sender: Role
     let deflate: PermessageDeflateParameters?
@@ -12,8 +12,8 @@ struct FrameSetting {
 
     init(_ byte: UInt8) {
         self.sender = byte & 1 == 0 ? .client : .server
-        // With whole windows: of a stream that reaches back further than a smaller one, it depends on the cut when that
-        // shows (see `InflaterCheck`).
+        // With full windows: when a reference beyond a smaller window is detected depends on the split (see
+        // `InflaterCheck`).
         self.deflate =
             switch byte >> 1 & 3 {
             case 1: PermessageDeflateParameters()

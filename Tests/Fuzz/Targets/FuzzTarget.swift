@@ -1,5 +1,5 @@
-/// What takes bytes from outside, each with what must hold whatever they are: events or one violation, the same for
-/// every split, in bounded memory.
+/// Decoders of bytes from outside, each with its invariant for any bytes: events or one violation, the same for every
+/// split, in bounded memory.
 package enum FuzzTarget: String, CaseIterable, Sendable {
     case cacheFields = "cache-fields"
     case challenges
@@ -19,7 +19,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case resumeData = "resume-data"
 
     /// - Throws: what of it does not hold for these bytes. What traps is not caught.
-    package func check(_ bytes: [UInt8]) throws(FuzzFault) {
+    package func check(_ bytes: [UInt8]) throws(InvariantViolation) {
         switch self {
         case .cacheFields: try CacheFieldsCheck.run(bytes)
         case .challenges: try ChallengesCheck.run(bytes)

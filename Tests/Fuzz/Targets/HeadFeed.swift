@@ -12,20 +12,21 @@ struct HeadFeed<Head: Equatable>: Equatable {
     /// - Parameter parse: as the parsers do it: advances the offset in the piece.
     init(
         _ pieces: [[UInt8]], limits: HeadLimits, by parse: ([UInt8], inout Int) throws(HeadViolation) -> Head?
-    ) throws(FuzzFault) {
+    ) throws(InvariantViolation) {
         for piece in pieces where self.violation == nil { try self.feed(piece, by: parse) }
         let longest = zip([0] + self.ends, self.ends + [self.consumed]).map { $1 - $0 }.max() ?? 0
         let most = limits.byteCount + (self.violation == nil ? 0 : 1)
-        try FuzzFault.expect(longest <= most, "took \(longest) bytes for one head")
+        try InvariantViolation.expect(longest <= most, "took \(longest) bytes for one head")
         guard let violation = self.violation else { return }
         for piece in [[], [0x0D, 0x0A, 0x0D, 0x0A]] as [[UInt8]] {
-            try FuzzFault.expect(self.refusal(of: piece, by: parse) == violation, "another answer after \(violation)")
+            try InvariantViolation.expect(
+                self.refusal(of: piece, by: parse) == violation, "another answer after \(violation)")
         }
     }
 
     private mutating func feed(
         _ piece: [UInt8], by parse: ([UInt8], inout Int) throws(HeadViolation) -> Head?
-    ) throws(FuzzFault) {
+    ) throws(InvariantViolation) {
         var offset = 0
         do throws(HeadViolation) {
             while let head = try parse(piece, &offset) {
@@ -36,7 +37,7 @@ struct HeadFeed<Head: Equatable>: Equatable {
             self.violation = error
         }
         self.consumed += offset
-        try FuzzFault.expect(self.violation != nil || offset == piece.count, "left bytes without a head")
+        try InvariantViolation.expect(self.violation != nil || offset == piece.count, "left bytes without a head")
     }
 
     private func refusal(

@@ -22,8 +22,8 @@ enum InflaterCheck {
             self.end == .failure(.corrupt(reason: "invalid distance too far back"))
         }
 
-        /// What reaches back further than a smaller window is still found where the output of the same call has it, so
-        /// of such a stream the place of the failure alone depends on the pieces.
+        /// A reference beyond a smaller window is still resolved within the output of the same call, so only the place of
+        /// the failure of such a stream depends on the pieces.
         static func == (one: Outcome, other: Outcome) -> Bool {
             if one.output == other.output, one.end == other.end { return true }
             guard !one.hasWholeWindow else { return false }
@@ -32,16 +32,16 @@ enum InflaterCheck {
         }
     }
 
-    static func run(_ bytes: [UInt8]) throws(FuzzFault) {
+    static func run(_ bytes: [UInt8]) throws(InvariantViolation) {
         guard bytes.count >= 2 else { return }
         let format = [DeflateFormat.raw, .zlib, .gzip][Int(bytes[0] & 3) % 3]
         let limit = Int(bytes[1]) << 6
         guard let inflater = Inflater(format: format, windowBits: 8 + Int(bytes[0] >> 2 & 7)) else { return }
         let stream = Array(bytes[2...])
-        let whole = try InputSplit.expectSame(stream, "inflated") { split throws(FuzzFault) in
+        let whole = try InputSplit.expectSame(stream, "inflated") { split throws(InvariantViolation) in
             let roomy = try self.inflate(split.pieces(of: stream), by: inflater, limit: limit, room: 4096)
             let narrow = try self.inflate(split.pieces(of: stream), by: inflater, limit: limit, room: 3)
-            try FuzzFault.expect(roomy == narrow, "\(split): \(narrow) with little room, \(roomy) with much")
+            try InvariantViolation.expect(roomy == narrow, "\(split): \(narrow) with little room, \(roomy) with much")
             return roomy
         }
         try self.compareAtOnce(stream, by: inflater, limit: limit, whole)
@@ -49,7 +49,7 @@ enum InflaterCheck {
 
     private static func compareAtOnce(
         _ stream: [UInt8], by inflater: Inflater, limit: Int, _ whole: Outcome
-    ) throws(FuzzFault) {
+    ) throws(InvariantViolation) {
         inflater.reset()
         let result = stream.withRawSpan { span in
             Result { () throws(InflateFailure) in try inflater.inflateAll(span, limit: limit) }
@@ -60,28 +60,28 @@ enum InflaterCheck {
             atOnce.output = output
             atOnce.end = output.count == limit ? .limitReached : whole.end
         case .failure(let failure):
-            // Behind the last byte allowed there may be one too many, or a fault.
+            // After the last allowed byte there may be one too many, or a violation.
             guard whole.end != .limitReached else { return }
             atOnce.output = whole.output
             atOnce.end = .failure(failure)
         }
         if case .success = result, case .failure(let failure) = whole.end {
-            try FuzzFault.expect(!atOnce.hasWholeWindow, "at once nothing is wrong, in pieces: \(failure)")
+            try InvariantViolation.expect(!atOnce.hasWholeWindow, "at once nothing is wrong, in pieces: \(failure)")
         }
-        try FuzzFault.expect(atOnce == whole, "at once: \(atOnce), in pieces: \(whole)")
+        try InvariantViolation.expect(atOnce == whole, "at once: \(atOnce), in pieces: \(whole)")
     }
 
     private static func inflate(
         _ pieces: [[UInt8]], by inflater: Inflater, limit: Int, room: Int
-    ) throws(FuzzFault) -> Outcome {
+    ) throws(InvariantViolation) -> Outcome {
         inflater.reset()
         var outcome = Outcome(hasWholeWindow: inflater.windowBits == 15)
         for piece in pieces {
             var consumed = 0
             outcome.end = self.inflate(piece, &consumed, by: inflater, limit: limit, room: room, &outcome.output)
-            try FuzzFault.expect(outcome.output.count <= limit, "\(outcome.output.count) bytes of \(limit)")
+            try InvariantViolation.expect(outcome.output.count <= limit, "\(outcome.output.count) bytes of \(limit)")
             switch outcome.end {
-            case .needsInput: try FuzzFault.expect(consumed == piece.count, "left input, and wants more")
+            case .needsInput: try InvariantViolation.expect(consumed == piece.count, "left input, and wants more")
             case .limitReached, .streamEnd, .failure: return outcome
             }
         }
@@ -102,7 +102,7 @@ enum InflaterCheck {
                 }
             }
             output += buffer.prefix(written)
-            // Whether more is seen of what lies behind the last byte allowed depends on the pieces, and is for nobody.
+            // How much is read after the last allowed byte depends on the pieces and does not matter.
             guard output.count < limit else { return .limitReached }
             switch result {
             case .failure(let failure): return .failure(failure)

@@ -36,17 +36,17 @@ package struct InputSplit: CustomStringConvertible, Sendable {
         zip([0] + self.ends, self.ends).map { Array(bytes[$0..<$1]) }
     }
 
-    /// Observes `bytes` whole and in every cut.
-    /// - Returns: what was seen of them whole.
-    /// - Throws: where a cut shows something else.
+    /// Observes `bytes` whole and in every split.
+    /// - Returns: the observations of the whole.
+    /// - Throws: if a split gives other observations.
     @discardableResult
     package static func expectSame<Seen: Equatable>(
-        _ bytes: [UInt8], _ subject: String, by observe: (InputSplit) throws(FuzzFault) -> Seen
-    ) throws(FuzzFault) -> Seen {
+        _ bytes: [UInt8], _ subject: String, by observe: (InputSplit) throws(InvariantViolation) -> Seen
+    ) throws(InvariantViolation) -> Seen {
         let whole = try observe(.whole(bytes))
         for cut in self.cuts(of: bytes) {
             let seen = try observe(cut)
-            try FuzzFault.expect(seen == whole, "\(subject), \(cut): \(seen), but whole: \(whole)")
+            try InvariantViolation.expect(seen == whole, "\(subject), \(cut): \(seen), but whole: \(whole)")
         }
         return whole
     }

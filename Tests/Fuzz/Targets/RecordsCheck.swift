@@ -1,7 +1,7 @@
 import TLSEngine
 
-/// The first byte of the input chooses the suite; the rest says what records a peer sends behind the handshake, since
-/// without its key nothing gets past the AEAD. Whatever it sends, in any split and with any room for what comes out.
+/// The first byte of the input selects the suite; the rest describes the records that a peer sends after the handshake,
+/// encrypted with its key, in any split and with output buffers of any size.
 enum RecordsCheck {
     private struct Seen: Equatable {
         var bytes: [UInt8] = []
@@ -10,12 +10,12 @@ enum RecordsCheck {
         var end: RecordEvent?
     }
 
-    static func run(_ bytes: [UInt8]) throws(FuzzFault) {
+    static func run(_ bytes: [UInt8]) throws(InvariantViolation) {
         guard let first = bytes.first else { return }
         let suite = RecordSuite.allCases[Int(first) % RecordSuite.allCases.count]
         let wire = RecordWire.make(suite, Array(bytes[1...]))
         for room in [20_000, 7] {
-            try InputSplit.expectSame(wire, "room \(room)") { split throws(FuzzFault) in
+            try InputSplit.expectSame(wire, "room \(room)") { split throws(InvariantViolation) in
                 try self.received(wire, split, suite, room)
             }
         }
@@ -23,9 +23,9 @@ enum RecordsCheck {
 
     private static func received(
         _ wire: [UInt8], _ split: InputSplit, _ suite: RecordSuite, _ room: Int
-    ) throws(FuzzFault) -> Seen {
+    ) throws(InvariantViolation) -> Seen {
         guard let reading = RecordWire.key(suite, .opening), let writing = RecordWire.key(suite, .sealing) else {
-            throw FuzzFault("no key")
+            throw InvariantViolation("no key")
         }
         let records = CompactRecordLayer(reading: reading, writing: writing)
         var seen = Seen()
@@ -33,13 +33,13 @@ enum RecordsCheck {
             try self.feed(piece, records, room, &seen)
         }
         let isWritten = records.write([1, 2, 3].span.bytes, to: CiphertextBuffer())
-        try FuzzFault.expect(isWritten, "\(split): nothing can be written")
+        try InvariantViolation.expect(isWritten, "\(split): nothing can be written")
         return seen
     }
 
     private static func feed(
         _ piece: [UInt8], _ records: CompactRecordLayer, _ room: Int, _ seen: inout Seen
-    ) throws(FuzzFault) {
+    ) throws(InvariantViolation) {
         var plaintext = [UInt8](repeating: 0, count: room)
         var position = 0
         while true {
@@ -50,10 +50,10 @@ enum RecordsCheck {
                 seen.end = event
                 return
             }
-            try FuzzFault.expect((1...room).contains(count), "\(count) bytes in room for \(room)")
+            try InvariantViolation.expect((1...room).contains(count), "\(count) bytes in room for \(room)")
             seen.bytes += plaintext[..<count]
             seen.ends.append(seen.bytes.count)
         }
-        try FuzzFault.expect(position == piece.count, "\(piece.count - position) bytes were left over")
+        try InvariantViolation.expect(position == piece.count, "\(piece.count - position) bytes were left over")
     }
 }

@@ -1,15 +1,15 @@
 import ByteKernels
 import WebSocketProtocol
 
-/// Feeds a scanner and a forwarder side by side as a relay does, and keeps what they would pass on.
+/// Feeds a scanner and a forwarder with the same bytes like a relay, and records their output.
 struct RelayFeed {
-    /// What was seen besides data, and how many bytes had been passed on before it.
+    /// An event other than data, and the number of bytes forwarded before it.
     struct Mark: Equatable {
         let mark: FramePosition
         let place: Int
     }
 
-    /// What one of the two saw.
+    /// The observations of one of the two.
     struct Log: Equatable {
         var marks: [Mark] = []
         var passedOn: [UInt8] = []

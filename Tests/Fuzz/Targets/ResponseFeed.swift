@@ -5,8 +5,8 @@ import StreamTransport
 import TLSEngine
 import WireText
 
-/// One exchange on a simulated network: what its consumer is told of the bytes that a server sends, and of the end
-/// of the connection behind them.
+/// One exchange on a simulated network: the calls of its consumer for the bytes that a server sends before it ends the
+/// connection.
 final class ResponseFeed: ExchangeConsumer, @unchecked Sendable {
     enum End: Equatable {
         case finished(trailers: [FieldLine])
@@ -17,17 +17,17 @@ final class ResponseFeed: ExchangeConsumer, @unchecked Sendable {
 
     private(set) var content: [UInt8] = []
     private(set) var end: End?
-    private var fault: FuzzFault?
+    private var fault: InvariantViolation?
 
-    /// - Parameter pieces: as they arrive; what comes behind the end of the exchange is not sent any more.
-    init(_ pieces: [[UInt8]]) throws(FuzzFault) {
+    /// - Parameter pieces: as they arrive; pieces after the end of the exchange are not sent.
+    init(_ pieces: [[UInt8]]) throws(InvariantViolation) {
         do {
             try self.run(pieces)
         } catch {
-            throw FuzzFault("the connection failed: \(error)")
+            throw InvariantViolation("the connection failed: \(error)")
         }
         if let fault { throw fault }
-        try FuzzFault.expect(self.end != nil, "the connection ended, and the exchange did not")
+        try InvariantViolation.expect(self.end != nil, "the connection ended, and the exchange did not")
     }
 
     private func run(_ pieces: [[UInt8]]) throws(SystemError) {
@@ -55,7 +55,7 @@ final class ResponseFeed: ExchangeConsumer, @unchecked Sendable {
         return loop
     }
 
-    // MARK: What is told
+    // MARK: ExchangeConsumer
 
     var demand: ContentDemand { .bytes(.max) }
     func connectionReady(_ metadata: ConnectionMetadata) {}
@@ -71,27 +71,27 @@ final class ResponseFeed: ExchangeConsumer, @unchecked Sendable {
     }
 
     func contentReceived(_ bytes: RawSpan) {
-        if self.end != nil { self.fault = FuzzFault("content behind the end") }
+        if self.end != nil { self.fault = InvariantViolation("content behind the end") }
         self.content.append(bytes)
     }
 
     func exchangeEnded(_ end: ExchangeEnd, metrics: ExchangeMetrics) {
-        if self.end != nil { self.fault = FuzzFault("a second end") }
+        if self.end != nil { self.fault = InvariantViolation("a second end") }
         switch end {
         case .finished(let trailers): self.end = .finished(trailers: trailers)
         case .failed(.violation): self.end = .refused
         case .failed(.truncated), .failed(.connectionLost): self.end = .truncated
         case .failed(let failure):
             self.end = .refused
-            self.fault = FuzzFault("failed by \(failure)")
+            self.fault = InvariantViolation("failed by \(failure)")
         case .upgraded(let connection):
             connection.close()
-            self.fault = FuzzFault("upgraded behind a good head")
+            self.fault = InvariantViolation("upgraded behind a good head")
         }
     }
 }
 
-/// Takes one connection, ignores what it receives, and sends what it is given. Confined to its loop.
+/// Accepts one connection, ignores its input, and sends the given pieces. Confined to its loop.
 private final class FeedingServer: SocketListenerOwner, TransportConsumer, @unchecked Sendable {
     private let loop: Loop
     private(set) var port: UInt16 = 0

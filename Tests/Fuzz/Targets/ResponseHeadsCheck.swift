@@ -13,18 +13,19 @@ enum ResponseHeadsCheck {
         var description: String { "ends \(self.ends), statuses \(self.statuses), then \(self.violation as Any)" }
     }
 
-    static func run(_ bytes: [UInt8]) throws(FuzzFault) {
-        let found = try InputSplit.expectSame(bytes, "heads") { split throws(FuzzFault) in
+    static func run(_ bytes: [UInt8]) throws(InvariantViolation) {
+        let found = try InputSplit.expectSame(bytes, "heads") { split throws(InvariantViolation) in
             self.scan(split.pieces(of: bytes))
         }
         var start = 0
         for (end, status) in zip(found.ends, found.statuses) {
             let head = bytes[start..<end]
-            try FuzzFault.expect(head.count <= self.limit, "a head of \(head.count) bytes")
-            try FuzzFault.expect((100...999).contains(status), "status \(status)")
-            try FuzzFault.expect(head.suffix(4) == [0x0D, 0x0A, 0x0D, 0x0A], "a head that ends in no empty line")
+            try InvariantViolation.expect(head.count <= self.limit, "a head of \(head.count) bytes")
+            try InvariantViolation.expect((100...999).contains(status), "status \(status)")
+            try InvariantViolation.expect(
+                head.suffix(4) == [0x0D, 0x0A, 0x0D, 0x0A], "a head that ends in no empty line")
             let breaks = head.count { $0 == 0x0A }
-            try FuzzFault.expect(breaks == head.count { $0 == 0x0D }, "a line break of half its bytes")
+            try InvariantViolation.expect(breaks == head.count { $0 == 0x0D }, "a line break of half its bytes")
             start = end
         }
     }

@@ -10,8 +10,8 @@ enum ResponsesCheck {
         authority: "server.example.com", target: "/chat", subprotocols: ["chat", "superchat"],
         offers: DeflatePolicy(peerWindowBits: 10, requiresPeerWindow: true).offers)
 
-    static func run(_ bytes: [UInt8]) throws(FuzzFault) {
-        let found = try InputSplit.expectSame(bytes, "responses") { split throws(FuzzFault) in
+    static func run(_ bytes: [UInt8]) throws(InvariantViolation) {
+        let found = try InputSplit.expectSame(bytes, "responses") { split throws(InvariantViolation) in
             var parser = ResponseParser(limits: self.limits)
             return try HeadFeed<ResponseHead>(split.pieces(of: bytes), limits: self.limits) {
                 piece, offset throws(HeadViolation) in
@@ -19,24 +19,24 @@ enum ResponsesCheck {
             }
         }
         for head in found.heads {
-            try FuzzFault.expect(head.fields.all.count <= self.limits.fieldCount, "too many fields")
-            try FuzzFault.expect((100...999).contains(head.status), "status \(head.status)")
+            try InvariantViolation.expect(head.fields.all.count <= self.limits.fieldCount, "too many fields")
+            try InvariantViolation.expect((100...999).contains(head.status), "status \(head.status)")
             try self.judge(head)
         }
     }
 
-    private static func judge(_ head: ResponseHead) throws(FuzzFault) {
+    private static func judge(_ head: ResponseHead) throws(InvariantViolation) {
         switch self.handshake.check(head, nonce: self.nonce) {
         case .failure(.refused(let response)):
-            try FuzzFault.expect(response == head && head.status != 101, "refused with 101")
+            try InvariantViolation.expect(response == head && head.status != 101, "refused with 101")
         case .failure(.invalid(let response, _)):
-            try FuzzFault.expect(response == head && head.status == 101, "an invalid \(head.status)")
+            try InvariantViolation.expect(response == head && head.status == 101, "an invalid \(head.status)")
         case .success(let acceptance):
-            try FuzzFault.expect(head.status == 101, "accepted with \(head.status)")
+            try InvariantViolation.expect(head.status == 101, "accepted with \(head.status)")
             let isOurs = acceptance.subprotocol.map(self.handshake.subprotocols.contains) ?? true
-            try FuzzFault.expect(isOurs, "took a subprotocol that was not offered")
+            try InvariantViolation.expect(isOurs, "took a subprotocol that was not offered")
             guard let agreed = acceptance.deflate else { return }
-            try FuzzFault.expect(self.handshake.offers.contains(where: agreed.satisfies), "took \(agreed)")
+            try InvariantViolation.expect(self.handshake.offers.contains(where: agreed.satisfies), "took \(agreed)")
         }
     }
 }

@@ -12,7 +12,7 @@ struct FuzzCorpusTests {
         }
     }
 
-    /// Short inputs find what an input's own layout stumbles over.
+    /// Short inputs test the parsing of an input's layout.
     @Test(arguments: FuzzTarget.allCases)
     func everyPrefixOfTheCorpusKeepsTheInvariant(_ target: FuzzTarget) throws {
         for input in try FuzzCorpus.inputs(of: target) {

@@ -11,13 +11,13 @@ struct InputSplitTests {
         }
     }
 
-    @Test func splitsRevealADependenceOnThem() {
-        #expect(throws: FuzzFault.self) {
-            try InputSplit.expectSame([1, 2, 3], "pieces") { split throws(FuzzFault) in split.ends.count }
+    @Test func dependenceOnTheSplitIsDetected() {
+        #expect(throws: InvariantViolation.self) {
+            try InputSplit.expectSame([1, 2, 3], "pieces") { split throws(InvariantViolation) in split.ends.count }
         }
-        // A decoder that forgets what it began at the end of a piece.
-        #expect(throws: FuzzFault.self) {
-            try InputSplit.expectSame([1, 2, 3], "pairs") { split throws(FuzzFault) in
+        // A decoder that forgets an incomplete item at the end of a piece.
+        #expect(throws: InvariantViolation.self) {
+            try InputSplit.expectSame([1, 2, 3], "pairs") { split throws(InvariantViolation) in
                 split.pieces(of: [1, 2, 3]).reduce(0) { $0 + $1.count / 2 }
             }
         }

@@ -27,7 +27,7 @@ struct AdmissionTests {
 
     private static func address(_ number: Int) -> IPAddress { .v4(UInt32(number)) }
 
-    @Test func admitsUpToTheTotalLimit() {
+    @Test func connectionsAreAdmittedUpToTheTotalLimit() {
         var admission = Admission(Self.configuration(total: 3, names: ["a", "b"]))
         for number in 0..<3 {
             #expect(
@@ -39,14 +39,14 @@ struct AdmissionTests {
         #expect(admission.connections == 3)
     }
 
-    @Test func admitsUpToTheListenersLimit() {
+    @Test func connectionsAreAdmittedUpToTheListenersLimit() {
         var admission = Admission(Self.configuration(connections: 2, names: ["a", "b"]))
         for number in 0..<2 { _ = admission.admit(listener: "a", client: Self.address(number), at: Self.start) }
         #expect(admission.admit(listener: "a", client: Self.address(3), at: Self.start) == .listenerLimit)
         #expect(admission.admit(listener: "b", client: Self.address(3), at: Self.start) == nil)
     }
 
-    @Test func admitsUpToTheClientsLimitForEachListener() {
+    @Test func connectionsAreAdmittedUpToTheClientsLimitForEachListener() {
         var admission = Admission(Self.configuration(perClient: 2, names: ["a", "b"]))
         for _ in 0..<2 { #expect(admission.admit(listener: "a", client: Self.client, at: Self.start) == nil) }
         #expect(admission.admit(listener: "a", client: Self.client, at: Self.start) == .clientLimit)
@@ -74,7 +74,7 @@ struct AdmissionTests {
         #expect(admission.admit(listener: "a", client: nil, at: Self.start) == .listenerLimit)
     }
 
-    @Test func boundsTheTableOfClients() {
+    @Test func tableOfClientsIsBounded() {
         var admission = Admission(totalLimit: 100, clientTableLimit: 2)
         admission.reload(Self.configuration())
         for number in 0..<2 { _ = admission.admit(listener: "a", client: Self.address(number), at: Self.start) }
@@ -128,8 +128,8 @@ struct AdmissionTests {
         #expect(admission.admit(listener: "b", client: Self.address(2), at: Self.start) == nil)
     }
 
-    /// Its client is told by a PROXY header that may come after the reload.
-    @Test func aListenerIsKnownUntilTheLastThatItAcceptedIsJudged() {
+    /// The client's address comes with a PROXY header, which may arrive after the reload.
+    @Test func removedListenerIsKeptUntilItsConnectionsAreAdmitted() {
         var admission = Admission(Self.configuration(names: ["a"]))
         admission.beginArrival(listener: "a")
         admission.beginArrival(listener: "a")

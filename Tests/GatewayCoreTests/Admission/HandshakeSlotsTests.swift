@@ -8,7 +8,7 @@ struct HandshakeSlotsTests {
         MonotonicInstant(nanoseconds: seconds * 1_000_000_000)
     }
 
-    @Test func limitsConcurrentHandshakesAndStartsOthersInOrderOfArrival() {
+    @Test func concurrentHandshakesAreLimitedAndOthersStartInOrder() {
         var slots = HandshakeSlots()
         #expect(slots.arrived(1, limit: 2, at: self.instant(0)) == true)
         #expect(slots.arrived(2, limit: 2, at: self.instant(0)) == true)
@@ -25,7 +25,7 @@ struct HandshakeSlotsTests {
         #expect(slots.isEmpty)
     }
 
-    @Test func aNewConnectionQueuesBehindWaitingOnes() {
+    @Test func newConnectionQueuesAfterWaitingOnes() {
         var slots = HandshakeSlots()
         _ = slots.arrived(1, limit: 1, at: self.instant(0))
         _ = slots.arrived(2, limit: 1, at: self.instant(0))
@@ -34,7 +34,7 @@ struct HandshakeSlotsTests {
         #expect(slots.takeNext(limit: 1, at: self.instant(0)) == 2)
     }
 
-    @Test func skipsConnectionsThatEndedWhileQueued() {
+    @Test func queuedConnectionsThatEndedAreSkipped() {
         var slots = HandshakeSlots()
         for identifier: UInt64 in 1...4 { _ = slots.arrived(identifier, limit: 1, at: self.instant(0)) }
         slots.removed(3)

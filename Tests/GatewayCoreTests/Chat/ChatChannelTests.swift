@@ -8,7 +8,7 @@ struct ChatChannelTests {
         (0..<count).map { ChatMessage(kind: .binary, bytes: [UInt8](repeating: UInt8($0 & 0xFF), count: bytes)) }
     }
 
-    @Test func messagesComeOutInOrderWithTheirRooms() {
+    @Test func messagesAreTakenInOrderWithTheirRooms() {
         let channel = ChatChannel()
         _ = channel.add(Self.messages(3), room: "a")
         _ = channel.add(Self.messages(2), room: "b")
@@ -33,7 +33,7 @@ struct ChatChannelTests {
     }
 
     @Test(arguments: [0, 1, 1000, 100_000])
-    func fillTheChannelByTheirBytesAndByTheirNumber(_ bytes: Int) throws {
+    func channelIsFullByBytesOrByNumberOfMessages(_ bytes: Int) throws {
         let channel = ChatChannel()
         var count = 0
         while !channel.add(Self.messages(1, of: bytes), room: "a").isFull { count += 1 }

@@ -55,7 +55,7 @@ struct ChatRoomTests {
         peer.peer.received.count + peer.leftover.count >= bytes
     }
 
-    @Test func reachEveryoneElseOnAllLoopsInOrder() throws {
+    @Test func messagesReachTheOtherMembersOnAllLoopsInOrder() throws {
         let chat = try ChatScene()
         let speaker = try chat.client(on: 0)
         let near = try chat.client(on: 0)
@@ -73,7 +73,7 @@ struct ChatRoomTests {
     }
 
     @Test(arguments: [1 as UInt64, 2, 3])
-    func speakerIsNotReadWhileAnotherLoopIsBehind(_ seed: UInt64) throws {
+    func speakerIsPausedWhileAnotherLoopLagsBehind(_ seed: UInt64) throws {
         let chat = try ChatScene(seed: seed, receiveBuffer: 1 << 20)
         let speaker = try chat.client(on: 0)
         let near = try chat.client(on: 0)
@@ -138,7 +138,7 @@ struct ChatRoomTests {
         #expect(chat.run { self.hears(near, Self.floodBytes()) })
         self.expectFlood(near)
         #expect(chat.gateway.shared.hub.bytesUnderWay == 0)
-        // One that joins now hears nothing of it.
+        // A member that joins now does not receive it.
         let late = try chat.client(on: 1)
         speaker.send(1, "hello")
         #expect(chat.run { !late.frames.isEmpty })
@@ -170,7 +170,7 @@ struct ChatRoomTests {
         chat.scene.finish()
     }
 
-    @Test func drainWhileASpeakerHasToWait() throws {
+    @Test func drainEndsWhileASpeakerIsPaused() throws {
         let chat = try ChatScene()
         let speaker = try chat.client(on: 0)
         let far = try chat.client(on: 1)
@@ -180,7 +180,7 @@ struct ChatRoomTests {
         var empty = 0
         var settings = DrainSettings()
         settings.timeout = .seconds(5)
-        // Told at once: while others wait for their turn the flood goes on, and each turn of it is simulated.
+        // Close all at once: otherwise the flood continues while others wait, and each of its turns is simulated.
         settings.closeSpread = .zero
         chat.gateway.drain(settings) { empty += 1 }
         chat.runFor(.seconds(1))
@@ -193,7 +193,7 @@ struct ChatRoomTests {
 
     // MARK: Members that do not read
 
-    @Test func memberTooFarBehindIsClosedAlone() throws {
+    @Test func onlyTheMemberThatLagsTooFarIsClosed() throws {
         let chat = try ChatScene()
         let speaker = try chat.client(on: 0)
         let reader = try chat.client(on: 1)
@@ -268,7 +268,7 @@ struct ChatRoomTests {
             guard case .webSocket(let task) = try chat.task(on: 0) else { break }
             if task.stage != .open { break }
         }
-        // Its buffers hold 230 000; 4 MiB of messages behind them are too many.
+        // Its buffers hold 230 000; another 4 MiB of messages are too many.
         #expect(rounds < 60)
         chat.scene.finish()
     }
@@ -317,7 +317,7 @@ struct ChatRoomTests {
 
     // MARK: Streams
 
-    @Test func streamIsNotReadWhileAnotherLoopIsBehind() throws {
+    @Test func streamIsPausedWhileAnotherLoopLagsBehind() throws {
         let chat = try ChatScene()
         let speaker = try chat.stream(on: 0)
         let far = try chat.stream(on: 1)
@@ -335,7 +335,7 @@ struct ChatRoomTests {
         chat.scene.finish()
     }
 
-    @Test func resetAStreamThatIsTooFarBehind() throws {
+    @Test func streamThatLagsTooFarIsReset() throws {
         let chat = try ChatScene()
         let speaker = try chat.client(on: 0, "/chat/lobby")
         let reader = try chat.client(on: 1, "/chat/lobby")

@@ -22,8 +22,8 @@ final class ChatScene {
     private var others: [ScriptedPeer] = []
 
     /// - Parameters:
-    ///   - turn: time that a turn of a loop takes, so that others come to theirs.
-    ///   - receiveBuffer: of the clients' kernel, among others; large enough for what a turn brings, nobody is slow.
+    ///   - turn: duration of a turn of a loop, so that other loops get their turns.
+    ///   - receiveBuffer: of the clients' kernel, among others; if it is large enough for a turn, no client is slow.
     init(
         loops: Int = 2, seed: UInt64 = 1, turn: Duration = .microseconds(1), backlog: Int = 64 << 20,
         receiveBuffer: Int = 128 << 10

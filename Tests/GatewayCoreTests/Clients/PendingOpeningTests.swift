@@ -18,7 +18,7 @@ struct PendingOpeningTests {
             ("cancelled", .cancelled, "cancelled", false),
             ("over", .began, "over", false), ("over", .completed, "over", false), ("over", .cancelled, "over", false),
         ] as [(String, Event, String, Bool)])
-    private func answersEveryEventInEveryPhase(_ before: String, _ event: Event, _ after: String, _ abandons: Bool) {
+    private func everyEventIsAnsweredInEveryPhase(_ before: String, _ event: Event, _ after: String, _ abandons: Bool) {
         for start in [PendingOpening<Int>.beginning, .opening(7), .cancelled, .over] where "\(start)" == before {
             var opening = start
             let abandoned: Int? =

@@ -17,7 +17,7 @@ struct InboundPhaseTests {
     }
 
     @Test(arguments: Self.phases)
-    func learnsTheClientsAddressOnceAtTheBeginning(_ before: InboundPhase) {
+    func clientsAddressIsReadOnceAtTheBeginning(_ before: InboundPhase) {
         for (kind, acceptsPlain, refusal) in Self.listeners {
             var phase = before
             let step = phase.clientAddressKnown(kind, acceptsPlain: acceptsPlain, refusal: refusal)

@@ -23,7 +23,7 @@ struct AddedLatencyTests {
         let (end, other) = (End(), End())
         latency.startWaiting(end, Self.at(0), until: 1000, at: Self.at(1))
         #expect(latency.progressed(end, sent: 999, at: Self.at(10)))
-        // What another connection sent says nothing of this one.
+        // Bytes of another connection do not count for this one.
         #expect(!latency.progressed(other, sent: .max, at: Self.at(10)))
         #expect(latency.distribution.count == 0)
         #expect(!latency.progressed(end, sent: 1000, at: Self.at(50)))

@@ -9,7 +9,7 @@ struct EventLogTests {
         return journal
     }
 
-    @Test func numbersEventsWithoutGaps() {
+    @Test func eventNumbersHaveNoGaps() {
         let batch = self.journal(of: 3).events(after: 0)
         #expect(batch.events.map(\.number) == [1, 2, 3])
         #expect(batch.missed == nil)

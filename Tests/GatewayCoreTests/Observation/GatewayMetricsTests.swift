@@ -2,7 +2,7 @@ import GatewayCore
 import SessionTasks
 import Testing
 
-@Suite("What is counted")
+@Suite("Metrics of the gateway")
 struct GatewayMetricsTests {
     private func figures(routes: [String]) -> GatewayMetrics {
         var figures = GatewayMetrics()

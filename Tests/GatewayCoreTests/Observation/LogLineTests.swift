@@ -3,7 +3,7 @@ import GatewayConfiguration
 import GatewayCore
 import Testing
 
-@Suite("Log lines that nobody can forge")
+@Suite("Log lines that cannot be forged")
 struct LogLineTests {
     private static func line(_ text: String) -> LogLine {
         LogLine("connection opened", [("id", .number(.max)), ("route", .text(text)), ("client", .text("[::1]:80"))])

@@ -6,7 +6,7 @@ import Testing
 @Suite("The log's writer and its reader")
 struct LogWriterTests {
     /// Takes lines only once it is let, as a reader that sleeps.
-    private final class SleepyReader: Sendable {
+    private final class SlowReader: Sendable {
         private let state = Mutex((isAwake: false, taken: [UInt8]()))
 
         func take(_ bytes: [UInt8]) {
@@ -24,7 +24,7 @@ struct LogWriterTests {
     }
 
     @Test func everyLineIsWrittenInOrder() {
-        let reader = SleepyReader()
+        let reader = SlowReader()
         reader.wake()
         let writer = LogWriter { reader.take($0) }
         for number in 0..<1_000 { writer.log("line \(number)") }
@@ -33,7 +33,7 @@ struct LogWriterTests {
     }
 
     @Test func theEndDoesNotWaitForAReaderThatSleeps() {
-        let reader = SleepyReader()
+        let reader = SlowReader()
         let writer = LogWriter { reader.take($0) }
         writer.log("nobody reads this")
         let start = ContinuousClock.now
@@ -45,7 +45,7 @@ struct LogWriterTests {
     }
 
     @Test func linesBeyondTheLimitAreDroppedCountedAndReported() {
-        let reader = SleepyReader()
+        let reader = SlowReader()
         let writer = LogWriter(write: { reader.take($0) }, notice: { "dropped \($0)" })
         let line = String(repeating: "x", count: 1 << 16)
         for _ in 0..<200 { writer.log(line) }

@@ -115,8 +115,8 @@ struct RouteTableTests {
         #expect(RouteTable(Self.routes).find(host: "a", target: target) == .malformed)
     }
 
-    /// Where no route asks for a host, targets to the letter are looked up; a host that nobody asks for forbids that.
-    @Test func theShortWayToARouteLeadsWhereTheLongOneDoes() {
+    /// If no route has a host, literal paths are looked up directly; a host in any route disables that.
+    @Test func directLookupFindsTheSameRouteAsTheSearch() {
         let plain = [
             Self.route(nil), Self.route(nil, .literal("chat"), .literal("lobby")), Self.route(nil, .literal("chat")),
             Self.route(nil, .literal("chat"), .rest("rest")), Self.route(nil, .literal("a b")),

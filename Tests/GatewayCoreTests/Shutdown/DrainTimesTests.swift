@@ -16,7 +16,7 @@ struct DrainTimesTests {
         return DrainTimes(count: count, rate: rate, jitter: jitter, began: self.at(0), using: &random)
     }
 
-    /// Every index with its time, in the order in which they are told.
+    /// Every index with its time, in the order of notification.
     private static func turns(_ timetable: DrainTimes) -> [(index: Int, time: MonotonicInstant)] {
         var timetable = timetable
         var turns: [(Int, MonotonicInstant)] = []

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 import WebSocketProtocol
 
-@Suite("What one client may have done in one turn, through a whole gateway")
+@Suite("Work for one client in one turn of a whole gateway")
 struct FairnessTests {
     private static let configuration = """
         listeners:
@@ -28,7 +28,7 @@ struct FairnessTests {
           - {name: web, endpoints: ["ws://10.2.0.1:2002/"], retries: 0}
         """
 
-    /// What a client sends, and what may be done of it in one turn.
+    /// The bytes that a client sends, and the most that may be processed in one turn.
     struct Attack: CustomTestStringConvertible {
         let testDescription: String
         let target: String
@@ -142,7 +142,7 @@ struct FairnessTests {
         return client
     }
 
-    /// Sums of what the first connection's client was read of.
+    /// The frames and bytes read so far from the first connection's client.
     private func progress(_ scene: GatewayScene) -> (frames: Int, bytes: Int) {
         let part = scene.gateway.parts[0]
         guard let record = part.reports(of: part.identifiers.prefix(1)).first?.record else { return (0, 0) }

@@ -27,7 +27,7 @@ struct FrameRelayTests {
         let client: RawWebSocketPeer
         let upstream: RawWebSocketPeer
 
-        /// Who sends, and who is sent to.
+        /// The sender and the receiver.
         func order(_ sender: TunnelSide) -> (from: RawWebSocketPeer, to: RawWebSocketPeer) {
             sender == .downstream ? (self.client, self.upstream) : (self.upstream, self.client)
         }
@@ -56,7 +56,7 @@ struct FrameRelayTests {
     // MARK: Frames
 
     @Test(arguments: TunnelSide.allCases)
-    func stayAsTheyAreByteByByte(_ sender: TunnelSide) throws {
+    func framesAreRelayedUnchangedByteByByte(_ sender: TunnelSide) throws {
         let ends = try self.ends("/quiet")
         let (from, to) = ends.order(sender)
         let bytes =
@@ -72,13 +72,13 @@ struct FrameRelayTests {
         #expect(frames.map(\.isFinal) == [false, false, false, true, true, true])
         #expect(frames.map(\.payload) == [Array("Fl".utf8), [], [0xC3], [0xBC], [], Array(Self.large[..<400])])
         #expect(frames.allSatisfy { $0.isMasked == (sender == .downstream) })
-        // What a client sends does not go over the wire as it chose.
+        // A client does not choose the bytes on the wire to the upstream.
         #expect((to.peer.received.count == bytes.count) && (to.peer.received != bytes) == (sender == .downstream))
         ends.scene.finish()
     }
 
     /// Random frames both ways at once, cut and delivered at random, with control frames of the peers' own between.
-    @Test func stayAsTheyAreInAnyWeather() throws {
+    @Test func framesAreRelayedUnchangedOverAnyNetwork() throws {
         for seed in 1...12 as ClosedRange<UInt64> {
             var chance = SeededGenerator(seed: seed)
             var faults = FaultPlan.rough
@@ -168,7 +168,7 @@ struct FrameRelayTests {
     }
 
     @Test(arguments: TunnelSide.allCases)
-    func aPingInTheMiddleOfAFrameIsAnsweredBehindIt(_ sender: TunnelSide) throws {
+    func pingDuringAFrameIsAnsweredAfterIt(_ sender: TunnelSide) throws {
         let ends = try self.ends("/quiet")
         let (from, to) = ends.order(sender)
         let (first, rest) = self.cutInTwo(from, Self.large)
@@ -235,7 +235,7 @@ struct FrameRelayTests {
         from.peer.reset()
         #expect(ends.scene.run(atMost: .seconds(1)) { to.peer.failure != nil || to.peer.sawEnd })
         #expect(to.peer.failure == .reset && to.frames.isEmpty)
-        // Only what came before: no Close was put into the frame.
+        // Only the earlier bytes: no Close was inserted into the frame.
         #expect(to.peer.received.count == first.count)
         ends.scene.settle()
         #expect(ends.scene.gateway.endings.count == 1)
@@ -312,7 +312,7 @@ struct FrameRelayTests {
         ends.scene.settle()
     }
 
-    @Test func ourOwnCloseWaitsForTheEndOfAFrame() throws {
+    @Test func ownCloseWaitsForTheEndOfAFrame() throws {
         let ends = try self.ends("/quiet")
         let (first, rest) = self.cutInTwo(ends.upstream, Self.large)
         ends.upstream.peer.send(first)
@@ -333,7 +333,7 @@ struct FrameRelayTests {
         #expect(ends.scene.gateway.endings.map(\.reason) == ["operator/relaying/drained"])
     }
 
-    @Test func gatewaysOwnCloseWaitsForAFrameThatGoesOn() throws {
+    @Test func gatewaysOwnCloseWaitsForAFrameInProgress() throws {
         let ends = try self.ends("/quiet")
         let bytes = ends.upstream.encoded(2, Self.large)
         ends.upstream.peer.send(Array(bytes[..<50_000]))
@@ -348,7 +348,7 @@ struct FrameRelayTests {
         #expect(ends.client.frames.map(\.opcode) == [2, 8] && ends.client.peer.failure == nil)
     }
 
-    @Test func aCloseThatCrossesOursIsStillAnsweredBehindTheFrame() throws {
+    @Test func crossingCloseIsAnsweredAfterTheFrame() throws {
         let ends = try self.ends("/quiet")
         let (first, rest) = self.cutInTwo(ends.upstream, Self.large)
         ends.upstream.peer.send(first)

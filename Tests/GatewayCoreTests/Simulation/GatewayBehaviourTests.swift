@@ -52,7 +52,7 @@ struct GatewayBehaviourTests {
         let (client, upstream) = try self.bridged(scene, by: 1005)
         let line = [UInt8](repeating: 0x61, count: 3 << 20)
         client.send(line)
-        // It goes over while it comes: nobody waits for its end.
+        // It is relayed while it arrives, before its end.
         #expect(scene.run { upstream.peer.received.count >= line.count })
         client.send([0x0A])
         #expect(scene.run { upstream.frames.last?.isFinal == true })
@@ -83,7 +83,7 @@ struct GatewayBehaviourTests {
         scene.finish()
     }
 
-    /// Its client is known by a PROXY header that comes when the listener is gone from the configuration.
+    /// The PROXY header with the client's address arrives after the listener was removed from the configuration.
     @Test func reloadKeepsAcceptedConnections() throws {
         let scene = try GatewayScene(Self.configuration)
         let client = try scene.client(1006)
@@ -97,7 +97,7 @@ struct GatewayBehaviourTests {
         scene.finish()
     }
 
-    @Test func losesNoFrameThatComesWithTheRequest() throws {
+    @Test func frameReceivedWithTheRequestIsRelayed() throws {
         let scene = try GatewayScene(Self.configuration)
         let listener = try scene.upstream(2001)
         let encoder = try scene.webSocketClient(1004, "/echo")
@@ -115,7 +115,7 @@ struct GatewayBehaviourTests {
         scene.finish()
     }
 
-    @Test func losesNoFrameThatComesWithTheUpstreams101() throws {
+    @Test func frameReceivedWithTheUpstreams101IsRelayed() throws {
         let scene = try GatewayScene(Self.configuration)
         let listener = try scene.upstream(2002)
         let raw = try scene.client(1002)
@@ -164,7 +164,7 @@ struct GatewayBehaviourTests {
         scene.finish()
     }
 
-    /// RFC 9110 §5.5: what is neither ASCII nor UTF-8 is opaque.
+    /// RFC 9110 §5.5: bytes that are neither ASCII nor UTF-8 are opaque.
     @Test func opaqueFieldBytesPassUnchanged() throws {
         let scene = try GatewayScene(Self.configuration)
         let listener = try scene.upstream(2002)
@@ -367,7 +367,7 @@ struct GatewayBehaviourTests {
         #expect(scene.gateway.process.openDescriptors == 0)
     }
 
-    /// Our Close does not open the gates for a client that goes on sending.
+    /// After our Close a client that keeps sending is still under backpressure.
     @Test func closingTunnelKeepsBackpressure() throws {
         let scene = try GatewayScene(Self.configuration)
         let listener = try scene.upstream(2001)
@@ -443,7 +443,7 @@ struct GatewayBehaviourTests {
             names.isSuperset(of: [
                 "Tunnel", "TunnelEnd", "StreamTask", "WebSocketTask", "SocketConnection", "ConnectionContext",
             ]))
-        // A timer that was given up may stay in the queue for a while, without its owner.
+        // A cancelled timer may stay in the queue for a while, without its owner.
         let left = watched.filter { $0.object != nil && !["LoopTimer", "LoopTaskMetrics"].contains($0.name) }.map(
             \.name)
         #expect(scene.gateway.parts[0].loop.timerCount <= 128)

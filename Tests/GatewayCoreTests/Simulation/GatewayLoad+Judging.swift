@@ -5,7 +5,7 @@ import SimulatedNetwork
 import StreamTransport
 import TestSupport
 
-/// What must hold while a load runs, and when it is over.
+/// Invariants during a load and at its end.
 extension GatewayLoad {
     /// Beyond what the watermark and one read allow: frame headers, control frames, the opening response.
     private static let slack = 1024
@@ -21,15 +21,15 @@ extension GatewayLoad {
         }
     }
 
-    // MARK: What everybody saw
+    // MARK: Observations of clients and upstreams
 
-    /// Everybody who was to get everything has it.
+    /// Whether every peer that must receive everything has received it.
     var isContent: Bool {
         self.discontent.isEmpty
     }
 
     var discontent: [String] {
-        // Who was refused for want of a place is not heard.
+        // The bytes of a refused client do not arrive.
         let refuses = self.gateway.shared.counters.all["listener-limit"] != nil
         let raw = self.raw.filter { client in
             if case .raw(port: 1002) = client.door.entrance, refuses { return false }
@@ -40,7 +40,7 @@ extension GatewayLoad {
             + web.map { "a WebSocket client at \($0.door.entrance) \($0.lot)" }
     }
 
-    /// What the clients saw, their ends included: before the gateway drains, which ends what nobody else ended.
+    /// The observations of the clients, including ends: before the gateway drains, which ends all other connections.
     func judgeClients() {
         self.complaints += self.raw.compactMap { client in
             client.complaintAboutEnd.map { "a raw client at \(client.door.entrance) \($0)" }
@@ -54,7 +54,7 @@ extension GatewayLoad {
         }
     }
 
-    /// What a sink may have heard when it sees a clean end.
+    /// The bytes that a sink may have received at a clean end.
     private var sinkEnds: [[UInt8]] {
         self.raw.filter { $0.hasEnded && $0.ending == .finishes }.map(\.sent)
             + self.web.filter { $0.hasEnded && $0.ending != .resets }.map { $0.sent.flatMap(\.self) }
@@ -75,7 +75,7 @@ extension GatewayLoad {
 
     // MARK: The end
 
-    /// Ends everything in order, and looks at what is left.
+    /// Ends everything cleanly, and checks that nothing is left.
     func conclude() {
         self.network.faults = .calm
         self.drainGateway()

@@ -6,12 +6,12 @@ import StreamTransport
 import TestSupport
 import WebSocketProtocol
 
-/// One seeded run: a gateway between mixed clients and mixed upstreams, through every fault there is.
+/// One seeded run: a gateway between mixed clients and mixed upstreams, with every kind of fault.
 ///
-/// Every third seed is mild: reads, writes and delays are as rough as ever, but nothing is lost; then everybody must
-/// get everything.
+/// Every third seed is mild: reads are short, writes partial and delays random, but nothing is lost; then every peer
+/// must receive everything.
 final class GatewayLoad {
-    /// More than ten times what the longest run takes.
+    /// More than ten times the steps of the longest run.
     private static let stepLimit = 5_000_000
     static let drain: DrainSettings = {
         var settings = DrainSettings()
@@ -33,13 +33,13 @@ final class GatewayLoad {
     private(set) var raw: [SimulatedRawClient] = []
     private(set) var web: [SimulatedWebClient] = []
     private var fed = 0
-    /// In which pass the gateway is told to drain; `nil` is at the end.
+    /// The pass in which the gateway drains; `nil` is at the end.
     private let drainsIn: Int?
     private let looksInto: Int?
     private var passes = 0
     private var drained = 0
     private(set) var drainedAt: MonotonicInstant?
-    /// What is wrong, a line each.
+    /// Violated invariants, a line each.
     var complaints: [String] = []
     /// Objects of connections that were under way at one time.
     private(set) var watched: [WeakObject] = []
@@ -47,7 +47,7 @@ final class GatewayLoad {
     init(seed: UInt64) throws {
         self.isMild = seed % 3 == 0
         self.secure = try LoadConfiguration.makeClientSettings()
-        // What listens is opened on a calm network.
+        // Listeners are opened before the network loses anything.
         let network = SimulatedNetwork(seed: seed, traceLength: 120)
         network.stepLimit = Self.stepLimit
         self.network = network
@@ -88,7 +88,7 @@ final class GatewayLoad {
     }
 
     private func arrive(_ number: Int) {
-        guard let door = LoadDoor.all.randomElement(using: &self.chance) else { return }
+        guard let door = LoadListener.all.randomElement(using: &self.chance) else { return }
         let tag = [UInt8(number)] + self.chance.bytes(3)
         switch door.entrance {
         case .raw(let port):
@@ -99,7 +99,7 @@ final class GatewayLoad {
         }
     }
 
-    private func arrive(at path: String, port: UInt16, secure: SecureSettings?, _ door: LoadDoor, _ tag: [UInt8]) {
+    private func arrive(at path: String, port: UInt16, secure: SecureSettings?, _ door: LoadListener, _ tag: [UInt8]) {
         let policy = door.offersCompression ? DeflatePolicy() : nil
         let handshake = ClientHandshake(authority: "gateway.test", target: path, offers: policy?.offers ?? [])
         var target = OpeningTarget(.address(GatewayScene.gatewayAddress(port)))
@@ -111,7 +111,7 @@ final class GatewayLoad {
         self.loop.inNextTurn(GatewayCall { client.start() })
     }
 
-    /// Lets time pass in which everybody does the next thing.
+    /// Runs the network for `duration`, in which every peer takes its next step.
     private func pass(_ duration: Duration) {
         self.passes += 1
         for client in self.raw { client.step(using: &self.chance) }
@@ -126,7 +126,7 @@ final class GatewayLoad {
     /// The upstreams that are no gateways.
     private func serve() {
         for peer in self.sources.accepted[self.fed...] {
-            peer.send(LoadDoor.sourceText)
+            peer.send(LoadListener.sourceText)
             peer.finish()
         }
         self.fed = self.sources.accepted.count

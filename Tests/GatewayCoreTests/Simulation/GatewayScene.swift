@@ -49,14 +49,14 @@ final class GatewayScene {
         try self.host.connect(to: Self.gatewayAddress(port))
     }
 
-    /// A client that asked for a WebSocket at `target`, and what follows its request in the same segment.
+    /// A client that requested a WebSocket at `target`, with the bytes after its request in the same segment.
     func webSocketClient(_ port: UInt16, _ target: String, followedBy rest: [UInt8] = []) throws -> RawWebSocketPeer {
         let peer = try self.client(port)
         peer.send(Array(RawWebSocketPeer.request(to: target).utf8) + rest)
         return RawWebSocketPeer(peer, isClient: true)
     }
 
-    /// The head that the peer heard first; what came behind it counts as its first frames.
+    /// The head that the peer received first; the bytes after it count as its first frames.
     func head(_ peer: RawWebSocketPeer) -> String? {
         _ = self.run { peer.peer.received.count >= 4 && Self.headEnd(peer.peer.received) != nil }
         guard let end = Self.headEnd(peer.peer.received) else { return nil }
@@ -70,7 +70,7 @@ final class GatewayScene {
         return (0...(bytes.count - 4)).first { bytes[$0...].starts(with: [13, 10, 13, 10]) }.map { $0 + 4 }
     }
 
-    /// Ends what is left, and expects that the gateway has nothing any more.
+    /// Ends the remaining connections, and expects that the gateway has none any more.
     func finish(sourceLocation: SourceLocation = #_sourceLocation) {
         self.host.close()
         _ = self.network.run(for: .seconds(60))

@@ -11,7 +11,7 @@ struct GatewaySimulationTests {
     /// Seeds that once found something.
     private static let remembered: [UInt64] = [6397]
 
-    /// Seeds in batches, so that several are under way at once and a report names few.
+    /// Seeds in batches: several run at a time, and a failure names few seeds.
     static let batches: [[UInt64]] = {
         let environment = ProcessInfo.processInfo.environment
         if let asked = environment["SLUICE_SEED"].map({ $0.split(separator: "-").compactMap { UInt64($0) } }),
@@ -52,8 +52,8 @@ struct GatewaySimulationTests {
         #expect(first.gateway.endings == second.gateway.endings)
     }
 
-    /// A load that never succeeds, or never fails, would prove little.
-    @Test func theLoadMeetsBothGoodAndBadEnds() throws {
+    /// The simulation covers both successful and failed loads.
+    @Test func loadHasSuccessesAndFailures() throws {
         var reasons: [String: Int] = [:]
         for seed in UInt64(1)...24 where seed % 3 != 0 {
             reasons.merge(try Self.load(seed).reasons, uniquingKeysWith: +)
@@ -68,7 +68,7 @@ struct GatewaySimulationTests {
         }
     }
 
-    /// What a run leaves behind would add up to more than a machine has.
+    /// Leaks of thousands of runs would exhaust the machine's memory.
     @Test func noObjectOutlivesARun() throws {
         var load: GatewayLoad? = try Self.load(1)
         var roots: [WeakObject] = []

@@ -5,9 +5,9 @@ import SessionTasks
 import TLSEngine
 import TestSupport
 
-/// What the gateway of a load, and the one behind it, are told to be.
+/// The configurations of the gateway of a load, and of the gateway that is its upstream.
 enum LoadConfiguration {
-    /// Bytes that one connection may hold back on each route, beside what one read brings.
+    /// Bytes that one connection may queue on each route, in addition to one read.
     static let watermarks = ["raw": 16_384, "to-web": 8192, "packed": 8192, "sunk": 4096, "to-sink": 4096]
 
     static let gateway = Result { try ConfigurationSamples.configuration(gatewayText(certificates.get())) }

@@ -62,9 +62,9 @@ struct SecureListenerTests {
         }
     }
 
-    /// Request and frames in one TLS record: the frames wait as plaintext until the WebSocket stands.
+    /// Request and frames in one TLS record: the frames wait as plaintext until the WebSocket is open.
     @Test(arguments: ["/echo", "/stream"], ["openssl", "compact"])
-    func losesNoFrameOfTheRecordThatBroughtTheRequest(_ target: String, _ records: String) throws {
+    func frameInTheRecordOfTheRequestIsRelayed(_ target: String, _ records: String) throws {
         let files = try Files()
         let scene = try GatewayScene(files.configuration(records: records))
         let upstream = try scene.upstream(2001)
@@ -99,7 +99,7 @@ struct SecureListenerTests {
         scene.finish()
     }
 
-    /// What is spoken inside does not change what a broken record means.
+    /// A broken record has the same effect for every protocol inside TLS.
     @Test(arguments: [(1001, "/echo"), (1001, "/stream"), (1002, nil), (1003, nil)] as [(UInt16, String?)])
     func aBrokenRecordHasOneReasonOnStreamsAndWebSockets(_ port: UInt16, _ target: String?) throws {
         let files = try Files()
@@ -134,7 +134,7 @@ struct SecureListenerTests {
         scene.finish()
     }
 
-    /// Begins a TLS connection to the gateway and tells when it stands.
+    /// Opens a TLS connection to the gateway and calls back when the handshake is complete.
     private func secureClient(
         _ scene: GatewayScene, _ files: Files, _ done: @escaping (Result<SecureTransport, TransportFailure>) -> Void
     ) throws {

@@ -1,25 +1,25 @@
 import StreamTransport
 import TestSupport
 
-/// A byte-stream client of a simulated load: says its bytes in pieces, and ends the way that was drawn for it.
+/// A byte-stream client of a simulated load: sends its bytes in pieces, and ends in a randomly drawn way.
 final class SimulatedRawClient {
-    enum Ending {
+    enum EndMode {
         /// Finishes sending and waits for the other end.
         case finishes
         case resets
-        /// Says nothing more and waits.
+        /// Sends nothing more and waits.
         case lingers
     }
 
     let peer: ScriptedPeer
-    let door: LoadDoor
+    let door: LoadListener
     let sent: [UInt8]
-    let ending: Ending
+    let ending: EndMode
     private var cuts: ArraySlice<Range<Int>>
     private(set) var hasEnded = false
 
-    /// - Parameter tag: the first bytes said, by which a sink knows who speaks.
-    init(_ peer: ScriptedPeer, at door: LoadDoor, tag: [UInt8], using chance: inout SeededGenerator) {
+    /// - Parameter tag: the first bytes sent, by which a sink identifies the client.
+    init(_ peer: ScriptedPeer, at door: LoadListener, tag: [UInt8], using chance: inout SeededGenerator) {
         self.peer = peer
         self.door = door
         self.sent = (door.rudeWords ?? tag) + chance.bytes(Int.random(in: 0...30_000, using: &chance))
@@ -47,26 +47,26 @@ final class SimulatedRawClient {
         self.peer.sawEnd && self.peer.failure == nil
     }
 
-    /// Whether this client got what it was promised.
+    /// Whether this client received everything expected.
     var isContent: Bool {
         guard self.ending == .finishes, self.door.promise != .nothing else { return true }
         return (self.sawCleanEnd || self.door.promise == .bytes)
             && self.peer.received.count == self.door.answer(to: self.sent).count
     }
 
-    /// What became of this client, for who asks why it is not content.
+    /// The state of this client, for the message of a failure.
     var lot: String {
         "got \(self.peer.received.count) of \(self.door.answer(to: self.sent).count) bytes, "
             + "end \(self.peer.sawEnd), failure \(String(describing: self.peer.failure))"
     }
 
-    /// What is wrong with the bytes that this client heard; `nil` if nothing is.
+    /// The violation in the bytes that this client received; `nil` if there is none.
     var complaint: String? {
         guard self.door.rudeWords == nil else { return nil }
         return self.door.answer(to: self.sent).starts(with: self.peer.received) ? nil : "heard what was never said"
     }
 
-    /// What is wrong with the end that this client saw; `nil` if nothing is, or it saw none.
+    /// The violation in the end that this client saw; `nil` if there is none, or no end.
     var complaintAboutEnd: String? {
         guard self.sawCleanEnd, self.door.rudeWords == nil else { return nil }
         let whole = self.door.answer(to: self.sent).count

@@ -4,10 +4,10 @@ import StreamTransport
 import TestSupport
 import WebSocketProtocol
 
-/// A WebSocket client of a simulated load, one of our own tasks on a loop of its own.
+/// A WebSocket client of a simulated load: one of our tasks on a separate loop.
 final class SimulatedWebClient {
-    enum Ending {
-        /// Closes when everything has come back.
+    enum EndMode {
+        /// Closes when every echo has arrived.
         case closesWhenDone
         /// Closes as soon as everything is sent.
         case closesAtOnce
@@ -15,8 +15,8 @@ final class SimulatedWebClient {
     }
 
     let task: WebSocketTask
-    let door: LoadDoor
-    let ending: Ending
+    let door: LoadListener
+    let ending: EndMode
     private(set) var end: WebSocketEnd?
     private(set) var sent: [[UInt8]] = []
     private(set) var heard: [[UInt8]] = []
@@ -25,8 +25,8 @@ final class SimulatedWebClient {
     private var isOpen = false
     private(set) var hasEnded = false
 
-    /// - Parameter tag: the first bytes said, by which a sink knows who speaks.
-    init(_ task: WebSocketTask, at door: LoadDoor, tag: [UInt8], using chance: inout SeededGenerator) {
+    /// - Parameter tag: the first bytes sent, by which a sink identifies the client.
+    init(_ task: WebSocketTask, at door: LoadListener, tag: [UInt8], using chance: inout SeededGenerator) {
         self.task = task
         self.door = door
         self.tag = tag
@@ -102,19 +102,19 @@ final class SimulatedWebClient {
         self.end.map { $0.isClean && $0.code == .normalClosure } ?? false
     }
 
-    /// Whether this client got what it was promised.
+    /// Whether this client received everything expected.
     var isContent: Bool {
         guard self.ending == .closesWhenDone, self.door.promise != .nothing else { return true }
         return self.sawCleanEnd && self.heardCount == self.door.answer(to: self.said).count
     }
 
-    /// What became of this client, for who asks why it is not content.
+    /// The state of this client, for the message of a failure.
     var lot: String {
         "got \(self.heardCount) of \(self.door.answer(to: self.said).count) bytes, "
             + "end \(String(describing: self.end))"
     }
 
-    /// What is wrong with the messages that this client heard; `nil` if nothing is.
+    /// The violation in the messages that this client received; `nil` if there is none.
     var complaint: String? {
         guard self.door.answer(to: self.said).starts(with: self.heard.flatMap(\.self)) else {
             return "heard what was never said"
@@ -122,9 +122,9 @@ final class SimulatedWebClient {
         return self.door.keepsMessages && !self.sent.starts(with: self.heard) ? "message boundaries moved" : nil
     }
 
-    /// What is wrong with the end that this client saw; `nil` if nothing is, or it saw none.
+    /// The violation in the end that this client saw; `nil` if there is none, or no end.
     var complaintAboutEnd: String? {
-        // Who closes at once towards a byte stream asks for nothing more.
+        // After an immediate close towards a byte stream the client expects nothing more.
         guard self.sawCleanEnd, self.ending != .closesAtOnce || self.door.keepsWhatIsUnderWay else { return nil }
         let whole = self.door.answer(to: self.said).count
         guard self.heardCount < whole else { return nil }

@@ -2,7 +2,7 @@ import GatewayConfiguration
 import GatewayCore
 import Testing
 
-/// A tunnel's life step by step: what happens, and what is to be done downstream and upstream.
+/// The steps of a tunnel's life: the events, and the expected actions downstream and upstream.
 struct TunnelScript: Sendable, CustomTestStringConvertible {
     typealias Step = (TunnelEvent, SideAction?, SideAction?)
 

@@ -1,7 +1,7 @@
 import GatewayConfiguration
 import GatewayCore
 
-/// A tunnel machine together with what its two peers have seen of it, which is what the rules are about.
+/// A tunnel machine and the observations of its two peers, to which the rules apply.
 struct WatchedTunnel: Hashable {
     struct Peer: Hashable {
         var outputFinished = false

@@ -111,7 +111,7 @@ struct BalancerTests {
     }
 
     @Test(arguments: UpstreamConfiguration.Policy.allCases)
-    func whenAllAreEjectedAllCount(_ policy: UpstreamConfiguration.Policy) {
+    func ejectedEndpointsAreUsedWhenAllAreEjected(_ policy: UpstreamConfiguration.Policy) {
         var balancer = Self.balancer(policy, weights: [1, 1], failures: 1)
         for endpoint in 0..<2 { balancer.failed(endpoint, now: Self.start) }
         let first = balancer.choose(now: Self.at(1))

@@ -50,7 +50,7 @@ struct RetryPlanTests {
         #expect(atOnce.attemptFailed(now: deadline, using: &random) == .giveUp)
     }
 
-    @Test func withoutAttemptsThereIsNone() {
+    @Test func planWithoutAttemptsGivesUp() {
         var random = SeededGenerator(seed: 1)
         var plan = RetryPlan(Self.policy(0, .zero, .zero), deadline: .distantFuture)
         #expect(plan.attemptFailed(now: Self.start, using: &random) == .giveUp)

@@ -78,7 +78,7 @@ struct UpstreamAttemptsTests {
         }
     }
 
-    @Test func prefersEndpointsNotYetTried() {
+    @Test func untriedEndpointsArePreferred() {
         var attempts = Self.make()
         _ = attempts.attemptDue { _, _ in 1 }
         _ = Self.fail(&attempts, .unreachable)

@@ -1,7 +1,7 @@
 import GatewayCore
 import Testing
 
-@Suite("What a client is told when its upstream fails")
+@Suite("Responses to a client whose upstream fails")
 struct UpstreamFailureTests {
     @Test(
         arguments: [

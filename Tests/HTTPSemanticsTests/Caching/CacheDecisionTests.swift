@@ -61,7 +61,7 @@ struct CacheDecisionTests {
         #expect(decision == (usesStored ? .useStored : Self.asking))
     }
 
-    @Test func loadsForARequestThatStoresNothing() {
+    @Test func requestWithNoStoreIsLoaded() {
         #expect(self.decide(Self.tagged, request: [.cacheControl: "no-store"], after: 0) == .load([:]))
     }
 
@@ -99,7 +99,7 @@ struct CacheDecisionTests {
         #expect(self.decide(.returnCacheDataDontLoad, stored, request: [.accept: "b"], after: 0) == .unavailable)
     }
 
-    @Test func obeysEachPolicy() {
+    @Test func decisionFollowsEachPolicy() {
         #expect(self.decide(.reloadIgnoringLocalCacheData, Self.tagged, after: 0) == .load([:]))
         #expect(
             self.decide(.reloadIgnoringLocalAndRemoteCacheData, Self.tagged, after: 0)

@@ -2,7 +2,7 @@ import HTTPSemantics
 import HTTPTypes
 import Testing
 
-@Suite("What may be stored, RFC 9111 §3")
+@Suite("Storable responses, RFC 9111 §3")
 struct StorabilityTests {
     private func judge(
         _ fields: HTTPFields, status: Int = 200, method: HTTPRequest.Method = .get, request: HTTPFields = [:]
@@ -26,7 +26,7 @@ struct StorabilityTests {
         #expect(self.judge([:], request: [.authorization: "Basic eA=="]) == .storable)
     }
 
-    @Test func byTheStatus() {
+    @Test func storabilityDependsOnTheStatus() {
         for status in [200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501] {
             #expect(self.judge([:], status: status) == .storable, "\(status)")
         }

@@ -33,7 +33,7 @@ struct ValidationTests {
         #expect(!entry.isFresh(at: self.later.advanced(by: 600)))
     }
 
-    @Test func replacesAllLinesOfAField() throws {
+    @Test func updateReplacesAllLinesOfAField() throws {
         var news = HTTPFields()
         news[values: .cacheControl] = ["max-age=1", "private"]
         let entry = try #require(self.freshened(self.stored, by: news))
@@ -63,7 +63,7 @@ struct ValidationTests {
         ("W/\"1\"", "W/\"1\"", true), ("W/\"1\"", "W/\"2\"", false), ("W/\"1\"", "\"1\"", true),
         ("\"1\"", "\"1\"", true),
     ])
-    func comparesTagsAsTheTableOfTheRFCDoes(_ one: String, _ other: String, _ weak: Bool) throws {
+    func tagsAreComparedAsInTheTableOfTheRFC(_ one: String, _ other: String, _ weak: Bool) throws {
         let one = try #require(EntityTag(one))
         let other = try #require(EntityTag(other))
         #expect(one.weaklyMatches(other) == weak)
@@ -79,7 +79,7 @@ struct ValidationTests {
         #expect(EntityTag(text)?.fieldValue == text)
     }
 
-    @Test func forgetsAfterAnUnsafeMethodThatSucceeded() {
+    @Test func successfulUnsafeMethodInvalidates() {
         for method in [HTTPRequest.Method.post, .put, .delete, .patch] {
             #expect(CacheInvalidation.invalidatesTarget(method: method, status: 200))
             #expect(CacheInvalidation.invalidatesTarget(method: method, status: 303))

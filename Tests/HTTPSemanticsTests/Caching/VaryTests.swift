@@ -8,7 +8,7 @@ struct VaryTests {
         VaryKey(response: [.vary: vary], request: first).matches(second)
     }
 
-    @Test func anyRequestWithoutIt() {
+    @Test func anyRequestMatchesWithoutVary() {
         #expect(VaryKey(response: [:], request: [.accept: "a"]).matches([.accept: "b"]))
     }
 

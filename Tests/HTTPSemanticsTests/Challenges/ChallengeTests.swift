@@ -3,7 +3,7 @@ import Testing
 
 @Suite("Challenges, RFC 9110 §11.6.1")
 struct ChallengeTests {
-    private func told(_ lines: String...) -> [String] {
+    private func parsed(_ lines: String...) -> [String] {
         Challenge.parse(lines).map { challenge in
             let parameters = challenge.parameters.map { "\($0.name)=\($0.value)" }
             return ([challenge.schemeName] + (challenge.token68.map { ["<\($0)>"] } ?? []) + parameters)
@@ -33,12 +33,12 @@ struct ChallengeTests {
         ("\"quoted\" Basic realm=x", []), ("Basic\trealm=x", ["Basic|realm=x"]),
     ])
     func challengesAreReadFromOneLine(_ line: String, _ expected: [String]) {
-        #expect(self.told(line) == expected)
+        #expect(self.parsed(line) == expected)
     }
 
     @Test func challengesAreReadFromSeveralLines() {
         #expect(
-            self.told("Negotiate", "Digest realm=a, nonce=b", "Basic realm=c")
+            self.parsed("Negotiate", "Digest realm=a, nonce=b", "Basic realm=c")
                 == ["Negotiate", "Digest|realm=a|nonce=b", "Basic|realm=c"])
     }
 
@@ -75,7 +75,7 @@ struct ChallengeTests {
         ("Aladdin", "open sesame", "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ=="), ("test", "123£", "Basic dGVzdDoxMjPCow=="),
         ("", "", "Basic Og=="), ("a", "b:c", "Basic YTpiOmM="),
     ])
-    func ofBasicAreAnsweredByNameAndPassword(_ user: String, _ password: String, _ value: String) {
+    func basicChallengeIsAnsweredByNameAndPassword(_ user: String, _ password: String, _ value: String) {
         #expect(BasicCredentials.fieldValue(user: user, password: password) == value)
     }
 
@@ -91,7 +91,7 @@ struct ChallengeTests {
         ("/docs/index.html", "/docs/a/b", true), ("/docs/index.html", "/other/index.html", false),
         ("/docs/index.html", "/docs", false), ("/", "/anything", true), ("", "/anything", true), ("/a", "", true),
     ])
-    func ofBasicCoverTheFolderAndBelow(_ challenged: String, _ path: String, _ isCovered: Bool) {
+    func basicProtectionSpaceCoversItsFolder(_ challenged: String, _ path: String, _ isCovered: Bool) {
         #expect(ProtectionScope(basicChallengedAt: challenged).covers(path) == isCovered)
     }
 

@@ -40,7 +40,7 @@ struct DigestTests {
                 """)
     }
 
-    /// RFC 2617 §3.5, and with the same input what the other forms make of it, computed apart from this code.
+    /// RFC 2617 §3.5, and the other algorithms with the same input, computed independently of this code.
     @Test(arguments: [
         ("qop=\"auth,auth-int\"", "6629fae49393a05397450978507c4ef1"),
         ("qop=auth, algorithm=MD5-sess", "8e3825c57e897f5a0dec6c2d4e5059d0"),
@@ -69,7 +69,7 @@ struct DigestTests {
         #expect(self.parameter("cnonce", of: value) == nil)
     }
 
-    @Test func hashesTheNameWhereAsked() throws {
+    @Test func userNameIsHashedOnRequest() throws {
         var session = try self.session(
             "Digest realm=\"api@example.org\", nonce=n, qop=auth, userhash=true, algorithm=SHA-256")
         let value = session.fieldValue(for: DigestRequest(method: "GET", target: "/"), clientNonce: "c")
@@ -79,7 +79,7 @@ struct DigestTests {
                 == "0a9ed318a424c7024ff890c5575b3c3769cea2f13ccc6c22410f516c68249d4d")
     }
 
-    @Test func userNameBeyondASCIIIsWrittenAsTheServerAsks() throws {
+    @Test func nonASCIIUserNameIsEncodedAsTheChallengeDemands() throws {
         let user = "J\u{E4}s\u{F8}n Doe"
         var extended = try self.session("Digest realm=a, nonce=n, qop=auth, charset=UTF-8", user: user)
         let value = extended.fieldValue(for: DigestRequest(method: "GET", target: "/"), clientNonce: "c")
@@ -111,7 +111,7 @@ struct DigestTests {
         #expect(self.parameter("nc", of: session.fieldValue(for: request, clientNonce: "c")) == "00000002")
     }
 
-    @Test func triesAgainOnlyWhereTheNonceWasStale() throws {
+    @Test func requestIsRetriedOnlyWithAStaleNonce() throws {
         var session = try self.session("Digest realm=a, nonce=n, qop=auth")
         _ = session.fieldValue(for: DigestRequest(method: "GET", target: "/"), clientNonce: "c")
         let stale = try #require(self.challenge("Digest realm=a, nonce=m, qop=auth, stale=TRUE"))
@@ -130,7 +130,7 @@ struct DigestTests {
         let request = DigestRequest(method: "GET", target: "/")
         _ = session.fieldValue(for: request, clientNonce: "c1")
         let second = session.fieldValue(for: request, clientNonce: "c2")
-        // H(H(A1 of the session's first nonces):n:00000002:c2:auth:H(GET:/)), computed apart from this code.
+        // H(H(A1 of the session's first nonces):n:00000002:c2:auth:H(GET:/)), computed independently of this code.
         #expect(
             self.parameter("response", of: second)
                 == "53f27df24a1723bb35ac169bc16c4ecec62bbd4b2b00b4738735d3fc734d1e79")

@@ -74,7 +74,7 @@ struct CookieJarTests {
         #expect(self.field(jar, path: "/x") == "a=2; a=1; a=3; A=4")
     }
 
-    @Test func secureAndHTTPOnlyCookiesGoOnlyWhereTheyMay() throws {
+    @Test func secureAndHTTPOnlyCookiesAreRestricted() throws {
         let jar = try self.jar([
             ("s=1; Secure", host: "site.example", path: "/"), ("h=2; HttpOnly", host: "site.example", path: "/"),
             ("p=3", host: "site.example", path: "/"),
@@ -167,7 +167,7 @@ struct CookieJarTests {
         #expect(jar.cookies.map(\.name) == ["b"])
     }
 
-    @Test func jarComesBackFromItsCookies() throws {
+    @Test func jarIsRestoredFromItsCookies() throws {
         let jar = try self.jar([
             ("a=1", host: "x.org", path: "/"), ("b=2; Max-Age=500", host: "y.org", path: "/q/r"),
         ])

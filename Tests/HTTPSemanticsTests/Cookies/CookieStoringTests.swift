@@ -22,11 +22,11 @@ struct CookieStoringTests {
         ("a=b; Domain=com", .refused(.publicSuffix)), ("a=b; Domain=.com", .refused(.publicSuffix)),
         ("a=b; Domain=1.2.3.4", .refused(.domainMismatch)), ("a=b; Domain=ww.example.com", .refused(.domainMismatch)),
     ])
-    func onlyForTheSendersOwnDomain(_ text: String, _ expected: CookieJar.StoreOutcome) throws {
+    func cookieIsStoredOnlyForTheSendersDomain(_ text: String, _ expected: CookieJar.StoreOutcome) throws {
         #expect(try self.outcome(text) == expected)
     }
 
-    @Test func forAHostThatIsAPublicSuffixOrAnAddressItself() throws {
+    @Test func cookieForAHostThatIsAPublicSuffixOrAddressIsHostOnly() throws {
         #expect(try self.outcome("a=b; Domain=localhost", from: "localhost") == .stored)
         #expect(try self.outcome("a=b; Domain=127.0.0.1", from: "127.0.0.1") == .stored)
         #expect(try self.outcome("a=b; Domain=0.0.1", from: "127.0.0.1") == .refused(.domainMismatch))
@@ -60,12 +60,12 @@ struct CookieStoringTests {
         #expect(try self.outcome(text, isSecure: isSecure) == expected)
     }
 
-    @Test func theWholeHostMustBeNamedAsThePath() throws {
+    @Test func hostPrefixRequiresTheRootPath() throws {
         #expect(try self.outcome("__Host-a=b; Secure", path: "/") == .refused(.invalidNamePrefix))
         #expect(try self.outcome("__Host-a=b; Secure; Path=/", path: "/") == .stored)
     }
 
-    @Test func secureOnesOnlyOverSecureConnections() throws {
+    @Test func secureCookieNeedsASecureConnection() throws {
         #expect(try self.outcome("a=b; Secure", isSecure: false) == .refused(.insecureConnection))
         #expect(try self.outcome("a=b; Secure", isSecure: true) == .stored)
     }
@@ -108,7 +108,7 @@ struct CookieStoringTests {
         #expect(jar.count == 0)
     }
 
-    @Test func livesNoLongerThanTheLimit() throws {
+    @Test func lifetimeIsLimited() throws {
         var jar = CookieJar(limits: CookieLimits(lifetime: 100))
         let request = CookieRequest(host: "a.com", path: "/", isSecure: true)
         let field = try #require(SetCookieField("a=b; Max-Age=1000"))

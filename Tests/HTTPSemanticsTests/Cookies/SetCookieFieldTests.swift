@@ -9,7 +9,7 @@ struct SetCookieFieldTests {
         ("=b", "", "b"), ("   =b", "", "b"), ("b", "", "b"), ("a=\"b c\"", "a", "\"b c\""), ("a=b;", "a", "b"),
         ("a=b;;;", "a", "b"), ("naïve=ä", "naïve", "ä"), ("fr=anjd&232; Max-Age=7776000", "fr", "anjd&232"),
     ])
-    func partsNameAndValue(_ text: String, _ name: String, _ value: String) {
+    func nameAndValueAreSplit(_ text: String, _ name: String, _ value: String) {
         let field = SetCookieField(text)
         #expect(field?.name == name)
         #expect(field?.value == value)
@@ -24,18 +24,18 @@ struct SetCookieFieldTests {
         #expect(SetCookieField("a=b\tc")?.value == "b\tc")
     }
 
-    @Test func attributesAreKeptAsTheyCame() {
+    @Test func attributesAreKeptUnchanged() {
         let field = SetCookieField("a=b; Path = /x ;secure;=c;  =d; Max-Age=; HttpOnly=Yes")
         let expected: [(String, String?)] = [("Path", "/x"), ("secure", nil), ("Max-Age", ""), ("HttpOnly", "Yes")]
         #expect(field?.attributes.map(\.name) == expected.map(\.0))
         #expect(field?.attributes.map(\.value) == expected.map(\.1))
     }
 
-    @Test func lastOfSeveralAttributesCounts() {
+    @Test func lastOfRepeatedAttributesIsUsed() {
         #expect(SetCookieField("a=b; path=/1; PATH=/2")?.attribute("Path")?.value == "/2")
     }
 
-    @Test func limitsNameAndValueToFourKibibytes() {
+    @Test func nameAndValueHaveAtMostFourKibibytes() {
         #expect(SetCookieField("a=" + String(repeating: "b", count: 4095)) != nil)
         #expect(SetCookieField("a=" + String(repeating: "b", count: 4096)) == nil)
     }

@@ -22,7 +22,7 @@ struct HTTPDateTests {
             ("Fri, 31 Dec 9999 23:59:59 GMT", 253_402_300_799), ("Mon, 01 Jan 0001 00:00:00 GMT", -62_135_596_800),
             ("Thu, 29 Feb 2024 12:34:56 GMT", 1_709_210_096), ("Mon, 28 Feb 1900 00:00:00 GMT", -2_203_977_600),
         ] as [(String, Int64)])
-    func agreesWithTheCalendar(_ text: String, _ seconds: Int64) {
+    func datesAgreeWithTheCalendar(_ text: String, _ seconds: Int64) {
         #expect(HTTPDate(text, now: self.now)?.seconds == seconds)
     }
 
@@ -61,7 +61,7 @@ struct HTTPDateTests {
         #expect(HTTPDate(text, now: self.now)?.formatted == meant)
     }
 
-    @Test func looksIntoTheNextCentury() {
+    @Test func twoDigitYearMayBeInTheNextCentury() {
         let late = HTTPDate("Tue, 01 Dec 2099 00:00:00 GMT", now: self.now)
         #expect(
             late.flatMap { HTTPDate("Friday, 01-Jan-10 00:00:00 GMT", now: $0) }?.formatted
@@ -77,7 +77,7 @@ struct HTTPDateTests {
         #expect(HTTPDate(seconds: 5).seconds(since: HTTPDate(seconds: 8)) == -3)
     }
 
-    @Test func dateOfEightCenturiesComesBackFromItsText() {
+    @Test func datesOfEightCenturiesAreReadBackEqual() {
         for day in stride(from: Int64(-146_097), to: 146_097, by: 13) {
             let date = HTTPDate(seconds: day * 86_400 + 3_723)
             #expect(HTTPDate(date.formatted, now: self.now) == date, "day \(day)")

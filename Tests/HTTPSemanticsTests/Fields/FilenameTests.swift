@@ -18,7 +18,7 @@ struct FilenameTests {
             ("attachment; filename*=KOI8-R''%c1; filename=x", "x"),
             ("attachment; filename*=plain; filename=x", "x"), ("attachment; filename=\"a\\\"b\"", "a\"b"),
         ] as [(String, String?)])
-    func areTakenFromTheServersWish(_ text: String, _ filename: String?) {
+    func filenameIsTakenFromContentDisposition(_ text: String, _ filename: String?) {
         #expect(ContentDisposition(text)?.filename == filename)
     }
 

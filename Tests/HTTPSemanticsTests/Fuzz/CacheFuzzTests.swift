@@ -20,7 +20,7 @@ struct CacheFuzzTests {
         return fields
     }
 
-    @Test func anyFieldsGiveADecisionThatHolds() {
+    @Test func anyFieldsGiveAConsistentDecision() {
         let start = HTTPDate(seconds: 1_700_000_000)
         var decisions: [CachePolicy: Set<String>] = [:]
         for seed in 0..<1200 as Range<UInt64> {

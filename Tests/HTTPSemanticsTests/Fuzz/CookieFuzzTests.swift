@@ -6,7 +6,7 @@ import Testing
 struct CookieFuzzTests {
     private let now = HTTPDate(seconds: 1_700_000_000)
 
-    @Test func anyTextGivesNoDateOrOneThatCanBeWritten() {
+    @Test func anyTextGivesNoDateOrAWritableDate() {
         var parsed = 0
         for seed in 0..<4000 as Range<UInt64> {
             var text = FuzzText(
@@ -36,7 +36,7 @@ struct CookieFuzzTests {
         "__Host-", "-", "\t", "\r\n", "\0", "\"", "a=b", "1.2.3.4", "[::1]",
     ]
 
-    @Test func anyTextGivesNoCookieOrOneThatBreaksNothing() {
+    @Test func anyTextGivesNoCookieOrAValidCookie() {
         var jar = CookieJar(limits: CookieLimits(perDomain: 20, total: 60))
         var stored = 0
         for seed in 0..<4000 as Range<UInt64> {

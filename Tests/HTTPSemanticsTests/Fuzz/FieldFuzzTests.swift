@@ -62,7 +62,7 @@ struct FieldFuzzTests {
         #expect(types > 100)
     }
 
-    @Test func anyTextGivesFilenamesThatAreFitForADisk() {
+    @Test func anyTextGivesFilenamesAllowedOnDisk() {
         let pieces = [
             "attachment", ";", " ", "filename", "=", "filename*=", "UTF-8''", "%2F", "%00", "/", "..", ".", "\"", "\\",
             "a",
@@ -114,7 +114,7 @@ struct FieldFuzzTests {
         #expect(contents > 200)
     }
 
-    @Test func anyTextGivesEntityTagsThatComeBack() {
+    @Test func anyTextGivesEntityTagsThatAreReadBackEqual() {
         let tags = self.each(["W/", "\"", "a", " ", "*", ",", "\\", "\"x\""]) { line, seed in
             guard let tag = EntityTag(line) else { return false }
             #expect(EntityTag(tag.fieldValue) == tag, "\(seed)")

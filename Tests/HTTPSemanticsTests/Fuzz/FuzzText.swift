@@ -1,6 +1,6 @@
 import TestSupport
 
-/// Texts made by chance of what a grammar is made of, with noise between.
+/// Random texts of a grammar's elements, with noise in between.
 struct FuzzText {
     private var generator: SeededGenerator
     private let pieces: [String]

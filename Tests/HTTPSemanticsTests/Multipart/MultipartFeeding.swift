@@ -1,7 +1,7 @@
 import HTTPSemantics
 import HTTPTypes
 
-/// Feeds a splitter and writes down what comes out, the pieces of a part's content joined: they depend on the split.
+/// Feeds a splitter and records its output, with the pieces of a part's content joined, which depend on the split.
 enum MultipartFeeding {
     static func events(
         _ bytes: [UInt8], boundary: String, cuts: [Range<Int>]? = nil, ends: Bool = true

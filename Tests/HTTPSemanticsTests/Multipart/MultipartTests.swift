@@ -7,7 +7,7 @@ import Testing
 struct MultipartTests {
     private func text(_ text: String) -> [UInt8] { Array(text.utf8) }
 
-    private func told(_ text: String, boundary: String = "b") -> [String] {
+    private func events(_ text: String, boundary: String = "b") -> [String] {
         let bytes = self.text(text)
         let whole = MultipartFeeding.events(bytes, boundary: boundary)
         #expect(MultipartFeeding.events(bytes, boundary: boundary, cuts: MultipartFeeding.byByte(bytes)) == whole)
@@ -44,7 +44,7 @@ struct MultipartTests {
             This is the epilogue.  It is also to be ignored.
             """.split(separator: "\n", omittingEmptySubsequences: false).joined(separator: "\r\n")
         #expect(
-            self.told(text, boundary: "simple boundary") == [
+            self.events(text, boundary: "simple boundary") == [
                 "<>", "This is implicitly typed plain US-ASCII text.\r\nIt does NOT end with a linebreak.", ".",
                 "<Content-type=text/plain; charset=us-ascii>",
                 "This is explicitly typed plain US-ASCII text.\r\nIt DOES end with a linebreak.\r\n", ".", "end",
@@ -72,14 +72,14 @@ struct MultipartTests {
         ("--b\r\n\r\nx\r\n--b\r\n", ["<>", "x", ".", "truncated"]),
     ])
     func partsAreSeparated(_ text: String, _ expected: [String]) {
-        #expect(self.told(text) == expected)
+        #expect(self.events(text) == expected)
     }
 
-    @Test func mayHaveTheirDashesInTheParameter() {
+    @Test func boundaryParameterMayIncludeTheDashes() {
         let quirk = "--cam\r\n\r\nx\r\n--cam\r\n\r\ny\r\n--cam--"
-        #expect(self.told(quirk, boundary: "--cam") == ["<>", "x", ".", "<>", "y", ".", "end"])
+        #expect(self.events(quirk, boundary: "--cam") == ["<>", "x", ".", "<>", "y", ".", "end"])
         let right = "----cam\r\n\r\nx\r\n----cam\r\n\r\ny\r\n----cam--"
-        #expect(self.told(right, boundary: "--cam") == ["<>", "x", ".", "<>", "y", ".", "end"])
+        #expect(self.events(right, boundary: "--cam") == ["<>", "x", ".", "<>", "y", ".", "end"])
     }
 
     @Test func contentOfAPartIsGivenAsItArrives() throws {

@@ -15,7 +15,7 @@ struct ConnectionMetadataTests {
         #expect(metadata.peerHost == "192.0.2.1" && metadata.peerPort == 443)
     }
 
-    /// Which times are set, in the order of `ConnectTimings`.
+    /// The times that are set, in the order of `ConnectTimings`.
     private func times(_ timings: ConnectTimings) -> [Bool] {
         [
             timings.lookupStart, timings.lookupEnd, timings.connectStart, timings.secureStart, timings.secureEnd,
@@ -23,7 +23,7 @@ struct ConnectionMetadataTests {
         ].map { $0 != nil }
     }
 
-    @Test func stepsSetTheirTimes() {
+    @Test func everyStepSetsItsTime() {
         var named = ConnectTimings(to: .host("server.test", port: 443))
         #expect(self.times(named) == [true, false, false, false, false, false])
         named.record(.resolved)

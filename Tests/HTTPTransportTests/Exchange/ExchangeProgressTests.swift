@@ -18,7 +18,7 @@ struct ExchangeProgressTests {
             expectsContinue: expects)
     }
 
-    @Test func bodyIsSentWhenTheServerWantsIt() {
+    @Test func bodyIsSentAfter100Continue() {
         var progress = self.progress(hasBody: true, expects: true)
         #expect(progress.sending == .awaitingContinue)
         #expect(progress.informationalReceived(self.head(103), limit: 8) == .deliver(startsBody: false))
@@ -40,11 +40,11 @@ struct ExchangeProgressTests {
         #expect(progress.headReceived(self.head(417, [("Content-Length", "0")])) == .deliver(.length(0)))
         #expect(progress.sending == .abandoned)
         #expect(progress.continueTimedOut() == false)
-        // The server still waits for the body that was announced.
+        // The server still waits for the announced body.
         #expect(progress.responseEnded() == false)
     }
 
-    @Test func boundsInformationalHeads() {
+    @Test func numberOfInformationalHeadsIsBounded() {
         var progress = self.progress()
         for _ in 0..<3 {
             #expect(progress.informationalReceived(self.head(102), limit: 3) == .deliver(startsBody: false))
@@ -79,7 +79,7 @@ struct ExchangeProgressTests {
         #expect(progress.responseEnded() == true)
     }
 
-    @Test func upgradesOnlyAsWasOffered() {
+    @Test func onlyOfferedUpgradesAreAccepted() {
         let fields = [("Connection", "keep-alive, Upgrade"), ("Upgrade", "foo")]
         var progress = self.progress([("Upgrade", "foo"), ("Connection", "Upgrade")])
         #expect(progress.headReceived(self.head(101, fields)) == .upgrade)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("A request's body on its way out")
 struct OutgoingBodyTests {
-    /// Gives what it is told to.
+    /// Returns scripted results.
     private final class Scripted: BodySource, @unchecked Sendable {
         var answers: [BodyRead]
         var rooms: [Int] = []
@@ -39,7 +39,7 @@ struct OutgoingBodyTests {
         }
     }
 
-    @Test func piecesComeAsTheSourceHasThem() {
+    @Test func piecesArePulledAsTheSourceProvidesThem() {
         var body = OutgoingBody(Scripted([.bytes(2), .later, .bytes(1), .end]), length: nil)
         #expect((0..<4).map { _ in self.describeNext(of: &body) } == ["piece [1, 2]", "later", "piece [3]", "end"])
     }
@@ -62,7 +62,7 @@ struct OutgoingBodyTests {
     }
 
     @Test(arguments: [0, -5, Int.max])
-    func sourceThatMiscountsIsSurvived(_ count: Int) {
+    func wrongCountOfASourceIsClamped(_ count: Int) {
         var body = OutgoingBody(Scripted([.bytes(count)]), length: nil)
         switch body.next() {
         case .later: #expect(count <= 0)

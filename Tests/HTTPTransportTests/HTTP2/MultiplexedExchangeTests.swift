@@ -16,7 +16,7 @@ struct MultiplexedExchangeTests {
         return ConnectionPool(settings: settings)
     }
 
-    /// Answers each request with its path.
+    /// Responds to each request with its path.
     private static let echoesPaths: HTTP2Server.Script = { peer, event in
         guard case .head(let stream, let block, _) = event else { return }
         peer.respond(stream, 200, [("content-type", "text/plain")], Array(block.first(":path") ?? []))
@@ -74,7 +74,7 @@ struct MultiplexedExchangeTests {
 
     // MARK: Heads
 
-    @Test func requestHeadHasWhatHTTP2Demands() async throws {
+    @Test func requestHeadHasThePseudoHeaderFields() async throws {
         let heads = Mutex<[HTTP2FieldBlock]>([])
         let server = try await HTTP2Server { peer, event in
             guard case .head(let stream, let block, _) = event else { return }
@@ -165,7 +165,7 @@ struct MultiplexedExchangeTests {
         #expect(diary.metrics?.requestBodyBytes == 3_000_000 && diary.metrics?.responseBodyBytes == 3_000_000)
     }
 
-    @Test func streamThatIsNotPulledStopsAlone() async throws {
+    @Test func unpulledStreamDoesNotStopOthers() async throws {
         let body = [UInt8](repeating: 7, count: 2_000_000)
         let server = try await HTTP2Server { peer, event in
             guard case .head(let stream, _, _) = event else { return }
@@ -264,7 +264,7 @@ struct MultiplexedExchangeTests {
             }
             if turn < 3 { peer.engine.reset(stream, .refusedStream) } else { peer.respond(stream) }
         }
-        // Not idempotent, and yet safe: the server did nothing with it.
+        // Not idempotent, but safe to repeat: the server did not process it.
         var order = server.order("POST")
         order.body = .bytes([1, 2, 3])
         #expect(await self.pool.perform(order).head?.status == 200)
@@ -278,7 +278,7 @@ struct MultiplexedExchangeTests {
         #expect(await self.pool.perform(server.order()).failure == .http2(.reset(code: "REFUSED_STREAM")))
     }
 
-    /// The first connection says that it has seen nothing; the request goes to a second one.
+    /// The first connection's GOAWAY covers no stream; the request is sent on a second one.
     @Test func goAwayMovesRequestsToAnotherConnection() async throws {
         let server = try await HTTP2Server { peer, event in
             guard case .head(let stream, _, _) = event else { return }
@@ -293,7 +293,7 @@ struct MultiplexedExchangeTests {
         #expect(server.connections == 2)
     }
 
-    @Test func goAwayThatAsksForCalmIsNotAnsweredByMoreRequests() async throws {
+    @Test func enhanceYourCalmIsNotRetried() async throws {
         let server = try await HTTP2Server { peer, event in
             guard case .head = event else { return }
             peer.sendRaw([0, 0, 8, 7, 0, 0, 0, 0, 0] + [0, 0, 0, 0] + [0, 0, 0, 0xB])
@@ -335,7 +335,7 @@ struct MultiplexedExchangeTests {
                 gate.whenOpen { TestLoops.servers.execute { peer.respond(stream) } }
             }
             let pool = Self.pool(limit: limit)
-            // The server's settings are known behind the first response.
+            // The server's settings are known after the first response.
             gate.open()
             #expect(await pool.perform(server.order()).head?.status == 200)
             let statuses = await withTaskGroup(of: Int?.self) { group in

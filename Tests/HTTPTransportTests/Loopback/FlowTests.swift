@@ -9,7 +9,7 @@ struct FlowTests {
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
     private let pool = ConnectionPool()
 
-    @Test func deliversNoContentThatIsNotPulled() async throws {
+    @Test func contentIsDeliveredOnlyWhenPulled() async throws {
         let sent = Gate()
         let server = try await RawServer([
             [
@@ -28,7 +28,7 @@ struct FlowTests {
         #expect(await diary.whole().content.count == 30)
     }
 
-    /// A server that has more to send than all buffers hold cannot finish before it is read.
+    /// A server with more bytes than all buffers hold cannot finish before the client reads.
     @Test func serverIsHeldBackByASlowReader() async throws {
         let size = 64 << 20
         let answer = "HTTP/1.1 200 OK\r\nContent-Length: \(size)\r\n\r\n"
@@ -54,7 +54,7 @@ struct FlowTests {
         handle.withLock { $0 = nil }
     }
 
-    @Test func cancelsWhereverTheExchangeIs() async throws {
+    @Test func exchangeIsCancelledInEveryPhase() async throws {
         let gate = Gate()
         let heard = Gate()
         let server = try await RawServer([
@@ -67,7 +67,7 @@ struct FlowTests {
         early.cancel()
         early.start()
         #expect(await before.whole().failure == .cancelled)
-        // While it waits for the head.
+        // While the exchange waits for the head.
         let waiting = Diary()
         let first = self.pool.exchange(server.order(), consumer: waiting)
         first.start()
@@ -87,7 +87,7 @@ struct FlowTests {
         #expect(server.connections == 2)
     }
 
-    @Test func cancelsFromInsideACall() async throws {
+    @Test func exchangeIsCancelledFromACallback() async throws {
         let server = try await RawServer([
             [.request, .send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nab"), .send("cd")]
         ])
@@ -102,7 +102,7 @@ struct FlowTests {
         handle.withLock { $0 = nil }
     }
 
-    @Test func cancelsThousandsFromManyThreads() async throws {
+    @Test func thousandsOfExchangesAreCancelledFromManyThreads() async throws {
         let server = try await RawServer([])
         var settings = PoolSettings()
         settings.connectionsPerHost = 4
@@ -149,7 +149,7 @@ struct FlowTests {
         }
     }
 
-    @Test func nameWithoutAnAnswerIsGivenUp() async throws {
+    @Test func unansweredNameLookupTimesOut() async throws {
         var settings = PoolSettings()
         settings.resolve = { _, _, _ in }
         var order = ExchangeRequest(ServerEndpoint(.http, host: "slow.test"))
@@ -158,7 +158,7 @@ struct FlowTests {
         #expect(diary.failure == .connecting(.deadlinePassed(.resolving)))
     }
 
-    @Test func connectsToNoAddressThatIsNotAdmitted() async throws {
+    @Test func forbiddenAddressIsNotConnectedTo() async throws {
         let server = try await RawServer([[.request, .send(Self.ok)]])
         let asked = Mutex<[String]>([])
         var settings = PoolSettings()
@@ -175,15 +175,15 @@ struct FlowTests {
         #expect(asked.withLock { $0 } == ["two.test 127.0.0.2:\(server.port)", "two.test 127.0.0.1:\(server.port)"])
         settings.admits = { _, _ in false }
         #expect(await ConnectionPool(settings: settings).perform(order).failure == .notAdmitted)
-        // Given in digits, nothing is looked up.
+        // A numeric address needs no name lookup.
         #expect(await ConnectionPool(settings: settings).perform(server.order()).failure == .notAdmitted)
     }
 
-    @Test func looksNamesUpAndTriesTheirAddresses() async throws {
+    @Test func namesAreResolvedAndTheirAddressesTried() async throws {
         let server = try await RawServer([[.request, .send(Self.ok)]])
         var settings = PoolSettings()
         settings.resolve = { _, port, answer in
-            // Nobody listens at the first two.
+            // The first two addresses have no listener.
             answer(
                 .success([
                     .ipv6(high: 0, low: 1, scope: 0, port: port), .ipv4(address: 0x7F00_0002, port: port),
@@ -200,7 +200,7 @@ struct FlowTests {
         #expect(timings.connectStart == timings.lookupEnd)
     }
 
-    @Test func triesOnlyAddressesThatMayBeTried() async throws {
+    @Test func onlyPermittedAddressesAreTried() async throws {
         let denied = StreamTransport.SocketAddress.ipv4(address: 0xA9FE_A9FE, port: 80)
         var settings = PoolSettings()
         settings.resolve = { _, _, answer in answer(.success([denied])) }

@@ -94,7 +94,7 @@ struct PipeliningTests {
         #expect(server.connections == 1)
     }
 
-    @Test func responsesWithoutContentAreTold() async throws {
+    @Test func responsesWithoutContentAreDelivered() async throws {
         let answers =
             "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n" + "HTTP/1.1 204 No Content\r\n\r\n"
             + "HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 304 Not Modified\r\n\r\n"
@@ -106,7 +106,7 @@ struct PipeliningTests {
         #expect(informational == [103] && server.connections == 1)
     }
 
-    /// The server ends the connection behind each possible number of bytes.
+    /// The server ends the connection after each possible number of bytes.
     @Test func connectionMayEndAnywhere() async throws {
         let answers = Array((Self.ok("one") + Self.ok("two") + Self.ok("three")).utf8)
         let lengths = [Self.ok("one").utf8.count, Self.ok("two").utf8.count, Self.ok("three").utf8.count]
@@ -121,7 +121,7 @@ struct PipeliningTests {
                 #expect(entry.ends == 1)
                 let isWhole = before + length <= count
                 let isBegun = before < count && !isWhole
-                // A response that has begun is not asked for again, unless no head came.
+                // A request whose response head has arrived is not repeated.
                 if isWhole { #expect(["one", "two", "three"].contains(entry.text), "\(count)") }
                 if !isWhole && !isBegun { #expect(entry.text == "again", "\(count): \(String(describing: entry.end))") }
                 if isBegun { #expect(entry.text == "again" || entry.failure != nil, "\(count)") }
@@ -144,7 +144,7 @@ struct PipeliningTests {
         #expect(await self.texts(started) == ["a", "b", "c"] && server.connections == 2)
     }
 
-    @Test func answersOutOfLineAreAskedForAgain() async throws {
+    @Test func requestsAfterAnInvalidResponseAreRepeated() async throws {
         let server = try await self.server(
             Self.requests(2) + [.send(Self.ok("a") + "garbage\r\n\r\n")], then: [[.request, .send(Self.ok("b"))]])
         let started = await self.start(["GET", "GET"], at: server, in: self.pool())
@@ -174,7 +174,7 @@ struct PipeliningTests {
     }
 
     @Test(arguments: 0..<3)
-    func cancelledRequestLeavesTheOthersWhole(_ index: Int) async throws {
+    func cancelledRequestDoesNotAffectOthers(_ index: Int) async throws {
         let (asked, go) = (Gate(), Gate())
         let rest = Array(repeating: [RawServer.Step.request, .send(Self.ok("again"))], count: 3).flatMap { $0 }
         let server = try await self.server(
@@ -194,7 +194,7 @@ struct PipeliningTests {
 
     @Test func consumerThatTakesNothingDoesNotKeepOthersWaiting() async throws {
         let (asked, free) = (Gate(), Gate())
-        // More than is read ahead.
+        // More than the client reads ahead.
         let slow = String(repeating: "slow", count: 1 << 20)
         let server = try await self.server(
             Self.requests(2) + [.open(asked), .send(Self.ok(slow) + Self.ok("unread"))],
@@ -218,6 +218,6 @@ struct PipeliningTests {
 }
 
 extension String {
-    /// How often `part` occurs.
+    /// The number of occurrences of `part`.
     fileprivate func components(_ part: String) -> Int { self.ranges(of: part).count }
 }

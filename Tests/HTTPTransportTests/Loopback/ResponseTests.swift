@@ -7,7 +7,7 @@ import WireText
 struct ResponseTests {
     private let pool = ConnectionPool()
 
-    /// One request, one answer in these pieces; afterwards the server closes if `closes`.
+    /// One request and one response in these pieces; then the server closes if `closes`.
     private func get(
         _ pieces: [String], method: String = "GET", fields: [(String, String)] = [], closes: Bool = false
     ) async throws -> Diary.Entry {
@@ -20,7 +20,7 @@ struct ResponseTests {
         try await self.get([text], method: method, closes: closes)
     }
 
-    @Test func deliversHeadContentAndEnd() async throws {
+    @Test func headContentAndEndAreDelivered() async throws {
         let diary = try await self.get("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-A: b\r\n\r\nhello")
         #expect(
             diary.head
@@ -33,7 +33,7 @@ struct ResponseTests {
         #expect(diary.ends == 1)
     }
 
-    @Test func joinsChunksAndGivesTrailers() async throws {
+    @Test func chunksAreJoinedAndTrailersDelivered() async throws {
         let diary = try await self.get(
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n1\r\n!\r\n0\r\nDigest: x\r\n\r\n")
         #expect(diary.text == "hello!")
@@ -112,7 +112,7 @@ struct ResponseTests {
         }
     }
 
-    /// Content that ends with the connection is whole only if the connection was not torn down.
+    /// Content that ends with the connection is complete only after an orderly end.
     @Test func resetDiffersFromTheEndOfTheContent() async throws {
         let read = Gate()
         let server = try await RawServer([
@@ -127,7 +127,7 @@ struct ResponseTests {
         #expect(await diary.whole().failure == .truncated(received: 4, expected: nil, cause: .reset))
     }
 
-    /// Whatever its length, a response that was cut is a failure, and says what is missing.
+    /// A truncated response of any framing is a failure that names the missing part.
     @Test(arguments: [
         ("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", "hello"),
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "5\r\nhello\r\n0\r\n\r\n"),

@@ -8,7 +8,7 @@ struct ReuseTests {
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
     private let pool = ConnectionPool()
 
-    @Test func servesOneRequestAfterTheOther() async throws {
+    @Test func connectionServesConsecutiveRequests() async throws {
         let server = try await RawServer([[.request, .send(Self.ok), .request, .send(Self.ok)]])
         let first = await self.pool.perform(server.order())
         let second = await self.pool.perform(server.order())
@@ -24,7 +24,7 @@ struct ReuseTests {
     @Test(arguments: [
         "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok",
         "HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
-        // More than was announced: whatever it is, it is no answer to the next request.
+        // Bytes after the announced length are no response to the next request.
         "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison",
         "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nX: ",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\nHTTP/1.1 200 OK\r\nX: ",
@@ -52,9 +52,9 @@ struct ReuseTests {
         #expect(server.connections == 2)
     }
 
-    /// The server closes an idle connection at the very moment in which we write on it.
+    /// The server closes an idle connection while the client writes a request.
     @Test(arguments: [RawServer.Step.close, .finish])
-    func repeatsARequestThatMetAClosedConnection(_ ending: RawServer.Step) async throws {
+    func requestOnAClosedConnectionIsRepeated(_ ending: RawServer.Step) async throws {
         let server = try await RawServer([[.request, .send(Self.ok), .request, ending], [.request, .send(Self.ok)]])
         _ = await self.pool.perform(server.order())
         let second = await self.pool.perform(server.order())
@@ -64,7 +64,7 @@ struct ReuseTests {
         #expect(server.connections == 2)
     }
 
-    @Test func repeatsABodyThatCanBeRewound() async throws {
+    @Test func rewindableBodyIsRepeated() async throws {
         let server = try await RawServer([
             [.request, .send(Self.ok), .receive("\r\n\r\nbody"), .close], [.receive("\r\n\r\nbody"), .send(Self.ok)],
         ])
@@ -86,7 +86,7 @@ struct ReuseTests {
         #expect(server.connections == 1)
     }
 
-    @Test func repeatsOnce() async throws {
+    @Test func requestIsRepeatedOnce() async throws {
         let server = try await RawServer([[.request, .send(Self.ok), .request, .close], [.request, .close]])
         _ = await self.pool.perform(server.order())
         let second = await self.pool.perform(server.order())
@@ -148,7 +148,7 @@ struct ReuseTests {
         #expect(lines == ["/first", "/raised", "/high", "/low"])
     }
 
-    @Test func retiresTheConnectionsItHas() async throws {
+    @Test func existingConnectionsAreRetired() async throws {
         let server = try await RawServer([[.request, .send(Self.ok)], [.request, .send(Self.ok)]])
         _ = await self.pool.perform(server.order())
         self.pool.retireConnections()

@@ -8,7 +8,7 @@ struct SecureExchangeTests {
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
     private let pool = ConnectionPool()
 
-    @Test func securesAndKeepsTheConnection() async throws {
+    @Test func secureConnectionIsReused() async throws {
         let server = try await RawServer(
             [[.request, .send(Self.ok), .request, .send(Self.ok)]],
             tls: SecureFixture.server { $0.applicationProtocols = ["http/1.1"] })
@@ -27,7 +27,7 @@ struct SecureExchangeTests {
         #expect(timings.connectEnd.map { $0 >= end } == true)
     }
 
-    @Test func sharesNoConnectionBetweenContexts() async throws {
+    @Test func contextsShareNoConnection() async throws {
         let server = try await RawServer(
             [[.request, .send(Self.ok)], [.request, .send(Self.ok)]], tls: SecureFixture.server())
         for _ in 0..<2 {
@@ -63,7 +63,7 @@ struct SecureExchangeTests {
         let refused = await self.pool.perform(order, Diary(verify: .reject))
         guard case .securing(let failure)? = refused.failure else { return #expect(Bool(false)) }
         #expect(failure.kind == .rejected)
-        // Cancelled while it is asked.
+        // Cancelled while the handler is called.
         let silent = Diary(verify: nil)
         let exchange = self.pool.exchange(order, consumer: silent)
         exchange.start()

@@ -23,7 +23,7 @@ struct UpgradeTests {
         return connection
     }
 
-    private func adopt(_ connection: UpgradedConnection, _ tunneler: Tunneler, says text: String = "") {
+    private func adopt(_ connection: UpgradedConnection, _ tunneler: UpgradeRecorder, says text: String = "") {
         connection.loop.execute {
             connection.handOver { transport in
                 tunneler.transport = transport
@@ -44,7 +44,7 @@ struct UpgradeTests {
         #expect(entry.head?.status == 101)
         let connection = try self.upgraded(entry)
         #expect((connection.metadata.tls != nil) == secure)
-        let tunneler = Tunneler()
+        let tunneler = UpgradeRecorder()
         self.adopt(connection, tunneler, says: "hello")
         await tunneler.inputEnded.pass()
         #expect(tunneler.heard == "early and late")
@@ -56,10 +56,10 @@ struct UpgradeTests {
     @Test func upgradedConnectionCanBeTakenLater() async throws {
         let server = try await RawServer([[.request, .send(Self.switching), .send("one"), .receive("x"), .send("two")]])
         let connection = try self.upgraded(await self.pool.perform(try self.order(server)))
-        // Another exchange meanwhile: the connection is nobody's business any more.
+        // Another exchange in between: the pool does not own the upgraded connection any more.
         let other = try await RawServer([[.request, .send("HTTP/1.1 204 No\r\n\r\n")]])
         #expect(await self.pool.perform(other.order()).trailers == [])
-        let tunneler = Tunneler(mark: "two")
+        let tunneler = UpgradeRecorder(mark: "two")
         self.adopt(connection, tunneler, says: "x")
         await tunneler.heardMark.pass()
         await tunneler.progressed.pass()
@@ -78,13 +78,13 @@ struct UpgradeTests {
         #expect(server.connections == 2)
     }
 
-    @Test func finishesOneDirectionAfterTheOther() async throws {
+    @Test func upgradedConnectionEndsInOneDirectionAfterTheOther() async throws {
         let heard = Gate()
         let server = try await RawServer([
             [.request, .send(Self.switching), .receive("last words"), .open(heard), .send("answer"), .close]
         ])
         let connection = try self.upgraded(await self.pool.perform(try self.order(server)))
-        let tunneler = Tunneler()
+        let tunneler = UpgradeRecorder()
         self.adopt(connection, tunneler, says: "last words")
         connection.loop.execute { tunneler.transport?.shutdownOutput() }
         await heard.pass()
@@ -102,7 +102,7 @@ struct UpgradeTests {
         // Another exchange gives the pool's loop turns in which it sees the reset.
         let other = try await RawServer([[.request, .send("HTTP/1.1 204 No\r\n\r\n")]])
         #expect(await self.pool.perform(other.order()).trailers == [])
-        let tunneler = Tunneler()
+        let tunneler = UpgradeRecorder()
         self.adopt(connection, tunneler)
         await tunneler.ended.pass()
         #expect(tunneler.howItEnded == .failed(.reset))

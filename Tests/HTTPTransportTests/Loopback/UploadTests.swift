@@ -9,7 +9,7 @@ struct UploadTests {
     private static let ok = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
     private let pool = ConnectionPool()
 
-    /// Gives pieces when it is told that there are some.
+    /// Provides pieces after they have been announced.
     private final class Stream: BodySource {
         private let pieces: Mutex<[BodyPiece]>
         private let availabilityHandler = Mutex<(@Sendable () -> Void)?>(nil)

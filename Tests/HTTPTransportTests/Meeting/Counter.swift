@@ -2,7 +2,7 @@ import HTTPTransport
 import TLSEngine
 import WireText
 
-/// A consumer that keeps nothing and says how much came.
+/// A consumer that counts content without keeping it.
 final class Counter: ExchangeConsumer {
     let headCame = Gate()
     let ended = Gate()

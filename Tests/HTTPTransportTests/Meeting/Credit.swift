@@ -1,7 +1,7 @@
 import HTTPTransport
 import Synchronization
 
-/// The content that a consumer still takes, in bytes; `Int.max` is everything.
+/// The content that a consumer still accepts, in bytes; `Int.max` means all.
 final class Credit: Sendable {
     private let bytes = Mutex(0)
 

@@ -4,7 +4,7 @@ import Synchronization
 import TLSEngine
 import WireText
 
-/// A consumer that writes down what it is told, and pulls as it was told to.
+/// A consumer that records its calls, and pulls as configured.
 final class Diary: ExchangeConsumer {
     struct Entry: Sendable {
         var connections: [ConnectionMetadata] = []
@@ -40,7 +40,7 @@ final class Diary: ExchangeConsumer {
 
     var now: Entry { self.state.withLock { $0 } }
 
-    /// The whole diary, once the exchange has ended.
+    /// All events, after the exchange has ended.
     func whole() async -> Entry {
         await self.ended.pass()
         return self.now
@@ -123,7 +123,7 @@ extension ConnectionPool {
         return await diary.whole()
     }
 
-    /// Everything asked for so far has been done on the pool's loop.
+    /// Waits until the pool's loop has done all earlier calls.
     func settle() async {
         let diary = Diary()
         self.exchange(ExchangeRequest(ServerEndpoint(.http, host: "a.test")), consumer: diary).cancel()

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Lets others on once it is opened.
+/// Suspends tasks until the gate is opened.
 final class Gate: Sendable {
     private struct State {
         var isOpen = false

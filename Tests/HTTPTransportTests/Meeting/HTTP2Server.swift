@@ -7,18 +7,18 @@ import Synchronization
 import TLSEngine
 import WireText
 
-/// An HTTP/2 server whose answers a script gives, event by event.
+/// An HTTP/2 server with a script that answers each event.
 final class HTTP2Server: Sendable {
     /// Called on the servers' loop with all events but `data`, which is kept and consumed.
     typealias Script = @Sendable (HTTP2Peer, HTTP2Event) -> Void
 
     let port: UInt16
-    private let door: Door
+    private let door: Acceptor
 
     init(
         tls: TLSContext? = nil, settings: HTTP2Settings = HTTP2Settings(), _ script: @escaping Script
     ) async throws {
-        let door = Door(tls, settings, script)
+        let door = Acceptor(tls, settings, script)
         self.door = door
         self.port = try await withCheckedThrowingContinuation { continuation in
             TestLoops.servers.execute { continuation.resume(with: Result { try door.open() }) }
@@ -30,7 +30,7 @@ final class HTTP2Server: Sendable {
         TestLoops.servers.execute { door.close() }
     }
 
-    /// Number of connections that came.
+    /// The number of accepted connections.
     var connections: Int { self.door.connections.load(ordering: .relaxed) }
 
     func order(_ method: String = "GET", target: String = "/", _ fields: [(String, String)] = []) -> ExchangeRequest {
@@ -51,7 +51,7 @@ final class HTTP2Server: Sendable {
         return order
     }
 
-    private final class Door: SocketListenerOwner, @unchecked Sendable {
+    private final class Acceptor: SocketListenerOwner, @unchecked Sendable {
         let connections = Atomic(0)
         private let tls: TLSContext?
         private let settings: HTTP2Settings
@@ -102,7 +102,7 @@ final class HTTP2Peer: TransportConsumer, @unchecked Sendable {
     let engine: HTTP2Connection
     /// From 0 up.
     let number: Int
-    /// Whether bodies are given back to their windows.
+    /// Whether received body bytes are returned to the flow-control windows.
     var consumes = true
     private(set) var bodies: [HTTP2StreamID: [UInt8]] = [:]
     private var transport: (any Transport)?
@@ -121,7 +121,7 @@ final class HTTP2Peer: TransportConsumer, @unchecked Sendable {
         self.flush()
     }
 
-    /// Answers a request; without a body the head is the last.
+    /// Answers a request; without a body, the head ends the stream.
     func respond(
         _ stream: HTTP2StreamID, _ status: Int = 200, _ fields: [(String, String)] = [], _ body: [UInt8] = [],
         trailers: [(String, String)] = [], ends: Bool = true
@@ -136,7 +136,7 @@ final class HTTP2Peer: TransportConsumer, @unchecked Sendable {
         self.flush()
     }
 
-    /// Bytes that no engine would send.
+    /// Sends bytes that no engine sends.
     func sendRaw(_ bytes: [UInt8]) {
         self.flush()
         bytes.withRawSpan { _ = self.transport?.write($0) }

@@ -5,16 +5,16 @@ import Synchronization
 import TLSEngine
 import WireText
 
-/// A server that says exactly what its scripts tell it: the first connection has the first script, and so on. A
-/// connection without a script is closed at once; one whose script is over stays open.
+/// A server that sends exactly the bytes of its scripts: the first connection has the first script, and so on. A
+/// connection without a script is closed at once; at the end of its script a connection stays open.
 final class RawServer: Sendable {
     enum Step: Sendable {
-        /// Waits for these bytes, and drops all up to and with them.
+        /// Waits for these bytes, and drops everything up to their end.
         case receive(String)
         case receiveBytes(Int)
         case send(String)
         case sendBytes([UInt8])
-        /// FIN; under TLS behind close_notify.
+        /// FIN; under TLS after close_notify.
         case finish
         case close
         /// Closes with a reset.
@@ -29,10 +29,10 @@ final class RawServer: Sendable {
     }
 
     let port: UInt16
-    private let door: Door
+    private let door: Acceptor
     private let log: Log
 
-    /// What came on each connection.
+    /// The received bytes of each connection.
     final class Log: Sendable {
         private let bytes = Mutex<[[UInt8]]>([])
 
@@ -49,7 +49,7 @@ final class RawServer: Sendable {
 
     init(_ scripts: [[Step]], tls: TLSContext? = nil) async throws {
         let log = Log()
-        let door = Door(scripts, log: log, tls: tls)
+        let door = Acceptor(scripts, log: log, tls: tls)
         self.log = log
         self.door = door
         let address = try await withCheckedThrowingContinuation { continuation in
@@ -64,7 +64,7 @@ final class RawServer: Sendable {
     }
 
     /// Gives each connection its script. Confined to the servers' loop.
-    private final class Door: SocketListenerOwner, @unchecked Sendable {
+    private final class Acceptor: SocketListenerOwner, @unchecked Sendable {
         private let scripts: [[Step]]
         private let log: Log
         private let tls: TLSContext?
@@ -112,7 +112,7 @@ final class RawServer: Sendable {
         func acceptingResumed(by listener: SocketListener) {}
     }
 
-    /// Connections that came, whole.
+    /// All received bytes of each connection, as text.
     var received: [String] { self.log.all.map { String(decoding: $0, as: UTF8.self) } }
     func bytes(_ index: Int) -> [UInt8] { self.log.all[index] }
     var connections: Int { self.log.all.count }

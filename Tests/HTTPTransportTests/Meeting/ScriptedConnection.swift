@@ -32,7 +32,7 @@ final class ScriptedConnection: TransportConsumer, @unchecked Sendable {
 
     func inputClosed() {}
 
-    /// The records written before are on their way.
+    /// The records written before are still being sent.
     func outputProgressed() {
         guard self.isCutting, let lower = (self.transport as? SecureTransport)?.lower else { return }
         self.isCutting = false
@@ -61,7 +61,7 @@ final class ScriptedConnection: TransportConsumer, @unchecked Sendable {
         case .sendBytes(let bytes): bytes.withRawSpan { _ = transport.write($0) }
         case .finish: transport.shutdownOutput()
         case .close: transport.close(linger: .seconds(1))
-        // Behind what this turn has written.
+        // After the output of this turn.
         case .reset: TestLoops.servers.execute { self.transport?.reset() }
         case .cut:
             self.isCutting = true

@@ -1,7 +1,7 @@
 import HTTPTransport
 import StreamTransport
 
-/// Loops of all tests: one for the pools, one for the servers.
+/// The loops of all tests: one for the pools, one for the servers.
 enum TestLoops {
     static let pools = TestLoops.make()
     static let servers = TestLoops.make()

@@ -6,7 +6,7 @@ import Testing
 struct ChunkReaderTests {
     private struct Body: Equatable {
         var content = ""
-        /// What stands where the trailers begin; `nil` if the body did not come so far.
+        /// The bytes from the trailers on; `nil` if the body did not reach them.
         var rest: String?
     }
 
@@ -49,7 +49,7 @@ struct ChunkReaderTests {
         #expect(try self.read(text) == Body(content: "0123456789", rest: "\r\n"))
     }
 
-    @Test func mayEndAnywhere() throws {
+    @Test func chunkedInputMayEndAnywhere() throws {
         let bytes = Array("3\r\nabc\r\n0\r\n\r\n".utf8)
         for cut in 0..<(bytes.count - 1) {
             let body = try self.read(String(decoding: bytes[..<cut], as: UTF8.self))
@@ -64,7 +64,7 @@ struct ChunkReaderTests {
         ("5\nhello\n", .bareLineBreak), ("5;a\nhello\n", .bareLineBreak), ("5\rx", .bareLineBreak),
         ("1\r\na\rx", .bareLineBreak),
     ])
-    func isRefusedWhereTwoReadersCouldDiffer(_ text: String, _ violation: ResponseViolation) {
+    func ambiguousChunkIsRefused(_ text: String, _ violation: ResponseViolation) {
         #expect(throws: violation) { try self.read(text) }
         #expect(throws: violation) { try self.read(text, pieces: 1) }
     }

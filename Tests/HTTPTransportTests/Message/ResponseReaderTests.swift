@@ -33,8 +33,8 @@ struct ResponseReaderTests {
         }
     }
 
-    /// Every byte sequence, in every state: what is read, and how many bytes are used.
-    @Test func bytesMeanWhatTheStateExpects() throws {
+    /// Every byte sequence in every state: the event, and the number of consumed bytes.
+    @Test func bytesAreReadAsTheStateExpects() throws {
         let violations: [State: ResponseViolation] = [
             .idle: .unsolicited, .head: .head(.malformedStartLine), .chunks: .chunk,
             .trailers: .head(.malformedFieldName),
@@ -83,7 +83,7 @@ struct ResponseReaderTests {
         }
     }
 
-    @Test func bytesBehindACompleteResponsePreventReuse() throws {
+    @Test func bytesAfterACompleteResponsePreventReuse() throws {
         var reader = try State.length.reader()
         let outcome = try read(&reader, "helloX")
         let isReusable = reader.endResponse()

@@ -35,7 +35,7 @@ struct SimulatedExchangeTests {
             return (exchange, diary)
         }
 
-        /// Answers requests until `condition` holds.
+        /// Serves requests until `condition` holds.
         func run(atMost limit: Duration = .seconds(3600), until condition: () -> Bool) -> Bool {
             self.ground.run(
                 until: {
@@ -79,7 +79,7 @@ struct SimulatedExchangeTests {
         #expect(scene.end() == [])
     }
 
-    @Test func idleTimeoutDoesNotRunWhileTheConsumerIsBehind() throws {
+    @Test func idleTimeoutDoesNotRunWhileTheConsumerIsSlow() throws {
         let content = String(repeating: "x", count: 600_000)
         let scene = try Scene("HTTP/1.1 200 OK\r\nContent-Length: 600000\r\n\r\n" + content)
         let (exchange, diary) = scene.begin(pull: 0)
@@ -116,7 +116,7 @@ struct SimulatedExchangeTests {
 
     /// Short reads and writes, small buffers, stalls, resets, failing connects, no descriptors, slow consumers.
     @Test(arguments: 1...40 as ClosedRange<UInt64>)
-    func everyExchangeEndsOnceAndWholeOrWithAReason(_ seed: UInt64) throws {
+    func everyExchangeEndsOnceCompleteOrWithAReason(_ seed: UInt64) throws {
         let content = String(repeating: "0123456789", count: 3_000)
         let response = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n7530\r\n\(content)\r\n0\r\n\r\n"
         var faults = FaultPlan.rough

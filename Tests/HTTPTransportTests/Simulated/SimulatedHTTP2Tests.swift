@@ -43,7 +43,7 @@ struct SimulatedHTTP2Tests {
             return (exchange, diary)
         }
 
-        /// Answers requests until `condition` holds.
+        /// Serves requests until `condition` holds.
         func run(atMost limit: Duration = .seconds(3600), until condition: () -> Bool) -> Bool {
             self.ground.run(
                 until: {
@@ -99,7 +99,7 @@ struct SimulatedHTTP2Tests {
         #expect(scene.end() == [])
     }
 
-    @Test func idleTimeoutDoesNotRunWhileTheConsumerIsBehind() throws {
+    @Test func idleTimeoutDoesNotRunWhileTheConsumerIsSlow() throws {
         let content = [UInt8](repeating: 7, count: 600_000)
         let scene = try Scene(content)
         let (exchange, diary) = scene.begin(pull: 0)
@@ -124,7 +124,7 @@ struct SimulatedHTTP2Tests {
 
     /// Short reads and writes, small buffers, stalls, resets, failing connects, no descriptors.
     @Test(arguments: 1...40 as ClosedRange<UInt64>)
-    func everyExchangeEndsOnceAndWholeOrWithAReason(_ seed: UInt64) throws {
+    func everyExchangeEndsOnceCompleteOrWithAReason(_ seed: UInt64) throws {
         let content = (0..<30_000).map { UInt8(truncatingIfNeeded: $0) }
         var settings = HTTP2Settings()
         settings.maximumConcurrentStreams = 3

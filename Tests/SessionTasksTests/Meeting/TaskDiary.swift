@@ -1,13 +1,13 @@
 import SessionTasks
 
-/// What a stream task's operations were answered, in the order of the answers.
+/// The results of a stream task's operations, in the order of their completion.
 final class TaskDiary {
     private(set) var lines: [String] = []
     /// All bytes that reads gave, in order.
     private(set) var bytes: [UInt8] = []
     private(set) var end: TaskFailure??
 
-    /// `name:bytes`, with a full stop behind the last bytes of the stream, or `name!failure`.
+    /// Records `name:bytes`, with a full stop after the last bytes of the stream, or `name!failure`.
     func read(_ task: StreamTask, _ name: String, _ minimum: Int, _ maximum: Int, timeout: Duration? = nil) {
         task.read(minimum: minimum, maximum: maximum, timeout: timeout) { result in
             switch result {

@@ -69,7 +69,7 @@ final class TaskMeeting {
         }
     }
 
-    /// Two connections' ends on the one loop: what was opened, and what was accepted of it.
+    /// Both ends of a connection on one loop: the opened and the accepted one.
     func transportPair() throws -> (opened: SocketConnection, accepted: SocketConnection) {
         let before = self.acceptor.connections.count
         var opened: SocketConnection?
@@ -119,7 +119,7 @@ struct TaskPlace: Hashable, CustomTestStringConvertible {
 }
 
 extension [UInt8] {
-    /// Bytes that show what is missing or moved.
+    /// Bytes in which missing or moved ones are detected.
     static func pattern(_ count: Int) -> [UInt8] {
         // Made from one period, because debug builds compute byte by byte slowly.
         let period = (0..<Swift.min(count, 65_536)).map { UInt8(truncatingIfNeeded: ($0 &* 31) ^ ($0 >> 8)) }

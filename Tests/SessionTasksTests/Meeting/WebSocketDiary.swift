@@ -1,6 +1,6 @@
 import SessionTasks
 
-/// What a WebSocket task's operations were answered, in the order of the answers.
+/// The results of a WebSocket task's operations, in the order of their completion.
 final class WebSocketDiary {
     private(set) var lines: [String] = []
     private(set) var messages: [WebSocketTask.Message] = []

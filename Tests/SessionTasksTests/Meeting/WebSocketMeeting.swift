@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 import WebSocketProtocol
 
-/// WebSocket tasks of both roles on one loop, and raw peers for what no task would say.
+/// WebSocket tasks of both roles on one loop, and raw peers that can send bytes which no task would send.
 final class WebSocketMeeting {
     let meeting: TaskMeeting
     /// Tasks that were accepted, in order.

@@ -18,7 +18,7 @@ struct ConnectClientTests {
     @Test(arguments: [
         (ProxyDestination.name, "server.test:443"), (.ipv4, "192.0.2.1:80"), (.ipv6, "[2001:db8::1]:80"),
     ])
-    func asksForHostAndPort(_ destination: ProxyDestination, _ authority: String) throws {
+    func requestNamesHostAndPort(_ destination: ProxyDestination, _ authority: String) throws {
         var client = try ConnectClient(to: destination, fields: [FieldLine("Proxy-Authorization", "Basic eA==")])
         let request =
             "CONNECT \(authority) HTTP/1.1\r\nHost: \(authority)\r\nProxy-Authorization: Basic eA==\r\n\r\n"
@@ -31,7 +31,7 @@ struct ConnectClientTests {
         "HTTP/1.1 299 \r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n",
         "HTTP/1.1 100 \r\n\r\nHTTP/1.1 103 \r\nLink: x\r\n\r\nHTTP/1.1 200 \r\n\r\n",
     ])
-    func tunnelBeginsBehindTheHead(_ response: String) throws {
+    func tunnelBeginsAfterTheHead(_ response: String) throws {
         let talk = try self.talk(response + "later")
         #expect(talk.end == .established && talk.rest == Array("later".utf8))
     }
@@ -68,7 +68,7 @@ struct ConnectClientTests {
         "SSH-2.0-x\r\n", "HTTP/1.1 200 \n\n", "HTTP/1.1 200 \r\n x: y\r\n\r\n", "\u{5}\0\r\n",
         String(repeating: "HTTP/1.1 100 \r\n\r\n", count: ConnectClient.interimLimit + 1),
     ])
-    func refusesWhatIsNotHTTP(_ bytes: String) throws {
+    func responseThatIsNoHTTPIsRefused(_ bytes: String) throws {
         guard case .fail(.violation) = try self.talk(bytes).end else {
             Issue.record("accepted \(bytes)")
             return
@@ -83,11 +83,11 @@ struct ConnectClientTests {
     }
 
     @Test(arguments: ["", "a b", "a\r\nX: y", "a/b", "a@b", "a:1", "ü"])
-    func refusesNamesThatWouldChangeTheRequest(_ name: String) {
+    func nameThatWouldChangeTheRequestIsRefused(_ name: String) {
         #expect(throws: ProxyFailure.self) { try ConnectClient(to: .name(name, port: 1), fields: []) }
     }
 
-    @Test func refusesMalformedFields() {
+    @Test func malformedFieldIsRefused() {
         #expect(throws: ProxyFailure.self) { try self.client([FieldLine("X", "a\r\nb: c")]) }
     }
 
@@ -118,7 +118,7 @@ struct ConnectClientTests {
 
     private static let challenge = "HTTP/1.1 407 \r\nProxy-Authenticate: NTLM YWJj\r\nContent-Length: 2\r\n\r\n"
 
-    @Test func everyEventInEveryState() throws {
+    @Test func everyEventIsHandledInEveryState() throws {
         for state in State.allCases {
             for event in ProxyEvent.allCases {
                 var client = try self.client()

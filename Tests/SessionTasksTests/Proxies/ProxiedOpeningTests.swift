@@ -53,7 +53,7 @@ struct ProxiedOpeningTests {
     private static let connect = Array("CONNECT origin.test:443 HTTP/1.1\r\nHost: origin.test:443\r\n\r\n".utf8)
 
     @Test(arguments: TransportTestbed.Kind.allCases)
-    func bytesBehindTheAnswerAreTheServers(_ kind: TransportTestbed.Kind) throws {
+    func bytesAfterTheProxysResponseAreTheServers(_ kind: TransportTestbed.Kind) throws {
         let meeting = try Meeting(kind, .connect)
         let proxy = try meeting.proxy(hasReceived: Self.connect)
         #expect(meeting.task.record.openedAt == nil)
@@ -140,7 +140,7 @@ struct ProxiedOpeningTests {
         meeting.finish()
     }
 
-    @Test func nothingIsSentForWhatCannotBeExpressed() throws {
+    @Test func nothingIsSentForAnInexpressibleTarget() throws {
         let meeting = try Meeting(.simulation, .connect, to: .host("a b", port: 1))
         #expect(meeting.meeting.run { meeting.diary.end != nil })
         if case .inexpressible? = meeting.failure {} else { Issue.record("\(String(describing: meeting.diary.end))") }

@@ -4,7 +4,7 @@ import StreamTransport
 import Testing
 import WireText
 
-/// What a proxy's client did with the bytes of a proxy.
+/// The actions of a proxy's client for the bytes of a proxy.
 struct ProxyConversation: Equatable {
     var sent: [[UInt8]] = []
     var end: ProxyAction?

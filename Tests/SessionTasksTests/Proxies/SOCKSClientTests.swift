@@ -24,14 +24,14 @@ struct SOCKSClientTests {
         (.ipv4, [5, 1, 0, 1, 192, 0, 2, 1, 0, 80]),
         (.ipv6, [5, 1, 0, 4, 0x20, 0x01, 0x0D, 0xB8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 80]),
     ])
-    func asksForTheDestination(_ destination: ProxyDestination, _ request: [UInt8]) throws {
+    func requestNamesTheDestination(_ destination: ProxyDestination, _ request: [UInt8]) throws {
         let talk = ProxyConversation.inAllPieces(
             try self.socks5(destination), [5, 0] + Self.granted5 + Self.later)
         #expect(talk.sent == [[5, 1, 0], request])
         #expect(talk.end == .established && talk.rest == Self.later)
     }
 
-    @Test func authenticatesIfTheProxyChoosesTo() throws {
+    @Test func passwordIsSentIfTheProxyChoosesAuthentication() throws {
         let client = try self.socks5(.ipv4, self.credential)
         let talk = ProxyConversation.inAllPieces(client, [5, 2, 1, 0] + Self.granted5 + Self.later)
         #expect(talk.sent[..<2] == [[5, 2, 0, 2], [1, 2] + Array("me".utf8) + [6] + Array("secret".utf8)])
@@ -44,12 +44,12 @@ struct SOCKSClientTests {
         [UInt8]([5, 0, 0, 1, 10, 0, 0, 1, 31, 144]), [5, 0, 0, 3, 4, 1, 2, 3, 4, 31, 144], [5, 0, 0, 3, 0, 31, 144],
         [5, 0, 0, 4] + [UInt8](repeating: 7, count: 16) + [31, 144],
     ])
-    func skipsTheBoundAddress(_ reply: [UInt8]) throws {
+    func boundAddressIsSkipped(_ reply: [UInt8]) throws {
         let talk = ProxyConversation.inAllPieces(try self.socks5(), [5, 0] + reply + Self.later)
         #expect(talk.end == .established && talk.rest == Self.later)
     }
 
-    @Test func reportsRefusals() throws {
+    @Test func refusalIsReported() throws {
         for code in UInt8(1)...9 {
             let talk = ProxyConversation.inAllPieces(try self.socks5(), [5, 0, 5, code])
             #expect(talk.end == .fail(.refusedBySOCKS(version: 5, code: code)))
@@ -65,14 +65,14 @@ struct SOCKSClientTests {
 
     /// Not SOCKS 5; a method that was not offered; a reply of another version; an unknown kind of address.
     @Test(arguments: [[UInt8]([4]), [72], [5, 1], [5, 2], [5, 0, 4], [5, 0, 5, 0, 0, 2]])
-    func refusesWhatIsNotSOCKS5(_ bytes: [UInt8]) throws {
+    func replyThatIsNoSOCKS5IsRefused(_ bytes: [UInt8]) throws {
         guard case .fail(.violation) = ProxyConversation.inAllPieces(try self.socks5(), bytes).end else {
             Issue.record("accepted \(bytes)")
             return
         }
     }
 
-    @Test func refusesWhatSOCKS5CannotExpress() throws {
+    @Test func destinationThatSOCKS5CannotExpressIsRefused() throws {
         let long = String(repeating: "x", count: 256)
         for credential in [("", "p"), ("u", ""), (long, "p"), ("u", long)] {
             #expect(throws: ProxyFailure.self) {
@@ -106,7 +106,7 @@ struct SOCKSClientTests {
         }
     }
 
-    @Test func everyEventInEveryStateOfSOCKS5() throws {
+    @Test func everyEventIsHandledInEveryStateOfSOCKS5() throws {
         for state in State5.allCases {
             for event in ProxyEvent.allCases {
                 var client = try state.client()
@@ -131,7 +131,7 @@ struct SOCKSClientTests {
 
     // MARK: SOCKS 4
 
-    @Test func asksForAnAddressOrAName() throws {
+    @Test func requestNamesAnAddressOrAName() throws {
         let address = ProxyConversation.inAllPieces(
             try SOCKS4Client(to: .ipv4, user: "me"), Self.granted4 + Self.later)
         #expect(address.sent == [[4, 1, 0, 80, 192, 0, 2, 1] + Array("me".utf8) + [0]])
@@ -140,7 +140,7 @@ struct SOCKSClientTests {
         #expect(name.sent == [[4, 1, 1, 187, 0, 0, 0, 1, 0] + Array("server.test".utf8) + [0]])
     }
 
-    @Test func reportsRefusalsOfSOCKS4() throws {
+    @Test func refusalOfSOCKS4IsReported() throws {
         for code in UInt8(91)...94 {
             let talk = ProxyConversation.inAllPieces(try SOCKS4Client(to: .ipv4, user: ""), [0, code])
             #expect(talk.end == .fail(.refusedBySOCKS(version: 4, code: code)))
@@ -149,7 +149,7 @@ struct SOCKSClientTests {
         if case .fail(.violation) = other.end {} else { Issue.record("accepted SOCKS 5") }
     }
 
-    @Test func refusesWhatSOCKS4CannotExpress() throws {
+    @Test func destinationThatSOCKS4CannotExpressIsRefused() throws {
         #expect(throws: ProxyFailure.self) { try SOCKS4Client(to: .ipv6, user: "") }
         #expect(throws: ProxyFailure.self) { try SOCKS4Client(to: .ipv4, user: "a\0b") }
         #expect(throws: ProxyFailure.self) { try SOCKS4Client(to: .name("a\0b", port: 1), user: "") }
@@ -162,7 +162,7 @@ struct SOCKSClientTests {
         case initial, awaitingReply, established, failed
     }
 
-    @Test func everyEventInEveryStateOfSOCKS4() throws {
+    @Test func everyEventIsHandledInEveryStateOfSOCKS4() throws {
         for state in State4.allCases {
             for event in ProxyEvent.allCases {
                 var client = try SOCKS4Client(to: .ipv4, user: "")

@@ -68,14 +68,14 @@ struct SecureMachineTests {
         Dictionary(uniqueKeysWithValues: states.map { ($0, true) })
     }
 
-    @Test func acceptOutputUntilItIsFinished() {
+    @Test func machineAcceptsOutputUntilItIsFinished() {
         self.expect(
             self.states(State.shakingHands + [.paused, .awaitingTurn, .offering, .reading, .inputFinished]),
             otherwise: false
         ) { $0.acceptsOutput }
     }
 
-    @Test func decryptDuringTheHandshakeAndWhileTheConsumerTakesBytes() {
+    @Test func inputIsDecryptedDuringTheHandshakeAndWhileTheConsumerReads() {
         self.expect(self.states(State.shakingHands + [.offering]), otherwise: false) { $0.decrypts }
         let mayOffer: [State] = [.offering, .reading, .inputFinished, .outputFinished]
         self.expect(self.states(State.shakingHands + mayOffer), otherwise: false) { machine in
@@ -84,7 +84,7 @@ struct SecureMachineTests {
         }
     }
 
-    @Test func areEstablishedOnce() {
+    @Test func machineIsEstablishedOnce() {
         self.expect(self.states(State.shakingHands), otherwise: false) { machine in
             let isNew = machine.handshakeCompleted()
             let isNewAgain = machine.handshakeCompleted()
@@ -94,14 +94,14 @@ struct SecureMachineTests {
         }
     }
 
-    @Test func stopTheHandshakeForADecision() {
+    @Test func handshakeStopsForADecision() {
         self.expect(self.states([.handshaking]), otherwise: false) { $0.decisionRequested() }
         self.expect([.handshaking: .proceed, .awaitingDecision: .resumeAndProceed], otherwise: .ignore) {
             $0.decisionMade()
         }
     }
 
-    @Test func pauseTheConnectionBelowToo() {
+    @Test func pausePausesTheConnectionBelow() {
         self.expect(self.states(State.established), otherwise: false) { machine in
             let pauses = machine.pause()
             #expect(!pauses || !machine.gate.isReading)
@@ -109,7 +109,7 @@ struct SecureMachineTests {
         }
     }
 
-    @Test func offerWhatIsThereBeforeTheyReadOn() {
+    @Test func bufferedPlaintextIsOfferedBeforeReadingContinues() {
         self.expect([.paused: .requestTurn], otherwise: .ignore) { $0.resume() }
         // The turn that was requested before reads on.
         let mayRequest: [State] = [.paused, .reading, .inputFinished, .outputFinished]
@@ -121,7 +121,7 @@ struct SecureMachineTests {
         self.expect([.awaitingTurn: .offerKept], otherwise: .ignore) { $0.turnBegan() }
     }
 
-    @Test func keepWhatTheConsumerLeaves() {
+    @Test func unconsumedPlaintextIsKept() {
         let over: [State: InputGate.OfferAction] = Dictionary(uniqueKeysWithValues: State.over.map { ($0, .drop) })
         self.expect(over, otherwise: .keep) { $0.offerEnded(leavesBytes: true, budgetIsSpent: false) }
         self.expect(over.merging([.offering: .keepAndRequestTurn]) { $1 }, otherwise: .keep) {
@@ -129,7 +129,7 @@ struct SecureMachineTests {
         }
     }
 
-    @Test func reportCloseNotifyOnce() {
+    @Test func closeNotifyIsReportedOnce() {
         let open: [State] = [.paused, .awaitingTurn, .offering, .reading, .outputFinished]
         self.expect(self.states(open), otherwise: false) { machine in
             let isNew = machine.closeNotifyReceived()
@@ -139,7 +139,7 @@ struct SecureMachineTests {
         }
     }
 
-    @Test func takeAnEndWithoutCloseNotifyForATruncation() {
+    @Test func endWithoutCloseNotifyIsATruncation() {
         self.expect(
             [.inputFinished: .ignore, .handshaking: .failHandshake, .awaitingDecision: .failHandshake],
             otherwise: .failTruncated
@@ -150,7 +150,7 @@ struct SecureMachineTests {
         }
     }
 
-    @Test func sendCloseNotifyOnce() {
+    @Test func closeNotifyIsSentOnce() {
         let open: [State] = [.paused, .awaitingTurn, .offering, .reading, .inputFinished]
         self.expect(self.states(open), otherwise: false) { machine in
             let isNew = machine.shutdownOutput()
@@ -160,7 +160,7 @@ struct SecureMachineTests {
         }
     }
 
-    @Test func closeOnce() {
+    @Test func closeTakesEffectOnce() {
         self.expect(self.states(State.shakingHands + State.established), otherwise: false) { machine in
             let isNew = machine.close()
             let isNewAgain = machine.close()
@@ -169,7 +169,7 @@ struct SecureMachineTests {
         }
     }
 
-    @Test func reportTheFirstFailureOnce() {
+    @Test func firstFailureIsReportedOnce() {
         let running = State.shakingHands + State.established + [.closing]
         self.expect(self.states(running), otherwise: false) { $0.fail(.truncated) }
         let first: [State: TransportFailure?] = [.failed: .reset, .reported: nil, .ended: nil]
@@ -184,7 +184,7 @@ struct SecureMachineTests {
         self.expect(failed, otherwise: nil) { $0.takeFailure() }
     }
 
-    @Test func endWithTheConnectionBelow() {
+    @Test func machineEndsWithTheConnectionBelow() {
         let running = State.shakingHands + State.established + [.closing]
         self.expect(self.states(running), otherwise: false) { machine in
             let isNew = machine.lowerEnded()

@@ -4,7 +4,7 @@ import StreamTransport
 import TestSupport
 import Testing
 
-@Suite("Swift tasks that are cancelled while they await", .serialized)
+@Suite("Cancelled Swift tasks", .serialized)
 struct CancelledSwiftTasksTests {
     /// Both ends of one connection over loopback.
     private func connected(_ group: LoopGroup) async throws -> (accepted: StreamTask, opened: StreamTask) {

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Queued reads of a stream task")
 struct ReadQueueTests {
-    /// Records what each read was answered, in the order of the answers.
+    /// Records the result of each read, in the order of completion.
     final class Answers {
         var list: [String] = []
     }
@@ -79,7 +79,7 @@ struct ReadQueueTests {
         #expect(answers.list == ["2:ab", "3:c"])
     }
 
-    @Test func timedOutReadFailsTheReadsBehindIt() {
+    @Test func timedOutReadFailsTheReadsAfterIt() {
         let answers = Answers()
         var queue = ReadQueue()
         let deadline = MonotonicInstant(nanoseconds: 10)
@@ -107,7 +107,7 @@ struct ReadQueueTests {
         #expect(answers.list == ["1:x", "closeInput", "2!\(TaskFailure.directionClosed)"])
     }
 
-    @Test func readsBehindABarrierWaitForIt() {
+    @Test func readsAfterABarrierWaitForIt() {
         let answers = Answers()
         var queue = ReadQueue()
         queue.append(.barrier(number: 7))
@@ -122,7 +122,7 @@ struct ReadQueueTests {
         #expect(answers.list == ["barrier 7", "1:secret"])
     }
 
-    @Test func readsBeforeThePassedDeadlineGoOnWaiting() {
+    @Test func readsBeforeThePassedDeadlineKeepWaiting() {
         let answers = Answers()
         var queue = ReadQueue()
         queue.append(self.read(1, 1, 9, into: answers))
@@ -139,7 +139,7 @@ struct ReadQueueTests {
         #expect(answers.list.last == "1:x" && queue.isEmpty)
     }
 
-    @Test func barrierBehindAFailedReadFails() {
+    @Test func barrierAfterAFailedReadFails() {
         let answers = Answers()
         var queue = ReadQueue()
         queue.append(self.read(1, 1, 9, into: answers))

@@ -6,7 +6,7 @@ import Testing
 @Suite("Writes to a stream task beside its relay")
 struct RelayedWritesTests {
     @Test(arguments: TransportTestbed.Kind.allCases)
-    func writesGoOnWhenThePeerReads(_ kind: TransportTestbed.Kind) throws {
+    func writesContinueWhenThePeerReads(_ kind: TransportTestbed.Kind) throws {
         let meeting = try TaskMeeting(kind)
         let (task, peer) = try meeting.opened()
         let diary = TaskDiary()
@@ -41,8 +41,8 @@ struct RelayedWritesTests {
         meeting.finish()
     }
 
-    /// A relay that is behind is not given more because an operator resumed the task.
-    @Test func resumingATaskLeavesItsRelaysPauseAlone() throws {
+    /// A relay above its watermark gets no more data because an operator resumed the task.
+    @Test func resumingATaskKeepsThePauseOfItsRelay() throws {
         let meeting = try TaskMeeting(.simulation)
         let (task, peer) = try meeting.opened()
         let relay = RecordingConsumer()

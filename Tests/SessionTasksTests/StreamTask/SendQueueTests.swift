@@ -54,7 +54,7 @@ struct SendQueueTests {
         #expect(answers.list == ["write 3", "1", "closeOutput", "2!\(TaskFailure.directionClosed)"])
     }
 
-    @Test func withdrawsOnlyAWriteThatHasNotBegun() {
+    @Test func onlyAWriteThatHasNotBegunIsWithdrawn() {
         let answers = Answers()
         var queue = SendQueue()
         queue.append(self.send(1, 3, into: answers))

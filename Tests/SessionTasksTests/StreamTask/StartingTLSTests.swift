@@ -12,7 +12,7 @@ struct StartingTLSTests {
 
     /// The dialogue of STARTTLS (RFC 3207 §2), everything asked for at once by both.
     @Test(arguments: TransportTestbed.Kind.allCases)
-    func securesBehindTheDialogueBeforeIt(_ kind: TransportTestbed.Kind) throws {
+    func tlsStartsAfterThePendingDialogue(_ kind: TransportTestbed.Kind) throws {
         let meeting = try TaskMeeting(kind)
         let pair = try meeting.streamPair()
         let (client, server) = (TaskDiary(), TaskDiary())
@@ -97,8 +97,8 @@ struct StartingTLSTests {
         meeting.finish()
     }
 
-    /// The peer said that it was done, and is gone: its system answers our close_notify with a reset. What came before
-    /// stays what it was, and its end too.
+    /// The peer sent close_notify and disconnected: its system answers our close_notify with a reset. The received bytes and
+    /// the clean end stay valid.
     @Test func secureStreamIsReadToTheEndAfterItsPeerClosed() throws {
         let meeting = try TaskMeeting(.simulation)
         let pair = try self.secured(meeting)
@@ -165,7 +165,7 @@ struct StartingTLSTests {
         meeting.finish()
     }
 
-    /// What was to go out under TLS must not go out in the clear, whatever kept TLS from beginning.
+    /// Data meant for TLS is not sent in the clear, whatever prevented TLS from starting.
     @Test(arguments: ["a read that timed out", "a closed direction", "a cancelled wait"])
     func writesAfterFailedTLSAreNotSentInPlaintext(_ obstacle: String) throws {
         let meeting = try TaskMeeting(.simulation)
@@ -194,7 +194,7 @@ struct StartingTLSTests {
 
     /// A server's answers that were slipped in before TLS began are not taken for those given under TLS (RFC 3207 §6).
     @Test(arguments: TransportTestbed.Kind.allCases, [true, false])
-    func plainBytesBehindTheLastReadAreNoPlaintext(_ kind: TransportTestbed.Kind, _ arriveLater: Bool) throws {
+    func bytesReceivedAfterTheLastReadAreNoPlaintext(_ kind: TransportTestbed.Kind, _ arriveLater: Bool) throws {
         let meeting = try TaskMeeting(kind)
         let (task, peer) = try meeting.opened()
         let diary = TaskDiary()
@@ -245,7 +245,7 @@ struct StartingTLSTests {
         meeting.finish()
     }
 
-    @Test func aVanishedPeerIsNoEnd() throws {
+    @Test func lostPeerIsNoOrderlyEnd() throws {
         let meeting = try TaskMeeting(.simulation)
         let pair = try meeting.transportPair()
         let diary = TaskDiary()

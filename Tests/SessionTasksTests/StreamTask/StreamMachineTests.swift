@@ -59,21 +59,21 @@ struct StreamMachineTests {
     ]
     private static let readingOver: [State] = [.inputConsumed, .inputRefused, .bothOver, .outlivingConsumed]
 
-    @Test func showThePeersEndAndTheEndOfReading() {
+    @Test func peersEndAndEndOfReadingAreVisible() {
         self.expect(Self.peerFinished) { $0.peerFinished }
         self.expect(Self.readingOver) { $0.readingIsOver }
         self.expect(State.allCases) { machine in
             machine.inputClosed()
             return machine.peerFinished
         }
-        // The end alone leaves what came before to be read.
+        // After the end, earlier bytes can still be read.
         self.expect(Self.readingOver) { machine in
             machine.inputClosed()
             return machine.readingIsOver
         }
     }
 
-    @Test func endReadingOnce() {
+    @Test func readingEndsOnce() {
         self.expect(State.allCases) { machine in
             machine.inputConsumed()
             let input = machine.input
@@ -86,7 +86,7 @@ struct StreamMachineTests {
         }
     }
 
-    @Test func endWritingApartFromReading() {
+    @Test func writingEndsApartFromReading() {
         self.expect([.outputFinished, .bothFinished, .bothOver, .outlivingTransport, .outlivingConsumed]) {
             $0.writingIsOver
         }
@@ -98,7 +98,7 @@ struct StreamMachineTests {
     }
 
     @Test(arguments: [TransportEnd.closed, .failed(.reset)])
-    func keepWhatWasReceivedBeforeBothSidesFinished(_ end: TransportEnd) {
+    func bytesReceivedBeforeBothSidesFinishedAreKept(_ end: TransportEnd) {
         self.expect([.bothFinished]) { $0.transportEnded(end, isRelayed: false) == .readOn }
         self.expect([.bothFinished, .outlivingTransport, .outlivingConsumed]) { machine in
             _ = machine.transportEnded(end, isRelayed: false)
@@ -108,7 +108,7 @@ struct StreamMachineTests {
         self.expect([]) { $0.transportEnded(.abandoned, isRelayed: false) == .readOn }
     }
 
-    @Test func endOnce() {
+    @Test func machineEndsOnce() {
         self.expect(State.allCases.filter { $0 != .ended }) { machine in
             let isNew = machine.end()
             let isNewAgain = machine.end()

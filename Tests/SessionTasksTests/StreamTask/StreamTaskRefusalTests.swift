@@ -3,7 +3,7 @@ import StreamTransport
 import TestSupport
 import Testing
 
-@Suite("What a stream task refuses, and what is refused to it")
+@Suite("Refused operations of stream tasks")
 struct StreamTaskRefusalTests {
     @Test func invalidArgumentsAreUsageErrors() throws {
         let meeting = try TaskMeeting(.simulation)

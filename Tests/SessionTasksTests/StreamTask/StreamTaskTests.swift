@@ -176,7 +176,7 @@ struct StreamTaskTests {
     }
 
     @Test(arguments: TaskPlace.all)
-    func writingGoesOnAfterTheReadSideCloses(_ place: TaskPlace) throws {
+    func writingContinuesAfterTheReadSideCloses(_ place: TaskPlace) throws {
         let meeting = try TaskMeeting(place.kind)
         let (task, peer) = try meeting.stream(place.role)
         let diary = TaskDiary()

@@ -4,12 +4,12 @@ import StreamTransport
 import TestSupport
 import Testing
 
-@Suite("A byte stream at which somebody looks on, simulated and real")
+@Suite("Tapped byte streams, simulated and real")
 struct TappedStreamTests {
     typealias Kind = TransportTestbed.Kind
 
-    /// What a tap was given, and what it left out.
-    private final class Sight {
+    /// The pieces that a tap received, and the number of skipped ones.
+    private final class TapRecord {
         var room = 0
         private(set) var bytes: [UInt8] = []
         private(set) var skipped = 0
@@ -33,7 +33,7 @@ struct TappedStreamTests {
         let far: ScriptedPeer
 
         init(_ kind: Kind) throws {
-            // What a program must do that relays: the system would otherwise end it when a peer goes away.
+            // A relaying program must ignore SIGPIPE: otherwise a peer that disconnects ends the process.
             signal(SIGPIPE, SIG_IGN)
             try self.init(in: TaskMeeting(kind))
         }
@@ -65,11 +65,11 @@ struct TappedStreamTests {
         }
     }
 
-    /// A looker who does not read costs the stream nothing: behind a long read the bytes go from socket to socket again.
+    /// A tap that is not read costs the stream nothing: after a long read, bytes are spliced again.
     @Test(arguments: Kind.allCases)
-    func bytesGoByUnseenWhileATapHasNoRoom(_ kind: Kind) throws {
+    func fullTapMissesBytes(_ kind: Kind) throws {
         let relay = try Relay(kind)
-        let sight = Sight()
+        let sight = TapRecord()
         // So much waits when reading resumes that the first read is a long one.
         relay.meeting.perform {
             relay.task.add(sight.tap())
@@ -90,7 +90,7 @@ struct TappedStreamTests {
     @Test(arguments: Kind.allCases)
     func tapWithRoomCopiesAllTraffic(_ kind: Kind) throws {
         let relay = try Relay(kind)
-        let (sight, full) = (Sight(), Sight())
+        let (sight, full) = (TapRecord(), TapRecord())
         sight.room = .max
         relay.meeting.perform {
             relay.task.add(full.tap())
@@ -108,7 +108,7 @@ struct TappedStreamTests {
     func eachTapSeesItsOwnTaskUntilItIsTakenAway(_ kind: Kind) throws {
         let first = try Relay(kind)
         let second = try Relay(in: first.meeting)
-        let (one, two, other) = (Sight(), Sight(), Sight())
+        let (one, two, other) = (TapRecord(), TapRecord(), TapRecord())
         for sight in [one, two, other] { sight.room = .max }
         let leaving = two.tap()
         first.meeting.perform {

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Stream tasks whose directions are watched")
 struct WatchedDirectionTests {
-    private final class Told {
+    private final class DirectionRecord {
         var lines: [String] = []
 
         func watch(_ task: StreamTask, readAhead: Int = 1000) {
@@ -20,12 +20,12 @@ struct WatchedDirectionTests {
     func endOfInputIsReportedWithoutARead(_ place: TaskPlace) throws {
         let meeting = try TaskMeeting(place.kind)
         let (task, peer) = try meeting.stream(place.role)
-        let (told, diary) = (Told(), TaskDiary())
+        let (record, diary) = (DirectionRecord(), TaskDiary())
         diary.watchEnd(task)
-        meeting.perform { told.watch(task) }
+        meeting.perform { record.watch(task) }
         peer.send("unread")
         peer.finish()
-        #expect(meeting.run { told.lines == ["input"] })
+        #expect(meeting.run { record.lines == ["input"] })
         #expect(diary.end == nil)
         meeting.perform {
             diary.read(task, "r", 1, 3)
@@ -33,7 +33,7 @@ struct WatchedDirectionTests {
             task.closeWriteOnLoop()
         }
         #expect(meeting.run { diary.end != nil })
-        #expect(diary.lines == ["r:unr", "s:ead."] && told.lines == ["input", "output"] && diary.end == .some(nil))
+        #expect(diary.lines == ["r:unr", "s:ead."] && record.lines == ["input", "output"] && diary.end == .some(nil))
         meeting.finish()
     }
 
@@ -41,19 +41,19 @@ struct WatchedDirectionTests {
     func taskReadsNoFurtherAheadThanItsLimit(_ kind: TransportTestbed.Kind) throws {
         let meeting = try TaskMeeting(kind)
         let (task, peer) = try meeting.opened()
-        let (told, diary) = (Told(), TaskDiary())
-        meeting.perform { told.watch(task, readAhead: 1000) }
+        let (record, diary) = (DirectionRecord(), TaskDiary())
+        meeting.perform { record.watch(task, readAhead: 1000) }
         let bytes = [UInt8].pattern(100_000)
         peer.send(bytes)
         meeting.settle()
         #expect(task.record.bytesReceived == 1000)
         peer.finish()
         meeting.settle()
-        #expect(told.lines.isEmpty)
+        #expect(record.lines.isEmpty)
         var isDone = false
         meeting.perform { diary.readAll(task) { isDone = true } }
         #expect(meeting.run { isDone })
-        #expect(diary.bytes == bytes && told.lines == ["input"])
+        #expect(diary.bytes == bytes && record.lines == ["input"])
         meeting.perform { task.cancelOnLoop() }
         meeting.finish()
     }
@@ -62,8 +62,8 @@ struct WatchedDirectionTests {
     func bytesReadAheadAreDelivered(_ kind: TransportTestbed.Kind) throws {
         let meeting = try TaskMeeting(kind)
         let (task, peer) = try meeting.opened()
-        let told = Told()
-        meeting.perform { told.watch(task) }
+        let record = DirectionRecord()
+        meeting.perform { record.watch(task) }
         peer.send("ahead")
         #expect(meeting.run { task.record.bytesReceived == 5 })
         var captured: CapturedStreams?
@@ -77,29 +77,29 @@ struct WatchedDirectionTests {
     @Test func connectionFailureIsReportedWithoutARead() throws {
         let meeting = try TaskMeeting(.simulation)
         let (task, peer) = try meeting.opened()
-        let (told, diary) = (Told(), TaskDiary())
+        let (record, diary) = (DirectionRecord(), TaskDiary())
         diary.watchEnd(task)
-        meeting.perform { told.watch(task) }
+        meeting.perform { record.watch(task) }
         peer.reset()
         #expect(meeting.run { diary.end != nil })
         if case .connectionLost? = diary.end ?? nil {} else { Issue.record("\(String(describing: diary.end))") }
-        #expect(told.lines.isEmpty)
+        #expect(record.lines.isEmpty)
         meeting.finish()
     }
 
     @Test func closingTheReadSideIsReported() throws {
         let meeting = try TaskMeeting(.simulation)
         let (task, peer) = try meeting.opened()
-        let (told, diary) = (Told(), TaskDiary())
+        let (record, diary) = (DirectionRecord(), TaskDiary())
         meeting.perform {
-            told.watch(task)
+            record.watch(task)
             diary.read(task, "r", 2, 2)
             task.closeReadOnLoop()
         }
         meeting.settle()
-        #expect(told.lines.isEmpty)
+        #expect(record.lines.isEmpty)
         peer.send("ab")
-        #expect(meeting.run { told.lines == ["input"] && diary.lines == ["r:ab"] })
+        #expect(meeting.run { record.lines == ["input"] && diary.lines == ["r:ab"] })
         meeting.perform { task.cancelOnLoop() }
         meeting.finish()
     }

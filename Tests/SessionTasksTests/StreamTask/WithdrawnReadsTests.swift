@@ -5,9 +5,9 @@ import StreamTransport
 import TestSupport
 import Testing
 
-@Suite("Cancelling who awaits loses and moves nothing")
+@Suite("Cancelled reads lose no bytes")
 struct WithdrawnReadsTests {
-    /// What is under way in one seeded run.
+    /// The state of one seeded run.
     private final class Run {
         var chance: SeededGenerator
         var received: [UInt8] = []

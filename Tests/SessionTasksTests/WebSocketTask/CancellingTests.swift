@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import WebSocketProtocol
 
-@Suite("Cancelling a WebSocket task, and who awaits something of it")
+@Suite("Cancelling a WebSocket task and its operations")
 struct CancellingTests {
     @Test(arguments: TaskRole.allCases)
     func cancellingSendsACloseFrameWithoutCode(_ role: TaskRole) throws {
@@ -24,7 +24,7 @@ struct CancellingTests {
         meeting.finish()
     }
 
-    /// A task that is given up right after it was told to close still says goodbye.
+    /// A task cancelled right after `close` still sends its Close frame.
     @Test(arguments: TaskRole.allCases)
     func cancelAfterACloseStillSendsTheCloseFrame(_ role: TaskRole) throws {
         let meeting = try WebSocketMeeting(.simulation)
@@ -46,7 +46,7 @@ struct CancellingTests {
     }
 
     @Test(arguments: TaskRole.allCases)
-    func aPingIsNotAwaitedAnyLonger(_ role: TaskRole) throws {
+    func withdrawnPingIsCancelled(_ role: TaskRole) throws {
         let meeting = try WebSocketMeeting(.simulation)
         let (task, peer) = try meeting.raw(role)
         let diary = WebSocketDiary()
@@ -60,7 +60,7 @@ struct CancellingTests {
         }
         #expect(meeting.run { peer.frames.count == 3 })
         #expect(diary.lines.isEmpty)
-        // Its Pong is still taken for its own.
+        // Its Pong is still accepted.
         peer.send(10, peer.frames[1].payload)
         #expect(meeting.run { diary.lines == ["first"] })
         peer.send(10, peer.frames[2].payload)
@@ -90,7 +90,7 @@ struct CancellingTests {
         meeting.finish()
     }
 
-    /// The code and reason of who closed first are those of the connection, whatever the other side answered.
+    /// The code and reason of the first Close are those of the connection, whatever the other side answered.
     @Test(arguments: TaskRole.allCases)
     func codeAndReasonAreThoseThatWerePassed(_ role: TaskRole) throws {
         let meeting = try WebSocketMeeting(.simulation)

@@ -4,8 +4,8 @@ import TestSupport
 import Testing
 import WebSocketProtocol
 
-/// What ends the connection stands behind the messages before it: who has one of them in hand may still answer it.
-@Suite("A Close or a violation behind a message, RFC 6455 §5.5.1")
+/// An end takes effect after the messages before it: the receiver of such a message may still answer it.
+@Suite("A Close or a violation after a message, RFC 6455 §5.5.1")
 struct EndBehindMessageTests {
     private func pair(_ role: TaskRole) throws -> (WebSocketMeeting, WebSocketTask, RawWebSocketPeer, WebSocketDiary) {
         let meeting = try WebSocketMeeting(.simulation)
@@ -16,13 +16,13 @@ struct EndBehindMessageTests {
     }
 
     @Test(arguments: TaskRole.allCases)
-    func aMessageInHandIsAnsweredBeforeTheCloseBehindIt(_ role: TaskRole) throws {
+    func deliveredMessageIsAnsweredBeforeTheCloseAfterIt(_ role: TaskRole) throws {
         let (meeting, task, peer, diary) = try self.pair(role)
         meeting.perform { diary.receive(task, "a") }
         peer.send(1, "hello")
         peer.send(8, [0x0F, 0xA0] + Array("enough".utf8))
         #expect(meeting.run { diary.lines == ["a:hello"] && task.closeCode != nil })
-        // Readable at once, whoever has yet to answer.
+        // Readable at once, although a message is still unanswered.
         #expect(task.closeCode?.rawValue == 4000 && task.closeReason == Array("enough".utf8))
         #expect(peer.frames.isEmpty)
         meeting.perform { diary.send(task, "answer") }
@@ -38,7 +38,7 @@ struct EndBehindMessageTests {
     }
 
     @Test(arguments: TaskRole.allCases)
-    func everyUnreadMessageIsAnsweredBeforeTheViolationBehindIt(_ role: TaskRole) throws {
+    func everyUnreadMessageIsAnsweredBeforeTheViolationAfterIt(_ role: TaskRole) throws {
         let (meeting, task, peer, diary) = try self.pair(role)
         for text in ["one", "two", "three"] { peer.send(1, text) }
         peer.send(3, "reserved")
@@ -73,7 +73,7 @@ struct EndBehindMessageTests {
     }
 
     @Test(arguments: TaskRole.allCases)
-    func ourOwnCloseMeetsTheOneThatIsHeld(_ role: TaskRole) throws {
+    func ownCloseMeetsAHeldClose(_ role: TaskRole) throws {
         let (meeting, task, peer, diary) = try self.pair(role)
         meeting.perform { diary.receive(task, "a") }
         peer.send(1, "hello")
@@ -105,7 +105,7 @@ struct EndBehindMessageTests {
     }
 
     @Test(arguments: TaskPlace.all)
-    func aPeerThatLeavesBehindItsCloseHasClosed(_ place: TaskPlace) throws {
+    func peerThatDisconnectsAfterItsCloseHasClosed(_ place: TaskPlace) throws {
         let meeting = try WebSocketMeeting(place.kind)
         let (task, peer) = try meeting.raw(place.role)
         let diary = WebSocketDiary()

@@ -8,8 +8,8 @@ import WebSocketProtocol
 
 @Suite("Opening handshakes whose refusals are judged")
 struct JudgedOpeningTests {
-    /// What a judge is asked, and how it answers.
-    private final class Bench: Sendable {
+    /// The requests that a judge receives, and its answers.
+    private final class JudgeRecorder: Sendable {
         private let asked = Mutex<[(status: Int, answer: @Sendable (ClientOpening?) -> Void)]>([])
 
         var statuses: [Int] { self.asked.withLock { $0.map(\.status) } }
@@ -23,7 +23,7 @@ struct JudgedOpeningTests {
 
     private struct Meeting {
         let meeting: WebSocketMeeting
-        let bench = Bench()
+        let bench = JudgeRecorder()
         let diary = WebSocketDiary()
         let task: WebSocketTask
 
@@ -103,7 +103,7 @@ struct JudgedOpeningTests {
             peer.send("HTTP/1.1 401 No\r\nTransfer-Encoding: chunked\r\n\r\n")
             #expect(meeting.meeting.run { meeting.bench.statuses == [401] })
             if leave { peer.reset() }
-            // Who judges may take its time.
+            // A judge has no time limit.
             #expect(!meeting.meeting.run(atMost: .seconds(60)) { meeting.diary.end != nil })
             meeting.bench.answer(answers ? meeting.opening("/again") : nil)
             if answers {

@@ -67,7 +67,7 @@ struct OpeningHandshakeTests {
     }
 
     @Test(arguments: TransportTestbed.Kind.allCases)
-    func losesNoFrameThatCameWithThe101(_ kind: TransportTestbed.Kind) throws {
+    func frameReceivedWithThe101IsDelivered(_ kind: TransportTestbed.Kind) throws {
         let meeting = try WebSocketMeeting(kind)
         let diary = WebSocketDiary()
         let (task, peer) = try self.asking(meeting, diary)
@@ -84,7 +84,7 @@ struct OpeningHandshakeTests {
     }
 
     @Test(arguments: TransportTestbed.Kind.allCases)
-    func losesNoFrameThatCameWithTheRequest(_ kind: TransportTestbed.Kind) throws {
+    func frameReceivedWithTheRequestIsDelivered(_ kind: TransportTestbed.Kind) throws {
         let meeting = try WebSocketMeeting(kind)
         let peer = try meeting.meeting.host.connect(to: meeting.meeting.listener.address)
         let raw = RawWebSocketPeer(peer, isClient: true)

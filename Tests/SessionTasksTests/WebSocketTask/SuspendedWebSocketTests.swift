@@ -8,7 +8,7 @@ import WebSocketProtocol
 @Suite("WebSocket tasks that rest")
 struct SuspendedWebSocketTests {
     @Test(arguments: TaskPlace.all)
-    func neitherReadNorSend(_ place: TaskPlace) throws {
+    func suspendedTaskNeitherReadsNorSends(_ place: TaskPlace) throws {
         let meeting = try WebSocketMeeting(place.kind)
         let (task, peer) = try meeting.raw(place.role)
         let diary = WebSocketDiary()
@@ -73,7 +73,7 @@ struct SuspendedWebSocketTests {
         meeting.finish()
     }
 
-    @Test func suspendedHandshakeBeginsAnew() throws {
+    @Test func suspendedHandshakeRestarts() throws {
         let meeting = try WebSocketMeeting(.simulation)
         let peers = meeting.meeting.peers
         let task = meeting.client(to: peers.address)

@@ -84,16 +84,16 @@ struct WebSocketMachineTests {
 
     // MARK: Reading
 
-    @Test func readWhileThereIsNoReasonNotTo() {
+    @Test func machineReadsUnlessPaused() {
         self.expect(Self.reading) { $0.acceptsInput }
         self.expect([(Self.reading, .resume), (Self.pausedByReason, .pause)], otherwise: .ignore) { $0.reading }
     }
 
-    @Test func discardInputBehindTheCloseFrame() {
+    @Test func inputAfterTheCloseFrameIsDiscarded() {
         self.expect(State.allClosed + [.ended]) { $0.discardsInput }
     }
 
-    @Test func readAgainWhenTheConsumerHasCaughtUp() {
+    @Test func readingResumesWhenTheConsumerHasCaughtUp() {
         self.expect([]) { machine in
             machine.consumerPaused()
             return machine.acceptsInput
@@ -105,7 +105,7 @@ struct WebSocketMachineTests {
         }
     }
 
-    @Test func readAgainWhenTheOutputHasCaughtUp() {
+    @Test func readingResumesWhenTheOutputHasCaughtUp() {
         self.expect(State.allCases.filter { $0 != .outputBehind }) { machine in
             let isNew = machine.outputFellBehind()
             let isNewAgain = machine.outputFellBehind()
@@ -118,7 +118,7 @@ struct WebSocketMachineTests {
         }
     }
 
-    @Test func restWhileTheyAreOpeningOrOpen() {
+    @Test func openingOrOpenTaskCanBeSuspended() {
         self.expect(
             [([.opening], .leaveOpening), (State.allOpen.filter { $0 != .suspended }, .pauseReading)],
             otherwise: .ignore
@@ -130,7 +130,7 @@ struct WebSocketMachineTests {
         }
     }
 
-    @Test func continueAfterTheirRest() {
+    @Test func suspendedTaskResumes() {
         self.expect([([.openingSuspended], .run), ([.suspended], .resume)], otherwise: .ignore) { $0.endSuspension() }
         let open = State.allOpen.filter { $0 != .endDeferred }
         self.expect(
@@ -143,19 +143,19 @@ struct WebSocketMachineTests {
 
     // MARK: Sending
 
-    @Test func sendDataUntilTheirCloseHasGoneOut() {
+    @Test func dataIsSentUntilTheCloseIsSent() {
         self.expect(State.allOpen + [.closeReceived]) { $0.acceptsData }
         self.expect(State.allOpening + State.allOpen) { $0.acceptsMessages }
     }
 
-    @Test func beginMessagesBetweenMessages() {
+    @Test func messagesBeginBetweenMessages() {
         let mayNot: [State] = [
             .openingSuspended, .suspended, .insideMessage, .insideFrame, .closingInsideFrame, .drainingInsideFrame,
         ]
         self.expect(State.allCases.filter { !mayNot.contains($0) }) { $0.startsMessages }
     }
 
-    @Test func beginMessagesThatWaitedForTheEndOfAnother() {
+    @Test func waitingMessagesBeginAfterTheEndOfAnother() {
         self.expect([.insideMessage]) { $0.pieceSent(endsMessage: true) }
         let insideFrame: [State] = [.insideFrame, .closingInsideFrame, .drainingInsideFrame]
         self.expect([]) { $0.pieceSent(endsMessage: false) }
@@ -165,7 +165,7 @@ struct WebSocketMachineTests {
         }
     }
 
-    @Test func knowWhereForwardedFramesEnd() {
+    @Test func endsOfForwardedFramesAreKnown() {
         self.expect(State.allCases) { machine in
             machine.framesSent(endsFrame: false, endsMessage: false)
             let insideFrame = machine.isInsideFrame
@@ -178,14 +178,14 @@ struct WebSocketMachineTests {
 
     // MARK: Opening and closing
 
-    @Test func openOnce() {
+    @Test func machineOpensOnce() {
         self.expect(State.allOpening + State.allOpen) { machine in
             machine.openingCompleted()
             return machine.isOpen
         }
     }
 
-    @Test func sendOneCloseFrame() {
+    @Test func oneCloseFrameIsSent() {
         self.expect(State.allOpen) { machine in
             let isNew = machine.beginClose(isRelayed: false)
             let isNewAgain = machine.beginClose(isRelayed: false)
@@ -194,7 +194,7 @@ struct WebSocketMachineTests {
         }
     }
 
-    @Test func readOnBehindTheirCloseFrameForThePeers() {
+    @Test func readingContinuesAfterTheOwnCloseForThePeersClose() {
         let readOn: [State] = [.open, .outputBehind, .insideMessage, .insideFrame]
         self.expect(readOn + [.closing, .closingInsideFrame]) { machine in
             _ = machine.beginClose(isRelayed: true)
@@ -207,7 +207,7 @@ struct WebSocketMachineTests {
         }
     }
 
-    @Test func answerOrTakeTheAnswer() {
+    @Test func receivedCloseIsAnsweredOrEndsTheTransport() {
         self.expect([(State.allOpen, .answer), (State.allClosing, .endTransport)], otherwise: .ignore) {
             machine -> Machine.CloseReceivedAction in
             let action = machine.closeReceived()
@@ -223,7 +223,7 @@ struct WebSocketMachineTests {
         }
     }
 
-    @Test func deferTheEndForTheReceiverOfAMessage() {
+    @Test func endIsDeferredForTheReceiverOfAMessage() {
         self.expect(State.allOpen) { machine in
             let isDeferred = machine.deferEnd()
             #expect(!isDeferred || (machine.hasDeferredEnd && !machine.acceptsInput))
@@ -239,14 +239,14 @@ struct WebSocketMachineTests {
 
     // MARK: Ends
 
-    @Test func sendACloseFrameWhereThePeerCanReadOne() {
+    @Test func failureSendsACloseFrameOnlyBetweenFrames() {
         let insideFrame: [State] = [.insideFrame, .closingInsideFrame, .drainingInsideFrame]
         self.expect([(insideFrame, .reset), (State.allOpen, .sendClose)], otherwise: .endTransport) {
             $0.failureAction
         }
     }
 
-    @Test func failWhereTheInputEndsWithoutACloseFrame() {
+    @Test func endOfInputWithoutACloseFrameFails() {
         self.expect(
             [
                 (State.allOpening, .interruptOpening), (State.allOpen + State.allClosing, .failConnection),
@@ -258,7 +258,7 @@ struct WebSocketMachineTests {
     }
 
     @Test(arguments: [false, true])
-    func haveOneTimerForEachPartOfTheirLife(isRelayed: Bool) {
+    func eachPhaseHasOneTimer(isRelayed: Bool) {
         self.expect(
             [
                 (State.allOpening, .timeOutOpening), ([.endDeferred], .processDeferredEnd), (State.allOpen, .keepAlive),
@@ -268,7 +268,7 @@ struct WebSocketMachineTests {
         ) { $0.timerFired(isRelayed: isRelayed) }
     }
 
-    @Test func endOnce() {
+    @Test func machineEndsOnce() {
         self.expect(State.allCases.filter { $0 != .ended }) { machine in
             let isNew = machine.end()
             let isNewAgain = machine.end()

@@ -40,7 +40,7 @@ struct WebSocketTaskTests {
     }
 
     @Test(arguments: TransportTestbed.Kind.allCases)
-    func aSendIsDoneAndALargeMessageComesWhole(_ kind: TransportTestbed.Kind) throws {
+    func sendCompletesAndALargeMessageArrivesWhole(_ kind: TransportTestbed.Kind) throws {
         let meeting = try WebSocketMeeting(kind)
         meeting.options.maximumMessageSize = 4 << 20
         var options = WebSocketOptions()
@@ -48,7 +48,7 @@ struct WebSocketTaskTests {
         let (client, server) = try meeting.pair(options: options)
         let (left, right) = (WebSocketDiary(), WebSocketDiary())
         let large = WebSocketTask.Message.data(.pattern(3_000_000))
-        // Both send more than all buffers hold before either is done: nobody may stop reading for what it sends itself.
+        // Both send more than all buffers hold at the same time: neither may stop reading because of its own output.
         meeting.perform {
             left.receiveAll(client)
             right.receiveAll(server)
@@ -65,7 +65,7 @@ struct WebSocketTaskTests {
     }
 
     @Test(arguments: TaskPlace.all)
-    func joinsFragmentsAndAnswersPingsBetweenThem(_ place: TaskPlace) throws {
+    func fragmentsAreJoinedAndPingsBetweenThemAnswered(_ place: TaskPlace) throws {
         let meeting = try WebSocketMeeting(place.kind)
         let (task, peer) = try meeting.raw(place.role)
         let diary = WebSocketDiary()
@@ -271,7 +271,7 @@ struct WebSocketTaskTests {
     }
 
     @Test(arguments: TaskRole.allCases)
-    func keepAliveNoticesADeadPeer(_ role: TaskRole) throws {
+    func keepAliveDetectsADeadPeer(_ role: TaskRole) throws {
         let meeting = try WebSocketMeeting(.simulation)
         var options = WebSocketOptions()
         options.pingInterval = .seconds(10)
@@ -290,7 +290,7 @@ struct WebSocketTaskTests {
         meeting.finish()
     }
 
-    /// A task that sends more than the kernels of both sides hold, and pings, to a peer that reads when told.
+    /// A task that sends more than the kernels of both sides hold, and pings, to a peer that reads on demand.
     private func sending(_ count: Int, _ role: TaskRole, in meeting: WebSocketMeeting) throws -> (
         RawWebSocketPeer, WebSocketDiary
     ) {
@@ -347,7 +347,7 @@ struct WebSocketTaskTests {
         meeting.finish()
     }
 
-    /// The kernel of a program that hangs goes on acknowledging until its buffer is full.
+    /// The kernel of a hanging program acknowledges data until its buffer is full.
     @Test(arguments: TaskRole.allCases)
     func peerThatStopsReadingIsDetectedByPings(_ role: TaskRole) throws {
         let meeting = try WebSocketMeeting(.simulation)
@@ -415,7 +415,7 @@ struct WebSocketTaskTests {
     }
 
     @Test(arguments: [DeflatePolicy(), DeflatePolicy(ownContextTakeover: false, peerContextTakeover: false)])
-    func compressesWhereBothAgreed(_ policy: DeflatePolicy) throws {
+    func messagesAreCompressedIfNegotiated(_ policy: DeflatePolicy) throws {
         let meeting = try WebSocketMeeting(.simulation)
         meeting.deflate = policy
         let (client, server) = try meeting.pair(deflate: policy)

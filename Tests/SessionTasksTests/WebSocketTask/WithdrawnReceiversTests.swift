@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import WebSocketProtocol
 
-@Suite("Cancelling who awaits a message loses and moves none")
+@Suite("Cancelled receives lose no message")
 struct WithdrawnReceiversTests {
     @Test(arguments: UInt64(1)...40)
     func everyMessageComesOnceAndInItsPlace(_ seed: UInt64) throws {

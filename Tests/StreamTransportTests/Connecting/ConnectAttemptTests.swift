@@ -57,7 +57,7 @@ struct ConnectAttemptTests {
             try? self.results.first?.get().peerAddress
         }
 
-        /// Ends what was connected and expects that nothing is left open.
+        /// Closes the connections and expects that no descriptor is left open.
         func finish(sourceLocation: SourceLocation = #_sourceLocation) throws {
             self.network.run(for: .seconds(300))
             #expect(self.results.count <= 1, sourceLocation: sourceLocation)
@@ -103,11 +103,11 @@ struct ConnectAttemptTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func connectsToANameThatMeansThisMachine(_ kind: Kind) throws {
+    func localhostIsConnectedTo(_ kind: Kind) throws {
         let ground = TransportTestbed(kind)
         let loop = try ground.makeLoop()
         let host = try ground.makeHost()
-        // Where localhost is ::1 first, nobody listens there, and 127.0.0.1 is tried next.
+        // If localhost is ::1 first, that address has no listener, and 127.0.0.1 is tried next.
         let listener = try host.listen(at: SocketPair.tcp)
         let port = try #require(listener.address.port)
         var result: Result<SocketConnection, TransportFailure>?
@@ -164,7 +164,7 @@ struct ConnectAttemptTests {
         try race.finish()
     }
 
-    @Test func triesTheNextAddressBesideOneThatHangs() throws {
+    @Test func nextAddressIsTriedWhileOneHangs() throws {
         let race = try Race()
         race.network.connectScripts[Self.six] = .hangs
         race.begin()
@@ -174,7 +174,7 @@ struct ConnectAttemptTests {
         try race.finish()
     }
 
-    @Test func triesTheNextAddressAtOnceAfterARefusal() throws {
+    @Test func nextAddressIsTriedAtOnceAfterARefusal() throws {
         for script in [ConnectScript.refused, .unreachable] {
             let race = try Race()
             race.network.connectScripts[Self.six] = script
@@ -209,7 +209,7 @@ struct ConnectAttemptTests {
         try race.finish()
     }
 
-    @Test func firstAddressStaysInTheRaceBesideTheSecond() throws {
+    @Test func firstAddressStaysInTheRaceWithTheSecond() throws {
         let race = try Race()
         race.network.connectScripts[Self.six] = .delayed(.milliseconds(400))
         race.network.connectScripts[Self.four] = .delayed(.milliseconds(300))
@@ -217,7 +217,7 @@ struct ConnectAttemptTests {
         #expect(race.ground.run(until: { !race.results.isEmpty }))
         #expect(race.winner == Self.six)
         #expect(race.elapsed == .microseconds(401_100))
-        // The loser is closed before it was connected: nobody ever sees it.
+        // The slower attempt is closed before it was connected, and never accepted.
         race.network.settle()
         #expect(race.listeners[1].accepted.isEmpty)
         try race.finish()
@@ -243,7 +243,7 @@ struct ConnectAttemptTests {
         try race.finish()
     }
 
-    @Test func triesNoMoreThanSixteenAddresses() throws {
+    @Test func atMostSixteenAddressesAreTried() throws {
         let race = try Race()
         let many = (1...40).map { SocketAddress.ipv4(address: 0x0a03_0000 + UInt32($0), port: 80) }
         race.network.names[Self.name] = .addresses(many)

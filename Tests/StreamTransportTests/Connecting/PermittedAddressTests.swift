@@ -36,7 +36,7 @@ struct PermittedAddressTests {
 
     private static let rule: ConnectAttempt.Permission = { $0 != Self.denied }
 
-    @Test func anAddressThatMayNotBeIsPassedOver() throws {
+    @Test func forbiddenAddressIsSkipped() throws {
         let result = try self.connect(to: .host("two.example", port: 80), permits: Self.rule)
         #expect(try result?.get().peerAddress == Self.allowed)
     }

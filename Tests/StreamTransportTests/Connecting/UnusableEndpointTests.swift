@@ -8,8 +8,8 @@ import Testing
     import Glibc
 #endif
 
-/// Whose fault a failed attempt is decides whether an endpoint is left out, and what a client is told.
-@Suite("Endpoints that take no connection, and what we lack ourselves")
+/// The cause of a failed attempt decides whether the endpoint is ejected, and which status a client receives.
+@Suite("Unusable endpoints and missing local resources")
 struct UnusableEndpointTests {
     typealias Kind = TransportTestbed.Kind
 
@@ -30,7 +30,7 @@ struct UnusableEndpointTests {
     private static func path() -> String { "/tmp/endpoint-\(UUID().uuidString.prefix(8)).sock" }
 
     @Test(arguments: Kind.allCases)
-    func aSocketThatIsNotThereIsNoSuchFile(_ kind: Kind) throws {
+    func missingSocketIsNoSuchFile(_ kind: Kind) throws {
         let failure = try Self.failure(connectingTo: .unix(path: Self.path()), on: TransportTestbed(kind))
         #expect(failure == .noSuchFile && failure?.isLocalResourceFailure == false)
         #expect(failure?.description == "no such file")
@@ -107,7 +107,7 @@ struct UnusableEndpointTests {
         #expect(failure?.description == "the socket is not a stream socket")
     }
 
-    @Test func localPortsAndDescriptorsThatAreUsedUpAreOurOwnLack() throws {
+    @Test func exhaustedPortsAndDescriptorsAreLocalFailures() throws {
         let target = SocketAddress.ipv4(address: 0x0a02_0202, port: 80)
         let ground = TransportTestbed(.simulation)
         let network = try #require(ground.network)
@@ -121,7 +121,7 @@ struct UnusableEndpointTests {
             descriptors == .ownResources(.processDescriptorsExhausted) && descriptors?.isLocalResourceFailure == true)
     }
 
-    /// The addresses that could be tried say nothing of those that could not.
+    /// Failures of the tried addresses do not hide that others could not be tried.
     @Test func localResourceFailureOfAnyAddressIsReported() throws {
         let (first, second) = (
             SocketAddress.ipv4(address: 0x0a02_0202, port: 80), SocketAddress.ipv4(address: 0x0a02_0203, port: 80)

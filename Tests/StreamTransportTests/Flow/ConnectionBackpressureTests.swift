@@ -2,7 +2,7 @@ import StreamTransport
 import TestSupport
 import Testing
 
-@Suite("What waits on a connection, either way, simulated and real")
+@Suite("Backpressure in both directions, simulated and real")
 struct ConnectionBackpressureTests {
     typealias Kind = TransportTestbed.Kind
 
@@ -75,7 +75,7 @@ struct ConnectionBackpressureTests {
         meeting.finish()
     }
 
-    /// A call takes a few pieces: were each small write one of its own, thousands would take hundreds of calls.
+    /// A call sends a limited number of pieces: if each small write were a piece, thousands would need hundreds of calls.
     @Test(arguments: Kind.allCases)
     func smallWritesThatWaitLeaveTogether(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
@@ -122,7 +122,7 @@ struct ConnectionBackpressureTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func slowsThePeerWhileReadingIsPaused(_ kind: Kind) throws {
+    func pausedReadingSlowsThePeer(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         meeting.perform { connection.pauseReading() }
@@ -173,7 +173,7 @@ struct ConnectionBackpressureTests {
         meeting.finish()
     }
 
-    /// Who stopped a source because of what is queued must hear of it again, or it stays stopped for ever.
+    /// A consumer that paused a source because of queued output is notified when the queue shrinks.
     @Test(arguments: Kind.allCases)
     func queuedBytesSentInTheSameTurnAreReported(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)

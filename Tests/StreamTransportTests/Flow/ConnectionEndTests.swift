@@ -41,7 +41,7 @@ struct ConnectionEndTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func throwsAwayUnreadInputOfAShutInputTooWhileItLingers(_ kind: Kind) throws {
+    func lingeringConnectionDiscardsInputOfAShutInput(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         meeting.perform { connection.shutdownInput() }
@@ -58,7 +58,7 @@ struct ConnectionEndTests {
         meeting.finish()
     }
 
-    @Test func lingersNoLongerThanAsked() throws {
+    @Test func lingeringEndsAtItsDeadline() throws {
         let meeting = try LoopMeeting(.simulation)
         let (connection, consumer, peer) = try meeting.connect()
         let network = try #require(meeting.ground.network)
@@ -119,7 +119,7 @@ struct ConnectionEndTests {
         meeting.finish()
     }
 
-    /// It answers what still comes with a reset, as it does when we say nothing for long.
+    /// Later input is answered with a reset, also after a long silence.
     @Test(arguments: Kind.allCases)
     func inputBeforeAClosedPeerIsKept(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
@@ -139,7 +139,7 @@ struct ConnectionEndTests {
         meeting.finish()
     }
 
-    @Test func noticesAPeerThatStoppedAnswering() throws {
+    @Test func unresponsivePeerIsDetected() throws {
         let meeting = try LoopMeeting(.simulation)
         meeting.collector.options.userTimeout = .seconds(20)
         let (connection, writer, _) = try meeting.connect()
@@ -205,7 +205,7 @@ struct ConnectionEndTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func detachesItsDescriptorWithTheUnreadBytes(_ kind: Kind) throws {
+    func detachedDescriptorComesWithTheUnreadBytes(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         consumer.acceptedCount = { [unowned connection] _ in
@@ -284,7 +284,7 @@ struct ConnectionEndTests {
         let second = try meeting.connect()
         let waiting = try meeting.host.connect(to: meeting.listener.address)
         var adopted: (SocketConnection, RecordingConsumer)?
-        // Whichever is told first ends the other and takes its descriptor number for a newcomer, within one batch of
+        // The connection that is notified first ends the other one and reuses its descriptor number, within one batch of
         // events.
         func swap(_ victim: SocketConnection) {
             guard adopted == nil else { return }

@@ -68,7 +68,7 @@ struct ConnectionMachineTests {
     }
 
     @Test(arguments: [true, false])
-    func reportTheEndOfInput(outputIsSent: Bool) {
+    func endOfInputIsReported(outputIsSent: Bool) {
         self.expect(
             [
                 .outputBroken: .end(Self.reset), .closingBroken: .end(Self.reset), .closing: .ignore,
@@ -112,7 +112,7 @@ struct ConnectionMachineTests {
     }
 
     @Test(arguments: [SystemError.reset, .brokenPipe])
-    func readingGoesOnWhenAWriteMeetsAReset(_ error: SystemError) {
+    func readingContinuesWhenAWriteMeetsAReset(_ error: SystemError) {
         let notRead: [State] = [.paused, .inputRefused, .inputFinished, .closingInputFinished]
         let over: [State] = [.ended, .reported, .detached]
         let ends = Dictionary(
@@ -208,7 +208,7 @@ struct ConnectionMachineTests {
         self.expect([:], otherwise: false) { $0.detach(outputIsSent: false) }
     }
 
-    @Test func expectALongReadAfterALongRead() {
+    @Test func longReadIsExpectedAfterALongRead() {
         let finished: [State] = [.inputFinished, .closingInputFinished]
         self.expect(Dictionary(uniqueKeysWithValues: finished.map { ($0, false) }), otherwise: true) { machine in
             machine.bytesReceived(isBulk: true)
@@ -221,7 +221,7 @@ struct ConnectionMachineTests {
         }
     }
 
-    @Test func reportNothingWhenTheyCouldNotBeWatched() {
+    @Test func connectionThatFailedToOpenReportsNothing() {
         var machine = ConnectionMachine(paused: false)
         machine.openFailed()
         let end = machine.takeEnd()
@@ -238,7 +238,7 @@ struct ConnectionMachineTests {
     }
 
     @Test(arguments: [SystemError.wouldBlock, .interrupted])
-    func readIsRepeatedWhenThereWasNothing(_ error: SystemError) {
+    func readThatFoundNothingIsRepeated(_ error: SystemError) {
         #expect(ConnectionMachine.end(readFailure: error) == nil)
     }
 }

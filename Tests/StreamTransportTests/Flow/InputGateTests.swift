@@ -25,7 +25,7 @@ struct InputGateTests {
         }
     }
 
-    @Test func pauses() {
+    @Test func gatePauses() {
         self.check([
             Row(.open, .paused, true), Row(.offering, .offeringPaused, true),
             Row(.offeringPaused, .offeringPaused, true), Row(.offeringResumed, .offeringPaused, true),
@@ -48,7 +48,7 @@ struct InputGateTests {
         ) { $0.resume(keepsBytes: false) }
     }
 
-    @Test func offersKeptBytesInTheTurnAfterItResumes() {
+    @Test func keptBytesAreOfferedInTheTurnAfterResuming() {
         self.check(
             [
                 Row(.open, .open, .ignore), Row(.offering, .offering, .ignore),
@@ -60,14 +60,14 @@ struct InputGateTests {
         ) { $0.resume(keepsBytes: true) }
     }
 
-    @Test func gateClosesForGood() {
+    @Test func closedGateStaysClosed() {
         self.check(Gate.allCases.map { Row($0, .closed, true) }) { gate in
             gate.close()
             return !gate.isReading && !gate.admitsInput && !gate.isOffering
         }
     }
 
-    @Test func offersNewInputOnlyWhileOpen() {
+    @Test func newInputIsOfferedOnlyWhileOpen() {
         self.check([
             Row(.open, .offering, true), Row(.offering, .offering, false), Row(.offeringPaused, .offeringPaused, false),
             Row(.offeringResumed, .offeringResumed, false), Row(.awaitingTurn, .awaitingTurn, false),
@@ -79,7 +79,7 @@ struct InputGateTests {
         }
     }
 
-    @Test func offersKeptBytesInTheTurnThatWasRequested() {
+    @Test func keptBytesAreOfferedInTheRequestedTurn() {
         self.check(
             [
                 Row(.open, .open, .ignore), Row(.offering, .offering, .ignore),

@@ -21,8 +21,8 @@ final class LoopMeeting {
         self.listener = try SocketListener(address, options: options, on: self.loop, owner: self.collector)
     }
 
-    /// A new connection: the loop's end, what its owner is told, and the test's end.
-    /// - Parameter address: `nil` stands for where it listens.
+    /// A new connection: the loop's end, the record of its consumer, and the test's end.
+    /// - Parameter address: `nil` is the listener's address.
     func connect(
         to address: SocketAddress? = nil
     ) throws -> (connection: SocketConnection, consumer: RecordingConsumer, peer: ScriptedPeer) {
@@ -32,7 +32,7 @@ final class LoopMeeting {
         return (try #require(self.collector.connections.last), try #require(self.collector.consumers.last), peer)
     }
 
-    /// More bytes than the kernel's buffers of both ends hold, in a pattern that shows what is missing or moved.
+    /// More bytes than the kernel's buffers of both ends hold, in a pattern in which missing or moved bytes are detected.
     var flood: [UInt8] {
         let pattern = (0..<65_521).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         var bytes: [UInt8] = []

@@ -15,7 +15,7 @@ struct PassingTests {
         let target: (connection: SocketConnection, consumer: RecordingConsumer, peer: ScriptedPeer)
 
         init(_ kind: Kind, faults: FaultPlan = .calm, seed: UInt64 = 1) throws {
-            // What a program must do that relays: the system would otherwise end it when a peer goes away.
+            // A relaying program must ignore SIGPIPE: otherwise a peer that disconnects ends the process.
             signal(SIGPIPE, SIG_IGN)
             self.meeting = try LoopMeeting(kind, seed: seed, faults: faults)
             self.source = try self.meeting.connect()
@@ -39,7 +39,7 @@ struct PassingTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func arrivesWholeAndInOrderAndItsEndBehindIt(_ kind: Kind) throws {
+    func splicedBytesArriveInOrderBeforeTheEnd(_ kind: Kind) throws {
         let relay = try Relay(kind)
         let bytes = relay.meeting.flood
         relay.source.peer.send(bytes)

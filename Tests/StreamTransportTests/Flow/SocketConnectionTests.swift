@@ -9,7 +9,7 @@ struct SocketConnectionTests {
     typealias Kind = TransportTestbed.Kind
 
     @Test(arguments: Kind.allCases)
-    func echoesAndEndsCleanly(_ kind: Kind) throws {
+    func connectionEchoesAndEndsCleanly(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         peer.send("hello")
@@ -45,7 +45,7 @@ struct SocketConnectionTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func fillsAWriteInPlace(_ kind: Kind) throws {
+    func writeIsFilledInPlace(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, _, peer) = try meeting.connect()
         meeting.perform {
@@ -67,14 +67,14 @@ struct SocketConnectionTests {
 
     /// Below, at and beyond what one turn gathers.
     @Test(arguments: Kind.allCases, [0, 1, 600, (256 << 10) - 13, (256 << 10) - 12, 300_000])
-    func putsAHeadInFrontOfBytes(_ kind: Kind, _ count: Int) throws {
+    func headIsSentBeforeBytes(_ kind: Kind, _ count: Int) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, _, peer) = try meeting.connect()
         let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) }
         meeting.perform {
             connection.write("0")
             let queued = connection.write(LeadingBytes(0xFF04_0302_01, count: 4), bytes.span.bytes)
-            // What does not fit beside it sends the first byte on its way.
+            // A write that does not fit flushes the earlier bytes.
             #expect(queued == 5 + count || (queued == 4 + count && count > 260_000))
             #expect(connection.queuedBytes == queued)
         }
@@ -92,7 +92,7 @@ struct SocketConnectionTests {
         let large = (0..<40_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
         let once = Array([1, 2, 3, 4].prefix(head)) + large
         meeting.perform {
-            // The first finds nothing before it, the second is not the first, and the last comes behind a small one.
+            // The first follows no write, the second a large one, and the last a small one.
             for _ in 0..<2 { connection.write(LeadingBytes(0x0403_0201, count: head), large.span.bytes) }
             connection.write("small")
             connection.write(LeadingBytes(0x0403_0201, count: head), large.span.bytes)
@@ -126,7 +126,7 @@ struct SocketConnectionTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func readingGoesOnAfterTheOwnHalfClose(_ kind: Kind) throws {
+    func readingContinuesAfterTheOwnHalfClose(_ kind: Kind) throws {
         let meeting = try LoopMeeting(kind)
         let (connection, consumer, peer) = try meeting.connect()
         meeting.perform {

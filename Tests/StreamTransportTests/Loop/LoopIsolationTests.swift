@@ -2,8 +2,8 @@
     import StreamTransport
     import Testing
 
-    /// Only debug builds check who calls.
-    @Suite("What belongs to a loop")
+    /// Only debug builds check the calling thread.
+    @Suite("Isolation to a loop")
     struct LoopIsolationTests {
         @Test func valueIsReachedOnItsLoop() async throws {
             let group = try LoopGroup(count: 1)

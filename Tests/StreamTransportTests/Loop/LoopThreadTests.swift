@@ -47,7 +47,7 @@ struct LoopThreadTests {
         #expect(!loop.isCurrent)
     }
 
-    @Test func losesNoWorkOfManyThreads() async throws {
+    @Test func workOfManyThreadsIsNotLost() async throws {
         let group = try LoopGroup(count: 2)
         defer { group.stop() }
         let total = await withTaskGroup(of: Int.self) { tasks in
@@ -80,7 +80,7 @@ struct LoopThreadTests {
         }
     }
 
-    @Test func servesRealSocketsFromItsThread() async throws {
+    @Test func socketsAreServedOnTheLoopsThread() async throws {
         let group = try LoopGroup(count: 1)
         defer { group.stop() }
         let loop = group.loops[0]

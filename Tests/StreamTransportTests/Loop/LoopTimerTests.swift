@@ -8,7 +8,7 @@ struct LoopTimerTests {
     typealias Kind = TransportTestbed.Kind
 
     @Test(arguments: Kind.allCases)
-    func fireInTheOrderOfTheirDeadlines(_ kind: Kind) throws {
+    func timersFireInTheOrderOfTheirDeadlines(_ kind: Kind) throws {
         let ground = TransportTestbed(kind)
         let loop = try ground.makeLoop()
         let log = TimerLog(loop)
@@ -29,7 +29,7 @@ struct LoopTimerTests {
         #expect(timers.allSatisfy { $0.deadline == nil })
     }
 
-    @Test func moveLaterAndEarlier() throws {
+    @Test func timersMoveLaterAndEarlier() throws {
         let ground = TransportTestbed(.simulation)
         let loop = try ground.makeLoop()
         let network = try #require(ground.network)
@@ -48,7 +48,7 @@ struct LoopTimerTests {
         #expect(log.instants.map { start.duration(to: $0) } == [.seconds(5), .seconds(15), .seconds(20)])
     }
 
-    @Test func stayQuietOnceDisarmedAndFireAgainWhenRearmed() throws {
+    @Test func disarmedTimersFireOnlyWhenRearmed() throws {
         let ground = TransportTestbed(.simulation)
         let loop = try ground.makeLoop()
         let network = try #require(ground.network)

@@ -10,23 +10,23 @@ struct LoopUnderFaultsTests {
         .ipv6(high: 0x2001_0db8_0000_0000, low: 7, scope: 0, port: 7), .ipv4(address: 0x0a07_0707, port: 7),
     ]
 
-    /// One client: connects, says its bytes piece by piece, and ends in a drawn way.
+    /// A client that connects, sends its bytes in pieces, and ends in a randomly drawn way.
     private final class Client: TransportConsumer {
-        enum Ending: CaseIterable {
+        enum EndMode: CaseIterable {
             case finish
             case close
             case reset
         }
 
         let said: [UInt8]
-        let ending: Ending
+        let ending: EndMode
         var connection: SocketConnection?
         var attempts: [Result<SocketConnection, TransportFailure>] = []
         private(set) var heard: [UInt8] = []
         private(set) var inputCloses = 0
         private(set) var ends: [TransportEnd] = []
 
-        init(said: [UInt8], ending: Ending) {
+        init(said: [UInt8], ending: EndMode) {
             self.said = said
             self.ending = ending
         }
@@ -46,8 +46,7 @@ struct LoopUnderFaultsTests {
         }
 
         func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
-            // Leaves the last byte of most offers: what is left must come again, once. Nothing comes again after the
-            // end.
+            // Leaves the last byte of most offers: it must be offered again, once. Nothing is offered again after the end.
             let isLast = self.heard.count + bytes.byteCount >= self.said.count
             let taken = isLast ? bytes.byteCount : max(1, bytes.byteCount - 1)
             for offset in 0..<taken {
@@ -143,7 +142,7 @@ struct LoopUnderFaultsTests {
         let clients = (0..<12).map { _ in
             Client(
                 said: chance.bytes(Int.random(in: 1...12_000, using: &chance)),
-                ending: Client.Ending.allCases.randomElement(using: &chance) ?? .finish)
+                ending: Client.EndMode.allCases.randomElement(using: &chance) ?? .finish)
         }
         for client in clients {
             ground.perform(on: loops[1]) {

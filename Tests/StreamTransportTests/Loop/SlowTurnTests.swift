@@ -5,7 +5,7 @@ import Testing
 @Suite("Turns that take too long")
 struct SlowTurnTests {
     /// Keeps its loop busy for longer than a turn may take.
-    private final class Hog: TurnEndTarget {
+    private final class SlowTarget: TurnEndTarget {
         func turnEnded() {
             let end = ContinuousClock.now.advanced(by: .milliseconds(6))
             while ContinuousClock.now < end {}
@@ -14,17 +14,17 @@ struct SlowTurnTests {
 
     @Test func slowTurnsAreCounted() throws {
         let loop = Loop(system: try LinuxSystem())
-        loop.inNextTurn(Hog())
+        loop.inNextTurn(SlowTarget())
         loop.turn()
         #expect(loop.slowTurnCount == 1)
-        loop.inNextTurn(Hog())
+        loop.inNextTurn(SlowTarget())
         loop.turn()
         #expect(loop.slowTurnCount == 2)
     }
 
     @Test func virtualTimeHasNoSlowTurns() {
         let loop = Loop(system: SimulatedNetwork(seed: 1).makeSystem())
-        loop.inNextTurn(Hog())
+        loop.inNextTurn(SlowTarget())
         loop.turn()
         #expect(loop.slowTurnCount == 0)
     }
@@ -35,11 +35,11 @@ struct SlowTurnTests {
             var reports: [SlowWork] = []
             loop.slowWorkObserver = { reports.append($0) }
             for _ in 0..<2 {
-                loop.inNextTurn(Hog())
+                loop.inNextTurn(SlowTarget())
                 loop.turn()
             }
             let report = try #require(reports.first)
-            #expect(report.worker == "Hog" && report.duration >= .milliseconds(6))
+            #expect(report.worker == "SlowTarget" && report.duration >= .milliseconds(6))
             #expect(reports.count == 1)
             #expect(loop.slowTurnCount == 2)
         }

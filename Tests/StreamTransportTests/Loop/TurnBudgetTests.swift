@@ -3,7 +3,7 @@ import StreamTransport
 import TestSupport
 import Testing
 
-@Suite("The work of a turn, shared among those who have something to do in it")
+@Suite("Sharing the work of a turn among connections")
 struct TurnBudgetTests {
     typealias Kind = TransportTestbed.Kind
 
@@ -47,7 +47,7 @@ struct TurnBudgetTests {
         let bytes = (0..<200).map { UInt8($0) }
         peer.send(bytes)
         #expect(meeting.run { costly.received.count == 200 })
-        // One byte a turn, in order, each offer without what was taken before.
+        // One byte per turn, in order, each offer without the consumed bytes.
         #expect(costly.received == bytes && costly.offers == Array((1...200).reversed()))
         meeting.perform { connection.reset() }
         meeting.finish()

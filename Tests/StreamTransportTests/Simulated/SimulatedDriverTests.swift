@@ -7,7 +7,7 @@ import Testing
 struct SimulatedDriverTests {
     private static let server = SocketAddress.ipv4(address: 0x0a01_0101, port: 80)
 
-    @Test func driverGivesLoopsTheirDeadlines() {
+    @Test func driverWakesLoopsAtTheirDeadlines() {
         let network = SimulatedNetwork(seed: 1)
         let system = network.makeSystem()
         let start = network.now
@@ -29,7 +29,7 @@ struct SimulatedDriverTests {
         #expect(fired.last == .seconds(90))
     }
 
-    @Test func wakesALoopThatWaits() {
+    @Test func waitingLoopIsWoken() {
         let network = SimulatedNetwork(seed: 1)
         let system = network.makeSystem()
         var turns = 0
@@ -47,7 +47,7 @@ struct SimulatedDriverTests {
         #expect(turns == before + 3)
     }
 
-    @Test func noticesALoopThatSpins() throws {
+    @Test func spinningLoopIsDetected() throws {
         let network = SimulatedNetwork(seed: 1)
         let system = network.makeSystem()
         let client = network.makeSystem()
@@ -62,7 +62,7 @@ struct SimulatedDriverTests {
     }
 
     /// Time passes in every turn, so that no instant has too many of them.
-    @Test func noticesALoopThatSpinsThoughItsTurnsTakeTime() throws {
+    @Test func slowSpinningLoopIsDetected() throws {
         var faults = FaultPlan.calm
         faults.turnCost = .microseconds(1) ... .microseconds(3)
         let network = SimulatedNetwork(seed: 1, faults: faults)
@@ -81,7 +81,7 @@ struct SimulatedDriverTests {
         #expect(network.stepsTaken == 5000)
     }
 
-    @Test func notesMisusedDescriptors() throws {
+    @Test func misusedDescriptorsAreRecorded() throws {
         let network = SimulatedNetwork(seed: 1)
         let system = network.makeSystem()
         let listener = try system.listen(Self.server, options: ListenOptions()).get()

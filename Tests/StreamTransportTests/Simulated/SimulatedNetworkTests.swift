@@ -7,7 +7,7 @@ import Testing
 struct SimulatedNetworkTests {
     private static let server = SocketAddress.ipv4(address: 0x0a01_0101, port: 80)
 
-    /// A connecting peer and the one that accepted it, each in a process of its own.
+    /// A connecting peer and an accepting one, each in its own simulated process.
     private struct Meeting {
         let network: SimulatedNetwork
         let clients: ScriptedHost
@@ -120,7 +120,7 @@ struct SimulatedNetworkTests {
         meeting.listener.isAccepting = false
         let clients = try (0..<3).map { _ in try meeting.connect() }
         meeting.network.run(for: .milliseconds(900))
-        // Linux lets one more wait than the backlog says.
+        // Linux queues one more connection than the backlog.
         #expect(clients.filter { $0.isConnected }.count == 2)
         meeting.listener.isAccepting = true
         meeting.network.run(for: .milliseconds(200))
@@ -129,7 +129,7 @@ struct SimulatedNetworkTests {
         #expect(meeting.listener.accepted.count == 3)
     }
 
-    @Test func sharesNewcomersOutAmongListenersOfOnePort() throws {
+    @Test func newConnectionsAreDistributedAmongListenersOfAPort() throws {
         var options = ListenOptions()
         options.portSharing = .join
         let meeting = try Meeting(options: options)
@@ -167,7 +167,7 @@ struct SimulatedNetworkTests {
         #expect(system.process.openDescriptors == 2)
     }
 
-    @Test func overtakesBetweenConnectionsButNeverWithinOne() throws {
+    @Test func reorderingHappensOnlyBetweenConnections() throws {
         var faults = FaultPlan.calm
         faults.latency = .milliseconds(1) ... .milliseconds(50)
         faults.jitter = .zero ... .milliseconds(20)
@@ -189,7 +189,7 @@ struct SimulatedNetworkTests {
         }
     }
 
-    @Test func networkReadsAndWritesShort() throws {
+    @Test func readsAndWritesAreShort() throws {
         var faults = FaultPlan.calm
         faults.shortRead = 1
         faults.shortWrite = 1
@@ -206,7 +206,7 @@ struct SimulatedNetworkTests {
         #expect(read.count < taken.reduce(0, +))
     }
 
-    @Test func resetsBothEndsFromOutside() throws {
+    @Test func injectedResetReachesBothEnds() throws {
         var faults = FaultPlan.calm
         faults.reset = 1
         faults.resetAfter = 10...10
@@ -267,15 +267,14 @@ struct SimulatedNetworkTests {
         }
     }
 
-    @Test func noticesASilentPeerByKeepAlive() throws {
+    @Test func keepAliveDetectsASilentPeer() throws {
         let meeting = try Meeting()
         let (client, server) = try meeting.pair()
         for (system, peer) in [(meeting.clients.system, client), (meeting.servers.system, server)] {
             #expect(system.apply(SocketOptions(), to: peer.descriptor) == nil)
         }
         meeting.network.run(for: .seconds(1_000))
-        // Probes were answered all the time; the peer was heard last when the connection was made, as far as is
-        // simulated.
+        // All probes were answered; the simulation records the opening as the peer's last activity.
         client.send("a sign of life")
         meeting.network.settle()
         (meeting.clients.system as? SimulatedSystem)?.stall(client.descriptor, for: nil)
@@ -288,7 +287,7 @@ struct SimulatedNetworkTests {
 
     // MARK: Names
 
-    @Test func looksNamesUp() throws {
+    @Test func namesAreResolved() throws {
         let network = SimulatedNetwork(seed: 1)
         let system = network.makeSystem()
         system.drive {
@@ -322,7 +321,7 @@ struct SimulatedNetworkTests {
         }
     }
 
-    @Test func drawsRandomWordsFromTheSeed() {
+    @Test func randomWordsComeFromTheSeed() {
         let words = [UInt64(1), 1, 2].map { SimulatedNetwork(seed: $0).makeSystem().randomWords(40) }
         #expect(words[0] == words[1] && words[0] != words[2])
         #expect(words[0].count == 32)

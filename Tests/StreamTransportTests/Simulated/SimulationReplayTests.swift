@@ -83,7 +83,7 @@ struct SimulationReplayTests {
     }
 
     @Test(arguments: 0..<40)
-    func losesAndInventsNoByte(_ seed: Int) throws {
+    func noByteIsLostOrInvented(_ seed: Int) throws {
         let load = try Load(seed: UInt64(seed), faults: .rough)
         load.run()
         var whole = 0

@@ -27,7 +27,7 @@ struct DescriptorReserveTests {
     }
 
     @Test(arguments: [48, 64, 256, 1024, 20_000, 1_048_576], [1, 2])
-    func offersNoMoreConnectionsThanThereAreDescriptorsFor(_ limit: Int, _ each: Int) {
+    func connectionsAreOfferedOnlyWithFreeDescriptors(_ limit: Int, _ each: Int) {
         let budget = DescriptorBudget(limit: limit)
         let connections = budget.connections(each: each)
         #expect(connections >= 1)
@@ -50,7 +50,7 @@ struct DescriptorReserveTests {
         system.close(listener)
     }
 
-    /// What accept(2) gave before the reserve was seen is served; everybody behind it waits.
+    /// The connection that accept(2) returned before the reserve was reached is served; all later ones wait.
     @Test func atMostOneConnectionIsAcceptedAtTheReserve() throws {
         let limit = Limit()
         let system = try LinuxSystem(reserve: limit.reserve)
@@ -86,7 +86,7 @@ struct DescriptorReserveTests {
         system.close(try system.listen(SocketPair.tcp, options: ListenOptions()).get())
     }
 
-    @Test func looksUpNoNameForAConnectionThatCannotBeOpened() throws {
+    @Test func nameIsNotResolvedWithoutAFreeDescriptor() throws {
         let network = SimulatedNetwork(seed: 1)
         network.names["server.test"] = .addresses([.ipv4(address: 0x0a09_0001, port: 0)], after: .seconds(5))
         let system = network.makeSystem()

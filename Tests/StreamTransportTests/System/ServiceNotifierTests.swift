@@ -41,7 +41,7 @@ struct ServiceNotifierTests {
         #expect(notifier.retry())
     }
 
-    @Test func complainsOnceInAWhile() {
+    @Test func failureIsLoggedOnceInAnInterval() {
         let manager = ServiceManager()
         let notifier = manager.notifier
         manager.isBusy.withLock { $0 = true }
@@ -68,7 +68,7 @@ struct ServiceNotifierTests {
     }
 }
 
-/// A datagram socket that nobody reads.
+/// A datagram socket that is not read.
 private final class UnreadDatagrams {
     let path: String
     private let descriptor: Int32

@@ -1,7 +1,7 @@
 import StreamTransport
 import Testing
 
-@Suite("Addresses in words")
+@Suite("Text of socket addresses")
 struct SocketAddressTextTests {
     @Test(
         arguments: [
@@ -14,7 +14,7 @@ struct SocketAddressTextTests {
         #expect(address.description == (host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"))
     }
 
-    @Test func ofAUnixSocketAreItsPath() {
+    @Test func textOfAUnixAddressIsItsPath() {
         #expect(SocketAddress.unix(path: "/run/app.sock").description == "unix:/run/app.sock")
         #expect(SocketAddress.unix(path: "").description == "unix:")
         #expect(SocketAddress.unix(path: "@name").host == "@name")

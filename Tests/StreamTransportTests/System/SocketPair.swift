@@ -29,7 +29,7 @@ final class SocketPair {
         ground.settle()
     }
 
-    /// What epoll says of `descriptor` when asked for everything.
+    /// The readiness of `descriptor` that epoll reports when all events are requested.
     func ready(_ descriptor: Descriptor) -> Interest {
         self.ground.settle()
         _ = self.system.watch(descriptor, for: [.readable, .writable], token: 7)

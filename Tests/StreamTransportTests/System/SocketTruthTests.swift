@@ -11,7 +11,7 @@ struct SocketTruthTests {
     private let everything: Interest = [.readable, .writable, .hangUp]
 
     @Test(arguments: Kind.allCases)
-    func deliversBytesInOrder(_ kind: Kind) throws {
+    func bytesArriveInOrder(_ kind: Kind) throws {
         let pair = try SocketPair(TransportTestbed(kind))
         #expect(pair.ready(pair.b) == .writable)
         #expect(pair.receive(pair.b) == .wouldBlock)
@@ -57,7 +57,7 @@ struct SocketTruthTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func resetsWhenClosedWithUnreadBytes(_ kind: Kind) throws {
+    func closeWithUnreadBytesIsAReset(_ kind: Kind) throws {
         let pair = try SocketPair(TransportTestbed(kind))
         pair.send(pair.b, "unread")
         pair.system.close(pair.a)
@@ -67,7 +67,7 @@ struct SocketTruthTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func breaksThePipeOfAWriterWhosePeerClosed(_ kind: Kind) throws {
+    func writingToAClosedPeerBreaksThePipe(_ kind: Kind) throws {
         let pair = try SocketPair(TransportTestbed(kind))
         pair.system.close(pair.a)
         #expect(pair.ready(pair.b) == [.readable, .writable])
@@ -103,7 +103,7 @@ struct SocketTruthTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func halfClosesEachDirectionOnItsOwn(_ kind: Kind) throws {
+    func directionsCloseIndependently(_ kind: Kind) throws {
         let pair = try SocketPair(TransportTestbed(kind))
         pair.send(pair.a, "last")
         #expect(pair.system.shutdownOutput(pair.a) == nil)
@@ -122,7 +122,7 @@ struct SocketTruthTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func socketTakesBytesAfterShuttingInputAlone(_ kind: Kind) throws {
+    func socketAcceptsBytesAfterShuttingOnlyItsInput(_ kind: Kind) throws {
         let pair = try SocketPair(TransportTestbed(kind))
         #expect(pair.system.shutdownInput(pair.a) == nil)
         #expect(pair.ready(pair.a) == [.readable, .writable])
@@ -248,7 +248,7 @@ struct SocketTruthTests {
         var sharing = ListenOptions()
         sharing.portSharing = .begin
         let second = try system.listen(taken, options: sharing).get()
-        // As another process of the same program would begin: it takes no connections from the one that is there.
+        // Like another process of the same program: it takes no connections from the running one.
         #expect(system.listen(taken, options: sharing) == .failure(.addressInUse))
         sharing.portSharing = .join
         let third = try system.listen(taken, options: sharing).get()
@@ -282,7 +282,7 @@ struct SocketTruthTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func reportsHangUpWithoutBeingAsked(_ kind: Kind) throws {
+    func hangUpIsReportedUnrequested(_ kind: Kind) throws {
         let pair = try SocketPair(TransportTestbed(kind))
         var events = ReadyEvents()
         #expect(pair.system.watch(pair.b, for: [], token: 9) == nil)

@@ -42,7 +42,7 @@ struct UnixSocketTruthTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func halfCloses(_ kind: Kind) throws {
+    func directionsCloseIndependently(_ kind: Kind) throws {
         let pair = try self.pair(kind)
         #expect(pair.system.shutdownOutput(pair.a) == nil)
         #expect(pair.ready(pair.b) == [.readable, .writable])
@@ -55,7 +55,7 @@ struct UnixSocketTruthTests {
     }
 
     @Test(arguments: Kind.allCases)
-    func breaksThePipeOfAPeerWhoseReaderShutItsInput(_ kind: Kind) throws {
+    func writingToAPeerThatShutItsInputBreaksThePipe(_ kind: Kind) throws {
         let pair = try self.pair(kind)
         #expect(pair.system.shutdownInput(pair.a) == nil)
         #expect(pair.send(pair.b, "x") == .failure(.brokenPipe))

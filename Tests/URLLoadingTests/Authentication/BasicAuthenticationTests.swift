@@ -22,7 +22,7 @@ struct BasicAuthenticationTests {
         #expect(own.text == "Bearer of the request")
         #expect(try await session.load(server.url("/far")).text == "other")
         #expect(other.requests.map { $0["Authorization"] } == [nil, nil])
-        // A host that the program itself names is its own affair.
+        // A host named by the program itself gets the field.
         _ = try await session.load(other.url())
         #expect(other.requests.last?["Authorization"] == "Bearer of the session")
         session.invalidateAndCancel()
@@ -41,14 +41,14 @@ struct BasicAuthenticationTests {
         }
         session.dataTask(with: server.url()).resume()
         #expect(try await recorder.end().data == Data("in".utf8))
-        // And from the start where it is known.
+        // A known credential is sent with the first request.
         #expect(try await session.load(server.url()).text == "in")
         let sent = ["Bearer old", "Basic dXNlcjpwYXNzd2Q=", "Basic dXNlcjpwYXNzd2Q="]
         #expect(server.requests.map { $0["Authorization"] } == sent)
         session.invalidateAndCancel()
     }
 
-    /// Lets in who says `user:passwd`.
+    /// Requires `user:passwd`.
     static func guarded(_ realm: String = "r") -> WebServer.Script {
         { request in
             request["Authorization"] == "Basic dXNlcjpwYXNzd2Q="
@@ -99,7 +99,7 @@ struct BasicAuthenticationTests {
         #expect([.cancelled, .userCancelledAuthentication].contains(error.code) && error.failingURL == server.url())
     }
 
-    @Test func taskGoesOnWithoutACredential() async throws {
+    @Test func taskContinuesWithoutACredential() async throws {
         let server = try await Self.server()
         var policies = Policies()
         policies.challenge = { $1(.useCredential, nil) }
@@ -109,7 +109,7 @@ struct BasicAuthenticationTests {
         #expect(notes.error == nil)
     }
 
-    @Test func triesTheNextSchemeWhereOneIsRejected() async throws {
+    @Test func nextSchemeIsTriedAfterARejectedProtectionSpace() async throws {
         let server = try await WebServer()
         server.on("/") { request in
             if request["Authorization"]?.hasPrefix("Basic") == true { return .text("in") }
@@ -174,7 +174,7 @@ struct BasicAuthenticationTests {
         session.invalidateAndCancel()
     }
 
-    @Test func proposesTheCredentialOfTheURL() async throws {
+    @Test func credentialOfTheURLIsProposed() async throws {
         let server = try await Self.server()
         let url = try #require(URL(string: "http://user:wrong@127.0.0.1:\(server.port)/"))
         let recorder = DataRecorder(.credential("user", "passwd"))
@@ -228,7 +228,7 @@ struct BasicAuthenticationTests {
         session.invalidateAndCancel()
     }
 
-    @Test func repeatsTheBody() async throws {
+    @Test func bodyIsRepeatedAfterAChallenge() async throws {
         let server = try await Self.server()
         let folder = try TemporaryFolder()
         let file = folder.url.appendingPathComponent("f")
@@ -240,7 +240,7 @@ struct BasicAuthenticationTests {
         session.invalidateAndCancel()
     }
 
-    @Test func programsOwnAuthorizationIsLeftAlone() async throws {
+    @Test func programsOwnAuthorizationIsSentUnchanged() async throws {
         let server = try await Self.server()
         let session = URLSession.test()
         let loaded = try await session.load(.to(server.url(), "GET", ["Authorization": "Basic dXNlcjpwYXNzd2Q="]))

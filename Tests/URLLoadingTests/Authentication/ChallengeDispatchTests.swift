@@ -2,9 +2,9 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Who is asked a challenge", .loading, .timeLimit(.minutes(20)))
+@Suite("Delegates of challenges", .loading, .timeLimit(.minutes(20)))
 struct ChallengeDispatchTests {
-    /// Knows of challenges to the task alone.
+    /// Implements only the task's challenge method.
     final class OfTask: NSObject, URLSessionTaskDelegate, Sendable {
         let log = EventLog()
         func urlSession(
@@ -16,7 +16,7 @@ struct ChallengeDispatchTests {
         }
     }
 
-    /// Knows of challenges to the session alone.
+    /// Implements only the session's challenge method.
     final class OfSession: NSObject, URLSessionDelegate, Sendable {
         let log = EventLog()
         func urlSession(

@@ -5,7 +5,7 @@ import Testing
 import URLLoading
 import WireText
 
-/// The servers' side is GSS-API's own.
+/// GSS-API also implements the server's side.
 @Suite("Authentication of connections", .loading, .timeLimit(.minutes(20)))
 struct ConnectionAuthenticationTests {
     private static let credential = URLCredential(
@@ -14,7 +14,7 @@ struct ConnectionAuthenticationTests {
     /// Answers NTLM, and rejects everything else.
     private static func answering(_ credential: URLCredential = credential) -> Policies {
         var policies = Policies()
-        let answer: Policies.Challenged = { challenge, answer in
+        let answer: Policies.ChallengeHandler = { challenge, answer in
             guard challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodNTLM else {
                 return answer(.rejectProtectionSpace, nil)
             }
@@ -42,7 +42,7 @@ struct ConnectionAuthenticationTests {
         #expect(space.host == "127.0.0.1" && space.port == server.port && space.realm == nil && !space.isProxy())
         for _ in 0..<3 { #expect(try await session.load(server.url()).text == "DOMAIN\\ada: ") }
         #expect(tokens.tokens == 2 && recorder.notes.challenges.count == 1)
-        // The connection of the first refusal is another one.
+        // The first refusal came on another connection.
         let heard = server.requests.dropFirst()
         #expect(Set(heard.map(\.connection)).count == 1 && heard.count == 5)
         #expect(heard.map { $0["Authorization"]?.hasPrefix("NTLM ") } == [true, true, nil, nil, nil])
@@ -59,8 +59,8 @@ struct ConnectionAuthenticationTests {
         let before = server.requests.count
         try await withThrowingTaskGroup(of: String?.self) { group in
             for _ in 0..<4 { group.addTask { try await session.load(server.url("/slow")).text } }
-            // One is served by the connection that there is; each other one is refused, and sends two tokens.
-            await server.hasHeard(before + 1 + 3 * 3)
+            // One request uses the existing connection; each other one is refused and sends two tokens.
+            await server.hasReceived(before + 1 + 3 * 3)
             gate.open()
             for try await text in group { #expect(text == "DOMAIN\\ada: ") }
         }
@@ -150,7 +150,7 @@ struct ConnectionAuthenticationTests {
         session.invalidateAndCancel()
     }
 
-    /// NTLM, and trust in every server.
+    /// Answers with NTLM and trusts every server.
     private static let trusting: Policies = {
         var policies = Self.answering()
         let answer = policies.sessionChallenge
@@ -202,7 +202,7 @@ struct ConnectionAuthenticationTests {
         session.invalidateAndCancel()
     }
 
-    /// The proxy is also the server behind it.
+    /// The proxy is also the target server.
     @Test func proxyAuthenticatesItsTunnels() async throws {
         let proxy = try await WebServer(["/": .close])
         let tokens = try TokenGuard(field: "Proxy-Authenticate", status: 407)
@@ -220,21 +220,21 @@ struct ConnectionAuthenticationTests {
             #expect((data ?? Data()).isEmpty && isAtEnd)
         }
         #expect(recorder.notes.challenges.map { $0.protectionSpace.isProxy() } == [true] && tokens.tokens == 4)
-        // The first tunnel begins without a token; each connection then has two.
+        // The first tunnel begins without a token; each connection then sends two.
         let asked = proxy.requests("origin.example:7")
         #expect(asked.map(\.connection) == [0, 1, 1, 2, 2])
         session.invalidateAndCancel()
     }
 
     @Test(arguments: ["NTLM", "Negotiate"])
-    func refusalIsTheResponseWhereNobodyAnswers(_ scheme: String) async throws {
+    func unansweredChallengeReturnsTheRefusal(_ scheme: String) async throws {
         let server = try await WebServer(["/": .text("no", ["WWW-Authenticate: \(scheme)"], status: 401)])
         let session = URLSession.test()
         #expect(try await session.load(server.url()).status == 401)
         session.invalidateAndCancel()
     }
 
-    @Test func webSocketSaysThatItCannotUseNTLM() async throws {
+    @Test func webSocketRejectsNTLM() async throws {
         let server = try await WebServer(["/": .text("no", ["WWW-Authenticate: NTLM"], status: 401)])
         let session = URLSession.test(DataRecorder(Self.answering()))
         let socket = session.webSocketTask(with: try #require(URL(string: "ws://127.0.0.1:\(server.port)/")))

@@ -51,7 +51,7 @@ struct DigestAuthenticationTests {
     }
 
     @Test(arguments: Algorithm.allCases, [", qop=\"auth\"", ", qop=\"auth-int\"", ", qop=\"auth,auth-int\"", ""])
-    func provesThePasswordWithoutTellingIt(_ algorithm: Algorithm, _ more: String) async throws {
+    func digestDoesNotRevealThePassword(_ algorithm: Algorithm, _ more: String) async throws {
         let server = try await WebServer()
         server.on("/dir/index.html", Self.guarded(algorithm, more))
         let recorder = DataRecorder(.credential("u", "p"))

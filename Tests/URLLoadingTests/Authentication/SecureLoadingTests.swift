@@ -6,13 +6,13 @@ import URLLoading
 
 @Suite("Loading over TLS", .loading, .timeLimit(.minutes(20)))
 struct SecureLoadingTests {
-    @Test func everyNewConnectionAsksAboutTrust() async throws {
+    @Test func everyNewConnectionChallengesServerTrust() async throws {
         let server = try await WebServer(
             tls: Certificates.server(), ["/": .text("hello"), "/last": .text("bye").closing])
         let recorder = DataRecorder(.trusting)
         let session = URLSession.test(recorder)
         for path in ["/", "/", "/last", "/"] { #expect(try await session.load(server.url(path)).status == 200) }
-        // A resumed session of TLS shows no certificate again.
+        // A resumed TLS session sends no certificate.
         let handshakes = (0..<server.connections).count { server.metadata($0)?.resumed == false }
         #expect(recorder.log.count("session challenge ServerTrust") == handshakes && server.connections == 2)
         let space = try #require(recorder.notes.challenges.first?.protectionSpace)
@@ -32,10 +32,10 @@ struct SecureLoadingTests {
         session.invalidateAndCancel()
     }
 
-    enum Flaw: String, CaseIterable { case expired, future, otherName, selfSigned, purpose }
+    enum CertificateFault: String, CaseIterable { case expired, future, otherName, selfSigned, purpose }
 
-    @Test(arguments: Flaw.allCases)
-    func certificateErrorHasItsCode(_ flaw: Flaw) async throws {
+    @Test(arguments: CertificateFault.allCases)
+    func certificateErrorHasItsCode(_ flaw: CertificateFault) async throws {
         let authority = try Certificates.authority()
         var profile = TestCertificateProfile("localhost", names: ["localhost"], addresses: ["127.0.0.1"])
         switch flaw {
@@ -54,7 +54,7 @@ struct SecureLoadingTests {
             .serverCertificateHasUnknownRoot,
         ]
         #expect(codes.contains(code) && server.requests.isEmpty)
-        // It can be taken all the same, by who says so.
+        // A delegate can accept it.
         let trusting = URLSession.test(DataRecorder(.trusting))
         #expect(try await trusting.load(server.url()).text == "hello")
         session.invalidateAndCancel()
@@ -98,7 +98,7 @@ struct SecureLoadingTests {
         #expect((notes.error as? URLError)?.code == (isRight ? nil : .serverCertificateHasUnknownRoot))
     }
 
-    @Test func pinsACertificate() async throws {
+    @Test func programCanPinACertificate() async throws {
         let server = try await WebServer(tls: Certificates.server(), ["/": .text("hello")])
         let pinned = try Certificates.serverDER()
         for isRight in [true, false] {

@@ -3,7 +3,7 @@ import HTTPTransport
 import Synchronization
 import URLLoading
 
-/// Pulls a body as an exchange does: until it is late, and again when it says that it is not.
+/// Pulls a body like an exchange: until it has no bytes ready, and again when it announces some.
 final class BodyDrain: Sendable {
     struct Outcome: Sendable {
         var bytes: [UInt8] = []
@@ -26,7 +26,7 @@ final class BodyDrain: Sendable {
         self.room = room
     }
 
-    /// Pulls to the end, with `room` bytes at most at a time.
+    /// Pulls to the end, at most `room` bytes at a time.
     static func run(_ body: any BodySource, room: Int = 100_000) async -> Outcome {
         let drain = BodyDrain(body, room: room)
         body.whenAvailable { drain.pull() }

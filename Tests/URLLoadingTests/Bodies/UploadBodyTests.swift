@@ -45,7 +45,7 @@ struct UploadBodyTests {
         #expect(await BodyDrain.run(body).end == .failed)
     }
 
-    @Test func fromAFileBeginAgainInTheMiddle() async throws {
+    @Test func partlyReadFileBodyIsRewound() async throws {
         let bytes = self.sample(2_000_000)
         let body = try ReadAheadBody.file(try self.file(bytes)).body
         var room = [UInt8](repeating: 0, count: 1000)
@@ -54,7 +54,7 @@ struct UploadBodyTests {
         #expect(await BodyDrain.run(body).bytes == bytes)
     }
 
-    @Test func fromAFileThatBecomesShorterFail() async throws {
+    @Test func shortenedFileFailsTheBody() async throws {
         let url = try self.file(self.sample(3_000_000))
         let body = try ReadAheadBody.file(url).body
         try Data(self.sample(1_000_000)).write(to: url)  // in place, not by a new file
@@ -74,7 +74,7 @@ struct UploadBodyTests {
         #expect(await BodyDrain.run(body).bytes == bytes)
     }
 
-    @Test func fromNoFileAreRefused() throws {
+    @Test func missingFileIsRefused() throws {
         #expect(throws: FileBodyFailure.notFound) {
             try ReadAheadBody.file(self.folder.url.appendingPathComponent("a"))
         }
@@ -94,18 +94,18 @@ struct UploadBodyTests {
     }
 
     @Test func streamSubclassIsReadWithoutHasBytesAvailable() async {
-        let outcome = await BodyDrain.run(ReadAheadBody(OddStream(size: 10, rounds: 1000)))
+        let outcome = await BodyDrain.run(ReadAheadBody(CustomStream(size: 10, rounds: 1000)))
         #expect(outcome.bytes.count == 10_000 && outcome.end == .end)
     }
 
-    @Test func fromAStreamThatFailsFailWithItsError() async {
-        let body = ReadAheadBody(OddStream(size: 10, rounds: 3, failure: CocoaError(.fileReadCorruptFile)))
+    @Test func streamErrorFailsTheBody() async {
+        let body = ReadAheadBody(CustomStream(size: 10, rounds: 3, failure: CocoaError(.fileReadCorruptFile)))
         let outcome = await BodyDrain.run(body)
         #expect(outcome.bytes.count == 30 && outcome.end == .failed)
         #expect((body.failure as? CocoaError)?.code == .fileReadCorruptFile)
     }
 
-    @Test func fromAFileThatIsNoMoreFail() async throws {
+    @Test func deletedFileFailsTheBody() async throws {
         let stream = try #require(InputStream(fileAtPath: self.folder.url.appendingPathComponent("none").path))
         let body = ReadAheadBody(stream)
         #expect(await BodyDrain.run(body).end == .failed)

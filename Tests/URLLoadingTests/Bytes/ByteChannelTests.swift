@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Bytes on their way to who awaits them")
+@Suite("Channels of received bytes")
 struct ByteChannelTests {
     private let calls = ChannelCalls()
 
@@ -48,7 +48,7 @@ struct ByteChannelTests {
         #expect(found == [1, 2])
     }
 
-    @Test func bytesAreHeldBackAtTheLimitAndWantedAtHalfOfIt() async throws {
+    @Test func sourcePausesAtTheLimitAndResumesAtHalfOfIt() async throws {
         let channel = self.calls.channel(limit: 300_000)
         let piece = Data(count: 100_000)
         #expect(channel.offer(piece) && channel.offer(piece))
@@ -68,7 +68,7 @@ struct ByteChannelTests {
         let bytes = ChannelBytes(channel)
         for try await _ in bytes { break }
         #expect(self.calls.abandoned == 1)
-        // What still comes is dropped, and nobody is held back for ever.
+        // Later bytes are dropped, and the source is not paused for ever.
         #expect(channel.offer(Data(count: 2 << 20)))
         await #expect(throws: URLError(.cancelled)) { for try await _ in bytes {} }
     }

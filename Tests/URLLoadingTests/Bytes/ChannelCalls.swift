@@ -1,7 +1,7 @@
 import Synchronization
 import URLLoading
 
-/// What a channel asked of its loader.
+/// The calls of a channel to its loader.
 final class ChannelCalls: Sendable {
     private let counts = Mutex((wanted: 0, abandoned: 0))
 

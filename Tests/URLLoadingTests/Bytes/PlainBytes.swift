@@ -1,4 +1,4 @@
-/// Bytes that come one by one and never fail.
+/// A sequence of single bytes that never fails.
 struct PlainBytes: AsyncSequence {
     struct AsyncIterator: AsyncIteratorProtocol {
         var bytes: IndexingIterator<[UInt8]>

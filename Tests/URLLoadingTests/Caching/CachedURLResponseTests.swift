@@ -33,7 +33,7 @@ struct CachedURLResponseTests {
         #expect(!twin.isEqual(NSObject()))
     }
 
-    @Test func cachedResponseComesBackFromAnArchive() throws {
+    @Test func cachedResponseIsDecodedFromAnArchive() throws {
         let url = try #require(URL(string: "http://a/"))
         let response = try #require(
             HTTPURLResponse(url: url, statusCode: 203, httpVersion: "HTTP/1.1", headerFields: ["A": "b"]))

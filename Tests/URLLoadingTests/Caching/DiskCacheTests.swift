@@ -66,7 +66,7 @@ struct DiskCacheTests {
         #expect(self.cache().cachedResponse(for: sample.request) == nil)
     }
 
-    @Test func changedByteIsSurvived() throws {
+    @Test func changedFileGivesNothingOrTheStoredLength() throws {
         let sample = try CacheSample("https://a.org/", size: 20)
         self.cache().storeCachedResponse(sample.cached, for: sample.request)
         let file = try self.file()
@@ -76,7 +76,7 @@ struct DiskCacheTests {
             broken[index] ^= UInt8(truncatingIfNeeded: index * 37 | 1)
             try broken.write(to: file)
             let found = self.cache().cachedResponse(for: sample.request)
-            // The content is not summed up; its place and its length are known all the same.
+            // The content has no checksum, but its length is stored.
             #expect(found == nil || found?.data.count == 20)
         }
     }
@@ -105,7 +105,7 @@ struct DiskCacheTests {
         #expect(try self.folder.names == [".draft-new", "README"])
     }
 
-    @Test func cacheGoesOnWithoutAFolder() throws {
+    @Test func cacheWorksWithoutAFolder() throws {
         let folder = URL(fileURLWithPath: "/dev/null/none")
         let cache = URLCache(memoryCapacity: 10_000, diskCapacity: 10_000, directory: folder)
         let sample = try CacheSample("https://a.org/")

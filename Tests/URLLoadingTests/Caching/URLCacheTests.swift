@@ -36,7 +36,7 @@ struct URLCacheTests {
     @Test(arguments: [
         (URLCache.StoragePolicy.allowed, 1, true), (.allowedInMemoryOnly, 0, true), (.notAllowed, 0, false),
     ])
-    func obeyTheStoragePolicy(_ policy: URLCache.StoragePolicy, _ files: Int, _ isKept: Bool) throws {
+    func cacheFollowsTheStoragePolicy(_ policy: URLCache.StoragePolicy, _ files: Int, _ isKept: Bool) throws {
         let cache = self.cache()
         let sample = try CacheSample("https://a.org/", policy: policy)
         cache.storeCachedResponse(sample.cached, for: sample.request)
@@ -69,7 +69,7 @@ struct URLCacheTests {
         #expect(cache.cachedResponse(for: samples[0].request) == nil)
     }
 
-    @Test func shrinkAtOnce() throws {
+    @Test func reducedCapacityShrinksTheCacheAtOnce() throws {
         let cache = self.cache()
         let samples = try self.filled(cache)
         cache.diskCapacity = 0
@@ -95,7 +95,7 @@ struct URLCacheTests {
         #expect(cache.cachedResponse(for: huge.request) == nil && cache.cachedResponse(for: more.request) != nil)
     }
 
-    @Test func roomIsMadeOnDiskToo() throws {
+    @Test func diskEvictsTheLeastRecentlyUsedToo() throws {
         let cache = self.cache(memory: 0, disk: 3 * 3000)
         let samples = try self.filled(cache)
         _ = cache.cachedResponse(for: samples[0].request)
@@ -109,7 +109,7 @@ struct URLCacheTests {
         #expect(cache.cachedResponse(for: huge.request) == nil)
     }
 
-    @Test func stayWithinTheirCapacityHoweverMuchTheyAreUsed() throws {
+    @Test func cacheStaysWithinItsCapacity() throws {
         let cache = self.cache(memory: 20_000, disk: 0)
         for index in 0..<2000 {
             let sample = try CacheSample("https://a.org/\(index % 37)", size: index % 900)
@@ -120,7 +120,7 @@ struct URLCacheTests {
         }
     }
 
-    @Test func forgetOneAndAll() throws {
+    @Test func oneOrAllResponsesAreRemoved() throws {
         let cache = self.cache()
         let samples = try self.filled(cache)
         cache.removeCachedResponse(for: samples[0].request)
@@ -164,7 +164,7 @@ struct URLCacheTests {
         #expect(cache.cachedResponse(for: request) == nil)
     }
 
-    @Test func cacheHoldsAgainstManyThreads() async throws {
+    @Test func cacheIsSafeFromManyThreads() async throws {
         let cache = self.cache(memory: 10_000, disk: 20_000)
         let samples = try (0..<40).map { try CacheSample("https://a.org/\($0)", size: 1000) }
         await withTaskGroup(of: Void.self) { group in
@@ -182,7 +182,7 @@ struct URLCacheTests {
         #expect(try self.folder.names.isEmpty)
     }
 
-    @Test func ofTheProgramCanBeReplaced() {
+    @Test func sharedCacheCanBeReplaced() {
         let before = URLCache.shared
         defer { URLCache.shared = before }
         #expect(before.memoryCapacity == 4 << 20 && before.diskCapacity == 20 << 20)

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Contents coded by another program: Python's zlib and gzip modules.
+/// Content encoded by another program: Python's zlib and gzip modules.
 struct CodedContent: CustomTestStringConvertible {
     let testDescription: String
     let contentEncoding: String
@@ -57,7 +57,7 @@ struct CodedContent: CustomTestStringConvertible {
                 + "AH4KL0dqAAAA"),
     ]
 
-    /// 64 MiB of zeros, folded twice.
+    /// 64 MiB of zeros, compressed twice.
     static let bomb = CodedContent(
         "bomb", "gzip, gzip",
         """

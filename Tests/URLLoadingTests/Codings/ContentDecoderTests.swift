@@ -5,7 +5,7 @@ import URLLoading
 
 @Suite("Codings of a content, RFC 9110 §8.4")
 struct ContentDecoderTests {
-    /// - Returns: everything that comes out, when fed in pieces of `size` bytes.
+    /// - Returns: the decoded bytes, when fed in pieces of `size` bytes.
     private func decode(_ bytes: [UInt8], _ contentEncoding: String, size: Int) throws -> [UInt8] {
         let decoder = try #require(ContentDecoder(contentEncoding: contentEncoding))
         var output: [UInt8] = []
@@ -27,7 +27,7 @@ struct ContentDecoderTests {
 
     @Test(arguments: CodedContent.all)
     func truncatedCodingIsAFailure(_ content: CodedContent) throws {
-        // What stands behind the end of a coding may be missing.
+        // Bytes after the end of a coding may be missing.
         let whole = content.testDescription == "padded gzip" ? content.bytes.count - 9 : content.bytes.count
         let firstMember = content.testDescription == "gzip of two members" ? 50 : 0
         for count in 1..<whole where count != firstMember {
@@ -43,14 +43,14 @@ struct ContentDecoderTests {
         #expect(try self.decode([], name, size: 1) == [])
     }
 
-    @Test func thatAreCorruptAreAFailure() throws {
+    @Test func corruptContentIsAFailure() throws {
         let content = CodedContent.all[0]
         for index in content.bytes.indices where index != 9 {  // which names the system it was made on
             var bytes = content.bytes
             bytes[index] ^= 0x10
             #expect(throws: ContentDecodingFailure.self, "byte \(index)") {
                 let output = try self.decode(bytes, "gzip", size: 8)
-                // A time or an extra flag may be any.
+                // The time and the extra flags may have any value.
                 if output == Array(CodedContent.text.utf8) { throw ContentDecodingFailure.truncated }
             }
         }
@@ -58,11 +58,11 @@ struct ContentDecoderTests {
     }
 
     @Test(arguments: ["br", "zstd", "gzip, br", "", "identity", "compress", "gzip, gzip, gzip, gzip, gzip"])
-    func thatAreUnknownOrNoneOrTooManyAreLeft(_ name: String) {
+    func unsupportedCodingHasNoDecoder(_ name: String) {
         #expect(ContentDecoder(contentEncoding: name) === nil)
     }
 
-    @Test func unfoldOnlyAsFarAsIsAskedFor() throws {
+    @Test func contentIsDecodedOnlyAsFarAsRequested() throws {
         let decoder = try #require(ContentDecoder(contentEncoding: CodedContent.bomb.contentEncoding))
         let bomb = CodedContent.bomb.bytes
         decoder.feed(bomb.span.bytes)

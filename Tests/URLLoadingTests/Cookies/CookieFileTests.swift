@@ -17,7 +17,7 @@ struct CookieFileTests {
         return try #require(HTTPCookie(properties: plain.merging(more) { $1 }))
     }
 
-    @Test func outliveTheirStorageUnlessTheyEndWithIt() throws {
+    @Test func persistentCookiesOutliveTheirStorage() throws {
         let storage = HTTPCookieStorage(file: self.file)
         let kept = try self.cookie(
             "kept", [.secure: "TRUE", .sameSitePolicy: "strict", .commentURL: "http://a/", .comment: "c", .port: "80"])
@@ -40,7 +40,7 @@ struct CookieFileTests {
         #expect(HTTPCookieStorage(file: self.file).cookies?.isEmpty == true)
     }
 
-    @Test func cookieFileIsForItsOwnerAlone() throws {
+    @Test func cookieFileIsAccessibleToItsOwnerOnly() throws {
         let storage = HTTPCookieStorage(file: self.file)
         storage.setCookie(try self.cookie("a"))
         let attributes = try FileManager.default.attributesOfItem(atPath: self.file.path)
@@ -66,7 +66,7 @@ struct CookieFileTests {
         #expect(storage.cookies?.count == 1)
     }
 
-    @Test func cookiesAreAllThereAfterManyChanges() async throws {
+    @Test func allCookiesAreStoredAfterManyChanges() async throws {
         let storage = HTTPCookieStorage(file: self.file)
         let cookies = try (0..<60).map { try self.cookie("c\($0)") }
         await withTaskGroup(of: Void.self) { group in

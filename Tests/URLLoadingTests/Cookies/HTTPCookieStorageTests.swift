@@ -39,7 +39,7 @@ struct HTTPCookieStorageTests {
         #expect(self.storage.cookies?.count == 3)
     }
 
-    @Test func deleteCookies() throws {
+    @Test func deletedCookiesAreGone() throws {
         let cookie = try Self.cookie("a")
         self.storage.setCookie(cookie)
         self.storage.setCookie(try Self.cookie("b"))
@@ -52,7 +52,7 @@ struct HTTPCookieStorageTests {
         #expect(self.storage.cookies?.count == 0)
     }
 
-    @Test func cookiesGoToTheHostsThatTheyAreFor() throws {
+    @Test func cookiesAreSentToTheirHosts() throws {
         let own = try Self.cookie("own")
         self.storage.setCookie(own)
         self.storage.setCookie(try Self.cookie("all", ".SWIFT.org"))
@@ -138,7 +138,7 @@ struct HTTPCookieStorageTests {
         #expect(try self.names("https://swift.org") == ["strict", "lax", "none"])
     }
 
-    @Test func sortByDescriptors() throws {
+    @Test func cookiesAreSortedByDescriptors() throws {
         let cookies = try [
             Self.cookie("A", path: "/1"), Self.cookie("B", path: "/2"), Self.cookie("C", path: "/2"),
         ]
@@ -183,7 +183,7 @@ struct HTTPCookieStorageTests {
         #expect(first !== HTTPCookieStorage.sharedCookieStorage(forGroupContainerIdentifier: "tests.two"))
     }
 
-    @Test func storageHoldsAgainstManyThreads() async throws {
+    @Test func storageIsSafeFromManyThreads() async throws {
         let url = try #require(URL(string: "http://swift.org"))
         let cookies = try (0..<100).map { try Self.cookie("c\($0)") }
         await withTaskGroup(of: Void.self) { group in
@@ -196,7 +196,7 @@ struct HTTPCookieStorageTests {
         }
         #expect(self.storage.cookies?.count == 100)
         for index in 100..<300 { self.storage.setCookie(try Self.cookie("c\(index)")) }
-        // As browsers have it, 180 of one domain.
+        // The limit of 180 cookies of one domain is that of browsers.
         #expect(self.storage.cookies?.count == 180)
     }
 }

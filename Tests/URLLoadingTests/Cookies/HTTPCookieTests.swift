@@ -40,7 +40,7 @@ struct HTTPCookieTests {
         #expect(HTTPCookie(properties: properties)?.domain == "example.com")
     }
 
-    @Test func ofVersion0KnowNoMaximumAgeAndOnePort() throws {
+    @Test func version0CookieHasNoMaximumAgeAndOnePort() throws {
         let cookie = try Self.cookie([
             .comment: "c", .commentURL: "https://apple.com", .discard: "TRUE", .maximumAge: "2000",
             .expires: Date(timeIntervalSince1970: 1000), .port: "443,8443", .secure: "YES",
@@ -51,7 +51,7 @@ struct HTTPCookieTests {
         #expect(try Self.cookie([.maximumAge: "2000"]).isSessionOnly)
     }
 
-    @Test func ofVersion1CountTheirAge() throws {
+    @Test func version1CookieUsesMaxAge() throws {
         let cookie = try Self.cookie([.version: "1", .maximumAge: "2000", .port: "443, 8443"])
         let age = try #require(cookie.expiresDate).timeIntervalSinceNow
         #expect(cookie.version == 1 && (1990...2000).contains(age) && cookie.portList?.count == 2)
@@ -75,7 +75,7 @@ struct HTTPCookieTests {
         ])
         var properties = try #require(cookie.properties)
         #expect(properties[.version] as? String == "1" && properties[.expires] as? Date == cookie.expiresDate)
-        // Of version 1 the age counts and not the date.
+        // In version 1 the maximum age is used instead of the date.
         properties[.version] = nil
         let again = try #require(HTTPCookie(properties: properties))
         #expect(again.expiresDate == cookie.expiresDate && again.isSecure && again.sameSitePolicy == .sameSiteStrict)

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-@Suite("What servers show")
+@Suite("Server trust")
 struct ServerTrustTests {
     private func trust(_ code: Int32) -> ServerTrust {
         ServerTrust(

@@ -5,7 +5,7 @@ import URLLoading
 
 @Suite("Challenges")
 struct URLAuthenticationChallengeTests {
-    private final class Asker: NSObject, URLAuthenticationChallengeSender, Sendable {
+    private final class RecordingSender: NSObject, URLAuthenticationChallengeSender, Sendable {
         let answers = Mutex<[String]>([])
 
         func use(_ credential: URLCredential, for challenge: URLAuthenticationChallenge) {
@@ -18,7 +18,7 @@ struct URLAuthenticationChallengeTests {
     }
 
     @Test func challengeHasItsInitialValues() throws {
-        let asker = Asker()
+        let asker = RecordingSender()
         let space = URLProtectionSpace(host: "a", port: 1, protocol: "http", realm: nil, authenticationMethod: nil)
         let credential = URLCredential(user: "u", password: "p", persistence: .none)
         let url = try #require(URL(string: "http://a"))
@@ -26,7 +26,7 @@ struct URLAuthenticationChallengeTests {
         let challenge = URLAuthenticationChallenge(
             protectionSpace: space, proposedCredential: credential, previousFailureCount: 2,
             failureResponse: response, error: URLError(.userAuthenticationRequired), sender: asker)
-        let other = Asker()
+        let other = RecordingSender()
         for (asked, by) in [
             (challenge, asker), (URLAuthenticationChallenge(authenticationChallenge: challenge, sender: other), other),
         ] {
@@ -36,8 +36,8 @@ struct URLAuthenticationChallengeTests {
         }
     }
 
-    @Test func challengeGoesOnWithoutACredentialByDefault() throws {
-        let asker = Asker()
+    @Test func challengeContinuesWithoutACredentialByDefault() throws {
+        let asker = RecordingSender()
         let space = URLProtectionSpace(host: "a", port: 1, protocol: "http", realm: nil, authenticationMethod: nil)
         let challenge = URLAuthenticationChallenge(
             protectionSpace: space, proposedCredential: nil, previousFailureCount: 0, failureResponse: nil,

@@ -42,7 +42,7 @@ struct URLCredentialStorageTests {
         #expect(self.storage.defaultCredential(for: self.space)?.password == "new")
     }
 
-    @Test func forgetADefaultWithItsCredential() {
+    @Test func removedCredentialIsNoDefault() {
         self.storage.setDefaultCredential(Self.credential("a"), for: self.space)
         self.storage.set(Self.credential("b"), for: self.space)
         self.storage.remove(Self.credential("a", password: "another"), for: self.space)
@@ -94,7 +94,7 @@ struct URLCredentialStorageTests {
         #expect(changes.count == 5)
     }
 
-    @Test func permanentCredentialsAreInAFileForTheirOwnerAlone() throws {
+    @Test func permanentCredentialsAreInAFileOfItsOwnerOnly() throws {
         let folder = try TemporaryFolder()
         let file = folder.url.appendingPathComponent("credentials")
         let storage = URLCredentialStorage(file: file)
@@ -113,7 +113,7 @@ struct URLCredentialStorageTests {
         #expect(URLCredentialStorage(file: file).allCredentials.isEmpty)
     }
 
-    @Test func storageHoldsAgainstManyThreads() async {
+    @Test func storageIsSafeFromManyThreads() async {
         await withTaskGroup(of: Void.self) { group in
             for index in 0..<100 {
                 group.addTask {

@@ -17,7 +17,7 @@ struct URLCredentialTests {
         #expect(!self.credential.description.contains("secret") && !"\(self.credential)".contains("secret"))
     }
 
-    @Test func credentialComesBackFromAnArchive() throws {
+    @Test func credentialIsDecodedFromAnArchive() throws {
         let data = try NSKeyedArchiver.archivedData(withRootObject: self.credential, requiringSecureCoding: true)
         let back = try NSKeyedUnarchiver.unarchivedObject(ofClass: URLCredential.self, from: data)
         #expect(back == self.credential && back?.hash == self.credential.hash)
@@ -33,7 +33,7 @@ struct URLCredentialTests {
         #expect(Set(variants).count == 4 && !self.credential.isEqual(NSObject()))
     }
 
-    @Test func numberTheirPersistenceAsFoundationDoes() {
+    @Test func persistenceHasFoundationsRawValues() {
         let all: [URLCredential.Persistence] = [.none, .forSession, .permanent, .synchronizable]
         #expect(all.map(\.rawValue) == [0, 1, 2, 3])
     }

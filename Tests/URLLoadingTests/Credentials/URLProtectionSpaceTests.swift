@@ -23,7 +23,7 @@ struct URLProtectionSpaceTests {
     }
 
     @Test(arguments: [("basic", "NSURLAuthenticationMethodDefault"), (NSURLAuthenticationMethodHTMLForm, nil)])
-    func describeThemselves(_ method: String, _ shown: String?) {
+    func spaceHasADescription(_ method: String, _ shown: String?) {
         let space = Self.space(protocol: "http", method: method)
         #expect(space.description.hasPrefix("<\(type(of: space))"))
         #expect(
@@ -57,7 +57,7 @@ struct URLProtectionSpaceTests {
         #expect(space.authenticationMethod == NSURLAuthenticationMethodClientCertificate)
     }
 
-    @Test func spaceComesBackFromAnArchive() throws {
+    @Test func spaceIsDecodedFromAnArchive() throws {
         let space = Self.space(realm: "", method: NSURLAuthenticationMethodHTTPBasic)
         let data = try NSKeyedArchiver.archivedData(withRootObject: space, requiringSecureCoding: true)
         let back = try NSKeyedUnarchiver.unarchivedObject(ofClass: URLProtectionSpace.self, from: data)

@@ -2,9 +2,9 @@ import Foundation
 import Testing
 import URLLoading
 
-/// Delegates as programs for Foundation write them: conformances in extensions, each for what it brings, closures
-/// without `@Sendable`, methods by `#function`.
-@Suite("Delegates as they are written for Foundation", .loading, .timeLimit(.minutes(20)))
+/// Delegates as programs for Foundation write them: conformances in separate extensions, closures without `@Sendable`,
+/// methods by `#function`.
+@Suite("Delegates written for Foundation", .loading, .timeLimit(.minutes(20)))
 struct AsWrittenForFoundationTests {
     final class Written: NSObject, URLSessionDelegate, @unchecked Sendable {
         let log = EventLog()
@@ -48,7 +48,7 @@ struct AsWrittenForFoundationTests {
         #expect(written.data == Data("in".utf8))
     }
 
-    @Test func downloadThroughExtensionsToo() async throws {
+    @Test func extensionsDownloadToo() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let written = Written()
         let session = URLSession(configuration: .ephemeral, delegate: written, delegateQueue: nil)

@@ -82,7 +82,7 @@ struct AsyncDelegateTests {
         session.invalidateAndCancel()
     }
 
-    @Test func decideOverTheCache() async throws {
+    @Test func delegateDecidesAboutTheCache() async throws {
         let server = try await WebServer(["/": .text("hello", ["Cache-Control: max-age=60"])])
         let writer = Writer()
         let session = URLSession.test(writer)
@@ -93,7 +93,7 @@ struct AsyncDelegateTests {
         session.invalidateAndCancel()
     }
 
-    @Test func decideOverTheResponse() async throws {
+    @Test func delegateDecidesAboutTheResponse() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let writer = Writer(.cancel)
         let session = URLSession.test(writer)

@@ -18,7 +18,7 @@ struct MessageOrderTests {
 
     @Test(arguments: methods)
     func plainLoadHasItsOrder(_ method: String) async throws {
-        // A body comes even with HEAD: that is what careless servers do.
+        // Careless servers send a body even after HEAD.
         let server = try await WebServer(["/": .text("hello")])
         let expected = ["created", "response 200"] + Self.content(method) + ["metrics", "complete"]
         #expect(try await self.events(.to(server.url(), method)) == expected)
@@ -41,7 +41,7 @@ struct MessageOrderTests {
     @Test(arguments: methods, [301, 302, 303, 305, 306, 307, 308])
     func redirectComesFirst(_ method: String, _ status: Int) async throws {
         let server = try await WebServer(["/": .redirect(status, to: "/there"), "/there": Self.location])
-        // 303 asks for the answer by GET, and that has a content.
+        // A 303 is followed by GET, whose response has content.
         let final = status == 303 || method == "POST" && status < 303 ? "GET" : method
         let expected =
             ["created", "redirect \(status)", "response 200"] + Self.content(final) + ["metrics", "complete"]
@@ -51,7 +51,7 @@ struct MessageOrderTests {
 
     @Test(arguments: methods)
     func status304HasNoContent(_ method: String) async throws {
-        // With a content behind the head all the same, which is nobody's.
+        // The head is followed by content, which must be ignored.
         let server = try await WebServer(["/": .text("not for you", status: 304).closing])
         #expect(
             try await self.events(.to(server.url(), method)) == ["created", "response 304", "metrics", "complete"])

@@ -94,7 +94,7 @@ struct MisbehavingDelegateTests {
         #expect(await recorder.log.has("invalid"))
     }
 
-    @Test func mayAnswerWhenTheTaskIsOver() async throws {
+    @Test func delegateMayAnswerAfterTheTaskEnded() async throws {
         let server = try await self.server()
         let kept = Outcome<@Sendable () -> Void>()
         var policies = Policies()
@@ -113,7 +113,7 @@ struct MisbehavingDelegateTests {
         #expect(server.requests.count == 1 && recorder.notes.completions == 1)
     }
 
-    @Test func mayCancelWithinEveryMessage() async throws {
+    @Test func delegateMayCancelInEveryCall() async throws {
         let server = try await WebServer(["/": .redirect(307, to: "/there")])
         server.on("/there", .chunked(["one", "two"], ["Cache-Control: max-age=60"]))
         for question in ["redirect", "response", "data", "complete"] {
@@ -145,7 +145,7 @@ struct MisbehavingDelegateTests {
         }
     }
 
-    @Test func mayBeginAndEndSessionsWithinAMessage() async throws {
+    @Test func delegateMayCreateAndInvalidateSessions() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let inner = Outcome<Loaded>()
         var policies = Policies()

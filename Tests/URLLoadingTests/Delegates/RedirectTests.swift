@@ -63,7 +63,7 @@ struct RedirectTests {
     }
 
     @Test func redirectToAnUnreachableServerFails() async throws {
-        let gone = try DeafPort()
+        let gone = try ClosedPort()
         let server = try await WebServer(["/": .redirect(to: gone.url().absoluteString)])
         let session = URLSession.test()
         #expect(try await session.load(server.url()).code == .cannotConnectToHost)
@@ -83,7 +83,7 @@ struct RedirectTests {
         #expect(server.requests.count == 21)
     }
 
-    @Test func mayGoToTwenty() async throws {
+    @Test func twentyRedirectsAreFollowed() async throws {
         let server = try await WebServer(["/20": .text("arrived")])
         for count in 0..<20 { server.on("/\(count)", .redirect(to: "/\(count + 1)")) }
         let session = URLSession.test()

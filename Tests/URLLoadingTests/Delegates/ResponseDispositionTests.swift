@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("What becomes of a response", .loading, .timeLimit(.minutes(20)))
+@Suite("Response dispositions", .loading, .timeLimit(.minutes(20)))
 struct ResponseDispositionTests {
     private func answering(_ disposition: URLSession.ResponseDisposition) -> DataRecorder {
         var policies = Policies()

@@ -4,7 +4,7 @@ import URLLoading
 
 @Suite("Delegates of single tasks", .loading, .timeLimit(.minutes(20)))
 struct TaskDelegateTests {
-    /// Knows of redirects alone.
+    /// Implements only redirects.
     final class Redirecting: NSObject, URLSessionTaskDelegate, Sendable {
         let log = EventLog()
 
@@ -17,7 +17,7 @@ struct TaskDelegateTests {
         }
     }
 
-    /// Knows of nothing.
+    /// Implements no method.
     final class Silent: NSObject, URLSessionDataDelegate, Sendable {}
 
     @Test func taskDelegateIsAskedBeforeTheSessions() async throws {
@@ -30,7 +30,7 @@ struct TaskDelegateTests {
         task.resume()
         let notes = try await recorder.end()
         #expect(own.log.names == ["redirect"] && notes.redirects.isEmpty)
-        // What the task's delegate does not know the session's is told.
+        // The session's delegate gets the calls that the task's delegate does not implement.
         #expect(recorder.eventsOfTheTask == ["created", "response 200", "data", "metrics", "complete"])
         #expect(task.delegate == nil)
         session.invalidateAndCancel()
@@ -80,7 +80,7 @@ struct TaskDelegateTests {
         let late = DataRecorder()
         let task = session.dataTask(with: server.url())
         task.resume()
-        await server.hasHeard(1)
+        await server.hasReceived(1)
         task.delegate = late
         gate.open()
         #expect(try await recorder.end().completions == 1)
@@ -100,7 +100,7 @@ struct TaskDelegateTests {
         session.invalidateAndCancel()
     }
 
-    @Test func taskDelegateOfAnAsyncFunctionIsCalledBesideTheSessions() async throws {
+    @Test func taskDelegateOfAnAsyncFunctionIsCalledInAdditionToTheSessions() async throws {
         let server = try await WebServer(["/": .redirect(to: "/there"), "/there": .text("hello")])
         let recorder = DataRecorder()
         let own = Redirecting()

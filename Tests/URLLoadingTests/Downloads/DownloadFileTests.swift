@@ -16,7 +16,7 @@ struct DownloadFileTests {
         (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 3 &+ $0 >> 9) }
     }
 
-    @Test func temporaryFileIsForItsOwnerAlone() async throws {
+    @Test func temporaryFileIsAccessibleToItsOwnerOnly() async throws {
         let file = try DownloadFile()
         defer { file.remove() }
         let attributes = try FileManager.default.attributesOfItem(atPath: file.url.path)
@@ -121,7 +121,7 @@ struct DownloadFileTests {
         "/URLLoadingDownload_abcdefghijkl.tmp", "URLLoadingDownload_abcdefghij\u{0}l.tmp",
         "URLLoadingDownload_äöüäöü.tmp",
     ])
-    func haveNoOtherNamesThanOurs(_ text: String) {
+    func foreignFileNameIsRejected(_ text: String) {
         #expect(DownloadFileName(text) == nil)
     }
 }

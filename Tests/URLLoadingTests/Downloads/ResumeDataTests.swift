@@ -17,7 +17,7 @@ struct ResumeDataTests {
             total: 6_000_000_000, file: try #require(DownloadFileName("URLLoadingDownload_aB3dEf012345.tmp")))
     }
 
-    /// What `change` makes of the property list of good data.
+    /// Good data whose property list was changed by `change`.
     private func changed(_ change: (inout [String: Any]) -> Void) throws -> Data {
         let data = try #require(try self.sample().encoded())
         var list = try #require(
@@ -45,7 +45,7 @@ struct ResumeDataTests {
         #expect(sample.encoded() == nil)
     }
 
-    @Test func thatAreNoneAreRefused() throws {
+    @Test func foreignDataIsRefused() throws {
         let good = try #require(try self.sample().encoded())
         #expect(ResumeData(good) != nil)
         #expect(ResumeData(Data()) == nil)
@@ -56,7 +56,7 @@ struct ResumeDataTests {
         #expect(ResumeData(text) == nil)
     }
 
-    @Test func withOneThingWrongAreRefused() throws {
+    @Test func eachInvalidMemberIsRefused() throws {
         let changes: [(inout [String: Any]) -> Void] = [
             { $0["version"] = 2 }, { $0["version"] = "1" }, { $0["bytesReceived"] = 0 }, { $0["bytesReceived"] = -1 },
             { $0["bytesReceived"] = 1e300 }, { $0["total"] = 4 }, { $0["file"] = "../../etc/passwd" },
@@ -81,13 +81,13 @@ struct ResumeDataTests {
         }
     }
 
-    @Test func thatNestWithoutEndAreRefused() throws {
+    @Test func endlessNestingIsRefused() throws {
         func bigEndian(_ number: Int, _ count: Int) -> [UInt8] {
             (1...count).map { UInt8(truncatingIfNeeded: number >> (8 * (count - $0))) }
         }
         var bytes = Array("bplist00".utf8)
         let count = 100_000
-        // Each array holds the next, and the last holds none.
+        // Each array contains the next one; the last is empty.
         for index in 1...count { bytes += [0xA1] + bigEndian(index, 3) }
         bytes.append(0xA0)
         let table = bytes.count
@@ -96,7 +96,7 @@ struct ResumeDataTests {
         #expect(ResumeData(Data(bytes)) == nil)
     }
 
-    @Test func withAnyByteChangedAreReadOrRefused() throws {
+    @Test func changedByteIsReadOrRefused() throws {
         let good = try #require(try self.sample().encoded())
         for index in good.indices {
             for flip: UInt8 in [0x01, 0x80, 0xFF] {

@@ -1,7 +1,7 @@
 import Testing
 import URLLoading
 
-@Suite("What waits to be written to a file")
+@Suite("Queued writes to a file")
 struct WriteQueueTests {
     private func sample(_ count: Int) -> [UInt8] { (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 9) } }
 

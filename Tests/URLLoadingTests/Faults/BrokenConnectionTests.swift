@@ -8,10 +8,10 @@ struct BrokenConnectionTests {
         "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nabcd\r\n3\r\nefg\r\n0\r\n\r\n"
     )
 
-    enum Way: CaseIterable { case close, reset }
+    enum ConnectionEnd: CaseIterable { case close, reset }
 
-    @Test(arguments: Way.allCases)
-    func brokenResponseIsNeverTakenForAWholeOne(_ way: Way) async throws {
+    @Test(arguments: ConnectionEnd.allCases)
+    func incompleteResponseFailsTheTask(_ way: ConnectionEnd) async throws {
         let server = try await WebServer()
         let session = URLSession.test()
         let whole = Self.answer.bytes.count
@@ -27,8 +27,8 @@ struct BrokenConnectionTests {
         session.invalidateAndCancel()
     }
 
-    @Test(arguments: Way.allCases)
-    func brokenConnectionIsReportedOnceAndLast(_ way: Way) async throws {
+    @Test(arguments: ConnectionEnd.allCases)
+    func brokenConnectionIsReportedOnceAndLast(_ way: ConnectionEnd) async throws {
         let server = try await WebServer()
         server.on("/") { request in
             Self.answer.broken(at: Int(request.query) ?? 0, by: way == .close ? .close : .reset)
@@ -59,7 +59,7 @@ struct BrokenConnectionTests {
         session.invalidateAndCancel()
     }
 
-    @Test func breakWithinTheBodyOfARequest() async throws {
+    @Test func connectionBrokenWithinARequestBodyFailsTheTask() async throws {
         let server = try await WebServer()
         server.onHead("/") { _ in .reset }
         let session = URLSession.test()
@@ -71,7 +71,7 @@ struct BrokenConnectionTests {
         session.invalidateAndCancel()
     }
 
-    @Test func letAnAnswerThroughThatComesBeforeTheBodyIsSent() async throws {
+    @Test func responseBeforeTheEndOfTheBodyIsDelivered() async throws {
         let server = try await WebServer()
         server.onHead("/") { _ in .text("too large", ["Connection: close"], status: 413) }
         let session = URLSession.test()
@@ -84,7 +84,7 @@ struct BrokenConnectionTests {
     }
 
     @Test func connectionToAClosedPortIsRefused() async throws {
-        let server = try DeafPort()
+        let server = try ClosedPort()
         let session = URLSession.test()
         for method in ["GET", "POST"] {
             let error = try #require(try await session.load(.to(server.url(), method)).error as? URLError)

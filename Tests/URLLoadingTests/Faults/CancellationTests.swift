@@ -5,7 +5,7 @@ import URLLoading
 
 @Suite("Tasks cancelled anywhere", .loading, .timeLimit(.minutes(20)))
 struct CancellationTests {
-    /// A server that takes a task through everything: a redirect, a challenge, information, a body, chunks.
+    /// A server whose response has every step: a redirect, a challenge, an informational response, a body, chunks.
     private func server(_ gate: Gate) async throws -> WebServer {
         let server = try await WebServer(["/": .redirect(307, to: "/asks")])
         server.on("/asks") { request in
@@ -41,7 +41,7 @@ struct CancellationTests {
         }
     }
 
-    @Test func byTheThousandFromOtherThreads() async throws {
+    @Test func thousandsOfTasksAreCancelledFromOtherThreads() async throws {
         let server = try await WebServer()
         server.on("/") { .chunked(["a", $0.query, "b"]) }
         server.on("/hang", .hang)
@@ -80,7 +80,7 @@ struct CancellationTests {
         session.invalidateAndCancel()
     }
 
-    @Test func togetherWithTheirSession() async throws {
+    @Test func tasksAreCancelledWithTheirSession() async throws {
         let server = try await WebServer(["/": .chunked(["a", "b"])])
         for _ in 0..<30 {
             let recorder = DataRecorder()
@@ -97,13 +97,13 @@ struct CancellationTests {
         }
     }
 
-    @Test(.onlyWithHTTP11) func whileTheyWaitForAConnection() async throws {
+    @Test(.onlyWithHTTP11) func taskWaitingForAConnectionIsCancelled() async throws {
         let gate = Gate()
         let server = try await WebServer(["/": .text("first").after(gate)])
         let session = URLSession.test { $0.httpMaximumConnectionsPerHost = 1 }
         let first = Outcome<Loaded>()
         session.dataTask(with: server.url()) { first.give(Loaded(data: $0, response: $1, error: $2)) }.resume()
-        await server.hasHeard(1)
+        await server.hasReceived(1)
         let waiting = Outcome<Loaded>()
         let task = session.dataTask(with: server.url()) { waiting.give(Loaded(data: $0, response: $1, error: $2)) }
         task.resume()

@@ -4,11 +4,11 @@ import URLLoading
 
 @Suite("Swift tasks cancelled while they await a load", .loading, .timeLimit(.minutes(20)))
 struct CancelledAwaitTests {
-    /// How far a load comes before nobody goes on with it.
-    enum Place: String, CaseIterable { case name, trust, redirect, challenge, head, content }
-    enum Way: String, CaseIterable { case data, upload, download, bytes, lines }
+    /// The stage of a load at which it is held.
+    enum Stage: String, CaseIterable { case name, trust, redirect, challenge, head, content }
+    enum Operation: String, CaseIterable { case data, upload, download, bytes, lines }
 
-    /// Opens a gate when it is asked something, and never answers.
+    /// Opens a gate at the delegate method, and never answers.
     private final class Silent: NSObject, URLSessionTaskDelegate {
         let asked: Gate
         init(_ asked: Gate) { self.asked = asked }
@@ -35,7 +35,7 @@ struct CancelledAwaitTests {
         }
     }
 
-    private func server(_ place: Place, _ reached: Gate) async throws -> WebServer {
+    private func server(_ place: Stage, _ reached: Gate) async throws -> WebServer {
         let server = try await WebServer(tls: place == .trust ? Certificates.server() : nil)
         switch place {
         case .name, .trust: server.on("/", .text("never"))
@@ -48,7 +48,7 @@ struct CancelledAwaitTests {
         return server
     }
 
-    private func work(_ way: Way, _ session: URLSession, _ url: URL) -> @Sendable () async throws -> Void {
+    private func work(_ way: Operation, _ session: URLSession, _ url: URL) -> @Sendable () async throws -> Void {
         switch way {
         case .data: { _ = try await session.data(from: url) }
         case .upload: { _ = try await session.upload(for: .to(url, "PUT"), from: Data([1, 2])) }
@@ -58,8 +58,8 @@ struct CancelledAwaitTests {
         }
     }
 
-    @Test(arguments: Place.allCases, Way.allCases)
-    func cancelledAwaitThrowsAtEveryStep(_ place: Place, _ way: Way) async throws {
+    @Test(arguments: Stage.allCases, Operation.allCases)
+    func cancelledAwaitThrowsAtEveryStep(_ place: Stage, _ way: Operation) async throws {
         let reached = Gate()
         let server = try await self.server(place, reached)
         let session = URLSession.test(Silent(reached)) {

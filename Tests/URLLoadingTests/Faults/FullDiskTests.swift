@@ -2,8 +2,8 @@ import Foundation
 import Testing
 import URLLoading
 
-/// A file may grow to 1 MiB here and no further: the system refuses to write on as it does on a full disk. In a process
-/// of its own, which has the folder for its temporary files to itself.
+/// Limits files to 1 MiB: the system refuses further writes like on a full disk. In a separate process with its own folder
+/// for temporary files.
 private final class SmallDisk {
     static let size = 1 << 20
     let folder: TemporaryFolder
@@ -32,7 +32,7 @@ struct FullDiskTests {
             let cause = try #require(error.userInfo[NSUnderlyingErrorKey] as? NSError)
             try #require(error.code == .cannotWriteToFile && error.failingURL == server.url())
             try #require(cause.domain == NSPOSIXErrorDomain && cause.code == Int(EFBIG))
-            // What could not be written cannot be gone on with.
+            // A download that could not be written cannot be resumed.
             try #require(error.downloadTaskResumeData == nil && notes.file == nil && notes.completions == 1)
             session.finishTasksAndInvalidate()
             try #require(await recorder.log.has("invalid"))
@@ -56,7 +56,7 @@ struct FullDiskTests {
             } catch let error as URLError {
                 try #require(error.code == .cannotWriteToFile)
             }
-            // Others go on.
+            // Other downloads continue.
             let (file, _) = try await session.download(from: server.url("/small"))
             try #require(try Data(contentsOf: file) == Data("fits".utf8))
             try #require(try await session.data(from: server.url()).0.count == 3 * SmallDisk.size)

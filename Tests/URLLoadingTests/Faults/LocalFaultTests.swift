@@ -25,8 +25,8 @@ struct LocalFaultTests {
         session.invalidateAndCancel()
     }
 
-    @Test func finishAnUploadWhoseFileIsTakenAway() async throws {
-        // Who has it open keeps it: the body is whole, or the task fails, and nothing between.
+    @Test func uploadOfADeletedFileIsCompleteOrFails() async throws {
+        // An open file outlives its name: either the body is complete, or the task fails.
         let folder = try TemporaryFolder()
         let file = folder.url.appendingPathComponent("f")
         try Data(count: 8 << 20).write(to: file)

@@ -4,11 +4,11 @@ import Synchronization
 import Testing
 import URLLoading
 
-@Suite("Names that are found late, or not", .loading, .timeLimit(.minutes(20)))
+@Suite("Slow and failing name lookups", .loading, .timeLimit(.minutes(20)))
 struct NameFaultTests {
     typealias Found = Result<[SocketAddress], ResolutionFailure>
 
-    /// Keeps every question until it is told the answer.
+    /// Keeps every name lookup until the test provides its answer.
     private final class SlowNames: Sendable {
         let asked = Outcome<String>()
         private let waiting = Mutex<[@Sendable (Found) -> Void]>([])
@@ -37,7 +37,7 @@ struct NameFaultTests {
         .success([.ipv4(address: 0x7f00_0001, port: UInt16(clamping: server.port))])
     }
 
-    @Test func nameIsAwaitedNoLongerThanTheRequestAllows() async throws {
+    @Test func requestTimeoutEndsANameLookup() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let names = SlowNames()
         let session = URLSession.test { $0.resolve = names.resolve }
@@ -46,14 +46,14 @@ struct NameFaultTests {
         let loaded = try await session.load(request)
         #expect(loaded.code == .timedOut && loaded.data == nil && names.asked.now == "slow.test")
         #expect((loaded.error as? URLError)?.failingURL == request.url)
-        // What comes after that finds nobody, and the session goes on.
+        // A later answer is ignored, and the session still works.
         names.answer(self.place(server))
         #expect(try await session.load(server.url()).text == "hello")
         #expect(server.requests.count == 1 && server.connections == 1)
         session.invalidateAndCancel()
     }
 
-    @Test func nameIsAwaitedNoLongerThanTheTaskMayTake() async throws {
+    @Test func resourceTimeoutEndsANameLookup() async throws {
         let server = try await WebServer()
         let names = SlowNames()
         let session = URLSession.test {
@@ -64,7 +64,7 @@ struct NameFaultTests {
         session.invalidateAndCancel()
     }
 
-    @Test func cancelledTaskGivesItsNameUp() async throws {
+    @Test func cancelledTaskAbandonsItsNameLookup() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let names = SlowNames()
         let recorder = DataRecorder()
@@ -83,7 +83,7 @@ struct NameFaultTests {
         #expect(metrics.connectStartDate == nil && metrics.responseEndDate == nil)
     }
 
-    @Test func cancelledSwiftTaskGivesItsNameUp() async throws {
+    @Test func cancelledSwiftTaskAbandonsItsNameLookup() async throws {
         let server = try await WebServer()
         let names = SlowNames()
         let session = URLSession.test { $0.resolve = names.resolve }
@@ -96,7 +96,7 @@ struct NameFaultTests {
         session.invalidateAndCancel()
     }
 
-    @Test func loadGoesOnWhenTheNameIsFound() async throws {
+    @Test func loadContinuesWhenTheNameIsResolved() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let names = SlowNames()
         let session = URLSession.test { $0.resolve = names.resolve }

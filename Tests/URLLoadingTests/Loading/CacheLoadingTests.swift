@@ -167,7 +167,7 @@ struct CacheLoadingTests {
         }
     }
 
-    /// For `Date`, an hour ago.
+    /// A value for `Date` one hour ago.
     private static let anHourAgo: String = {
         let formatter = DateFormatter()
         formatter.locale = Locale(identifier: "en_US_POSIX")
@@ -224,7 +224,7 @@ struct CacheLoadingTests {
             #expect(try await text(storing: lasting.merging(["Vary": names]) { $1 }) == "mine")
         }
         #expect(server.requests.isEmpty)
-        // Its own date tells that it is old.
+        // Its Date field makes it stale.
         #expect(try await text(storing: lasting.merging(["Date": Self.anHourAgo]) { $1 }) == "the server's")
         #expect(try await text(storing: [:]) == "the server's")
         #expect(try await text(storing: ["Etag": "\"v1\"", "Cache-Control": "no-cache"]) == "mine")

@@ -27,7 +27,7 @@ struct ConnectionVariant: Sendable, CustomTestStringConvertible {
         return try await WebServer(tls: tls, answers)
     }
 
-    /// Calls `body` with a session of its own, and checks that its connections took the route.
+    /// Calls `body` with a new session, and checks that its connections used the variant's route.
     func withSession(
         _ delegate: (any URLSessionDelegate)? = nil, changing change: (URLSessionConfiguration) -> Void = { _ in },
         _ body: (URLSession) async throws -> Void
@@ -82,7 +82,7 @@ struct ConnectionVariantTests {
     }
 
     @Test(arguments: ConnectionVariant.all)
-    func contentWithoutALengthAndTrailersIsWhole(_ variant: ConnectionVariant) async throws {
+    func contentWithoutALengthAndWithTrailersIsComplete(_ variant: ConnectionVariant) async throws {
         let server = try await variant.server([
             "/chunked": .chunked(["a", "bc", "def"], trailers: ["Checksum: 1"]), "/none": .head(204),
             "/close": Answer.head(200).then(.send(Array("until the end".utf8)), .close),
@@ -116,7 +116,7 @@ struct ConnectionVariantTests {
     }
 
     @Test(arguments: ConnectionVariant.all)
-    func downloadGoesOnWhereItEnded(_ variant: ConnectionVariant) async throws {
+    func downloadIsResumedAtItsOffset(_ variant: ConnectionVariant) async throws {
         let server = try await variant.server(["/": ResumedDownloadTests.half()])
         let recorder = DataRecorder()
         try await variant.withSession(recorder) { session async throws in
@@ -130,7 +130,7 @@ struct ConnectionVariantTests {
     }
 
     @Test(arguments: ConnectionVariant.all)
-    func redirectsKeepTheirMethodWhereTheyMust(_ variant: ConnectionVariant) async throws {
+    func redirectsWith307And308KeepTheirMethod(_ variant: ConnectionVariant) async throws {
         let server = try await variant.server(["/see": .redirect(303, to: "/"), "/keep": .redirect(307, to: "/")])
         server.on("/") { .text("\($0.method) \($0.text)") }
         try await variant.withSession { session async throws in
@@ -184,7 +184,7 @@ struct ConnectionVariantTests {
     }
 
     @Test(arguments: ConnectionVariant.all)
-    func suspendedTaskGoesOn(_ variant: ConnectionVariant) async throws {
+    func suspendedTaskResumes(_ variant: ConnectionVariant) async throws {
         let gate = Gate()
         let body = String(repeating: "x", count: 700_000)
         let server = try await variant.server(["/": .text(body).after(gate), "/other": .text("other")])
@@ -192,7 +192,7 @@ struct ConnectionVariantTests {
             let outcome = Outcome<Loaded>()
             let task = session.dataTask(with: server.url()) { outcome.give(Loaded(data: $0, response: $1, error: $2)) }
             task.resume()
-            await server.hasHeard(1)
+            await server.hasReceived(1)
             task.suspend()
             // A session's tasks are handled in order: the task is suspended before this load begins.
             #expect(try await session.load(server.url("/other")).text == "other")
@@ -272,7 +272,7 @@ struct ConnectionVariantTests {
         session.invalidateAndCancel()
     }
 
-    /// RFC 9113 §7: a resource may exist in HTTP/1.1 only, for its authentication for example.
+    /// RFC 9113 §7: a server may require HTTP/1.1 for one resource, for its authentication for example.
     @Test func requestThatRequiresHTTP11IsSentAgainOverIt() async throws {
         let server = try await WebServer(tls: Certificates.server { $0.applicationProtocols = ["h2", "http/1.1"] })
         server.on("/") { Answer([.requireHTTP11]).then(.text($0.text)) }

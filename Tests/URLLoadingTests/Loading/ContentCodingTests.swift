@@ -23,7 +23,7 @@ struct ContentCodingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func unknownCodingIsLeftAlone() async throws {
+    @Test func unknownCodingIsNotDecoded() async throws {
         let server = try await WebServer(["/": .text("as it is", ["Content-Encoding: x-own"])])
         let session = URLSession.test()
         #expect(try await session.load(server.url()).text == "as it is")

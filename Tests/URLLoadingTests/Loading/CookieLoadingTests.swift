@@ -24,7 +24,7 @@ struct CookieLoadingTests {
         let session = URLSession.test()
         let loaded = try await session.load(.to(server.url("/set"), "POST"))
         #expect(loaded.http?.allHeaderFields["Set-Cookie"] != nil)
-        // That for another site is not kept.
+        // The cookie for another site is not kept.
         #expect(session.configuration.httpCookieStorage?.cookies?.map(\.name) == ["fr"])
         _ = try await session.load(.to(server.url("/get"), "POST"))
         #expect(server.requests.last?["Cookie"] == "fr=anjd&232")
@@ -47,7 +47,7 @@ struct CookieLoadingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func ofARedirectGoAlongWithIt() async throws {
+    @Test func cookieOfARedirectIsSentToItsTarget() async throws {
         let server = try await self.server()
         let session = URLSession.test()
         _ = try await session.load(server.url("/moved"))
@@ -85,7 +85,7 @@ struct CookieLoadingTests {
         other.invalidateAndCancel()
     }
 
-    @Test func ofOtherDocumentsAreNotKept() async throws {
+    @Test func cookieForAnotherMainDocumentIsNotKept() async throws {
         let server = try await self.server()
         let session = URLSession.test { $0.httpCookieAcceptPolicy = .onlyFromMainDocumentDomain }
         var request = URLRequest(url: server.url("/set"))
@@ -107,7 +107,7 @@ struct CookieLoadingTests {
 
     @Test func storageIsAskedForTheTask() async throws {
         let server = try await self.server()
-        let storage = AskedStorage()
+        let storage = RecordingStorage()
         let session = URLSession.test { $0.httpCookieStorage = storage }
         _ = try await session.load(server.url("/set"))
         _ = try await session.load(server.url("/get"))
@@ -117,7 +117,7 @@ struct CookieLoadingTests {
         session.invalidateAndCancel()
     }
 
-    final class AskedStorage: HTTPCookieStorage, @unchecked Sendable {
+    final class RecordingStorage: HTTPCookieStorage, @unchecked Sendable {
         let log = EventLog()
 
         override func storeCookies(_ cookies: [HTTPCookie], for task: URLSessionTask) {

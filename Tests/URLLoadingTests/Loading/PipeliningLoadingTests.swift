@@ -15,7 +15,7 @@ struct PipeliningLoadingTests {
         while text.ranges(of: "\r\n\r\n").count < count { text += try await task.hear(1) }
     }
 
-    /// The server answers the second and the third request only when both are there.
+    /// The server answers the second and the third request only when both have arrived.
     @Test(arguments: [true, false])
     func requestsOfASessionOrByThemselvesArePipelined(isSessions: Bool) async throws {
         let server = try await ConnectionServer { task in

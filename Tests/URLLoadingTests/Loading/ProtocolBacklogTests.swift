@@ -3,10 +3,10 @@ import Synchronization
 import Testing
 import URLLoading
 
-@Suite("What protocols of the program bring before it is taken", .loading, .timeLimit(.minutes(20)))
+@Suite("Content of a program's protocols before it is consumed", .loading, .timeLimit(.minutes(20)))
 struct ProtocolBacklogTests {
-    /// Brings as many MiB as the path says, as fast as it may, and counts.
-    final class Pouring: URLProtocol {
+    /// Supplies as many MiB as the path says, as fast as possible, and counts them.
+    final class FloodingProtocol: URLProtocol {
         struct Count {
             var brought = 0
             var taken = 0
@@ -52,24 +52,24 @@ struct ProtocolBacklogTests {
 
     private func gate(_ name: String) -> Gate {
         let gate = Gate()
-        Pouring.full.withLock { $0[name] = gate }
+        FloodingProtocol.full.withLock { $0[name] = gate }
         return gate
     }
 
-    @Test func piecesWaitUntilTheyAreTaken() async throws {
+    @Test func piecesWaitUntilTheirConsumerReads() async throws {
         let name = "slow.pours.test"
         let full = self.gate(name)
         var policies = Policies()
-        // Answered only when nothing more has room.
+        // The response comes only when all buffers are full.
         policies.response = { _, answer in full.whenOpen { answer(.allow) } }
-        policies.data = { _, data in Pouring.change(name) { $0.taken = data.count } }
+        policies.data = { _, data in FloodingProtocol.change(name) { $0.taken = data.count } }
         let recorder = DataRecorder(policies)
         let notes = try await recorder.run(#require(URL(string: "http://\(name)/40"))) {
-            $0.protocolClasses = [Pouring.self]
+            $0.protocolClasses = [FloodingProtocol.self]
         }
         #expect(notes.error == nil && notes.data.count == 40 << 20)
-        // What waits, what is on its way to the delegate, and the piece that is being brought.
-        #expect(Pouring.count(name).mostAhead <= ProtocolBacklog.limit + (3 << 20))
+        // The buffered bytes, those being delivered, and the piece being supplied.
+        #expect(FloodingProtocol.count(name).mostAhead <= ProtocolBacklog.limit + (3 << 20))
     }
 
     @Test func piecesWaitBeforeADownloadTakesThem() async throws {
@@ -79,7 +79,7 @@ struct ProtocolBacklogTests {
         policies.response = { _, answer in full.whenOpen { answer(.becomeDownload) } }
         let recorder = DataRecorder(policies)
         let notes = try await recorder.run(#require(URL(string: "http://\(name)/40"))) {
-            $0.protocolClasses = [Pouring.self]
+            $0.protocolClasses = [FloodingProtocol.self]
         }
         #expect(notes.error == nil && notes.fileContent?.count == 40 << 20)
     }
@@ -90,7 +90,7 @@ struct ProtocolBacklogTests {
         var policies = Policies()
         policies.response = { _, _ in }
         let recorder = DataRecorder(policies)
-        let session = URLSession.test(recorder) { $0.protocolClasses = [Pouring.self] }
+        let session = URLSession.test(recorder) { $0.protocolClasses = [FloodingProtocol.self] }
         let task = session.dataTask(with: try #require(URL(string: "http://\(name)/40")))
         task.resume()
         #expect(await full.pass())
@@ -116,7 +116,7 @@ struct ProtocolBacklogTests {
         #expect(count == ProtocolBacklog.hardLimit >> 20)
         backlog.take(1 << 20)
         #expect(backlog.add(1 << 20, patience: 0) && !backlog.add(1 << 20, patience: 0))
-        // Behind the end nothing waits, and nothing is wrong.
+        // After the end, calls are ignored.
         backlog.end()
         #expect(backlog.add(ProtocolBacklog.hardLimit, patience: 1000) && backlog.add(1, patience: 1000))
     }

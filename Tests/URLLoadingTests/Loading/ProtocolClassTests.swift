@@ -5,7 +5,7 @@ import URLLoading
 
 @Suite("Protocols of the program within a session", .loading, .timeLimit(.minutes(20)))
 struct ProtocolClassTests {
-    /// Answers by the last part of the path.
+    /// The last path component selects the response.
     class Answering: URLProtocol {
         override class func canInit(with request: URLRequest) -> Bool { request.url?.host() == "answers.test" }
         override class func canonicalRequest(for request: URLRequest) -> URLRequest { request }
@@ -38,8 +38,8 @@ struct ProtocolClassTests {
         override func stopLoading() {}
     }
 
-    /// Takes another scheme, and answers for another place.
-    final class OtherScheme: URLProtocol {
+    /// Loads another scheme, and its response has another URL.
+    final class OtherSchemeProtocol: URLProtocol {
         override class func canInit(with request: URLRequest) -> Bool { request.url?.scheme == "ssh" }
         override func startLoading() {
             guard let url = URL(string: "http://elsewhere.test"),
@@ -51,8 +51,8 @@ struct ProtocolClassTests {
         override func stopLoading() {}
     }
 
-    /// Says the property that was attached to the request.
-    final class Echoing: URLProtocol {
+    /// Responds with the property attached to the request.
+    final class EchoProtocol: URLProtocol {
         override class func canInit(with request: URLRequest) -> Bool { true }
         override func startLoading() {
             let marker = URLProtocol.property(forKey: "marker", in: self.request) as? String ?? "none"
@@ -68,7 +68,7 @@ struct ProtocolClassTests {
         override func stopLoading() {}
     }
 
-    /// Counts those of its kind that have begun and are not released.
+    /// Counts the started instances that are not released.
     final class Counted: Answering {
         static let alive = Atomic<Int>(0)
 
@@ -80,8 +80,8 @@ struct ProtocolClassTests {
         deinit { Self.alive.subtract(1, ordering: .relaxed) }
     }
 
-    /// Lets the cache keep what is no success.
-    final class Refusing: URLProtocol {
+    /// Permits caching of a failed response.
+    final class RefusingProtocol: URLProtocol {
         override class func canInit(with request: URLRequest) -> Bool { request.url?.host() == "answers.test" }
         override func startLoading() {
             guard let url = self.request.url, let status = Int(url.lastPathComponent),
@@ -95,7 +95,7 @@ struct ProtocolClassTests {
         override func stopLoading() {}
     }
 
-    /// Fails at once, with an error that is not of URL loading.
+    /// Fails at once with an error of another domain than `URLError`.
     final class Failing: URLProtocol {
         struct Fault: Error {}
         override class func canInit(with request: URLRequest) -> Bool { request.url?.scheme == "failfast" }
@@ -135,7 +135,7 @@ struct ProtocolClassTests {
         session.invalidateAndCancel()
     }
 
-    @Test func mayBeKeptByTheCache() async throws {
+    @Test func responseOfAProtocolMayBeCached() async throws {
         let session = URLSession.test { $0.protocolClasses = [Answering.self] }
         let loaded = try await session.load(self.url("http://answers.test/kept"))
         #expect(loaded.data == Data([0x00, 0x66, 0xFF, 0x41]) && loaded.status == 203)
@@ -164,7 +164,7 @@ struct ProtocolClassTests {
 
     @Test(arguments: [301, 404, 500])
     func onlySuccessIsCached(_ status: Int) async throws {
-        let session = URLSession.test { $0.protocolClasses = [Refusing.self] }
+        let session = URLSession.test { $0.protocolClasses = [RefusingProtocol.self] }
         let url = try self.url("http://answers.test/\(status)")
         #expect(try await session.load(url).status == status)
         #expect(session.configuration.urlCache?.cachedResponse(for: URLRequest(url: url)) == nil)
@@ -172,7 +172,7 @@ struct ProtocolClassTests {
     }
 
     @Test func protocolsAreAskedInOrderBeforeTheSessionsOwn() async throws {
-        let session = URLSession.test { $0.protocolClasses = [OtherScheme.self, Answering.self] }
+        let session = URLSession.test { $0.protocolClasses = [OtherSchemeProtocol.self, Answering.self] }
         #expect(try await session.load(self.url("http://answers.test/single")).status == 203)
         let other = try await session.load(self.url("ssh://127.0.0.1/USA"))
         #expect(other.status == 200 && other.response?.url == URL(string: "http://elsewhere.test"))
@@ -182,7 +182,7 @@ struct ProtocolClassTests {
     }
 
     @Test func protocolReadsPropertiesOfTheRequest() async throws {
-        let session = URLSession.test { $0.protocolClasses = [Echoing.self] }
+        let session = URLSession.test { $0.protocolClasses = [EchoProtocol.self] }
         let request = NSMutableURLRequest(url: try self.url("https://example.invalid/"))
         URLProtocol.setProperty("present", forKey: "marker", in: request)
         #expect(try await session.load(request as URLRequest).text == "present")

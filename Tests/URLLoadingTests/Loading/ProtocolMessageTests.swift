@@ -2,10 +2,10 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("What protocols of the program tell their session", .loading, .timeLimit(.minutes(20)))
+@Suite("Messages of a program's protocols to their session", .loading, .timeLimit(.minutes(20)))
 struct ProtocolMessageTests {
-    /// Does what the first part of the path says.
-    final class Acting: URLProtocol {
+    /// Performs the action named by the first part of the path.
+    final class ScriptedProtocol: URLProtocol {
         static let log = EventLog()
 
         override class func canInit(with request: URLRequest) -> Bool { request.url?.host() == "acts.test" }
@@ -44,7 +44,7 @@ struct ProtocolMessageTests {
                     url: url, statusCode: 302, httpVersion: "HTTP/1.1", headerFields: ["Location": "/there"])
             else { return }
             self.client?.urlProtocol(self, wasRedirectedTo: URLRequest(url: target), redirectResponse: response)
-            // As protocols do that load by a session of their own, and end its task here.
+            // Some protocol classes load with a session of their own and cancel its task here.
             self.client?.urlProtocol(self, didFailWithError: CocoaError(.userCancelled))
         }
 
@@ -54,7 +54,7 @@ struct ProtocolMessageTests {
                 authenticationMethod: NSURLAuthenticationMethodHTTPBasic)
             let challenge = URLAuthenticationChallenge(
                 protectionSpace: space, proposedCredential: nil, previousFailureCount: 0, failureResponse: nil,
-                error: nil, sender: Listening { [weak self] in self?.respond(url, $0) })
+                error: nil, sender: RecordingSender { [weak self] in self?.respond(url, $0) })
             self.client?.urlProtocol(self, didReceive: challenge)
         }
 
@@ -69,8 +69,8 @@ struct ProtocolMessageTests {
         override func stopLoading() { Self.log.add("stop \(self.request.url?.path ?? "")") }
     }
 
-    /// Says which user it was told.
-    final class Listening: NSObject, URLAuthenticationChallengeSender, @unchecked Sendable {
+    /// Responds with the user of the received credential.
+    final class RecordingSender: NSObject, URLAuthenticationChallengeSender, @unchecked Sendable {
         let work: (String) -> Void
 
         init(_ work: @escaping (String) -> Void) { self.work = work }
@@ -83,7 +83,7 @@ struct ProtocolMessageTests {
     }
 
     private func session(_ delegate: (any URLSessionDelegate)? = nil) -> URLSession {
-        URLSession.test(delegate) { $0.protocolClasses = [Acting.self] }
+        URLSession.test(delegate) { $0.protocolClasses = [ScriptedProtocol.self] }
     }
 
     private func url(_ path: String) throws -> URL { try #require(URL(string: "http://acts.test\(path)")) }
@@ -95,7 +95,7 @@ struct ProtocolMessageTests {
         session.invalidateAndCancel()
     }
 
-    @Test func mayBeARedirect() async throws {
+    @Test func protocolMayRedirect() async throws {
         for follows in [true, false] {
             var policies = Policies()
             policies.redirect = { $2(follows ? $1 : nil) }
@@ -110,7 +110,7 @@ struct ProtocolMessageTests {
         }
     }
 
-    @Test func mayBeAChallenge() async throws {
+    @Test func protocolMayChallenge() async throws {
         let recorder = DataRecorder(.credential("me", "p"))
         let session = self.session(recorder)
         #expect(try await session.load(self.url("/challenge")).text == "me")
@@ -121,7 +121,7 @@ struct ProtocolMessageTests {
         silent.invalidateAndCancel()
     }
 
-    @Test func mayBeThatTheCacheWasRight() async throws {
+    @Test func protocolMayReportAValidCachedResponse() async throws {
         let session = self.session()
         #expect(try await session.load(self.url("/cached")).text == "fresh")
         #expect(session.configuration.urlCache?.cachedResponse(for: URLRequest(url: try self.url("/cached"))) != nil)
@@ -132,20 +132,20 @@ struct ProtocolMessageTests {
     @Test func protocolIsStoppedOnce() async throws {
         let session = self.session()
         _ = try await session.load(self.url("/once"))
-        #expect(await Acting.log.has("stop /once"))
+        #expect(await ScriptedProtocol.log.has("stop /once"))
         let outcome = Outcome<URLError.Code?>()
         let task = session.dataTask(with: try self.url("/hang")) { outcome.give(($2 as? URLError)?.code) }
         task.resume()
-        #expect(await Acting.log.has("start /hang"))
+        #expect(await ScriptedProtocol.log.has("start /hang"))
         task.cancel()
         #expect(try await outcome.value() == .cancelled)
-        #expect(await Acting.log.has("stop /hang"))
-        #expect(Acting.log.count("stop /once") == 1 && Acting.log.count("stop /hang") == 1)
+        #expect(await ScriptedProtocol.log.has("stop /hang"))
+        #expect(ScriptedProtocol.log.count("stop /once") == 1 && ScriptedProtocol.log.count("stop /hang") == 1)
         session.invalidateAndCancel()
     }
 
-    /// Loads for the shared session alone, and for the task rather than the request.
-    final class Registered: URLProtocol {
+    /// Only the shared session uses this class, which gets the task instead of the request.
+    final class RegisteredProtocol: URLProtocol {
         override class func canInit(with request: URLRequest) -> Bool { false }
         override class func canInit(with task: URLSessionTask) -> Bool {
             task.currentRequest?.url?.host() == "registered.test"
@@ -160,11 +160,11 @@ struct ProtocolMessageTests {
 
     @Test func registeredClassServesTheSharedSession() async throws {
         let url = try #require(URL(string: "odd://registered.test/"))
-        #expect(URLProtocol.registerClass(Registered.self) && !URLProtocol.registerClass(NSString.self))
+        #expect(URLProtocol.registerClass(RegisteredProtocol.self) && !URLProtocol.registerClass(NSString.self))
         let session = URLSession.test()
         #expect(try await session.load(url).code == .unsupportedURL)
         #expect(try await URLSession.shared.load(url).response?.mimeType == "a/b")
-        URLProtocol.unregisterClass(Registered.self)
+        URLProtocol.unregisterClass(RegisteredProtocol.self)
         #expect(try await URLSession.shared.load(url).code == .unsupportedURL)
         session.invalidateAndCancel()
     }
@@ -177,6 +177,6 @@ struct ProtocolMessageTests {
         URLProtocol.removeProperty(forKey: "number", in: request)
         #expect(URLProtocol.property(forKey: "number", in: request as URLRequest) == nil)
         #expect(URLProtocol.property(forKey: "number", in: copy) as? Int == 7)
-        #expect(Acting.requestIsCacheEquivalent(copy, to: request as URLRequest))
+        #expect(ScriptedProtocol.requestIsCacheEquivalent(copy, to: request as URLRequest))
     }
 }

@@ -16,7 +16,7 @@ struct ProxyConfigurationTests {
         try #require(NWEndpoint.Port(rawValue: UInt16(proxy.port)))
     }
 
-    /// A proxy at which nobody listens.
+    /// A proxy whose port has no listener.
     private static let dead = ProxyConfiguration(httpCONNECTProxy: .hostPort(host: "127.0.0.1", port: 1))
 
     private static func script(_ body: String) -> [AnyHashable: Any] {
@@ -37,7 +37,7 @@ struct ProxyConfigurationTests {
         session.invalidateAndCancel()
     }
 
-    @Test(.onlyWithHTTP11) func credentialIsSentWhenTheProxyAsks() async throws {
+    @Test(.onlyWithHTTP11) func credentialIsSentAfterTheProxysChallenge() async throws {
         let proxy = try await WebServer(["/a": .text("through")])
         proxy.on("a.example:80") {
             $0["Proxy-Authorization"] == "Basic YWRhOnNlY3JldA=="

@@ -3,7 +3,7 @@ import Synchronization
 import Testing
 import URLLoading
 
-/// A server of the tests is the proxy: it gets requests in absolute form, and after CONNECT it plays the server.
+/// A test server acts as the proxy: it gets requests in absolute form, and after CONNECT it acts as the server.
 @Suite("Loading through a proxy", .loading, .timeLimit(.minutes(20)))
 struct ProxyLoadingTests {
     private static func settings(_ proxy: WebServer, _ more: [AnyHashable: Any] = [:]) -> [AnyHashable: Any] {
@@ -20,7 +20,7 @@ struct ProxyLoadingTests {
 
     private static let basic = "Basic YWRhOnNlY3JldA=="
 
-    /// Asks for a password before it answers.
+    /// Challenges each request without a password.
     private static func asking(
         _ answer: Answer, for credential: String = basic, by challenge: String = "Basic realm=\"p\""
     ) -> @Sendable (ReceivedRequest) -> Answer {
@@ -88,7 +88,7 @@ struct ProxyLoadingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func webSocketAsksForATunnelWithoutTLSToo() async throws {
+    @Test func webSocketRequestsATunnelWithoutTLSToo() async throws {
         let proxy = try await WebServer()
         proxy.on("origin.example:80", .text("no tunnels today", status: 403))
         let session = URLSession.test { $0.connectionProxyDictionary = Self.settings(proxy) }
@@ -217,7 +217,7 @@ struct ProxyLoadingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func proxyThatIsNotThereIsAnErrorThatSaysSo() async throws {
+    @Test func unreachableProxyIsNamedInTheError() async throws {
         let session = URLSession.test {
             $0.connectionProxyDictionary = ["HTTPEnable": 1, "HTTPProxy": "127.0.0.1", "HTTPPort": 1]
         }

@@ -1,7 +1,7 @@
 import Testing
 import URLLoading
 
-@Suite("Which proxy a connection uses")
+@Suite("Selection of a connection's proxy")
 struct ProxySettingsTests {
     // MARK: The proxy's address
 
@@ -71,7 +71,7 @@ struct ProxySettingsTests {
         #expect(found?.host == proxy && (found == nil || found?.user == "ada" && found?.password == "secret"))
     }
 
-    @Test func socksIsForSchemesWithoutAProxyOfTheirOwn() throws {
+    @Test func socksIsUsedForSchemesWithoutTheirOwnProxy() throws {
         let settings: [AnyHashable: Any] = [
             "HTTPEnable": 1, "HTTPProxy": "web.example", "SOCKSEnable": 1, "SOCKSProxy": "socks.example",
             "kCFStreamPropertySOCKSUser": "ada", "kCFStreamPropertySOCKSPassword": "secret",

@@ -2,16 +2,16 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("What is still to come is refused with a word", .loading, .timeLimit(.minutes(20)))
+@Suite("Unsupported features fail with an error", .loading, .timeLimit(.minutes(20)))
 struct RefusedLoadingTests {
-    enum Wish: CaseIterable { case ofTheSession, ofTheRequest }
+    enum Setting: CaseIterable { case session, request }
 
-    @Test(arguments: Wish.allCases)
-    func validatedNames(_ wish: Wish) async throws {
+    @Test(arguments: Setting.allCases)
+    func requiredDNSSECValidationIsUnsupported(_ setting: Setting) async throws {
         let server = try await WebServer(["/": .text("hello")])
-        let session = URLSession.test { $0.requiresDNSSECValidation = wish == .ofTheSession }
+        let session = URLSession.test { $0.requiresDNSSECValidation = setting == .session }
         var request = URLRequest(url: server.url())
-        request.requiresDNSSECValidation = wish == .ofTheRequest
+        request.requiresDNSSECValidation = setting == .request
         let error = try await session.load(request).error as? URLError
         #expect(error?.code == .unsupportedURL && error?.failingURL == server.url())
         #expect(error?.localizedDescription.contains("requiresDNSSECValidation") == true)
@@ -20,7 +20,7 @@ struct RefusedLoadingTests {
         socket.resume()
         let refused = await #expect(throws: URLError.self) { try await socket.receive() }
         #expect(refused?.localizedDescription.contains("requiresDNSSECValidation") == true)
-        if wish == .ofTheSession {
+        if setting == .session {
             let stream = session.streamTask(withHostName: "127.0.0.1", port: server.port)
             stream.resume()
             let error = await #expect(throws: URLError.self) {
@@ -32,8 +32,8 @@ struct RefusedLoadingTests {
         session.invalidateAndCancel()
     }
 
-    /// A proxy for one scheme alone is not gone around by way of the other.
-    @Test func aProxyThatARedirectLeadsTo() async throws {
+    /// A redirect to another scheme does not bypass the proxy of that scheme.
+    @Test func redirectUsesTheProxyOfItsScheme() async throws {
         let secure = try await WebServer(tls: Certificates.server(), ["/": .text("hello")])
         let server = try await WebServer(["/": .redirect(to: secure.url().absoluteString)])
         let session = URLSession.test(DataRecorder(.trusting)) { $0.connectionProxyDictionary = ["HTTPSEnable": 1] }
@@ -46,7 +46,9 @@ struct RefusedLoadingTests {
         (tls_protocol_version_t.TLSv12, tls_protocol_version_t.TLSv11), (.TLSv10, .TLSv10), (.TLSv13, .TLSv12),
         (.DTLSv12, .TLSv13), (.TLSv12, .DTLSv12),
     ])
-    func versionsOfTLS(_ lowest: tls_protocol_version_t, _ highest: tls_protocol_version_t) async throws {
+    func impossibleTLSVersionRangeIsRefused(_ lowest: tls_protocol_version_t, _ highest: tls_protocol_version_t)
+        async throws
+    {
         let server = try await WebServer(tls: Certificates.server(), ["/": .text("hello")])
         let session = URLSession.test(DataRecorder(.trusting)) {
             $0.tlsMinimumSupportedProtocolVersion = lowest
@@ -72,7 +74,7 @@ struct RefusedLoadingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func basicFollowsSchemesThatNobodyAnswers() async throws {
+    @Test func basicFollowsUnansweredSchemes() async throws {
         let server = try await WebServer()
         server.on("/") { request in
             request["Authorization"] == "Basic dXNlcjpwYXNzd2Q="
@@ -114,7 +116,7 @@ struct ProxyEnvironmentTests {
         for name in ["all_proxy", "ALL_PROXY"] {
             for scheme in ["http", "https", "ws", "wss"] { #expect(self.variable([name: Self.proxy], scheme) == name) }
         }
-        // A request's field could have set this one.
+        // CGI programs get this variable from a request's Proxy field.
         #expect(self.variable(["HTTP_PROXY": Self.proxy]) == nil)
         // The protocol of a stream task is neither HTTP nor HTTPS.
         #expect(self.variable(["all_proxy": Self.proxy], "stream") == "all_proxy")

@@ -35,7 +35,7 @@ struct RequestFieldTests {
         session.invalidateAndCancel()
     }
 
-    @Test func asForTheRootWhereTheURLHasNoPath() async throws {
+    @Test func urlWithoutAPathRequestsTheRoot() async throws {
         let server = try await WebServer(["/": .text("root")])
         let session = URLSession.test()
         for text in ["http://127.0.0.1:\(server.port)", "http://127.0.0.1:\(server.port)?q=1"] {

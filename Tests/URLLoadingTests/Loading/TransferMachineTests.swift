@@ -51,7 +51,7 @@ struct TransferMachineTests {
     }
 
     @Test(arguments: Stage.allCases)
-    func isWhereItsEventsLead(_ stage: Stage) {
+    func eventsLeadToTheirStates(_ stage: Stage) {
         let machine = stage.machine()
         #expect(machine.phase == stage.phase)
         #expect(machine.isActive == stage.isActive)
@@ -61,7 +61,7 @@ struct TransferMachineTests {
     }
 
     @Test(arguments: Stage.allCases)
-    func runsItsTimeoutOnlyWhileItIsNotSuspended(_ stage: Stage) {
+    func timeoutRunsOnlyWhileNotSuspended(_ stage: Stage) {
         var machine = stage.machine()
         machine.suspended(now: Self.start + .seconds(10))
         machine.suspended(now: Self.start + .seconds(20))
@@ -83,7 +83,7 @@ struct TransferMachineTests {
     }
 
     @Test(arguments: Stage.allCases)
-    func asksForADispositionOnlyWhileItLoads(_ stage: Stage) {
+    func dispositionIsRequestedOnlyWhileLoading(_ stage: Stage) {
         var machine = stage.machine()
         machine.dispositionRequested()
         #expect(machine.phase == (stage == .loading ? .deciding(nil) : stage.phase))
@@ -101,7 +101,7 @@ struct TransferMachineTests {
             (.decidingUpgraded, .becomeStream(isUpgrade: true), .becomeStream(1), .ended),
             (.decidingUpgraded, .becomeStream(isUpgrade: false), .becomeStream(1), .ended),
         ] as [(Stage, Machine.Disposition, Machine.DispositionAction, Machine.Phase)])
-    func followsTheDisposition(
+    func dispositionIsApplied(
         _ stage: Stage, _ disposition: Machine.Disposition, _ action: Machine.DispositionAction, _ phase: Machine.Phase
     ) {
         var machine = stage.machine()
@@ -113,14 +113,14 @@ struct TransferMachineTests {
     @Test(
         arguments: [.waiting, .loading, .becomingStream, .finishing, .ended] as [Stage],
         [.receive, .becomeStream(isUpgrade: true), .becomeStream(isUpgrade: false)] as [Machine.Disposition])
-    func ignoresADispositionThatWasNotAskedFor(_ stage: Stage, _ disposition: Machine.Disposition) {
+    func unrequestedDispositionIsIgnored(_ stage: Stage, _ disposition: Machine.Disposition) {
         var machine = stage.machine()
         #expect(machine.dispositionReceived(disposition) == .ignore)
         #expect(machine.phase == stage.phase)
     }
 
     @Test(arguments: Stage.allCases)
-    func finishesOnceTheLoadHasAndTheDispositionIsKnown(_ stage: Stage) {
+    func transferFinishesAfterTheLoadAndTheDisposition(_ stage: Stage) {
         var machine = stage.machine()
         #expect(machine.loadFinished() == (stage == .loading || stage == .becomingStream))
         let phase: Machine.Phase =
@@ -140,7 +140,7 @@ struct TransferMachineTests {
             (.decidingUpgraded, .close(2), .deciding(.upgraded(1))), (.becomingStream, .becomeStream(2), .ended),
             (.finishing, .close(2), .finishing), (.ended, .close(2), .ended),
         ] as [(Stage, Machine.UpgradeAction, Machine.Phase)])
-    func givesEachUpgradedConnectionOneOwner(
+    func eachUpgradedConnectionHasOneOwner(
         _ stage: Stage, _ action: Machine.UpgradeAction, _ phase: Machine.Phase
     ) {
         var machine = stage.machine()
@@ -149,7 +149,7 @@ struct TransferMachineTests {
     }
 
     @Test(arguments: Stage.allCases)
-    func endsOnce(_ stage: Stage) {
+    func transferEndsOnce(_ stage: Stage) {
         var machine = stage.machine()
         let expected: Machine.EndAction =
             switch stage {

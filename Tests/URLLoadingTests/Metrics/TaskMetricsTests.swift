@@ -45,7 +45,7 @@ struct TaskMetricsTests {
         #expect(zip(dates, dates.dropFirst()).allSatisfy { $0 < $1 })
     }
 
-    @Test func numberTheirChoicesAsFoundationDoes() {
+    @Test func metricsEnumsHaveFoundationsRawValues() {
         typealias Fetch = URLSessionTaskMetrics.ResourceFetchType
         typealias Lookup = URLSessionTaskMetrics.DomainResolutionProtocol
         #expect([Fetch.unknown, .networkLoad, .serverPush, .localCache].map(\.rawValue) == [0, 1, 2, 3])

@@ -89,7 +89,7 @@ struct TransactionMetricsTests {
         #expect(metrics.steps == [1, 2, 3, 4, 5, 6, 7, 8, nil, nil, nil])
     }
 
-    @Test func letAnEarlyAndWholeAnswerEndTheRequest() throws {
+    @Test func earlyCompleteResponseEndsTheRequest() throws {
         var exchange = try TransactionSample.exchange
         exchange.requestEnd = nil
         let metrics = try TransactionSample.metrics(.network(exchange))

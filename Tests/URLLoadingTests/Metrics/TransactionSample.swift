@@ -5,7 +5,7 @@ import TLSEngine
 import Testing
 import URLLoading
 
-/// An exchange whose every step took ten milliseconds, over TLS and a connection of its own.
+/// An exchange over a new TLS connection whose every step took ten milliseconds.
 enum TransactionSample {
     static let beginning = ContinuousClock.now
     /// The date of `beginning`.

@@ -1,8 +1,8 @@
 import Testing
 
-/// Lets few tests load at a time: with hundreds at once every single one takes as long as all, and clocks run out.
+/// Limits how many tests load at a time: with hundreds at once each takes as long as all together, and timeouts end.
 struct LoadingTrait: TestTrait, SuiteTrait, TestScoping {
-    private static let turnstile = Turnstile(places: 6)
+    private static let turnstile = TaskSemaphore(places: 6)
 
     var isRecursive: Bool { true }
 

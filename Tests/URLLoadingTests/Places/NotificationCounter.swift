@@ -5,7 +5,7 @@ import Synchronization
 final class NotificationCounter: Sendable {
     private let counted = Mutex(0)
 
-    /// - Parameter object: whoever makes one for each test need not be told apart from others afterwards.
+    /// - Parameter object: the poster; a separate one for each test isolates its notifications.
     init(_ name: Notification.Name, object: AnyObject) {
         _ = NotificationCenter.default.addObserver(forName: name, object: object, queue: nil) { [self] _ in
             self.counted.withLock { $0 += 1 }

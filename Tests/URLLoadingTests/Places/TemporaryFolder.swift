@@ -1,6 +1,6 @@
 import Foundation
 
-/// A folder of its own for one test, gone when the test is over.
+/// A folder for one test, removed at its end.
 final class TemporaryFolder: Sendable {
     let url: URL
 
@@ -16,7 +16,7 @@ final class TemporaryFolder: Sendable {
         get throws { try FileManager.default.contentsOfDirectory(atPath: self.url.path).sorted() }
     }
 
-    /// As if another program had removed and made it anew.
+    /// Removes and recreates the folder, as another program might.
     func empty() throws {
         try FileManager.default.removeItem(at: self.url)
         try FileManager.default.createDirectory(at: self.url, withIntermediateDirectories: true)

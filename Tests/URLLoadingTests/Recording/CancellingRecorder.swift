@@ -1,7 +1,7 @@
 import Foundation
 import URLLoading
 
-/// Does something within the message of a name, as a program would that changes its mind there.
+/// Runs an action within the delegate method of the given name, as a program that cancels there.
 final class CancellingRecorder: Recorder, URLSessionDataDelegate, @unchecked Sendable {
     private let point: String
     private let work: @Sendable () -> Void
@@ -12,7 +12,7 @@ final class CancellingRecorder: Recorder, URLSessionDataDelegate, @unchecked Sen
         super.init(policies)
     }
 
-    override func note(_ event: String, folding: Bool = false, _ body: (inout Notes) -> Void = { _ in }) {
+    override func note(_ event: String, folding: Bool = false, _ body: (inout Recording) -> Void = { _ in }) {
         super.note(event, folding: folding, body)
         if event == self.point { self.work() }
     }

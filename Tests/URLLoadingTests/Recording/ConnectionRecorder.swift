@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 import URLLoading
 
-/// Is told what comes of stream and WebSocket tasks, and of data tasks that become streams.
+/// Records the calls of stream and WebSocket tasks, and of data tasks that become streams.
 final class ConnectionRecorder: Recorder, URLSessionDataDelegate, @unchecked Sendable {
     struct Captured: @unchecked Sendable {
         let input: InputStream

@@ -1,7 +1,7 @@
 import Foundation
 import URLLoading
 
-/// Is told what comes of data and upload tasks, too.
+/// Also records the calls of data and upload tasks.
 final class DataRecorder: Recorder, URLSessionDataDelegate, @unchecked Sendable {
     func urlSession(
         _ session: URLSession, dataTask: URLSessionDataTask, didReceive response: URLResponse,

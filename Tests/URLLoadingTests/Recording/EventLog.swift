@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// The names of what happened, in their order.
+/// The names of the events, in order.
 final class EventLog: Sendable {
     private struct State {
         var names: [String] = []
@@ -12,7 +12,7 @@ final class EventLog: Sendable {
 
     var names: [String] { self.state.withLock { $0.names } }
 
-    /// - Parameter folding: whether several in a row are one: pieces come as they come.
+    /// - Parameter folding: whether repeated events count once: the number of pieces is not fixed.
     func add(_ name: String, folding: Bool = false) {
         let gates = self.state.withLock { state -> [Gate] in
             if !folding || state.names.last != name { state.names.append(name) }
@@ -21,7 +21,7 @@ final class EventLog: Sendable {
         for gate in gates { gate.open() }
     }
 
-    /// Waits for an event of this name; one that has happened already will do.
+    /// Waits for an event of this name, or returns at once after it.
     @discardableResult
     func has(_ name: String, within patience: DispatchTimeInterval = Gate.patience) async -> Bool {
         let gate = Gate()

@@ -1,7 +1,7 @@
 import Foundation
 import URLLoading
 
-/// What a completion handler was given.
+/// The arguments of a completion handler.
 struct Loaded: Sendable {
     let data: Data?
     let response: URLResponse?

@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 import URLLoading
 
-/// A delegate that notices when it is called twice at a time.
+/// A delegate that detects concurrent calls.
 final class OverlapProbe: NSObject, URLSessionDataDelegate, Sendable {
     private struct State {
         var inside = 0

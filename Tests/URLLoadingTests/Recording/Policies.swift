@@ -1,27 +1,29 @@
 import Foundation
 import URLLoading
 
-/// What a recorder answers where it is asked. What is missing is answered as if nobody had been asked.
+/// The decisions of a recorder. Missing ones have the default of a delegate without the method.
 struct Policies: Sendable {
-    typealias Redirected = @Sendable (HTTPURLResponse, URLRequest, @escaping @Sendable (URLRequest?) -> Void) -> Void
-    typealias Challenged =
+    typealias RedirectHandler =
+        @Sendable (HTTPURLResponse, URLRequest, @escaping @Sendable (URLRequest?) -> Void) -> Void
+    typealias ChallengeHandler =
         @Sendable (
             URLAuthenticationChallenge,
             @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
         ) -> Void
-    typealias Streaming = @Sendable (@escaping @Sendable (InputStream?) -> Void) -> Void
-    typealias Responding = @Sendable (URLResponse, @escaping @Sendable (URLSession.ResponseDisposition) -> Void) -> Void
-    typealias Caching = @Sendable (CachedURLResponse) -> CachedURLResponse?
+    typealias BodyStreamHandler = @Sendable (@escaping @Sendable (InputStream?) -> Void) -> Void
+    typealias ResponseHandler =
+        @Sendable (URLResponse, @escaping @Sendable (URLSession.ResponseDisposition) -> Void) -> Void
+    typealias CachingHandler = @Sendable (CachedURLResponse) -> CachedURLResponse?
 
-    var redirect: Redirected?
-    var challenge: Challenged?
-    var sessionChallenge: Challenged?
-    var stream: Streaming?
-    var response: Responding?
-    var caching: Caching?
-    /// Opened when it is asked whether to keep a response, which is never answered then.
+    var redirect: RedirectHandler?
+    var challenge: ChallengeHandler?
+    var sessionChallenge: ChallengeHandler?
+    var stream: BodyStreamHandler?
+    var response: ResponseHandler?
+    var caching: CachingHandler?
+    /// Opened when the delegate is asked about caching; the delegate then never answers.
     var cachingAsked: Gate?
-    /// Called within `didReceive data`, with all that has come.
+    /// Called within `didReceive data`, with all bytes received so far.
     var data: (@Sendable (URLSessionDataTask, Data) -> Void)?
     /// Called within `didFinishDownloadingTo`.
     var downloaded: (@Sendable (URL) -> Void)?
@@ -30,7 +32,7 @@ struct Policies: Sendable {
     /// Called within `didCompleteWithError`.
     var completed: (@Sendable (URLSessionTask) -> Void)?
 
-    /// Answers every challenge with this.
+    /// The answer to every challenge.
     static func credential(
         _ user: String, _ password: String, _ persistence: URLCredential.Persistence = .none
     ) -> Policies {

@@ -2,7 +2,7 @@ import Foundation
 import Synchronization
 import URLLoading
 
-/// A delegate of tasks that writes down what it is told. See `DataRecorder` and `DownloadRecorder` for more to be told.
+/// A delegate of tasks that records its calls. `DataRecorder` and `DownloadRecorder` record more.
 class Recorder: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
     struct Sent: Equatable, Sendable {
         let now: Int64
@@ -10,7 +10,7 @@ class Recorder: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
         let expected: Int64
     }
 
-    struct Notes: Sendable {
+    struct Recording: Sendable {
         var data = Data()
         var pieces: [Data] = []
         var response: URLResponse?
@@ -37,25 +37,25 @@ class Recorder: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
 
     let log = EventLog()
     let policies: Policies
-    private let state = Mutex(Notes())
+    private let state = Mutex(Recording())
     private let completed = Outcome<Bool>()
 
     init(_ policies: Policies = Policies()) { self.policies = policies }
 
-    var notes: Notes { self.state.withLock { $0 } }
+    var notes: Recording { self.state.withLock { $0 } }
     var events: [String] { self.log.names }
-    /// Without the session's own end, which may be told before or after somebody looks.
+    /// Without the session's invalidation, which may be reported before or after this is read.
     var eventsOfTheTask: [String] { self.events.filter { $0 != "invalid" } }
     var error: URLError? { self.notes.error as? URLError }
 
     /// Waits for the end of the (only) task.
     @discardableResult
-    func end() async throws -> Notes {
+    func end() async throws -> Recording {
         _ = try await self.completed.value()
         return self.notes
     }
 
-    func note(_ event: String, folding: Bool = false, _ body: (inout Notes) -> Void = { _ in }) {
+    func note(_ event: String, folding: Bool = false, _ body: (inout Recording) -> Void = { _ in }) {
         self.state.withLock { notes in
             if let queue = OperationQueue.current { notes.queues.insert(ObjectIdentifier(queue)) }
             body(&notes)

@@ -23,7 +23,7 @@ extension Trait where Self == ConditionTrait {
 }
 
 extension URLSession {
-    /// A session that shares nothing with others.
+    /// A session without shared stores.
     static func test(
         _ delegate: (any URLSessionDelegate)? = nil, _ change: (URLSessionConfiguration) -> Void = { _ in }
     ) -> URLSession {
@@ -47,7 +47,7 @@ extension URLSession {
         try await self.load(URLRequest(url: url), prepare)
     }
 
-    /// What a task handler is given of the tasks that there are.
+    /// The tasks that `getAllTasks` reports.
     func liveTasks() async throws -> [URLSessionTask] {
         let outcome = Outcome<[URLSessionTask]>()
         self.getAllTasks { outcome.give($0) }
@@ -56,11 +56,11 @@ extension URLSession {
 }
 
 extension Recorder {
-    /// Runs a data task of a session of its own to its end.
+    /// Runs a data task to its end.
     @discardableResult
     func run(
         _ request: URLRequest, _ change: (URLSessionConfiguration) -> Void = { _ in }
-    ) async throws -> Notes {
+    ) async throws -> Recording {
         let session = URLSession.test(self, change)
         defer { session.finishTasksAndInvalidate() }
         session.dataTask(with: request).resume()
@@ -68,13 +68,13 @@ extension Recorder {
     }
 
     @discardableResult
-    func run(_ url: URL, _ change: (URLSessionConfiguration) -> Void = { _ in }) async throws -> Notes {
+    func run(_ url: URL, _ change: (URLSessionConfiguration) -> Void = { _ in }) async throws -> Recording {
         try await self.run(URLRequest(url: url), change)
     }
 }
 
 extension URLRequest {
-    /// With what a test wants to say about it.
+    /// A request with a method, fields and a body.
     static func to(
         _ url: URL, _ method: String = "GET", _ fields: [String: String] = [:], body: String? = nil
     ) -> URLRequest {

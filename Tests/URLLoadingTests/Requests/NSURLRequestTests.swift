@@ -34,7 +34,7 @@ struct NSURLRequestTests {
         #expect(copy != mutable && mutable.cachePolicy == .returnCacheDataElseLoad)
     }
 
-    @Test func requestComesBackFromAnArchive() throws {
+    @Test func requestIsDecodedFromAnArchive() throws {
         let request = self.changed()
         let data = try NSKeyedArchiver.archivedData(withRootObject: request, requiringSecureCoding: true)
         let back = try #require(try NSKeyedUnarchiver.unarchivedObject(ofClass: NSMutableURLRequest.self, from: data))

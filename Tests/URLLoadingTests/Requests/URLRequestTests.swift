@@ -147,7 +147,7 @@ struct URLRequestTests {
         #expect(request.url?.relativeString == "/get" && request.url?.baseURL?.absoluteString == "http://httpbin.org")
     }
 
-    @Test func numberTheirChoicesAsFoundationDoes() {
+    @Test func requestEnumsHaveFoundationsRawValues() {
         #expect([0, 1, 2, 3, 4, 5].compactMap(URLRequest.CachePolicy.init).count == 6)
         #expect(URLRequest.CachePolicy.reloadIgnoringCacheData.rawValue == 1)
         #expect(URLRequest.CachePolicy.reloadRevalidatingCacheData.rawValue == 5)

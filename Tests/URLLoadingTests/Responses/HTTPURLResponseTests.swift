@@ -41,7 +41,7 @@ struct HTTPURLResponseTests {
             (["content-disposition": "attachment; filename=\"/a/b/name\""], "_a_b_name"),
             (["Content-Disposition": "attachment; filename=\"a/../b/name\""], "a_.._b_name"),
         ] as [([String: String], String)])
-    func suggestTheNameThatTheServerWishes(_ fields: [String: String], _ name: String) throws {
+    func suggestedFilenameIsThatOfTheServer(_ fields: [String: String], _ name: String) throws {
         #expect(try Self.response(fields).suggestedFilename == name)
     }
 
@@ -69,7 +69,7 @@ struct HTTPURLResponseTests {
         #expect(response.value(forHTTPHeaderField: "None") == nil)
     }
 
-    @Test func joinRepeatedFields() throws {
+    @Test func repeatedFieldsAreJoined() throws {
         let url = try #require(URL(string: "http://a/"))
         let lines = [("vary", "a"), ("X-One", "1"), ("Vary", "b"), ("x-one", "2"), ("content-length", "7")]
         let response = HTTPURLResponse(
@@ -85,11 +85,11 @@ struct HTTPURLResponseTests {
         (399, "Redirection"), (404, "Not Found"), (418, "Client Error"), (500, "Internal Server Error"),
         (599, "Server Error"), (0, "Server Error"), (Int.max, "Server Error"),
     ])
-    func callStatusCodesByTheirNames(_ status: Int, _ name: String) {
+    func statusCodesHaveLocalizedNames(_ status: Int, _ name: String) {
         #expect(HTTPURLResponse.localizedString(forStatusCode: status) == name)
     }
 
-    @Test func httpResponseComesBackFromAnArchive() throws {
+    @Test func httpResponseIsDecodedFromAnArchive() throws {
         let response = try Self.response(
             ["Content-Type": "text/HTML; charset=ISO-8859-4", "Content-Disposition": "attachment; filename=f.ext"])
         let data = try NSKeyedArchiver.archivedData(withRootObject: response, requiringSecureCoding: true)

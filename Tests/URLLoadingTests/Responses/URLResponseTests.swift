@@ -22,11 +22,11 @@ struct URLResponseTests {
         ("a/test/name.extension", "name.extension"), ("a/test/name.extension?foo=bar", "name.extension"),
         ("a://bar", "Unknown"), ("https://apple.com/", "Unknown"), ("http://a/b%20c.txt", "b c.txt"),
     ])
-    func suggestTheEndOfThePathAsAName(_ url: String, _ name: String) throws {
+    func suggestedFilenameIsTheEndOfThePath(_ url: String, _ name: String) throws {
         #expect(try Self.response(url).suggestedFilename == name)
     }
 
-    @Test func responsesAreEqualWhenAllTheyHoldIs() throws {
+    @Test func responsesWithEqualPropertiesAreEqual() throws {
         let plain = try Self.response()
         let twin = try Self.response()
         #expect(plain == twin && plain.hash == twin.hash)

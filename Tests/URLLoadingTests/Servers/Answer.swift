@@ -1,20 +1,20 @@
 import Foundation
 
-/// What a test's server does with one request: steps, one after the other. When they are done the connection serves the
-/// next request, unless they ended it.
+/// The steps of a test's server for one request. After them the connection serves the next request, unless they ended
+/// it.
 struct Answer: Sendable {
     enum Step: Sendable {
         case send([UInt8])
-        /// Goes on when the gate is opened.
+        /// Waits until the gate is opened.
         case wait(Gate)
         case open(Gate)
-        /// FIN; under TLS behind close_notify.
+        /// FIN; under TLS after close_notify.
         case close
         /// Closes with a reset.
         case reset
         /// Ends the transport below TLS, without close_notify.
         case cut
-        /// Says nothing more, and leaves the connection open.
+        /// Sends nothing more, and leaves the connection open.
         case hang
         /// Reads nothing more of the connection until the gate is opened.
         case stopReading(Gate)
@@ -38,7 +38,7 @@ struct Answer: Sendable {
         .response(status, ["Content-Type: text/plain"] + fields, text.utf8)
     }
 
-    /// Status and fields alone, as they are given.
+    /// Only the given status and fields.
     static func head(_ status: Int, _ fields: [String] = []) -> Answer {
         .raw("HTTP/1.1 \(status) Said\r\n" + fields.map { $0 + "\r\n" }.joined() + "\r\n")
     }
@@ -79,6 +79,6 @@ struct Answer: Sendable {
     /// Only the first `count` bytes, then `end`.
     func broken(at count: Int, by end: Step) -> Answer { Answer([.send(Array(self.bytes.prefix(count))), end]) }
 
-    /// Everything in one piece.
+    /// Sends everything in one piece.
     private func joined() -> Answer { Answer([.send(self.bytes)]) }
 }

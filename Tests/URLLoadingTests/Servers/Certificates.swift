@@ -3,18 +3,18 @@ import TLSEngine
 import TestSupport
 import URLLoading
 
-/// TLS settings of a test's servers, and what a client needs to know of them; made once.
+/// TLS settings of a test's servers, and the certificates for their clients; made once.
 enum Certificates {
-    private struct Made: Sendable {
+    private struct Material: Sendable {
         let authority: TestCertificateAuthority
         let server: TestCertificate
         let client: TestCertificate
     }
 
-    private static let made = Result { () throws -> Made in
+    private static let made = Result { () throws -> Material in
         let authority = try TestCertificateAuthority("Test Root")
         let profile = TestCertificateProfile("localhost", names: ["localhost"], addresses: ["127.0.0.1"])
-        return Made(
+        return Material(
             authority: authority, server: try authority.issue(profile), client: try authority.issue("client.test"))
     }
 
@@ -33,7 +33,7 @@ enum Certificates {
         return try TLSContext(configuration)
     }
 
-    /// A server that wants to see a certificate of ours, and takes none but the authority's.
+    /// A server that requests a client certificate, and accepts only those of the authority.
     static func serverAskingForCertificate() throws -> TLSContext {
         try self.server { $0.peerVerification = .required }
     }

@@ -1,17 +1,17 @@
 import Deflate
 
-/// Answers whose content is coded.
+/// Responses with a content coding.
 enum Coded {
     static func gzip(_ text: String, _ fields: [String] = []) -> Answer {
         .response(200, ["Content-Encoding: gzip"] + fields, self.deflated(Array(text.utf8), .gzip))
     }
 
-    /// As the field's word is meant: in zlib's wrapping.
+    /// `deflate` as RFC 9110 defines it: in the zlib format.
     static func deflate(_ text: String) -> Answer {
         .response(200, ["Content-Encoding: deflate"], self.deflated(Array(text.utf8), .zlib))
     }
 
-    /// As some servers take it: without the wrapping.
+    /// `deflate` as some servers send it: without the zlib format.
     static func rawDeflate(_ text: String) -> Answer {
         .response(200, ["Content-Encoding: deflate"], self.deflated(Array(text.utf8), .raw))
     }

@@ -8,14 +8,14 @@ final class ConnectionServer: Sendable {
     typealias Script = @Sendable (StreamTask) async throws -> Void
 
     private let loops: LoopGroup
-    private let door: Door
+    private let door: Acceptor
     let address: SocketAddress
 
     /// - Parameters:
-    ///   - script: one for each connection; what it throws ends that with a reset. When it returns, nothing happens.
+    ///   - script: runs for each connection; an error resets the connection, a return leaves it open.
     init(at address: SocketAddress = .ipv4(address: 0x7f00_0001, port: 0), _ script: @escaping Script) async throws {
         let loops = try LoopGroup(count: 1)
-        let door = Door(script)
+        let door = Acceptor(script)
         let loop = loops.loops[0]
         self.address = try await withCheckedThrowingContinuation { continuation in
             loop.execute {
@@ -36,7 +36,7 @@ final class ConnectionServer: Sendable {
         loops.loops[0].execute {
             door.listener?.close()
             for task in door.tasks { task.cancelOnLoop() }
-            // What that leaves to be sent goes out at the end of this very turn.
+            // The remaining output is sent at the end of this turn.
             loops.stop()
         }
     }
@@ -48,7 +48,7 @@ final class ConnectionServer: Sendable {
     }
 
     /// Belongs to the loop.
-    private final class Door: SocketListenerOwner, @unchecked Sendable {
+    private final class Acceptor: SocketListenerOwner, @unchecked Sendable {
         var listener: SocketListener?
         private(set) var tasks: [StreamTask] = []
         private let script: Script

@@ -1,7 +1,7 @@
 import Dispatch
 import Synchronization
 
-/// Lets others on once it is opened.
+/// Suspends tasks until the gate is opened.
 final class Gate: Sendable {
     private struct State {
         var isOpen = false
@@ -9,7 +9,7 @@ final class Gate: Sendable {
         var last = 0
     }
 
-    /// Longer nobody waits in these tests: what has not come by then never comes.
+    /// The longest wait in these tests, after which a result is taken to be missing.
     static let patience = DispatchTimeInterval.seconds(240)
 
     private let state = Mutex(State())
@@ -39,7 +39,7 @@ final class Gate: Sendable {
         }
     }
 
-    /// - Returns: the number under which it waits; `nil` if it is open, and the work done.
+    /// - Returns: the waiter's number; `nil` if the gate is open and the work is done.
     private func add(_ work: @escaping @Sendable (Bool) -> Void) -> Int? {
         let number: Int? = self.state.withLock { state in
             guard !state.isOpen else { return nil }

@@ -1,9 +1,9 @@
 import Dispatch
 import Synchronization
 
-/// A value that somebody else is to give, once; further ones are counted and dropped.
+/// A value that another thread provides once; further ones are counted and dropped.
 final class Outcome<Value: Sendable>: Sendable {
-    struct NeverCame: Error {}
+    struct MissingResult: Error {}
 
     private struct State {
         var value: Value?
@@ -13,7 +13,7 @@ final class Outcome<Value: Sendable>: Sendable {
     private let state = Mutex(State())
     private let gate = Gate()
 
-    /// How often it was given.
+    /// The number of calls.
     var count: Int { self.state.withLock { $0.count } }
     var now: Value? { self.state.withLock { $0.value } }
 
@@ -26,7 +26,7 @@ final class Outcome<Value: Sendable>: Sendable {
     }
 
     func value(within patience: DispatchTimeInterval = Gate.patience) async throws -> Value {
-        guard await self.gate.pass(within: patience), let value = self.now else { throw NeverCame() }
+        guard await self.gate.pass(within: patience), let value = self.now else { throw MissingResult() }
         return value
     }
 }

@@ -1,20 +1,20 @@
 import Foundation
 
-/// What a test's server was asked.
+/// A request received by a test's server.
 struct ReceivedRequest: Sendable {
     var method = ""
-    /// As on the request line.
+    /// The target as on the request line.
     var target = ""
-    /// In their order, names as they came.
+    /// In order of arrival, with names as received.
     var fields: [(name: String, value: String)] = []
-    /// The first of its bytes, without the framing of chunks; see `WebServer.keptBody`.
+    /// The first bytes of the content, without chunk framing; see `WebServer.keptBody`.
     var body: [UInt8] = []
-    /// All bytes of the body.
+    /// The number of all body bytes.
     var bodyCount = 0
     var trailers: [(name: String, value: String)] = []
-    /// The connection's number, from 0 up.
+    /// The connection's index, from 0.
     var connection = 0
-    /// Which of the connection's requests this is, from 0 up.
+    /// The index of the request on its connection, from 0.
     var turn = 0
 
     var path: String { String(self.target.prefix { $0 != "?" }) }
@@ -28,7 +28,7 @@ struct ReceivedRequest: Sendable {
 
     subscript(_ name: String) -> String? { self.values(name).first }
 
-    /// Request line and fields as text, a line each.
+    /// The request line and the fields as text, one per line.
     var head: String {
         "\(self.method) \(self.target)\n" + self.fields.map { "\($0.name): \($0.value)\n" }.joined()
     }

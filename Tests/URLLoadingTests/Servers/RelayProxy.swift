@@ -143,7 +143,7 @@ final class RelayProxy: Sendable {
         func transportEnded(_ end: TransportEnd) { self.attempt?.cancel() }
     }
 
-    /// Passes on what one end sends, and how it ends.
+    /// Relays the bytes and the end of one side.
     private final class Direction: TransportConsumer {
         private let target: SocketConnection
 

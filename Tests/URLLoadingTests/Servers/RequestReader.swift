@@ -1,4 +1,4 @@
-/// Cuts the bytes of one connection into requests: a small reader that shares nothing with the library's.
+/// Splits the bytes of one connection into requests, with a small reader independent of the library's.
 struct RequestReader {
     enum Event {
         case head(ReceivedRequest)
@@ -15,7 +15,7 @@ struct RequestReader {
         case trailers
     }
 
-    /// Bytes of a body that are kept; of more, only the number is.
+    /// The number of body bytes that are kept; further bytes are only counted.
     static let keptBody = 1 << 20
 
     private var bytes: ArraySlice<UInt8> = []

@@ -1,8 +1,8 @@
 import Foundation
 
-/// What the connected sockets of this process are marked with.
+/// The traffic classes of this process's connected sockets.
 enum SocketMarks {
-    /// Descriptors looked at; what tests have open at a time is less.
+    /// The number of descriptors searched; tests have fewer open at a time.
     private static let highest: Int32 = 4096
 
     /// The code points of the sockets that are connected to this port of 127.0.0.1.

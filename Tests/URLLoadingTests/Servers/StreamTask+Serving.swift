@@ -3,18 +3,18 @@ import SessionTasks
 import StreamTransport
 import WebSocketProtocol
 
-/// What scripts of a `ConnectionServer` do.
+/// The steps of `ConnectionServer` scripts.
 extension StreamTask {
     struct BadRequest: Error {}
 
     func say(_ text: String) async throws { try await self.write(Array(text.utf8)) }
 
-    /// Exactly so many bytes, as text.
+    /// Reads exactly `count` bytes as text.
     func hear(_ count: Int) async throws -> String {
         String(decoding: try await self.read(minimum: count, maximum: count).bytes, as: UTF8.self)
     }
 
-    /// All up to the end, as text.
+    /// Reads to the end, as text.
     func hearAll() async throws -> String {
         var bytes: [UInt8] = []
         while true {
@@ -39,10 +39,10 @@ extension StreamTask {
     /// Takes the next request for the opening handshake of a WebSocket, and accepts it.
     func accept(
         subprotocols: [String] = [], deflate: DeflatePolicy? = nil, fields: [HTTPField] = [],
-        options: WebSocketOptions = WebSocketOptions(), told: (RequestHead) -> Void = { _ in }
+        options: WebSocketOptions = WebSocketOptions(), didAccept: (RequestHead) -> Void = { _ in }
     ) async throws -> WebSocketTask {
         let head = try await self.head()
-        told(head)
+        didAccept(head)
         return try await self.accept(
             head, subprotocols: subprotocols, deflate: deflate, fields: fields, options: options)
     }
@@ -70,7 +70,7 @@ extension StreamTask {
         }
     }
 
-    /// The good answer to an opening handshake, on a stream that stays one.
+    /// Accepts an opening handshake on a stream that remains a stream.
     func upgrade(_ fields: [String] = []) async throws {
         let head = try await self.head()
         let accept = AcceptKey.value(for: head.fields["Sec-WebSocket-Key"] ?? "")
@@ -93,7 +93,7 @@ extension WebSocketTask {
         }
     }
 
-    /// Sends every message back, until it ends.
+    /// Echoes each message until the end.
     func echo() async -> WebSocketEnd {
         do {
             while true { try await self.send(try await self.receive()) }

@@ -33,7 +33,7 @@ final class TokenGuard: Sendable {
         self.keepsConnections = keepsConnections
     }
 
-    /// Tokens of clients so far.
+    /// The number of client tokens so far.
     var tokens: Int { self.state.withLock { $0.tokens } }
 
     /// - Parameter serve: answers a request of a client whose name is known.

@@ -8,7 +8,7 @@ final class WebConnection: TransportConsumer, @unchecked Sendable {
     private let shared: WebServer.Shared
     private let number: Int
     private let loop: Loop
-    /// `nil` once it is over.
+    /// `nil` after the end.
     private var transport: (any Transport)?
     private var reader = RequestReader()
     /// `nil` unless the connection speaks HTTP/2.
@@ -52,7 +52,7 @@ final class WebConnection: TransportConsumer, @unchecked Sendable {
         self.transport?.resumeReading()
     }
 
-    /// Closes whatever is under way.
+    /// Closes the connection in any state.
     func drop() {
         self.transport?.close(linger: .zero)
     }
@@ -98,7 +98,7 @@ final class WebConnection: TransportConsumer, @unchecked Sendable {
         if !self.isBusy { self.drop() }
     }
 
-    /// The records written before are on their way.
+    /// The records written before are still being sent.
     func outputProgressed() {
         self.streams?.flush()
         guard self.isCutting, let lower = (self.transport as? SecureTransport)?.lower else { return }
@@ -146,7 +146,7 @@ final class WebConnection: TransportConsumer, @unchecked Sendable {
         }
     }
 
-    /// A server takes the absolute form too (RFC 9112 §3.2.2).
+    /// A server also accepts the absolute form (RFC 9112 §3.2.2).
     private func takeRoot(from request: inout ReceivedRequest) {
         guard let port = self.transport?.localAddress?.port else { return }
         let root = "http://127.0.0.1:\(port)/"
@@ -193,7 +193,7 @@ final class WebConnection: TransportConsumer, @unchecked Sendable {
         while !self.isWaiting, let step = self.steps.popFirst() { self.perform(step) }
         guard !self.isWaiting, self.steps.isEmpty, self.isBusy else { return }
         self.isBusy = false
-        // Deeper calls would only pile up: those behind are served by the loop that is under way.
+        // No recursion: the running loop serves the following requests.
         self.loop.execute { self.serve() }
     }
 
@@ -209,7 +209,7 @@ final class WebConnection: TransportConsumer, @unchecked Sendable {
             transport.shutdownOutput()
         case .reset:
             self.isOver = true
-            // Behind what this turn has written.
+            // After the output of this turn.
             self.loop.execute { self.transport?.reset() }
         case .cut:
             self.isOver = true

@@ -3,12 +3,12 @@ import StreamTransport
 import Synchronization
 import TLSEngine
 
-/// An HTTP/1.1 server within a test: answers by path as it is told, and remembers all it was asked.
+/// An HTTP/1.1 server within a test: answers by path as configured, and records all requests.
 final class WebServer: Sendable {
     typealias Script = @Sendable (ReceivedRequest) -> Answer
 
     struct Route: Sendable {
-        /// Answers when the head is there, before the body.
+        /// Whether it answers after the head, before the body.
         var isEarly = false
         var script: Script
     }
@@ -18,7 +18,7 @@ final class WebServer: Sendable {
         var requests: [ReceivedRequest] = []
         var arrivals: [(count: Int, gate: Gate)] = []
         var connections = 0
-        /// By connection: its other end is gone.
+        /// By connection: opened when the client's end is closed.
         var ended: [Int: Gate] = [:]
         var open: [Int: WebConnection] = [:]
         var metadata: [Int: TLSMetadata] = [:]
@@ -27,10 +27,10 @@ final class WebServer: Sendable {
 
     let port: Int
     let isSecure: Bool
-    private let door: Door
+    private let door: Acceptor
     private let state: Shared
 
-    /// What the connections share with their server, so that they do not keep it alive.
+    /// The state shared by the connections and their server, so that they do not retain it.
     final class Shared: Sendable {
         private let state = Mutex(State())
         func with<R>(_ body: (inout sending State) -> sending R) -> sending R { self.state.withLock(body) }
@@ -44,7 +44,7 @@ final class WebServer: Sendable {
         }
         self.state = shared
         self.isSecure = tls != nil
-        let door = try Door(shared, tls)
+        let door = try Acceptor(shared, tls)
         self.door = door
         let address = socketPath.map { SocketAddress.unix(path: $0) } ?? .ipv4(address: 0x7F00_0001, port: 0)
         self.port = try await withCheckedThrowingContinuation { continuation in
@@ -54,22 +54,22 @@ final class WebServer: Sendable {
 
     deinit { self.stop() }
 
-    /// Refuses who comes from now on, and drops everybody.
+    /// Refuses new connections from now on, and closes all open ones.
     func stop() {
         let door = self.door
         door.loop.execute { door.close() }
         self.dropConnections()
     }
 
-    /// Closes every connection, and goes on to take new ones.
+    /// Closes every connection, and keeps accepting new ones.
     func dropConnections() {
         for connection in self.state.with({ Array($0.open.values) }) {
             self.door.loop.execute { connection.drop() }
         }
     }
 
-    /// Takes connections. Confined to its loop.
-    private final class Door: SocketListenerOwner, @unchecked Sendable {
+    /// Accepts connections. Confined to its loop.
+    private final class Acceptor: SocketListenerOwner, @unchecked Sendable {
         private static let loops = Result { try LoopGroup(count: 4) }
         private static let next = Atomic(0)
 
@@ -115,15 +115,15 @@ final class WebServer: Sendable {
 
     func url(_ path: String = "/") -> URL { URL(string: self.root + path) ?? URL(filePath: "/") }
 
-    // MARK: What it answers
+    // MARK: Routes
 
-    /// Answers to a path; without one, 404.
+    /// The responses by path; a path without an entry gets 404.
     func on(_ path: String, _ answer: Answer) { self.route(path, Route { _ in answer }) }
     func on(_ path: String, _ script: @escaping Script) { self.route(path, Route(script: script)) }
-    /// Answers when the head is there, whatever becomes of the body.
+    /// Answers after the head, independently of the body.
     func onHead(_ path: String, _ script: @escaping Script) { self.route(path, Route(isEarly: true, script: script)) }
 
-    /// One answer after the other; the last again and again.
+    /// The responses in order; the last is repeated.
     func on(_ path: String, oneByOne answers: [Answer]) {
         let count = Mutex(0)
         self.on(path) { _ in
@@ -137,19 +137,19 @@ final class WebServer: Sendable {
 
     private func route(_ path: String, _ route: Route) { self.state.with { $0.routes[path] = route } }
 
-    // MARK: What it heard
+    // MARK: Recorded requests
 
     var requests: [ReceivedRequest] { self.state.with { $0.requests } }
     func requests(_ path: String) -> [ReceivedRequest] { self.requests.filter { $0.path == path } }
-    /// How many came, in all.
+    /// The number of all connections.
     var connections: Int { self.state.with { $0.connections } }
     var openConnections: Int { self.state.with { $0.open.count } }
     var bytesReceived: Int { self.state.with { $0.bytesReceived } }
     func metadata(_ connection: Int) -> TLSMetadata? { self.state.with { $0.metadata[connection] } }
 
-    /// Waits until so many requests have come.
+    /// Waits until `count` requests have arrived.
     @discardableResult
-    func hasHeard(_ count: Int) async -> Bool {
+    func hasReceived(_ count: Int) async -> Bool {
         let gate = Gate()
         self.state.with { state in
             if state.requests.count >= count { gate.open() } else { state.arrivals.append((count, gate)) }
@@ -157,7 +157,7 @@ final class WebServer: Sendable {
         return await gate.pass()
     }
 
-    /// Waits until the connection's other end is gone.
+    /// Waits until the client has closed the connection.
     func hasLost(_ connection: Int) async -> Bool {
         await self.state.with { state -> Gate in
             if let gate = state.ended[connection] { return gate }

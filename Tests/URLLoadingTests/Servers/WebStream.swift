@@ -12,7 +12,7 @@ final class WebStreams: @unchecked Sendable {
     private var streams: [HTTP2StreamID: WebStream] = [:]
 
     /// - Parameters:
-    ///   - early: the answer to a request whose head has come, if it has one.
+    ///   - early: the response to a request whose head has arrived, or `nil`.
     ///   - received: the answer to a whole request.
     init?(
         _ transport: any Transport, early: @escaping (ReceivedRequest) -> Answer?,
@@ -70,7 +70,7 @@ final class WebStream: @unchecked Sendable {
     private var isWaiting = false
     private var isClosed = false
     private var hasEnded = false
-    /// Bytes of the body that are not given back to the window, because the answer says so.
+    /// Bytes of the body that are not returned to the window, as the answer requires.
     private var heldBack = 0
     private var isHoldingBack = false
 
@@ -127,10 +127,10 @@ final class WebStream: @unchecked Sendable {
             self.isClosed = true
             self.streams.engine.reset(self.id, .http11Required)
         case .close:
-            // What ends with the connection in HTTP/1.1 ends with the stream.
+            // Content that ends with the connection in HTTP/1.1 ends with the stream.
             if self.translator.isUntilClose { return self.send(.end(trailers: [])) }
             guard self.hasEnded else {
-                // A reset discards what is not in frames yet.
+                // A reset discards output that is not in frames yet.
                 self.streams.flush()
                 return self.streams.engine.reset(self.id, .internalError)
             }
@@ -251,7 +251,7 @@ struct AnswerTranslator {
         var lines: [String] = []
         let all = self.bytes
         while let line = self.line(), !line.isEmpty { lines.append(line) }
-        // Both bytes before what is left are the empty line's.
+        // The two bytes before the rest are the empty line.
         guard let first = lines.first, all.prefix(all.count - self.bytes.count).suffix(4) == [13, 10, 13, 10] else {
             self.bytes = all
             return nil

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 import URLLoading
 
-@Suite("Where a session's connections may go, and whom they trust", .loading, .timeLimit(.minutes(20)))
+@Suite("Permitted addresses and trusted authorities of a session", .loading, .timeLimit(.minutes(20)))
 struct ServerAccessTests {
     @Test func anAddressThatIsNotPermittedIsNotConnectedTo() async throws {
         let server = try await WebServer(["/": .text("hello")])
@@ -52,7 +52,7 @@ struct ServerAccessTests {
         session.invalidateAndCancel()
     }
 
-    @Test func itsAuthoritiesTakeThePlaceOfTheSystems() async throws {
+    @Test func configuredAuthoritiesReplaceTheSystems() async throws {
         let server = try await WebServer(tls: Certificates.server(), ["/": .text("hello")])
         let authority = Data(try Certificates.authority().pem.utf8)
         let session = URLSession.test { $0.certificateAuthorities = authority }
@@ -67,7 +67,7 @@ struct ServerAccessTests {
         let folder = try TemporaryFolder()
         let path = folder.url.appendingPathComponent("web.sock").path
         let server = try await WebServer(at: path, ["/a": .text("hello")])
-        // Named by the program itself, so that the filter is not asked.
+        // The program itself names the socket, so that the filter is not called.
         let session = URLSession.test {
             $0.unixSocketPath = path
             $0.permitsAddress = { _, _ in false }

@@ -30,7 +30,7 @@ struct SessionExecutorTests {
         #expect(!self.executor.isCurrent)
     }
 
-    @Test func workInsideOfWorkRunsImmediatelyUnlessLaterIsWanted() async {
+    @Test func nestedWorkRunsImmediatelyUnlessDeferred() async {
         for _ in 0..<2 {
             let order = Mutex<[String]>([])
             await self.perform { executor in
@@ -42,7 +42,7 @@ struct SessionExecutorTests {
         }
     }
 
-    private final class Journal: Sendable {
+    private final class CallLog: Sendable {
         private let numbers: Mutex<[[Int]]>
         private let isBusy = Atomic(false)
         private let overlaps = Atomic(0)
@@ -59,11 +59,11 @@ struct SessionExecutorTests {
         var overlapCount: Int { self.overlaps.load(ordering: .relaxed) }
     }
 
-    /// While the executor moves to the loop.
+    /// Runs while the executor moves to the loop.
     @Test(.timeLimit(.minutes(1)))
     func workOfManyThreadsStaysInOrderAndNeverOverlaps() async {
         let (threads, count) = (8, 2_000)
-        let (executor, journal) = (self.executor, Journal(threads: threads))
+        let (executor, journal) = (self.executor, CallLog(threads: threads))
         await withTaskGroup(of: Void.self) { group in
             for thread in 0..<threads {
                 group.addTask {
@@ -76,7 +76,7 @@ struct SessionExecutorTests {
                 }
             }
         }
-        // Behind everything else.
+        // After all other work.
         #expect(await self.perform { $0.isCurrent })
         #expect(journal.overlapCount == 0)
         #expect(journal.all == Array(repeating: Array(0..<count), count: threads))
@@ -96,7 +96,7 @@ struct SessionExecutorTests {
     }
 }
 
-/// Reports the end of an exchange, and nothing else.
+/// Reports only the end of an exchange.
 private final class EndConsumer: ExchangeConsumer {
     private let report: @Sendable (ExchangeEnd) -> Void
 

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("What sessions keep, reset and flush", .loading, .timeLimit(.minutes(20)))
+@Suite("Stores of sessions: reset and flush", .loading, .timeLimit(.minutes(20)))
 struct SessionStoresTests {
     private static let space = URLProtectionSpace(
         host: "a.test", port: 80, protocol: "http", realm: "r", authenticationMethod: NSURLAuthenticationMethodHTTPBasic
@@ -59,7 +59,7 @@ struct SessionStoresTests {
         let server = try await WebServer(["/": .text("done").after(gate)])
         let session = URLSession.test()
         async let loaded = session.load(server.url())
-        await server.hasHeard(1)
+        await server.hasReceived(1)
         await session.flush()
         await session.reset()
         gate.open()

@@ -39,7 +39,7 @@ struct SessionTests {
         let session = URLSession.test(recorder)
         #expect(session.delegateQueue.maxConcurrentOperationCount == 1)
         session.dataTask(with: server.url()).resume()
-        // What is told while a task is made is told where it is made.
+        // Calls during the creation of a task are made on the creating thread.
         let queues = try await recorder.end().queues.subtracting([ObjectIdentifier(OperationQueue.main)])
         #expect(queues == [ObjectIdentifier(session.delegateQueue)])
         session.invalidateAndCancel()
@@ -81,7 +81,7 @@ struct SessionTests {
         #expect(held != nil && session.delegate != nil)
         session.invalidateAndCancel()
         #expect(await log.has("invalid"))
-        // The queue lets go of the delegate when its last operation is over.
+        // The queue releases the delegate after its last operation.
         let gone = Gate()
         session.delegateQueue.addOperation { gone.open() }
         #expect(await gone.pass())
@@ -95,7 +95,7 @@ struct SessionTests {
         let recorder = DataRecorder()
         let session = URLSession.test(recorder)
         session.dataTask(with: server.url("/slow")).resume()
-        await server.hasHeard(1)
+        await server.hasReceived(1)
         session.finishTasksAndInvalidate()
         #expect(recorder.log.count("invalid") == 0)
         let late = try await session.load(server.url("/slow"))
@@ -116,10 +116,10 @@ struct SessionTests {
             let task = session.dataTask(with: server.url()) {
                 outcome.give(Loaded(data: $0, response: $1, error: $2))
             }
-            // The last was never begun: it ends all the same.
+            // The last task was never resumed, but ends too.
             if index < 4 { task.resume() }
         }
-        await server.hasHeard(4)
+        await server.hasReceived(4)
         session.invalidateAndCancel()
         for outcome in outcomes {
             let loaded = try await outcome.value()
@@ -146,7 +146,7 @@ struct SessionTests {
         session.downloadTask(with: server.url()) { download.give(($2 as? URLError)?.code) }.resume()
         #expect(try await download.value() == .cancelled)
         await #expect(throws: URLError.self) { try await session.data(from: server.url()) }
-        // Of a task without a handler nobody hears, but it ends.
+        // A task without a handler ends without a call.
         let task = session.dataTask(with: server.url())
         task.resume()
         #expect(try await session.liveTasks().isEmpty && server.requests.isEmpty)
@@ -169,7 +169,7 @@ struct SessionTests {
             session.invalidateAndCancel()
         }
         #expect(await log.has("invalid"))
-        // What is under way lets go as it ends, on threads of its own.
+        // Running work is released when it ends, on other threads.
         for _ in 0..<24_000 where held != nil || task != nil { await Gate().pass(within: .milliseconds(10)) }
         #expect(held == nil && task == nil)
     }
@@ -182,7 +182,7 @@ struct SessionTests {
             let session = URLSession.test()
             session.dataTask(with: server.url()) { outcome.give(Loaded(data: $0, response: $1, error: $2)) }.resume()
         }
-        await server.hasHeard(1)
+        await server.hasReceived(1)
         gate.open()
         #expect(try await outcome.value().text == "done")
     }

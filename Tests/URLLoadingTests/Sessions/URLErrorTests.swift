@@ -56,7 +56,7 @@ struct URLErrorTests {
     }
 
     @Test func codeForAFileOutsideTheSafeAreaIsAbsent() {
-        // The deviation that the constant documents: should Foundation learn the code, this tells.
+        // The deviation that the constant documents: this fails once Foundation defines the code.
         #expect(URLError.Code(rawValue: NSURLErrorFileOutsideSafeArea) == nil)
     }
 }

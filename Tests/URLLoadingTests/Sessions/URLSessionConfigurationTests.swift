@@ -84,7 +84,7 @@ struct URLSessionConfigurationTests {
         let plain = URLSessionConfiguration.default
         let values = Self.values(changed)
         #expect(Self.values(copy) == values && values.count == 38)
-        // Every value was changed: one that is not copied shows.
+        // All values differ from the defaults, so that a property that is not copied is detected.
         for (value, standard) in zip(values, Self.values(plain)) { #expect(value != standard) }
         copy.timeoutIntervalForRequest = 9
         #expect(changed.timeoutIntervalForRequest == 1)
@@ -97,7 +97,7 @@ struct URLSessionConfigurationTests {
 
     @Test func olderTLSPropertiesNameTheSameVersions() {
         let configuration = URLSessionConfiguration.default
-        let older: any OlderWords = configuration
+        let older: any DeprecatedProperties = configuration
         #expect(older.tlsMinimumSupportedProtocol == .tlsProtocol12)
         #expect(older.tlsMaximumSupportedProtocol == .tlsProtocol13)
         let versions: [(SSLProtocol, tls_protocol_version_t)] = [
@@ -117,7 +117,7 @@ struct URLSessionConfigurationTests {
         #expect(older.tlsMaximumSupportedProtocol == .sslProtocolUnknown)
     }
 
-    @Test func numberTheirChoicesAsFoundationDoes() {
+    @Test func configurationEnumsHaveFoundationsRawValues() {
         let multipath: [URLSessionConfiguration.MultipathServiceType] = [.none, .handover, .interactive, .aggregate]
         #expect(multipath.map(\.rawValue) == [0, 1, 2, 3])
         let tls: [tls_protocol_version_t] = [.TLSv10, .TLSv11, .TLSv12, .TLSv13]
@@ -140,10 +140,10 @@ struct URLSessionConfigurationTests {
     }
 }
 
-/// What is deprecated, spelt without a warning.
-private protocol OlderWords: AnyObject {
+/// Deprecated properties, used without a warning.
+private protocol DeprecatedProperties: AnyObject {
     var tlsMinimumSupportedProtocol: SSLProtocol { get set }
     var tlsMaximumSupportedProtocol: SSLProtocol { get set }
 }
 
-extension URLSessionConfiguration: OlderWords {}
+extension URLSessionConfiguration: DeprecatedProperties {}

@@ -2,7 +2,7 @@ import DequeModule
 import Foundation
 import Synchronization
 
-/// A delegate queue whose operations run when the test says so, on the test's thread.
+/// A delegate queue whose operations run on demand, on the test's thread.
 final class ManualQueue: OperationQueue, @unchecked Sendable {
     private let blocks = Mutex(Deque<@Sendable () -> Void>())
 

@@ -1,21 +1,21 @@
 /// A server on the simulated network that is driven by the steps of a `SessionLoad`.
 protocol SimulatedServer: AnyObject {
     var audit: RequestAudit { get }
-    /// Reads, and sends some of what is due. Called in each step of the simulation.
+    /// Reads, and sends part of the pending output. Called in each step of the simulation.
     func step()
     /// Lets some connections be slow to read, and closes some idle ones.
     func pass()
-    /// No connection is slow any more.
+    /// Makes all connections read at full speed again.
     func readAll()
 }
 
-/// What a server expects of the requests that it gets.
+/// Checks the requests that a server receives.
 final class RequestAudit {
     var plans: [Int: ServerPlan] = [:]
-    /// Bytes of the body that each task sends.
+    /// The number of body bytes of each task.
     var bodySizes: [Int: Int] = [:]
     private(set) var complaints: [String] = []
-    /// Requests that must not be repeated, which were received.
+    /// The received requests that must not be repeated.
     private var unrepeatable: Set<String> = []
 
     func complain(_ text: String) { self.complaints.append(text) }

@@ -1,9 +1,9 @@
 import TestSupport
 
-/// What a simulated web server does with the requests of one task.
+/// The behaviour of a simulated web server for the requests of one task.
 struct ServerPlan {
-    /// What comes before the final response.
-    enum Detour: Equatable {
+    /// A response or challenge before the final response.
+    enum PrecedingResponse: Equatable {
         case none
         case redirect(Int, toOtherHost: Bool)
         case basic
@@ -21,9 +21,9 @@ struct ServerPlan {
     }
 
     /// How the final response ends.
-    enum Ending: Equatable {
+    enum ResponseEnd: Equatable {
         case whole
-        /// Complete and kept alive; then the connection is closed at an idle moment, without an announcement.
+        /// Complete and kept alive; then the idle connection is closed without an announcement.
         case wholeThenClosed
         case wholeThenGarbage
         case cutOff(byReset: Bool, at: Int)
@@ -33,14 +33,14 @@ struct ServerPlan {
 
     }
 
-    var detour = Detour.none
+    var detour = PrecedingResponse.none
     var framing = Framing.length
-    var ending = Ending.whole
+    var ending = ResponseEnd.whole
     var size = 0
     var sendsInformational = false
     /// The final response is sent before the body of the request has been read.
     var answersEarly = false
-    /// Longest piece of a response that is sent at once.
+    /// The longest piece of a response that is sent at once.
     var pieceSize = 4096
 
     /// - Parameter isMild: no response is spoiled.
@@ -68,7 +68,7 @@ struct ServerPlan {
         let cut = Int.random(in: 0...(self.size + 40), using: &chance)
         switch Int.random(in: 0..<16, using: &chance) {
         case 0 where self.framing != .untilClose: self.ending = .wholeThenGarbage
-        // The end of the connection is the end of the content there.
+        // There the end of the connection ends the content.
         case 1: self.ending = .cutOff(byReset: self.framing == .untilClose, at: cut)
         case 2: self.ending = .cutOff(byReset: true, at: cut)
         case 3: self.ending = .closedBeforeHead
@@ -80,11 +80,11 @@ struct ServerPlan {
 }
 
 /// The response to one request of a task: a redirect or a challenge before the final one.
-struct PlannedAnswer {
+struct PlannedResponse {
     let status: Int
     let fields: [(name: String, value: String)]
     let content: [UInt8]
-    let ending: ServerPlan.Ending
+    let ending: ServerPlan.ResponseEnd
     var isFinal: Bool { self.status == 200 }
 
     /// - Parameter port: of the server.
@@ -111,11 +111,11 @@ struct PlannedAnswer {
     }
 }
 
-/// Bytes that tell their task, their position and what they are part of.
+/// Bytes that identify their task, their position and the body that they belong to.
 enum BodyPattern {
     static func request(_ task: Int, _ count: Int) -> [UInt8] { self.bytes(task &* 3, count) }
 
-    /// Content of a response.
+    /// The content of a response.
     static func response(_ task: Int, status: Int, _ plan: ServerPlan) -> [UInt8] {
         self.bytes(task &* 3 &+ status, status == 200 ? plan.size : 50)
     }

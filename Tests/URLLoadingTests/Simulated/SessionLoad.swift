@@ -4,17 +4,17 @@ import StreamTransport
 import TestSupport
 import URLLoading
 
-/// One seeded run: a session with mixed tasks against a server on the simulated network, through every fault there is.
+/// One seeded run: a session with mixed tasks against a server on the simulated network, with every kind of fault.
 ///
 /// The session's loop, its delegate queue and the server run on the test's thread, so the same seed gives the same run.
 /// Bodies that are streams or files, and downloads, are left out: they use threads of their own, in real time.
 ///
 /// Every fourth seed uses HTTP/2 instead of HTTP/1.1.
 ///
-/// Every third seed is mild: reads, writes and delays are as rough as ever, but nothing is lost; then every task must
-/// succeed that nobody cancels.
+/// Every third seed is mild: reads are short, writes partial and delays random, but nothing is lost; then every task
+/// that is not cancelled must succeed.
 final class SessionLoad {
-    /// More than ten times what the longest run takes.
+    /// More than ten times the steps of the longest run.
     private static let stepLimit = 3_000_000
     static let requestTimeout: TimeInterval = 30
 
@@ -30,12 +30,12 @@ final class SessionLoad {
     private let delegate = SimulatedDelegate()
     private(set) var session: URLSession?
     private var arriving: [SimulatedTask] = []
-    /// Those that were started.
+    /// The started tasks.
     private(set) var tasks: [SimulatedTask] = []
     private(set) var complaints: [String] = []
     private var chance: SeededGenerator
     private var isQueueHeld = false
-    /// In which pass the session is invalidated and its tasks cancelled; `nil` when all have ended.
+    /// The pass in which the session is invalidated and its tasks are cancelled; `nil` means after the last task.
     private let invalidatesIn: Int?
     private var passes = 0
     private var isInvalidated = false
@@ -43,7 +43,7 @@ final class SessionLoad {
     init(seed: UInt64) throws {
         self.isMild = seed % 3 == 0
         self.usesHTTP2 = seed % 4 == 0
-        // What listens is opened on a calm network.
+        // Listeners are opened before the network loses anything.
         self.network = SimulatedNetwork(seed: seed, traceLength: 120)
         self.network.stepLimit = Self.stepLimit
         var chance = SeededGenerator(seed: seed)
@@ -118,7 +118,7 @@ final class SessionLoad {
         self.session?.finishTasksAndInvalidate()
     }
 
-    /// Lets time pass in which the program, the delegate and the server do the next thing.
+    /// Advances the clock to the next step of the program, the delegate or the server.
     private func pass(_ duration: Duration) {
         self.passes += 1
         self.delegate.answerLate()
@@ -174,7 +174,7 @@ final class SessionLoad {
         self.host.close()
     }
 
-    /// How the tasks ended, for a comparison of runs.
+    /// The results of all tasks, to compare runs.
     var endings: [String] {
         self.tasks.map { task in
             let error = (task.error as? URLError).map { "\($0.code.rawValue)" } ?? "success"

@@ -6,7 +6,7 @@ import URLLoading
 /// `SLUICE_TEST_SIZE=nightly` runs 10 000 seeds instead of 200; `SLUICE_SEED=7` or `SLUICE_SEED=7-90` runs those.
 @Suite("Whole sessions under mixed load and faults")
 struct SessionSimulationTests {
-    /// Seeds in batches, so that several are under way at once and a report names few.
+    /// Seeds in batches: several run at a time, and a failure names few seeds.
     static let batches: [[UInt64]] = {
         let environment = ProcessInfo.processInfo.environment
         if let asked = environment["SLUICE_SEED"].map({ $0.split(separator: "-").compactMap { UInt64($0) } }),
@@ -27,8 +27,8 @@ struct SessionSimulationTests {
         for seed in seeds {
             let load = try Self.load(seed)
             guard !load.complaints.isEmpty else { continue }
-            let told = load.complaints + load.endings + ["\(load.network.trace)"]
-            Issue.record("replay with SLUICE_SEED=\(seed)\n\(told.joined(separator: "\n"))")
+            let lines = load.complaints + load.endings + ["\(load.network.trace)"]
+            Issue.record("replay with SLUICE_SEED=\(seed)\n\(lines.joined(separator: "\n"))")
         }
     }
 
@@ -49,9 +49,9 @@ struct SessionSimulationTests {
         #expect(first.endings == second.endings)
     }
 
-    /// A load that never succeeds, or never fails, would prove little.
+    /// The simulation covers both successful and failed loads.
     @Test(arguments: [false, true])
-    func theLoadMeetsBothGoodAndBadEnds(_ usesHTTP2: Bool) throws {
+    func loadHasSuccessesAndFailures(_ usesHTTP2: Bool) throws {
         var ends: [String: Int] = [:]
         for seed in UInt64(1)...(usesHTTP2 ? 120 : 40) where (seed % 4 == 0) == usesHTTP2 {
             for task in try Self.load(seed).tasks {

@@ -8,7 +8,7 @@ final class SimulatedDelegate: NSObject, URLSessionDataDelegate, @unchecked Send
     private(set) var complaints: [String] = []
     private var lateAnswers: [() -> Void] = []
 
-    /// Answers what was left open.
+    /// Gives the deferred answers.
     func answerLate() {
         let answers = self.lateAnswers
         self.lateAnswers = []

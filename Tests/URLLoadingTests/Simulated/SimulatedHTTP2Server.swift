@@ -3,7 +3,7 @@ import HTTP2Engine
 import StreamTransport
 import TestSupport
 
-/// An HTTP/2 server of scripted peers, which answers as the plan of each task says.
+/// An HTTP/2 server of scripted peers, which answers by the plan of each task.
 ///
 /// The endings mean: `wholeThenClosed` GOAWAY, `wholeThenGarbage` bytes that are no frame, `cutOff` RST_STREAM or the end
 /// of the connection, `closedBeforeHead` REFUSED_STREAM for the first attempt, `malformedHead` a head without a status.
@@ -13,7 +13,7 @@ final class SimulatedHTTP2Server: SimulatedServer {
     private var connections: [Connection] = []
     private var chance: SeededGenerator
     private let settings: HTTP2Settings
-    /// Tasks of which a request was refused.
+    /// Tasks with a refused request.
     private var refused: Set<Int> = []
 
     private final class Connection {
@@ -88,7 +88,7 @@ final class SimulatedHTTP2Server: SimulatedServer {
             guard let request = SimulatedRequestReader.Request(block) else {
                 return self.audit.complain("malformed request: \(block)")
             }
-            // A GOAWAY names the last stream before it, and may still wait to be written.
+            // A GOAWAY names the last stream before it, and may still be in the write queue.
             guard !connection.saidGoAway, !self.refuses(request) else {
                 return connection.engine.reset(stream, .refusedStream)
             }
@@ -122,7 +122,7 @@ final class SimulatedHTTP2Server: SimulatedServer {
         _ request: SimulatedRequestReader.Request, _ stream: HTTP2StreamID, _ connection: Connection
     ) {
         guard let plan = self.audit.plans[request.task] else { return }
-        let answer = PlannedAnswer(to: request, plan, port: self.listener.address.port ?? 0)
+        let answer = PlannedResponse(to: request, plan, port: self.listener.address.port ?? 0)
         if answer.ending == .silent { return }
         var head = [(name: ":status", value: "\(answer.status)")] + answer.fields
         if plan.framing == .length { head.append(("content-length", "\(answer.content.count)")) }
@@ -136,7 +136,7 @@ final class SimulatedHTTP2Server: SimulatedServer {
     }
 
     private func send(
-        _ content: [UInt8], _ ending: ServerPlan.Ending, _ stream: HTTP2StreamID, _ connection: Connection
+        _ content: [UInt8], _ ending: ServerPlan.ResponseEnd, _ stream: HTTP2StreamID, _ connection: Connection
     ) {
         let engine = connection.engine
         guard case .cutOff(let byReset, let end) = ending else {

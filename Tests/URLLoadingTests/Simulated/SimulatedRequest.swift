@@ -1,4 +1,4 @@
-/// Takes the requests of one connection apart, strictly.
+/// Parses the requests of one connection strictly.
 struct SimulatedRequestReader {
     struct Request {
         var method = ""
@@ -26,7 +26,7 @@ struct SimulatedRequestReader {
     var isWithinRequest: Bool { self.request != nil || !self.input.isEmpty }
     var body: [UInt8] { self.request?.body ?? [] }
 
-    /// What was received behind the last complete request.
+    /// The bytes received after the last complete request.
     var rest: String { String(decoding: self.input, as: UTF8.self) }
 
     mutating func feed(_ bytes: [UInt8]) { self.input += bytes }

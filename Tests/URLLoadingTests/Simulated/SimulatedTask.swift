@@ -2,26 +2,26 @@ import Foundation
 import TestSupport
 import URLLoading
 
-/// One task of a simulated session: what the program does with it, and what it is notified of.
+/// One task of a simulated session: the program's actions, and the expected calls.
 final class SimulatedTask {
-    /// Who receives the content.
-    enum Reception: CaseIterable {
+    /// The receiver of the content.
+    enum ContentReceiver: CaseIterable {
         case delegate
         case handler
     }
 
     let number: Int
     let plan: ServerPlan
-    let reception: Reception
+    let reception: ContentReceiver
     let method: String
     let bodySize: Int
-    /// Answers of the delegate.
+    /// The delegate's answers.
     let credential: URLCredential?
     let followsRedirect: Bool
     let disposition: URLSession.ResponseDisposition
     /// Whether the delegate answers later.
     let hesitates: Bool
-    /// In which pass the program interferes; `nil` never.
+    /// The pass in which the program interferes; `nil` means never.
     private let cancelsIn: Int?
     private let suspendsIn: Int?
     private let resumesIn: Int
@@ -40,10 +40,10 @@ final class SimulatedTask {
     init(_ number: Int, isMild: Bool, usesHTTP2: Bool, largest: Int, using chance: inout SeededGenerator) {
         self.number = number
         var plan = ServerPlan(isMild: isMild, largest: largest, using: &chance)
-        // The random nonce would make headers of varying length, compressed.
+        // The random nonce would give compressed headers of varying length.
         if usesHTTP2, plan.detour == .digest { plan.detour = .basic }
         self.plan = plan
-        self.reception = Reception.allCases.randomElement(using: &chance) ?? .delegate
+        self.reception = ContentReceiver.allCases.randomElement(using: &chance) ?? .delegate
         self.method = ["GET", "GET", "GET", "HEAD", "POST", "PUT"].randomElement(using: &chance) ?? "GET"
         let hasBody = ["POST", "PUT"].contains(self.method)
         self.bodySize = hasBody ? Int.random(in: 0...largest, using: &chance) : 0
@@ -86,7 +86,7 @@ final class SimulatedTask {
         }
     }
 
-    /// Interferes, when it is time to.
+    /// Interferes in the chosen pass.
     func pass() {
         self.passes += 1
         guard !self.isOver, let task = self.task else { return }
@@ -152,7 +152,7 @@ final class SimulatedTask {
         if let error, !(error is URLError) { self.complain("\(error)") }
         if isMild { self.judgeSuccess() }
         guard self.isDelegate, self.isOver else { return }
-        // Metrics directly before the end.
+        // The metrics come directly before the end.
         if self.events.suffix(2) != ["metrics", "complete"] { self.complain("order: \(self.events)") }
     }
 
@@ -179,13 +179,13 @@ final class SimulatedTask {
     private func judgeSuccess() {
         let isRefused = self.isDelegate && self.disposition == .cancel && self.response != nil
         guard !self.wasCancelled, !isRefused, let error = self.error as? URLError else { return }
-        // A request that must not be repeated may meet a connection that the server is just closing.
+        // A request that must not be repeated may use a connection that the server is closing.
         if self.method == "POST", error.code == .networkConnectionLost { return }
         self.complain("failed without a reason: \(error) \(self.events)")
     }
 }
 
-/// For closures that are called on the test's thread only.
+/// Wraps closures that are called on the test's thread only.
 struct Confined<Value>: @unchecked Sendable {
     let value: Value
 

@@ -2,11 +2,10 @@ import SimulatedNetwork
 import StreamTransport
 import TestSupport
 
-/// An HTTP/1.1 server of scripted peers, which answers as the plan of each task says and watches how its connections
-/// are used.
+/// An HTTP/1.1 server of scripted peers, which answers by the plan of each task and checks the use of its connections.
 final class SimulatedWebServer: SimulatedServer {
     let audit = RequestAudit()
-    /// Whether a request may come before the end of the response to the one before.
+    /// Whether a request may arrive before the previous response has ended.
     private let allowsPipelining: Bool
     private let listener: ScriptedListener
     private var connections: [Connection] = []
@@ -28,7 +27,7 @@ final class SimulatedWebServer: SimulatedServer {
         var request: SimulatedRequestReader.Request?
         var closesWhenIdle = false
         var isSilent = false
-        /// The current request was answered before its end.
+        /// The response to the current request was sent before the request had ended.
         var isAnswered = false
         var lastTask = 0
         /// The last response announced the end of the connection.
@@ -43,7 +42,7 @@ final class SimulatedWebServer: SimulatedServer {
         self.chance = chance
     }
 
-    /// Reads, and sends some of what is due. Called in each step of the simulation.
+    /// Reads, and sends part of the pending output. Called in each step of the simulation.
     func step() {
         while self.connections.count < self.listener.accepted.count {
             self.connections.append(Connection(self.listener.accepted[self.connections.count]))
@@ -62,7 +61,7 @@ final class SimulatedWebServer: SimulatedServer {
         }
     }
 
-    /// No connection is slow any more.
+    /// Makes all connections read at full speed again.
     func readAll() {
         for connection in self.connections where !connection.peer.isClosed { connection.peer.isReading = true }
     }
@@ -84,7 +83,7 @@ final class SimulatedWebServer: SimulatedServer {
         connection.isAnswering = false
         switch connection.closing {
         case .finish: connection.peer.finish()
-        // What was sent before may be lost.
+        // Earlier output may be lost.
         case .reset: connection.peer.reset()
         case nil: break
         }
@@ -93,12 +92,12 @@ final class SimulatedWebServer: SimulatedServer {
     private func receive(_ connection: Connection) {
         let isNew = !connection.peer.received.isEmpty
         if isNew { connection.reader.feed(connection.peer.takeReceived()) }
-        // Requests behind the last one that is answered stay without an answer.
+        // Requests after the last answered one are not answered.
         guard isNew || self.allowsPipelining, !self.allowsPipelining || connection.closing == nil else { return }
         while !connection.isAnswering || connection.request != nil, let event = connection.reader.next() {
             self.handle(event, connection)
         }
-        // With an early answer, the rest of its own request may still come.
+        // After an early answer, the rest of its request may still arrive.
         if connection.isAnswering, connection.request == nil, connection.reader.isWithinRequest, !self.allowsPipelining
         {
             let (rest, last) = (connection.reader.rest, connection.lastTask)
@@ -130,15 +129,15 @@ final class SimulatedWebServer: SimulatedServer {
         (connection.isAnswering, connection.isAnswered) = (true, true)
         connection.lastTask = request.task
         connection.pieceSize = plan.pieceSize
-        let answer = PlannedAnswer(to: request, plan, port: self.listener.address.port ?? 0)
+        let answer = PlannedResponse(to: request, plan, port: self.listener.address.port ?? 0)
         let whole = self.encoded(answer, plan, hasContent: request.method != "HEAD")
         self.enqueue(whole, answer.ending, connection)
-        // Otherwise the unread rest of the body would be the next request.
+        // Otherwise the rest of the body would be parsed as the next request.
         connection.isLast = answer.isFinal && plan.framing == .untilClose
         if plan.answersEarly || connection.isLast { connection.closing = connection.closing ?? .finish }
     }
 
-    private func enqueue(_ whole: [UInt8], _ ending: ServerPlan.Ending, _ connection: Connection) {
+    private func enqueue(_ whole: [UInt8], _ ending: ServerPlan.ResponseEnd, _ connection: Connection) {
         switch ending {
         case .whole: connection.output += whole
         case .wholeThenClosed:
@@ -158,7 +157,7 @@ final class SimulatedWebServer: SimulatedServer {
         }
     }
 
-    private func encoded(_ answer: PlannedAnswer, _ plan: ServerPlan, hasContent: Bool) -> [UInt8] {
+    private func encoded(_ answer: PlannedResponse, _ plan: ServerPlan, hasContent: Bool) -> [UInt8] {
         let framing = answer.isFinal ? plan.framing : .length
         var head = plan.sendsInformational ? "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" : ""
         head += "HTTP/1.1 \(answer.status) Reason\r\n"

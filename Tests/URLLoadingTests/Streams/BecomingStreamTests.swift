@@ -6,7 +6,7 @@ import WebSocketProtocol
 
 @Suite("Data tasks that become stream tasks", .loading, .timeLimit(.minutes(20)))
 struct BecomingStreamTests {
-    @Test func streamGoesOnWithTheUpgradedConnection() async throws {
+    @Test func streamContinuesOnTheUpgradedConnection() async throws {
         let server = try await ConnectionServer { task in
             let head = try await task.head()
             guard head.fields["Upgrade"] == "echo" else { return }
@@ -38,7 +38,7 @@ struct BecomingStreamTests {
         session.invalidateAndCancel()
     }
 
-    /// Long after the peer has closed its side, and ours is closed too.
+    /// Long after both sides have closed.
     @Test func endOfStreamIsReportedToALateRead() async throws {
         let server = try await ConnectionServer { task in
             _ = try await task.head()

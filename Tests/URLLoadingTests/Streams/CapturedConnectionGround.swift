@@ -4,7 +4,7 @@ import StreamTransport
 import TestSupport
 import URLLoading
 
-/// A task that connected to a peer, and whose streams are captured.
+/// A connected task with captured streams.
 final class CapturedConnectionGround {
     let peer: PeerThread
     private var pair: CapturedStreamPair?
@@ -36,7 +36,7 @@ final class CapturedConnectionGround {
 
     func dropStreams() { self.pair = nil }
 
-    /// Reads as long as something comes.
+    /// Reads until the end.
     func readToEnd(size: Int = 10_000) -> (bytes: [UInt8], last: Int) {
         var all: [UInt8] = []
         var piece = [UInt8](repeating: 0, count: size)

@@ -26,7 +26,7 @@ struct CapturedStreamTests {
         #expect(ground.peer.isDone())
     }
 
-    @Test func streamsCarryMoreThanTheyHoldBothWays() async throws {
+    @Test func streamsCarryMoreThanTheirBuffersBothWays() async throws {
         let received = Mutex<[UInt8]>([])
         let ground = try await CapturedConnectionGround { descriptor in
             let all = PeerThread.receiveToEnd(from: descriptor)
@@ -107,7 +107,7 @@ struct CapturedStreamTests {
             let isDone = StreamDiary.run { input.events.last == .endEncountered }
             box.ground.input.remove(from: .current, forMode: .default)
             box.ground.output.remove(from: .current, forMode: .default)
-            // Nothing is left to wait for.
+            // Nothing is pending.
             let isEmpty = !RunLoop.current.run(mode: .default, before: Date(timeIntervalSinceNow: 60))
             return (isDone, isEmpty, input.events, input.bytes, output.events)
         }
@@ -135,7 +135,7 @@ struct CapturedStreamTests {
         await self.onThread { semaphore.wait(timeout: .now() + 60) == .success }
     }
 
-    /// Runs `body` on a thread that may wait, and that has a run loop.
+    /// Runs `body` on a thread that may block and has a run loop.
     private static func onThread<R: Sendable>(_ body: @escaping @Sendable () -> R) async -> R {
         await withCheckedContinuation { continuation in
             SystemThread.start(named: "waiter") { continuation.resume(returning: body()) }
@@ -143,7 +143,7 @@ struct CapturedStreamTests {
     }
 }
 
-/// Takes a stream to another thread.
+/// Moves a stream to another thread.
 private struct StreamBox: @unchecked Sendable {
     let stream: InputStream
     init(_ stream: InputStream) { self.stream = stream }

@@ -3,9 +3,9 @@ import SessionTasks
 import Testing
 import URLLoading
 
-@Suite("Stream tasks that are captured", .loading, .timeLimit(.minutes(20)))
+@Suite("Captured stream tasks", .loading, .timeLimit(.minutes(20)))
 struct CapturingTests {
-    /// Reads so many bytes, on a thread that may wait.
+    /// Reads `count` bytes on a thread that may block.
     private func read(_ stream: ConnectionRecorder.Captured, _ count: Int) async -> String {
         await withCheckedContinuation { continuation in
             Thread.detachNewThread {

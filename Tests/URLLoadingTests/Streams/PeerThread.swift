@@ -3,22 +3,22 @@ import StreamTransport
 import Synchronization
 import TestSupport
 
-/// A peer on real sockets that takes one connection, and speaks as it is told on a thread of its own.
+/// A peer on real sockets that accepts one connection, and runs a script on a separate thread.
 final class PeerThread: Sendable {
     let port: UInt16
     private let ended = DispatchSemaphore(value: 0)
-    private let listening: Listening
+    private let listening: ListeningDescriptor
 
-    /// The listening descriptor, closed by the thread that accepts from it and by nobody else: closed by others, its number
-    /// could be somebody else's by the time the thread comes to accept.
-    private final class Listening: Sendable {
+    /// The listening descriptor, which only the accepting thread closes: otherwise its number could be reused before that
+    /// thread accepts.
+    private final class ListeningDescriptor: Sendable {
         private let descriptor: Mutex<Int32?>
 
         init(_ descriptor: Int32) {
             self.descriptor = Mutex(descriptor)
         }
 
-        /// Lets whoever accepts from it go.
+        /// Wakes the accepting thread.
         func end() {
             self.descriptor.withLock { if let descriptor = $0 { _ = shutdown(descriptor, Int32(SHUT_RDWR)) } }
         }
@@ -28,10 +28,10 @@ final class PeerThread: Sendable {
         }
     }
 
-    /// - Parameter body: gets the accepted descriptor, which is closed behind it.
+    /// - Parameter body: called with the accepted descriptor, which is closed afterwards.
     init(_ body: @escaping @Sendable (Int32) -> Void) throws {
         let listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        self.listening = Listening(listener)
+        self.listening = ListeningDescriptor(listener)
         guard listener >= 0, listen(listener, 1) == 0 else { throw SystemError(errno) }
         var name = sockaddr_in()
         var length = socklen_t(MemoryLayout<sockaddr_in>.size)
@@ -56,7 +56,7 @@ final class PeerThread: Sendable {
         self.listening.end()
     }
 
-    /// Whether the peer came to its end.
+    /// Whether the peer's script has ended.
     func isDone() -> Bool { self.ended.wait(timeout: .now() + 60) == .success }
 
     static func send(_ bytes: [UInt8], to descriptor: Int32) {

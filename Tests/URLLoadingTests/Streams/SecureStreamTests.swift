@@ -5,7 +5,7 @@ import URLLoading
 
 @Suite("TLS that begins in the middle of a stream", .loading, .timeLimit(.minutes(20)))
 struct SecureStreamTests {
-    /// Says so in the clear, starts TLS when asked for it, and echoes from there on.
+    /// Answers in the clear, starts TLS on request, and then echoes.
     private static func server(asksForCertificate: Bool = false) async throws -> ConnectionServer {
         let context = try asksForCertificate ? Certificates.serverAskingForCertificate() : Certificates.server()
         return try await ConnectionServer { task in
@@ -22,7 +22,7 @@ struct SecureStreamTests {
         return String(decoding: data ?? Data(), as: UTF8.self)
     }
 
-    /// Everything at once: what follows waits for TLS.
+    /// All operations at once: the later ones wait for TLS.
     private func talk(_ task: URLSessionStreamTask) async throws -> [String] {
         task.resume()
         var lines = [try await self.line(task, 6)]
@@ -34,7 +34,7 @@ struct SecureStreamTests {
         return lines
     }
 
-    @Test func securedStreamGoesOnEncrypted() async throws {
+    @Test func securedStreamContinuesEncrypted() async throws {
         let server = try await Self.server()
         let recorder = ConnectionRecorder(.trusting)
         let session = URLSession.test(recorder)
@@ -44,7 +44,7 @@ struct SecureStreamTests {
         #expect(recorder.eventsOfTheTask.prefix(2) == ["created", "session challenge ServerTrust"])
         #expect(space.host == "127.0.0.1" && space.port == server.port)
         #expect(space.serverTrust?.certificates.first == (try Certificates.serverDER()))
-        // Once more changes nothing.
+        // A second call changes nothing.
         task.startSecureConnection()
         try await task.write(Data("more".utf8), timeout: 0)
         #expect(try await self.line(task, 4) == "more")
@@ -68,7 +68,7 @@ struct SecureStreamTests {
         #expect(first == Data("HTTP".utf8))
         server.dropConnections()
         #expect(await recorder.log.has("read closed"))
-        // Its system answers what TLS says at the end with a reset: nobody is there any more.
+        // The peer has closed: its system answers our close_notify with a reset.
         task.closeWrite()
         #expect(await recorder.log.has("write closed"))
         for _ in 0..<500 { await Task.yield() }
@@ -83,10 +83,10 @@ struct SecureStreamTests {
         let recorder = ConnectionRecorder()
         let session = URLSession.test(recorder)
         let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
-        let error = await #expect(throws: URLError.self) { try await self.talk(task) }
-        #expect(error?.code == .serverCertificateHasUnknownRoot)
-        let told = try #require(try await recorder.end().error as? URLError)
-        #expect(told.code == .serverCertificateHasUnknownRoot && told.failureURLPeerTrust != nil)
+        let failure = await #expect(throws: URLError.self) { try await self.talk(task) }
+        #expect(failure?.code == .serverCertificateHasUnknownRoot)
+        let error = try #require(try await recorder.end().error as? URLError)
+        #expect(error.code == .serverCertificateHasUnknownRoot && error.failureURLPeerTrust != nil)
         session.invalidateAndCancel()
     }
 

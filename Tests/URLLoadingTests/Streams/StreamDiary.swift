@@ -1,10 +1,10 @@
 import Foundation
 
-/// Writes down a stream's events, and reads what they tell of.
+/// Records a stream's events, and reads its available bytes.
 final class StreamDiary: StreamDelegate {
     private(set) var events: [Stream.Event] = []
     private(set) var bytes: [UInt8] = []
-    /// Written when there is room.
+    /// Bytes to write when the stream has space.
     var outgoing: [UInt8] = []
     var readSize = 3
 

@@ -23,7 +23,7 @@ struct StreamDirectionTests {
         #expect(await recorder.log.has("write closed"))
         let error = await #expect(throws: URLError.self) { try await task.write(Data("x".utf8), timeout: 0) }
         #expect(error?.code == .networkConnectionLost)
-        // Reading goes on.
+        // Reading still works.
         let (data, _) = try await task.readData(ofMinLength: 4, maxLength: 4, timeout: 0)
         #expect(data == Data("late".utf8) && recorder.log.count("write closed") == 1)
         session.invalidateAndCancel()
@@ -45,7 +45,7 @@ struct StreamDirectionTests {
             try await task.readData(ofMinLength: 1, maxLength: 1, timeout: 0)
         }
         #expect(error?.code == .networkConnectionLost)
-        // Writing goes on.
+        // Writing still works.
         try await task.write(Data("more".utf8), timeout: 0)
         session.invalidateAndCancel()
     }
@@ -60,13 +60,13 @@ struct StreamDirectionTests {
         let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
         task.resume()
         #expect(await recorder.log.has("read closed"))
-        // What came before can still be read.
+        // Earlier bytes can still be read.
         let (data, isAtEnd) = try await task.readData(ofMinLength: 100, maxLength: 100, timeout: 0)
         #expect(data == Data("unread".utf8) && isAtEnd)
         session.invalidateAndCancel()
     }
 
-    @Test func completeWhenBothAreClosed() async throws {
+    @Test func taskCompletesWhenBothDirectionsAreClosed() async throws {
         let server = try await ConnectionServer(StreamTaskTests.echo)
         let recorder = ConnectionRecorder()
         let session = URLSession.test(recorder)
@@ -84,7 +84,7 @@ struct StreamDirectionTests {
         session.invalidateAndCancel()
     }
 
-    @Test func workOverAUnixSocket() async throws {
+    @Test func streamTaskWorksOverAUnixSocket() async throws {
         let folder = try TemporaryFolder()
         let path = folder.url.appending(path: "socket").path(percentEncoded: false)
         let server = try await ConnectionServer(at: .unix(path: path), StreamTaskTests.echo)
@@ -98,7 +98,7 @@ struct StreamDirectionTests {
         withExtendedLifetime(server) {}
     }
 
-    @Test func restWhileSuspended() async throws {
+    @Test func suspendedStreamNeitherReadsNorWrites() async throws {
         let server = try await ConnectionServer(StreamTaskTests.echo)
         let session = URLSession.test()
         defer { session.invalidateAndCancel() }
@@ -110,7 +110,7 @@ struct StreamDirectionTests {
         #expect(task.state == .suspended)
         let outcome = Outcome<Bool>()
         task.write(Data("b".utf8), timeout: 0) { outcome.give($0 == nil) }
-        // A whole exchange of another task passes meanwhile.
+        // Meanwhile another task completes an exchange.
         let other = session.streamTask(withHostName: "127.0.0.1", port: server.port)
         other.resume()
         try await other.write(Data("c".utf8), timeout: 0)

@@ -6,7 +6,7 @@ import URLLoading
 
 @Suite("Stream tasks", .loading, .timeLimit(.minutes(20)))
 struct StreamTaskTests {
-    /// Sends everything back until the end, and then ends.
+    /// Echoes all bytes until the end, then ends.
     static let echo: ConnectionServer.Script = { task in
         while true {
             let chunk = try await task.read(maximum: 65_536)
@@ -138,7 +138,7 @@ struct StreamTaskTests {
 
     // MARK: Timeouts
 
-    @Test func letAReadTimeOutWithAllThatWaitBehindIt() async throws {
+    @Test func timedOutReadFailsTheReadsQueuedAfterIt() async throws {
         let server = try await ConnectionServer(Self.echo)
         let session = URLSession.test()
         defer { session.invalidateAndCancel() }
@@ -152,7 +152,7 @@ struct StreamTaskTests {
         #expect(try await self.write(task, "still").value() == nil)
     }
 
-    @Test func letAWriteTimeOut() async throws {
+    @Test func writeTimesOut() async throws {
         let gate = Gate()
         let server = try await ConnectionServer { _ in await gate.pass() }
         let session = URLSession.test()
@@ -166,7 +166,7 @@ struct StreamTaskTests {
         gate.open()
     }
 
-    /// The one read's timeout begins when its task is resumed; the other's passes meanwhile.
+    /// The timeout of one read begins when its task is resumed; the other's ends before.
     @Test func readTimeoutBeginsWhenTheTaskIsResumed() async throws {
         let gate = Gate()
         let server = try await ConnectionServer { _ in await gate.pass() }
@@ -230,7 +230,7 @@ struct StreamTaskTests {
         let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
         task.resume()
         _ = self.write(task, "x")
-        // Nobody reads: the end is noticed all the same.
+        // The end is detected without a read.
         #expect((try await recorder.end().error as? URLError)?.code == .networkConnectionLost)
         #expect(try await self.read(task, 1, 1).value().error?.code == .networkConnectionLost)
         session.invalidateAndCancel()

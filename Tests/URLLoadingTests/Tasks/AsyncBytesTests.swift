@@ -2,7 +2,7 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Bytes as they come", .loading, .timeLimit(.minutes(20)))
+@Suite("Bytes as a sequence", .loading, .timeLimit(.minutes(20)))
 struct AsyncBytesTests {
     @Test func bytesBeginWithTheHead() async throws {
         let gate = Gate()
@@ -34,7 +34,7 @@ struct AsyncBytesTests {
     @Test func linesComeFromBytes() async throws {
         let text = "one\r\ntwo\n\n  three  \rfour\u{2028}five\u{85}six"
         let server = try await WebServer()
-        // Cut everywhere, so that a line break, and a letter, stands across two pieces.
+        // Split everywhere, also within a line break and within a character.
         server.on(
             "/bytes",
             Answer(
@@ -65,7 +65,7 @@ struct AsyncBytesTests {
         session.invalidateAndCancel()
     }
 
-    @Test func throwTheErrorInTheMiddle() async throws {
+    @Test func errorIsThrownAfterTheReceivedBytes() async throws {
         let server = try await WebServer(["/": .text("abcdef").broken(at: 69, by: .close)])
         let session = URLSession.test()
         let (bytes, _) = try await session.bytes(from: server.url())
@@ -106,7 +106,7 @@ struct AsyncBytesTests {
         let (bytes, _) = try await session.bytes(from: server.url())
         var iterator = bytes.makeAsyncIterator()
         #expect(try await iterator.next() == 7)
-        // What may wait: sockets' buffers and a bounded rest, far from all.
+        // Buffered: the sockets' buffers and a bounded amount, much less than all.
         for _ in 0..<200 { await Task.yield() }
         #expect(bytes.task.countOfBytesReceived < 16 << 20)
         var count = 1

@@ -14,7 +14,7 @@ struct AsyncTransferTests {
         session.invalidateAndCancel()
     }
 
-    @Test func uploadDataAndFiles() async throws {
+    @Test func asyncUploadSendsDataAndFiles() async throws {
         let server = try await WebServer()
         server.on("/") { .response(200, [], $0.body) }
         let session = URLSession.test()
@@ -52,7 +52,7 @@ struct AsyncTransferTests {
         #expect(data == Data("hello".utf8) && own.notes.data == data)
         #expect(own.eventsOfTheTask == ["created", "redirect 302", "response 200", "data", "metrics"])
         #expect(own.notes.metrics?.redirectCount == 1)
-        // That of the session hears nothing of what somebody awaits.
+        // The session's delegate gets no calls for awaited transfers.
         _ = try await session.data(from: server.url())
         #expect(await shared.log.has("metrics"))
         #expect(shared.eventsOfTheTask == ["created", "redirect 302", "metrics"])
@@ -70,7 +70,7 @@ struct AsyncTransferTests {
         session.invalidateAndCancel()
     }
 
-    @Test func bringNoMoreThanTheirDelegateTakes() async throws {
+    @Test func slowDelegateHoldsTheServerBack() async throws {
         let server = try await WebServer()
         let size = 8 << 20
         server.on("/", .response(200, [], [UInt8](repeating: 7, count: size)))
@@ -102,7 +102,7 @@ struct AsyncTransferTests {
             try await session.data(from: server.url(), delegate: DataRecorder(policies))
         }
         #expect(error?.code == .cancelled)
-        // What is awaited is data.
+        // An awaited data task cannot become a download.
         policies.response = { $1(.becomeDownload) }
         let (data, _) = try await session.data(from: server.url(), delegate: DataRecorder(policies))
         #expect(data == Data("hello".utf8))
@@ -140,7 +140,7 @@ struct AsyncTransferTests {
         ]
         for (index, work) in works.enumerated() {
             let running = Task { try await work() }
-            await server.hasHeard(index + 1)
+            await server.hasReceived(index + 1)
             running.cancel()
             let error = await #expect(throws: URLError.self) { try await running.value }
             #expect(error?.code == .cancelled)

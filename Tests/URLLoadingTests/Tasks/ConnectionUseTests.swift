@@ -21,7 +21,7 @@ struct ConnectionUseTests {
         for outcome in outcomes {
             session.dataTask(with: server.url()) { outcome.give(Loaded(data: $0, response: $1, error: $2)) }.resume()
         }
-        await server.hasHeard(2)
+        await server.hasReceived(2)
         #expect(server.connections == 2)
         gate.open()
         for outcome in outcomes { #expect(try await outcome.value().text == "hello") }
@@ -40,7 +40,7 @@ struct ConnectionUseTests {
         }
         let first = session.dataTask(with: server.url("/first"))
         first.resume()
-        await server.hasHeard(1)
+        await server.hasReceived(1)
         let done = (0..<3).map { _ in Outcome<Bool>() }
         let order: [(String, Float)] = [("/low", 0.25), ("/default", 0.5), ("/high", 0.25)]
         var tasks: [URLSessionTask] = []
@@ -52,7 +52,7 @@ struct ConnectionUseTests {
         }
         // While it waits, too.
         tasks[2].priority = 0.9
-        // What a session is told goes its way in order: once this one is through, the others are in their line.
+        // A session handles its calls in order: when this load has ended, the others are queued.
         _ = try await session.data(from: other.url())
         gate.open()
         for outcome in done { _ = try await outcome.value() }
@@ -60,8 +60,8 @@ struct ConnectionUseTests {
         session.invalidateAndCancel()
     }
 
-    @Test func mayBeClosedBehindEveryAnswer() async throws {
-        // As small servers do: the answer does not say that it is the last.
+    @Test func connectionMayBeClosedAfterEveryResponse() async throws {
+        // Like small servers: the response does not announce that the connection closes.
         let server = try await WebServer(["/": .text("hello").closing])
         let session = URLSession.test()
         for _ in 0..<50 {
@@ -73,7 +73,7 @@ struct ConnectionUseTests {
         session.invalidateAndCancel()
     }
 
-    @Test func mayBeClosedWhileAHandlerMakesTheNextRequest() async throws {
+    @Test func connectionMayBeClosedWhileAHandlerMakesTheNextRequest() async throws {
         let server = try await WebServer(["/": .text("hello").closing])
         let session = URLSession.test()
         for _ in 0..<50 {
@@ -96,7 +96,7 @@ struct ConnectionUseTests {
         session.invalidateAndCancel()
     }
 
-    @Test(.onlyWithHTTP11) func repeatARequestThatAnIdleConnectionSwallowed() async throws {
+    @Test(.onlyWithHTTP11) func requestLostOnAnIdleConnectionIsRepeated() async throws {
         let server = try await WebServer()
         server.on("/") { $0.turn == 0 ? .text("hello") : .close }
         let session = URLSession.test()

@@ -4,7 +4,7 @@ import URLLoading
 
 @Suite("Data tasks", .loading, .timeLimit(.minutes(20)))
 struct DataTaskTests {
-    @Test func loadByURLAndByRequest() async throws {
+    @Test func dataTaskLoadsByURLAndByRequest() async throws {
         let server = try await WebServer(["/Nepal": .text("Kathmandu")])
         let session = URLSession.test()
         for loaded in [
@@ -121,7 +121,7 @@ struct DataTaskTests {
         }
     }
 
-    @Test func contentTypeOfAnEmptyBodyIsLeftAlone() async throws {
+    @Test func contentTypeOfAnEmptyBodyIsUnchanged() async throws {
         let server = try await WebServer(["/": .text("taken")])
         let session = URLSession.test()
         for method in ["GET", "HEAD", "PUT", "POST", "DELETE"] {
@@ -140,7 +140,7 @@ struct DataTaskTests {
         session.invalidateAndCancel()
     }
 
-    @Test func announceAStreamOfAKnownLengthByIt() async throws {
+    @Test func streamOfAKnownLengthHasAContentLength() async throws {
         let server = try await WebServer(["/": .text("taken")])
         var request = URLRequest.to(server.url(), "PUT", ["Content-Length": "6"])
         request.httpBodyStream = InputStream(data: Data("a body".utf8))
@@ -174,7 +174,7 @@ struct DataTaskTests {
     }
 
     @Test func serverIsFoundByAnyOfItsAddresses() async throws {
-        // The name has an address of version 6 too, where nobody listens.
+        // The name also has an IPv6 address, which has no listener.
         let server = try await WebServer(["/": .text("hello")])
         let session = URLSession.test()
         let url = try #require(URL(string: "http://localhost:\(server.port)/"))
@@ -183,7 +183,7 @@ struct DataTaskTests {
         session.invalidateAndCancel()
     }
 
-    @Test func handlerAloneGetsTheResult() async throws {
+    @Test func onlyTheHandlerReceivesTheResult() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let recorder = DataRecorder()
         let session = URLSession.test(recorder)

@@ -60,7 +60,7 @@ struct DownloadTaskTests {
         session.invalidateAndCancel()
     }
 
-    @Test func letTheProgramTakeTheFile() async throws {
+    @Test func programMayMoveTheFile() async throws {
         let server = try await WebServer(["/": .text("mine")])
         let folder = try TemporaryFolder()
         let place = folder.url.appendingPathComponent("kept")
@@ -115,7 +115,7 @@ struct DownloadTaskTests {
         session.invalidateAndCancel()
     }
 
-    @Test func handlerTakesTheDelegatesPlace() async throws {
+    @Test func handlerReplacesTheDelegate() async throws {
         let server = try await WebServer(["/": .text("mine")])
         let recorder = DataRecorder()
         let session = URLSession.test(recorder)

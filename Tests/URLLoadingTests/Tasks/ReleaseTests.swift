@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 import URLLoading
 
-@Suite("Tasks let go of everything at their end", .loading, .timeLimit(.minutes(20)))
+@Suite("Tasks release everything at their end", .loading, .timeLimit(.minutes(20)))
 struct ReleaseTests {
     enum Kind: CaseIterable { case data, upload, download, bytes, becomesDownload, becomesStream, stream, webSocket }
     enum Style: CaseIterable { case async, handler, delegate }
@@ -12,11 +12,11 @@ struct ReleaseTests {
         case success, failure, cancelling, refusedRedirect, timeout, invalidation
         /// The session is invalid before the task is made.
         case invalidSession
-        /// As the last, and the task is never resumed.
+        /// The same, with a task that is never resumed.
         case neverResumed
     }
 
-    struct Way: Hashable, CustomTestStringConvertible {
+    struct TaskUse: Hashable, CustomTestStringConvertible {
         let kind: Kind
         let style: Style
         let end: End
@@ -24,7 +24,7 @@ struct ReleaseTests {
         var testDescription: String { "\(self.kind), \(self.style), \(self.end)" }
 
         static let all = Kind.allCases.flatMap { kind in
-            Style.allCases.flatMap { style in End.allCases.map { Way(kind: kind, style: style, end: $0) } }
+            Style.allCases.flatMap { style in End.allCases.map { TaskUse(kind: kind, style: style, end: $0) } }
         }.filter(\.exists)
 
         private var exists: Bool {
@@ -39,8 +39,8 @@ struct ReleaseTests {
         }
     }
 
-    @Test(arguments: Way.all)
-    func finishedTaskIsReleased(_ way: Way) async throws {
+    @Test(arguments: TaskUse.all)
+    func finishedTaskIsReleased(_ way: TaskUse) async throws {
         let run = try await TaskRun(way)
         try await run.perform()
         #expect(await run.watch.isReleased(\.task), "the task is held")
@@ -52,7 +52,7 @@ struct ReleaseTests {
     }
 }
 
-/// What must not be there when all is over.
+/// Weak references to objects that must be released at the end.
 final class ReleaseWatch: @unchecked Sendable {
     private let lock = Mutex(false)
     weak var session: URLSession?
@@ -78,17 +78,17 @@ final class ReleaseWatch: @unchecked Sendable {
     }
 }
 
-/// Runs one task the way that it says, and forgets it.
+/// Runs one task in its way, and releases it.
 private struct TaskRun {
-    /// Takes every message that there is, and holds its tasks as many delegates do: together they are released only if the
-    /// tasks let go first.
+    /// Implements every delegate method, and retains its tasks like many delegates: all are released only if the tasks
+    /// release the delegate first.
     final class Listener: NSObject, Sendable {
-        let way: ReleaseTests.Way
+        let way: ReleaseTests.TaskUse
         let watch: ReleaseWatch
         let log = EventLog()
         private let tasks = Mutex<[URLSessionTask]>([])
 
-        init(_ way: ReleaseTests.Way, _ watch: ReleaseWatch) {
+        init(_ way: ReleaseTests.TaskUse, _ watch: ReleaseWatch) {
             (self.way, self.watch) = (way, watch)
         }
 
@@ -98,13 +98,13 @@ private struct TaskRun {
         }
     }
 
-    let way: ReleaseTests.Way
+    let way: ReleaseTests.TaskUse
     let watch = ReleaseWatch()
     private let web: WebServer
     private let sockets: ConnectionServer
     private let contact = Gate()
 
-    init(_ way: ReleaseTests.Way) async throws {
+    init(_ way: ReleaseTests.TaskUse) async throws {
         self.way = way
         let contact = self.contact
         let switching = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"
@@ -132,7 +132,7 @@ private struct TaskRun {
         }
     }
 
-    private static func serve(_ stream: StreamTask, _ way: ReleaseTests.Way, _ contact: Gate) async throws {
+    private static func serve(_ stream: StreamTask, _ way: ReleaseTests.TaskUse, _ contact: Gate) async throws {
         contact.open()
         guard way.end == .success || way.end == .failure else { return }
         _ = try await stream.read(minimum: 1, maximum: 10)
@@ -183,16 +183,18 @@ private struct TaskRun {
         try await self.wait(for: "invalid", in: log)
     }
 
-    private struct NeverCame: Error {
+    private struct MissingResult: Error {
         let what: String
     }
 
     private func wait(for gate: Gate) async throws {
-        guard await gate.pass(within: .seconds(60)) else { throw NeverCame(what: "the server's or the handler's call") }
+        guard await gate.pass(within: .seconds(60)) else {
+            throw MissingResult(what: "the server's or the handler's call")
+        }
     }
 
     private func wait(for event: String, in log: EventLog) async throws {
-        guard await log.has(event, within: .seconds(60)) else { throw NeverCame(what: event) }
+        guard await log.has(event, within: .seconds(60)) else { throw MissingResult(what: event) }
     }
 
     // MARK: Awaited
@@ -225,7 +227,7 @@ private struct TaskRun {
             session.invalidateAndCancel()
         default: break
         }
-        if case .failure(let error as NeverCame) = await running.result { throw error }
+        if case .failure(let error as MissingResult) = await running.result { throw error }
     }
 
     private func talk(_ stream: URLSessionStreamTask, _ own: Listener) async throws {

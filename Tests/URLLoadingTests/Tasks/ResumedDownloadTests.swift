@@ -2,25 +2,25 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Downloads that go on", .loading, .timeLimit(.minutes(20)))
+@Suite("Resumed downloads", .loading, .timeLimit(.minutes(20)))
 struct ResumedDownloadTests {
     static let whole = String(repeating: "0123456789", count: 10_000)
 
     private static let good = ["ETag: \"v1\"", "Accept-Ranges: bytes"]
 
-    /// Half of the content, and then nothing.
+    /// Sends half of the content, then nothing.
     static func half(_ fields: [String] = good) -> Answer {
         .head(200, ["Content-Length: 100000"] + fields).then(.send(Array(self.whole.utf8.prefix(50_000))), .hang)
     }
 
-    /// Serves the part that is asked for.
+    /// Serves the requested range.
     static func part(_ request: ReceivedRequest) -> Answer {
         let start = request["Range"].flatMap { Int($0.dropFirst("bytes=".count).dropLast()) } ?? 0
         let bytes = Array(self.whole.utf8.dropFirst(start))
         return .response(206, self.good + ["Content-Range: bytes \(start)-99999/100000"], bytes)
     }
 
-    /// Downloads half, cancels, and hands over what goes on with it.
+    /// Downloads half, cancels, and returns the resume data.
     static func resumeData(_ server: WebServer, _ session: URLSession, _ path: String = "/") async throws -> Data? {
         let hasHalf = Gate()
         var policies = Policies()
@@ -58,7 +58,7 @@ struct ResumedDownloadTests {
         session.invalidateAndCancel()
     }
 
-    @Test func changedContentIsDownloadedAnew() async throws {
+    @Test func changedContentIsDownloadedFromTheStart() async throws {
         let server = try await WebServer(["/": Self.half()])
         let recorder = DataRecorder()
         let session = URLSession.test(recorder)
@@ -163,7 +163,7 @@ struct ResumedDownloadTests {
         for index in stride(from: data.startIndex, to: data.endIndex, by: max(1, data.count / 40)) {
             var changed = data
             changed[index] ^= 0x15
-            // Whatever it comes to, it comes to an end, and a file is a whole one.
+            // The task ends with any result, and a file is complete.
             let outcome = Outcome<Int?>()
             session.downloadTask(withResumeData: changed) { url, _, error in
                 let content = error == nil ? url.flatMap { try? Data(contentsOf: $0) } : nil

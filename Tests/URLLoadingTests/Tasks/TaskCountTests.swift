@@ -53,7 +53,7 @@ struct TaskCountTests {
         session.invalidateAndCancel()
     }
 
-    @Test func expectNothingKnownOfACodedContent() async throws {
+    @Test func expectedBytesOfACodedContentAreUnknown() async throws {
         let server = try await WebServer(["/": Coded.gzip("Hello World!")])
         let recorder = DataRecorder()
         let session = URLSession.test(recorder)
@@ -71,7 +71,7 @@ struct TaskCountTests {
         session.invalidateAndCancel()
     }
 
-    @Test func finishTheirProgress() async throws {
+    @Test func completedTaskFinishesItsProgress() async throws {
         let server = try await WebServer(["/": .text("0123456789")])
         let session = URLSession.test()
         let parent = Progress(totalUnitCount: 10)
@@ -87,7 +87,7 @@ struct TaskCountTests {
         session.invalidateAndCancel()
     }
 
-    @Test func finishTheirProgressWithoutAContent() async throws {
+    @Test func completedTaskWithoutContentFinishesItsProgress() async throws {
         let server = try await WebServer(["/": .head(204), "/unknown": .chunked(["abc"])])
         let session = URLSession.test()
         for path in ["/", "/unknown"] {
@@ -100,14 +100,14 @@ struct TaskCountTests {
         session.invalidateAndCancel()
     }
 
-    @Test func obeyTheirProgress() async throws {
+    @Test func progressControlsItsTask() async throws {
         let server = try await WebServer(["/": .hang])
         let session = URLSession.test()
         let outcome = Outcome<URLError.Code?>()
         let task = session.dataTask(with: server.url()) { outcome.give(($2 as? URLError)?.code) }
         #expect(task.progress.isCancellable && task.progress.isPausable)
-        // Its handlers run where and when the progress likes, so nothing tells of the change for sure: `Observations` misses
-        // one that falls between its look and its watch.
+        // The progress calls its handlers at any time and on any thread, and `Observations` misses a change between its read
+        // and its registration: the state is polled.
         func comes(to state: URLSessionTask.State) async {
             while task.state != state { await Task.yield() }
         }
@@ -122,7 +122,7 @@ struct TaskCountTests {
         session.invalidateAndCancel()
     }
 
-    @Test func cancelWithTheProgressThatTheyArePartOf() async throws {
+    @Test func cancelledParentProgressCancelsTheTask() async throws {
         let server = try await WebServer(["/": .hang])
         let session = URLSession.test()
         let parent = Progress(totalUnitCount: 2)
@@ -132,7 +132,7 @@ struct TaskCountTests {
             parent.addChild(task.progress, withPendingUnitCount: 1)
             task.resume()
         }
-        await server.hasHeard(2)
+        await server.hasReceived(2)
         parent.cancel()
         for outcome in outcomes { #expect(try await outcome.value() == .cancelled) }
         session.invalidateAndCancel()

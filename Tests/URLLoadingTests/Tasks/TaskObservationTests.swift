@@ -33,31 +33,31 @@ struct TaskObservationTests {
         let server = try await WebServer(["/": .text("hello").after(gate)])
         let session = URLSession.test()
         let task = session.dataTask(with: server.url())
-        let told = (0..<4).map { _ in Outcome<Bool>() }
+        let notifications = (0..<4).map { _ in Outcome<Bool>() }
         withObservationTracking {
             _ = task.countOfBytesReceived
         } onChange: {
-            told[0].give(true)
+            notifications[0].give(true)
         }
         withObservationTracking {
             _ = task.response
         } onChange: {
-            told[1].give(true)
+            notifications[1].give(true)
         }
         withObservationTracking {
             _ = task.countOfBytesExpectedToReceive
         } onChange: {
-            told[2].give(true)
+            notifications[2].give(true)
         }
         withObservationTracking {
             _ = task.error
         } onChange: {
-            told[3].give(true)
+            notifications[3].give(true)
         }
         task.resume()
-        await server.hasHeard(1)
+        await server.hasReceived(1)
         gate.open()
-        for index in 0..<3 { #expect(try await told[index].value()) }
+        for index in 0..<3 { #expect(try await notifications[index].value()) }
         let failing = session.dataTask(with: server.url("/"))
         let error = Outcome<Bool>()
         withObservationTracking {
@@ -76,7 +76,7 @@ struct TaskObservationTests {
         let session = URLSession.test()
         let stream = session.streamTask(withHostName: "127.0.0.1", port: streams.port)
         let webSocket = session.webSocketTask(with: webSockets.url())
-        let told = [stream, webSocket].map { (task: URLSessionTask) in
+        let notifications = [stream, webSocket].map { (task: URLSessionTask) in
             let (sent, received) = (Outcome<Bool>(), Outcome<Bool>())
             withObservationTracking {
                 _ = task.countOfBytesSent
@@ -97,7 +97,7 @@ struct TaskObservationTests {
         _ = try await webSocket.receive()
         stream.cancel()
         webSocket.cancel(with: .normalClosure, reason: nil)
-        for (sent, received) in told {
+        for (sent, received) in notifications {
             #expect(try await sent.value())
             #expect(try await received.value())
         }
@@ -106,7 +106,7 @@ struct TaskObservationTests {
         #expect(webSocket.countOfBytesSent == 4 && webSocket.countOfBytesReceived == 4)
     }
 
-    /// Who looks again at once, on a thread of its own, is told of no further change: what it sees must be the new value.
+    /// An observer that reads again at once, on another thread, gets no further notification: it must see the new value.
     @Test func observationReportsTheCurrentValue() async throws {
         let session = URLSession.test()
         let task = session.dataTask(with: try #require(URL(string: "http://127.0.0.1:1/")))
@@ -130,7 +130,7 @@ struct TaskObservationTests {
         let server = try await WebServer(["/": .hang])
         let session = URLSession.test()
         let task = session.dataTask(with: server.url())
-        // A change that falls between the sequence's look and its watch is never told, so each one is waited for.
+        // The sequence misses a change between its read and its registration, so each change is awaited.
         var states = Observations { task.state }.makeAsyncIterator()
         #expect(await states.next() == .suspended)
         task.resume()

@@ -14,7 +14,7 @@ struct TaskStateTests {
         #expect(task.originalRequest?.url == server.url() && task.currentRequest?.url == server.url())
         task.resume()
         #expect(task.state == .running)
-        await server.hasHeard(1)
+        await server.hasReceived(1)
         gate.open()
         _ = try await outcome.value()
         #expect(task.state == .completed && task.error == nil)
@@ -22,7 +22,7 @@ struct TaskStateTests {
         session.invalidateAndCancel()
     }
 
-    @Test func numberTheirValuesAsFoundationDoes() {
+    @Test func taskStatesHaveFoundationsRawValues() {
         let states: [URLSessionTask.State] = [.running, .suspended, .canceling, .completed]
         #expect(states.map(\.rawValue) == [0, 1, 2, 3])
         #expect(URLSessionTask.defaultPriority == 0.5 && URLSessionTask.lowPriority == 0.25)
@@ -83,7 +83,7 @@ struct TaskStateTests {
         let session = URLSession.test(recorder)
         let task = session.dataTask(with: server.url())
         task.resume()
-        await server.hasHeard(1)
+        await server.hasReceived(1)
         task.cancel()
         #expect([.canceling, .completed].contains(task.state))
         task.cancel()

@@ -32,23 +32,23 @@ struct TimeoutTests {
         var steps = Answer.head(200, ["Content-Length: 6"]).steps
         for gate in gates { steps += [.wait(gate), .send([UInt8(ascii: "x")])] }
         server.on("/", Answer(steps))
-        let pace = Pace()
+        let pace = StepTimer()
         var policies = Policies()
         policies.data = { _, data in
             pace.step()
-            // In steps that are each shorter than the timeout, and together longer.
+            // Each step is shorter than the timeout; together they are longer.
             guard data.count < gates.count else { return }
             DispatchQueue.global().asyncAfter(deadline: .now() + 0.7) { gates[data.count].open() }
         }
         let recorder = DataRecorder(policies)
         let session = URLSession.test(recorder) { $0.timeoutIntervalForRequest = 3 }
         session.dataTask(with: server.url()).resume()
-        await server.hasHeard(1)
+        await server.hasReceived(1)
         pace.step()
         gates[0].open()
         let notes = try await recorder.end()
         pace.step()
-        // On a machine that stood still for longer the clock has run out by right.
+        // On a machine that was paused for longer, the timeout is correct.
         #expect(notes.error == nil && notes.data.count == 6 || pace.longest > .seconds(2))
         session.invalidateAndCancel()
     }
@@ -67,26 +67,26 @@ struct TimeoutTests {
         let recorder = DataRecorder(policies)
         let session = URLSession.test(recorder) { $0.timeoutIntervalForResource = 0.8 }
         session.dataTask(with: server.url()).resume()
-        await server.hasHeard(1)
+        await server.hasReceived(1)
         gates[0].open()
         let notes = try await recorder.end()
         #expect((notes.error as? URLError)?.code == .timedOut && notes.data.count < 40)
         session.invalidateAndCancel()
     }
 
-    /// One timer serves the session: it goes on for those that began later.
+    /// One timer serves the session: it continues for tasks that began later.
     @Test func resourceTimeoutEndsEachTaskOfASession() async throws {
         let server = try await WebServer(["/": .hang])
         let session = URLSession.test { $0.timeoutIntervalForResource = 0.6 }
         async let first = session.load(server.url())
-        await server.hasHeard(1)
+        await server.hasReceived(1)
         async let second = session.load(server.url())
         #expect(try await first.code == .timedOut)
         #expect(try await second.code == .timedOut)
         session.invalidateAndCancel()
     }
 
-    @Test func rangeOverAllAttempts() async throws {
+    @Test func resourceTimeoutCoversAllAttempts() async throws {
         let server = try await WebServer()
         server.on("/") { request in
             let gate = Gate()
@@ -106,11 +106,11 @@ struct TimeoutTests {
         let task = session.dataTask(with: server.url())
         let begun = ContinuousClock.now
         task.resume()
-        await server.hasHeard(1)
+        await server.hasReceived(1)
         task.suspend()
-        // Of the same session, and in its order: when this is loaded the other is suspended.
+        // A session handles its tasks in order: when this load ends, the other task is suspended.
         #expect(try await session.load(#require(URL(string: "data:,x"))).text == "x")
-        // On a machine that is too slow for this the clock has run out by right.
+        // On a machine that is too slow for this, the timeout is correct.
         let before = begun.duration(to: .now)
         let passed = Gate()
         DispatchQueue.global().asyncAfter(deadline: .now() + 2.5) { passed.open() }
@@ -129,7 +129,7 @@ struct TimeoutTests {
         let server = try await WebServer(["/": .redirect(to: "/asks")])
         server.on("/asks", BasicAuthenticationTests.guarded())
         var policies = Policies()
-        let pace = Pace()
+        let pace = StepTimer()
         let later = { @Sendable (work: @escaping @Sendable () -> Void) in
             pace.step()
             DispatchQueue.global().asyncAfter(deadline: .now() + 2.5) {
@@ -145,14 +145,14 @@ struct TimeoutTests {
         let recorder = DataRecorder(policies)
         let notes = try await recorder.run(server.url()) { $0.timeoutIntervalForRequest = 2 }
         pace.step()
-        // Unless the server itself was kept waiting for so long by a machine that stood still.
+        // Except where the paused machine delayed the server for that long.
         #expect(notes.error == nil && notes.data == Data("in".utf8) || pace.longest > .seconds(1))
     }
 
     @Test func redirectedRequestBringsItsTimeout() async throws {
         let server = try await WebServer(["/": .redirect(to: "/there"), "/there": .hang])
         var policies = Policies()
-        // Until here there is time without end, so that only what holds from here on can run out.
+        // The redirected request has the only timeout of this test.
         policies.redirect = { _, request, answer in
             var request = request
             request.timeoutInterval = 0.3

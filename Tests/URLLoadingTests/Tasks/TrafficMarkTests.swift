@@ -28,7 +28,7 @@ struct TrafficMarkTests {
         let session = URLSession.test { $0.networkServiceType = .background }
         #expect(try await session.load(server.url()).text == "hello")
         #expect(SocketMarks.toward(server.port) == [8])
-        // The request goes before the session, on the connection that there is.
+        // The request's value precedes the session's, on the existing connection.
         for (type, mark) in Self.marks {
             var request = URLRequest(url: server.url())
             request.networkServiceType = type

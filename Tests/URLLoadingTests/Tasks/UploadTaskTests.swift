@@ -124,7 +124,7 @@ struct UploadTaskTests {
         session.invalidateAndCancel()
     }
 
-    @Test func repeatedRequestAsksForTheStreamAgain() async throws {
+    @Test func repeatedRequestRequestsTheStreamAgain() async throws {
         let server = try await self.server()
         server.on("/moved", .redirect(307, to: "/"))
         var policies = Policies()
@@ -157,11 +157,11 @@ struct UploadTaskTests {
         }.resume()
         #expect(try await outcome.value().error is URLError)
         let recorder = Recorder()
-        let told = URLSession.test(recorder)
-        told.uploadTask(withResumeData: Data()).resume()
+        let recorded = URLSession.test(recorder)
+        recorded.uploadTask(withResumeData: Data()).resume()
         #expect(try await recorder.end().error is URLError)
+        recorded.invalidateAndCancel()
         session.invalidateAndCancel()
-        told.invalidateAndCancel()
     }
 
     @Test func serverWithoutResumptionGivesNoResumeData() async throws {
@@ -169,7 +169,7 @@ struct UploadTaskTests {
         let session = URLSession.test()
         let task = session.uploadTask(with: .to(server.url(), "PUT"), from: Data([1]))
         task.resume()
-        await server.hasHeard(1)
+        await server.hasReceived(1)
         #expect(await task.cancelByProducingResumeData() == nil)
         let other = session.uploadTask(with: .to(server.url(), "PUT"), from: Data([1]))
         let outcome = Outcome<Bool>()

@@ -122,7 +122,7 @@ struct WebSocketClosingTests {
         session.invalidateAndCancel()
     }
 
-    @Test func cancelWithoutWaiting() async throws {
+    @Test func cancelEndsTheTaskWithoutWaiting() async throws {
         let ended = Outcome<WebSocketEnd>()
         let server = try await ConnectionServer { stream in ended.give(try await stream.accept().echo()) }
         let recorder = ConnectionRecorder()

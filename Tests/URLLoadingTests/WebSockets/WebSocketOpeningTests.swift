@@ -15,7 +15,7 @@ struct WebSocketOpeningTests {
         func add(_ head: RequestHead) { self.all.withLock { $0.append(head) } }
     }
 
-    /// Answers each connection by what `script` says of its request: `nil` accepts it.
+    /// Answers each connection with the result of `script` for its request: `nil` accepts it.
     private static func server(
         _ heads: Heads = Heads(), fields: [WebSocketProtocol.HTTPField] = [],
         _ script: @escaping @Sendable (RequestHead) -> (Int, [String])?
@@ -56,7 +56,7 @@ struct WebSocketOpeningTests {
 
     // MARK: The request
 
-    @Test func offersSubprotocolsAsAList() async throws {
+    @Test func subprotocolsAreOfferedAsAList() async throws {
         let heads = Heads()
         let server = try await Self.server(heads) { _ in nil }
         let recorder = ConnectionRecorder()
@@ -78,7 +78,7 @@ struct WebSocketOpeningTests {
         request.setValue("chat", forHTTPHeaderField: "Sec-WebSocket-Protocol")
         request.setValue("mine", forHTTPHeaderField: "X-One")
         request.setValue("Bearer token", forHTTPHeaderField: "Authorization")
-        // What the handshake says itself.
+        // Fields that the handshake sets itself.
         request.setValue("x", forHTTPHeaderField: "Sec-WebSocket-Key")
         request.setValue("keep-alive", forHTTPHeaderField: "Connection")
         let recorder = ConnectionRecorder()
@@ -194,7 +194,7 @@ struct WebSocketOpeningTests {
         #expect(metrics.transactionMetrics.map { ($0.response as? HTTPURLResponse)?.statusCode } == [302, 101])
     }
 
-    @Test func staysAWebSocketWhereARedirectNamesHTTP() async throws {
+    @Test func redirectToHTTPStaysAWebSocket() async throws {
         let heads = Heads()
         let target = try await Self.server(heads) { _ in nil }
         let location = target.url("/there", scheme: "http").absoluteString
@@ -308,7 +308,7 @@ struct WebSocketOpeningTests {
 
     // MARK: Extensions, TLS, metrics
 
-    @Test func offersCompressionOnRequest() async throws {
+    @Test func compressionIsOfferedIfRequested() async throws {
         let server = try await ConnectionServer { stream in
             _ = try await stream.accept(deflate: DeflatePolicy()).echo()
         }
@@ -334,7 +334,7 @@ struct WebSocketOpeningTests {
         }
     }
 
-    @Test func worksOverTLS() async throws {
+    @Test func handshakeWorksOverTLS() async throws {
         let server = try await Self.secureServer()
         let recorder = ConnectionRecorder(.trusting)
         let task = try await self.open(URLRequest(url: server.url("/", scheme: "wss")), recorder)

@@ -80,14 +80,14 @@ struct WebSocketTaskTests {
         for number in 0..<200 { #expect(Self.text(try await task.receive()) == "\(number)") }
     }
 
-    @Test func joinFragmentsHoweverTheyCome() async throws {
+    @Test func fragmentsAreJoinedHoweverTheyArrive() async throws {
         let server = try await ConnectionServer { stream in
             try await stream.upgrade()
             let pieces = ["ab", "cdé", "f"]
             for (index, piece) in pieces.enumerated() {
                 let first = (index == 0 ? 1 : 0) | (index == pieces.count - 1 ? 0x80 : 0)
                 let frame = [UInt8(first), UInt8(piece.utf8.count)] + Array(piece.utf8) + [0x89, 1, 0x2E]
-                // The Ping behind the last fragment comes too late to matter.
+                // The Ping after the last fragment has no effect on the message.
                 for byte in frame { try await stream.write([byte]) }
             }
             let large = [UInt8](repeating: 7, count: 20_000)
@@ -147,7 +147,7 @@ struct WebSocketTaskTests {
 
     // MARK: Swift tasks
 
-    @Test func loseNoMessageByACancelledReceive() async throws {
+    @Test func cancelledReceiveLosesNoMessage() async throws {
         let gate = Gate()
         let server = try await ConnectionServer { stream in
             let socket = try await stream.accept()
@@ -187,7 +187,7 @@ struct WebSocketTaskTests {
         #expect(task.closeCode == .normalClosure)
     }
 
-    @Test func throwAnUnexpectedEndOutOfTheSequence() async throws {
+    @Test func unexpectedEndIsThrownByTheSequence() async throws {
         let server = try await ConnectionServer { stream in
             try await stream.upgrade()
             try await stream.write([0x81, 1, 0x61])
@@ -206,7 +206,7 @@ struct WebSocketTaskTests {
 
     // MARK: Resting
 
-    @Test func restWhileSuspended() async throws {
+    @Test func suspendedTaskNeitherReadsNorSends() async throws {
         let server = try await ConnectionServer(Self.echo)
         let session = URLSession.test()
         defer { session.invalidateAndCancel() }

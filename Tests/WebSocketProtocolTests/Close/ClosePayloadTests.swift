@@ -20,14 +20,14 @@ struct ClosePayloadTests {
 
     @Test(arguments: [
         (String(repeating: "a", count: 123), 123), (String(repeating: "a", count: 124), 123),
-        // Characters that just fit, and such as do not, of two, three and four bytes.
+        // Characters of two, three and four bytes that just fit, and ones that do not.
         (String(repeating: "a", count: 121) + "é", 123), (String(repeating: "a", count: 121) + "éb", 123),
         (String(repeating: "a", count: 122) + "é", 122), (String(repeating: "a", count: 120) + "水b", 123),
         (String(repeating: "a", count: 121) + "水", 121), (String(repeating: "a", count: 122) + "水", 122),
         (String(repeating: "a", count: 119) + "🙂b", 123), (String(repeating: "a", count: 120) + "🙂", 120),
         (String(repeating: "a", count: 122) + "🙂", 122), (String(repeating: "é", count: 100), 122),
     ])
-    func cutsALongReasonBetweenCharacters(_ reason: String, _ kept: Int) {
+    func longReasonIsCutBetweenCharacters(_ reason: String, _ kept: Int) {
         let bytes = Array(reason.utf8)
         #expect(ClosePayload.encode(.normalClosure, reason: bytes) == [0x03, 0xE8] + bytes.prefix(kept))
     }

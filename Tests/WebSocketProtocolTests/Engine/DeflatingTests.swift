@@ -4,7 +4,7 @@ import WebSocketProtocol
 
 @Suite("Deflating and inflating again, RFC 7692 §7.2.1")
 struct DeflatingTests {
-    /// Bytes with much and little to find in them.
+    /// Bytes with many and with few repetitions.
     private static func payload(_ count: Int, seed: UInt64) -> [UInt8] {
         var generator = SeededGenerator(seed: seed)
         var bytes: [UInt8] = []
@@ -42,7 +42,7 @@ struct DeflatingTests {
     }
 
     @Test(arguments: Role.both, 8...15)
-    func messageComesBackForEveryWindowAndTakeover(_ sender: Role, _ bits: Int) {
+    func messageIsInflatedForEveryWindowAndTakeover(_ sender: Role, _ bits: Int) {
         for keeps in [true, false] {
             for granted in [true, false] {
                 let parameters = PermessageDeflateParameters(
@@ -54,7 +54,7 @@ struct DeflatingTests {
     }
 
     @Test(arguments: Role.both, 0...9)
-    func messageComesBackForEveryLevel(_ sender: Role, _ level: Int) {
+    func messageIsInflatedForEveryLevel(_ sender: Role, _ level: Int) {
         self.roundTrip(sender, PermessageDeflateParameters(), DeflatePolicy(level: level, minimumSize: 0))
         self.roundTrip(
             sender, PermessageDeflateParameters(serverNoContextTakeover: true, clientNoContextTakeover: true),
@@ -64,11 +64,11 @@ struct DeflatingTests {
     @Test func emptyMessageOfTheRFCIsSent() {
         let writer = EngineSender(
             .server, PermessageDeflateParameters(), policy: DeflatePolicy(minimumSize: 0), share: DeflateContext())
-        // Again and again: the second has nothing to flush.
+        // Flushed twice: the second flush has nothing to write.
         for _ in 0..<3 { #expect(writer.message(.text, [[]]) == [0xC1, 0x01, 0x00]) }
     }
 
-    @Test func marksTheFirstFrameOfACompressedMessageAlone() {
+    @Test func onlyTheFirstFrameOfACompressedMessageHasRSV1() {
         let writer = EngineSender(
             .server, PermessageDeflateParameters(serverNoContextTakeover: true), policy: DeflatePolicy(minimumSize: 64),
             share: DeflateContext())
@@ -82,13 +82,13 @@ struct DeflatingTests {
         #expect(frames.messages == [.binary(long + long + long)], "and a bit on a continuation would be refused")
     }
 
-    @Test func compressesNothingThatWasNotAgreed() {
+    @Test func nothingIsCompressedWithoutAgreement() {
         let writer = EngineSender(.server, nil, policy: DeflatePolicy(minimumSize: 0), share: DeflateContext())
         let long = [UInt8](repeating: 0x61, count: 1_000)
         #expect(writer.message(.text, [long]) == [0x81, 0x7E, 0x03, 0xE8] + long)
     }
 
-    @Test func refersToEarlierMessagesOnlyWhereThatWasAgreed() {
+    @Test func earlierMessagesAreReferencedOnlyWithContextTakeover() {
         let text = Array("something to be said more than once, and found again".utf8)
         for (granted, keeps) in [(true, true), (true, false), (false, true), (false, false)] {
             let writer = EngineSender(

@@ -1,18 +1,18 @@
 import ByteKernels
 import WebSocketProtocol
 
-/// Feeds an engine as a transport does: what it left over comes again in front of what follows, and nothing comes
-/// where it left nothing over.
+/// Feeds an engine like a transport: unconsumed bytes are offered again before the following ones, and nothing is offered
+/// again if all were consumed.
 final class EngineDriver {
     private var engine: WebSocketEngine
     private let share: DeflateContext
-    /// Asks for whole messages first, as a task does.
+    /// Pulls whole messages first, as a task does.
     private let takesWholeMessages: Bool
     private var kept: [UInt8] = []
     private(set) var seen: [Observation] = []
-    /// Each event's payload in bytes.
+    /// The payload length of each event.
     private(set) var sizes: [Int] = []
-    /// Most bytes that were left over.
+    /// The most unconsumed bytes.
     private(set) var mostKept = 0
 
     init(_ setting: EngineSetting, share: DeflateContext = DeflateContext(), takesWholeMessages: Bool = false) {
@@ -24,7 +24,7 @@ final class EngineDriver {
         }
     }
 
-    /// What an engine makes of a whole stream.
+    /// The observations of an engine for a whole stream.
     static func observe(
         _ bytes: [UInt8], by setting: EngineSetting, fed feeding: Feeding, takesWholeMessages: Bool = false
     ) -> [Observation] {
@@ -38,8 +38,8 @@ final class EngineDriver {
         self.offer(mostEvents: .max)
     }
 
-    /// Pulls at most so many events, then stops as a consumer does that is full.
-    /// - Returns: whether anything is left over, to be offered when the consumer goes on.
+    /// Pulls at most so many events, then stops like a full consumer.
+    /// - Returns: whether bytes are left, to be offered when the consumer continues.
     @discardableResult
     func offer(mostEvents: Int) -> Bool {
         var position = 0
@@ -48,7 +48,7 @@ final class EngineDriver {
         bytes.withMutableRawSpan { span in
             while events < mostEvents, self.takeNext(&span, at: &position) { events += 1 }
         }
-        // After a Close or a violation nothing means anything: a transport throws it away.
+        // Bytes after a Close or a violation have no meaning: a transport discards them.
         self.kept = self.seen.last?.isEnd == true ? [] : Array(bytes[position...])
         self.mostKept = max(self.mostKept, self.kept.count)
         return !self.kept.isEmpty

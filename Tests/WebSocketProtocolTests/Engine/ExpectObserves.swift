@@ -1,8 +1,8 @@
 import Testing
 import WebSocketProtocol
 
-/// Expects an engine to see `expected` in `bytes`, however they arrive, and to end nothing but frames whose end is
-/// there.
+/// Expects an engine to report `expected` for `bytes`, however they arrive, and to end only frames whose end has
+/// arrived.
 func expectObserves(
     _ expected: [Observation], in bytes: [UInt8], by setting: EngineSetting,
     sourceLocation: SourceLocation = #_sourceLocation
@@ -13,7 +13,7 @@ func expectObserves(
     }
 }
 
-/// Expects an engine to see the messages of `expected` in `bytes`, and their frames alike however they arrive.
+/// Expects an engine to report the messages of `expected` for `bytes`, and the same frames however they arrive.
 func expectMessages(
     _ expected: [Observation], in bytes: [UInt8], by setting: EngineSetting,
     sourceLocation: SourceLocation = #_sourceLocation

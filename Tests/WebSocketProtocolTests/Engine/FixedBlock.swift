@@ -1,4 +1,4 @@
-/// Compressed data written down bit by bit (RFC 1951 §3.2.6), for which no compressor is needed.
+/// Compressed data encoded bit by bit without a compressor (RFC 1951 §3.2.6).
 struct FixedBlock {
     private var bits: [Bool] = []
 
@@ -21,7 +21,7 @@ struct FixedBlock {
         for place in 0..<count { self.bits.append(value >> UInt16(place) & 1 == 1) }
     }
 
-    /// Codes stand with their highest bit first.
+    /// Codes are written with their highest bit first.
     private mutating func code(_ value: UInt16, bits count: Int) {
         for place in (0..<count).reversed() { self.bits.append(value >> UInt16(place) & 1 == 1) }
     }

@@ -34,13 +34,13 @@ struct InflatingTests {
     func examplesOfTheRFCAreInflated(_ bytes: [UInt8]) {
         expectMessages([.text("Hello")], in: bytes, by: self.setting(.server))
         expectMessages([.text("Hello")], in: bytes, by: self.setting(.server, Self.noTakeover))
-        // And once more behind itself, when every message begins afresh or refers to nothing earlier.
+        // And twice in succession, if every message starts afresh or refers to nothing earlier.
         expectMessages([.text("Hello"), .text("Hello")], in: bytes + bytes, by: self.setting(.server))
         expectMessages([.text("Hello"), .text("Hello")], in: bytes + bytes, by: self.setting(.server, Self.noTakeover))
     }
 
     @Test(arguments: Role.both)
-    func sharesTheSlidingWindowBetweenMessages(_ sender: Role) {
+    func slidingWindowIsSharedBetweenMessages(_ sender: Role) {
         // §7.2.3.2
         let bytes =
             self.compressed(Self.hello, from: sender) + self.compressed([0xF2, 0x00, 0x11, 0x00, 0x00], from: sender)
@@ -90,7 +90,7 @@ struct InflatingTests {
 
     @Test(arguments: Role.both)
     func contextTakeoverIsTheSendersDirectionOnly(_ sender: Role) {
-        // What the receiver promised of its own messages does not matter for those that it gets.
+        // Parameters of the receiver's own messages do not apply to received ones.
         let other = PermessageDeflateParameters(
             serverNoContextTakeover: sender == .client, clientNoContextTakeover: sender == .server)
         let bytes =
@@ -102,7 +102,7 @@ struct InflatingTests {
 
     @Test(arguments: Role.both, [Self.takeover, Self.noTakeover])
     func emptyMessagesAreInflated(_ sender: Role, _ parameters: PermessageDeflateParameters) {
-        // §7.2.3.6, then a payload of nothing at all, which breaks no window, then fragments of nothing.
+        // §7.2.3.6, then an empty payload, which keeps the window, then empty fragments.
         let bytes =
             self.compressed([0x00], from: sender) + self.compressed([], from: sender)
             + WireFrame(0x42, from: sender).bytes + WireFrame(0x80, [0x00], from: sender).bytes
@@ -164,14 +164,14 @@ struct InflatingTests {
     }
 
     @Test(arguments: Role.both, TextTests.invalid)
-    func checksTextAfterInflating(_ sender: Role, _ text: ([UInt8], Int)) {
+    func textIsCheckedAfterInflating(_ sender: Role, _ text: ([UInt8], Int)) {
         let count = UInt8(text.0.count)
         let payload = [0x00, count, 0x00, ~count, 0xFF] + text.0 + [0x00]
         let valid = Array(text.0.prefix(text.1))
         let before: [Observation] = valid.isEmpty ? [] : [.piece(.text, valid, starts: true)]
         expectObserves(
             before + [.violation(.invalidUTF8)], in: self.compressed(payload, from: sender), by: self.setting(sender))
-        // The bytes are the same, but nobody says that they are text.
+        // The same bytes in a binary message.
         expectMessages([.binary(text.0)], in: WireFrame(0xC2, payload, from: sender).bytes, by: self.setting(sender))
     }
 
@@ -214,7 +214,7 @@ struct InflatingTests {
     }
 
     @Test(arguments: Role.both)
-    func spends64KiBAtATimeOnABomb(_ sender: Role) {
+    func bombIsInflatedInPiecesOf64KiB(_ sender: Role) {
         let bomb = FixedBlock.repeating(0x61, matches: 20_000)
         let count = 1 + 258 * 20_000
         let driver = EngineDriver(self.setting(sender, limit: 1 << 20))

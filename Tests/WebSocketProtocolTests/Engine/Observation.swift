@@ -1,6 +1,6 @@
 import WebSocketProtocol
 
-/// What a driver saw an engine say, with the bytes themselves in place of where they lie.
+/// An event of an engine, with the bytes instead of their range.
 enum Observation: Equatable, CustomStringConvertible {
     case data(MessageKind, [UInt8], startsMessage: Bool, endsFrame: Bool, endsMessage: Bool)
     case ping([UInt8])
@@ -25,7 +25,7 @@ enum Observation: Equatable, CustomStringConvertible {
         .data(kind, bytes, startsMessage: starts, endsFrame: true, endsMessage: ends)
     }
 
-    /// The beginning of a frame whose end never came.
+    /// The beginning of an incomplete frame.
     static func piece(_ kind: MessageKind, _ bytes: [UInt8], starts: Bool = false) -> Observation {
         .data(kind, bytes, startsMessage: starts, endsFrame: false, endsMessage: false)
     }
@@ -44,7 +44,7 @@ enum Observation: Equatable, CustomStringConvertible {
 }
 
 extension [Observation] {
-    /// Adds what was seen; pieces of one frame become one, so that it does not matter how they were cut.
+    /// Adds an event; pieces of one frame are joined, so that their split does not matter.
     mutating func see(_ next: Observation) {
         guard case .data(let kind, let bytes, false, let endsFrame, let endsMessage) = next,
             case .data(kind, let before, let starts, false, _)? = self.last
@@ -55,7 +55,7 @@ extension [Observation] {
 }
 
 extension [Observation] {
-    /// The same with the frames of a message taken together: where a compressor cuts its output is its own affair.
+    /// The same with the frames of a message joined, because a compressor chooses where it splits its output.
     var messages: [Observation] {
         var result: [Observation] = []
         for next in self {
@@ -78,7 +78,7 @@ extension Observation {
         if case .data = self { true } else { false }
     }
 
-    /// Nothing means anything behind it.
+    /// Whether everything after it is ignored.
     var isEnd: Bool {
         switch self {
         case .close, .violation: true

@@ -3,9 +3,9 @@ import ByteKernels
 import Testing
 import WebSocketProtocol
 
-@Suite("A consumer that stops pulling and goes on later")
+@Suite("A consumer that pauses and resumes")
 struct PausingTests {
-    /// Pulls one event, then waits for the transport to offer again what was left over, and only if anything was.
+    /// Pulls one event, then waits until the transport offers the unconsumed bytes again, if there are any.
     private func pausing(_ bytes: [UInt8], by setting: EngineSetting, fed feeding: Feeding) -> [Observation] {
         let driver = EngineDriver(setting)
         for piece in feeding.pieces(of: bytes) {
@@ -37,7 +37,7 @@ struct PausingTests {
         [
             Feeding.whole, .cut(seed: 1, longest: 9), .cut(seed: 2, longest: 900), .byByte,
         ])
-    func seesTheSameAsOneThatNeverStops(_ sender: Role, _ feeding: Feeding) {
+    func pausingConsumerSeesTheSameAsAContinuousOne(_ sender: Role, _ feeding: Feeding) {
         let setting = EngineSetting.receiving(from: sender, deflate: InflatingTests.takeover)
         let bytes = self.stream(from: sender)
         let expected = EngineDriver.observe(bytes, by: setting, fed: .whole)
@@ -46,7 +46,7 @@ struct PausingTests {
         #expect(self.pausing(bytes, by: setting, fed: feeding) == expected)
     }
 
-    /// However much a message inflates to, all of it comes out without one byte of further input.
+    /// A message of any inflated size is delivered completely without further input.
     @Test(arguments: Role.both, [254, 255, 508, 509, 762, 1_016])
     func outputNeedsNoFurtherInput(_ sender: Role, _ matches: Int) {
         let setting = EngineSetting.receiving(from: sender, deflate: InflatingTests.takeover)
@@ -54,14 +54,13 @@ struct PausingTests {
         let expected = Observation.text(String(repeating: "a", count: 1 + 258 * matches))
         #expect(
             self.pausing(WireFrame(0xC1, payload, from: sender).bytes, by: setting, fed: .whole) == [expected])
-        // The same where the frame goes on: only its mark is missing.
+        // The same if the frame continues: only its end is missing.
         let cut = WireFrame(0xC1, payload, from: sender, claimed: UInt64(payload.count) + 9).bytes
         let seen = self.pausing(cut, by: setting, fed: .whole)
         #expect(seen == [.piece(.text, [UInt8](repeating: 0x61, count: 1 + 258 * matches), starts: true)])
     }
 
-    /// Wherever a stream breaks off, everything that was there is passed on; and wherever a fragment ends, it ends
-    /// alike.
+    /// Wherever a stream is truncated, all its bytes are delivered; and every fragment ends in the same way.
     @Test(arguments: Role.both, [255, 509])
     func nothingIsHeldBackWhereverTheInputEnds(_ sender: Role, _ matches: Int) {
         let setting = EngineSetting.receiving(from: sender, deflate: InflatingTests.takeover)
@@ -77,9 +76,8 @@ struct PausingTests {
         }
     }
 
-    /// What is left over for want of room is unmasked once: to mask it again after each piece of output would cost the
-    /// square of its length.
-    @Test func changesEachByteOnceHoweverMuchItInflatesTo() {
+    /// Bytes that wait for output space are unmasked once: masking them again after each piece would take quadratic time.
+    @Test func eachByteIsUnmaskedOnceHoweverMuchItInflatesTo() {
         let payload = FixedBlock.repeating(0x61, matches: 8_000)
         var bytes = WireFrame(0xC2, payload, from: .client).bytes
         var engine = WebSocketEngine(role: .server, maximumMessageSize: nil)

@@ -3,7 +3,7 @@ import WebSocketProtocol
 
 @Suite("Text as it arrives, RFC 6455 §8.1")
 struct TextTests {
-    /// Bytes with the offset of the first that no text can have there.
+    /// Bytes with the offset of the first that is invalid UTF-8.
     static let invalid: [([UInt8], Int)] = [
         ([0x80], 0), ([0x61, 0xBF], 1), ([0xC0, 0x80], 0), ([0xC1, 0xBF], 0), ([0x61, 0xC3, 0x28], 2),
         ([0xE0, 0x80, 0x80], 1), ([0xE2, 0x82, 0x28], 2), ([0xED, 0xA0, 0x80], 1), ([0xF0, 0x80, 0x80, 0x80], 1),
@@ -20,7 +20,7 @@ struct TextTests {
         let header = bytes.count - text.0.count
         let valid = Array(text.0.prefix(text.1))
         let before: [Observation] = valid.isEmpty ? [] : [.piece(.text, valid, starts: true)]
-        // Not one byte sooner, and not one later, although the frame goes on.
+        // Exactly at this byte, although the frame continues.
         expectObserves(before, in: Array(bytes.prefix(header + text.1)), by: .receiving(from: sender))
         expectObserves(
             before + [.violation(.invalidUTF8)], in: Array(bytes.prefix(header + text.1 + 1)),
@@ -73,7 +73,7 @@ struct TextTests {
     }
 
     @Test(arguments: Role.both)
-    func checksTextAloneAndStartsEachMessageAfresh(_ sender: Role) {
+    func onlyTextIsCheckedAndEachMessageStartsAfresh(_ sender: Role) {
         let bytes =
             WireFrame(0x82, [0xFF, 0xC3], from: sender).bytes + WireFrame(0x81, "ß", from: sender).bytes
             + WireFrame(0x82, [0xC3], from: sender).bytes + WireFrame(0x81, [], from: sender).bytes

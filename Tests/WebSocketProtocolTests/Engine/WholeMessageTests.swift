@@ -4,7 +4,7 @@ import WebSocketProtocol
 
 @Suite("Messages that came whole")
 struct WholeMessageTests {
-    /// What is taken of `bytes` at once, and where that ends.
+    /// The message taken from `bytes` in one step, and its end.
     private func take(
         _ bytes: [UInt8], from sender: Role, limit: Int? = nil
     ) -> (kind: MessageKind?, payload: [UInt8], position: Int, after: [UInt8]) {

@@ -57,7 +57,7 @@ struct ExtensionGrammarTests {
     }
 
     @Test(arguments: UInt64(0)..<300)
-    func anyTextIsSurvived(seed: UInt64) throws {
+    func anyTextIsParsedOrRejected(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let pieces = [
             "a", "permessage-deflate", ";", ",", "=", "\"", "\\", " ", "\t", "8", "é", "server_max_window_bits",
@@ -65,7 +65,7 @@ struct ExtensionGrammarTests {
         let text = (0..<Int.random(in: 0...20, using: &generator)).map { _ in
             pieces.randomElement(using: &generator) ?? ""
         }
-        // What is read can be written, and means the same when read again.
+        // A parsed list can be written, and parses again with the same meaning.
         guard let read = try? ExtensionGrammar.parse([text.joined()]) else { return }
         #expect(try ExtensionGrammar.parse(read.map(\.rendered)) == read, "seed \(seed)")
         #expect(DeflatePolicy().choose(among: read) == nil || text.contains("permessage-deflate"), "seed \(seed)")

@@ -55,7 +55,7 @@ struct PermessageDeflateTests {
         (DeflatePolicy(requiresPeerWindow: true), "permessage-deflate", "permessage-deflate"),
         (DeflatePolicy(), "x-webkit-deflate-frame, bbf-usp-protocol", nil),
         (DeflatePolicy(), "x-webkit-deflate-frame; no_context_takeover, permessage-deflate", "permessage-deflate"),
-        // The first offer that can be accepted wins: §5.1 and the example in §7.1.3.
+        // The first acceptable offer is used: §5.1 and the example in §7.1.3.
         (
             DeflatePolicy(),
             "permessage-deflate; server_max_window_bits=7, permessage-deflate; server_max_window_bits=12",
@@ -69,7 +69,7 @@ struct PermessageDeflateTests {
     ]
 
     @Test(arguments: offers)
-    func offerIsAnsweredAsThePolicyWants(policy: DeflatePolicy, offer: String, response: String?) throws {
+    func offerIsAnsweredByThePolicy(policy: DeflatePolicy, offer: String, response: String?) throws {
         #expect(try Self.choice(policy, offer) == response)
     }
 
@@ -86,7 +86,7 @@ struct PermessageDeflateTests {
     ]
 
     @Test(arguments: impossible + ["server_max_window_bits"])
-    func declinesAnOfferThatIsNotWellFormed(_ parameters: String) throws {
+    func malformedOfferIsDeclined(_ parameters: String) throws {
         #expect(try Self.choice(DeflatePolicy(), "permessage-deflate; " + parameters) == nil)
         #expect(PermessageDeflateOffer(try Self.named("permessage-deflate; " + parameters)) == nil)
     }
@@ -132,7 +132,7 @@ struct PermessageDeflateTests {
         }
     }
 
-    @Test func offersItsWishesAndThenWithoutThem() {
+    @Test func preferredParametersAreOfferedBeforeNone() {
         #expect(
             DeflatePolicy().offers.map(\.extensionElement.rendered) == ["permessage-deflate; client_max_window_bits"])
         #expect(
@@ -147,7 +147,7 @@ struct PermessageDeflateTests {
         #expect(DeflatePolicy(peerWindowBits: 9, requiresPeerWindow: true).offers.count == 1)
     }
 
-    @Test func clientKeepsItsPromisesWhateverTheResponseRepeats() {
+    @Test func clientKeepsItsOfferedLimitsForAnyResponse() {
         let offer = PermessageDeflateOffer(clientNoContextTakeover: true, clientWindow: .limited(10))
         let silent = PermessageDeflateParameters().applyingClientLimits(of: offer)
         #expect(silent == PermessageDeflateParameters(clientNoContextTakeover: true, clientMaxWindowBits: 10))
@@ -157,7 +157,7 @@ struct PermessageDeflateTests {
         #expect(PermessageDeflateParameters().serverWindowBits == 15)
     }
 
-    @Test func bringsThePolicyIntoItsRanges() {
+    @Test func policyIsClampedToItsRanges() {
         let low = DeflatePolicy(ownWindowBits: 0, peerWindowBits: -1, level: -5, memoryLevel: 0, minimumSize: -1)
         #expect(
             [low.ownWindowBits, low.peerWindowBits, low.level, low.memoryLevel, low.minimumSize] == [8, 8, 0, 1, 0])

@@ -1,7 +1,7 @@
 import ByteKernels
 import WebSocketProtocol
 
-/// Feeds a forwarder as a transport does, and keeps what would be written to the other WebSocket.
+/// Feeds a forwarder like a transport, and records its output for the other WebSocket.
 final class ForwarderDriver {
     /// A control frame or an end, and how many bytes had been forwarded before it.
     struct Event: Equatable {
@@ -10,13 +10,13 @@ final class ForwarderDriver {
     }
 
     private var forwarder: FrameForwarder
-    /// Asks for whole messages first, as a task does.
+    /// Pulls whole messages first, as a task does.
     private let takesWholeMessages: Bool
     private var kept: [UInt8] = []
     private(set) var forwarded: [UInt8] = []
     private(set) var events: [Event] = []
     private(set) var runs: [FrameRun] = []
-    /// How many bytes were forwarded each time a run ended with a whole frame.
+    /// The number of forwarded bytes each time a run ended with a complete frame.
     private(set) var boundaries: [Int] = []
     private(set) var mostKept = 0
 

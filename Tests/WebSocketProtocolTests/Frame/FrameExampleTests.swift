@@ -32,12 +32,12 @@ struct FrameExampleTests {
             by: .receiving(from: .client))
     }
 
-    @Test func reads256BytesOfBinary() {
+    @Test func binaryMessageOf256BytesIsRead() {
         expectObserves(
             [.binary(Self.binary256)], in: [0x82, 0x7E, 0x01, 0x00] + Self.binary256, by: .receiving(from: .server))
     }
 
-    @Test func reads64KiBOfBinary() {
+    @Test func binaryMessageOf64KiBIsRead() {
         let bytes = [0x82, 0x7F, 0, 0, 0, 0, 0, 1, 0, 0] + Self.binary64K
         for feeding in [.whole, .byByte, .cut(seed: 1, longest: 9_000)] as [Feeding] {
             let seen = EngineDriver.observe(bytes, by: .receiving(from: .server), fed: feeding)
@@ -53,7 +53,7 @@ struct FrameExampleTests {
         let engine = WebSocketEngine(role: role, maximumMessageSize: nil)
         let keys = MaskingKeys { (0x3D21_FA37, []) }
         let size = engine.frameSize(payloadCount: payload.count)
-        // A byte of room more, which must stay as it was.
+        // One more byte of space, which must stay unchanged.
         var target = [UInt8](repeating: 0xEE, count: size + 1)
         let count = target.withMutableRawSpan { target in
             payload.withRawSpan {
@@ -96,7 +96,7 @@ struct FrameExampleTests {
         #expect(masked.count == header.count + 4 + count)
     }
 
-    @Test func marksACompressedMessage() {
+    @Test func compressedMessageHasRSV1() {
         #expect(self.written(.server, .text, isCompressed: true, [0x00]) == [0xC1, 0x01, 0x00])
     }
 
@@ -118,7 +118,7 @@ struct FrameExampleTests {
         #expect(seen.map { $0[2] } == [1, 2, 3, 4, 5])
     }
 
-    @Test func staysSmallForIdleConnections() {
+    @Test func idleDecoderIsSmall() {
         #expect(MemoryLayout<WebSocketEngine>.size <= 128)
         #expect(MemoryLayout<FrameHeader>.size <= 32)
     }

@@ -6,7 +6,7 @@ import WebSocketProtocol
 struct FrameForwarderTests {
     typealias Event = ForwarderDriver.Event
 
-    /// The same frames as they leave: a client's with the keys that the driver hands out.
+    /// The same frames as sent: a client's with the driver's masking keys.
     private func leaving(_ frames: [WireFrame]) -> [UInt8] {
         var last: UInt8 = 0
         return frames.flatMap { frame in
@@ -60,7 +60,7 @@ struct FrameForwarderTests {
         for bytes in left { #expect(self.takeWhole(bytes, from: sender) == nil) }
     }
 
-    /// What leaves, if a message was taken; where none was, nothing may have changed.
+    /// The sent bytes if a message was taken; otherwise nothing may have changed.
     private func takeWhole(_ bytes: [UInt8], from sender: Role) -> [UInt8]? {
         var forwarder = FrameForwarder(from: sender, maximumMessageSize: 200, keys: MaskingKeys { (1, []) })
         var (changed, position) = (bytes, 0)
@@ -108,7 +108,7 @@ struct FrameForwarderTests {
         #expect(driver.boundaries == ends)
     }
 
-    /// Who may only finish the frame that is under way needs its rest alone.
+    /// A relay that may only finish the current frame gets only the rest of that frame.
     @Test(arguments: Role.both)
     func restOfAFrameDiffersFromTheNextFrame(_ sender: Role) throws {
         let first = WireFrame(0x02, "whole", from: sender).bytes
@@ -155,7 +155,7 @@ struct FrameForwarderTests {
         }
     }
 
-    /// Bad by a byte, and by ending inside a character, be it with an empty frame.
+    /// Invalid by one byte, and by an end inside a character, also with an empty frame.
     @Test(arguments: Role.both)
     func invalidTextIsRejected(_ sender: Role) {
         let good = [WireFrame(0x82, [0xFF], from: sender), WireFrame(0x01, "good", from: sender)]
@@ -184,7 +184,7 @@ struct FrameForwarderTests {
         #expect(driver.boundaries.last == driver.forwarded.count)
     }
 
-    /// A consumer that stops after each event is told the same when it goes on.
+    /// A consumer that stops after each event gets the same events when it continues.
     @Test(arguments: Role.both)
     func stoppedConsumerLosesNoBytes(_ sender: Role) {
         let bytes =

@@ -8,7 +8,7 @@ struct FrameRuleTests {
         limit: Int? = nil, deflate: PermessageDeflateParameters? = nil,
         sourceLocation: SourceLocation = #_sourceLocation
     ) {
-        // What follows would be a fine frame: after a violation it means nothing.
+        // A valid frame after the violation is ignored.
         let bytes = (frames + [WireFrame(0x81, "later", from: sender)]).flatMap(\.bytes)
         expectObserves(
             expected + [.violation(rule)], in: bytes,

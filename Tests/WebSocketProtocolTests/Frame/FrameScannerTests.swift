@@ -2,7 +2,7 @@ import ByteKernels
 import Testing
 import WebSocketProtocol
 
-@Suite("Scanning frames that are forwarded as they are, RFC 6455 §5")
+@Suite("Scanning frames that are forwarded unchanged, RFC 6455 §5")
 struct FrameScannerTests {
     private func expect(
         _ expected: [Observation], forwarding forwarded: [UInt8]? = nil, of bytes: [UInt8], by scanner: FrameScanner,
@@ -57,7 +57,7 @@ struct FrameScannerTests {
         #expect(ScannerDriver.observe(bytes, by: FrameScanner(from: sender), fed: .byByte).mostKept < 139)
     }
 
-    @Test func marksThePiecesOfAFrame() {
+    @Test func piecesOfAFrameAreMarked() {
         var scanner = FrameScanner(from: .server, reservedBits: .compression)
         let bytes: [UInt8] = [0x41, 0x03, 0x01, 0x02, 0x03, 0x80, 0x02, 0x04]
         var position = 0

@@ -1,8 +1,7 @@
 import ByteKernels
 import WebSocketProtocol
 
-/// Feeds a scanner as a relay does, forwards what it finds and takes the payload out by itself, to compare it with an
-/// engine's.
+/// Feeds a scanner like a relay, forwards its frames and extracts the payload itself, to compare it with an engine's.
 final class ScannerDriver {
     private var scanner: FrameScanner
     private var kept: [UInt8] = []
@@ -11,7 +10,7 @@ final class ScannerDriver {
     private(set) var seen: [Observation] = []
     /// Every byte of every range, in order.
     private(set) var forwarded: [UInt8] = []
-    /// How many bytes were forwarded each time the scanner was between two frames.
+    /// The number of forwarded bytes each time the scanner was between two frames.
     private(set) var boundaries: [Int] = []
     private(set) var mostKept = 0
 
@@ -66,7 +65,7 @@ final class ScannerDriver {
         }
     }
 
-    /// An engine says nothing of a header before there is payload to it.
+    /// An engine reports no header before its payload.
     private func see(_ piece: FramePiece, _ payload: [UInt8]) {
         if piece.startsMessage { self.messageStarts = true }
         guard !payload.isEmpty || piece.endsFrame else { return }

@@ -1,15 +1,15 @@
 import WebSocketProtocol
 
-/// A frame as the RFC draws it (RFC 6455 §5.2), written down bit by bit, rules kept or broken as asked.
+/// A frame encoded bit by bit (RFC 6455 §5.2), which can also break the rules.
 struct WireFrame {
     /// FIN, RSV1 to RSV3 and the opcode.
     var first: UInt8
     var payload: [UInt8]
-    /// The key on the wire; `nil` for no masking.
+    /// The masking key; `nil` for no masking.
     var key: [UInt8]?
     /// Bytes of the extended length, 0, 2 or 8; `nil` for the fewest.
     var lengthSize: Int?
-    /// What the length says where it does not tell the truth.
+    /// A false length for the header.
     var claimedLength: UInt64?
 
     static let key: [UInt8] = [0x37, 0xFA, 0x21, 0x3D]

@@ -1,8 +1,8 @@
 import Foundation
 import WebSocketProtocol
 
-/// A stream that once went wrong, or is near to where one did, kept in `Corpus` as text: settings (`from`, `deflate`,
-/// `limit`), the last thing to be seen (`ends`), bytes in hexadecimal, and notes behind `#`.
+/// A stream that once failed, or is similar to one that did, stored in `Corpus` as text: settings (`from`, `deflate`,
+/// `limit`), the last event (`ends`), bytes in hexadecimal, and notes after `#`.
 struct CorpusEntry: CustomStringConvertible {
     struct Malformed: Error {
         let line: String

@@ -1,7 +1,7 @@
 import TestSupport
 import WebSocketProtocol
 
-/// Streams made by chance: noise, valid ones, and valid ones with something broken.
+/// Random streams: noise, valid streams, and damaged valid streams.
 struct FuzzStream {
     private var generator: SeededGenerator
     private let sender: Role
@@ -36,7 +36,7 @@ struct FuzzStream {
         return bytes
     }
 
-    /// Frames that begin as frames must, so that noise gets past the first byte.
+    /// Frames with a valid first byte, so that noise reaches later code.
     private mutating func noise() -> [UInt8] {
         let firsts: [UInt8] = [0x00, 0x01, 0x02, 0x80, 0x81, 0x82, 0x88, 0x89, 0x8A, 0x41, 0xC1, 0xC2, 0xF1, 0x83]
         var bytes: [UInt8] = []
@@ -92,7 +92,7 @@ struct FuzzStream {
 
     private mutating func binary() -> [UInt8] {
         let bytes = self.generator.bytes(Int.random(in: 0...200, using: &self.generator))
-        // Beyond what one event inflates; uncompressed it would only take time.
+        // Larger than the output of one event; without compression it would only take time.
         let isLarge = self.writer != nil && Int.random(in: 0..<6, using: &self.generator) == 0
         return isLarge ? (0..<600).flatMap { _ in bytes } : bytes
     }

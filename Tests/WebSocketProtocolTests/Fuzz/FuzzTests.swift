@@ -21,7 +21,7 @@ struct FuzzTests {
         }
     }
 
-    /// The streams are worth something only where many of them get through and many do not.
+    /// The streams are useful only if many are accepted and many are rejected.
     @Test(arguments: Role.both, Self.takeovers)
     func corpusStreamsAreValid(_ sender: Role, _ deflate: PermessageDeflateParameters?) {
         for seed in 0..<40 as Range<UInt64> {
@@ -34,7 +34,7 @@ struct FuzzTests {
     }
 
     @Test(arguments: try CorpusEntry.all())
-    func replaysTheCorpus(_ entry: CorpusEntry) {
+    func corpusIsReplayed(_ entry: CorpusEntry) {
         StreamInvariant.expect(entry.bytes, by: entry.setting, name: entry.name)
         let seen = EngineDriver.observe(entry.bytes, by: entry.setting, fed: .whole)
         #expect(seen.last?.description == entry.ending, "\(entry.name)")

@@ -3,10 +3,10 @@ import WebSocketProtocol
 
 /// Any bytes in any split give events or one violation, the same for every split, in bounded memory.
 enum StreamInvariant {
-    /// Less than the longest control frame.
+    /// Fewer bytes than the longest control frame.
     static let mostKept = 138
 
-    /// - Parameter name: what to look for when it fails.
+    /// - Parameter name: identifies the stream in a failure.
     static func expect(
         _ bytes: [UInt8], by setting: EngineSetting, name: String, sourceLocation: SourceLocation = #_sourceLocation
     ) {
@@ -46,7 +46,7 @@ enum StreamInvariant {
         }
     }
 
-    /// Who receives what a forwarder lets through sees the data that came in, and a forwarder takes out the rest.
+    /// The receiver of a forwarder's output sees the data of its input; the forwarder removes the control frames.
     private static func compareWithForwarder(
         _ seen: [Observation], _ bytes: [UInt8], _ setting: EngineSetting, fed feeding: Feeding = .whole, name: String,
         sourceLocation: SourceLocation
@@ -72,7 +72,7 @@ enum StreamInvariant {
         }
     }
 
-    /// A scanner sees the same, but for what only the payload shows.
+    /// A scanner sees the same, except for violations in the payload.
     private static func compareWithScanner(
         _ seen: [Observation], _ bytes: [UInt8], _ setting: EngineSetting, name: String, sourceLocation: SourceLocation
     ) {

@@ -192,7 +192,7 @@ struct ClientHandshakeTests {
         #expect(!violation.explanation.isEmpty)
     }
 
-    @Test func trustsNoExtensionWhenItOfferedNone() {
+    @Test func unofferedExtensionIsRefused() {
         let handshake = ClientHandshake(authority: "h", target: "/")
         let response = Self.response(with: [("Sec-WebSocket-Extensions", "permessage-deflate")])
         let expected = HandshakeFailure.invalid(response, .extensionNotOffered("permessage-deflate"))
@@ -200,7 +200,7 @@ struct ClientHandshakeTests {
     }
 
     @Test(arguments: [200, 301, 401, 403, 404, 426, 503])
-    func handsOnTheHeadOfARefusal(status: Int) {
+    func headOfARefusalIsReturned(status: Int) {
         let response = Self.response(status)
         let result = ClientHandshake(authority: "h", target: "/").check(response, nonce: Self.nonce)
         #expect(result == .failure(.refused(response)))

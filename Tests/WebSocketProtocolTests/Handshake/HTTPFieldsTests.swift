@@ -23,7 +23,7 @@ struct HTTPFieldsTests {
         #expect(absent.first == nil && !absent.isRepeated && !absent.occursOnce)
     }
 
-    @Test func joinsTheListsOfAllFieldsOfANameAndKeepsQuotedCommas() {
+    @Test func listsOfAllFieldsOfANameAreJoinedAndQuotedCommasKept() {
         #expect(Self.fields.list("Accept") == ["a", "b", "\"c, \\\" d\" ;e=f", "g"])
         #expect(Self.fields.list("Accept", contains: "G"))
         #expect(!Self.fields.list("Accept", contains: "c"))

@@ -1,7 +1,7 @@
 import ByteKernels
 import WebSocketProtocol
 
-/// What became of feeding a parser: to compare one way of feeding with another.
+/// The result of feeding a parser, to compare the ways of feeding.
 struct HeadOutcome<Head: Equatable>: Equatable {
     var head: Head?
     var violation: HeadViolation?

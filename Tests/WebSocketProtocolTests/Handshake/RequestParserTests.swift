@@ -62,7 +62,7 @@ struct RequestParserTests {
         #expect(consumed == bytes.count)
     }
 
-    /// RFC 9110 §5.5: obs-text is opaque, and a field that is passed on keeps it.
+    /// RFC 9110 §5.5: obs-text is opaque and is forwarded unchanged.
     @Test(arguments: [[0xE9], [0xC3, 0xA9], [0xFF, 0x80, 0x41], [0xC0, 0xAE]] as [[UInt8]])
     func aFieldIsWrittenWithTheBytesThatWereRead(_ bytes: [UInt8]) throws {
         let line = Array("Cookie: a".utf8) + bytes + Array("\r\n".utf8)
@@ -102,7 +102,7 @@ struct RequestParserTests {
         #expect(HeadFeeding.request(Array(text.utf8).singleBytes) == whole)
     }
 
-    /// Bytes are looked at eight at a time: none may hide in its place among them.
+    /// The parser checks eight bytes at a time: an invalid byte is found at each of the eight places.
     @Test func everyByteIsCheckedInEveryPlace() throws {
         for byte in UInt8.min...UInt8.max {
             for place in 0..<17 {
@@ -153,7 +153,7 @@ struct RequestParserTests {
         #expect(HeadFeeding.request([head]).head?.fields.all.map(\.value) == ["é", "é"])
     }
 
-    @Test func limitsTheBytesOfTheHead() {
+    @Test func bytesOfTheHeadAreLimited() {
         let bytes = Array(Self.example.utf8)
         #expect(HeadFeeding.request([bytes], limits: HeadLimits(byteCount: bytes.count)).head != nil)
         let short = HeadLimits(byteCount: bytes.count - 1)
@@ -166,7 +166,7 @@ struct RequestParserTests {
         #expect(endless == HeadOutcome(violation: .tooLong(limit: 16384), consumed: 16385))
     }
 
-    @Test func limitsTheNumberOfFields() {
+    @Test func numberOfFieldsIsLimited() {
         let hundred = String(repeating: "A: b\r\n", count: 100)
         #expect(HeadFeeding.request(Self.wellFormed(hundred)).head?.fields.all.count == 100)
         let outcome = HeadFeeding.request(Self.wellFormed(hundred + "A: b\r\n"))

@@ -36,7 +36,7 @@ struct ResponseParserTests {
         "HTTP/1.1  404 Not Found", "HTTP/1.1 40 x", "HTTP/1.1 4040 x", "HTTP/1.1 099 x", "HTTP/1.1 +44 x", "HTTP/1.1",
         "http/1.1 200 OK", "HTTP/2 200", "ICY 200 OK", "", "HTTP/1.1 2\u{E9} x",
     ])
-    func refusesOtherFirstLines(_ line: String) {
+    func invalidStatusLineIsRefused(_ line: String) {
         #expect(HeadFeeding.response(line + "\r\n\r\n").violation == .malformedStartLine)
     }
 

@@ -8,7 +8,7 @@ struct ServerHandshakeTests {
         ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="), ("Sec-WebSocket-Version", "13"),
     ]
 
-    /// A good request, with the fields in `without` left out and others put behind.
+    /// A valid request without the fields in `without`, followed by others.
     private static func request(
         _ target: String = "/chat", method: String = "GET", version: HTTPVersion = .http11, without: [String] = [],
         with added: [(String, String)] = []
@@ -43,7 +43,7 @@ struct ServerHandshakeTests {
         #expect(acceptance.subprotocol == "chat")
     }
 
-    @Test func choosesTheFirstOfTheClientsListThatIsSupported() throws {
+    @Test func firstSupportedSubprotocolOfTheClientIsChosen() throws {
         let request = try ServerHandshake.evaluate(
             Self.request(with: [("Sec-WebSocket-Protocol", "c, b"), ("sec-websocket-protocol", "a")])
         ).get()
@@ -55,7 +55,7 @@ struct ServerHandshakeTests {
         #expect(request.acceptance(subprotocol: "B", deflate: nil).subprotocol == nil)
     }
 
-    @Test func addsFurtherFieldsButNoneThatWouldBreakTheResponse() throws {
+    @Test func furtherFieldsAreAddedUnlessTheyBreakTheResponse() throws {
         let request = try ServerHandshake.evaluate(Self.request()).get()
         let fields = [
             HTTPField("Set-Cookie", "a=b"), HTTPField("X", "y\r\nZ: w"), HTTPField("upgrade", "h2c"),
@@ -138,13 +138,13 @@ struct ServerHandshakeTests {
         ("/a/b?c=d?e", "/a/b", "c=d?e"), ("/", "/", nil), ("/?", "/", ""), ("http://h/a?b", "/a", "b"),
         ("WSS://h:1", "/", nil), ("https://h?x", "/", "x"),
     ])
-    func splitsTheTargetIntoPathAndQuery(target: String, path: String, query: String?) throws {
+    func targetIsSplitIntoPathAndQuery(target: String, path: String, query: String?) throws {
         let request = try ServerHandshake.evaluate(Self.request(target)).get()
         #expect(request.path == path)
         #expect(request.query == query)
     }
 
-    @Test func theHostOfAnAbsoluteTargetCounts() throws {
+    @Test func hostOfAnAbsoluteTargetIsUsed() throws {
         let request = try ServerHandshake.evaluate(Self.request("http://other.example:81/x")).get()
         #expect(request.host == "other.example:81")
     }

@@ -41,7 +41,7 @@ struct ForwardedFieldsTests {
             ])
     }
 
-    @Test func quotesIPv6AndPorts() {
+    @Test func ipv6AddressesAndPortsAreQuoted() {
         let fields = ForwardedFields(
             ForwardedRequest(client: Self.six, isSecure: false, host: "example.com:8080"), trusted: true)
         #expect(fields.forwarded == "for=\"[2001:db8:cafe::17]\";proto=http;host=\"example.com:8080\"")
@@ -74,7 +74,7 @@ struct ForwardedFieldsTests {
             ])
     }
 
-    @Test func escapesAQuotedHost() {
+    @Test func quotedHostIsEscaped() {
         let fields = ForwardedFields(
             ForwardedRequest(client: Self.four, isSecure: true, host: "a\"b\\c"), trusted: false)
         #expect(fields.forwarded == "for=192.0.2.7;proto=https;host=\"a\\\"b\\\\c\"")

@@ -7,7 +7,7 @@ import Testing
 struct TrustedPeersTests {
     private static func peers(_ blocks: AddressBlock?...) -> TrustedPeers { TrustedPeers(blocks.compactMap(\.self)) }
 
-    @Test func loopbackByDefault() {
+    @Test func loopbackIsTrustedByDefault() {
         let peers = TrustedPeers(AddressBlock.loopback)
         #expect(peers.contains(.ipv4(address: 0x7F00_0001, port: 1)))
         #expect(peers.contains(.ipv4(address: 0x7FFF_FFFF, port: 1)))

@@ -24,7 +24,7 @@ struct ProxyHeaderEncodingTests {
         #expect(ProxyHeader.local.encoded(.v2) == Array(expected.prefix(12)) + [0x20, 0, 0, 0])
     }
 
-    @Test func ipv4BesideIPv6IsWrittenAsIPv6() {
+    @Test func ipv4NextToIPv6IsWrittenAsIPv6() {
         let six = SocketAddress.ipv6(high: 0x2001_0DB8_0000_0000, low: 1, scope: 3, port: 80)
         let header = ProxyHeader.proxied(source: Self.client, destination: six)
         #expect(header.encoded(.v1) == Array("PROXY TCP6 ::ffff:c0a8:1 2001:db8::1 56324 80\r\n".utf8))

@@ -102,7 +102,7 @@ struct MessagesToStreamTests {
     }
 
     @Test(arguments: 0..<60 as Range<UInt64>)
-    func lengthPrefixesComeBackAsTheSameMessages(_ seed: UInt64) {
+    func lengthPrefixesAreReadBackAsTheSameMessages(_ seed: UInt64) {
         var random = SeededGenerator(seed: seed)
         let messages = (0..<Int.random(in: 0...8, using: &random)).map { _ in
             (0..<Int.random(in: 0...400, using: &random)).map { _ in UInt8.random(in: 0...255, using: &random) }

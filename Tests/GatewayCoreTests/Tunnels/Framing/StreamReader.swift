@@ -3,8 +3,7 @@ import GatewayConfiguration
 import GatewayCore
 import WebSocketProtocol
 
-/// Plays the transport in front of `StreamToMessages`: keeps what was not used and offers it again; puts messages
-/// together.
+/// Plays the transport that feeds `StreamToMessages`: keeps unconsumed bytes and offers them again; assembles messages.
 struct StreamReader {
     private var machine: StreamToMessages
     private var kept: [UInt8] = []
@@ -56,7 +55,7 @@ struct StreamReader {
     }
 
     private mutating func append(_ bytes: [UInt8], _ mark: ChunkPosition) {
-        // A chunk that begins a message inside another, or goes on with none, would be lost on the wire: shown as a
+        // A chunk that begins a message inside another, or continues none, would be lost on the wire: recorded as a
         // message of 0xEE.
         if mark.startsMessage != (self.current == nil) { self.messages.append([0xEE]) }
         let message = (self.current ?? []) + bytes

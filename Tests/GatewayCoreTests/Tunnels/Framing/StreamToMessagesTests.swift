@@ -7,7 +7,7 @@ import WebSocketProtocol
 
 @Suite("From a byte stream to messages")
 struct StreamToMessagesTests {
-    /// A stream and the messages it stands for, where the framing keeps boundaries.
+    /// A stream and its messages, in a framing that keeps boundaries.
     struct Vector: Sendable, CustomTestStringConvertible {
         let framing: Framing
         let stream: [UInt8]

@@ -3,7 +3,7 @@ import GatewayConfiguration
 import GatewayCore
 import WebSocketProtocol
 
-/// Plays the transport behind `MessagesToStream`: cuts messages into chunks and writes what the answers say.
+/// Plays the transport that follows `MessagesToStream`: splits messages into chunks and performs the actions.
 struct StreamWriter {
     private var machine: MessagesToStream
     private let kind: MessageKind

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Lets so many in at a time, in the order in which they came.
-final class Turnstile: Sendable {
+/// Limits the number of concurrent tasks; waiting tasks enter in the order of arrival.
+final class TaskSemaphore: Sendable {
     private struct State {
         var free: Int
         var waiting: [CheckedContinuation<Void, Never>] = []
@@ -25,7 +25,7 @@ final class Turnstile: Sendable {
         }
     }
 
-    /// Hands the place to whoever waits longest.
+    /// Admits the waiter that has waited longest.
     func leave() {
         let next: CheckedContinuation<Void, Never>? = self.state.withLock { state in
             guard state.waiting.isEmpty else { return state.waiting.removeFirst() }

@@ -3,10 +3,10 @@ import Foundation
 import Testing
 import URLLoading
 
-@Suite("Servers that lie", .loading, .timeLimit(.minutes(20)))
-struct LyingServerTests {
-    /// What a server says, and which code the load fails with.
-    struct Lie: CustomTestStringConvertible, Sendable {
+@Suite("Invalid responses", .loading, .timeLimit(.minutes(20)))
+struct InvalidResponseTests {
+    /// An invalid response, and the error codes of the load.
+    struct InvalidResponse: CustomTestStringConvertible, Sendable {
         let name: String
         let answer: Answer
         let codes: [URLError.Code]
@@ -20,76 +20,78 @@ struct LyingServerTests {
         var testDescription: String { self.name }
 
         static let all = [
-            Lie("nothing at all", "", .networkConnectionLost),
-            Lie("no status line", "\r\n\r\n\r\n", .badServerResponse, .cannotParseResponse),
-            Lie("a version alone", "HTTP/1.1\r\n\r\n\r\n", .badServerResponse, .cannotParseResponse),
-            Lie("two digits", "HTTP/1.1 20 Too Few\r\n\r\n", .badServerResponse, .cannotParseResponse),
-            Lie("four digits", "HTTP/1.1 2000 Too Many\r\n\r\n", .badServerResponse, .cannotParseResponse),
-            Lie("no digits", "HTTP/1.1 abc Wrong\r\n\r\n", .badServerResponse, .cannotParseResponse),
-            Lie("an old answer", "just text, as HTTP/0.9 had it\r\n", .badServerResponse, .cannotParseResponse),
-            Lie("HTTP/2 in the clear", "\0\0\u{18}\u{4}\0\0\0\0\0", .badServerResponse, .cannotParseResponse),
-            Lie("another protocol", "SSH-2.0-OpenSSH_9.2\r\n", .badServerResponse, .cannotParseResponse),
-            Lie("half a head", "HTTP/1.1 200 OK\r\nContent-Len", .networkConnectionLost),
-            Lie(
+            InvalidResponse("nothing at all", "", .networkConnectionLost),
+            InvalidResponse("no status line", "\r\n\r\n\r\n", .badServerResponse, .cannotParseResponse),
+            InvalidResponse("a version alone", "HTTP/1.1\r\n\r\n\r\n", .badServerResponse, .cannotParseResponse),
+            InvalidResponse("two digits", "HTTP/1.1 20 Too Few\r\n\r\n", .badServerResponse, .cannotParseResponse),
+            InvalidResponse("four digits", "HTTP/1.1 2000 Too Many\r\n\r\n", .badServerResponse, .cannotParseResponse),
+            InvalidResponse("no digits", "HTTP/1.1 abc Wrong\r\n\r\n", .badServerResponse, .cannotParseResponse),
+            InvalidResponse(
+                "an old answer", "just text, as HTTP/0.9 had it\r\n", .badServerResponse, .cannotParseResponse),
+            InvalidResponse(
+                "HTTP/2 in the clear", "\0\0\u{18}\u{4}\0\0\0\0\0", .badServerResponse, .cannotParseResponse),
+            InvalidResponse("another protocol", "SSH-2.0-OpenSSH_9.2\r\n", .badServerResponse, .cannotParseResponse),
+            InvalidResponse("half a head", "HTTP/1.1 200 OK\r\nContent-Len", .networkConnectionLost),
+            InvalidResponse(
                 "a bare line feed", "HTTP/1.1 200 OK\nContent-Length: 0\n\n", .badServerResponse, .cannotParseResponse),
-            Lie(
+            InvalidResponse(
                 "a folded field", "HTTP/1.1 200 OK\r\nA: b\r\n c\r\nContent-Length: 0\r\n\r\n", .badServerResponse,
                 .cannotParseResponse),
-            Lie(
+            InvalidResponse(
                 "a blank before the colon", "HTTP/1.1 200 OK\r\nContent-Length : 0\r\n\r\n", .badServerResponse,
                 .cannotParseResponse),
-            Lie(
+            InvalidResponse(
                 "two lengths", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab",
                 .badServerResponse,
                 .cannotParseResponse),
-            Lie(
+            InvalidResponse(
                 "a length and chunks",
                 "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
                 .badServerResponse,
                 .cannotParseResponse),
-            Lie(
+            InvalidResponse(
                 "a negative length", "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", .badServerResponse,
                 .cannotParseResponse),
-            Lie(
+            InvalidResponse(
                 "a length that is none", "HTTP/1.1 200 OK\r\nContent-Length: 0x10\r\n\r\n", .badServerResponse,
                 .cannotParseResponse),
-            Lie(
+            InvalidResponse(
                 "a length beyond all", "HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\n",
                 .badServerResponse, .cannotParseResponse),
-            Lie(
+            InvalidResponse(
                 "an unknown coding", "HTTP/1.1 200 OK\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
                 .badServerResponse, .cannotParseResponse),
-            Lie(
+            InvalidResponse(
                 "a coding put on twice", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked, chunked\r\n\r\n0\r\n\r\n",
                 .badServerResponse, .cannotParseResponse),
-            Lie(
+            InvalidResponse(
                 "a chunk beyond all", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nfffffffffffffffff\r\n",
                 .badServerResponse, .cannotParseResponse),
-            Lie(
+            InvalidResponse(
                 "a chunk that is none", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\nabc\r\n",
                 .badServerResponse, .cannotParseResponse),
-            Lie(
+            InvalidResponse(
                 "a chunk that is longer", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nabc\r\n0\r\n\r\n",
                 .badServerResponse, .cannotParseResponse),
-            Lie(
+            InvalidResponse(
                 "no last chunk", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
                 .networkConnectionLost),
-            Lie("too little", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", .networkConnectionLost),
-            Lie(
+            InvalidResponse("too little", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", .networkConnectionLost),
+            InvalidResponse(
                 "an upgrade that nobody asked for",
                 "HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n", .badServerResponse,
                 .cannotParseResponse),
-            Lie("no final answer", "HTTP/1.1 100 Continue\r\n\r\n", .networkConnectionLost),
+            InvalidResponse("no final answer", "HTTP/1.1 100 Continue\r\n\r\n", .networkConnectionLost),
         ]
     }
 
-    @Test(.onlyWithHTTP11, arguments: Lie.all)
-    func lieFailsTheLoad(_ lie: Lie) async throws {
-        let server = try await WebServer(["/": lie.answer])
+    @Test(.onlyWithHTTP11, arguments: InvalidResponse.all)
+    func invalidResponseFailsTheLoad(_ vector: InvalidResponse) async throws {
+        let server = try await WebServer(["/": vector.answer])
         let session = URLSession.test()
         let loaded = try await session.load(server.url())
         let code = try #require(loaded.code)
-        #expect(lie.codes.contains(code), "\(code)")
+        #expect(vector.codes.contains(code), "\(code)")
         #expect(loaded.data == nil)
         let error = try #require(loaded.error as? URLError)
         #expect(
@@ -101,9 +103,9 @@ struct LyingServerTests {
         session.invalidateAndCancel()
     }
 
-    @Test(.onlyWithHTTP11, arguments: Lie.all)
-    func lieNeverGivesADownload(_ lie: Lie) async throws {
-        let server = try await WebServer(["/": lie.answer])
+    @Test(.onlyWithHTTP11, arguments: InvalidResponse.all)
+    func invalidResponseGivesNoDownload(_ vector: InvalidResponse) async throws {
+        let server = try await WebServer(["/": vector.answer])
         let session = URLSession.test()
         let outcome = Outcome<Bool>()
         session.downloadTask(with: server.url()) { outcome.give($0 == nil && $2 is URLError) }.resume()
@@ -111,7 +113,7 @@ struct LyingServerTests {
         session.invalidateAndCancel()
     }
 
-    @Test func oddResponseIsBelieved() async throws {
+    @Test func unusualResponseIsAccepted() async throws {
         let answers: [String: Answer] = [
             "/999": .raw("HTTP/1.1 999 Wrong Code\r\nodd: yes\r\n\r\n").closing,
             "/nolength": .raw("HTTP/1.1 200 OK\r\n\r\nno length at all").closing,
@@ -130,7 +132,7 @@ struct LyingServerTests {
         session.invalidateAndCancel()
     }
 
-    @Test(.onlyWithHTTP11) func mayNotSendEndlessHeads() async throws {
+    @Test(.onlyWithHTTP11) func endlessHeadFailsTheLoad() async throws {
         let server = try await WebServer([
             "/fields": .raw(
                 "HTTP/1.1 200 OK\r\n"

@@ -1,8 +1,8 @@
 import Foundation
 import StreamTransport
 
-/// A port of 127.0.0.1 that refuses whoever comes: it is taken, so that nobody else gets it, and not listened on.
-final class DeafPort: Sendable {
+/// A port of 127.0.0.1 that refuses connections: it is bound, so that no other process gets it, without listening.
+final class ClosedPort: Sendable {
     let port: UInt16
     private let descriptor: Int32
 

@@ -2,9 +2,9 @@ import ByteKernels
 import StreamTransport
 import Synchronization
 
-/// Has an upgraded connection: says what it is told and remembers what it hears. Confined to the loop
-/// but for its gates and its `heard`.
-final class Tunneler: TransportConsumer, @unchecked Sendable {
+/// Owns an upgraded connection: sends given bytes and records its input. Confined to the loop except for its gates and
+/// its `heard`.
+final class UpgradeRecorder: TransportConsumer, @unchecked Sendable {
     let ended = Gate()
     let inputEnded = Gate()
     let progressed = Gate()

@@ -1,10 +1,10 @@
 import Synchronization
 
-/// The longest time between two steps of a test: where clocks run, it tells a machine that stood still from a fault.
-final class Pace: Sendable {
+/// The longest time between two steps of a test; it distinguishes a stalled machine from a failure of a timeout.
+final class StepTimer: Sendable {
     private let state = Mutex((last: ContinuousClock.now, longest: Duration.zero))
 
-    /// From here on, without what was before.
+    /// Starts measuring from now on.
     func begin() { self.state.withLock { $0.last = .now } }
 
     func step() {

@@ -1,7 +1,7 @@
 import Foundation
 
-/// A stream of somebody's own: `rounds` times `size` bytes, or a failure behind them.
-final class OddStream: InputStream {
+/// A program's own stream: `rounds` times `size` bytes, then the end or a failure.
+final class CustomStream: InputStream {
     private let size: Int
     private var rounds: Int
     private let failure: (any Error)?
