@@ -13,9 +13,9 @@ package enum HTTP2Event: Equatable, Sendable {
     case informational(HTTP2StreamID, HTTP2FieldBlock)
     /// Bytes of a body: the range of the input just given. They count against the stream's window until `consume`.
     case data(HTTP2StreamID, Range<Int>)
-    /// Fields behind the body; no further input of this stream follows.
+    /// Fields after the body; no further input of this stream follows.
     case trailers(HTTP2StreamID, HTTP2FieldBlock)
-    /// The peer has sent everything of this stream, behind a head or data that was not the last.
+    /// The peer has sent everything of this stream; follows a head or data that was not the last.
     case inputEnded(HTTP2StreamID)
     /// The stream is over: both sides ended it (`.noError`), one reset it, or the peer's GOAWAY says that it never looked
     /// at it (`.refusedStream`).
@@ -98,7 +98,7 @@ package enum HTTP2UsageError: Error, Equatable, Sendable {
     case streamNumbersUsedUp
     /// There is no such stream, or its output has ended.
     case noSuchStream
-    /// A field name or the whole is larger than HTTP/2 can send (64 KiB).
+    /// The fields are larger than `HTTP2Settings.maximumSentHeaderListSize`.
     case headTooLarge
     case outOfMemory
 }

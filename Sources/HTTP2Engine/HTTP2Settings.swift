@@ -7,11 +7,17 @@ package struct HTTP2Settings: Equatable, Sendable {
     package var connectionWindow: Int32 = 8 << 20
     /// Size of a head or trailer section that is accepted, counted as `HTTP2FieldBlock.listSize`. Announced too.
     package var maximumHeaderListSize = 256 << 10
+    /// Size of a head or trailer section that is sent, counted likewise.
+    package var maximumSentHeaderListSize = 256 << 10
     /// Streams that the peer may have open; for a server. A client accepts none: push is refused.
     package var maximumConcurrentStreams: UInt32 = 100
     /// Frames without content (SETTINGS, PING, WINDOW_UPDATE, PRIORITY, empty DATA and such) that may come in a row
     /// before the connection is ended with ENHANCE_YOUR_CALM.
     package var maximumIdleFrames = 10_000
+    /// Bytes that may come in a row without a head or content of an open stream, before the connection is ended
+    /// likewise: frames of unknown types, and DATA of streams that are over. Well above the largest window that the
+    /// connection is given, because the peer may have sent as much on streams that were reset meanwhile.
+    package var maximumIdleBytes = 32 << 20
 
     package init() {}
 }

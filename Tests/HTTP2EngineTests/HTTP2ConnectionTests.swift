@@ -65,6 +65,53 @@ struct HTTP2ConnectionTests {
         #expect(head.isSensitive(at: 4) && !head.isSensitive(at: 3))
     }
 
+    /// libnghttp2 sends 64 KiB by default.
+    @Test func largeHeadIsSentInContinuations() throws {
+        let pair = try Pair()
+        var fields = Pair.get
+        for name in ["a", "b", "c"] { fields.append(name: name, value: String(repeating: "a", count: 60_000)) }
+        let stream = try pair.client.connection.request(fields, endsOutput: true)
+        pair.exchange()
+        #expect(pair.server.heads == [fields])
+        try pair.server.connection.respond(stream, Pair.ok, endsOutput: true)
+        pair.exchange()
+        #expect(pair.client.events.last == .closed(stream, .noError))
+    }
+
+    @Test func headBeyondTheLimitIsRefusedWhenItIsGiven() throws {
+        let pair = try Pair()
+        var large = HTTP2FieldBlock()
+        for _ in 0..<5 { large.append(name: "a", value: String(repeating: "v", count: 60_000)) }
+        #expect(throws: HTTP2UsageError.headTooLarge) { try pair.client.connection.request(large, endsOutput: true) }
+        let stream = try pair.client.connection.request(Pair.get, endsOutput: true)
+        pair.exchange()
+        #expect(throws: HTTP2UsageError.headTooLarge) {
+            try pair.server.connection.respond(stream, large, endsOutput: true)
+        }
+        try pair.server.connection.respond(stream, Pair.ok, endsOutput: false)
+        #expect(throws: HTTP2UsageError.headTooLarge) {
+            try pair.server.connection.endOutput(stream, trailers: large)
+        }
+        try pair.server.connection.endOutput(stream)
+        pair.exchange()
+        #expect(pair.client.events.last == .closed(stream, .noError) && pair.client.failure == nil)
+    }
+
+    /// The server answers a stream that the client resets meanwhile.
+    @Test func responseToAStreamThatIsResetMeanwhileIsDropped() throws {
+        let pair = try Pair()
+        let stream = try pair.client.connection.request(Pair.get, endsOutput: true)
+        pair.exchange()
+        pair.client.connection.reset(stream, .cancel)
+        pair.server.receive(pair.client.output())
+        #expect(throws: HTTP2UsageError.noSuchStream) {
+            try pair.server.connection.respond(stream, Pair.ok, endsOutput: true)
+        }
+        #expect(pair.server.events.filter { $0 == .closed(stream, .cancel) }.count == 1)
+        pair.exchange()
+        #expect(pair.client.failure == nil && pair.server.failure == nil)
+    }
+
     @Test func unconsumedStreamDoesNotStopOthers() throws {
         var settings = HTTP2Settings()
         settings.streamWindow = 100_000

@@ -70,7 +70,7 @@ struct HostilePeerTests {
         ("a field of a connection", Frame.literal(":status", "200") + Frame.literal("connection", "close")),
         ("no status", Frame.literal("x", "1")),
         ("two statuses", Frame.literal(":status", "200") + Frame.literal(":status", "200")),
-        ("a pseudo-header field behind others", Frame.literal("x", "1") + Frame.literal(":status", "200")),
+        ("a pseudo-header field after others", Frame.literal("x", "1") + Frame.literal(":status", "200")),
     ]
 
     @Test(arguments: Self.malformedHeads)
@@ -140,6 +140,10 @@ struct HostilePeerTests {
         ("PING", Frame.frame(6, 0, 0, Frame.zeros(8))), ("SETTINGS", Frame.settings),
         ("empty DATA", Frame.frame(0, 0, 1, [])), ("WINDOW_UPDATE", Frame.frame(8, 0, 1, Frame.four(1))),
         ("PRIORITY", Frame.frame(2, 0, 7, Frame.four(0) + [1])),
+        ("RST_STREAM", Frame.frame(3, 0, 1, Frame.four(8))),
+        ("an unknown type", Frame.frame(0xFA, 0, 1, Frame.zeros(16_384))),
+        ("an unknown type without a payload", Frame.frame(0xFA, 0, 0, [])),
+        ("PRIORITY_UPDATE", Frame.frame(0x10, 0, 0, Frame.four(1) + Array("u=1".utf8))),
     ]
 
     @Test(arguments: Self.floods)
@@ -148,11 +152,49 @@ struct HostilePeerTests {
         client.receive(Frame.frame(1, 4, 1, [0x88]))
         let many = Array(repeatElement(frame, count: 100).joined())
         // The output is never written: the peer does not read.
-        for _ in 0..<1000 where client.failure == nil { client.receive(many) }
+        for _ in 0..<50_000 where client.failure == nil { client.receive(many) }
         #expect(client.failure == .flooded, "\(name)")
         // ENHANCE_YOUR_CALM (0xB) in GOAWAY, type 7.
         let output = client.output()
         #expect(output.suffix(8).starts(with: Frame.four(0)) || output.suffix(4) == Frame.four(0xB)[...], "\(name)")
+    }
+
+    private static let uselessContent: [(name: String, frame: [UInt8])] = [
+        ("DATA", Frame.frame(0, 0, 1, Frame.zeros(16_384))), ("small DATA", Frame.frame(0, 0, 1, [7])),
+        ("padding", Frame.frame(0, 8, 1, [255] + Frame.zeros(255))),
+        ("HEADERS", Frame.frame(1, 4, 1, [0x88])),
+    ]
+
+    /// The client has reset its stream, and the server goes on with it. Its window opens again as long as it does.
+    @Test(arguments: Self.uselessContent)
+    func contentOfAStreamThatWasResetEndsTheConnection(_ name: String, _ frame: [UInt8]) throws {
+        let client = try self.client()
+        client.connection.reset(1, .cancel)
+        _ = client.output()
+        client.receive([])
+        #expect(client.connection.openStreams == 0)
+        let many = Array(repeatElement(frame, count: 100).joined())
+        for _ in 0..<50_000 where client.failure == nil {
+            client.receive(many)
+            _ = client.output()
+        }
+        #expect(client.failure == .flooded && client.bodies.isEmpty, "\(name)")
+    }
+
+    /// What was under way when a stream was reset is legal: as much as the largest window of a connection.
+    @Test func contentUnderWayIsNoFlood() throws {
+        let client = try self.client()
+        client.connection.reset(1, .cancel)
+        _ = client.output()
+        let other = try client.connection.request(Pair.get, endsOutput: true)
+        _ = client.output()
+        let many = Array(repeatElement(Frame.frame(0, 0, 1, Frame.zeros(16_384)), count: 128).joined())
+        for _ in 0..<8 {
+            client.receive(many)
+            _ = client.output()
+        }
+        client.receive(Frame.frame(1, 5, UInt32(other), [0x88]))
+        #expect(client.failure == nil && client.heads.count == 1)
     }
 
     @Test func requestsThatAreResetAtOnceEndTheConnection() throws {

@@ -3,9 +3,9 @@ import DequeModule
 
 /// One HTTP/2 connection without sockets (RFC 9113), in either role, on libnghttp2: bytes in, events out.
 ///
-/// Input: `nextEvent(in:from:)` until it returns `nil`. Output: whenever `wantsToWrite`, `write(_:)`, and behind it
+/// Input: `nextEvent(in:from:)` until it returns `nil`. Output: whenever `wantsToWrite`, `write(_:)`, and then
 /// `nextEvent` again, because frames that are written end streams. Not thread-safe.
-/// A connection uses about 20 KiB, and what its streams have queued.
+/// A connection uses about 20 KiB, and the bytes that its streams have queued.
 @safe
 package final class HTTP2Connection {
     package let role: HTTP2Role
@@ -62,7 +62,7 @@ package final class HTTP2Connection {
 
     // MARK: Input
 
-    /// Reads `bytes` from `offset` on up to the next event and moves `offset` behind what was used.
+    /// Reads `bytes` from `offset` on up to the next event and advances `offset` by the bytes that were used.
     ///
     /// The range of a `data` event is valid for these very bytes. Call until `nil`, with the same bytes; then all of them
     /// are used. With no bytes it returns events that output or verbs caused.
@@ -89,21 +89,29 @@ package final class HTTP2Connection {
                 return unsafe nghttp2_session_mem_recv(
                     self.session, start.assumingMemoryBound(to: UInt8.self), rest.count)
             }
-            if used < 0 { self.fail(Int32(used)) } else { offset += used }
+            if used < 0 {
+                self.end(self.failure(of: Int32(used)))
+            } else {
+                offset += used
+                if !self.state.bytesRead(used) { self.end(.flooded) }
+            }
         }
     }
 
-    /// The failure that a fatal result of the library stands for; the peer gets a GOAWAY with its code.
-    private func fail(_ result: Int32) {
-        let failure: HTTP2Failure =
-            switch nghttp2_error(result) {
-            case NGHTTP2_ERR_NOMEM: .outOfMemory
-            case NGHTTP2_ERR_BAD_CLIENT_MAGIC: .noPreface
-            case NGHTTP2_ERR_FLOODED, NGHTTP2_ERR_TOO_MANY_CONTINUATIONS, NGHTTP2_ERR_TOO_MANY_SETTINGS,
-                NGHTTP2_ERR_CALLBACK_FAILURE:
-                .flooded
-            default: .violation(.protocolError, unsafe String(cString: nghttp2_strerror(result)))
-            }
+    /// The failure that a fatal result of the library stands for.
+    private func failure(of result: Int32) -> HTTP2Failure {
+        switch nghttp2_error(result) {
+        case NGHTTP2_ERR_NOMEM: .outOfMemory
+        case NGHTTP2_ERR_BAD_CLIENT_MAGIC: .noPreface
+        case NGHTTP2_ERR_FLOODED, NGHTTP2_ERR_TOO_MANY_CONTINUATIONS, NGHTTP2_ERR_TOO_MANY_SETTINGS,
+            NGHTTP2_ERR_CALLBACK_FAILURE:
+            .flooded
+        default: .violation(.protocolError, unsafe String(cString: nghttp2_strerror(result)))
+        }
+    }
+
+    /// Ends the connection; the peer gets a GOAWAY with the failure's code.
+    private func end(_ failure: HTTP2Failure) {
         let code: HTTP2ErrorCode =
             switch failure {
             case .flooded: .enhanceYourCalm
@@ -114,27 +122,31 @@ package final class HTTP2Connection {
         self.state.fail(failure)
     }
 
-    /// Gives the peer `count` bytes of this stream's window back: they were delivered by `data` and are used now.
+    /// Gives `count` bytes of this stream's window back to the peer: they were delivered by `data` and are consumed now.
     package func consume(_ stream: HTTP2StreamID, _ count: Int) {
         unsafe _ = nghttp2_session_consume_stream(self.session, stream, count)
     }
 
-    /// Changes the window of a stream whose request was written; what came beyond a smaller one is not taken back.
-    /// 1 to 2^31 - 1.
+    /// Changes the window of a stream whose request was written, to 1 to 2^31 - 1.
     package func setWindow(of stream: HTTP2StreamID, to size: Int32) {
         unsafe _ = nghttp2_session_set_local_window_size(self.session, flags, stream, max(size, 1))
     }
 
+    /// Makes the window of all streams together larger; at most 2^31 - 1.
+    package func setConnectionWindow(to size: Int32) {
+        unsafe _ = nghttp2_session_set_local_window_size(self.session, flags, 0, max(size, 65_535))
+    }
+
     // MARK: Output
 
-    /// Whether `write` has something to give.
+    /// Whether there are frames for `write`.
     package var wantsToWrite: Bool { unsafe nghttp2_session_want_write(self.session) != 0 }
-    /// Neither side has anything to say any more: the connection can be closed.
+    /// Neither side sends anything more: the connection can be closed.
     package var isOver: Bool {
         unsafe nghttp2_session_want_read(self.session) == 0 && nghttp2_session_want_write(self.session) == 0
     }
 
-    /// Gives the frames that can be sent now, one after the other, to `body`, which returns whether it takes more. Each
+    /// Passes the frames that can be sent now, one after the other, to `body`, which returns whether it takes more. Each
     /// piece is valid within the call only and at most a frame (16 KiB and its header, by default).
     package func write(_ body: (RawSpan) -> Bool) {
         while true {
@@ -155,7 +167,8 @@ package final class HTTP2Connection {
     /// Beyond the peer's SETTINGS_MAX_CONCURRENT_STREAMS it waits in the library until another stream ends: compare
     /// `openStreams` with `maximumPeerStreams` before.
     package func request(_ fields: HTTP2FieldBlock, endsOutput: Bool) throws(HTTP2UsageError) -> HTTP2StreamID {
-        guard !self.state.hasFailed, !self.state.peerSaidGoAway else { throw .closing }
+        guard !self.state.hasFailed, !self.state.didReceiveGoAway else { throw .closing }
+        try self.checkSize(fields)
         let result = unsafe self.withFields(fields) { fields in
             guard !endsOutput else {
                 return unsafe nghttp2_submit_request(self.session, nil, fields.baseAddress, fields.count, nil, nil)
@@ -174,6 +187,7 @@ package final class HTTP2Connection {
         _ stream: HTTP2StreamID, _ fields: HTTP2FieldBlock, endsOutput: Bool
     ) throws(HTTP2UsageError) {
         guard self.state.streams[stream]?.outputHasEnded == false else { throw .noSuchStream }
+        try self.checkSize(fields)
         let isInformational = fields.status.map { $0 < 200 } ?? false
         let result = unsafe self.withFields(fields) { fields in
             if isInformational {
@@ -191,11 +205,12 @@ package final class HTTP2Connection {
         guard !isInformational else { return }
         self.state.streams[stream]?.sendsBody = !endsOutput
         self.state.streams[stream]?.outputHasEnded = endsOutput
+        self.state.streams[stream]?.isOutputFramed = endsOutput
     }
 
     /// Queues a copy of bytes of a body; the windows decide when they leave.
-    /// - Returns: bytes of this stream that are queued now. Nothing is refused: compare it with a watermark, and go on at
-    ///   `outputDrained`.
+    /// - Returns: bytes of this stream that are queued now. Nothing is refused: compare it with a watermark, and continue
+    ///   at `outputDrained`.
     @discardableResult
     package func send(_ stream: HTTP2StreamID, _ bytes: RawSpan) throws(HTTP2UsageError) -> Int {
         guard self.state.streams[stream]?.canSend == true else { throw .noSuchStream }
@@ -204,15 +219,16 @@ package final class HTTP2Connection {
         return queued
     }
 
-    /// Ends this side of the stream behind what is queued, with trailers where there are any.
+    /// Ends this side of the stream after the bytes that are queued, with trailers if there are any.
     package func endOutput(_ stream: HTTP2StreamID, trailers: HTTP2FieldBlock? = nil) throws(HTTP2UsageError) {
         guard self.state.streams[stream]?.canSend == true else { throw .noSuchStream }
+        if let trailers { try self.checkSize(trailers) }
         self.state.streams[stream]?.outputHasEnded = true
         self.state.streams[stream]?.trailers = trailers
         unsafe _ = nghttp2_session_resume_data(self.session, stream)
     }
 
-    /// Ends a stream at once; what it has queued is thrown away.
+    /// Ends a stream at once; its queued bytes are dropped.
     package func reset(_ stream: HTTP2StreamID, _ code: HTTP2ErrorCode) {
         guard self.state.streams[stream] != nil else { return }
         self.state.streams[stream]?.outputHasEnded = true
@@ -237,12 +253,12 @@ package final class HTTP2Connection {
 
     /// Opens and accepts no further streams; those that are open go on to their end.
     package func goAway(_ code: HTTP2ErrorCode = .noError) {
-        self.state.saidGoAway = true
+        self.state.didSendGoAway = true
         let last = unsafe nghttp2_session_get_last_proc_stream_id(self.session)
         unsafe _ = nghttp2_submit_goaway(self.session, flags, last, code.rawValue, nil, 0)
     }
 
-    // MARK: What is known
+    // MARK: State
 
     /// Streams that are not over.
     package var openStreams: Int { self.state.streams.count }
@@ -252,11 +268,19 @@ package final class HTTP2Connection {
     }
     /// Whether a request can be sent on this connection now or later.
     package var acceptsRequests: Bool {
-        guard !self.state.hasFailed, !self.state.peerSaidGoAway, !self.state.saidGoAway else { return false }
+        guard !self.state.hasFailed, !self.state.didReceiveGoAway, !self.state.didSendGoAway else { return false }
         return unsafe nghttp2_session_check_request_allowed(self.session) != 0
     }
     /// Bytes of the stream that were given to `send` and are not in frames yet.
     package func queuedBytes(of stream: HTTP2StreamID) -> Int { self.state.streams[stream]?.queued ?? 0 }
+    /// Whether all output of the stream, its end too, is in frames. True for a stream that is over.
+    package func isOutputFramed(of stream: HTTP2StreamID) -> Bool {
+        self.state.streams[stream]?.isOutputFramed ?? true
+    }
+
+    private func checkSize(_ fields: HTTP2FieldBlock) throws(HTTP2UsageError) {
+        guard fields.listSize <= self.settings.maximumSentHeaderListSize else { throw .headTooLarge }
+    }
 
     private func usageError(_ result: Int32) -> HTTP2UsageError {
         switch nghttp2_error(result) {

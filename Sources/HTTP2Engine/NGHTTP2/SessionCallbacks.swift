@@ -1,6 +1,6 @@
 import CNGHTTP2
 
-/// The library's callbacks, each of which finds its connection's `SessionState` in the pointer that it is given.
+/// The library's callbacks. Their last parameter points to the connection's `SessionState`.
 enum SessionCallbacks {
     /// Built once; the library copies it.
     nonisolated(unsafe) private static let callbacks: OpaquePointer? = {
@@ -48,13 +48,14 @@ enum SessionCallbacks {
             unsafe SessionCallbacks.sent(frame.pointee, state)
             return 0
         }
-        unsafe nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks) { _, frame, _, state in
-            // A request that waited when the peer said GOAWAY.
-            guard let frame = unsafe frame, unsafe frame.pointee.hd.type == UInt8(NGHTTP2_HEADERS.rawValue) else {
-                return 0
-            }
-            let stream = unsafe frame.pointee.hd.stream_id
-            unsafe SessionCallbacks.state(state)?.closed(stream, HTTP2ErrorCode.refusedStream.rawValue)
+        unsafe nghttp2_session_callbacks_set_on_frame_not_send_callback(callbacks) { _, frame, error, state in
+            guard let frame = unsafe frame, unsafe frame.pointee.hd.type == UInt8(NGHTTP2_HEADERS.rawValue),
+                unsafe frame.pointee.headers.cat == NGHTTP2_HCAT_REQUEST
+            else { return 0 }
+            // A request that waited when GOAWAY came or went is unprocessed; one that cannot be encoded is not.
+            let isUnprocessed = nghttp2_error(error) != NGHTTP2_ERR_FRAME_SIZE_ERROR
+            let code = isUnprocessed ? HTTP2ErrorCode.refusedStream : .internalError
+            unsafe SessionCallbacks.state(state)?.closed(frame.pointee.hd.stream_id, code.rawValue)
             return 0
         }
         unsafe nghttp2_session_callbacks_set_on_stream_close_callback(callbacks) { _, stream, code, state in
@@ -82,6 +83,9 @@ enum SessionCallbacks {
         guard let callbacks = unsafe self.callbacks, unsafe nghttp2_option_new(&options) == 0 else { return nil }
         defer { unsafe nghttp2_option_del(options) }
         unsafe nghttp2_option_set_no_auto_window_update(options, 1)
+        // The library counts at most 12 bytes for each field and 12 more, so that `HTTP2Connection` refuses first.
+        let blockLimit = state.settings.maximumSentHeaderListSize + 12
+        unsafe nghttp2_option_set_max_send_header_block_length(options, blockLimit)
         // Closed streams are kept for priorities that are not used.
         unsafe nghttp2_option_set_no_closed_streams(options, 1)
         // The connection owns the state and ends the session first.
@@ -95,7 +99,7 @@ enum SessionCallbacks {
         return result == 0 ? unsafe session : nil
     }
 
-    /// Gives the fields as the library wants them; it copies them.
+    /// Calls `body` with the fields in the library's form, which it copies.
     static func withFields(
         _ block: HTTP2FieldBlock, _ body: (UnsafeMutableBufferPointer<nghttp2_nv>) -> Int32
     ) -> Int32 {
@@ -136,7 +140,7 @@ enum SessionCallbacks {
             let number = unsafe withUnsafeBytes(of: frame.ping.opaque_data) { unsafe $0.loadUnaligned(as: UInt64.self) }
             state.events.append(.pong(UInt64(bigEndian: number)))
         case NGHTTP2_GOAWAY:
-            state.peerSaidGoAway = true
+            state.didReceiveGoAway = true
             let goAway = unsafe frame.goaway
             state.events.append(
                 .goAway(
@@ -152,7 +156,7 @@ enum SessionCallbacks {
         case NGHTTP2_GOAWAY:
             let goAway = unsafe frame.goaway
             let text = unsafe UnsafeBufferPointer(start: goAway.opaque_data, count: min(goAway.opaque_data_len, 300))
-            unsafe state.saidGoAway(goAway.error_code, String(decoding: text, as: UTF8.self))
+            unsafe state.goAwaySent(goAway.error_code, String(decoding: text, as: UTF8.self))
         default: break
         }
     }
@@ -170,6 +174,7 @@ enum SessionCallbacks {
         guard count == queued else { return count }
         if count > 0 { state.events.append(.outputDrained(stream)) }
         guard hasEnded else { return count }
+        state.streams[stream]?.isOutputFramed = true
         unsafe flags.pointee |= UInt32(NGHTTP2_DATA_FLAG_EOF.rawValue)
         if let trailers = state.streams[stream]?.trailers {
             unsafe flags.pointee |= UInt32(NGHTTP2_DATA_FLAG_NO_END_STREAM.rawValue)

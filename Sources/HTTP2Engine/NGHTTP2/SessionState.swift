@@ -1,11 +1,13 @@
 import CNGHTTP2
 import DequeModule
 
-/// What one stream has to send, and whether it may.
+/// The output of one stream.
 struct StreamState {
     /// A body follows the head: the library asks for it.
     var sendsBody: Bool
     var outputHasEnded = false
+    /// The end of the output is in a frame, and all of it before.
+    var isOutputFramed: Bool
     var trailers: HTTP2FieldBlock?
     private var buffer: [UInt8] = []
     private var used = 0
@@ -13,6 +15,7 @@ struct StreamState {
     init(sendsBody: Bool) {
         self.sendsBody = sendsBody
         self.outputHasEnded = !sendsBody
+        self.isOutputFramed = !sendsBody
     }
 
     var canSend: Bool { self.sendsBody && !self.outputHasEnded }
@@ -40,7 +43,7 @@ struct StreamState {
     }
 }
 
-/// What the library's callbacks find and leave.
+/// State of a connection that the library's callbacks read and change.
 @safe
 final class SessionState {
     let role: HTTP2Role
@@ -52,10 +55,11 @@ final class SessionState {
     /// A `data` event was given out within a frame, or at its end.
     var isPaused = false
     private(set) var hasFailed = false
-    var peerSaidGoAway = false
-    var saidGoAway = false
+    var didReceiveGoAway = false
+    var didSendGoAway = false
     private var block = HTTP2FieldBlock()
     private var idleFrames = 0
+    private var idleBytes = 0
 
     init(role: HTTP2Role, settings: HTTP2Settings) {
         self.role = role
@@ -73,6 +77,14 @@ final class SessionState {
         self.events.append(.failed(failure))
     }
 
+    /// The library has read `count` bytes. It ignores frames of unknown types, and DATA of streams that are over,
+    /// without a callback.
+    /// - Returns: whether the connection may go on.
+    func bytesRead(_ count: Int) -> Bool {
+        self.idleBytes += count
+        return self.idleBytes <= self.settings.maximumIdleBytes
+    }
+
     // MARK: Callbacks
 
     /// - Returns: whether the connection may go on.
@@ -81,9 +93,10 @@ final class SessionState {
         return self.idleFrames <= self.settings.maximumIdleFrames
     }
 
-    /// Something of use came or went.
+    /// A head or content was received or sent.
     func progressed() {
         self.idleFrames = 0
+        self.idleBytes = 0
     }
 
     func headBegins(_ stream: HTTP2StreamID) {
@@ -91,6 +104,7 @@ final class SessionState {
         if self.role == .server, self.streams[stream] == nil {
             self.streams[stream] = StreamState(sendsBody: false)
             self.streams[stream]?.outputHasEnded = false
+            self.streams[stream]?.isOutputFramed = false
         }
     }
 
@@ -134,9 +148,9 @@ final class SessionState {
         self.events.append(.closed(stream, HTTP2ErrorCode(rawValue: code)))
     }
 
-    /// GOAWAY was written: by `goAway`, or because the peer broke a rule that `text` tells.
-    func saidGoAway(_ code: UInt32, _ text: String) {
-        guard !self.saidGoAway else { return }
+    /// GOAWAY was written: by `goAway`, or because the peer broke a rule that `text` names.
+    func goAwaySent(_ code: UInt32, _ text: String) {
+        guard !self.didSendGoAway else { return }
         let code = HTTP2ErrorCode(rawValue: code)
         self.fail(.violation(code, text.isEmpty ? "\(code)" : text))
     }
