@@ -225,10 +225,18 @@ extension HTTP2ClientConnection: TransportConsumer {
     private func streamClosed(_ id: HTTP2StreamID, _ code: HTTP2ErrorCode) {
         let stream = self.streams.removeValue(forKey: id)
         if self.streams.isEmpty { self.idleSince = self.loop.now }
-        // A request that the server did not look at because it gets too many is not repeated.
-        stream?.closed(code == .refusedStream ? self.goAwayCode ?? code : code)
+        stream?.closed(code == .refusedStream ? self.refusalCode : code)
         self.closeIfUnused()
         if !self.isRetired { self.pool.streamCapacityChanged(self) }
+    }
+
+    /// A request that the server did not process is sent again whatever the code of its GOAWAY (RFC 9113 §6.8), unless the
+    /// code demands fewer requests or another protocol.
+    private var refusalCode: HTTP2ErrorCode {
+        guard let code = self.goAwayCode, code == .enhanceYourCalm || code == .http11Required else {
+            return .refusedStream
+        }
+        return code
     }
 
     func inputClosed() {

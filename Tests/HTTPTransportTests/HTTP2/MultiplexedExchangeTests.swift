@@ -278,27 +278,58 @@ struct MultiplexedExchangeTests {
         #expect(await self.pool.perform(server.order()).failure == .http2(.reset(code: "REFUSED_STREAM")))
     }
 
-    /// The first connection's GOAWAY covers no stream; the request is sent on a second one.
-    @Test func goAwayMovesRequestsToAnotherConnection() async throws {
-        let server = try await HTTP2Server { peer, event in
-            guard case .head(let stream, _, _) = event else { return }
-            if peer.number == 0 {
-                // GOAWAY with 0 as the last stream (RFC 9113 §6.8).
-                peer.sendRaw([0, 0, 8, 7, 0, 0, 0, 0, 0] + [0, 0, 0, 0] + [0, 0, 0, 0])
-            } else {
-                peer.respond(stream)
+    enum BodyKind: CaseIterable {
+        case none, bytes, source
+
+        var body: RequestBody {
+            switch self {
+            case .none: .none
+            case .bytes: .bytes(Array("body".utf8))
+            case .source: .source(FixedBody(Array("body".utf8)), length: nil)
             }
         }
-        #expect(await self.pool.perform(server.order("POST")).head?.status == 200)
+    }
+
+    private static let codesOfGOAWAY: [HTTP2ErrorCode] = [
+        .noError, .protocolError, .internalError, .flowControlError, .settingsTimeout, .streamClosed, .frameSizeError,
+        .refusedStream, .cancel, .compressionError, .connectError, .inadequateSecurity, HTTP2ErrorCode(rawValue: 0xFF),
+    ]
+
+    /// The first connection answers each request by a GOAWAY that names no stream as processed (RFC 9113 §6.8).
+    private static func goAwayServer(_ code: HTTP2ErrorCode) async throws -> HTTP2Server {
+        try await HTTP2Server { peer, event in
+            switch event {
+            case .head where peer.number == 0:
+                let number = UInt8(truncatingIfNeeded: code.rawValue)
+                peer.sendRaw([0, 0, 8, 7, 0, 0, 0, 0, 0] + [0, 0, 0, 0] + [0, 0, 0, number])
+            case .inputEnded(let stream) where peer.number > 0: peer.respond(stream, 200, [], peer.bodies[stream] ?? [])
+            case .head(let stream, _, isLast: true): peer.respond(stream)
+            default: break
+            }
+        }
+    }
+
+    @Test(arguments: Self.codesOfGOAWAY, BodyKind.allCases)
+    func goAwayMovesRequestsToAnotherConnection(_ code: HTTP2ErrorCode, _ kind: BodyKind) async throws {
+        let server = try await Self.goAwayServer(code)
+        var order = server.order("POST")
+        order.body = kind.body
+        let diary = await self.pool.perform(order)
+        #expect(diary.head?.status == 200 && diary.text == (kind == .none ? "" : "body"), "\(diary)")
         #expect(server.connections == 2)
     }
 
-    @Test func enhanceYourCalmIsNotRetried() async throws {
-        let server = try await HTTP2Server { peer, event in
-            guard case .head = event else { return }
-            peer.sendRaw([0, 0, 8, 7, 0, 0, 0, 0, 0] + [0, 0, 0, 0] + [0, 0, 0, 0xB])
-        }
-        #expect(await self.pool.perform(server.order()).failure == .http2(.overload))
+    /// These codes say how the request is to be sent, or that it is not to be sent now.
+    @Test(
+        arguments: [(HTTP2ErrorCode.enhanceYourCalm, HTTP2Fault.overload), (.http11Required, .http11Required)],
+        BodyKind.allCases)
+    func goAwayThatForbidsRetriesIsNotRetried(
+        _ answer: (code: HTTP2ErrorCode, failure: HTTP2Fault), _ kind: BodyKind
+    ) async throws {
+        let server = try await Self.goAwayServer(answer.code)
+        var order = server.order("POST")
+        order.body = kind.body
+        #expect(await self.pool.perform(order).failure == .http2(answer.failure))
         #expect(server.connections == 1)
     }
 
