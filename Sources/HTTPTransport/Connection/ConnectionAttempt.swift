@@ -101,7 +101,7 @@ final class ConnectionAttempt: @unchecked Sendable {
             transport.close(linger: .zero)
             exchange.phase = .created
             self.pool.openingFailed(self.key)
-            exchange.fail(.http2(HTTP2Fault(error)))
+            exchange.fail(.http2(HTTP2Error(error)))
         }
     }
 

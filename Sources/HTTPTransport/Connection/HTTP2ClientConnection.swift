@@ -10,19 +10,18 @@ import WireText
 final class HTTP2ClientConnection: MultiplexedConnection {
     /// Output beyond this many bytes stays in the engine until the system has taken some.
     private static let outputWatermark = 256 << 10
-
-    static var engineSettings: HTTP2Settings {
-        var settings = HTTP2Settings()
-        settings.streamWindow = HTTP2ClientStream.initialWindow
-        return settings
-    }
+    /// Most streams at a time, even if the server allows more: each may make the connection hold a window of content.
+    /// Closed streams count until their responses are delivered.
+    private static let streamLimit = 128
 
     let pool: ConnectionPool
     let key: PoolKey
     private(set) var idleSince: MonotonicInstant
     private let transport: any Transport
     private let engine: HTTP2Connection
+    private var windows = ReceiveWindows()
     private(set) var metadata: ConnectionMetadata
+    /// Those that carry an exchange.
     private var streams: [HTTP2StreamID: HTTP2ClientStream] = [:]
     /// No further requests: the server said GOAWAY, or the pool does not want the connection any more.
     private var isRetired = false
@@ -31,7 +30,7 @@ final class HTTP2ClientConnection: MultiplexedConnection {
     private var trafficClass = TrafficClass.standard
     /// The code of the server's GOAWAY, unless it was NO_ERROR.
     private var goAwayCode: HTTP2ErrorCode?
-    /// When the last bytes came.
+    /// When the last bytes were received.
     private(set) var lastInput: MonotonicInstant
     private let settingsTimer = LoopTimer()
 
@@ -39,7 +38,10 @@ final class HTTP2ClientConnection: MultiplexedConnection {
     init(
         _ transport: any Transport, _ metadata: ConnectionMetadata, key: PoolKey, in pool: ConnectionPool
     ) throws(HTTP2Failure) {
-        var settings = Self.engineSettings
+        var settings = HTTP2Settings()
+        settings.streamWindow = Int32(ReceiveWindows.initialStreamWindow)
+        settings.connectionWindow = Int32(ReceiveWindows.initialConnectionWindow)
+        settings.maximumIdleBytes = 2 * ReceiveWindows.largestConnectionWindow
         settings.maximumHeaderListSize = pool.settings.limits.headBytes
         self.engine = try HTTP2Connection(.client, settings: settings)
         self.transport = transport
@@ -60,7 +62,8 @@ final class HTTP2ClientConnection: MultiplexedConnection {
 
     /// Whether one more request can be sent now.
     var acceptsStream: Bool {
-        !self.isRetired && self.engine.acceptsRequests && self.engine.openStreams < self.engine.maximumPeerStreams
+        !self.isRetired && self.engine.acceptsRequests
+            && self.engine.openStreams < self.engine.maximumPeerStreams && self.streams.count < Self.streamLimit
     }
 
     // MARK: Requests
@@ -116,19 +119,45 @@ final class HTTP2ClientConnection: MultiplexedConnection {
         self.requestFlush()
     }
 
+    /// The consumer has taken `count` bytes of the stream's content.
     func consume(_ stream: HTTP2StreamID, _ count: Int) {
         self.engine.consume(stream, count)
+        let growth = self.windows.consumed(count, of: stream)
+        if let size = growth.streamWindow { self.engine.setWindow(of: stream, to: Int32(size)) }
+        if let size = growth.connectionWindow { self.engine.setConnectionWindow(to: Int32(size)) }
         self.requestFlush()
     }
 
-    func setWindow(of stream: HTTP2StreamID, to size: Int32) {
-        self.engine.setWindow(of: stream, to: size)
-        self.requestFlush()
-    }
-
+    /// Ends a stream without its exchange. RST_STREAM may wait in the engine as long as the transport takes nothing.
     func reset(_ stream: HTTP2StreamID, _ code: HTTP2ErrorCode) {
         self.engine.reset(stream, code)
+        self.remove(stream)
         self.requestFlush()
+    }
+
+    /// The stream was closed before its exchange left.
+    func removeClosed(_ stream: HTTP2StreamID) {
+        self.remove(stream)
+        self.streamEnded()
+    }
+
+    /// The stream carries no exchange any more, and holds no content.
+    func remove(_ stream: HTTP2StreamID) {
+        self.windows.closed(stream)
+        if self.streams.removeValue(forKey: stream) != nil, self.streams.isEmpty { self.idleSince = self.loop.now }
+    }
+
+    /// Whether the whole request is in frames.
+    func isOutputFramed(of stream: HTTP2StreamID) -> Bool { self.engine.isOutputFramed(of: stream) }
+
+    /// `Transport.writtenBytes`.
+    var writtenBytes: UInt64 { self.transport.writtenBytes }
+
+    /// Bytes of the stream's request that the system has not taken.
+    /// - Parameter framesEnd: `writtenBytes` after the latest frame of the stream.
+    func unsentBytes(of stream: HTTP2StreamID, framesEnd: UInt64) -> Int {
+        let sent = min(self.transport.sentBytes, framesEnd)
+        return self.engine.queuedBytes(of: stream) + Int(framesEnd - sent)
     }
 
     func updatePriority(of stream: HTTP2StreamID, to urgency: RequestUrgency) {
@@ -168,16 +197,16 @@ final class HTTP2ClientConnection: MultiplexedConnection {
     }
 
     /// The connection is over: its streams end with it.
-    /// - Parameter failure: of HTTP/2; `nil` if the transport ended.
-    private func end(_ failure: HTTP2Fault?, cause: TransportFailure?) {
+    /// - Parameter error: of HTTP/2; `nil` if the transport ended.
+    private func end(_ error: HTTP2Error?, cause: TransportFailure?) {
         guard !self.isClosed else { return }
         self.closeTransport()
         // In the order of their requests: some of them are sent again.
         let streams = self.streams.sorted { $0.key < $1.key }.map(\.value)
         self.streams = [:]
         self.retire()
-        let fault = failure ?? self.goAwayCode.map { HTTP2Fault($0) }
-        for stream in streams { stream.connectionEnded(fault, cause: cause) }
+        let error = error ?? self.goAwayCode.map { HTTP2Error($0) }
+        for stream in streams { stream.connectionEnded(error, cause: cause) }
     }
 }
 
@@ -217,15 +246,18 @@ extension HTTP2ClientConnection: TransportConsumer {
         case .goAway(_, let code):
             if code != .noError { self.goAwayCode = code }
             self.retire()
-        case .failed(let failure): self.end(HTTP2Fault(failure), cause: nil)
+        case .failed(let failure): self.end(HTTP2Error(failure), cause: nil)
         case .data, .pong: break
         }
     }
 
     private func streamClosed(_ id: HTTP2StreamID, _ code: HTTP2ErrorCode) {
-        let stream = self.streams.removeValue(forKey: id)
-        if self.streams.isEmpty { self.idleSince = self.loop.now }
-        stream?.closed(code == .refusedStream ? self.refusalCode : code)
+        self.streams[id]?.closed(code == .refusedStream ? self.refusalCode : code)
+        self.streamEnded()
+    }
+
+    /// One more request can be sent, or the connection can be closed.
+    private func streamEnded() {
         self.closeIfUnused()
         if !self.isRetired { self.pool.streamCapacityChanged(self) }
     }
@@ -260,7 +292,7 @@ extension HTTP2ClientConnection: TransportConsumer {
 }
 
 extension HTTP2ClientConnection: TurnEndTarget {
-    /// Everything that was asked for in a turn leaves in one call.
+    /// All frames of a turn are written in one call.
     func turnEnded() {
         self.isTurnEndRequested = false
         self.flush()
@@ -279,6 +311,7 @@ extension HTTP2ClientConnection: TurnEndTarget {
         // Frames that were written end streams.
         var offset = 0
         while let event = self.engine.nextEvent(in: RawSpan(), from: &offset) { self.handle(event) }
+        self.closeIfUnused()
     }
 }
 

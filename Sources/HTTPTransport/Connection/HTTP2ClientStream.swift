@@ -1,41 +1,27 @@
 import ByteKernels
-import DequeModule
 import HTTP2Engine
 import StreamTransport
 import WireText
 
-/// One exchange on an HTTP/2 connection. It performs what `ExchangeProgress` decides.
+/// One exchange on an HTTP/2 connection. It performs what `ExchangeProgress`, `HTTP2StreamState` and `PendingResponse`
+/// decide.
 ///
-/// What the consumer does not take yet is held here, at most one window and the informational heads; the stream's window
-/// opens again as it is taken, so that a slow consumer stops its own stream only. Confined to its loop.
+/// The stream's window opens again as the consumer takes the response, so that a slow consumer stops its own stream only.
+/// Confined to its loop.
 final class HTTP2ClientStream {
-    /// Received, and not taken by the consumer yet.
-    private enum Held {
-        case head(ResponseHead)
-        case content([UInt8])
-        case end(trailers: [FieldLine])
-    }
-
-    static let initialWindow: Int32 = 256 << 10
-    private static let largestWindow: Int32 = 4 << 20
-
     private let connection: HTTP2ClientConnection
     private let exchange: Exchange
     private var id: HTTP2StreamID = 0
-    private var held: Deque<Held> = []
-    private var isDelivering = false
-    /// The exchange has left the stream, or the stream is closed and everything delivered.
-    private var isOver = false
-    /// The stream is closed on the wire, or was never opened.
-    private var isClosed = true
-    private var hasInputEnded = false
+    private var state = HTTP2StreamState.created
+    private var pending = PendingResponse()
     /// Whether the connection had carried another exchange before.
-    private var isReused = false
-    private var window = HTTP2ClientStream.initialWindow
-    /// Bytes taken since the window was last made larger.
-    private var takenBytes = 0
+    private let isReused: Bool
     /// Length of the piece of the body that is not in frames yet.
     private var unsentPiece: Int?
+    /// Value of the transport's `sentBytes` at which the frames of the request so far have left.
+    private var framesEnd: UInt64 = 0
+    /// Bytes of the request that had not left when the idle timer last fired.
+    private var unsentBytes = 0
     private var lastActivity: MonotonicInstant
     private let idleTimer = LoopTimer()
     private let continueTimer = LoopTimer()
@@ -43,6 +29,7 @@ final class HTTP2ClientStream {
     init(_ exchange: Exchange, on connection: HTTP2ClientConnection) {
         self.exchange = exchange
         self.connection = connection
+        self.isReused = connection.metadata.isReused
         self.lastActivity = connection.loop.now
     }
 
@@ -51,7 +38,6 @@ final class HTTP2ClientStream {
     // MARK: Sending
 
     func begin(_ metadata: ConnectionMetadata) {
-        self.isReused = metadata.isReused
         self.exchange.phase = .running(self)
         if self.exchange.request.isMeasured {
             self.exchange.metrics.connection = metadata
@@ -63,7 +49,8 @@ final class HTTP2ClientStream {
     /// - Parameter headBytes: names and values before compression.
     func requestSent(_ id: HTTP2StreamID, headBytes: Int) {
         self.id = id
-        self.isClosed = false
+        self.state.requestSent()
+        self.framesEnd = self.connection.writtenBytes
         let exchange = self.exchange
         exchange.metrics.requestStart = exchange.timestamp
         exchange.metrics.requestHeadBytes = Int64(headBytes)
@@ -83,7 +70,7 @@ final class HTTP2ClientStream {
         self.unsentPiece = count
         var isTaken = false
         self.exchange.body?.withPiece(count) { isTaken = self.connection.send(self.id, $0) }
-        // A stream that takes nothing is about to be closed, which ends the exchange.
+        // A stream that takes nothing will be closed, which ends the exchange.
         guard isTaken, self.exchange.body?.isExhausted ?? true else { return }
         self.endBody()
     }
@@ -95,8 +82,9 @@ final class HTTP2ClientStream {
 
     /// Everything given to the engine is in frames.
     func outputDrained() {
-        guard !self.isOver, let count = self.unsentPiece else { return }
+        guard !self.state.isLeft, let count = self.unsentPiece else { return }
         self.unsentPiece = nil
+        self.framesEnd = self.connection.writtenBytes
         self.recordActivity()
         let exchange = self.exchange
         exchange.metrics.requestContentBytes += Int64(count)
@@ -109,7 +97,7 @@ final class HTTP2ClientStream {
     // MARK: Receiving
 
     func headReceived(_ block: HTTP2FieldBlock, isInformational: Bool) {
-        guard !self.isOver else { return }
+        guard self.state.receives else { return }
         self.recordActivity()
         let exchange = self.exchange
         if exchange.metrics.responseStart == nil { exchange.metrics.responseStart = exchange.timestamp }
@@ -117,59 +105,49 @@ final class HTTP2ClientStream {
         guard let head = ResponseHead(block), head.isInterim == isInformational else {
             return self.fail(.violation(.upgrade))
         }
-        guard self.held.count < self.informationalLimit else {
+        guard self.pending.count < self.informationalLimit else {
             return self.fail(.violation(.tooManyInformationalHeads))
         }
-        guard self.held.isEmpty, exchange.wantsBytes else { return self.held.append(.head(head)) }
+        guard self.pending.isEmpty, exchange.wantsBytes else { return self.pending.append(.head(head)) }
         self.deliver(head)
     }
 
     private var informationalLimit: Int { self.exchange.pool.settings.limits.informationalHeads + 1 }
 
     func contentReceived(_ bytes: RawSpan) {
-        guard !self.isOver else { return }
+        guard self.state.receives else { return }
         self.recordActivity()
         self.exchange.metrics.responseBodyBytes += Int64(bytes.byteCount)
-        guard self.held.isEmpty, self.exchange.wantsBytes else {
-            // Pieces grow, so that many small frames do not cost an array each.
-            if case .content(var last)? = self.held.last {
-                self.held.removeLast()
-                last.append(bytes)
-                return self.held.append(.content(last))
-            }
-            return self.held.append(.content([UInt8](bytes)))
-        }
+        guard self.pending.isEmpty, self.exchange.wantsBytes else { return self.pending.append(bytes) }
         self.deliver(bytes)
     }
 
     func inputEnded(_ trailers: [FieldLine]) {
-        guard !self.isOver, !self.hasInputEnded else { return }
-        self.hasInputEnded = true
-        self.recordActivity()
-        self.exchange.metrics.responseEnd = self.exchange.timestamp
-        guard self.held.isEmpty, !self.exchange.isSuspended else { return self.held.append(.end(trailers: trailers)) }
-        self.finish(trailers)
+        switch self.state.inputEnded() {
+        case .deliverEnd:
+            self.recordActivity()
+            self.exchange.metrics.responseEnd = self.exchange.timestamp
+            if self.pending.isEmpty, !self.exchange.isSuspended { return self.finish(trailers) }
+            self.pending.append(.end(trailers: trailers))
+        case .ignore: break
+        }
     }
 
-    /// Gives the consumer what it takes of what was received.
-    private func deliverHeld() {
-        guard !self.isDelivering else { return }
-        self.isDelivering = true
-        defer { self.isDelivering = false }
-        while !self.isOver, let next = self.held.first {
-            if case .end(let trailers) = next {
-                guard !self.exchange.isSuspended else { return }
-                return self.finish(trailers)
-            }
-            guard self.exchange.wantsBytes else { return }
-            self.held.removeFirst()
+    /// Delivers the parts that the consumer takes.
+    private func deliverPending() {
+        while let part = self.pending.next(self.demand) {
             self.recordActivity()
-            switch next {
+            switch part {
             case .head(let head): self.deliver(head)
             case .content(let bytes): bytes.withRawSpan { self.deliver($0) }
-            case .end: break
+            case .end(let trailers): self.finish(trailers)
             }
+            self.pending.partDelivered()
         }
+    }
+
+    private var demand: PendingResponse.Demand {
+        if self.exchange.isSuspended { .none } else if self.exchange.wantsBytes { .all } else { .end }
     }
 
     private func deliver(_ head: ResponseHead) {
@@ -195,19 +173,12 @@ final class HTTP2ClientStream {
     private func deliver(_ bytes: RawSpan) {
         self.exchange.progress.contentReceived(bytes.byteCount)
         self.exchange.contentReceived(bytes)
-        guard !self.isOver, !self.hasInputEnded else { return }
-        self.connection.consume(self.id, bytes.byteCount)
-        // A consumer that keeps up gets a larger window: a small one would hold a distant server back.
-        self.takenBytes += bytes.byteCount
-        guard self.takenBytes >= self.window, self.window < Self.largestWindow else { return }
-        self.takenBytes = 0
-        self.window = min(self.window * 2, Self.largestWindow)
-        self.connection.setWindow(of: self.id, to: self.window)
+        if self.state.receives { self.connection.consume(self.id, bytes.byteCount) }
     }
 
     private func finish(_ trailers: [FieldLine]) {
         _ = self.exchange.progress.responseEnded()
-        self.leave(resetting: .cancel)
+        self.leave()
         self.exchange.responseFinished(trailers)
     }
 
@@ -215,42 +186,54 @@ final class HTTP2ClientStream {
 
     /// Fails the exchange, and resets the stream.
     func fail(_ failure: ExchangeFailure) {
-        guard !self.isOver else { return }
+        guard !self.state.isLeft else { return }
         self.exchange.fail(failure)
     }
 
-    /// - Parameter code: for a stream that is not over on the wire.
-    private func leave(resetting code: HTTP2ErrorCode) {
-        self.isOver = true
-        self.held = []
-        self.loop.disarm(self.idleTimer)
-        self.loop.disarm(self.continueTimer)
-        let isComplete = self.hasInputEnded && self.exchange.progress.sending == .done
-        if !self.isClosed, !isComplete { self.connection.reset(self.id, code) }
+    private func leave() {
+        let action = self.state.exchangeLeft(isOutputFramed: self.connection.isOutputFramed(of: self.id))
+        self.stop()
+        switch action {
+        case .reset: self.connection.reset(self.id, .cancel)
+        case .awaitClose: self.connection.remove(self.id)
+        case .free: self.connection.removeClosed(self.id)
+        case .ignore: break
+        }
     }
 
-    /// The stream is over on the wire: complete, or reset by the server or by this side.
+    private func stop() {
+        self.pending = PendingResponse()
+        self.loop.disarm(self.idleTimer)
+        self.loop.disarm(self.continueTimer)
+    }
+
+    private func endsExchangeAsClosed() -> Bool {
+        switch self.state.streamClosed() {
+        case .endExchange:
+            self.stop()
+            self.connection.remove(self.id)
+            return true
+        case .awaitConsumer, .ignore: return false
+        }
+    }
+
+    /// The stream is closed: both sides ended it, or one reset it.
     func closed(_ code: HTTP2ErrorCode) {
-        self.isClosed = true
-        // The server needs no more of the body (RFC 9113 §8.1).
-        guard !self.isOver, !self.hasInputEnded else { return }
-        self.leave(resetting: code)
+        guard self.endsExchangeAsClosed() else { return }
         let exchange = self.exchange
         exchange.phase = .created
         if code == .refusedStream, exchange.prepareToRepeat(wasUnprocessed: true) {
             return exchange.pool.repeatExchange(exchange)
         }
-        exchange.fail(.http2(HTTP2Fault(code)))
+        exchange.fail(.http2(HTTP2Error(code)))
     }
 
-    /// - Parameter fault: of HTTP/2; `nil` if the server closed the connection, or it was lost.
-    func connectionEnded(_ fault: HTTP2Fault?, cause: TransportFailure?) {
-        self.isClosed = true
-        guard !self.isOver, !self.hasInputEnded else { return }
+    /// - Parameter error: of HTTP/2; `nil` if the server closed the connection, or it was lost.
+    func connectionEnded(_ error: HTTP2Error?, cause: TransportFailure?) {
+        guard self.endsExchangeAsClosed() else { return }
         let exchange = self.exchange
-        self.leave(resetting: .cancel)
         exchange.phase = .created
-        if let fault { return exchange.fail(.http2(fault)) }
+        if let error { return exchange.fail(.http2(error)) }
         if let failure = ExchangeFailure(tls: cause) { return exchange.fail(failure) }
         switch exchange.progress.loss {
         case .none: exchange.responseFinished([])
@@ -278,7 +261,7 @@ extension HTTP2ClientStream: ExchangeCarrier {
     /// Sends the next piece of the body, unless one is still being written.
     func pumpBody() {
         let exchange = self.exchange
-        guard !self.isOver, !self.isClosed, exchange.progress.sending == .body, self.unsentPiece == nil,
+        guard self.state.sends, exchange.progress.sending == .body, self.unsentPiece == nil,
             let step = exchange.body?.next()
         else { return }
         switch step {
@@ -293,18 +276,17 @@ extension HTTP2ClientStream: ExchangeCarrier {
     }
 
     func updateReading() {
-        self.deliverHeld()
+        self.deliverPending()
     }
 
     func setPriority(_ priority: Float) {
-        guard !self.isOver, !self.isClosed else { return }
+        guard self.state.sends else { return }
         self.connection.updatePriority(of: self.id, to: RequestUrgency(priority: priority))
     }
 
     /// The exchange has ended before the stream.
     func close() {
-        guard !self.isOver else { return }
-        self.leave(resetting: .cancel)
+        if !self.state.isLeft { self.leave() }
     }
 }
 
@@ -318,7 +300,7 @@ extension HTTP2ClientStream: TurnEndTarget {
 
 extension HTTP2ClientStream: TimerTarget {
     func timerFired(_ timer: LoopTimer) {
-        guard !self.isOver else { return }
+        guard !self.state.isLeft else { return }
         if timer === self.idleTimer {
             self.idleTimerFired()
         } else if self.exchange.progress.continueTimedOut() {
@@ -334,7 +316,7 @@ extension HTTP2ClientStream: TimerTarget {
     private func idleTimerFired() {
         guard let timeout = self.exchange.request.idleTimeout else { return }
         // The timeout does not run while the caller, not the server, is being waited for.
-        if !self.isWaitingForPeer { self.recordActivity() }
+        if !self.isWaitingForPeer || self.didSendBytes() { self.recordActivity() }
         let deadline = self.lastActivity.advanced(by: timeout)
         guard self.loop.now >= deadline else { return self.loop.arm(self.idleTimer, at: deadline, target: self) }
         // A connection on which nothing came at all may be dead: later requests use another.
@@ -342,8 +324,16 @@ extension HTTP2ClientStream: TimerTarget {
         self.fail(.idle)
     }
 
+    /// Whether bytes of the request moved since the timer last fired: into frames as the server's window opened, or out
+    /// of the transport's queue.
+    private func didSendBytes() -> Bool {
+        let unsent = self.connection.unsentBytes(of: self.id, framesEnd: self.framesEnd)
+        defer { self.unsentBytes = unsent }
+        return unsent != self.unsentBytes
+    }
+
     private var isWaitingForPeer: Bool {
-        if self.exchange.isSuspended || !self.held.isEmpty { return false }
+        if self.exchange.isSuspended || !self.pending.isEmpty { return false }
         if self.unsentPiece != nil { return true }
         if self.exchange.progress.sending == .body { return false }
         return self.exchange.wantsBytes

@@ -81,12 +81,15 @@ package struct RequestUrgency: Equatable, Sendable {
 }
 
 /// Why HTTP/2 ended an exchange without a whole response.
-package enum HTTP2Fault: Sendable, Hashable {
+package enum HTTP2Error: Sendable, Hashable {
     /// The server reset the stream, or ended the connection, with this code of RFC 9113 §7.
     case reset(code: String)
-    /// The server says that it gets too much from this client (ENHANCE_YOUR_CALM).
+    /// The server has not processed the request (REFUSED_STREAM, or GOAWAY), which was repeated up to the limit, or whose
+    /// body cannot be read again.
+    case refused
+    /// The server demands fewer requests (ENHANCE_YOUR_CALM).
     case overload
-    /// The server wants the request over HTTP/1.1 (HTTP_1_1_REQUIRED).
+    /// The server requires HTTP/1.1 for the request (HTTP_1_1_REQUIRED).
     case http11Required
     /// The server broke a rule of HTTP/2.
     case violation(String)
@@ -97,6 +100,7 @@ package enum HTTP2Fault: Sendable, Hashable {
     init(_ code: HTTP2ErrorCode) {
         self =
             switch code {
+            case .refusedStream: .refused
             case .enhanceYourCalm: .overload
             case .http11Required: .http11Required
             default: .reset(code: code.description)

@@ -553,7 +553,7 @@ package enum ExchangeFailure: Error, Sendable, Hashable {
     /// The body could not be sent.
     case body(BodyFailure)
     /// HTTP/2 ended the exchange's stream or connection.
-    case http2(HTTP2Fault)
+    case http2(HTTP2Error)
     /// The pool was closed.
     case poolClosed
 }

@@ -3,7 +3,7 @@ import WireText
 /// Reads the responses of one connection from its bytes. Heads are parsed strictly; the framing of the content comes from
 /// the caller, who knows the request.
 ///
-/// Bytes behind a 101 are not HTTP and are left to the caller.
+/// Bytes after a 101 are not HTTP and are left to the caller.
 package struct ResponseReader {
     package enum Event {
         /// Any head. After a final one call `begin(_:)`, unless it has no content.

@@ -421,8 +421,8 @@ struct ProxyKey: Sendable, Hashable {
 
 package struct PoolSettings: Sendable {
     /// Largest number of connections to one server, including those being opened; upgraded ones do not count. At least 1.
-    /// An HTTP/2 connection counts as one; a further one is opened only if the server's limit of streams is reached.
-    /// Default: 6.
+    /// An HTTP/2 connection counts as one; a further one is opened only if the server's limit of streams is reached, or
+    /// 128 streams. Default: 6.
     package var connectionsPerHost = 6
     /// How long a connection may be idle before it is closed. Default: 60 seconds.
     package var idleTimeout: Duration = .seconds(60)

@@ -96,7 +96,7 @@ enum LoadFailure {
                 self.code(violation), url: url, cause: failure,
                 text: "The server violated HTTP: \(violation).")
         case .body: self.error(.requestBodyStreamExhausted, url: url, cause: failure)
-        case .http2(let fault): self.error(self.code(fault), url: url, cause: failure, text: self.text(fault))
+        case .http2(let error): self.error(self.code(error), url: url, cause: failure, text: self.text(error))
         }
     }
 
@@ -196,9 +196,9 @@ enum LoadFailure {
         }
     }
 
-    private static func code(_ fault: HTTP2Fault) -> URLError.Code {
-        switch fault {
-        case .reset, .http11Required, .outOfMemory: .networkConnectionLost
+    private static func code(_ error: HTTP2Error) -> URLError.Code {
+        switch error {
+        case .reset, .refused, .http11Required, .outOfMemory: .networkConnectionLost
         case .overload: .badServerResponse
         case .violation: .cannotParseResponse
         case .settingsTimeout: .timedOut
@@ -226,9 +226,10 @@ enum LoadFailure {
         }
     }
 
-    private static func text(_ fault: HTTP2Fault) -> String {
-        switch fault {
+    private static func text(_ error: HTTP2Error) -> String {
+        switch error {
         case .reset(let code): "The server reset the HTTP/2 stream: \(code)."
+        case .refused: "The server did not process the request: REFUSED_STREAM."
         case .overload: "The server demands fewer requests (ENHANCE_YOUR_CALM)."
         case .http11Required: "The server requires HTTP/1.1 for this request (HTTP_1_1_REQUIRED)."
         case .violation(let text): "The server violated HTTP/2: \(text)."

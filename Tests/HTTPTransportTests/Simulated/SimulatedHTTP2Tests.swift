@@ -1,8 +1,6 @@
-import ByteKernels
 import HTTP2Engine
 import HTTPTransport
 import SimulatedNetwork
-import StreamTransport
 import TestSupport
 import Testing
 import WireText
@@ -10,87 +8,8 @@ import WireText
 /// Time is virtual here: timeouts take no time, and are exact.
 @Suite("HTTP/2 exchanges on the simulated network")
 struct SimulatedHTTP2Tests {
-    /// A pool, and a server that answers each request with `body`, unless that is `nil`.
-    private final class Scene {
-        let ground: TransportTestbed
-        let pool: ConnectionPool
-        let listener: ScriptedListener
-        private let body: [UInt8]?
-        private var engines: [ObjectIdentifier: HTTP2Connection] = [:]
-        private let settings: HTTP2Settings
-
-        init(
-            _ body: [UInt8]?, seed: UInt64 = 1, faults: FaultPlan = .calm, limit: Int = 6,
-            settings: HTTP2Settings = HTTP2Settings()
-        ) throws {
-            self.ground = TransportTestbed(.simulation, seed: seed, faults: faults)
-            self.body = body
-            self.settings = settings
-            var settings = PoolSettings()
-            settings.connectionsPerHost = limit
-            self.pool = ConnectionPool(settings: settings, on: try self.ground.makeLoop())
-            self.listener = try self.ground.makeHost().listen(at: .ipv4(address: 0x7F00_0001, port: 0))
-        }
-
-        func begin(_ method: String = "GET", pull: Int = .max) -> (Exchange, Diary) {
-            let origin = ServerEndpoint(.http, host: "127.0.0.1", port: self.listener.address.port)
-            var request = ExchangeRequest(origin, head: RequestHead(method: method, target: "/"))
-            request.assumesHTTP2 = true
-            let diary = Diary()
-            let exchange = self.pool.exchange(request, consumer: diary)
-            diary.pull(pull, exchange)
-            exchange.start()
-            return (exchange, diary)
-        }
-
-        /// Serves requests until `condition` holds.
-        func run(atMost limit: Duration = .seconds(3600), until condition: () -> Bool) -> Bool {
-            self.ground.run(
-                until: {
-                    self.answer()
-                    return condition()
-                }, atMost: limit)
-        }
-
-        func run(for duration: Duration) {
-            _ = self.run(atMost: duration) { false }
-        }
-
-        private func answer() {
-            guard let body = self.body else { return }
-            for peer in self.listener.accepted {
-                guard let engine = self.engine(of: peer) else { continue }
-                let input = peer.takeReceived()
-                var offset = 0
-                while let event = engine.nextEvent(in: input.span.bytes, from: &offset) {
-                    guard case .head(let stream, _, _) = event else { continue }
-                    try? engine.respond(stream, HTTP2FieldBlock([(":status", "200")]), endsOutput: false)
-                    _ = try? engine.send(stream, body.span.bytes)
-                    try? engine.endOutput(stream)
-                }
-                engine.write {
-                    peer.send([UInt8]($0))
-                    return true
-                }
-            }
-        }
-
-        private func engine(of peer: ScriptedPeer) -> HTTP2Connection? {
-            let key = ObjectIdentifier(peer)
-            if self.engines[key] == nil { self.engines[key] = try? HTTP2Connection(.server, settings: self.settings) }
-            return self.engines[key]
-        }
-
-        /// - Returns: misuses of descriptors.
-        func end() -> [String] {
-            self.pool.close()
-            self.ground.settle()
-            return self.ground.close()
-        }
-    }
-
     @Test func silentServerEndsTheExchangeAfterTheSettingsTimeout() throws {
-        let scene = try Scene(nil)
+        let scene = try HTTP2Scene(nil)
         let (_, diary) = scene.begin()
         scene.run(for: .seconds(29))
         #expect(diary.now.ends == 0)
@@ -101,7 +20,7 @@ struct SimulatedHTTP2Tests {
 
     @Test func idleTimeoutDoesNotRunWhileTheConsumerIsSlow() throws {
         let content = [UInt8](repeating: 7, count: 600_000)
-        let scene = try Scene(content)
+        let scene = try HTTP2Scene(content)
         let (exchange, diary) = scene.begin(pull: 0)
         scene.run(for: .seconds(600))
         #expect(diary.now.head?.status == 200 && diary.now.content.isEmpty && diary.now.ends == 0)
@@ -112,7 +31,7 @@ struct SimulatedHTTP2Tests {
     }
 
     @Test func idleConnectionIsClosedAfterItsTimeout() throws {
-        let scene = try Scene([1])
+        let scene = try HTTP2Scene([1])
         let (_, diary) = scene.begin()
         #expect(scene.run { diary.now.ends == 1 })
         scene.run(for: .seconds(59))
@@ -122,13 +41,174 @@ struct SimulatedHTTP2Tests {
         #expect(scene.end() == [])
     }
 
+    /// The window for the rest of the body, or for its end, never opens (RFC 9113 §8.1).
+    @Test(arguments: [(200_000, true), (200_000, false), (65_535, false)])
+    func responseBeforeTheEndOfTheBodyFreesItsStream(_ size: Int, _ isLengthKnown: Bool) throws {
+        var settings = HTTP2Settings()
+        settings.streamWindow = 65_535
+        let scene = try HTTP2Scene([1], settings: settings)
+        let source = FixedBody([UInt8](repeating: 1, count: size))
+        let (_, diary) = scene.begin("POST", body: .source(source, length: isLengthKnown ? Int64(size) : nil))
+        #expect(scene.run(atMost: .seconds(1)) { diary.now.ends == 1 })
+        #expect(diary.now.head?.status == 200 && diary.now.content == [1])
+        #expect(scene.run(atMost: .seconds(1)) { scene.openStreams() == 0 })
+        scene.pool.close()
+        #expect(scene.run(atMost: .seconds(1)) { scene.listener.accepted.allSatisfy(\.sawEnd) })
+        #expect(scene.end() == [])
+    }
+
+    /// RST_STREAM does not get through a connection that is blocked; the connection is closed without it.
+    @Test func connectionOfACancelledUploadIsClosedWhileItsOutputIsBlocked() throws {
+        let scene = try HTTP2Scene([1])
+        scene.answersAtHead = false
+        let (_, first) = scene.begin()
+        #expect(scene.run(atMost: .seconds(1)) { first.now.ends == 1 })
+        scene.mutedConnections = [0]
+        scene.listener.accepted[0].isReading = false
+        let (upload, diary) = scene.begin("POST", body: .bytes([UInt8](repeating: 1, count: 4_000_000)))
+        scene.run(for: .seconds(1))
+        upload.cancel()
+        scene.pool.close()
+        #expect(scene.run(atMost: .seconds(5)) { scene.listener.accepted[0].isClosed })
+        #expect(diary.now.failure == .cancelled)
+        #expect(scene.end() == [])
+    }
+
+    // MARK: Timeouts
+
+    /// A server that opens its window by 1000 bytes a second: 100 seconds for the whole.
+    @Test func slowlyOpenedWindowDoesNotTimeOut() throws {
+        var settings = HTTP2Settings()
+        settings.streamWindow = 1_000
+        let scene = try HTTP2Scene([1], settings: settings)
+        scene.answersAtHead = false
+        let (_, diary) = scene.begin("POST", body: .bytes([UInt8](repeating: 1, count: 100_000)))
+        for _ in 0..<150 where diary.now.ends == 0 {
+            scene.run(for: .seconds(1))
+            scene.consume(1_000, of: 1)
+        }
+        #expect(diary.now.head?.status == 200 && diary.now.failure == nil)
+        #expect(scene.end() == [])
+    }
+
+    @Test func windowThatNeverOpensTimesOut() throws {
+        var settings = HTTP2Settings()
+        settings.streamWindow = 1_000
+        let scene = try HTTP2Scene([1], settings: settings)
+        scene.answersAtHead = false
+        let (_, diary) = scene.begin("POST", body: .bytes([UInt8](repeating: 1, count: 100_000)))
+        scene.run(for: .seconds(59))
+        #expect(diary.now.ends == 0)
+        scene.run(for: .seconds(63))
+        #expect(diary.now.failure == .idle)
+        #expect(scene.end() == [])
+    }
+
+    /// The body is in frames at once, and takes minutes to leave.
+    @Test func slowNetworkDoesNotTimeOut() throws {
+        var faults = FaultPlan.calm
+        faults.segmentSize = 500...500
+        faults.sendBuffer = 1_000...1_000
+        faults.stall = 1
+        faults.stallDuration = .seconds(1) ... .seconds(1)
+        let scene = try HTTP2Scene([1], faults: faults)
+        scene.answersAtHead = false
+        let (_, diary) = scene.begin("POST", body: .bytes([UInt8](repeating: 1, count: 300_000)))
+        scene.run(for: .seconds(100))
+        #expect(diary.now.ends == 0)
+        #expect(scene.run(atMost: .seconds(1_000)) { diary.now.ends == 1 })
+        #expect(diary.now.head?.status == 200 && diary.now.failure == nil)
+        #expect(scene.end() == [])
+    }
+
+    // MARK: Windows
+
+    @Test func windowsGrowWithWhatIsConsumed() throws {
+        let content = [UInt8](repeating: 7, count: 6_000_000)
+        let scene = try HTTP2Scene(content)
+        let (_, diary) = scene.begin()
+        #expect(scene.run { diary.now.ends == 1 })
+        #expect(diary.now.content.count == content.count)
+        let received = content.count
+        let stream = scene.window(of: 1, initial: 256 << 10, received: received)
+        #expect((512 << 10...4 << 20).contains(stream), "\(stream)")
+        let connection = scene.window(of: 0, initial: 65_535, received: received)
+        #expect((2 << 20...4 << 20).contains(connection), "\(connection)")
+        #expect(scene.end() == [])
+    }
+
+    @Test func windowOfASuspendedTaskDoesNotGrow() throws {
+        let scene = try HTTP2Scene([UInt8](repeating: 7, count: 1_000_000))
+        let (exchange, diary) = scene.begin(pull: 0)
+        scene.run(for: .seconds(10))
+        #expect(scene.window(of: 1, initial: 256 << 10, received: 0) == 256 << 10)
+        #expect(scene.window(of: 0, initial: 65_535, received: 256 << 10) >= 512 << 10)
+        #expect(diary.now.content.isEmpty)
+        diary.pull(.max, exchange)
+        #expect(scene.run { diary.now.ends == 1 })
+        #expect(scene.end() == [])
+    }
+
+    /// Together they hold back three times the window of the connection.
+    @Test func suspendedTasksNeverStopTheConnection() throws {
+        let content = [UInt8](repeating: 7, count: 1_000_000)
+        let scene = try HTTP2Scene(content)
+        let suspended = (0..<12).map { _ in scene.begin(pull: 0) }
+        scene.run(for: .seconds(10))
+        let (_, diary) = scene.begin()
+        #expect(scene.run(atMost: .seconds(10)) { diary.now.ends == 1 })
+        #expect(diary.now.content == content && scene.listener.accepted.count == 1)
+        #expect(suspended.allSatisfy { $0.1.now.content.isEmpty })
+        for (exchange, diary) in suspended { diary.pull(.max, exchange) }
+        #expect(scene.run { suspended.allSatisfy { $0.1.now.content == content } })
+        #expect(scene.end() == [])
+    }
+
+    /// Each stream may hold back its window: their number is bounded even if the server does not bound it.
+    @Test func streamsOfAConnectionAreBounded() throws {
+        var settings = HTTP2Settings()
+        settings.maximumConcurrentStreams = .max
+        let scene = try HTTP2Scene([UInt8](repeating: 7, count: 1_000), limit: 1, settings: settings)
+        let (_, first) = scene.begin()
+        #expect(scene.run { first.now.ends == 1 })
+        let others = (0..<300).map { _ in scene.begin(pull: 0) }
+        scene.run(for: .seconds(10))
+        #expect(others.filter { $0.1.now.head != nil }.count == 128)
+        for (exchange, diary) in others { diary.pull(.max, exchange) }
+        #expect(scene.run { others.allSatisfy { $0.1.now.ends == 1 } })
+        #expect(others.allSatisfy { $0.1.now.content.count == 1_000 } && scene.listener.accepted.count == 1)
+        #expect(scene.end() == [])
+    }
+
+    // MARK: Priorities
+
+    /// RFC 9218 §7.1: type 0x10 on stream 0, with the stream's number and the field's value.
+    @Test func changedPriorityIsSent() throws {
+        let scene = try HTTP2Scene([1])
+        scene.answersAtHead = false
+        let source = FixedBody([UInt8](repeating: 1, count: 3_000_000))
+        let (exchange, diary) = scene.begin("POST", body: .source(source, length: 3_000_000))
+        scene.run(for: .seconds(1))
+        #expect(scene.frames(0x10).isEmpty && diary.now.ends == 0)
+        exchange.setPriority(0.25)
+        scene.run(for: .seconds(1))
+        let updates = scene.frames(0x10)
+        #expect(updates.map(\.stream) == [0] && updates.map(\.payload) == [[0, 0, 0, 1] + Array("u=5".utf8)])
+        exchange.cancel()
+        scene.run(for: .seconds(1))
+        #expect(diary.now.failure == .cancelled)
+        #expect(scene.end() == [])
+    }
+
+    // MARK: Faults
+
     /// Short reads and writes, small buffers, stalls, resets, failing connects, no descriptors.
     @Test(arguments: 1...40 as ClosedRange<UInt64>)
     func everyExchangeEndsOnceCompleteOrWithAReason(_ seed: UInt64) throws {
         let content = (0..<30_000).map { UInt8(truncatingIfNeeded: $0) }
         var settings = HTTP2Settings()
         settings.maximumConcurrentStreams = 3
-        let scene = try Scene(content, seed: seed, faults: .rough, limit: 2, settings: settings)
+        let scene = try HTTP2Scene(content, seed: seed, faults: .rough, limit: 2, settings: settings)
         let diaries = (0..<12).map { scene.begin($0 % 3 == 0 ? "POST" : "GET").1 }
         #expect(scene.run { diaries.allSatisfy { $0.now.ends == 1 } }, "\(scene.ground.report)")
         for diary in diaries.map(\.now) {
