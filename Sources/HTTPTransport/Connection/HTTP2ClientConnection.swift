@@ -13,6 +13,10 @@ final class HTTP2ClientConnection: MultiplexedConnection {
     /// Most streams at a time, even if the server allows more: each may make the connection hold a window of content.
     /// Closed streams count until their responses are delivered.
     private static let streamLimit = 128
+    /// After so long without input, a server may be gone without notice: a PING goes with the next request.
+    private static let probeAfter = Duration.seconds(15)
+    /// How long any answer to that PING may take.
+    private static let probeTimeout = Duration.seconds(10)
 
     let pool: ConnectionPool
     let key: PoolKey
@@ -33,6 +37,7 @@ final class HTTP2ClientConnection: MultiplexedConnection {
     /// When the last bytes were received.
     private(set) var lastInput: MonotonicInstant
     private let settingsTimer = LoopTimer()
+    private let probeTimer = LoopTimer()
 
     /// - Parameter transport: paused, and without a consumer.
     init(
@@ -76,6 +81,7 @@ final class HTTP2ClientConnection: MultiplexedConnection {
         self.metadata.timings = ConnectTimings()
         stream.begin(metadata)
         guard !exchange.isEnded, case .running = exchange.phase else { return }
+        self.probeIfSilent()
         self.setTrafficClass(exchange.request.trafficClass)
         let head = HTTP2FieldBlock(exchange.plan.head, to: exchange.request.origin, priority: exchange.priority)
         do throws(HTTP2UsageError) {
@@ -86,6 +92,14 @@ final class HTTP2ClientConnection: MultiplexedConnection {
             self.requestRefused(error, exchange)
         }
         self.requestFlush()
+    }
+
+    /// Finds out within `probeTimeout` whether the server is still there; the timeout of a request may be much longer.
+    private func probeIfSilent() {
+        let isSilent = self.lastInput.advanced(by: Self.probeAfter) <= self.loop.now
+        guard isSilent, self.engine.openStreams == 0 else { return }
+        self.engine.ping(0)
+        self.loop.arm(self.probeTimer, after: Self.probeTimeout, target: self)
     }
 
     private func requestRefused(_ error: HTTP2UsageError, _ exchange: Exchange) {
@@ -192,6 +206,7 @@ final class HTTP2ClientConnection: MultiplexedConnection {
         self.engine.write { self.transport.write($0) < Self.outputWatermark }
         self.isClosed = true
         self.loop.disarm(self.settingsTimer)
+        self.loop.disarm(self.probeTimer)
         self.transport.consumer = nil
         self.transport.close(linger: .zero)
     }
@@ -215,6 +230,7 @@ final class HTTP2ClientConnection: MultiplexedConnection {
 extension HTTP2ClientConnection: TransportConsumer {
     func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
         self.lastInput = self.loop.now
+        self.loop.disarm(self.probeTimer)
         self.loop.spend(bytes.byteCount)
         var offset = 0
         while let event = self.engine.nextEvent(in: bytes.bytes, from: &offset) {
@@ -317,7 +333,11 @@ extension HTTP2ClientConnection: TurnEndTarget {
 
 extension HTTP2ClientConnection: TimerTarget {
     func timerFired(_ timer: LoopTimer) {
-        self.end(.settingsTimeout, cause: nil)
+        if timer === self.probeTimer {
+            self.end(nil, cause: .peerUnresponsive)
+        } else {
+            self.end(.settingsTimeout, cause: nil)
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 import HTTP2Engine
 import HTTPTransport
 import SimulatedNetwork
+import StreamTransport
 import TestSupport
 import Testing
 import WireText
@@ -118,6 +119,61 @@ struct SimulatedHTTP2Tests {
         #expect(diary.now.ends == 0)
         #expect(scene.run(atMost: .seconds(1_000)) { diary.now.ends == 1 })
         #expect(diary.now.head?.status == 200 && diary.now.failure == nil)
+        #expect(scene.end() == [])
+    }
+
+    // MARK: Dead connections
+
+    /// Something on the way has forgotten the connection: nothing that is sent on it is answered.
+    @Test func connectionThatDiedWhileIdleIsReplacedWithinSeconds() throws {
+        let scene = try HTTP2Scene([1])
+        let (_, first) = scene.begin()
+        #expect(scene.run { first.now.ends == 1 })
+        scene.run(for: .seconds(20))
+        scene.mutedConnections = [0]
+        let (_, second) = scene.begin()
+        scene.run(for: .seconds(9))
+        #expect(second.now.ends == 0)
+        #expect(scene.run(atMost: .seconds(2)) { second.now.ends == 1 })
+        #expect(second.now.content == [1] && scene.listener.accepted.count == 2)
+        #expect(scene.end() == [])
+    }
+
+    @Test func requestThatCannotBeRepeatedFailsWithItsDeadConnection() throws {
+        let scene = try HTTP2Scene([1])
+        let (_, first) = scene.begin()
+        #expect(scene.run { first.now.ends == 1 })
+        scene.run(for: .seconds(20))
+        scene.mutedConnections = [0]
+        let (_, second) = scene.begin("POST")
+        #expect(scene.run(atMost: .seconds(11)) { second.now.ends == 1 })
+        guard case .connectionLost(let loss)? = second.now.failure else { return #expect(Bool(false)) }
+        #expect(loss.cause == .peerUnresponsive && loss.wasReused)
+        #expect(scene.end() == [])
+    }
+
+    @Test func serverThatAnswersThePingHasTheWholeTimeout() throws {
+        let scene = try HTTP2Scene([1])
+        let (_, first) = scene.begin()
+        #expect(scene.run { first.now.ends == 1 })
+        scene.run(for: .seconds(20))
+        scene.answers = false
+        let (_, second) = scene.begin()
+        scene.run(for: .seconds(59))
+        #expect(second.now.ends == 0 && scene.frames(6).count == 1)
+        scene.run(for: .seconds(2))
+        #expect(second.now.failure == .idle && scene.listener.accepted.count == 1)
+        #expect(scene.end() == [])
+    }
+
+    @Test func connectionInUseIsNotProbed() throws {
+        let scene = try HTTP2Scene([1])
+        for _ in 0..<3 {
+            let (_, diary) = scene.begin()
+            #expect(scene.run { diary.now.ends == 1 })
+            scene.run(for: .seconds(10))
+        }
+        #expect(scene.frames(6).isEmpty && scene.listener.accepted.count == 1)
         #expect(scene.end() == [])
     }
 
