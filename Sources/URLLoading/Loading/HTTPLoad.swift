@@ -65,6 +65,10 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     var cacheWriter: CacheWriter?
     /// The server has refused the request over HTTP/2 (RFC 9113 §7).
     private var requiresHTTP11 = false
+    /// How often a server has refused the request, whose body is a stream.
+    private var refusals = 0
+    /// Most repetitions of such a request.
+    private static let refusalLimit = 5
     /// Why the delegate rejected the TLS handshake.
     var tlsRefusal: URLError?
 
@@ -471,6 +475,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         case .sending:
             guard case .failed(let failure) = end else { return }
             if case .http2(.http11Required) = failure, !self.requiresHTTP11 { return self.sendOverHTTP11() }
+            if case .http2(.refused) = failure, self.sendAnotherStream() { return }
             if self.takeNextRoute(after: failure) { return }
             if self.lease != nil, self.repeatHandshake(after: failure, of: attempt.head) { return }
             self.fail(self.tlsRefusal ?? self.error(failure, attempt))
@@ -489,6 +494,15 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         self.requiresHTTP11 = true
         self.attemptEnded()
         self.sendBody()
+    }
+
+    /// The server has not processed the request (RFC 9113 §8.7), whose stream can be read once.
+    private func sendAnotherStream() -> Bool {
+        guard case .stream = self.body, self.refusals < Self.refusalLimit else { return false }
+        self.refusals += 1
+        self.attemptEnded()
+        self.sendBody()
+        return true
     }
 
     private func completeUnlessDecoding() {

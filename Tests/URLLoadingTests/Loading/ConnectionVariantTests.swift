@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import TLSEngine
 import TestSupport
 import Testing
@@ -287,6 +288,37 @@ struct ConnectionVariantTests {
             tls: Certificates.server { $0.applicationProtocols = ["h2"] }, ["/": Answer([.requireHTTP11])])
         let session = URLSession.test(DataRecorder(.trusting))
         #expect(try await session.load(server.url()).code == .secureConnectionFailed && server.requests.count == 1)
+        session.invalidateAndCancel()
+    }
+
+    /// RFC 9113 §8.7: the server has not processed the request. A stream can be read once, so that another is needed.
+    @Test(arguments: [1, 3])
+    func refusedUploadOfAStreamAsksForAnotherStream(_ refusals: Int) async throws {
+        let server = try await WebServer()
+        let requests = Atomic(0)
+        server.on("/") { request in
+            requests.add(1, ordering: .relaxed).newValue <= refusals ? Answer([.refuse]) : .text(request.text)
+        }
+        var policies = Policies()
+        policies.stream = { $0(InputStream(data: Data("again".utf8))) }
+        let recorder = DataRecorder(policies)
+        let session = URLSession.test(recorder) { $0.assumesHTTP2 = true }
+        session.uploadTask(withStreamedRequest: .to(server.url(), "POST")).resume()
+        let notes = try await recorder.end()
+        #expect(notes.error == nil && notes.data == Data("again".utf8))
+        #expect(recorder.log.count("needs body") == refusals + 1)
+        session.invalidateAndCancel()
+    }
+
+    @Test func uploadOfAStreamThatIsAlwaysRefusedFails() async throws {
+        let server = try await WebServer(["/": Answer([.refuse])])
+        var policies = Policies()
+        policies.stream = { $0(InputStream(data: Data("again".utf8))) }
+        let recorder = DataRecorder(policies)
+        let session = URLSession.test(recorder) { $0.assumesHTTP2 = true }
+        session.uploadTask(withStreamedRequest: .to(server.url(), "POST")).resume()
+        #expect((try await recorder.end().error as? URLError)?.code == .networkConnectionLost)
+        #expect(server.requests.count == 6)
         session.invalidateAndCancel()
     }
 }

@@ -20,6 +20,8 @@ struct Answer: Sendable {
         case stopReading(Gate)
         /// On HTTP/2, resets the stream with HTTP_1_1_REQUIRED.
         case requireHTTP11
+        /// On HTTP/2, resets the stream with REFUSED_STREAM.
+        case refuse
     }
 
     var steps: [Step]

@@ -203,7 +203,7 @@ final class WebConnection: TransportConsumer, @unchecked Sendable {
         case .send(let bytes): bytes.withRawSpan { _ = transport.write($0) }
         case .open(let gate): gate.open()
         case .hang: self.isOver = true
-        case .requireHTTP11: break
+        case .requireHTTP11, .refuse: break
         case .close:
             self.isOver = true
             transport.shutdownOutput()

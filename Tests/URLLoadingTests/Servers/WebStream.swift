@@ -126,6 +126,9 @@ final class WebStream: @unchecked Sendable {
         case .requireHTTP11:
             self.isClosed = true
             self.streams.engine.reset(self.id, .http11Required)
+        case .refuse:
+            self.isClosed = true
+            self.streams.engine.reset(self.id, .refusedStream)
         case .close:
             // Content that ends with the connection in HTTP/1.1 ends with the stream.
             if self.translator.isUntilClose { return self.send(.end(trailers: [])) }
