@@ -54,6 +54,7 @@ let package = Package(
         // These libraries themselves are opened at run time, if they are needed.
         .systemLibrary(name: "CGSSAPI"),
         .systemLibrary(name: "CDuktape"),
+        .systemLibrary(name: "CCodings"),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CNGHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
@@ -67,6 +68,7 @@ let package = Package(
             swiftSettings: unsafeCode),
         .target(name: "GSSEngine", dependencies: ["CGSSAPI"], swiftSettings: unsafeCode),
         .target(name: "PACEngine", dependencies: ["CDuktape"], swiftSettings: unsafeCode),
+        .target(name: "ContentCodings", dependencies: ["CCodings"], swiftSettings: unsafeCode),
         .target(name: "WebSocketProtocol", dependencies: ["WireText", "ByteKernels", "Deflate"], swiftSettings: house),
         .target(
             name: "HTTPSemantics",
@@ -98,7 +100,7 @@ let package = Package(
             dependencies: [
                 "CRunLoop", "WireText",
                 "HTTPTransport", "SessionTasks", "StreamTransport", "HTTPSemantics", "TLSEngine", "GSSEngine",
-                "PACEngine", "Deflate",
+                "PACEngine", "Deflate", "ContentCodings",
                 "ByteKernels", "WebSocketProtocol",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),

@@ -6,6 +6,7 @@ enum ImportRules {
     static let owners: [String: [String]] = [
         "COpenSSL": ["WireText/", "TLSEngine/OpenSSL/", "TestSupport/"],
         "CNGHTTP2": ["HTTP2Engine/NGHTTP2/"],
+        "CCodings": ["ContentCodings/Libraries/"],
         "CDuktape": ["PACEngine/Duktape/"],
         "CGSSAPI": ["GSSEngine/GSSAPI/"],
         "CLinux": [

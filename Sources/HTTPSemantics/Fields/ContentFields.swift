@@ -5,7 +5,9 @@ import WireText
 package enum ContentCoding: Equatable, Sendable {
     case gzip
     case deflate
-    /// An unsupported coding, such as Brotli, in lower case.
+    case brotli
+    case zstandard
+    /// An unknown coding, in lower case.
     case other(String)
 
     /// Most codings applied to one content; no legitimate response has more.
@@ -21,6 +23,8 @@ package enum ContentCoding: Equatable, Sendable {
             switch name {
             case "gzip", "x-gzip": .gzip
             case "deflate": .deflate
+            case "br": .brotli
+            case "zstd": .zstandard
             default: .other(name)
             }
         }

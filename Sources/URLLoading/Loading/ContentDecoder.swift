@@ -1,4 +1,5 @@
 import ByteKernels
+import ContentCodings
 import Deflate
 import Foundation
 import HTTPSemantics
@@ -9,8 +10,10 @@ import HTTPTypes
 ///
 /// Call `feed`, then `next` until `nil`, and so on; `finish` after the last byte. Not thread-safe.
 package final class ContentDecoder {
-    /// The value of `Accept-Encoding`.
-    package static let acceptEncodingValue = "gzip, deflate"
+    /// The value of `Accept-Encoding`: the codings whose libraries are installed.
+    package static let acceptEncodingValue = [
+        "gzip", "deflate", BrotliDecoder.isAvailable ? "br" : nil, ZstandardDecoder.isAvailable ? "zstd" : nil,
+    ].compactMap(\.self).joined(separator: ", ")
     /// Most bytes returned by one `next`.
     package static let pieceLimit = 64 << 10
     /// Most pieces passed between codings in one `next`: many nested codings of empty content would otherwise occupy the
@@ -28,8 +31,7 @@ package final class ContentDecoder {
     package init?(_ codings: [ContentCoding]) {
         guard !codings.isEmpty else { return nil }
         for coding in codings.reversed() {
-            if case .other = coding { return nil }
-            guard let stage = DecodingStage(gzip: coding == .gzip) else { return nil }
+            guard let stage = DecodingStage(coding) else { return nil }
             self.stages.append(stage)
         }
         self.output = [UInt8](repeating: 0, count: Self.pieceLimit)
@@ -101,6 +103,8 @@ private final class DecodingStage {
         /// `deflate` before the two bytes that tell a zlib header from raw blocks.
         case undecided
         case inflating(Inflater)
+        /// Another coding, of one stream or of several.
+        case decoding(any CodingDecoder, repeats: Bool, DecodingProgress)
         /// After a gzip member; another may follow (RFC 1952 §2.2).
         case betweenMembers(Inflater)
         /// Further input is padding.
@@ -113,22 +117,29 @@ private final class DecodingStage {
     private var state: State
     private(set) var isUntouched = true
 
-    /// - Returns: `nil` if memory is exhausted.
-    init?(gzip: Bool) {
-        guard gzip else {
-            self.state = .undecided
-            return
+    /// - Returns: `nil` for an unknown coding, without its library, or if memory is exhausted.
+    init?(_ coding: ContentCoding) {
+        switch coding {
+        case .gzip:
+            guard let inflater = Inflater(format: .gzip) else { return nil }
+            self.state = .inflating(inflater)
+        case .deflate: self.state = .undecided
+        case .brotli:
+            guard let decoder = BrotliDecoder() else { return nil }
+            self.state = .decoding(decoder, repeats: false, .needsInput)
+        case .zstandard:
+            guard let decoder = ZstandardDecoder() else { return nil }
+            self.state = .decoding(decoder, repeats: true, .needsInput)
+        case .other: return nil
         }
-        guard let inflater = Inflater(format: .gzip) else { return nil }
-        self.state = .inflating(inflater)
     }
 
     /// Whether all input is decoded, and the coding has ended.
     var isComplete: Bool {
         guard self.consumed == self.input.count else { return false }
         switch self.state {
-        case .betweenMembers, .done: return true
-        case .undecided, .inflating: return false
+        case .betweenMembers, .done, .decoding(_, _, .ended): return true
+        case .undecided, .inflating, .decoding: return false
         }
     }
 
@@ -152,6 +163,14 @@ private final class DecodingStage {
                 guard try self.decide() else { return 0 }
             case .inflating(let inflater):
                 guard try self.inflate(inflater, into: &output, &written) else { return written }
+            case .decoding(let decoder, let repeats, let progress):
+                guard self.consumed < self.input.count || progress == .outputFull else { return 0 }
+                if progress == .ended, !repeats {
+                    self.state = .done
+                    continue
+                }
+                let step = try self.decode(decoder, into: &output, &written)
+                self.state = .decoding(decoder, repeats: repeats, step)
             case .betweenMembers(let inflater):
                 guard self.consumed < self.input.count else { return 0 }
                 guard self.input[self.consumed] == 0x1F else {
@@ -177,6 +196,21 @@ private final class DecodingStage {
         guard let inflater = Inflater(format: isZlib ? .zlib : .raw) else { throw .outOfMemory }
         self.state = .inflating(inflater)
         return true
+    }
+
+    private func decode(
+        _ decoder: any CodingDecoder, into output: inout [UInt8], _ written: inout Int
+    ) throws(ContentDecodingFailure) -> DecodingProgress {
+        var taken = self.consumed
+        defer { self.consumed = taken }
+        do throws(CodingFailure) {
+            let input = self.input
+            var elements = output.mutableSpan
+            var target = elements.mutableBytes
+            return try decoder.decode(input.span.bytes, consumed: &taken, into: &target, written: &written)
+        } catch {
+            throw ContentDecodingFailure(error)
+        }
     }
 
     /// - Returns: whether the stream ended and the state has changed.
@@ -213,6 +247,13 @@ package enum ContentDecodingFailure: Error, Equatable, Sendable, CustomStringCon
         case .corrupt(let reason): self = .corrupt(reason: reason)
         case .dictionaryRequired: self = .corrupt(reason: "preset dictionary required")
         case .limitExceeded: self = .corrupt(reason: "too long")
+        case .outOfMemory: self = .outOfMemory
+        }
+    }
+
+    init(_ failure: CodingFailure) {
+        switch failure {
+        case .corrupt(let reason): self = .corrupt(reason: reason)
         case .outOfMemory: self = .outOfMemory
         }
     }

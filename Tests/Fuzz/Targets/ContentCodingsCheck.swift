@@ -4,7 +4,9 @@ import URLLoading
 
 /// The first byte of the input gives the codings, the rest is the content.
 enum ContentCodingsCheck {
-    private static let codings = ["gzip", "deflate", "gzip, deflate", "deflate, gzip", "gzip, gzip, gzip"]
+    private static let codings = [
+        "gzip", "deflate", "gzip, deflate", "deflate, gzip", "gzip, gzip, gzip", "br", "zstd", "br, gzip",
+    ]
     /// Bytes of output that are looked at.
     private static let limit = 1 << 18
 

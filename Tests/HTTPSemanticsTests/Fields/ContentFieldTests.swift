@@ -7,7 +7,8 @@ struct ContentFieldTests {
     @Test(
         arguments: [
             ("gzip", [ContentCoding.gzip]), ("GZIP, Deflate", [.gzip, .deflate]), ("x-gzip", [.gzip]),
-            ("identity", []), ("", []), ("br, identity", [.other("br")]), ("gzip,gzip,gzip,gzip,gzip", nil),
+            ("identity", []), ("", []), ("br, identity, zstd, exi", [.brotli, .zstandard, .other("exi")]),
+            ("gzip,gzip,gzip,gzip,gzip", nil),
         ] as [(String, [ContentCoding]?)])
     func codingsAreListedInTheirOrder(_ text: String, _ codings: [ContentCoding]?) {
         #expect(ContentCoding.list([.contentEncoding: text]) == codings)

@@ -55,7 +55,33 @@ struct CodedContent: CustomTestStringConvertible {
             "H4sIAAAAAAACAwFqAJX/H4sIAAAAAAACA5Pv5mAAASbmye+fJTAwqqW9nSy3UMoqvfZca2XG3Ev28m8K"
                 + "q2oPcK7dvEsqUf3L3tJmE4m981a3tGbpVm76U+q8tFtM+vDT9uVmrgxbmRgKvsRoOQNNAwCHlD4sVgAA"
                 + "AH4KL0dqAAAA"),
+        CodedContent(
+            "Brotli", "br",
+            "H1cAAIyUbuZihEqHOlmqt/41QtEIyDe0MNiAA4cE8hca5Hq2zC6xs2OyRQnLw0bZ6g+T8gkA"),
+        CodedContent(
+            "Zstandard", "zstd",
+            "KLUv/QRorQEA1AJ0aGUgcXVpY2sgYnJvd24gZm94IGp1bXBzIG92ZXIgdGhlIGxhenkgZG9nLCABAAWa"
+                + "qgzHqjZD"),
+        CodedContent(
+            "gzip in Brotli", "gzip, br",
+            "DyGAH4sIAAAAAAAAAyvJSFUoLM1MzlZIKsovz1NIy69QyCrNLShWyC9LLVIoAUrnJFZVKqTkp+uAeUQq"
+                + "BgDT4cqyWAAAAAM="),
     ]
+
+    /// `text` in two frames, the second without a checksum.
+    static let zstandardFrames = CodedContent(
+        "Zstandard of two frames", "zstd",
+        "KLUv/QRoaQEAdGhlIHF1aWNrIGJyb3duIGZveCBqdW1wcyBvdmVyIHRoZSBsYXp5IGRvZywgupie4yi1L/0AWFkB"
+            + "AHRoZSBxdWljayBicm93biBmb3gganVtcHMgb3ZlciB0aGUgbGF6eSBkb2c=")
+
+    /// Begins a frame whose window is 128 MiB.
+    static let wideZstandard = CodedContent(
+        "Zstandard with a wide window", "zstd", "KLUv/QSITAAACAABAPz/ORACAgAQAAIA")
+
+    /// 64 MiB of zeros.
+    static let brotliBomb = CodedContent(
+        "Brotli bomb", "br",
+        "z///fwAkAOKxQHLv//n//w+ABEAcFoDu/T////8BkACIwwLQvf/n//8/ABIAcVgAuvf/Aw==")
 
     /// 64 MiB of zeros, compressed twice.
     static let bomb = CodedContent(

@@ -38,7 +38,7 @@ struct ContentDecoderTests {
         }
     }
 
-    @Test(arguments: ["gzip", "deflate"])
+    @Test(arguments: ["gzip", "deflate", "br", "zstd"])
     func emptyContentDecodesToNothing(_ name: String) throws {
         #expect(try self.decode([], name, size: 1) == [])
     }
@@ -57,14 +57,15 @@ struct ContentDecoderTests {
         #expect(throws: ContentDecodingFailure.self) { try self.decode(Array("plain".utf8), "gzip", size: 8) }
     }
 
-    @Test(arguments: ["br", "zstd", "gzip, br", "", "identity", "compress", "gzip, gzip, gzip, gzip, gzip"])
+    @Test(arguments: ["exi", "x-zstd", "gzip, exi", "", "identity", "compress", "gzip, gzip, gzip, gzip, gzip"])
     func unsupportedCodingHasNoDecoder(_ name: String) {
         #expect(ContentDecoder(contentEncoding: name) === nil)
     }
 
-    @Test func contentIsDecodedOnlyAsFarAsRequested() throws {
-        let decoder = try #require(ContentDecoder(contentEncoding: CodedContent.bomb.contentEncoding))
-        let bomb = CodedContent.bomb.bytes
+    @Test(arguments: [CodedContent.bomb, CodedContent.brotliBomb])
+    func contentIsDecodedOnlyAsFarAsRequested(_ content: CodedContent) throws {
+        let decoder = try #require(ContentDecoder(contentEncoding: content.contentEncoding))
+        let bomb = content.bytes
         decoder.feed(bomb.span.bytes)
         var count = 0
         while let piece = try decoder.next() {
@@ -79,5 +80,20 @@ struct ContentDecoderTests {
         let content = CodedContent.all[0]
         let output = try self.decode(content.bytes + content.bytes, "gzip", size: 5)
         #expect(String(decoding: output, as: UTF8.self) == CodedContent.text + CodedContent.text)
+    }
+
+    @Test(arguments: [1, 7, 1 << 20])
+    func secondZstandardFrameIsDecoded(_ size: Int) throws {
+        let content = CodedContent.zstandardFrames
+        let output = try self.decode(content.bytes, content.contentEncoding, size: size)
+        #expect(String(decoding: output, as: UTF8.self) == CodedContent.text)
+    }
+
+    /// RFC 9659 §3: a window above 8 MiB would let a server take as much memory as it likes.
+    @Test func zstandardWindowAboveTheLimitIsRefused() throws {
+        let content = CodedContent.wideZstandard
+        #expect(throws: ContentDecodingFailure.corrupt(reason: "Frame requires too much memory for decoding")) {
+            try self.decode(content.bytes, content.contentEncoding, size: 1 << 20)
+        }
     }
 }

@@ -23,6 +23,18 @@ struct ContentCodingTests {
         session.invalidateAndCancel()
     }
 
+    @Test func codingsOfInstalledLibrariesAreAnnouncedAndUndone() async throws {
+        let server = try await WebServer()
+        for content in CodedContent.all where ["br", "zstd"].contains(content.contentEncoding) {
+            server.on("/", .response(200, ["Content-Encoding: \(content.contentEncoding)"], content.bytes))
+            let session = URLSession.test()
+            #expect(try await session.load(server.url()).text == CodedContent.text)
+            session.invalidateAndCancel()
+        }
+        #expect(server.requests.count == 2)
+        #expect(server.requests.allSatisfy { $0["Accept-Encoding"] == "gzip, deflate, br, zstd" })
+    }
+
     @Test func unknownCodingIsNotDecoded() async throws {
         let server = try await WebServer(["/": .text("as it is", ["Content-Encoding: x-own"])])
         let session = URLSession.test()
