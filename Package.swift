@@ -55,6 +55,7 @@ let package = Package(
         .systemLibrary(name: "CGSSAPI"),
         .systemLibrary(name: "CDuktape"),
         .systemLibrary(name: "CCodings"),
+        .systemLibrary(name: "CPublicSuffix"),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CNGHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
@@ -68,6 +69,7 @@ let package = Package(
             swiftSettings: unsafeCode),
         .target(name: "GSSEngine", dependencies: ["CGSSAPI"], swiftSettings: unsafeCode),
         .target(name: "PACEngine", dependencies: ["CDuktape"], swiftSettings: unsafeCode),
+        .target(name: "PublicSuffixList", dependencies: ["CPublicSuffix"], swiftSettings: unsafeCode),
         .target(name: "ContentCodings", dependencies: ["CCodings"], swiftSettings: unsafeCode),
         .target(name: "WebSocketProtocol", dependencies: ["WireText", "ByteKernels", "Deflate"], swiftSettings: house),
         .target(
@@ -100,7 +102,7 @@ let package = Package(
             dependencies: [
                 "CRunLoop", "WireText",
                 "HTTPTransport", "SessionTasks", "StreamTransport", "HTTPSemantics", "TLSEngine", "GSSEngine",
-                "PACEngine", "Deflate", "ContentCodings",
+                "PACEngine", "Deflate", "ContentCodings", "PublicSuffixList",
                 "ByteKernels", "WebSocketProtocol",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),

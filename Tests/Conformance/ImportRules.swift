@@ -16,6 +16,7 @@ enum ImportRules {
             // The error numbers of files.
             "ControlPlane/Server/ProblemMapping.swift",
         ],
+        "CPublicSuffix": ["PublicSuffixList/Library/"],
         "CRunLoop": ["URLLoading/Streams/"],
         "Glibc": ["StreamTransport/System/"],
         "Dispatch": ["URLLoading/"],

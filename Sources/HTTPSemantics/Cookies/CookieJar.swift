@@ -297,7 +297,7 @@ package enum CookieRefusal: Error, Equatable, Sendable {
 
 /// Decides which domains are public suffixes, for which no cookie may be set (RFC 6265bis §5.7, step 7).
 ///
-/// The package includes no public suffix list; the caller may supply one.
+/// The caller supplies the list.
 package struct PublicSuffixRule: Sendable {
     /// Treats only domains of one label, such as `com` and `localhost`, as public suffixes.
     package static let singleLabels = PublicSuffixRule { !$0.utf8.contains(UInt8(ascii: ".")) }

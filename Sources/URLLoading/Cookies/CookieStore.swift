@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import HTTPSemantics
+import PublicSuffixList
 import Synchronization
 
 /// The cookies of a storage: a `CookieJar`, which applies the rules, and the `HTTPCookie` objects that were stored.
@@ -14,7 +15,7 @@ struct CookieStore: Sendable {
     private var entries: [Cookie.Identity: Entry] = [:]
 
     init(_ cookies: [HTTPCookie], now: Date) {
-        self.jar = CookieJar()
+        self.jar = CookieJar(suffixes: .system)
         for cookie in cookies { _ = self.insert(cookie, stored: cookie.attributes.created, now: now) }
     }
 
@@ -172,4 +173,9 @@ final class CookieFileWriter: Sendable {
             if isChanged { self.file.write(snapshot()) }
         }
     }
+}
+
+extension PublicSuffixRule {
+    /// The system's list if libpsl is installed; otherwise domains of one label.
+    static let system = PublicSuffixes.installed.map { list in PublicSuffixRule { list.contains($0) } } ?? .singleLabels
 }

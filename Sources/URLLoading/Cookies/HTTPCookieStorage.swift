@@ -185,7 +185,7 @@ extension CookieRequest {
         self.init(
             host: host, path: url.path(percentEncoded: true),
             isSecure: ["https", "wss"].contains(url.scheme?.loweredASCII ?? ""),
-            isSameSite: document.map { CookieDomain.areSameSite(host, $0, suffixes: .singleLabels) } ?? true,
+            isSameSite: document.map { CookieDomain.areSameSite(host, $0, suffixes: .system) } ?? true,
             isSafeNavigation: isNavigation)
     }
 }

@@ -39,6 +39,26 @@ struct HTTPCookieStorageTests {
         #expect(self.storage.cookies?.count == 3)
     }
 
+    /// The suffixes are in the list of the package that the tests install.
+    @Test(arguments: ["com", "co.uk", "github.io"])
+    func cookieForAPublicSuffixIsRefused(_ suffix: String) throws {
+        let url = try #require(URL(string: "https://a.\(suffix)/"))
+        for domain in [suffix, "a.\(suffix)"] {
+            let fields = ["Set-Cookie": "\(domain.first ?? "_")=b; Domain=\(domain)"]
+            self.storage.setCookies(
+                HTTPCookie.cookies(withResponseHeaderFields: fields, for: url), for: url, mainDocumentURL: nil)
+        }
+        #expect(self.storage.cookies?.map(\.domain) == [".a.\(suffix)"])
+    }
+
+    @Test func sitesBelowAPublicSuffixAreThirdParties() throws {
+        self.storage.cookieAcceptPolicy = .onlyFromMainDocumentDomain
+        try self.set([Self.cookie("a", "a.co.uk")], "https://a.co.uk", document: "https://b.co.uk")
+        #expect(self.storage.cookies?.isEmpty == true)
+        try self.set([Self.cookie("a", "x.a.co.uk")], "https://x.a.co.uk", document: "https://a.co.uk")
+        #expect(self.storage.cookies?.count == 1)
+    }
+
     @Test func deletedCookiesAreGone() throws {
         let cookie = try Self.cookie("a")
         self.storage.setCookie(cookie)
