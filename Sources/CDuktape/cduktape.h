@@ -23,8 +23,8 @@ typedef struct {
 static const unsigned sluice_duktape_safe_eval = 1u << 3 | 1u << 7 | 1u << 9 | 1u << 11;
 
 // Opens the library and finds its functions. Returns NULL, or what is missing, valid until the thread's next call.
-static inline const char *sluice_duktape_open(sluice_duktape_functions *duktape) {
-    void *library = dlopen("libduktape.so.207", RTLD_NOW | RTLD_LOCAL);
+static inline const char *sluice_duktape_open(sluice_duktape_functions *duktape, const char *name) {
+    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) return dlerror();
     const struct {
         const char *name;
@@ -42,7 +42,7 @@ static inline const char *sluice_duktape_open(sluice_duktape_functions *duktape)
     return NULL;
 }
 
-// Whether the thread may be cancelled at any instruction from now on.
+// Whether the thread may be cancelled at any instruction from now on. It then must call no function that takes a lock.
 static inline void sluice_thread_cancellable(int cancellable) {
     if (cancellable) {
         pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);

@@ -5,21 +5,28 @@
 /// resolved here: the evaluation ends with `.lookup`, and the caller repeats it once it knows the answer. A script must
 /// therefore choose the same way when it is asked the same again.
 package final class ProxyScriptEngine {
-    /// Bytes of the interpreter and the script's objects together.
+    /// Bytes of the interpreter and the script's objects together, what the allocator needs for each of them included.
     package static let memoryLimit = 32 << 20
     /// Bytes of a script.
     package static let sourceLimit = 1 << 20
+    package static let standardLibrary = "libduktape.so.207"
 
     private let source: String
     private let timeLimit: Duration
+    private let library: String
     /// `nil` before the first evaluation, and after one that was cut off.
     private var interpreter: Interpreter?
 
-    /// - Parameter timeLimit: of each evaluation; the first one includes running the script itself.
-    package init(_ source: String, timeLimit: Duration = .seconds(2)) throws(ProxyScriptFailure) {
+    /// - Parameters:
+    ///   - timeLimit: of each evaluation; the first one includes running the script itself.
+    ///   - library: file name of Duktape's library.
+    package init(
+        _ source: String, timeLimit: Duration = .seconds(2), library: String = ProxyScriptEngine.standardLibrary
+    ) throws(ProxyScriptFailure) {
         guard source.utf8.count <= Self.sourceLimit else { throw .failed("it has more than \(Self.sourceLimit) bytes") }
-        _ = try Interpreter.openLibrary()
+        try Interpreter.openLibrary(library)
         self.source = source
+        self.library = library
         self.timeLimit = timeLimit
     }
 
@@ -28,15 +35,18 @@ package final class ProxyScriptEngine {
     ///   - host: without brackets.
     ///   - names: addresses of the names known so far; an empty one for a name without an address.
     ///   - ownAddress: the answer of `myIpAddress`.
+    ///   - zone: of local times, in seconds east of UTC; `nil` for the system's at this time. It holds for all dates.
     package func evaluate(
-        url: String, host: String, names: [String: String] = [:], ownAddress: String = "127.0.0.1"
+        url: String, host: String, names: [String: String] = [:], ownAddress: String = "127.0.0.1",
+        zone: Int? = nil
     ) throws(ProxyScriptFailure) -> ProxyScriptAnswer {
+        let zone = zone ?? Interpreter.systemZone
         let table = names.map { "\(Self.literal("." + $0.key)):\(Self.literal($0.value))" }.joined(separator: ",")
         let call =
-            "__find(\(Self.literal(url)),\(Self.literal(host)),{\(table)},\(Self.literal(ownAddress)))"
+            "__find(\(Self.literal(url)),\(Self.literal(host)),{\(table)},\(Self.literal(ownAddress)),\(zone))"
         let answer: String
         do throws(ProxyScriptFailure) {
-            answer = try self.loaded().run(call, for: self.timeLimit)
+            answer = try self.loaded(zone).run(call, for: self.timeLimit)
         } catch {
             self.interpreter = nil
             throw error
@@ -49,11 +59,11 @@ package final class ProxyScriptEngine {
         }
     }
 
-    private func loaded() throws(ProxyScriptFailure) -> Interpreter {
+    private func loaded(_ zone: Int) throws(ProxyScriptFailure) -> Interpreter {
         if let interpreter { return interpreter }
-        let interpreter = try Interpreter(memoryLimit: Self.memoryLimit)
+        let interpreter = try Interpreter(memoryLimit: Self.memoryLimit, library: self.library)
         let result = try interpreter.run(
-            ProxyScriptPrelude.text + "__load(\(Self.literal(self.source)))", for: self.timeLimit)
+            ProxyScriptPrelude.text + "__load(\(Self.literal(self.source)),\(zone))", for: self.timeLimit)
         guard result == "=" else { throw .failed(String(result.dropFirst())) }
         self.interpreter = interpreter
         return interpreter

@@ -1,11 +1,14 @@
 /// The functions that a PAC script may call, in JavaScript, and the two entry points of the engine.
 enum ProxyScriptPrelude {
-    /// `__load(source)` runs a script and gives "=" or "!" and an error. `__find(url, host, names, own)` gives "=" and
-    /// the proxies, "?" and the name of a host to look up, or "!" and an error.
+    /// `__load(source, zone)` runs a script and gives "=" or "!" and an error. `__find(url, host, names, own, zone)` gives
+    /// "=" and the proxies, "?" and the name of a host to look up, or "!" and an error. `zone` is in seconds east of UTC.
     ///
     /// Ranges are inclusive as in browsers: `timeRange(9, 17)` holds until 17:59:59. Those that end before they begin wrap.
     static let text = #"""
         (function (global) {
+            var setZone = \#(ProxyScriptDate.text);
+            // Duktape's own: what it knows of pointers and of callers is not for scripts.
+            delete global.Duktape;
             var names = {}, own = "127.0.0.1", wanted = null, find = null;
             var days = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"];
             var months = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"];
@@ -99,15 +102,17 @@ enum ProxyScriptPrelude {
             };
             global.alert = function () {};
             function failure(error) { return "!" + error; }
-            global.__load = function (source) {
+            global.__load = function (source, zone) {
+                setZone(zone);
                 try {
                     (0, eval)(source);
                     find = global.FindProxyForURL;
                     return typeof find === "function" ? "=" : "!it has no function FindProxyForURL";
                 } catch (error) { return wanted === null ? failure(error) : "!it looks names up before it is asked"; }
             };
-            global.__find = function (url, host, known, address) {
+            global.__find = function (url, host, known, address, zone) {
                 var result;
+                setZone(zone);
                 names = known; own = address; wanted = null;
                 try { result = find(url, host); } catch (error) { if (wanted === null) return failure(error); }
                 // A script that catches the error of a lookup is repeated as well.

@@ -1,3 +1,4 @@
+import Foundation
 import PACEngine
 import Testing
 
@@ -115,6 +116,35 @@ struct ProxyScriptEngineTests {
         }
     }
 
+    /// The C library locks the time zone and the heap while it works on them. Nothing may be stopped with such a lock.
+    @Test(arguments: [
+        "new Date().getHours();", "new Date().setHours(3);", "new Date(2026, 1, 1);", "Date();", "String(new Date());",
+        "Date.parse('Tue, 24 Nov 2026 06:15:48 GMT');", "Date.parse('2026-11-24T06:15:48');", "Date.parse('x');",
+        "new Date('24 Nov 2026 06:15');", "new Date() + 1; new Date() - 1; new Date() < new Date(1);",
+        "new Date().toLocaleString();", "new Date().toLocaleDateString(); new Date().toLocaleTimeString();",
+        "new Date().toDateString(); new Date().toTimeString();", "new Date().getTimezoneOffset();",
+        "new Date().getMilliseconds();", "new (new Date().constructor)(2026, 1, 1);", "new Date().getYear();",
+        "weekdayRange('MON', 'FRI');", "dateRange('JAN', 'MAR'); timeRange(9, 17);",
+        "JSON.stringify(new Date()); new Date().toUTCString();", "[new Date()].toLocaleString();",
+        "Math.sin(Math.random()); Math.pow(2, 0.5); Math.exp(3);",
+        "(1234.5678).toFixed(2); (1e21).toString(36); parseFloat('1.5e300'); (0.1).toPrecision(21);",
+        "/(a|b)+c/.test('ababab'); 'abcabc'.replace(/b/g, 'x').split('x').join('');",
+        "JSON.parse('[' + new Array(20000).join('1.5,') + '1]'); JSON.stringify(new Array(20000));",
+        "var s = ''; for (var i = 0; i < 1000; i++) s += i;", "try { null.x; } catch (e) { String(e.stack); }",
+        "eval('1 + 1'); new Function('a', 'return a')(1);", "encodeURIComponent('b\u{fc}cher'); unescape('%41');",
+        "[3, 1, 2].sort(); [].concat([1], [2]); new Uint8Array(64);",
+    ]) func stoppedScriptLeavesTheSystemUsable(_ body: String) throws {
+        let engine = try ProxyScriptEngine(
+            "function FindProxyForURL(url, host) { if (host === 'b') return 'DIRECT'; while (true) { \(body) } }",
+            timeLimit: .milliseconds(40))
+        for _ in 0..<8 {
+            #expect(throws: ProxyScriptFailure.outOfTime(.milliseconds(40))) {
+                try engine.evaluate(url: "http://a/", host: "a")
+            }
+        }
+        #expect(SystemCheck.isUsable(), "The C library is locked.")
+    }
+
     @Test(arguments: [
         "var a = []; while (true) a.push(new Array(1000).join('x') + a.length);",
         "var s = 'x'; while (true) s += s;",
@@ -126,8 +156,91 @@ struct ProxyScriptEngineTests {
         #expect(try engine.evaluate(url: "http://b/", host: "b") == .proxies("DIRECT"))
     }
 
+    @Test(arguments: [
+        ("new Date(0).toISOString()", "1970-01-01T00:00:00.000Z"),
+        ("new Date(2026, 10, 24, 6, 15).getHours()", "6"),
+        ("new Date(2026, 10, 24, 6, 15).toISOString()", "2026-11-24T00:45:00.000Z"),
+        ("new Date('2026-11-24T06:15:48Z').getTime()", "1795500948000"),
+        ("Date.parse('2026-11-24')", "1795478400000"), ("Date.parse('2026-11-24T06:15:48')", "1795481148000"),
+        ("Date.parse('2026-11-24T06:15:48.250+05:30')", "1795481148250"), ("Date.parse('2026-11')", "1793491200000"),
+        ("Date.parse('Tue, 24 Nov 2026 06:15:48 GMT')", "1795500948000"),
+        ("Date.parse('Tue Nov 24 2026 06:15:48 GMT+0530')", "1795481148000"),
+        ("Date.parse(String(new Date(1795500948000)))", "1795500948000"),
+        ("Date.parse('24 November 2026 06:15')", "1795481100000"), ("Date.parse('Nov 24, 2026')", "1795458600000"),
+        ("Date.parse('soon')", "NaN"), ("Date.parse('2026-13-24')", "NaN"), ("Date.parse('24 Foo 2026')", "NaN"),
+        ("new Date(NaN)", "Invalid Date"), ("new Date(NaN).getHours()", "NaN"),
+        ("new Date(98, 0).getFullYear()", "1998"),
+        ("new Date(1795500948000)", "Tue Nov 24 2026 11:45:48 GMT+0530"), ("typeof Date(1)", "string"),
+        ("new Date(0).toLocaleString() + new Date(0).toDateString()", "1970-01-01 05:30:00Thu Jan 01 1970"),
+        ("new Date() instanceof Date && new Date().constructor === Date", "true"), ("Date.length + Date.name", "7Date"),
+        ("new Date(2026, 0, 1).getTimezoneOffset()", "-330"),
+        ("JSON.stringify(new Date(0))", "\"1970-01-01T00:00:00.000Z\""),
+        ("new Date(new Date(5)).getTime()", "5"), ("new Date(2020, 0, 31).setMonth(1)", "1583087400000"),
+        ("(function (d) { d.setHours(3, 4, 5, 6); return d.toISOString(); })(new Date(0))", "1969-12-31T21:34:05.006Z"),
+        ("(function (d) { d.setYear(99); return d.getYear(); })(new Date(0))", "99"), ("new Date(0) - 1", "-1"),
+        ("new Date({ valueOf: function () { return '24 Nov 2026'; } }).toISOString()", "2026-11-23T18:30:00.000Z"),
+        ("timeRange(0, 23) && weekdayRange('SUN', 'SAT')", "true"),
+    ]) func datesNeedNoLibrary(_ expression: String, _ value: String) throws {
+        let engine = try ProxyScriptEngine("function FindProxyForURL() { return String(\(expression)); }")
+        // India's.
+        #expect(try engine.evaluate(url: "http://b/", host: "b", zone: 19_800) == .proxies(value))
+    }
+
+    @Test func localTimeIsTheSystems() throws {
+        let engine = try ProxyScriptEngine(
+            "function FindProxyForURL() { return String(new Date().getTimezoneOffset()); }")
+        let seconds = TimeZone.current.secondsFromGMT()
+        #expect(try engine.evaluate(url: "http://b/", host: "b") == .proxies("\(-seconds / 60)"))
+    }
+
+    /// An object takes two blocks, 88 bytes together, and 32 bytes beside each.
+    @Test(arguments: [(150_000, true), (300_000, false)])
+    func memoryOfManySmallObjectsIsCounted(_ count: Int, _ fits: Bool) throws {
+        let engine = try ProxyScriptEngine(
+            """
+            function FindProxyForURL() {
+                for (var i = 0, last = null; i < \(count); i++) last = { next: last };
+                return "DIRECT";
+            }
+            """, timeLimit: .seconds(60))
+        if fits {
+            #expect(try engine.evaluate(url: "http://b/", host: "b") == .proxies("DIRECT"))
+        } else {
+            #expect(throws: ProxyScriptFailure.self) { try engine.evaluate(url: "http://b/", host: "b") }
+        }
+    }
+
+    @Test func missingLibraryIsAnErrorWithItsPackage() {
+        let failure = #expect(throws: ProxyScriptFailure.self) {
+            try ProxyScriptEngine("", library: "libduktape-that-is-not-there.so.1")
+        }
+        let text = failure?.description ?? ""
+        #expect(text.contains("libduktape207") && text.contains("libduktape-that-is-not-there.so.1"), "\(text)")
+    }
+
     @Test func scriptReachesNothingOutside() throws {
-        let names = ["require", "process", "Duktape.modSearch", "readFile", "print", "load", "XMLHttpRequest", "fetch"]
+        let names = [
+            "require", "process", "Duktape", "readFile", "print", "load", "XMLHttpRequest",
+            "fetch",
+        ]
         for name in names { #expect(try Self.value("typeof \(name)") == .proxies("undefined")) }
+    }
+}
+
+/// Calls functions of the C library that take its locks.
+private enum SystemCheck {
+    /// - Returns: `false` if they do not return within 10 seconds. The process cannot go on then.
+    static func isUsable() -> Bool {
+        let isDone = DispatchSemaphore(value: 0)
+        Thread.detachNewThread {
+            var (now, parts) = (time(nil), tm())
+            localtime_r(&now, &parts)
+            _ = mktime(&parts)
+            gmtime_r(&now, &parts)
+            free(malloc(1 << 20))
+            for size in 1..<64 { free(malloc(size * 16)) }
+            isDone.signal()
+        }
+        return isDone.wait(timeout: .now() + 10) == .success
     }
 }

@@ -2,27 +2,44 @@ import CDuktape
 
 /// An interpreter whose programs each run on a thread of their own, which is cancelled when their time is over. All its
 /// memory is its own, so that what a cancelled program leaves behind can be freed. Used by one thread at a time.
+///
+/// The thread can be cancelled at any instruction, because Duktape has no other way out of a program that neither returns
+/// nor allocates. It must therefore never be within a function of the C library that holds a lock. Of the functions that
+/// Duktape calls these are: `malloc` and its kind, which `Arena` calls with cancellation held back, and `localtime_r`,
+/// `gmtime_r`, `mktime`, `strptime` and `strftime`, all for `Date`, which `ProxyScriptDate` replaces. The others compute,
+/// or format into a buffer of their caller.
 @safe
 final class Interpreter {
-    private static let opened: Result<sluice_duktape_functions, ProxyScriptFailure> = {
+    private static let opened = Interpreter.open(ProxyScriptEngine.standardLibrary)
+
+    private static func open(_ library: String) -> Result<sluice_duktape_functions, ProxyScriptFailure> {
         var functions = sluice_duktape_functions()
-        if let missing = unsafe sluice_duktape_open(&functions) {
+        if let missing = unsafe sluice_duktape_open(&functions, library) {
             return .failure(.libraryMissing(unsafe String(cString: missing)))
         }
         return .success(functions)
-    }()
+    }
 
     /// The interpreter's own bounds on recursion need about a third of this.
     private static let stackSize = 8 << 20
 
     private let job: UnsafeMutablePointer<InterpreterJob>
 
+    /// - Parameter library: file name.
     @discardableResult
-    static func openLibrary() throws(ProxyScriptFailure) -> sluice_duktape_functions { try self.opened.get() }
+    static func openLibrary(_ library: String) throws(ProxyScriptFailure) -> sluice_duktape_functions {
+        try (library == ProxyScriptEngine.standardLibrary ? self.opened : self.open(library)).get()
+    }
+
+    /// The system's time zone at this time, in seconds east of UTC.
+    static var systemZone: Int {
+        var (now, parts) = unsafe (time(nil), tm())
+        return unsafe localtime_r(&now, &parts) == nil ? 0 : parts.tm_gmtoff
+    }
 
     /// - Parameter memoryLimit: bytes.
-    init(memoryLimit: Int) throws(ProxyScriptFailure) {
-        let duktape = try Self.openLibrary()
+    init(memoryLimit: Int, library: String) throws(ProxyScriptFailure) {
+        let duktape = try Self.openLibrary(library)
         unsafe self.job = .allocate(capacity: 1)
         let arena = UnsafeMutablePointer<Arena>.allocate(capacity: 1)
         unsafe arena.initialize(to: Arena(limit: memoryLimit))
@@ -141,6 +158,7 @@ private struct Arena {
     }
 
     private let limit: Int
+    /// Bytes of all blocks with their headers.
     private var used = 0
     private var first: UnsafeMutablePointer<Header>?
 
@@ -161,7 +179,7 @@ private struct Arena {
     private mutating func resize(_ block: UnsafeMutableRawPointer?, to size: Int) -> UnsafeMutableRawPointer? {
         let overhead = unsafe MemoryLayout<Header>.size
         let old = unsafe block.map { unsafe ($0 - overhead).assumingMemoryBound(to: Header.self) }
-        let oldSize = unsafe old?.pointee.size ?? 0
+        let oldSize = unsafe old.map { unsafe $0.pointee.size + overhead } ?? 0
         guard size > 0 else {
             if let old = unsafe old {
                 unsafe self.remove(old)
@@ -169,11 +187,13 @@ private struct Arena {
             }
             return nil
         }
-        guard unsafe size <= self.limit - (self.used - oldSize) else { return nil }
+        guard unsafe size <= self.limit, unsafe size + overhead <= self.limit - (self.used - oldSize) else {
+            return nil
+        }
         let neighbours = unsafe (old?.pointee.previous, old?.pointee.next)
         guard let memory = unsafe realloc(old, size + overhead) else { return nil }
         let new = unsafe memory.assumingMemoryBound(to: Header.self)
-        unsafe self.used += size - oldSize
+        unsafe self.used += size + overhead - oldSize
         if unsafe old == nil {
             unsafe new.initialize(to: Header(previous: nil, next: self.first, size: size))
             unsafe self.first?.pointee.previous = unsafe new
@@ -198,7 +218,7 @@ private struct Arena {
             unsafe self.first = unsafe next
         }
         unsafe next?.pointee.previous = unsafe previous
-        unsafe self.used -= header.pointee.size
+        unsafe self.used -= header.pointee.size + MemoryLayout<Header>.size
     }
 
     mutating func freeAll() {
