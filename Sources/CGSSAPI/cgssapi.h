@@ -53,8 +53,8 @@ typedef struct {
 } sluice_gss_functions;
 
 // Opens the library and finds its functions. Returns NULL, or what is missing, valid until the thread's next call.
-static inline const char *sluice_gss_open(sluice_gss_functions *gss) {
-    void *library = dlopen("libgssapi_krb5.so.2", RTLD_NOW | RTLD_LOCAL);
+static inline const char *sluice_gss_open(sluice_gss_functions *gss, const char *name) {
+    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
     if (library == NULL) return dlerror();
     const struct {
         const char *name;

@@ -66,6 +66,16 @@ struct SecurityContextTests {
         }
     }
 
+    @Test func missingLibraryIsAnErrorWithItsPackage() {
+        let failure = #expect(throws: GSSFailure.self) {
+            try SecurityContext(
+                .negotiate, with: .system, to: "HTTP", at: "server.example", library: "libgssapi-that-is-not-there.so.1"
+            )
+        }
+        let text = failure?.description ?? ""
+        #expect(text.contains("libgssapi-krb5-2") && text.contains("libgssapi-that-is-not-there.so.1"), "\(text)")
+    }
+
     @Test func failureNamesThePackage() {
         #expect(GSSFailure.libraryMissing("no file").description.contains("libgssapi-krb5-2"))
         #expect(GSSFailure.ntlmMissing.description.contains("gss-ntlmssp"))

@@ -3,17 +3,22 @@ import CGSSAPI
 /// The functions of the system's GSS-API, opened on first use.
 @safe
 struct GSSLibrary: @unchecked Sendable {  // Immutable; the library's functions may be called from any thread.
-    private static let opened: Result<Self, GSSFailure> = {
+    private static let opened = Self.open(named: SecurityContext.standardLibrary)
+
+    private static func open(named name: String) -> Result<Self, GSSFailure> {
         var functions = sluice_gss_functions()
-        if let missing = unsafe sluice_gss_open(&functions) {
+        if let missing = unsafe sluice_gss_open(&functions, name) {
             return .failure(.libraryMissing(unsafe String(cString: missing)))
         }
         return .success(Self(gss: functions))
-    }()
+    }
 
     let gss: sluice_gss_functions
 
-    static func open() throws(GSSFailure) -> Self { try self.opened.get() }
+    /// - Parameter name: of the library's file.
+    static func open(_ name: String = SecurityContext.standardLibrary) throws(GSSFailure) -> Self {
+        try (name == SecurityContext.standardLibrary ? self.opened : self.open(named: name)).get()
+    }
 
     // MARK: Names and credentials
 

@@ -24,6 +24,7 @@ package struct SecurityStep: Sendable, Equatable {
 package final class SecurityContext: @unchecked Sendable {  // Used by one thread at a time.
     /// Longest token of the server in bytes. A token in a header field is shorter.
     package static let tokenLimit = 1 << 20
+    package static let standardLibrary = "libgssapi_krb5.so.2"
 
     private let library: GSSLibrary
     private let mechanism: SecurityMechanism
@@ -36,11 +37,12 @@ package final class SecurityContext: @unchecked Sendable {  // Used by one threa
     ///   - service: of the server, such as `HTTP`.
     ///   - host: the server's name, as it is registered in the realm.
     ///   - bindings: the channel bindings' application data (RFC 5056), such as `tls-server-end-point`; empty for none.
+    ///   - library: file name of GSS-API's library.
     package init(
         _ mechanism: SecurityMechanism, with credential: SecurityCredential, to service: String, at host: String,
-        bindings: [UInt8] = []
+        bindings: [UInt8] = [], library: String = SecurityContext.standardLibrary
     ) throws(GSSFailure) {
-        let library = try GSSLibrary.open()
+        let library = try GSSLibrary.open(library)
         self.library = library
         self.mechanism = mechanism
         self.bindings = bindings
