@@ -143,6 +143,13 @@ package struct ConnectClient: ProxyClient {
         return length.map { Int($0) } ?? Self.textLimit
     }
 
+    package var isRefused: Bool {
+        switch self.state {
+        case .awaitingText, .skipping: true
+        case .initial, .awaitingHead, .challenged, .finished: false
+        }
+    }
+
     package mutating func inputClosed() -> ProxyAction {
         switch self.state {
         case .initial, .awaitingHead, .challenged: self.fail(.closed)
@@ -154,8 +161,9 @@ package struct ConnectClient: ProxyClient {
 
     package mutating func deadlinePassed() -> ProxyAction {
         switch self.state {
-        case .initial, .awaitingHead, .skipping, .challenged: self.fail(.timedOut)
+        case .initial, .awaitingHead, .challenged: self.fail(.timedOut)
         case .awaitingText: self.refuse()
+        case .skipping(let head, _): self.fail(.refused(head, text: ""))
         case .finished: .wait
         }
     }

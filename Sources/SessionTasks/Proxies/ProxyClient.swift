@@ -14,8 +14,11 @@ package protocol ProxyClient: Sendable {
     /// The proxy finished sending.
     mutating func inputClosed() -> ProxyAction
 
-    /// The time for the handshake is over.
+    /// The time for the handshake, or for the content of a refusal, is over.
     mutating func deadlinePassed() -> ProxyAction
+
+    /// Whether the proxy has refused, and only the content of its answer is read.
+    var isRefused: Bool { get }
 
     /// Repeats the request, after `.authorize`.
     /// - Parameter fields: instead of those of the request before.
@@ -23,6 +26,8 @@ package protocol ProxyClient: Sendable {
 }
 
 extension ProxyClient {
+    package var isRefused: Bool { false }
+
     package mutating func authorized(_ fields: [FieldLine]) -> ProxyAction { .wait }
 }
 

@@ -8,7 +8,7 @@ final class ProxyTunnel {
     /// Provides the fields of a request that is repeated on the same connection; `nil` gives up.
     typealias Authorize = (ResponseHead, _ completion: @escaping @Sendable ([FieldLine]?) -> Void) -> Void
 
-    /// How long the content of a refusal may take.
+    /// How long the content of a refusal may take, within the time for the handshake.
     private static let refusalTimeout = Duration.seconds(1)
 
     private let transport: any Transport
@@ -18,6 +18,9 @@ final class ProxyTunnel {
     /// `nil` after the end.
     private var completion: Completion?
     private let timer = LoopTimer()
+    private var deadline = MonotonicInstant.distantFuture
+    /// The timer is armed for the content of a refusal.
+    private var isRefused = false
 
     /// - Parameters:
     ///   - transport: paused. It is paused again after success, without a consumer, and reset after a failure.
@@ -35,7 +38,8 @@ final class ProxyTunnel {
 
     func begin() {
         self.transport.consumer = self
-        self.transport.loop.arm(self.timer, after: self.timeout, target: self)
+        self.deadline = self.transport.loop.now.advanced(by: self.timeout)
+        self.transport.loop.arm(self.timer, at: self.deadline, target: self)
         self.perform(self.client.begin())
         self.transport.resumeReading()
     }
@@ -93,10 +97,20 @@ extension ProxyTunnel: TransportConsumer {
         var consumed = 0
         while self.completion != nil {
             let action = self.client.bytesReceived(bytes.bytes, consumed: &consumed)
+            self.updateTimer()
             if action == .wait { break }
             self.perform(action)
         }
         return consumed
+    }
+
+    /// A proxy that has refused must not keep the task waiting by content that does not end.
+    private func updateTimer() {
+        guard self.client.isRefused != self.isRefused else { return }
+        self.isRefused.toggle()
+        let loop = self.transport.loop
+        let end = self.isRefused ? loop.now.advanced(by: Self.refusalTimeout) : self.deadline
+        loop.arm(self.timer, at: min(end, self.deadline), target: self)
     }
 
     func inputClosed() {

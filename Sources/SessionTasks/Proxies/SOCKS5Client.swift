@@ -21,10 +21,12 @@ package struct SOCKS5Client: ProxyClient {
     private let authentication: [UInt8]?
     private let request: [UInt8]
 
-    /// - Throws: `.inexpressible` for a name, user name or password that is empty or longer than 255 bytes.
+    /// - Parameter credential: its password may be empty, which RFC 1929 §2 does not allow and servers accept.
+    /// - Throws: `.inexpressible` for an empty name or user name, and for texts of more than 255 bytes.
     package init(to destination: ProxyDestination, credential: ProxyCredential?) throws(ProxyFailure) {
         self.authentication = try credential.map { credential throws(ProxyFailure) in
-            [1] + (try Self.text(credential.user, "user name")) + (try Self.text(credential.password, "password"))
+            let user = try Self.text(credential.user, "user name")
+            return [1] + user + (credential.password.isEmpty ? [0] : try Self.text(credential.password, "password"))
         }
         self.request = [Self.version, 1, 0] + (try Self.address(destination))
     }

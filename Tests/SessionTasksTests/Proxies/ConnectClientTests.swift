@@ -142,7 +142,7 @@ struct ConnectClientTests {
                     if case .send = action {} else { Issue.record("did not send: \(action)") }
                 case (.skipping, .garbage):
                     if case .authorize = action {} else { Issue.record("\(action)") }
-                case (.skipping, .inputClosed):
+                case (.skipping, .inputClosed), (.skipping, .deadline):
                     if case .fail(.refused) = action {} else { Issue.record("\(action)") }
                 case (.challenged, .authorized):
                     if case .send = action {} else { Issue.record("\(action)") }

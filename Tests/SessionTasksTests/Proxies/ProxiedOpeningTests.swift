@@ -99,17 +99,65 @@ struct ProxiedOpeningTests {
         meeting.finish()
     }
 
-    @Test func refusalEndsTheTask() throws {
-        let meeting = try Meeting(.simulation, .connect)
+    /// The text comes within a second, or not at all: the time to connect does not count.
+    @Test(arguments: ["Content-Length: 99\r\n", "Content-Length: 9\r\n", ""])
+    func refusalEndsTheTaskWithoutTheRestOfItsText(_ length: String) throws {
+        let meeting = try Meeting(.simulation, .connect) { $0.connectTimeout = .seconds(60) }
         let proxy = try meeting.proxy(hasReceived: Self.connect)
-        proxy.send("HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\nContent-Length: 9\r\n\r\nnot here")
-        // The rest of the text does not come.
-        #expect(meeting.meeting.run(atMost: .seconds(10)) { meeting.diary.end != nil })
+        proxy.send("HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\n\(length)\r\nnot here")
+        #expect(meeting.meeting.run(atMost: .seconds(2)) { meeting.diary.end != nil })
         guard case .refused(let head, "not here")? = meeting.failure else {
             Issue.record("ended with \(String(describing: meeting.diary.end))")
             return
         }
         #expect(head.status == 403)
+        meeting.finish()
+    }
+
+    @Test func textOfARefusalTakesNoLongerThanTheHandshakeMay() throws {
+        let meeting = try Meeting(.simulation, .connect) { $0.connectTimeout = .milliseconds(200) }
+        let proxy = try meeting.proxy(hasReceived: Self.connect)
+        proxy.send("HTTP/1.1 403 Forbidden\r\nContent-Type: text/plain\r\n\r\nnot here")
+        #expect(meeting.meeting.run(atMost: .milliseconds(500)) { meeting.diary.end != nil })
+        if case .refused? = meeting.failure {} else { Issue.record("\(String(describing: meeting.diary.end))") }
+        meeting.finish()
+    }
+
+    /// The content of the 407 does not end: the authentication begins anew on another connection.
+    @Test func contentThatDoesNotEndCostsTheConnection() throws {
+        let kept = Mutex<[Bool?]>([])
+        let meeting = try Meeting(.simulation, .connect) {
+            $0.connectTimeout = .seconds(60)
+            $0.proxy?.authorize = { challenge, completion in
+                kept.withLock { $0.append(challenge?.keepsConnection) }
+                completion([])
+            }
+        }
+        let proxy = try meeting.proxy(hasReceived: Self.connect)
+        proxy.send("HTTP/1.1 407 Who\r\nProxy-Authenticate: NTLM YWJj\r\nContent-Length: 9\r\n\r\nno")
+        let peers = meeting.meeting.peers
+        #expect(
+            meeting.meeting.run(atMost: .seconds(2)) {
+                peers.accepted.count == 2 && peers.accepted.last?.received == Self.connect
+            })
+        #expect(kept.withLock { $0 } == [nil, false])
+        meeting.finish()
+    }
+
+    /// Only the content is hurried; the answer to the repeated request has all of the time.
+    @Test func repeatedRequestHasTheTimeOfTheHandshake() throws {
+        let meeting = try Meeting(.simulation, .connect) {
+            $0.connectTimeout = .seconds(60)
+            $0.proxy?.authorize = { _, completion in completion([]) }
+        }
+        let proxy = try meeting.proxy(hasReceived: Self.connect)
+        proxy.send("HTTP/1.1 407 Who\r\nProxy-Authenticate: NTLM YWJj\r\nContent-Length: 2\r\n\r\nn")
+        meeting.meeting.settle()
+        proxy.send("o")
+        let same = try meeting.proxy(hasReceived: Self.connect + Self.connect)
+        #expect(!meeting.meeting.run(atMost: .seconds(30)) { meeting.diary.end != nil })
+        same.send("HTTP/1.1 200 OK\r\n\r\nhello")
+        #expect(meeting.meeting.run { meeting.diary.lines.contains { $0.contains("hello") } })
         meeting.finish()
     }
 
