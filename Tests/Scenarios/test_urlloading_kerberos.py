@@ -3,7 +3,8 @@
 import pytest
 
 from support.kerberos import PASSWORD, REALM, USER, AuthenticatingApache, Realm
-from support.loading import load, load_one
+from support.loading import load, load_one, socket
+from support.tickets import BoundRoom
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +25,19 @@ def test_a_password_obtains_a_ticket(realm, server):
     got = load_one(f"{server.base}/kerberos/file", "--user", f"{USER}@{REALM}:{PASSWORD}", variables=realm.variables())
     assert got.status == 200 and got.headers["x-user"] == f"{USER}@{REALM}"
     assert got.has("challenge Negotiate 0", "response 200", "completed")
+
+
+def test_the_token_of_a_websocket_is_bound_to_the_servers_certificate(realm, authority, server_certificate, monkeypatch):
+    # The server is in this process.
+    monkeypatch.setenv("KRB5_KTNAME", str(realm.keytab))
+    monkeypatch.setenv("KRB5RCACHENAME", "none:")
+    monkeypatch.setenv("KRB5_CONFIG", realm.variables()["KRB5_CONFIG"])
+    room = BoundRoom(*server_certificate)
+    try:
+        got = socket(room.url, "--send", "hello", "--tickets", authority=authority, variables=realm.sign_in())
+        assert got.messages == ["hello"] and room.tokens == [(True, True)]
+    finally:
+        room.end()
 
 
 def test_a_ticket_is_used_if_the_delegate_chooses_it(realm, server):

@@ -16,7 +16,7 @@ final class ConnectionAttempt: @unchecked Sendable {
 
     let pool: ConnectionPool
     let key: PoolKey
-    private(set) var timings: ConnectTimings
+    private(set) var timings = ConnectTimings()
     /// `nil` after the attempt has ended.
     private var exchange: Exchange?
     private var opening: TransportOpening?
@@ -27,8 +27,6 @@ final class ConnectionAttempt: @unchecked Sendable {
         self.exchange = exchange
         self.pool = pool
         self.key = PoolKey(exchange.request)
-        self.timings = ConnectTimings(to: exchange.request.proxy?.place ?? exchange.request.place)
-        self.metadata.isProxied = exchange.request.proxy != nil
     }
 
     func begin() {
@@ -64,6 +62,7 @@ final class ConnectionAttempt: @unchecked Sendable {
     private func record(_ step: OpeningStep) {
         self.timings.record(step)
         switch step {
+        case .began(_, let isProxied): self.metadata.isProxied = isProxied
         case .connected(let local, let peer):
             self.metadata.localAddress = local
             self.metadata.peerAddress = peer

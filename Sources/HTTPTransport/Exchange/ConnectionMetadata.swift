@@ -59,7 +59,7 @@ package struct ConnectTimings: Sendable, Hashable {
 
     package init() {}
 
-    /// A connection to `target` is about to be opened.
+    /// The name of `target` is about to be resolved, or its address to be connected to.
     package init(to target: ConnectTarget) {
         if case .host(let name, let port) = target, SocketAddress(literal: name, port: port) == nil {
             self.lookupStart = .now
@@ -70,6 +70,7 @@ package struct ConnectTimings: Sendable, Hashable {
 
     package mutating func record(_ step: OpeningStep) {
         switch step {
+        case .began(let target, _): self = ConnectTimings(to: target)
         case .resolved:
             let now = ContinuousClock.now
             self.lookupEnd = now

@@ -63,6 +63,7 @@ package final class TransportOpening {
     }
 
     private func connectDirectly() {
+        self.target.watch?(.began(self.target.place, isProxied: false))
         self.connect(to: self.target.place, permits: self.target.permits) { result in
             switch result {
             case .success(let connection): self.established(connection)
@@ -153,7 +154,9 @@ extension TransportOpening {
         if case .address(let address) = destination, self.target.permits?(address) == false {
             return self.failLater(.notPermitted(address))
         }
-        guard case .name(let host, let port) = destination, proxy.needsAddress(of: destination) else {
+        let needsAddress = proxy.needsAddress(of: destination)
+        self.target.watch?(.began(needsAddress ? self.target.place : proxy.place, isProxied: true))
+        guard needsAddress, case .name(let host, let port) = destination else {
             return self.authorize(proxy, destination, after: nil)
         }
         self.step = .lookingUp(
@@ -268,6 +271,9 @@ extension ProxyFailure {
 
 /// Progress of an opening, for metrics and for classifying failures.
 package enum OpeningStep: Sendable {
+    /// A way to the server is tried: first of all a name is resolved or an address connected to, that of the server or of a
+    /// proxy. Another way may follow where a proxy cannot be reached.
+    case began(ConnectTarget, isProxied: Bool)
     /// The name is resolved. Left out where an address was given.
     case resolved
     /// The connection is established, to the proxy if there is one.
@@ -315,7 +321,4 @@ package struct OpeningTarget: Sendable {
     package init(_ place: ConnectTarget) {
         self.place = place
     }
-
-    /// The first place that is connected to.
-    package var nextHop: ConnectTarget { self.proxy?.place ?? self.place }
 }

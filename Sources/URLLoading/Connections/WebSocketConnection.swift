@@ -144,7 +144,7 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {  //
         switch step {
         case .requested: self.isRequestSent = true
         case .connected, .failed: self.isRequestSent = false
-        case .resolved, .tunnelled, .securing, .secured, .answered: break
+        case .began, .resolved, .tunnelled, .securing, .secured, .answered: break
         }
         self.timings?.record(step)
     }
@@ -158,7 +158,7 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {  //
                 self.redirects += 1
                 self.taskState.record.countRedirect()
             }
-            self.timings = HandshakeTimings(opening.target)
+            self.timings = HandshakeTimings()
             opening.judge = { self.responseReceived($0, $1) }
             completion(opening)
         case .refused: completion(nil)
@@ -169,10 +169,11 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {  //
     private func responseReceived(
         _ head: ResponseHead, _ completion: @escaping @Sendable (ClientOpening?) -> Void
     ) {
+        let certificate = self.timings?.metrics?.connection?.tls?.peerChain.first
         guard let opening = self.opening, let response = self.publishResponse(head) else { return completion(nil) }
         let lines = head.fields.all
         self.taskState.core.executor.execute {
-            opening.responseReceived(response, lines) { decision in
+            opening.responseReceived(response, lines, certificate: certificate) { decision in
                 self.taskState.loop.execute { self.perform(decision, completion) }
             }
         }

@@ -28,8 +28,10 @@ final class WebSocketOpening: ChallengedRequest, @unchecked Sendable {  // Confi
     private let prepare: @Sendable (inout OpeningTarget, URL) throws(URLError) -> Void
     private var redirects = 0
     var credentials = RequestCredentials()
-    /// Each handshake has a connection of its own.
-    var handshakeConnection: HandshakeConnection { HandshakeConnection() }
+    /// Each handshake has a connection of its own, to the same server.
+    var handshakeConnection: HandshakeConnection { HandshakeConnection(certificate: self.certificate) }
+    /// The leaf certificate of the latest connection, in DER; `nil` without TLS.
+    private var certificate: [UInt8]?
     var challengedTask: (task: URLSessionTask, session: URLSession)? { (self.task, self.session) }
 
     init(
@@ -101,13 +103,14 @@ final class WebSocketOpening: ChallengedRequest, @unchecked Sendable {  // Confi
         return builder.fields(of: self.request).filter { !Self.isReserved($0.name) }
     }
 
-    /// Fields that the handshake sets itself; those of the program are ignored.
+    /// Fields that the handshake sets itself, and those for proxies, none of which gets the request: those of the program
+    /// are ignored.
     private static func isReserved(_ name: String) -> Bool {
         let reserved = [
             "Upgrade", "Connection", "Content-Length", "Transfer-Encoding", "Sec-WebSocket-Key",
             "Sec-WebSocket-Version", "Sec-WebSocket-Accept", "Sec-WebSocket-Extensions",
         ]
-        return reserved.contains { $0.matchesIgnoringCase(name) }
+        return reserved.contains { $0.matchesIgnoringCase(name) } || name.beginsIgnoringCase("Proxy-")
     }
 
     private func handshake(_ url: URL, _ fields: [FieldLine]) throws(URLError) -> ClientHandshake {
@@ -124,11 +127,15 @@ final class WebSocketOpening: ChallengedRequest, @unchecked Sendable {  // Confi
 
     // MARK: The response
 
-    /// - Parameter completion: called once, on any thread.
+    /// - Parameters:
+    ///   - certificate: the leaf certificate of the connection, in DER; `nil` without TLS.
+    ///   - completion: called once, on any thread.
     func responseReceived(
-        _ response: HTTPURLResponse, _ lines: [FieldLine], _ completion: @escaping @Sendable (Decision) -> Void
+        _ response: HTTPURLResponse, _ lines: [FieldLine], certificate: [UInt8]?,
+        _ completion: @escaping @Sendable (Decision) -> Void
     ) {
         guard let url = self.request.url else { return completion(.refused) }
+        self.certificate = certificate
         self.core.storeCookies(lines, from: url, request: self.request, of: self.task)
         let challenges = response.statusCode == 401 ? lines.filter { $0.isNamed("www-authenticate") } : []
         if self.authenticate(response, challenges.map(\.value), { $0.answered($1, completion) }) { return }
@@ -198,18 +205,18 @@ struct HandshakeTimings {
     /// `nil` after `take`.
     private(set) var metrics: ExchangeMetrics?
 
-    private let isProxied: Bool
+    private var isProxied = false
 
-    init(_ target: OpeningTarget) {
-        var metrics = ExchangeMetrics(fetchStart: .now)
-        metrics.timings = ConnectTimings(to: target.nextHop)
-        self.metrics = metrics
-        self.isProxied = target.proxy != nil
+    init() {
+        self.metrics = ExchangeMetrics(fetchStart: .now)
     }
 
     mutating func record(_ step: OpeningStep) {
         self.metrics?.timings.record(step)
         switch step {
+        case .began(_, let isProxied):
+            self.isProxied = isProxied
+            self.metrics?.connection = nil
         case .connected(let local, let peer):
             var metadata = ConnectionMetadata()
             metadata.localAddress = local

@@ -45,7 +45,9 @@ extension SurfaceEntry {
         .proven("K22", "responseEndDate", by: "TransactionMetricsTests.datesOfATransactionAreInOrder"),
         .proven(
             "K23", "networkProtocolName", by: "TransactionMetricsTests.metricsNameBothEndsTheProtocolAndTheSecurity"),
-        .proven("K24", "isProxyConnection", by: "ProxyLoadingTests.requestIsForwardedInAbsoluteForm"),
+        .proven(
+            "K24", "isProxyConnection", by: "ProxyLoadingTests.requestIsForwardedInAbsoluteForm",
+            "ProxyMetricsTests.webSocketThroughAProxySaysSo"),
         .proven(
             "K25", "isReusedConnection",
             by: "TransactionMetricsTests.reusedConnectionHasNoOpeningDates"),

@@ -138,6 +138,7 @@ struct JudgedOpeningTests {
         let log: @Sendable (OpeningStep) -> Void = { step in
             let word =
                 switch step {
+                case .began(_, let isProxied): "began \(isProxied)"
                 case .resolved: "resolved"
                 case .connected(let local, let peer): "connected \(local != nil) \(peer != nil)"
                 case .tunnelled: "tunnelled"
@@ -157,7 +158,7 @@ struct JudgedOpeningTests {
         meeting.meeting.meeting.settle()
         peer.send("Content-Length: 0\r\n\r\n")
         #expect(meeting.meeting.run { meeting.bench.statuses == [404] })
-        #expect(steps.withLock { $0 } == ["connected true true", "requested true", "answered 59"])
+        #expect(steps.withLock { $0 } == ["began false", "connected true true", "requested true", "answered 59"])
         meeting.bench.answer(nil)
         #expect(meeting.meeting.run { meeting.diary.end != nil })
         meeting.meeting.finish()
