@@ -51,11 +51,11 @@ package struct RequestPlan: Equatable {
         self.head = head
     }
 
-    /// A proxy's credentials must not get through its tunnel to the server (RFC 9110 §11.7.2).
+    /// A proxy's credentials are for a proxy that forwards the request, and must not get to the server (RFC 9110 §11.7.2).
     private static func isReplaced(_ field: FieldLine, in request: ExchangeRequest) -> Bool {
         if field.isNamed("transfer-encoding") { return true }
-        guard let proxy = request.proxy, field.isNamed("proxy-authorization") else { return false }
-        return proxy.method != .forwarding || proxy.authorization != nil
+        guard field.isNamed("proxy-authorization") else { return false }
+        return request.proxy?.method != .forwarding || request.proxy?.authorization != nil
     }
 
     /// A placeholder for a request that fails validation.

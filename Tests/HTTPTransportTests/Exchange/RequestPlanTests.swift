@@ -1,4 +1,6 @@
 import HTTPTransport
+import SessionTasks
+import StreamTransport
 import Testing
 import WireText
 
@@ -50,6 +52,18 @@ struct RequestPlanTests {
     ])
     func ambiguousRequestIsRefused(_ method: String, _ fields: [(String, String)], _ fault: RequestError) {
         #expect(throws: fault) { try RequestPlan(self.order(method, fields, body: .bytes([1, 2, 3]))) }
+    }
+
+    /// RFC 9110 §11.7.2.
+    @Test func serverDoesNotGetTheCredentialsOfAProxy() throws {
+        var order = self.order("GET", [("proxy-authorization", "Basic eA==")])
+        #expect(try RequestPlan(order).head.fields["Proxy-Authorization"] == nil)
+        order.proxy = ProxyServer(.host("proxy.test", port: 80), .connect)
+        #expect(try RequestPlan(order).head.fields["Proxy-Authorization"] == nil)
+        order.proxy?.method = .forwarding
+        #expect(try RequestPlan(order).head.fields["Proxy-Authorization"] == "Basic eA==")
+        order.proxy?.authorization = "Basic eQ=="
+        #expect(try RequestPlan(order).head.fields.values("Proxy-Authorization") == ["Basic eQ=="])
     }
 
     @Test(arguments: ["", "/a b", "/a\r\nX: y", "/\u{7F}"])

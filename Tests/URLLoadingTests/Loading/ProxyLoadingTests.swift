@@ -2,6 +2,7 @@ import Foundation
 import Synchronization
 import Testing
 import URLLoading
+import WireText
 
 /// A test server acts as the proxy: it gets requests in absolute form, and after CONNECT it acts as the server.
 @Suite("Loading through a proxy", .loading, .timeLimit(.minutes(20)))
@@ -233,6 +234,68 @@ struct ProxyLoadingTests {
             $0.permitsAddress = { address, host in host == "127.0.0.1" || !address.isPrivate }
         }
         #expect(try await session.load(self.url("https://10.0.0.1/")).error != nil && proxy.requests.isEmpty)
+        session.invalidateAndCancel()
+    }
+
+    // MARK: The program's own Proxy-Authorization
+
+    private static let ownField = ["Proxy-Authorization": "Basic cHJpdmF0ZQ=="]
+
+    enum WayAroundTheProxy: CaseIterable { case none, exception, failover, script }
+
+    /// It is for a proxy that forwards the request (RFC 9110 §11.7.2).
+    @Test(arguments: WayAroundTheProxy.allCases)
+    func serverDoesNotGetWhatIsForAProxy(_ way: WayAroundTheProxy) async throws {
+        let (server, proxy) = (try await WebServer(["/": .text("direct")]), try await WebServer())
+        let session = URLSession.test {
+            switch way {
+            case .none: $0.connectionProxyDictionary = [:]
+            case .exception:
+                $0.connectionProxyDictionary = Self.settings(proxy, ["ExceptionsList": ["127.0.0.1"]])
+            case .failover:
+                var dead = ProxyConfiguration(httpCONNECTProxy: .hostPort(host: "127.0.0.1", port: 1))
+                dead.allowFailover = true
+                $0.proxyConfigurations = [dead]
+            case .script:
+                $0.connectionProxyDictionary = [
+                    "ProxyAutoConfigEnable": 1,
+                    "ProxyAutoConfigJavaScript": "function FindProxyForURL() { return 'DIRECT'; }",
+                ]
+            }
+        }
+        #expect(try await session.load(.to(server.url(), "GET", Self.ownField)).text == "direct")
+        #expect(server.requests.map { $0["Proxy-Authorization"] } == [nil] && proxy.connections == 0)
+        session.invalidateAndCancel()
+    }
+
+    @Test(.onlyWithHTTP11) func proxyThatForwardsGetsTheProgramsOwnField() async throws {
+        let proxy = try await WebServer(["http://origin.example/": .text("through")])
+        let session = URLSession.test { $0.connectionProxyDictionary = Self.settings(proxy) }
+        let request = URLRequest.to(try self.url("http://origin.example/"), "GET", Self.ownField)
+        #expect(try await session.load(request).text == "through")
+        #expect(proxy.requests.map { $0["Proxy-Authorization"] } == ["Basic cHJpdmF0ZQ=="])
+        session.invalidateAndCancel()
+    }
+
+    @Test(arguments: [false, true]) func webSocketServerDoesNotGetWhatIsForAProxy(hasProxy: Bool) async throws {
+        let heads = Mutex<[String?]>([])
+        let server = try await ConnectionServer { stream in
+            let head = try await stream.head()
+            heads.withLock { $0 += [head.fields["Proxy-Authorization"], head.fields["Proxy-Connection"]] }
+            _ = try await stream.accept(head).echo()
+        }
+        let proxy = try await RelayProxy()
+        let session = URLSession.test {
+            $0.connectionProxyDictionary =
+                hasProxy ? ["HTTPEnable": 1, "HTTPProxy": "127.0.0.1", "HTTPPort": proxy.port] : [:]
+        }
+        var request = URLRequest(url: server.url())
+        for (name, value) in Self.ownField { request.setValue(value, forHTTPHeaderField: name) }
+        request.setValue("keep-alive", forHTTPHeaderField: "Proxy-Connection")
+        let task = session.webSocketTask(with: request)
+        task.resume()
+        try await task.sendPing()
+        #expect(heads.withLock { $0 } == [nil, nil] && proxy.tunnels == (hasProxy ? 1 : 0))
         session.invalidateAndCancel()
     }
 }
