@@ -10,6 +10,14 @@ struct ConnectCommandTests {
         await CommandHost(input: input.map { Array($0.utf8) }).run(["connect"] + words)
     }
 
+    // MARK: Proxies
+
+    @Test(arguments: ["http_proxy", "HTTP_PROXY", "all_proxy"])
+    func proxyOfTheEnvironmentIsForLoopbackToo(_ variable: String) async {
+        let run = await CommandRun.of("connect", "ws://127.0.0.1:9/", variables: [variable: "ftp://proxy.example"])
+        #expect(run.code == 64 && run.errors.contains(variable))
+    }
+
     // MARK: Messages of a WebSocket
 
     @Test func eachLineIsATextMessageAndEachMessageALine() async throws {

@@ -1,3 +1,4 @@
+import os
 import signal
 import sys
 from pathlib import Path
@@ -12,6 +13,11 @@ from support.subjects import ClientSubject, ServerSubject  # noqa: E402
 from support.task_client import TaskClient  # noqa: E402
 from support.web import Apache, Nginx, Origin  # noqa: E402
 from support.websocket import Listener  # noqa: E402
+
+
+# Programs take proxies from their environment, and would not reach the servers of the tests through those of this machine.
+for name in [name for name in os.environ if name.lower().endswith("_proxy")]:
+    del os.environ[name]
 
 
 def pytest_sessionstart(session):

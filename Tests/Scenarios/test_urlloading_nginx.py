@@ -275,8 +275,11 @@ def test_memory_is_independent_of_the_file_size(nginx, tmp_path):
 
 @pytest.mark.parametrize("variable", ["http_proxy", "all_proxy"])
 def test_the_proxy_of_the_environment_is_used(nginx, variable):
-    # Loopback uses no proxy.
-    assert load_one(f"{nginx.base}/file", variables={variable: "http://127.0.0.1:9"}).status == 200
+    for words in ({"no_proxy": "127.0.0.1,localhost"}, {"no_proxy": "*"}):
+        assert load_one(f"{nginx.base}/file", variables={variable: "http://127.0.0.1:9", **words}).status == 200
+    # Loopback is no exception by itself.
+    got = load_one(f"{nginx.base}/file", variables={variable.upper(): "http://127.0.0.1:9"}, fails=True)
+    assert got.code == -1004 and "through the proxy" in got.error["text"], got
     got = load_one("http://behind.proxy.invalid/", variables={variable: "http://127.0.0.1:9"}, fails=True)
     assert got.code == -1004 and "through the proxy" in got.error["text"], got
     got = load_one("http://behind.proxy.invalid/", variables={variable: "ftp://127.0.0.1:9"}, fails=True)

@@ -16,8 +16,7 @@ struct ProxyOption {
 
     /// - Returns: `nil` for a direct connection, and if there is a problem, which `reader` gets.
     init?(
-        _ option: String?, to url: EndpointURL,
-        environment: [String: String] = ProcessInfo.processInfo.environment, reading reader: inout OptionReader
+        _ option: String?, to url: EndpointURL, reading reader: inout OptionReader
     ) {
         if let option {
             guard option != "none" else { return nil }
@@ -30,7 +29,7 @@ struct ProxyOption {
             self.init(address, "--proxy", &reader)
         } else {
             guard let host = url.hostName else { return nil }
-            let variables = ProxyEnvironment { environment[$0] }
+            let variables = ProxyEnvironment { HostProcess.variable($0) }
             let scheme = url.scheme.speaksWebSocket ? url.scheme.rawValue : "stream"
             guard let name = variables.variable(scheme: scheme, host: host, port: url.port) else { return nil }
             guard let address = try? variables.proxy(scheme: scheme, host: host, port: url.port) else {

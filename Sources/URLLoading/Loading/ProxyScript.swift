@@ -126,7 +126,7 @@ package final class ProxyScript: Sendable {
                     ownAddress: InterfaceAddress.ipv4 ?? "127.0.0.1")
                 switch answer {
                 case .proxies(let text): return try Self.routes(text)
-                case .lookup(let name): loaded.addresses[name] = Self.address(of: name)
+                case .lookup(let name): loaded.addresses[name] = self.address(of: name)
                 }
             } catch {
                 throw Self.error("\(error)")
@@ -162,15 +162,21 @@ package final class ProxyScript: Sendable {
         "PROXY": "http", "HTTP": "http", "HTTPS": "https", "SOCKS": "socks4a", "SOCKS4": "socks4a", "SOCKS5": "socks5h",
     ]
 
+    /// Asks the session's resolver or, without one, the system.
     /// - Returns: empty if the name has no address.
-    private static func address(of name: String) -> String {
+    private func address(of name: String) -> String {
         let found = Mutex("")
         let isDone = DispatchSemaphore(value: 0)
-        let isTaken = ResolverThreads.shared.look(up: name) { addresses in
+        let answer: @Sendable ([SocketAddress]) -> Void = { addresses in
             found.withLock { $0 = addresses.first { $0.isIPv4 }?.host ?? "" }
             isDone.signal()
         }
-        guard isTaken, isDone.wait(timeout: .now() + Self.lookupTimeout) == .success else { return "" }
+        if let resolve = self.configuration.resolve {
+            resolve(name, 0) { answer((try? $0.get()) ?? []) }
+        } else {
+            guard ResolverThreads.shared.look(up: name, answer) else { return "" }
+        }
+        guard isDone.wait(timeout: .now() + Self.lookupTimeout) == .success else { return "" }
         return found.withLock { $0 }
     }
 

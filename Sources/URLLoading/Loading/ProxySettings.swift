@@ -115,26 +115,29 @@ package struct ProxyDictionary: Sendable {
     private var excludesSimpleNames = false
 
     package init(_ settings: [AnyHashable: Any]) {
-        let credential = (settings["kCFProxyUsernameKey"] as? String, settings["kCFProxyPasswordKey"] as? String)
-        let isSOCKS4 = settings["kCFStreamPropertySOCKSVersion"] as? String == "kCFStreamSocketSOCKSVersion4"
+        let credential = (settings[kCFProxyUsernameKey] as? String, settings[kCFProxyPasswordKey] as? String)
+        let isSOCKS4 = settings[kCFStreamPropertySOCKSVersion] as? String == kCFStreamSocketSOCKSVersion4
         let socks = isSOCKS4 ? ProxyAddress.Kind.socks4a : .socks5h
         for (prefix, kind) in [("HTTP", ProxyAddress.Kind.http), ("HTTPS", .http), ("SOCKS", socks)]
         where Self.isOn(settings["\(prefix)Enable"]) {
             self.entries[prefix] = Self.entry(prefix, kind, settings, credential)
         }
-        self.discoversScript = Self.isOn(settings["ProxyAutoDiscoveryEnable"])
-        if Self.isOn(settings["ProxyAutoConfigEnable"]) { self.script = Self.script(settings) }
-        self.exceptions = ProxyExceptions(settings["ExceptionsList"] as? [String] ?? [])
-        self.excludesSimpleNames = Self.isOn(settings["ExcludeSimpleHostnames"])
+        self.discoversScript = Self.isOn(settings[kCFNetworkProxiesProxyAutoDiscoveryEnable])
+        if Self.isOn(settings[kCFNetworkProxiesProxyAutoConfigEnable]) { self.script = Self.script(settings) }
+        self.exceptions = ProxyExceptions(settings[kCFNetworkProxiesExceptionsList] as? [String] ?? [])
+        self.excludesSimpleNames = Self.isOn(settings[kCFNetworkProxiesExcludeSimpleHostnames])
     }
+
+    /// Whether every connection is direct.
+    var isEmpty: Bool { self.entries.isEmpty && self.script == nil && !self.discoversScript }
 
     private static func isOn(_ value: Any?) -> Bool {
         (value as? Bool) ?? (value as? Int).map { $0 != 0 } ?? (value as? NSNumber)?.boolValue ?? false
     }
 
     private static func script(_ settings: [AnyHashable: Any]) -> ProxyScript.Source {
-        if let text = settings["ProxyAutoConfigJavaScript"] as? String { return .text(text) }
-        let value = settings["ProxyAutoConfigURLString"]
+        if let text = settings[kCFNetworkProxiesProxyAutoConfigJavaScript] as? String { return .text(text) }
+        let value = settings[kCFNetworkProxiesProxyAutoConfigURLString]
         guard let url = (value as? URL) ?? (value as? String).flatMap({ URL(string: $0) }), url.scheme != nil else {
             return .unusable("connectionProxyDictionary has no URL of a script at ProxyAutoConfigURLString.")
         }
@@ -156,7 +159,7 @@ package struct ProxyDictionary: Sendable {
         }
         let (user, password) =
             prefix == "SOCKS"
-            ? (settings["kCFStreamPropertySOCKSUser"], settings["kCFStreamPropertySOCKSPassword"])
+            ? (settings[kCFStreamPropertySOCKSUser], settings[kCFStreamPropertySOCKSPassword])
             : (credential.0, credential.1)
         proxy.user = proxy.user ?? user as? String
         proxy.password = proxy.password ?? password as? String
@@ -198,108 +201,171 @@ package struct ProxyDictionary: Sendable {
     }
 }
 
-/// Servers that are reached without a proxy. An entry is a host or a domain, with or without a leading `.` or `*.`, a
-/// network such as `10.0.0.0/8`, or `*`; a host or domain may have a port, and then applies to that port only.
+/// Servers that are reached without a proxy. An entry is a name with all names below it, with or without a leading `.`; an
+/// address; a network such as `10.0.0.0/8`; or a pattern with `*` for any characters, such as `192.168.*` and `*.local`,
+/// which includes `local`. An entry other than a network may have a port, and then applies to that port only.
 private struct ProxyExceptions: Sendable {
-    /// Further entries are ignored.
-    private static let limit = 1024
+    private enum Rule: Sendable {
+        case name(String)
+        case address(SocketAddress)
+        /// - Parameter length: of the prefix, in bits.
+        case network(SocketAddress, length: Int)
+        /// - Parameter parts: the text between the `*`.
+        case pattern(parts: [String])
+    }
 
-    private let entries: [String]
+    private struct Entry: Sendable {
+        let rule: Rule
+        var port: Int?
+    }
 
+    private let entries: [Entry]
+
+    /// Entries that are none of these are ignored.
     init(_ entries: some Sequence<String>) {
-        self.entries = entries.prefix(Self.limit).map { $0.lowercased() }
+        self.entries = entries.compactMap { Self.entry($0.lowercased()) }
+    }
+
+    private static func entry(_ text: String) -> Entry? {
+        if let slash = text.firstIndex(of: "/") { return self.network(text, slash).map { Entry(rule: $0) } }
+        var (name, port) = (text[...], Int?.none)
+        if let colon = name.lastIndex(of: ":"), name.firstIndex(of: ":") == colon || name[..<colon].hasSuffix("]") {
+            guard let number = Int(name[name.index(after: colon)...]) else { return nil }
+            (name, port) = (name[..<colon], number)
+        }
+        if name.hasPrefix("[") { name = name.dropFirst().prefix { $0 != "]" } }
+        if name.contains("*") {
+            let parts = name.split(separator: "*", omittingEmptySubsequences: false).map { String($0) }
+            return Entry(rule: .pattern(parts: parts), port: port)
+        }
+        if let address = SocketAddress(literal: String(name), port: 0) {
+            return Entry(rule: .address(address), port: port)
+        }
+        if name.hasSuffix(".") { name = name.dropLast() }
+        if name.hasPrefix(".") { name = name.dropFirst() }
+        return name.isEmpty ? nil : Entry(rule: .name(String(name)), port: port)
+    }
+
+    /// Omitted bytes at the end of an IPv4 network are 0, as in `169.254/16`.
+    private static func network(_ entry: String, _ slash: String.Index) -> Rule? {
+        guard let length = Int(entry[entry.index(after: slash)...]), length >= 0 else { return nil }
+        var text = String(entry[..<slash])
+        if !text.contains(":") {
+            let parts = text.split(separator: ".").count
+            text += String(repeating: ".0", count: max(0, 4 - parts))
+        }
+        switch SocketAddress(literal: text, port: 0) {
+        case .ipv4(let address, _)?:
+            return length <= 32 ? .network(.ipv4(address: address, port: 0), length: length) : nil
+        case .ipv6(let high, let low, _, _)?:
+            return length <= 128 ? .network(.ipv6(high: high, low: low, scope: 0, port: 0), length: length) : nil
+        case .unix?, nil: return nil
+        }
     }
 
     /// - Parameter host: in lower case.
     func contain(_ host: String, _ port: Int) -> Bool {
         guard !self.entries.isEmpty else { return false }
         let address = SocketAddress(literal: host, port: 0)
+        let name = address == nil && host.hasSuffix(".") ? String(host.dropLast()) : host
         return self.entries.contains { entry in
-            guard let slash = entry.firstIndex(of: "/") else { return Self.matches(entry, host, port) }
-            return address.map { Self.network(entry, slash, contains: $0) } ?? false
+            (entry.port == nil || entry.port == port) && Self.rule(entry.rule, contains: name, address)
         }
     }
 
-    private static func matches(_ entry: String, _ host: String, _ port: Int) -> Bool {
-        var name = entry[...]
-        if let colon = name.lastIndex(of: ":"), name.firstIndex(of: ":") == colon || name[..<colon].hasSuffix("]") {
-            guard Int(name[name.index(after: colon)...]) == port else { return false }
-            name = name[..<colon]
+    /// - Parameter address: `nil` for a name. Only patterns compare addresses by their text.
+    private static func rule(_ rule: Rule, contains name: String, _ address: SocketAddress?) -> Bool {
+        switch (rule, address) {
+        case (.name(let domain), nil): name == domain || name.hasSuffix("." + domain)
+        case (.address(let wanted), let address?): self.network(wanted, 128, contains: address)
+        case (.network(let network, let length), let address?): self.network(network, length, contains: address)
+        case (.pattern(let parts), _):
+            self.pattern(parts, matches: name[...]) || parts.first == "" && parts.dropFirst() == ["." + name]
+        case (.name, _?), (.address, nil), (.network, nil): false
         }
-        if name == "*" { return true }
-        if name.hasPrefix("[") { name = name.dropFirst().prefix { $0 != "]" } }
-        if name.hasPrefix("*.") { name = name.dropFirst() }
-        if name.hasPrefix(".") { name = name.dropFirst() }
-        return !name.isEmpty && (host == name || host.hasSuffix("." + name))
     }
 
-    /// Omitted bytes at the end of an IPv4 network are 0, as in `169.254/16`.
-    private static func network(_ entry: String, _ slash: String.Index, contains address: SocketAddress) -> Bool {
-        guard let length = Int(entry[entry.index(after: slash)...]), length >= 0 else { return false }
-        var text = String(entry[..<slash])
-        if !text.contains(":") {
-            let parts = text.split(separator: ".").count
-            text += String(repeating: ".0", count: max(0, 4 - parts))
-        }
-        switch (SocketAddress(literal: text, port: 0), address) {
-        case (.ipv4(let network, _)?, .ipv4(let address, _)):
-            return length <= 32 && (network ^ address) >> (32 - UInt32(length)) == 0
-        case (.ipv6(let high, let low, _, _)?, .ipv6(let addressHigh, let addressLow, _, _)):
-            guard length <= 128 else { return false }
-            return (high ^ addressHigh) >> (64 - UInt64(min(length, 64))) == 0
+    /// - Parameter length: of the prefix, in bits; all bits of an address at most.
+    private static func network(_ network: SocketAddress, _ length: Int, contains address: SocketAddress) -> Bool {
+        switch (network, address) {
+        case (.ipv4(let network, _), .ipv4(let address, _)):
+            (network ^ address) >> (32 - UInt32(min(length, 32))) == 0
+        case (.ipv6(let high, let low, _, _), .ipv6(let addressHigh, let addressLow, _, _)):
+            (high ^ addressHigh) >> (64 - UInt64(min(length, 64))) == 0
                 && (low ^ addressLow) >> (64 - UInt64(max(length, 64) - 64)) == 0
-        default: return false
+        default: false
         }
+    }
+
+    private static func pattern(_ parts: [String], matches name: Substring) -> Bool {
+        guard let first = parts.first, let last = parts.last, name.hasPrefix(first) else { return false }
+        var rest = name.dropFirst(first.count)
+        for part in parts.dropFirst().dropLast() where !part.isEmpty {
+            guard let range = rest.firstRange(of: part) else { return false }
+            rest = rest[range.upperBound...]
+        }
+        return rest.hasSuffix(last)
     }
 }
 
-/// The proxy variables of the environment, with curl's names: `http_proxy` in lower case only, because a request could
-/// set `HTTP_PROXY` for a CGI program; `https_proxy`, `all_proxy` and `no_proxy` in either case. `no_proxy` lists hosts,
-/// domains and networks. Only `all_proxy` applies to stream tasks. Loopback addresses never use a proxy.
+/// The proxy variables of the environment: `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, of which the name in
+/// lower case comes before the one in upper case. `HTTP_PROXY` is ignored in a CGI program, where a field of a request sets
+/// it (RFC 3875 §4.1.18). `no_proxy` lists hosts, domains and networks as curl does, loopback addresses not excepted by
+/// themselves. An empty variable means a direct connection. Only `all_proxy` applies to stream tasks.
 package struct ProxyEnvironment: Sendable {
-    private var proxies: [String: String] = [:]
+    private struct Variable: Sendable {
+        /// As it is written in the environment.
+        let name: String
+        let value: String
+    }
+
+    /// By their names in lower case.
+    private var proxies: [String: Variable] = [:]
     private var exceptions = ProxyExceptions([])
 
     /// - Parameter value: returns the value of a variable; `nil` if it is not set.
     package init(_ value: (String) -> String?) {
-        for name in ["http_proxy", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"] {
-            if let value = value(name), !value.isEmpty { self.proxies[name] = value }
+        let isCGI = value("REQUEST_METHOD") != nil
+        for name in ["http_proxy", "https_proxy", "all_proxy"] {
+            let names = name == "http_proxy" && isCGI ? [name] : [name, name.uppercased()]
+            let variables = names.compactMap { name in value(name).map { Variable(name: name, value: $0) } }
+            self.proxies[name] = variables.first
         }
-        guard !self.proxies.isEmpty, let exceptions = value("no_proxy") ?? value("NO_PROXY") else { return }
-        self.exceptions = ProxyExceptions(exceptions.split { $0 == "," || $0 == " " }.map { String($0) })
+        guard !self.isEmpty, let exceptions = value("no_proxy") ?? value("NO_PROXY") else { return }
+        self.exceptions = ProxyExceptions(exceptions.split { ", \t".contains($0) }.map { String($0) })
     }
 
-    var isEmpty: Bool { self.proxies.isEmpty }
+    var isEmpty: Bool { self.proxies.values.allSatisfy(\.value.isEmpty) }
 
-    /// The name of the variable that sets the proxy for a host; `nil` if none does.
-    /// - Parameter port: `nil` for the scheme's default port.
-    package func variable(scheme: String, host: String, port: Int?) -> String? {
-        let names: [String]
+    private func find(scheme: String, host: String, port: Int?) -> Variable? {
+        let own: String?
         switch scheme {
-        case "http", "ws": names = ["http_proxy", "all_proxy", "ALL_PROXY"]
-        case "https", "wss": names = ["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
-        case "stream": names = ["all_proxy", "ALL_PROXY"]
+        case "http", "ws": own = "http_proxy"
+        case "https", "wss": own = "https_proxy"
+        case "stream": own = nil
         default: return nil
         }
-        guard let name = names.first(where: { self.proxies[$0] != nil }), !Self.isLoopback(host) else { return nil }
+        guard let variable = own.flatMap({ self.proxies[$0] }) ?? self.proxies["all_proxy"], !variable.value.isEmpty
+        else { return nil }
         let port = port ?? (scheme == "https" || scheme == "wss" ? 443 : 80)
-        return self.exceptions.contain(host, port) ? nil : name
+        return self.exceptions.contain(host, port) ? nil : variable
+    }
+
+    /// The name of the variable that sets the proxy for a host; `nil` for a direct connection.
+    /// - Parameter port: `nil` for the scheme's default port.
+    package func variable(scheme: String, host: String, port: Int?) -> String? {
+        self.find(scheme: scheme, host: host, port: port)?.name
     }
 
     /// - Returns: `nil` for a direct connection.
     package func proxy(scheme: String, host: String, port: Int?) throws(ProxySettingsError) -> ProxyAddress? {
-        guard let name = self.variable(scheme: scheme, host: host, port: port) else { return nil }
-        guard let proxy = self.proxies[name].flatMap({ ProxyAddress($0) }) else {
+        guard let variable = self.find(scheme: scheme, host: host, port: port) else { return nil }
+        guard let proxy = ProxyAddress(variable.value) else {
             throw ProxySettingsError(
-                text: "The environment variable \(name) names no proxy, such as http://proxy.example:3128 or "
+                text: "The environment variable \(variable.name) names no proxy, such as http://proxy.example:3128 or "
                     + "socks5h://proxy.example: correct it, or unset it.")
         }
         return proxy
-    }
-
-    private static func isLoopback(_ host: String) -> Bool {
-        host == "localhost" || host.hasSuffix(".localhost") || host == "::1"
-            || host.hasPrefix("127.") && host.utf8.allSatisfy { $0 == 0x2E || (0x30...0x39).contains($0) }
     }
 }
 
@@ -317,8 +383,11 @@ enum ProxySettings: Sendable {
             self = .configurations(configuration.proxyConfigurations)
         } else if let settings = configuration.connectionProxyDictionary {
             let dictionary = ProxyDictionary(settings)
-            self =
-                dictionary.script.map { .script(ProxyScript($0, configuration), dictionary) } ?? .dictionary(dictionary)
+            if let script = dictionary.script {
+                self = .script(ProxyScript(script, configuration), dictionary)
+            } else {
+                self = dictionary.isEmpty ? .none : .dictionary(dictionary)
+            }
         } else if configuration.unixSocketPath != nil {
             self = .none
         } else {

@@ -30,17 +30,19 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     open var sharedContainerIdentifier: String?
     open var sessionSendsLaunchEvents = true
 
-    /// Proxies by CFNetwork's keys: `HTTPEnable`, `HTTPProxy` and `HTTPPort`, the same with `HTTPS` and `SOCKS`,
-    /// `ExceptionsList`, `ExcludeSimpleHostnames`, `kCFProxyUsernameKey` and `kCFProxyPasswordKey`,
-    /// `kCFStreamPropertySOCKSUser`, `kCFStreamPropertySOCKSPassword` and `kCFStreamPropertySOCKSVersion`. The proxy is a
-    /// host or a URL, whose scheme is `http`, `https`, `socks4`, `socks4a`, `socks5` or `socks5h`.
+    /// Proxies by CFNetwork's keys, the constants `kCFNetworkProxies…`, `kCFProxy…` and `kCFStreamPropertySOCKS…`:
+    /// `HTTPEnable`, `HTTPProxy` and `HTTPPort`, the same with `HTTPS` and `SOCKS`, `ExceptionsList`,
+    /// `ExcludeSimpleHostnames`, `kCFProxyUsernameKey` and others. The proxy is a host or a URL, whose scheme is `http`,
+    /// `https`, `socks4`, `socks4a`, `socks5` or `socks5h`. The certificate of an `https` proxy is verified as a server's
+    /// is, and the delegate asked for server trust in the proxy's protection space.
     ///
     /// With `ProxyAutoConfigEnable` a script chooses instead (PAC): `ProxyAutoConfigURLString` is its URL, or
     /// `ProxyAutoConfigJavaScript` the script itself, at most 1 MiB. It runs for at most 2 s a URL, in 32 MiB. It is loaded
     /// without a proxy when it is first needed, and again after an hour. Needs the package libduktape207.
     ///
-    /// `nil`, the default, uses the environment variables `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`; an empty
-    /// dictionary means direct connections. A setting that cannot be followed, or a script that fails, fails tasks with
+    /// `nil`, the default, uses the environment variables `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy`, in lower
+    /// or else in upper case; `HTTP_PROXY` not where `REQUEST_METHOD` is set, as for CGI programs. An empty variable, and an
+    /// empty dictionary, mean direct connections. A setting that cannot be followed, or a script that fails, fails tasks with
     /// `URLError.unsupportedURL`.
     open var connectionProxyDictionary: [AnyHashable: Any]?
     /// Proxies that are tried in this order, instead of those of `connectionProxyDictionary` and of the environment. A proxy

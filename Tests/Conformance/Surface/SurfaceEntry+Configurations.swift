@@ -31,7 +31,10 @@ extension SurfaceEntry {
         .deviation("D18", "isDiscretionary", because: "Kept, copied, and without effect on Linux."),
         .deviation("D19", "sharedContainerIdentifier", because: "Kept, copied, and without effect on Linux."),
         .deviation("D20", "sessionSendsLaunchEvents", because: "Kept, copied, and without effect on Linux."),
-        .proven("D21", "connectionProxyDictionary", by: "ProxyLoadingTests.requestIsForwardedInAbsoluteForm"),
+        .proven(
+            "D21", "connectionProxyDictionary", by: "ProxyLoadingTests.requestIsForwardedInAbsoluteForm",
+            "ProxySettingsTests.dictionaryNamesTheProxyOfAScheme",
+            "ProxySettingsTests.environmentNamesTheProxyOfAScheme"),
         .proven(
             "D22", "proxyConfigurations", by: "ProxyConfigurationTests.nextProxyIsTakenWhenOneCannotBeReached"),
         .proven(

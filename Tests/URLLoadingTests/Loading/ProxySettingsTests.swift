@@ -39,21 +39,36 @@ struct ProxySettingsTests {
 
     private static var all: [AnyHashable: Any] {
         [
-            "HTTPEnable": 1, "HTTPProxy": "web.example", "HTTPPort": 3128, "HTTPSEnable": true,
-            "HTTPSProxy": "secure.example", "HTTPSPort": 3129, "SOCKSEnable": 1, "SOCKSProxy": "socks.example",
-            "kCFProxyUsernameKey": "ada", "kCFProxyPasswordKey": "secret",
-            "ExceptionsList": ["*.local", "one.example:81"],
-            "ExcludeSimpleHostnames": 1,
+            kCFNetworkProxiesHTTPEnable: 1, kCFNetworkProxiesHTTPProxy: "web.example", kCFNetworkProxiesHTTPPort: 3128,
+            kCFNetworkProxiesHTTPSEnable: true, kCFNetworkProxiesHTTPSProxy: "secure.example",
+            kCFNetworkProxiesHTTPSPort: 3129, kCFNetworkProxiesSOCKSEnable: 1,
+            kCFNetworkProxiesSOCKSProxy: "socks.example", kCFNetworkProxiesSOCKSPort: 1080,
+            kCFProxyUsernameKey: "ada", kCFProxyPasswordKey: "secret",
+            kCFNetworkProxiesExceptionsList: ["*.local", "one.example:81"],
+            kCFNetworkProxiesExcludeSimpleHostnames: 1,
         ]
+    }
+
+    /// Programs write the values as well as the names.
+    @Test func keysHaveTheValuesOfCFNetwork() {
+        #expect(kCFNetworkProxiesHTTPEnable == "HTTPEnable" && kCFNetworkProxiesHTTPSProxy == "HTTPSProxy")
+        #expect(kCFNetworkProxiesSOCKSPort == "SOCKSPort" && kCFNetworkProxiesExceptionsList == "ExceptionsList")
+        #expect(kCFNetworkProxiesProxyAutoConfigEnable == "ProxyAutoConfigEnable")
+        #expect(kCFNetworkProxiesProxyAutoConfigURLString == "ProxyAutoConfigURLString")
+        #expect(kCFNetworkProxiesProxyAutoConfigJavaScript == "ProxyAutoConfigJavaScript")
+        #expect(kCFNetworkProxiesProxyAutoDiscoveryEnable == "ProxyAutoDiscoveryEnable")
+        #expect(kCFProxyUsernameKey == "kCFProxyUsernameKey" && kCFProxyPasswordKey == "kCFProxyPasswordKey")
+        #expect(kCFStreamPropertySOCKSVersion == "kCFStreamPropertySOCKSVersion")
+        #expect(kCFStreamSocketSOCKSVersion4 == "kCFStreamSocketSOCKSVersion4")
     }
 
     @Test(
         arguments: [
-            (nil, .socks5h), ("kCFStreamSocketSOCKSVersion4", .socks4a), ("kCFStreamSocketSOCKSVersion5", .socks5h),
+            (nil, .socks5h), (kCFStreamSocketSOCKSVersion4, .socks4a), (kCFStreamSocketSOCKSVersion5, .socks5h),
         ] as [(String?, ProxyAddress.Kind)])
     func dictionaryNamesTheVersionOfSOCKS(_ version: String?, _ kind: ProxyAddress.Kind) throws {
         var settings: [AnyHashable: Any] = ["SOCKSEnable": 1, "SOCKSProxy": "socks.example"]
-        settings["kCFStreamPropertySOCKSVersion"] = version
+        settings[kCFStreamPropertySOCKSVersion] = version
         let found = try ProxyDictionary(settings).proxy(scheme: "http", host: "a.example", port: nil)
         #expect(found == ProxyAddress(kind, "socks.example", port: 1080))
     }
@@ -74,7 +89,7 @@ struct ProxySettingsTests {
     @Test func socksIsUsedForSchemesWithoutTheirOwnProxy() throws {
         let settings: [AnyHashable: Any] = [
             "HTTPEnable": 1, "HTTPProxy": "web.example", "SOCKSEnable": 1, "SOCKSProxy": "socks.example",
-            "kCFStreamPropertySOCKSUser": "ada", "kCFStreamPropertySOCKSPassword": "secret",
+            kCFStreamPropertySOCKSUser: "ada", kCFStreamPropertySOCKSPassword: "secret",
         ]
         let proxies = ProxyDictionary(settings)
         #expect(try proxies.proxy(scheme: "http", host: "a", port: nil)?.kind == .http)
@@ -107,29 +122,78 @@ struct ProxySettingsTests {
         #expect(try ProxyDictionary(["HTTPEnable": 0]).proxy(scheme: "http", host: "a.example", port: nil) == nil)
     }
 
+    @Test(arguments: [
+        ("192.168.*", "192.168.7.9", true), ("192.168.*", "192.169.7.9", false), ("10.*.1.2", "10.7.1.2", true),
+        ("*.1.2", "10.7.1.2", true), ("*.local", "a.b.local", true),
+        ("*.local", "local", true), ("build-*.example", "build-7.example", true),
+        ("build-*.example", "x.build-7.example", false), ("*corp*", "my.corporation", true), ("a.*", "A.EXAMPLE", true),
+        ("**", "a", true), ("192.168.*:8080", "192.168.7.9", false), ("192.168.*:80", "192.168.7.9", true),
+        ("A.Example.", "a.example", true), ("a.example", "x.a.example.", true), ("2001:DB8:0::1", "2001:db8::1", true),
+    ])
+    func entryExceptsHosts(_ entry: String, _ host: String, _ isExcepted: Bool) {
+        let proxies = ProxyDictionary(["ExceptionsList": [entry]])
+        #expect(proxies.excepts(scheme: "http", host: host.lowercased(), port: nil) == isExcepted)
+    }
+
+    @Test func everyEntryOfALongListCounts() {
+        let proxies = ProxyDictionary(["ExceptionsList": (0..<5000).map { "host-\($0).example" }])
+        #expect(proxies.excepts(scheme: "http", host: "host-4999.example", port: nil))
+        #expect(!proxies.excepts(scheme: "http", host: "host-5000.example", port: nil))
+    }
+
     // MARK: The environment
 
     @Test(
         arguments: [
             (["http_proxy": "http://p:1"], "http", "a.example", "p"),
             (["http_proxy": "http://p:1"], "ws", "a.example", "p"),
-            (["HTTP_PROXY": "http://p:1"], "http", "a.example", nil),
+            (["HTTP_PROXY": "http://p:1"], "http", "a.example", "p"),
+            (["HTTP_PROXY": "http://p:1", "REQUEST_METHOD": "GET"], "http", "a.example", nil),
+            (["HTTP_PROXY": "http://p:1", "REQUEST_METHOD": ""], "http", "a.example", nil),
+            (["http_proxy": "http://p:1", "REQUEST_METHOD": "GET"], "http", "a.example", "p"),
+            (["HTTPS_PROXY": "http://p:1", "REQUEST_METHOD": "GET"], "https", "a.example", "p"),
+            (["http_proxy": "http://p:1", "HTTP_PROXY": "http://q:1"], "http", "a.example", "p"),
             (["http_proxy": "http://p:1"], "https", "a.example", nil),
             (["HTTPS_PROXY": "http://p:1"], "wss", "a.example", "p"),
             (["https_proxy": "http://p:1", "HTTPS_PROXY": "http://q:1"], "https", "a.example", "p"),
             (["all_proxy": "socks5h://p"], "http", "a.example", "p"),
-            (["all_proxy": "socks5h://p"], "stream", "a", "p"),
+            (["all_proxy": "socks5h://p", "ALL_PROXY": "http://q"], "http", "a.example", "p"),
+            (["all_proxy": "socks5h://p"], "stream", "a", "p"), (["ALL_PROXY": "socks5h://p"], "stream", "a", "p"),
             (["https_proxy": "http://p"], "stream", "a", nil),
+            (["http_proxy": "", "all_proxy": "http://p"], "http", "a.example", nil),
+            (["http_proxy": "", "HTTP_PROXY": "http://p"], "http", "a.example", nil),
+            (["http_proxy": "", "all_proxy": "http://p"], "https", "a.example", "p"),
+            (["HTTPS_PROXY": "", "all_proxy": "http://p"], "https", "a.example", nil),
+            (["all_proxy": "", "ALL_PROXY": "http://p"], "stream", "a.example", nil),
             (["http_proxy": "http://p", "no_proxy": "b.example,.a.example"], "http", "x.a.example", nil),
             (["http_proxy": "http://p", "NO_PROXY": "*"], "http", "a.example", nil),
-            (["http_proxy": "http://p"], "http", "localhost", nil),
-            (["http_proxy": "http://p"], "http", "127.0.0.7", nil),
+            (["http_proxy": "http://p", "no_proxy": "", "NO_PROXY": "*"], "http", "a.example", "p"),
+            (["http_proxy": "http://p"], "http", "localhost", "p"),
+            (["http_proxy": "http://p"], "http", "127.0.0.7", "p"), (["all_proxy": "http://p"], "stream", "::1", "p"),
+            (["http_proxy": "http://p", "no_proxy": "localhost,127.0.0.0/8"], "http", "127.0.0.7", nil),
         ] as [([String: String], String, String, String?)])
     func environmentNamesTheProxyOfAScheme(
         _ variables: [String: String], _ scheme: String, _ host: String, _ proxy: String?
     ) throws {
         let environment = ProxyEnvironment { variables[$0] }
         #expect(try environment.proxy(scheme: scheme, host: host, port: nil)?.host == proxy)
+    }
+
+    /// The rules of curl.
+    @Test(arguments: [
+        ("a.example", "a.example", true), ("a.example", "x.a.example", true), ("a.example", "xa.example", false),
+        (".a.example", "a.example", true), ("a.example.", "a.example", true), ("a.example", "a.example.", true),
+        ("b.example a.example", "a.example", true), ("b.example\ta.example", "a.example", true),
+        (" ,, a.example ,\t", "a.example", true), ("", "a.example", false), (",", "a.example", false),
+        (".", "a.example", false), ("*", "a.example", true), ("b.example,*", "a.example", true),
+        ("0.0.1", "127.0.0.1", false), ("127.0.0.1", "127.0.0.1", true), ("1", "127.0.0.1", false),
+        ("127.0.0.1", "x.127.0.0.1", false), ("::1", "::1", true), ("0:0:0:0:0:0:0:1", "::1", true),
+        ("[::1]", "::1", true), ("::0001", "::1", true), ("::2", "::1", false), ("1", "::1", false),
+        ("2001:DB8::A", "2001:db8:0:0:0:0:0:a", true), ("fe80::1", "fe80::1", true),
+    ])
+    func noProxyNamesTheHost(_ list: String, _ host: String, _ isExcepted: Bool) throws {
+        let environment = ProxyEnvironment { ["http_proxy": "http://p", "no_proxy": list][$0] }
+        #expect(try (environment.proxy(scheme: "http", host: host, port: nil) == nil) == isExcepted)
     }
 
     @Test(arguments: [
@@ -142,6 +206,7 @@ struct ProxySettingsTests {
         ("2001:db8::1/128", "2001:db8::1", true), ("::/0", "2001:db8::1", true), ("::/129", "::2", false),
         ("10.0.0.0/8", "ten.example", false), ("0.0.0.0/0", "2001:db8::1", false), ("/8", "10.0.0.1", false),
         ("[2001:db8::1]", "2001:db8::1", true), ("[2001:db8::1]:81", "2001:db8::1", false),
+        ("[2001:db8::1]:80", "2001:db8::1", true),
     ])
     func networkIsExcepted(_ entry: String, _ host: String, _ isExcepted: Bool) throws {
         let environment = ProxyEnvironment { ["http_proxy": "http://p", "no_proxy": entry][$0] }

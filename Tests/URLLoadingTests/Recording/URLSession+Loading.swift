@@ -23,13 +23,14 @@ extension Trait where Self == ConditionTrait {
 }
 
 extension URLSession {
-    /// A session without shared stores.
+    /// A session without shared stores and without the proxies of the environment.
     static func test(
         _ delegate: (any URLSessionDelegate)? = nil, _ change: (URLSessionConfiguration) -> Void = { _ in }
     ) -> URLSession {
         let configuration = URLSessionConfiguration.ephemeral
         configuration.assumesHTTP2 = WebProtocol.current == .http2
         configuration.timeoutIntervalForRequest = 120
+        configuration.connectionProxyDictionary = [:]
         change(configuration)
         return URLSession(configuration: configuration, delegate: delegate, delegateQueue: nil)
     }
