@@ -5,8 +5,8 @@ import WireText
 extension SessionCore {
     /// The credential to propose for a challenge: from the URL, otherwise from the credential storage.
     func proposedCredential(for space: URLProtectionSpace, at url: URL) -> URLCredential? {
-        if let user = url.user(percentEncoded: false), let password = url.password(percentEncoded: false) {
-            return URLCredential(user: user, password: password, persistence: .forSession)
+        if let account = ConfiguredAccount(url) {
+            return URLCredential(user: account.user, password: account.password, persistence: .forSession)
         }
         return self.configuration.urlCredentialStorage?.defaultCredential(for: space)
     }
@@ -22,6 +22,25 @@ extension SessionCore {
     }
 }
 
+/// User and password that a URL or the settings of a proxy name.
+struct ConfiguredAccount: Hashable {
+    let user: String
+    let password: String
+
+    init(user: String, password: String) {
+        self.user = user
+        self.password = password
+    }
+
+    /// - Returns: `nil` if the URL names no user and password.
+    init?(_ url: URL) {
+        guard let user = url.user(percentEncoded: false), let password = url.password(percentEncoded: false) else {
+            return nil
+        }
+        self.init(user: user, password: password)
+    }
+}
+
 /// A credential for an HTTP challenge, sent with all requests in its scope (RFC 9110 §11). Confined to the session's executor.
 final class Authorization {
     private enum Method {
@@ -33,11 +52,13 @@ final class Authorization {
 
     fileprivate let origin: HTTPSemantics.Origin
     fileprivate let scope: ProtectionScope
+    /// For whose requests the credential was accepted; `nil` for requests without an account of their own.
+    fileprivate let account: ConfiguredAccount?
     let credential: URLCredential
     private var method: Method
 
     /// - Returns: `nil` if the credential has no user name and password, or the scheme cannot encode them.
-    init?(_ challenge: Challenge, credential: URLCredential, url: URL) {
+    init?(_ challenge: Challenge, credential: URLCredential, url: URL, account: ConfiguredAccount?) {
         guard let user = credential.user, let password = credential.password, let origin = Origin(url) else {
             return nil
         }
@@ -58,6 +79,7 @@ final class Authorization {
         case .other: return nil
         }
         self.origin = origin
+        self.account = account
         self.credential = credential
     }
 
@@ -112,13 +134,18 @@ struct AuthorizationCache {
 
     var isEmpty: Bool { self.entries.isEmpty }
 
-    func find(_ origin: HTTPSemantics.Origin, path: String) -> Authorization? {
-        self.entries.last { $0.origin == origin && $0.scope.covers(path) }
+    /// - Parameter mayUse: whether an authorization of this account is for the request.
+    func find(
+        _ origin: HTTPSemantics.Origin, path: String, for mayUse: (ConfiguredAccount?) -> Bool
+    ) -> Authorization? {
+        self.entries.last { $0.origin == origin && $0.scope.covers(path) && mayUse($0.account) }
     }
 
     mutating func insert(_ authorization: Authorization) {
         self.entries.removeAll {
-            $0 === authorization || $0.origin == authorization.origin && $0.scope == authorization.scope
+            $0 === authorization
+                || $0.origin == authorization.origin && $0.scope == authorization.scope
+                    && $0.account == authorization.account
         }
         self.entries.append(authorization)
         if self.entries.count > Self.limit { self.entries.removeFirst() }

@@ -21,6 +21,10 @@ protocol ChallengedRequest: AnyObject, Sendable {
 
     func protectionSpace(of challenge: Challenge, at url: URL) -> URLProtectionSpace
     func proposedCredential(for space: URLProtectionSpace, at url: URL) -> URLCredential?
+    /// The account that the program has configured for the request; `nil` for none.
+    func account(at url: URL) -> ConfiguredAccount?
+    /// Whether a request may be authorized as one of this account.
+    func mayUse(_ account: ConfiguredAccount?, at url: URL) -> Bool
 
     /// Wraps `work` so that it runs on the loop, unless the request has moved on to another step.
     func awaiting<Answer: Sendable>(_ work: @escaping @Sendable (Self, Answer) -> Void) -> @Sendable (Answer) -> Void
@@ -86,6 +90,13 @@ extension ChallengedRequest {
         self.core.proposedCredential(for: space, at: url)
     }
 
+    func account(at url: URL) -> ConfiguredAccount? { ConfiguredAccount(url) }
+
+    /// A URL without a user gets what its server has accepted.
+    func mayUse(_ account: ConfiguredAccount?, at url: URL) -> Bool {
+        self.account(at: url).map { $0 == account } ?? true
+    }
+
     /// Sets the `Authorization` of the request about to be sent, unless the program has set its own.
     func authorize(_ builder: inout RequestBuilder, _ url: URL, method: String, body: TaskBody) {
         guard self.request.value(forHTTPHeaderField: "Authorization") == nil || self.credentials.authorization != nil
@@ -111,7 +122,8 @@ extension ChallengedRequest {
             let origin = HTTPSemantics.Origin(url)
         else { return nil }
         let path = url.path(percentEncoded: true)
-        return self.credentials.authorization ?? self.authorizations.value.find(origin, path: path)
+        return self.credentials.authorization
+            ?? self.authorizations.value.find(origin, path: path) { self.mayUse($0, at: url) }
     }
 
     /// Answers the challenges of a 401 or 407.
@@ -219,9 +231,10 @@ extension ChallengedRequest {
         _ credential: URLCredential?, for challenge: Challenge, _ space: URLProtectionSpace, _ url: URL,
         _ completion: @escaping @Sendable (Self, ChallengeOutcome) -> Void
     ) {
-        guard let credential, let authorization = Authorization(challenge, credential: credential, url: url) else {
-            return completion(self, .refused)
-        }
+        guard let credential,
+            let authorization = Authorization(
+                challenge, credential: credential, url: url, account: self.account(at: url))
+        else { return completion(self, .refused) }
         guard let connection = authorization.connection else {
             self.accept(authorization, in: space)
             return completion(self, .retry)

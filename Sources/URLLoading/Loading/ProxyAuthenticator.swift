@@ -39,9 +39,15 @@ final class ProxyAuthenticator: ChallengedRequest, @unchecked Sendable {  // Con
         URLProtectionSpace(challenge, of: self.proxy)
     }
 
+    func account(at url: URL) -> ConfiguredAccount? {
+        self.proxy.user.map { ConfiguredAccount(user: $0, password: self.proxy.password ?? "") }
+    }
+
+    func mayUse(_ account: ConfiguredAccount?, at url: URL) -> Bool { account == self.account(at: url) }
+
     func proposedCredential(for space: URLProtectionSpace, at url: URL) -> URLCredential? {
-        if let user = self.proxy.user {
-            return URLCredential(user: user, password: self.proxy.password ?? "", persistence: .none)
+        if let account = self.account(at: url) {
+            return URLCredential(user: account.user, password: account.password, persistence: .none)
         }
         return self.core.configuration.urlCredentialStorage?.defaultCredential(for: space)
     }

@@ -284,4 +284,19 @@ struct BasicAuthenticationTests {
             #expect(notes.completions == 1 && (verb == 1) == (notes.error != nil))
         }
     }
+
+    /// The last user that was accepted is not that of a URL with another one.
+    @Test func eachUserOfAURLHasACredential() async throws {
+        let server = try await WebServer()
+        server.on("/") {
+            $0["Authorization"].map { .text($0) } ?? .text("no", ["WWW-Authenticate: Basic realm=\"r\""], status: 401)
+        }
+        let session = URLSession.test { $0.urlCache = nil }
+        for user in ["ada", "bob", "ada"] {
+            let url = try #require(URL(string: "http://\(user):secret@127.0.0.1:\(server.port)/"))
+            let value = "Basic \(Data("\(user):secret".utf8).base64EncodedString())"
+            #expect(try await session.load(url).text == value)
+        }
+        session.invalidateAndCancel()
+    }
 }

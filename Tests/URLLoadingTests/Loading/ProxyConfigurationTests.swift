@@ -161,6 +161,51 @@ struct ProxyConfigurationTests {
         session.invalidateAndCancel()
     }
 
+    /// The last accepted credential of a proxy is not that of every user.
+    @Test(.onlyWithHTTP11) func eachUserOfAProxyHasACredential() async throws {
+        let proxy = try await WebServer(["/": .text("through")])
+        let configurations = try ["ada", "bob"].map { user in
+            var configuration = try self.configuration(proxy)
+            configuration.applyCredential(username: user, password: "secret")
+            configuration.matchDomains = ["\(user).example"]
+            proxy.on("\(user).example:80") {
+                $0["Proxy-Authorization"] == nil
+                    ? .text("who?", ["Proxy-Authenticate: Basic realm=\"p\""], status: 407) : .head(200)
+            }
+            return configuration
+        }
+        let session = URLSession.test { $0.proxyConfigurations = configurations }
+        for user in ["ada", "bob", "ada", "bob"] {
+            let request = URLRequest.to(try self.url("http://\(user).example/"), "GET", ["Connection": "close"])
+            #expect(try await session.load(request).text == "through")
+        }
+        for user in ["ada", "bob"] {
+            let value = "Basic \(Data("\(user):secret".utf8).base64EncodedString())"
+            let asked = proxy.requests("\(user).example:80").map { $0["Proxy-Authorization"] }
+            #expect(asked.first == .some(nil) && asked.dropFirst().allSatisfy { $0 == value })
+        }
+        session.invalidateAndCancel()
+    }
+
+    @Test(.onlyWithHTTP11) func credentialOfAConfigurationIsNotThatOfAnother() async throws {
+        let proxy = try await WebServer(["/": .text("through")])
+        for host in ["a.example:80", "b.example:80"] {
+            proxy.on(host) {
+                $0["Proxy-Authorization"] == nil
+                    ? .text("who?", ["Proxy-Authenticate: Basic realm=\"p\""], status: 407) : .head(200)
+            }
+        }
+        var (known, unknown) = (try self.configuration(proxy), try self.configuration(proxy))
+        known.applyCredential(username: "ada", password: "secret")
+        (known.matchDomains, unknown.matchDomains) = (["a.example"], ["b.example"])
+        let list = [known, unknown]
+        let session = URLSession.test { $0.proxyConfigurations = list }
+        #expect(try await session.load(self.url("http://a.example/")).text == "through")
+        #expect(try await session.load(self.url("http://b.example/")).code == .userAuthenticationRequired)
+        #expect(proxy.requests("b.example:80").map { $0["Proxy-Authorization"] } == [nil])
+        session.invalidateAndCancel()
+    }
+
     // MARK: Scripts
 
     @Test(.onlyWithHTTP11) func scriptChoosesTheProxy() async throws {
@@ -194,6 +239,25 @@ struct ProxyConfigurationTests {
             session.load(server.url("/a")).text,
         ]
         #expect(try await texts == ["direct", "direct", "direct"])
+        session.invalidateAndCancel()
+    }
+
+    @Test(.onlyWithHTTP11) func scriptAsksTheResolverOfTheSession() async throws {
+        let proxy = try await WebServer(["http://a.example/": .text("through")])
+        let port = proxy.port
+        let session = URLSession.test {
+            $0.resolve = { name, port, answer in
+                answer(
+                    name == "known.example"
+                        ? .success([.ipv4(address: 0xC000_0207, port: port)]) : .failure(.nameNotFound))
+            }
+            $0.connectionProxyDictionary = Self.script(
+                """
+                return dnsResolve("known.example") === "192.0.2.7" && !isResolvable("localhost")
+                    ? "PROXY 127.0.0.1:\(port)" : "PROXY no.invalid:1";
+                """)
+        }
+        #expect(try await session.load(self.url("http://a.example/")).text == "through")
         session.invalidateAndCancel()
     }
 
