@@ -1,4 +1,5 @@
 import StreamTransport
+import TLSEngine
 import WebSocketProtocol
 
 /// A proxy, and how connections are made through it.
@@ -33,6 +34,8 @@ package struct ProxyServer: Sendable {
     package var resolvesNames = true
     /// TLS with the proxy itself; `nil` for none.
     package var secure: SecureSettings?
+    /// Gives the reason for a failure of TLS with the proxy where `secure` rejected its certificate; `nil` keeps all failures.
+    package var explain: (@Sendable (TLSFailure) -> TLSFailure)?
     /// The value of `Proxy-Authorization` in requests to be forwarded; `nil` for none.
     package var authorization: String?
     /// Without it `CONNECT` has no fields but `Host`, and a 407 is a failure.

@@ -230,8 +230,10 @@ extension TransportOpening {
             switch result {
             case .success(let transport): self.tunnel(on: transport, proxy, client, destination)
             case .failure(.tls(let layer)):
-                self.fail(
-                    (layer.cause as? TLSFailure).map { .securing($0) } ?? .connection(.tls(layer)), at: proxy)
+                guard let cause = layer.cause as? TLSFailure else {
+                    return self.fail(.connection(.tls(layer)), at: proxy)
+                }
+                self.fail(.securing(proxy.explain?(cause) ?? cause), at: proxy)
             case .failure(let failure): self.fail(.connection(failure), at: proxy)
             }
         }

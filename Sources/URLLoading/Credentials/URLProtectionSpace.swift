@@ -66,6 +66,24 @@ open class URLProtectionSpace: NSObject, NSSecureCoding, NSCopying, @unchecked S
         self.init(attributes, distinguishedNames: issuers)
     }
 
+    /// The space of a TLS handshake with a proxy.
+    convenience init(of proxy: ProxyAddress, trust: ServerTrust) {
+        self.init(Self.attributes(of: proxy, NSURLAuthenticationMethodServerTrust), serverTrust: trust)
+    }
+
+    /// The space of a proxy that requests a client certificate.
+    /// - Parameter issuers: DER names of the accepted issuers; empty means any.
+    convenience init(of proxy: ProxyAddress, issuers: [Data]) {
+        self.init(
+            Self.attributes(of: proxy, NSURLAuthenticationMethodClientCertificate), distinguishedNames: issuers)
+    }
+
+    private static func attributes(of proxy: ProxyAddress, _ method: String) -> Attributes {
+        Attributes(
+            host: proxy.host, port: Int(proxy.port), protocol: nil, proxyType: NSURLProtectionSpaceHTTPSProxy,
+            realm: nil, method: method)
+    }
+
     /// Inherited by a subclass that overrides both designated initializers.
     public required convenience init?(coder: NSCoder) {
         guard coder.allowsKeyedCoding, let host = ResponseArchive.text("host", in: coder) else { return nil }

@@ -42,7 +42,7 @@ final class SessionCore: Sendable {
     let defaultFields: [FieldLine]
     /// Whether `defaultFields` contain an `Authorization`.
     private let hasOwnAuthorization: Bool
-    private let proxies: ProxySettings
+    let proxies: ProxySettings
     let resourceTimer = ResourceTimer()
     let state: Mutex<State>
 
@@ -105,102 +105,12 @@ final class SessionCore: Sendable {
         self.state.withLock { $0.context(\.streamTLSContext, self.configuration, protocols: []) }
     }
 
-    /// The context of connections to proxies, whose certificates no delegate is asked about.
-    private func proxyTLSContext() -> Result<TLSContext, TLSFailure> {
-        self.state.withLock {
-            $0.context(\.proxyTLSContext, self.configuration, protocols: ["http/1.1"], asksDelegates: false)
-        }
+    /// The context of connections to proxies.
+    func proxyTLSContext() -> Result<TLSContext, TLSFailure> {
+        self.state.withLock { $0.context(\.proxyTLSContext, self.configuration, protocols: ["http/1.1"]) }
     }
 
-    // MARK: Proxies
-
-    var usesProxies: Bool {
-        if case .none = self.proxies { false } else { true }
-    }
-
-    /// Decides on the ways to a server.
-    /// - Parameters:
-    ///   - scheme: of the URL, or `stream` for a stream task.
-    ///   - completion: called once, on any thread, possibly at once; with the proxies to try in their order, `nil` among
-    ///     them for a direct connection.
-    func routes(
-        to url: URL, scheme: String, _ completion: @escaping @Sendable (Result<[ProxyAddress?], URLError>) -> Void
-    ) {
-        self.proxies.routes(to: url, scheme: scheme) { result in
-            switch result {
-            case .success(let routes) where routes.count > 1:
-                completion(.success(self.state.withLock { $0.failedProxies.last(in: routes) }))
-            case .success(let routes): completion(.success(routes))
-            case .failure(let error):
-                completion(.failure(LoadFailure.error(.unsupportedURL, url: url, text: error.text)))
-            }
-        }
-    }
-
-    /// Decides on the ways of a connection of a task.
-    /// - Parameters:
-    ///   - scheme: of the URL, or `stream` for a stream task.
-    ///   - fail: called where the task is to end with another error than the proxy's refusal of a tunnel.
-    /// - Returns: `nil` for a direct connection.
-    func proxySelection(
-        for url: URL, scheme: String, task: URLSessionTask, session: URLSession,
-        fail: @escaping @Sendable (URLError) -> Void
-    ) -> OpeningTarget.SelectProxies? {
-        guard self.usesProxies else { return nil }
-        return { [weak task, weak session] completion in
-            self.routes(to: url, scheme: scheme) { [task, session] routes in
-                guard let task, let session else { return completion(nil) }
-                do throws(URLError) {
-                    var servers: [ProxyServer?] = []
-                    for proxy in try routes.get() {
-                        guard let proxy else {
-                            servers.append(nil)
-                            continue
-                        }
-                        servers.append(
-                            try self.server(proxy, for: url, scheme: scheme, task: task, session: session, fail: fail).0
-                        )
-                    }
-                    completion(servers)
-                } catch {
-                    fail(error)
-                    completion(nil)
-                }
-            }
-        }
-    }
-
-    /// How a proxy is used for a connection of a task.
-    /// - Parameters:
-    ///   - scheme: of the URL, `ws` for `http` in a tunnel, or `stream` for a stream task.
-    ///   - fail: as for `proxySelection`.
-    /// - Returns: `authenticator` is `nil` for SOCKS.
-    func server(
-        _ proxy: ProxyAddress, for url: URL, scheme: String, task: URLSessionTask, session: URLSession,
-        fail: @escaping @Sendable (URLError) -> Void
-    ) throws(URLError) -> (server: ProxyServer, authenticator: ProxyAuthenticator?) {
-        var server = ProxyServer(proxy, scheme: scheme)
-        server.permits = self.permission(for: proxy.host)
-        server.didFail = { [weak self] in self?.proxyFailed(proxy) }
-        guard proxy.kind == .http || proxy.kind == .https else { return (server, nil) }
-        if proxy.kind == .https {
-            switch self.proxyTLSContext() {
-            case .success(let context): server.secure = SecureSettings(context: context, serverName: proxy.host)
-            case .failure(let failure): throw LoadFailure.error(ofContext: failure, url: url)
-            }
-        }
-        let authenticator = ProxyAuthenticator(proxy, for: task, of: session, at: url)
-        if server.method == .connect, let host = url.serverName {
-            let port = url.port ?? (scheme == "ws" || scheme == "http" ? 80 : 443)
-            let target = "\(host.contains(":") ? "[\(host)]" : host):\(port)"
-            server.authorize = authenticator.authorizeTunnel(to: target, fail: fail)
-        }
-        return (server, authenticator)
-    }
-
-    func proxyFailed(_ proxy: ProxyAddress) {
-        self.state.withLock { $0.failedProxies.add(proxy) }
-    }
+    // MARK: Connections
 
     /// Makes later requests use new connections and new TLS sessions.
     func forgetConnections() {
@@ -412,14 +322,14 @@ extension SessionCore.State {
     /// - Parameter protocols: offered by ALPN, the preferred one first.
     fileprivate mutating func context(
         _ path: WritableKeyPath<Self, Result<TLSContext, TLSFailure>?>, _ configuration: URLSessionConfiguration,
-        protocols: [String], asksDelegates: Bool = true
+        protocols: [String]
     ) -> Result<TLSContext, TLSFailure> {
         if let context = self[keyPath: path] { return context }
         let context = Result { () throws(TLSFailure) in
             var settings = try TLSConfiguration(configuration)
             settings.applicationProtocols = protocols
-            settings.delegatesVerification = asksDelegates
-            settings.delegatesClientCertificate = asksDelegates
+            settings.delegatesVerification = true
+            settings.delegatesClientCertificate = true
             return try TLSContext(settings)
         }
         self[keyPath: path] = context
@@ -450,43 +360,6 @@ extension TLSConfiguration {
         if let authorities = configuration.certificateAuthorities {
             self.trust = .only([.pem([UInt8](authorities))])
         }
-    }
-}
-
-/// Proxies that could not be reached: they are tried after all others for a while.
-struct FailedProxies {
-    private static let lifetime = Duration.seconds(300)
-    private static let limit = 64
-
-    private var instants: [ProxyAddress: ContinuousClock.Instant] = [:]
-
-    mutating func add(_ proxy: ProxyAddress) {
-        if self.instants.count >= Self.limit { self.instants = [:] }
-        self.instants[proxy] = .now
-    }
-
-    /// Moves them behind the proxies and the direct way that may work.
-    mutating func last(in routes: [ProxyAddress?]) -> [ProxyAddress?] {
-        guard !self.instants.isEmpty else { return routes }
-        self.instants = self.instants.filter { $0.value.duration(to: .now) < Self.lifetime }
-        let instants = self.instants
-        let hasFailed = { (proxy: ProxyAddress?) in proxy.map { instants[$0] != nil } ?? false }
-        return routes.filter { !hasFailed($0) } + routes.filter(hasFailed)
-    }
-}
-
-extension ProxyServer {
-    /// - Parameter scheme: of the URL, or `stream`.
-    fileprivate init(_ proxy: ProxyAddress, scheme: String) {
-        let credential = proxy.user.map { ProxyCredential(user: $0, password: proxy.password ?? "") }
-        let method: Method =
-            switch proxy.kind {
-            case .http, .https: scheme == "http" && !proxy.alwaysTunnels ? .forwarding : .connect
-            case .socks4, .socks4a: .socks4(user: proxy.user ?? "")
-            case .socks5, .socks5h: .socks5(credential)
-            }
-        self.init(.host(proxy.host, port: proxy.port), method)
-        self.resolvesNames = proxy.kind != .socks4 && proxy.kind != .socks5
     }
 }
 
@@ -535,15 +408,19 @@ extension SessionCore {
         self.delegateQueue.ask(delegates, sessionRequest, taskRequest) { handler($0 ?? .none) }
     }
 
-    /// Asks whether to trust a server's certificate.
-    /// - Parameter answer: a rejection comes with the error that the load fails with.
+    /// Asks whether to trust the certificate of a server or its proxy.
+    /// - Parameters:
+    ///   - proxy: whose certificate it is; `nil` for the server.
+    ///   - answer: a rejection comes with the error that the load fails with.
     func askTrust(
-        _ request: VerificationRequest, at url: URL, for task: URLSessionTask, of session: URLSession,
-        _ answer: @escaping @Sendable (VerificationDecision, URLError?) -> Void
+        _ request: VerificationRequest, at url: URL, proxy: ProxyAddress? = nil, for task: URLSessionTask,
+        of session: URLSession, _ answer: @escaping @Sendable (VerificationDecision, URLError?) -> Void
     ) {
         let trust = ServerTrust(request)
-        let space = URLProtectionSpace(
-            host: url.serverName ?? "", port: url.port ?? 443, protocol: NSURLProtectionSpaceHTTPS, trust: trust)
+        let space =
+            proxy.map { URLProtectionSpace(of: $0, trust: trust) }
+            ?? URLProtectionSpace(
+                host: url.serverName ?? "", port: url.port ?? 443, protocol: NSURLProtectionSpaceHTTPS, trust: trust)
         let rejection = Self.rejection(trust, request, url)
         self.ask(Self.challenge(space), about: task, of: session) { result in
             switch result.disposition {
@@ -568,14 +445,18 @@ extension SessionCore {
     }
 
     /// Asks for a client certificate.
-    /// - Parameter issuers: DER names of the authorities whose certificates the server accepts.
+    /// - Parameters:
+    ///   - issuers: DER names of the authorities whose certificates the server accepts.
+    ///   - proxy: that asks for it; `nil` for the server.
     func askIdentity(
-        _ issuers: [[UInt8]], at url: URL, for task: URLSessionTask, of session: URLSession,
+        _ issuers: [[UInt8]], at url: URL, proxy: ProxyAddress? = nil, for task: URLSessionTask, of session: URLSession,
         _ answer: @escaping @Sendable (TLSIdentity?, URLError?) -> Void
     ) {
-        let space = URLProtectionSpace(
-            host: url.serverName ?? "", port: url.port ?? 443, protocol: NSURLProtectionSpaceHTTPS,
-            issuers: issuers.map { Data($0) })
+        let names = issuers.map { Data($0) }
+        let space =
+            proxy.map { URLProtectionSpace(of: $0, issuers: names) }
+            ?? URLProtectionSpace(
+                host: url.serverName ?? "", port: url.port ?? 443, protocol: NSURLProtectionSpaceHTTPS, issuers: names)
         let stored = self.configuration.urlCredentialStorage?.defaultCredential(for: space)
         self.ask(Self.challenge(space, proposing: stored), about: task, of: session) { result in
             switch result.disposition {

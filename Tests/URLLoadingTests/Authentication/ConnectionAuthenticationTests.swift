@@ -11,11 +11,13 @@ struct ConnectionAuthenticationTests {
     private static let credential = URLCredential(
         user: NTLMUsers.user, password: NTLMUsers.password, persistence: .none)
 
-    /// Answers NTLM, and rejects everything else.
-    private static func answering(_ credential: URLCredential = credential) -> Policies {
+    /// Answers one method, and rejects everything else.
+    private static func answering(
+        _ credential: URLCredential = credential, by method: String = NSURLAuthenticationMethodNTLM
+    ) -> Policies {
         var policies = Policies()
         let answer: Policies.ChallengeHandler = { challenge, answer in
-            guard challenge.protectionSpace.authenticationMethod == NSURLAuthenticationMethodNTLM else {
+            guard challenge.protectionSpace.authenticationMethod == method else {
                 return answer(.rejectProtectionSpace, nil)
             }
             answer(.useCredential, credential)
@@ -223,6 +225,40 @@ struct ConnectionAuthenticationTests {
         // The first tunnel begins without a token; each connection then sends two.
         let asked = proxy.requests("origin.example:7")
         #expect(asked.map(\.connection) == [0, 1, 1, 2, 2])
+        session.invalidateAndCancel()
+    }
+
+    @Test(.onlyWithHTTP11) func proxyAuthenticatesItsConnectionsByNegotiate() async throws {
+        let proxy = try await WebServer()
+        let tokens = try TokenGuard(field: "Proxy-Authenticate", status: 407, scheme: "Negotiate")
+        proxy.on("http://origin.example/", tokens.script(Self.hello))
+        let recorder = DataRecorder(Self.answering(by: NSURLAuthenticationMethodNegotiate))
+        let session = URLSession.test(recorder) {
+            $0.urlCache = nil
+            $0.connectionProxyDictionary = ["HTTPEnable": 1, "HTTPProxy": "127.0.0.1", "HTTPPort": proxy.port]
+        }
+        let url = try #require(URL(string: "http://origin.example/"))
+        for _ in 0..<3 { #expect(try await session.load(url).text == "DOMAIN\\ada: ") }
+        let challenges = recorder.notes.challenges
+        #expect(challenges.count == 1 && challenges.first?.protectionSpace.isProxy() == true && tokens.tokens == 2)
+        #expect(proxy.requests.allSatisfy { $0["Authorization"] == nil })
+        session.invalidateAndCancel()
+    }
+
+    /// The proxy is also the server behind it.
+    @Test func proxyAuthenticatesItsTunnelsByNegotiate() async throws {
+        let proxy = try await WebServer(["/": .close])
+        let tokens = try TokenGuard(field: "Proxy-Authenticate", status: 407, scheme: "Negotiate")
+        proxy.on("origin.example:7", tokens.script { _, _ in .head(200) })
+        let session = URLSession.test(DataRecorder(Self.answering(by: NSURLAuthenticationMethodNegotiate))) {
+            $0.connectionProxyDictionary = ["HTTPSEnable": 1, "HTTPSProxy": "127.0.0.1", "HTTPSPort": proxy.port]
+        }
+        let task = session.streamTask(withHostName: "origin.example", port: 7)
+        task.resume()
+        try await task.write(Data("GET / HTTP/1.1\r\nHost: x\r\n\r\n".utf8), timeout: 60)
+        let (data, isAtEnd) = try await task.readData(ofMinLength: 1, maxLength: 10, timeout: 60)
+        #expect((data ?? Data()).isEmpty && isAtEnd && tokens.tokens == 2)
+        #expect(proxy.requests("origin.example:7").map(\.connection) == [0, 1, 1])
         session.invalidateAndCancel()
     }
 

@@ -1,7 +1,9 @@
 import ByteKernels
 import Foundation
+import SessionTasks
 import StreamTransport
 import Synchronization
+import TLSEngine
 
 /// A proxy for tests: SOCKS 5 without a password (RFC 1928), `CONNECT`, and requests in absolute form, whose connection
 /// is relayed to the server of the first request. It connects to literal addresses only, and has no limits.
@@ -12,8 +14,9 @@ final class RelayProxy: Sendable {
     /// Number of connections that reached a server.
     var tunnels: Int { self.acceptor.tunnels.withLock { $0 } }
 
-    init() async throws {
-        let acceptor = Acceptor(try Self.group.get().loops[0])
+    /// - Parameter tls: for the connections of clients; `nil` for none.
+    init(tls: TLSContext? = nil) async throws {
+        let acceptor = Acceptor(try Self.group.get().loops[0], tls)
         self.acceptor = acceptor
         self.port = try await withCheckedThrowingContinuation { continuation in
             acceptor.loop.execute { continuation.resume(with: Result { try acceptor.open() }) }
@@ -31,9 +34,13 @@ final class RelayProxy: Sendable {
     private final class Acceptor: SocketListenerOwner, @unchecked Sendable {
         let loop: Loop
         let tunnels = Mutex(0)
+        private let tls: TLSContext?
         private var listener: SocketListener?
 
-        init(_ loop: Loop) { self.loop = loop }
+        init(_ loop: Loop, _ tls: TLSContext?) {
+            self.loop = loop
+            self.tls = tls
+        }
 
         func open() throws -> Int {
             let listener = try SocketListener(.ipv4(address: 0x7F00_0001, port: 0), on: self.loop, owner: self)
@@ -51,8 +58,14 @@ final class RelayProxy: Sendable {
                 let connection = try? SocketConnection(
                     adopting: socket.descriptor, peer: socket.peer, on: self.loop, paused: true)
             else { return }
-            let client = Client(connection) { self.tunnels.withLock { $0 += 1 } }
-            connection.consumer = client
+            guard let tls = self.tls else { return self.begin(connection) }
+            SecureTransport.upgrade(connection, settings: SecureSettings(context: tls), received: []) { result in
+                if case .success(let secure) = result { self.begin(secure) }
+            }
+        }
+
+        private func begin(_ connection: any Transport) {
+            connection.consumer = Client(connection) { self.tunnels.withLock { $0 += 1 } }
             connection.resumeReading()
         }
 
@@ -66,13 +79,13 @@ final class RelayProxy: Sendable {
             case beginning, greeted, connecting
         }
 
-        private let connection: SocketConnection
+        private let connection: any Transport
         private let didTunnel: () -> Void
         private var step = Step.beginning
         private var received: [UInt8] = []
         private var attempt: ConnectAttempt?
 
-        init(_ connection: SocketConnection, didTunnel: @escaping () -> Void) {
+        init(_ connection: any Transport, didTunnel: @escaping () -> Void) {
             self.connection = connection
             self.didTunnel = didTunnel
         }
@@ -145,9 +158,9 @@ final class RelayProxy: Sendable {
 
     /// Relays the bytes and the end of one side.
     private final class Direction: TransportConsumer {
-        private let target: SocketConnection
+        private let target: any Transport
 
-        init(to target: SocketConnection) { self.target = target }
+        init(to target: any Transport) { self.target = target }
 
         func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
             self.target.write(bytes.bytes)

@@ -5,7 +5,8 @@ import TestSupport
 import Testing
 import WireText
 
-/// Lets a test's server authenticate its connections by NTLM, as GSS-API's server side decides.
+/// Lets a test's server authenticate its connections by NTLM, or by Negotiate with NTLM inside, as GSS-API's server side
+/// decides.
 final class TokenGuard: Sendable {
     private struct State {
         var contexts: [Int: AcceptingContext] = [:]
@@ -16,20 +17,24 @@ final class TokenGuard: Sendable {
     private let field: String
     private let status: Int
     private let others: [String]
+    private let scheme: String
     /// Whether a token authenticates its connection, and not only its request.
     private let keepsConnections: Bool
     private let state = Mutex(State())
 
     /// - Parameters:
     ///   - field: `WWW-Authenticate` or `Proxy-Authenticate`.
-    ///   - others: challenges that a refusal offers before NTLM.
+    ///   - others: challenges that a refusal offers before the scheme's.
+    ///   - scheme: `NTLM` or `Negotiate`.
     init(
-        field: String = "WWW-Authenticate", status: Int = 401, others: [String] = [], keepsConnections: Bool = true
+        field: String = "WWW-Authenticate", status: Int = 401, others: [String] = [], scheme: String = "NTLM",
+        keepsConnections: Bool = true
     ) throws {
         try #require(NTLMUsers.areKnown)
         self.field = field
         self.status = status
         self.others = others
+        self.scheme = scheme
         self.keepsConnections = keepsConnections
     }
 
@@ -47,7 +52,8 @@ final class TokenGuard: Sendable {
             let client = self.state.withLock { $0.clients[request.connection] }
             return client.map { serve(request, $0) } ?? self.refusal(nil)
         }
-        guard value.hasPrefix("NTLM "), let token = Base64.decoded(value.dropFirst(5).utf8) else {
+        let prefix = self.scheme + " "
+        guard value.hasPrefix(prefix), let token = Base64.decoded(value.dropFirst(prefix.count).utf8) else {
             return self.refusal(nil)
         }
         switch self.step(token, request.connection) {
@@ -81,7 +87,7 @@ final class TokenGuard: Sendable {
     }
 
     private func refusal(_ token: [UInt8]?) -> Answer {
-        let challenges = token.map { ["NTLM \(Base64.encoded($0))"] } ?? self.others + ["NTLM"]
+        let challenges = token.map { ["\(self.scheme) \(Base64.encoded($0))"] } ?? self.others + [self.scheme]
         return .text("no", challenges.map { "\(self.field): \($0)" }, status: self.status)
     }
 }
