@@ -4,21 +4,27 @@ import HTTPTransport
 
 /// Loads by a `URLProtocol` of the program. Calls of the protocol, from any thread, are forwarded to the session's executor.
 final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {  // Its vars are used on the loop only.
+    private enum Stage {
+        case loading(hasResponse: Bool)
+        /// The protocol reported a redirect, on which the delegate decides. Later events, usually a cancellation error, are
+        /// ignored.
+        case redirected
+        /// The protocol has ended; its content may still wait for demand.
+        case finished(Result<Void, any Error>)
+        /// The end is being passed to the loader, which takes time if the response is stored in the cache first.
+        case completing
+        case stopped
+    }
+
     private let loader: TaskLoader
     private let type: URLProtocol.Type
     let request: URLRequest
     private let queue = DispatchQueue(label: "URLLoading.protocol")
     private var loading: URLProtocol?
-    private var isStopped = false
+    private var stage = Stage.loading(hasResponse: false)
     /// Content beyond the demand.
     private var pendingContent = Deque<Data>()
     private let backlog = ProtocolBacklog()
-    private var hasResponse = false
-    /// The protocol reported a redirect. Later events, usually a cancellation error, are ignored.
-    private var isRedirected = false
-    private var completion: Result<Void, any Error>?
-    /// The completion is being passed to the loader, which takes time if the response is stored in the cache first.
-    private var isCompleting = false
     private var cacheCandidate: (policy: URLCache.StoragePolicy, response: URLResponse, content: Data)?
 
     private init(_ type: URLProtocol.Type, request: URLRequest, loader: TaskLoader) {
@@ -35,6 +41,14 @@ final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {  // Its v
         let classes = own + (loader.core.isShared ? URLProtocol.registeredClasses : [])
         guard let type = classes.first(where: { $0.canInit(with: loader.task) }) else { return nil }
         return ProtocolLoad(type, request: type.canonicalRequest(for: request), loader: loader)
+    }
+
+    private var isLoading: Bool {
+        if case .loading = self.stage { true } else { false }
+    }
+
+    private var isStopped: Bool {
+        if case .stopped = self.stage { true } else { false }
     }
 
     // MARK: RequestLoad
@@ -59,7 +73,7 @@ final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {  // Its v
 
     func stop() {
         guard !self.isStopped else { return }
-        self.isStopped = true
+        self.stage = .stopped
         self.pendingContent = []
         self.backlog.end()
         let loading = UncheckedTransfer(self.loading)
@@ -78,8 +92,7 @@ final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {  // Its v
 
     private func onLoop(_ work: @escaping @Sendable (ProtocolLoad) -> Void) {
         self.loader.core.executor.execute {
-            guard !self.isStopped, !self.isRedirected, self.completion == nil else { return }
-            work(self)
+            if self.isLoading { work(self) }
         }
     }
 
@@ -91,12 +104,18 @@ final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {  // Its v
             self.loader.received(data, wireBytes: data.count)
             if self.isStopped { return }
         }
-        guard self.pendingContent.isEmpty, let completion = self.completion, !self.isCompleting else { return }
-        self.isCompleting = true
+        guard self.pendingContent.isEmpty, case .finished(let completion) = self.stage else { return }
+        self.stage = .completing
         switch completion {
         case .success: self.storeInCache()
         case .failure(let error): self.loader.failed(error)
         }
+    }
+
+    private func finish(_ completion: Result<Void, any Error>) {
+        guard !self.isStopped else { return }
+        self.stage = .finished(completion)
+        self.deliverPending()
     }
 
     /// Collects content for the cache, up to a twentieth of its capacity.
@@ -131,9 +150,14 @@ final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {  // Its v
         (response as? HTTPURLResponse).map { (200...299).contains($0.statusCode) } ?? true
     }
 
+    /// Takes the first response; others are ignored.
+    private func responseReceived(_ response: URLResponse, _ policy: URLCache.StoragePolicy) {
+        guard case .loading(hasResponse: false) = self.stage else { return }
+        self.stage = .loading(hasResponse: true)
+        self.respond(response, policy)
+    }
+
     private func respond(_ response: URLResponse, _ policy: URLCache.StoragePolicy) {
-        guard !self.hasResponse else { return }
-        self.hasResponse = true
         if policy != .notAllowed, Self.isSuccess(response) { self.cacheCandidate = (policy, response, Data()) }
         self.loader.recordLocalTransaction(response, bytes: 0)
         self.loader.responseReceived(response)
@@ -145,8 +169,8 @@ extension ProtocolLoad: URLProtocolClient {
         _ protocol: URLProtocol, wasRedirectedTo request: URLRequest, redirectResponse: URLResponse
     ) {
         self.onLoop { load in
-            guard !load.hasResponse else { return }
-            load.isRedirected = true
+            guard case .loading(hasResponse: false) = load.stage else { return }
+            load.stage = .redirected
             guard let response = redirectResponse as? HTTPURLResponse else {
                 return load.loader.restart(with: request)
             }
@@ -155,34 +179,31 @@ extension ProtocolLoad: URLProtocolClient {
                 response, to: request,
                 load.loader.awaiting { loader, chosen in
                     if let chosen { return loader.restart(with: chosen) }
+                    // The delegate declined it: the redirect is the response.
                     load.respond(response, .notAllowed)
-                    load.completion = .success(())
-                    load.deliverPending()
+                    load.finish(.success(()))
                 })
         }
     }
 
     func urlProtocol(_ protocol: URLProtocol, cachedResponseIsValid cachedResponse: CachedURLResponse) {
         self.onLoop { load in
-            load.respond(cachedResponse.response, .notAllowed)
+            load.responseReceived(cachedResponse.response, .notAllowed)
             load.pendingContent.append(cachedResponse.data)
-            load.completion = .success(())
-            load.deliverPending()
+            load.finish(.success(()))
         }
     }
 
     func urlProtocol(
         _ protocol: URLProtocol, didReceive response: URLResponse, cacheStoragePolicy policy: URLCache.StoragePolicy
     ) {
-        self.onLoop { $0.respond(response, policy) }
+        self.onLoop { $0.responseReceived(response, policy) }
     }
 
     func urlProtocol(_ protocol: URLProtocol, didLoad data: Data) {
         let isAccepted = self.backlog.add(data.count, patience: self.producerTimeout)
         self.loader.core.executor.execute {
-            guard !self.isStopped, !self.isRedirected, self.completion == nil else {
-                return self.backlog.take(data.count)
-            }
+            guard self.isLoading else { return self.backlog.take(data.count) }
             guard isAccepted else { return self.failBacklogExceeded() }
             self.pendingContent.append(data)
             self.deliverPending()
@@ -206,15 +227,15 @@ extension ProtocolLoad: URLProtocolClient {
 
     func urlProtocolDidFinishLoading(_ protocol: URLProtocol) {
         self.onLoop { load in
-            load.completion = .success(())
-            if !load.hasResponse { return load.loader.finished() }
-            load.deliverPending()
+            guard case .loading(hasResponse: false) = load.stage else { return load.finish(.success(())) }
+            load.stage = .finished(.success(()))
+            load.loader.finished()
         }
     }
 
     func urlProtocol(_ protocol: URLProtocol, didFailWithError error: any Error) {
         self.onLoop { load in
-            load.completion = .failure(error)
+            load.stage = .finished(.failure(error))
             load.loader.failed(error)
         }
     }

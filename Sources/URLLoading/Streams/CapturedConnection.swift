@@ -6,8 +6,8 @@ import StreamTransport
 /// A connection captured from its task. It is the transport's consumer on the loop; the two streams read and write it
 /// from any thread, blocking.
 final class CapturedConnection: @unchecked Sendable {  // Guarded by `condition`, or confined to the loop.
-    /// Largest number of bytes buffered in each direction.
-    static let limit = 256 << 10
+    /// Largest number of bytes buffered for sending.
+    private static let limit = CapturedInput.limit
 
     private enum Action {
         case nothing
@@ -23,12 +23,7 @@ final class CapturedConnection: @unchecked Sendable {  // Guarded by `condition`
     private let sentBefore: UInt64
 
     // Guarded by the condition's lock.
-    private var received: [UInt8]
-    private var consumed = 0
-    private var isInputEnded: Bool
-    private var isInputOpen = false
-    private var isInputClosed = false
-    private var isReadingPaused = true
+    private var input: CapturedInput
     private var accepted: UInt64 = 0
     private var sent: UInt64 = 0
     private var isOutputClosed = false
@@ -45,8 +40,7 @@ final class CapturedConnection: @unchecked Sendable {  // Guarded by `condition`
         self.loop = captured.transport.loop
         self.transport = captured.transport
         self.sentBefore = captured.transport.sentBytes
-        self.received = captured.unread
-        self.isInputEnded = captured.inputClosed
+        self.input = CapturedInput(captured.unread, hasEnded: captured.inputClosed)
         captured.transport.consumer = self
     }
 
@@ -64,11 +58,11 @@ final class CapturedConnection: @unchecked Sendable {  // Guarded by `condition`
 
     // MARK: Input, from any thread
 
-    var hasBytes: Bool { self.condition.withLock { self.consumed < self.received.count } }
+    var hasBytes: Bool { self.condition.withLock { self.input.count > 0 } }
 
     /// Everything was read, and the input has ended.
     var isInputExhausted: Bool {
-        self.condition.withLock { self.consumed == self.received.count && (self.isInputEnded || self.ending != nil) }
+        self.condition.withLock { self.input.count == 0 && (self.input.hasEnded || self.ending != nil) }
     }
 
     /// Why the connection ended; `nil` after a clean end.
@@ -76,55 +70,36 @@ final class CapturedConnection: @unchecked Sendable {  // Guarded by `condition`
 
     /// The failure of the input: `nil` if the input had ended cleanly before the connection failed.
     var inputFailure: TransportFailure? {
-        self.condition.withLock { self.isInputEnded ? nil : self.ending?.failure }
+        self.condition.withLock { self.input.hasEnded ? nil : self.ending?.failure }
     }
 
     func openInput() {
-        let isUnpaused = self.condition.withLock {
-            defer { self.isInputOpen = true }
-            return !self.isInputOpen && !self.isInputClosed && self.unpauseIfDrained()
-        }
-        if isUnpaused { self.onLoop { $0.resumeReading() } }
-    }
-
-    /// Requires the lock.
-    private func unpauseIfDrained() -> Bool {
-        guard self.isReadingPaused, self.received.count - self.consumed <= Self.limit / 2 else { return false }
-        self.isReadingPaused = false
-        return true
+        let action = self.condition.withLock { self.input.bytesWanted() }
+        if action == .resumeReading { self.onLoop { $0.resumeReading() } }
     }
 
     /// Blocks until bytes are available, and copies up to `count` of them.
     /// - Returns: the number of bytes; 0 at the end, -1 after a failure or when closed.
     func read(into target: PointerBytes.Target, count: Int) -> Int {
-        let (copied, isUnpaused) = self.condition.withLock { () -> (Int, Bool) in
-            while self.consumed == self.received.count, !self.isInputEnded, self.ending == nil, !self.isInputClosed {
+        let (copied, action) = self.condition.withLock { () -> (Int, CapturedInput.FlowAction) in
+            while self.input.count == 0, !self.input.hasEnded, self.ending == nil, !self.input.isClosed {
                 self.condition.wait()
             }
-            guard !self.isInputClosed else { return (-1, false) }
-            let copied = min(max(0, count), self.received.count - self.consumed)
-            if self.consumed == self.received.count {
-                return (self.isInputEnded || self.ending?.failure == nil ? 0 : -1, false)
+            guard !self.input.isClosed else { return (-1, .ignore) }
+            guard self.input.count > 0 else {
+                return (self.input.hasEnded || self.ending?.failure == nil ? 0 : -1, .ignore)
             }
-            self.received.withRawSpan { $0.extracting(self.consumed..<(self.consumed + copied)).copy(to: target) }
-            self.consumed += copied
-            if self.consumed == self.received.count {
-                self.received.removeAll(keepingCapacity: true)
-                self.consumed = 0
-            }
-            return (copied, self.unpauseIfDrained())
+            let copied = self.input.take(into: target, count: count)
+            return (copied, self.input.bytesWanted())
         }
-        if isUnpaused { self.onLoop { $0.resumeReading() } }
+        if action == .resumeReading { self.onLoop { $0.resumeReading() } }
         return copied
     }
 
     /// Discards further input; if the output is closed too, closes the connection.
     func closeInput() {
         let action = self.condition.withLock { () -> Action in
-            guard !self.isInputClosed else { return .nothing }
-            self.isInputClosed = true
-            self.received = []
-            self.consumed = 0
+            guard self.input.close() else { return .nothing }
             self.condition.broadcast()
             return self.isOutputClosed ? .close : .resumeReading
         }
@@ -166,7 +141,7 @@ final class CapturedConnection: @unchecked Sendable {  // Guarded by `condition`
             guard !self.isOutputClosed else { return .nothing }
             self.isOutputClosed = true
             self.condition.broadcast()
-            return self.isInputClosed ? .close : .finishOutput
+            return self.input.isClosed ? .close : .finishOutput
         }
         self.perform(action)
     }
@@ -184,25 +159,20 @@ final class CapturedConnection: @unchecked Sendable {  // Guarded by `condition`
 extension CapturedConnection: TransportConsumer {
     func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
         let count = bytes.byteCount
-        let (isFull, notify) = self.condition.withLock { () -> (Bool, (() -> Void)?) in
-            guard !self.isInputClosed else { return (false, nil) }
-            if self.consumed > Self.limit {
-                self.received.removeFirst(self.consumed)
-                self.consumed = 0
-            }
-            self.received.append(bytes.bytes)
-            self.isReadingPaused = self.received.count - self.consumed >= Self.limit
+        let (action, notify) = self.condition.withLock { () -> (CapturedInput.FlowAction, (() -> Void)?) in
+            guard !self.input.isClosed else { return (.ignore, nil) }
+            let action = self.input.bytesReceived(bytes.bytes)
             self.condition.broadcast()
-            return (self.isReadingPaused, self.inputChanged)
+            return (action, self.inputChanged)
         }
-        if isFull { self.transport?.pauseReading() }
+        if action == .pauseReading { self.transport?.pauseReading() }
         notify?()
         return count
     }
 
     func inputClosed() {
         let notify = self.condition.withLock {
-            self.isInputEnded = true
+            self.input.inputEnded()
             self.condition.broadcast()
             return self.inputChanged
         }

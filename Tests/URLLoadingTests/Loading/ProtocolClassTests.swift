@@ -108,6 +108,40 @@ struct ProtocolClassTests {
 
     private func url(_ text: String) throws -> URL { try #require(URL(string: text)) }
 
+    /// Names of the process's threads.
+    private static func threads() throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").compactMap {
+            try? String(contentsOfFile: "/proc/self/task/\($0)/comm", encoding: .utf8)
+        }
+    }
+
+    /// In a process of its own: other tests open loops.
+    @Test func loadsWithoutTheNetworkOpenNoLoop() async {
+        await #expect(processExitsWith: .success) {
+            let session = URLSession.test {
+                $0.protocolClasses = [ProtocolClassTests.Answering.self]
+                $0.urlCache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0)
+            }
+            let (own, stored, none) = (
+                try #require(URL(string: "http://answers.test/single")),
+                try #require(URL(string: "http://stored.test/")),
+                try #require(URL(string: "http://127.0.0.1:1/"))
+            )
+            #expect(try await session.load(own).status == 203)
+            let request = URLRequest(url: stored, cachePolicy: .returnCacheDataDontLoad)
+            let response = try #require(
+                HTTPURLResponse(
+                    url: stored, statusCode: 200, httpVersion: "HTTP/1.1",
+                    headerFields: ["Cache-Control": "max-age=600"]))
+            session.configuration.urlCache?.storeCachedResponse(
+                CachedURLResponse(response: response, data: Data("stored".utf8)), for: request)
+            #expect(try await session.load(request).text == "stored")
+            #expect(try !ProtocolClassTests.threads().contains { $0.hasPrefix("loop") })
+            #expect(try await session.load(none).error != nil)
+            #expect(try ProtocolClassTests.threads().contains { $0.hasPrefix("loop") })
+        }
+    }
+
     @Test(arguments: ["empty", "single", "multiple"])
     func handlerGetsAllPieces(_ path: String) async throws {
         let session = URLSession.test { $0.protocolClasses = [Answering.self] }
