@@ -51,6 +51,7 @@ public enum URLSessionResponseDisposition: Int, Sendable {
     case allow = 1
     /// Writes the content to a file.
     case becomeDownload = 2
-    /// Hands the connection to a stream task.
+    /// Hands the connection to a stream task, if the response is 101 (Switching Protocols). Any other response fails the
+    /// task with `URLError.unsupportedURL`.
     case becomeStream = 3
 }

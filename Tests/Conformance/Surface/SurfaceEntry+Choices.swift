@@ -11,7 +11,9 @@ extension SurfaceEntry {
         .proven("J5", "becomeDownload", by: "ResponseDispositionTests.responseCanBecomeADownload"),
         .proven(
             "J6", "becomeStream", by: "ResponseDispositionTests.responseAfterAnUpgradeCanBecomeAStream",
-            "BecomingStreamTests.streamContinuesOnTheUpgradedConnection"),
+            "BecomingStreamTests.streamContinuesOnTheUpgradedConnection",
+            "ResponseDispositionTests.responseWithoutAnUpgradeCannotBecomeAStream"
+        ).except("For a response other than 101 the task fails, as I27."),
         .proven("J7", "DelayedRequestDisposition", by: "TaskStateTests.taskStatesHaveFoundationsRawValues"),
         .proven(
             "J8", "NSURLSessionTransferSizeUnknown",

@@ -5,6 +5,8 @@ struct SurfaceEntry: CustomStringConvertible {
     /// The name of the entry.
     let name: String
     let standing: Requirement.Status
+    /// What of a proven entry is done otherwise, and why.
+    var exception: String?
 
     var description: String { "\(self.number) \(self.name)" }
 
@@ -15,6 +17,12 @@ struct SurfaceEntry: CustomStringConvertible {
 
     static func proven(_ number: String, _ name: String, by tests: String...) -> SurfaceEntry {
         SurfaceEntry(number: number, name: name, standing: .proven(tests))
+    }
+
+    func except(_ exception: String) -> SurfaceEntry {
+        var entry = self
+        entry.exception = exception
+        return entry
     }
 
     static func deviation(_ number: String, _ name: String, because reason: String) -> SurfaceEntry {

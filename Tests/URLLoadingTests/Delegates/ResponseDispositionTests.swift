@@ -71,6 +71,13 @@ struct ResponseDispositionTests {
         session.invalidateAndCancel()
     }
 
+    @Test func responseWithoutAnUpgradeCannotBecomeAStream() async throws {
+        let server = try await WebServer(["/": .text("hello")])
+        let recorder = self.answering(.becomeStream)
+        let notes = try await recorder.run(server.url())
+        #expect((notes.error as? URLError)?.code == .unsupportedURL && notes.streamTask == nil)
+    }
+
     @Test func dispositionIsAskedOnlyWithoutAHandler() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let recorder = self.answering(.cancel)
