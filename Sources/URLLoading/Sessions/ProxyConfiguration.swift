@@ -1,4 +1,5 @@
 import Foundation
+import StreamTransport
 
 /// A proxy of `URLSessionConfiguration.proxyConfigurations`, as in Apple's Network framework. Oblivious HTTP and relays do not
 /// exist here.
@@ -43,7 +44,11 @@ public struct ProxyConfiguration: Sendable {
         var name = domain.lowercased()[...]
         if name.hasPrefix("*.") { name = name.dropFirst() }
         if name.hasPrefix(".") { name = name.dropFirst() }
-        return !name.isEmpty && (host == name || host.hasSuffix("." + name))
+        if name.hasSuffix(".") { name = name.dropLast() }
+        let host = host.hasSuffix(".") ? host.dropLast() : host[...]
+        guard !name.isEmpty else { return false }
+        // An address has no domain.
+        return host == name || host.hasSuffix("." + name) && SocketAddress(literal: String(host), port: 0) == nil
     }
 
     fileprivate func address() throws(ProxySettingsError) -> ProxyAddress {

@@ -55,7 +55,7 @@ struct ProxyConfigurationTests {
         arguments: [
             ([], [], true), (["a.example"], [], true), (["*.a.example"], [], true), ([".example"], [], true),
             (["b.example"], [], false), (["xa.example", "www"], [], false), ([], ["a.example"], false),
-            (["example"], ["a.example"], false), ([""], [], false),
+            (["example"], ["a.example"], false), ([""], [], false), (["a.example."], [], true), (["."], [], false),
         ])
     func domainsDecideWhetherTheProxyIsUsed(_ matched: [String], _ excluded: [String], _ isUsed: Bool) async throws {
         let proxy = try await WebServer(["/a": .text("through")])
@@ -74,6 +74,15 @@ struct ProxyConfigurationTests {
         } else {
             #expect(loaded.code == .cannotFindHost && proxy.requests.isEmpty)
         }
+        session.invalidateAndCancel()
+    }
+
+    @Test func addressIsInNoDomain() async throws {
+        let server = try await WebServer(["/a": .text("direct")])
+        var configuration = Self.dead
+        configuration.matchDomains = ["0.0.1"]
+        let session = URLSession.test { $0.proxyConfigurations = [configuration] }
+        #expect(try await session.load(server.url("/a")).text == "direct")
         session.invalidateAndCancel()
     }
 
