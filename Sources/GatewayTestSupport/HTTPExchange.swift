@@ -76,12 +76,19 @@ package struct HTTPExchange: Sendable {
     /// Far beyond what a response takes while other tests use all processors: a test that hangs ends with an error.
     private static let limit: TimeInterval = 120
 
+    /// Does not take the proxies of the environment.
+    private static let session = {
+        let configuration = URLSessionConfiguration.ephemeral
+        configuration.connectionProxyDictionary = [:]
+        return URLSession(configuration: configuration)
+    }()
+
     private let task: URLSessionStreamTask
 
     /// - Parameter url: `http://127.0.0.1:PORT`.
     package init(_ url: String) {
         let port = Int(url.split(separator: ":").last ?? "") ?? 0
-        self.task = URLSession.shared.streamTask(withHostName: "127.0.0.1", port: port)
+        self.task = Self.session.streamTask(withHostName: "127.0.0.1", port: port)
         self.task.resume()
     }
 

@@ -80,6 +80,7 @@ final class SessionLoad {
 
     private static func configuration(using chance: inout SeededGenerator) -> URLSessionConfiguration {
         let configuration = URLSessionConfiguration.ephemeral
+        configuration.connectionProxyDictionary = [:]
         configuration.httpMaximumConnectionsPerHost = Int.random(in: 1...4, using: &chance)
         configuration.timeoutIntervalForRequest = Self.requestTimeout
         configuration.urlCache = nil
