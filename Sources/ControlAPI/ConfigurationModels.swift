@@ -4,10 +4,6 @@ package struct ListenerStatus: ControlModel {
     package var address = ""
 
     package init() {}
-
-    package init(address: String) {
-        self.address = address
-    }
 }
 
 /// Status of an upstream.
@@ -16,10 +12,6 @@ package struct UpstreamStatus: ControlModel {
     package var endpoints: [EndpointStatus] = []
 
     package init() {}
-
-    package init(endpoints: [EndpointStatus]) {
-        self.endpoints = endpoints
-    }
 }
 
 /// Status of one endpoint of an upstream.
@@ -29,12 +21,6 @@ package struct EndpointStatus: ControlModel {
     @Member("Whether it is left out for a while after repeated failures.") package var ejected = false
 
     package init() {}
-
-    package init(url: String, connections: Int, ejected: Bool) {
-        self.url = url
-        self.connections = connections
-        self.ejected = ejected
-    }
 }
 
 /// GET /v1/listeners, /v1/routes or /v1/upstreams: the entries of one list, in the order of the configuration.
@@ -45,10 +31,6 @@ package struct ConfigurationEntries: ControlModel {
     @Member package var items: [JSONValue] = []
 
     package init() {}
-
-    package init(items: [JSONValue]) {
-        self.items = items
-    }
 }
 
 /// Changes made to a configuration; with `?dryRun=true`, changes that would be made.
@@ -57,11 +39,6 @@ package struct ConfigurationDifference: ControlModel {
     @Member package var changes: [ConfigurationDifferenceItem] = []
 
     package init() {}
-
-    package init(applied: Bool, changes: [ConfigurationDifferenceItem]) {
-        self.applied = applied
-        self.changes = changes
-    }
 }
 
 /// One listener, route or upstream that differs, or the settings outside the lists.
@@ -72,12 +49,6 @@ package struct ConfigurationDifferenceItem: ControlModel {
     @Member package var members: [ConfigurationDifferenceMember] = []
 
     package init() {}
-
-    package init(resource: String, change: String, members: [ConfigurationDifferenceMember]) {
-        self.resource = resource
-        self.change = change
-        self.members = members
-    }
 }
 
 /// One value that differs. Values of credentials are hidden.
@@ -88,11 +59,4 @@ package struct ConfigurationDifferenceMember: ControlModel {
     @Member("Whether the change takes effect only at the next start.") package var needsRestart: Bool?
 
     package init() {}
-
-    package init(pointer: String, from: JSONValue? = nil, to: JSONValue? = nil, needsRestart: Bool? = nil) {
-        self.pointer = pointer
-        self.from = from
-        self.to = to
-        self.needsRestart = needsRestart
-    }
 }

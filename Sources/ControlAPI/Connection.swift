@@ -61,10 +61,6 @@ package struct Connection: ControlModel {
     @Member package var labels: [String: String]?
 
     package init() {}
-
-    package init(id: String? = nil) {
-        self.id = id
-    }
 }
 
 /// A page of connections. The `Link` header has the next page too (RFC 8288).
@@ -73,11 +69,6 @@ package struct ConnectionPage: ControlModel {
     @Member("Path and query of the next page; missing on the last one.") package var next: String?
 
     package init() {}
-
-    package init(items: [Connection], next: String? = nil) {
-        self.items = items
-        self.next = next
-    }
 }
 
 /// PATCH of a connection: missing members are not changed.
@@ -87,12 +78,6 @@ package struct ConnectionPatch: StrictDecodable {
     @Member(.labels("Replaces all labels.")) package var labels: [String: String]?
 
     package init() {}
-
-    package init(description: String? = nil, priority: Double? = nil, labels: [String: String]? = nil) {
-        self.description = description
-        self.priority = priority
-        self.labels = labels
-    }
 }
 
 /// The opening handshake of a WebSocket; values of credentials are hidden.
@@ -101,11 +86,6 @@ package struct Handshake: ControlModel {
     @Member package var response = HandshakeHead()
 
     package init() {}
-
-    package init(request: HandshakeHead, response: HandshakeHead) {
-        self.request = request
-        self.response = response
-    }
 }
 
 /// A request or a response without its body.
@@ -114,11 +94,6 @@ package struct HandshakeHead: ControlModel {
     @Member("In the order on the wire.") package var headers: [Header] = []
 
     package init() {}
-
-    package init(line: String, headers: [Header]) {
-        self.line = line
-        self.headers = headers
-    }
 }
 
 /// One header field.
@@ -127,11 +102,6 @@ package struct Header: ControlModel {
     @Member package var value = ""
 
     package init() {}
-
-    package init(name: String, value: String) {
-        self.name = name
-        self.value = value
-    }
 }
 
 /// permessage-deflate on one connection.
@@ -140,10 +110,6 @@ package struct Compression: ControlModel {
     package var sentRatio: Double?
 
     package init() {}
-
-    package init(sentRatio: Double? = nil) {
-        self.sentRatio = sentRatio
-    }
 }
 
 /// Round-trip times of pings; p50 and p99 are of the last 16.
@@ -154,13 +120,6 @@ package struct RoundTripTimes: ControlModel {
     @Member("Total number of answered pings.") package var count: UInt64 = 0
 
     package init() {}
-
-    package init(lastMs: Double, p50Ms: Double, p99Ms: Double, count: UInt64) {
-        self.lastMs = lastMs
-        self.p50Ms = p50Ms
-        self.p99Ms = p99Ms
-        self.count = count
-    }
 }
 
 /// Negotiated parameters of TLS.
@@ -174,16 +133,4 @@ package struct TLSDetails: ControlModel {
     package var peerCertificateSizesBytes: [Int] = []
 
     package init() {}
-
-    package init(
-        version: String, cipher: String, applicationProtocol: String? = nil, serverName: String? = nil,
-        resumed: Bool, peerCertificateSizesBytes: [Int]
-    ) {
-        self.version = version
-        self.cipher = cipher
-        self.applicationProtocol = applicationProtocol
-        self.serverName = serverName
-        self.resumed = resumed
-        self.peerCertificateSizesBytes = peerCertificateSizesBytes
-    }
 }

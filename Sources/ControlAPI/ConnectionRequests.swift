@@ -24,29 +24,6 @@ package struct OpenRequest: StrictDecodable {
     @Member(.labels()) package var labels: [String: String]?
 
     package init() {}
-
-    package init(
-        url: String, headers: [String: String]? = nil, subprotocols: [String]? = nil, compress: Bool? = nil,
-        tls: TLSRequest? = nil, keepAlive: KeepAliveRequest? = nil, maximumMessageSizeBytes: Int? = nil,
-        pingIntervalMs: Double? = nil, pongTimeoutMs: Double? = nil, connectTimeoutMs: Double? = nil,
-        handshakeTimeoutMs: Double? = nil, description: String? = nil, priority: Double? = nil,
-        labels: [String: String]? = nil
-    ) {
-        self.url = url
-        self.headers = headers
-        self.subprotocols = subprotocols
-        self.compress = compress
-        self.tls = tls
-        self.keepAlive = keepAlive
-        self.maximumMessageSizeBytes = maximumMessageSizeBytes
-        self.pingIntervalMs = pingIntervalMs
-        self.pongTimeoutMs = pongTimeoutMs
-        self.connectTimeoutMs = connectTimeoutMs
-        self.handshakeTimeoutMs = handshakeTimeoutMs
-        self.description = description
-        self.priority = priority
-        self.labels = labels
-    }
 }
 
 /// POST /v1/connections: opens two connections and joins them to a tunnel.
@@ -72,12 +49,6 @@ package struct TunnelRequest: StrictDecodable {
     package var maximumAgeMs: Double?
 
     package init() {}
-
-    package init(downstream: OpenRequest, upstream: OpenRequest, framing: String? = nil) {
-        self.downstream = downstream
-        self.upstream = upstream
-        self.framing = framing
-    }
 }
 
 /// TLS settings of a connection. By default the chain is verified with the system's roots, and the name is the URL's
@@ -91,18 +62,6 @@ package struct TLSRequest: StrictDecodable {
     @Member(.milliseconds(1...600_000, "Timeout of the handshake. Default: 10 s.")) package var timeoutMs: Double?
 
     package init() {}
-
-    package init(
-        serverName: String? = nil, insecure: Bool? = nil, authorities: String? = nil,
-        applicationProtocols: [String]? = nil, minimumVersion: String? = nil, timeoutMs: Double? = nil
-    ) {
-        self.serverName = serverName
-        self.insecure = insecure
-        self.authorities = authorities
-        self.applicationProtocols = applicationProtocols
-        self.minimumVersion = minimumVersion
-        self.timeoutMs = timeoutMs
-    }
 }
 
 /// TCP keep-alive.
@@ -116,13 +75,6 @@ package struct KeepAliveRequest: StrictDecodable {
     package var userTimeoutMs: Double?
 
     package init() {}
-
-    package init(idleMs: Double? = nil, intervalMs: Double? = nil, probes: Int? = nil, userTimeoutMs: Double? = nil) {
-        self.idleMs = idleMs
-        self.intervalMs = intervalMs
-        self.probes = probes
-        self.userTimeoutMs = userTimeoutMs
-    }
 }
 
 /// POST …:send: one message of a WebSocket, or bytes of a stream. Exactly one of `text` and `data`.
@@ -132,12 +84,6 @@ package struct SendRequest: StrictDecodable {
     @Member(.milliseconds(0...600_000, "Default: 10 s.")) package var timeoutMs: Double?
 
     package init() {}
-
-    package init(text: String? = nil, data: String? = nil, timeoutMs: Double? = nil) {
-        self.text = text
-        self.data = data
-        self.timeoutMs = timeoutMs
-    }
 }
 
 /// Result of sending.
@@ -153,13 +99,6 @@ package struct SendAnswer: ControlModel {
     package var suspended = false
 
     package init() {}
-
-    package init(state: String, sizeBytes: Int, queuedSendBytes: Int, suspended: Bool) {
-        self.state = state
-        self.sizeBytes = sizeBytes
-        self.queuedSendBytes = queuedSendBytes
-        self.suspended = suspended
-    }
 }
 
 /// POST …:receive: receives the next message, or bytes of a stream.
@@ -171,12 +110,6 @@ package struct ReceiveRequest: StrictDecodable {
     @Member(.milliseconds(0...600_000, "How long to wait. Default: 30 s.")) package var timeoutMs: Double?
 
     package init() {}
-
-    package init(minimumBytes: Int? = nil, maximumBytes: Int? = nil, timeoutMs: Double? = nil) {
-        self.minimumBytes = minimumBytes
-        self.maximumBytes = maximumBytes
-        self.timeoutMs = timeoutMs
-    }
 }
 
 /// A received message or chunk.
@@ -188,14 +121,6 @@ package struct Received: ControlModel {
     @Member("Stream: the peer has closed its side, and all its data is read.") package var isAtEnd: Bool?
 
     package init() {}
-
-    package init(type: String, text: String? = nil, data: String? = nil, sizeBytes: Int, isAtEnd: Bool? = nil) {
-        self.type = type
-        self.text = text
-        self.data = data
-        self.sizeBytes = sizeBytes
-        self.isAtEnd = isAtEnd
-    }
 }
 
 /// Round-trip time of a ping.
@@ -203,10 +128,6 @@ package struct PingAnswer: ControlModel {
     @Member(.milliseconds()) package var rttMs: Double = 0
 
     package init() {}
-
-    package init(rttMs: Double) {
-        self.rttMs = rttMs
-    }
 }
 
 /// One message or chunk seen by `/tap`. The last event, `end`, or the last message of a WebSocket, has `skipped` only.
@@ -228,20 +149,4 @@ package struct TapRecord: ControlModel {
     package var skipped = 0
 
     package init() {}
-
-    package init(
-        number: UInt64? = nil, at: String? = nil, way: String? = nil, content: String? = nil, sizeBytes: Int? = nil,
-        startsMessage: Bool? = nil, endsMessage: Bool? = nil, text: String? = nil, data: String? = nil, skipped: Int
-    ) {
-        self.number = number
-        self.at = at
-        self.way = way
-        self.content = content
-        self.sizeBytes = sizeBytes
-        self.startsMessage = startsMessage
-        self.endsMessage = endsMessage
-        self.text = text
-        self.data = data
-        self.skipped = skipped
-    }
 }

@@ -16,17 +16,6 @@ package struct Drain: ControlModel {
     @Member(.time()) package var endedAt: String?
 
     package init() {}
-
-    package init(id: String, state: String, total: Int, startedAt: String) {
-        self.id = id
-        self.state = state
-        self.total = total
-        self.told = 0
-        self.remaining = total
-        self.cut = 0
-        self.startedAt = startedAt
-        self.untold = 0
-    }
 }
 
 /// Selects connections, and says how to close them.
@@ -59,9 +48,4 @@ package struct BulkAnswer: ControlModel {
     package var warning: String?
 
     package init() {}
-
-    package init(matched: Int, told: Int) {
-        self.matched = matched
-        self.told = told
-    }
 }

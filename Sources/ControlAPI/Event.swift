@@ -31,9 +31,4 @@ package struct Event: ControlModel {
     @Member package var missedTo: UInt64?
 
     package init() {}
-
-    package init(number: UInt64, type: String) {
-        self.number = number
-        self.type = type
-    }
 }

@@ -173,6 +173,12 @@ package protocol ControlModel: MemberValue {
 package protocol StrictDecodable: ControlModel {}
 
 extension ControlModel {
+    /// A model whose members `set` sets; a required one is otherwise empty or 0.
+    package init(_ set: (inout Self) -> Void) {
+        self.init()
+        set(&self)
+    }
+
     package static var form: MemberForm { .model(Self.self) }
 
     /// The declared members, in the order of their declaration.

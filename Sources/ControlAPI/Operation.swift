@@ -12,14 +12,6 @@ package struct OperationRecord: ControlModel {
     @Member("Body of the response: the result, or a problem.") package var answer: JSONValue?
 
     package init() {}
-
-    package init(id: String, operation: String, state: String, caller: String, startedAt: String) {
-        self.id = id
-        self.operation = operation
-        self.state = state
-        self.caller = caller
-        self.startedAt = startedAt
-    }
 }
 
 /// Running operations, and finished ones that are still stored.
@@ -27,8 +19,4 @@ package struct OperationList: ControlModel {
     @Member("In the order of their start.") package var items: [OperationRecord] = []
 
     package init() {}
-
-    package init(items: [OperationRecord]) {
-        self.items = items
-    }
 }

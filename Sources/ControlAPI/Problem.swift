@@ -1,6 +1,6 @@
 /// Why a request failed (RFC 9457), sent as `application/problem+json`.
 package struct Problem: ControlModel {
-    @Member("Always `about:blank`; `code` identifies the problem.") package var type = ""
+    @Member("Always `about:blank`; `code` identifies the problem.") package var type = "about:blank"
     @Member package var title = ""
     @Member(.range(400...599)) package var status = 0
     @Member("Stable, for programs.") package var code = ""
@@ -10,20 +10,6 @@ package struct Problem: ControlModel {
     @Member("Final state of the connection, if it is closed.") package var connection: Connection?
 
     package init() {}
-
-    package init(
-        type: String = "about:blank", title: String, status: Int, code: String, detail: String, retryable: Bool,
-        errors: [ProblemField]? = nil, connection: Connection? = nil
-    ) {
-        self.type = type
-        self.title = title
-        self.status = status
-        self.code = code
-        self.detail = detail
-        self.retryable = retryable
-        self.errors = errors
-        self.connection = connection
-    }
 }
 
 /// One member or parameter of a request that is wrong.
@@ -33,10 +19,4 @@ package struct ProblemField: ControlModel {
     @Member package var detail = ""
 
     package init() {}
-
-    package init(pointer: String? = nil, parameter: String? = nil, detail: String) {
-        self.pointer = pointer
-        self.parameter = parameter
-        self.detail = detail
-    }
 }

@@ -4,11 +4,6 @@ package struct ServiceHealth: ControlModel {
     @Member(.words(["starting", "ready", "draining"])) package var phase = ""
 
     package init() {}
-
-    package init(status: String, phase: String) {
-        self.status = status
-        self.phase = phase
-    }
 }
 
 /// GET /version.
@@ -18,10 +13,4 @@ package struct ServiceVersion: ControlModel {
     @Member("Prefix of the paths of this API version.") package var api = ""
 
     package init() {}
-
-    package init(name: String, version: String, api: String) {
-        self.name = name
-        self.version = version
-        self.api = api
-    }
 }

@@ -36,36 +36,6 @@ package struct Transfer: ControlModel {
     @Member package var metrics: TransferMetrics?
 
     package init() {}
-
-    package init(
-        id: String, kind: String, state: String, method: String, url: String, destination: String? = nil,
-        priority: Double, createdAt: String, startedAt: String? = nil, endedAt: String? = nil, attempt: Int,
-        sentBytes: Int64, receivedBytes: Int64, expectedReceiveBytes: Int64? = nil, writtenBytes: Int64? = nil,
-        expectedWriteBytes: Int64? = nil, progress: Double? = nil, canResume: Bool,
-        response: TransferResponse? = nil, error: TransferError? = nil, metrics: TransferMetrics? = nil
-    ) {
-        self.id = id
-        self.kind = kind
-        self.state = state
-        self.method = method
-        self.url = url
-        self.destination = destination
-        self.priority = priority
-        self.createdAt = createdAt
-        self.startedAt = startedAt
-        self.endedAt = endedAt
-        self.attempt = attempt
-        self.sentBytes = sentBytes
-        self.receivedBytes = receivedBytes
-        self.expectedReceiveBytes = expectedReceiveBytes
-        self.writtenBytes = writtenBytes
-        self.expectedWriteBytes = expectedWriteBytes
-        self.progress = progress
-        self.canResume = canResume
-        self.response = response
-        self.error = error
-        self.metrics = metrics
-    }
 }
 
 /// A page of transfers. The `Link` header has the next page too (RFC 8288).
@@ -74,11 +44,6 @@ package struct TransferPage: ControlModel {
     @Member("Path and query of the next page; missing on the last one.") package var next: String?
 
     package init() {}
-
-    package init(items: [Transfer], next: String? = nil) {
-        self.items = items
-        self.next = next
-    }
 }
 
 /// The head of a response.
@@ -88,12 +53,6 @@ package struct TransferResponse: ControlModel {
     @Member("Media type from Content-Type, without parameters.") package var mediaType: String?
 
     package init() {}
-
-    package init(status: Int, headers: [Header], mediaType: String? = nil) {
-        self.status = status
-        self.headers = headers
-        self.mediaType = mediaType
-    }
 }
 
 /// Why a transfer failed. A response of the server is no error, not even 404.
@@ -103,12 +62,6 @@ package struct TransferError: ControlModel {
     @Member("Whether another attempt may succeed.") package var retryable = false
 
     package init() {}
-
-    package init(code: String, detail: String, retryable: Bool) {
-        self.code = code
-        self.detail = detail
-        self.retryable = retryable
-    }
 }
 
 /// Metrics of an attempt.
@@ -118,12 +71,6 @@ package struct TransferMetrics: ControlModel {
     @Member("One for each request, in order.") package var transactions: [TransferTransaction] = []
 
     package init() {}
-
-    package init(durationMs: Double, redirects: Int, transactions: [TransferTransaction]) {
-        self.durationMs = durationMs
-        self.redirects = redirects
-        self.transactions = transactions
-    }
 }
 
 /// Metrics of one request with its response. A duration is missing if its step did not take place or did not complete.
@@ -146,30 +93,6 @@ package struct TransferTransaction: ControlModel {
     @Member package var receivedBytes: Int64 = 0
 
     package init() {}
-
-    package init(
-        method: String, url: String, status: Int? = nil, protocol: String? = nil, reusedConnection: Bool,
-        localAddress: String? = nil, remoteAddress: String? = nil, tlsVersion: String? = nil,
-        lookupMs: Double? = nil, connectMs: Double? = nil, secureMs: Double? = nil, requestMs: Double? = nil,
-        responseAfterMs: Double? = nil, responseMs: Double? = nil, sentBytes: Int64, receivedBytes: Int64
-    ) {
-        self.method = method
-        self.url = url
-        self.status = status
-        self.protocol = `protocol`
-        self.reusedConnection = reusedConnection
-        self.localAddress = localAddress
-        self.remoteAddress = remoteAddress
-        self.tlsVersion = tlsVersion
-        self.lookupMs = lookupMs
-        self.connectMs = connectMs
-        self.secureMs = secureMs
-        self.requestMs = requestMs
-        self.responseAfterMs = responseAfterMs
-        self.responseMs = responseMs
-        self.sentBytes = sentBytes
-        self.receivedBytes = receivedBytes
-    }
 }
 
 /// POST …:cancel.
@@ -178,10 +101,6 @@ package struct TransferCancel: StrictDecodable {
     package var keepResumeData: Bool?
 
     package init() {}
-
-    package init(keepResumeData: Bool? = nil) {
-        self.keepResumeData = keepResumeData
-    }
 }
 
 /// POST …:restart: restarts a transfer, from its resume data if there is any.
@@ -190,8 +109,4 @@ package struct TransferRestart: StrictDecodable {
     package var fromBeginning: Bool?
 
     package init() {}
-
-    package init(fromBeginning: Bool? = nil) {
-        self.fromBeginning = fromBeginning
-    }
 }

@@ -28,15 +28,4 @@ package struct TransferRequest: StrictDecodable {
     @Member(.labels()) package var labels: [String: String]?
 
     package init() {}
-
-    package init(
-        url: String, method: String? = nil, destination: String? = nil, overwrite: Bool? = nil,
-        labels: [String: String]? = nil
-    ) {
-        self.url = url
-        self.method = method
-        self.destination = destination
-        self.overwrite = overwrite
-        self.labels = labels
-    }
 }

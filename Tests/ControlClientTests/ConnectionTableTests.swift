@@ -6,7 +6,7 @@ import Testing
 @Suite("Connections for people")
 struct ConnectionTableTests {
     private static var one: Connection {
-        var one = Connection(id: "17")
+        var one = Connection { $0.id = "17" }
         one.kind = "webSocket"
         one.state = "open"
         one.peerAddress = "127.0.0.1:50000"
@@ -16,7 +16,7 @@ struct ConnectionTableTests {
         one.sentBytes = 17
         one.idleMs = 400
         one.ageMs = 65_000
-        one.ping = RoundTripTimes(lastMs: 0.42, p50Ms: 0.4, p99Ms: 1, count: 3)
+        one.ping = RoundTripTimes { ($0.lastMs, $0.p50Ms, $0.p99Ms, $0.count) = (0.42, 0.4, 1, 3) }
         one.labels = ["team": "blue"]
         return one
     }
@@ -56,9 +56,11 @@ struct ConnectionTableTests {
         one.state = "closed"
         one.closeCode = 4001
         one.closeReason = "bye\u{1B}[2J"
-        one.handshake = Handshake(
-            request: HandshakeHead(line: "GET / HTTP/1.1", headers: [Header(name: "Host", value: "h")]),
-            response: HandshakeHead(line: "HTTP/1.1 101 Switching Protocols", headers: []))
+        one.handshake = Handshake {
+            $0.request.line = "GET / HTTP/1.1"
+            $0.request.headers = [Header { ($0.name, $0.value) = ("Host", "h") }]
+            $0.response.line = "HTTP/1.1 101 Switching Protocols"
+        }
         let lines = ConnectionDetails(one).lines
         #expect(lines.first == "id            17")
         #expect(lines.contains("round trip    last 0.4 ms, p50 0.4 ms, p99 1 ms of 3"))
@@ -81,12 +83,12 @@ struct ConnectionTableTests {
     }
 
     @Test func eventsAreLines() {
-        var event = Event(number: 7, type: "opened")
+        var event = Event { ($0.number, $0.type) = (7, "opened") }
         event.at = "2026-11-21T10:20:30.400Z"
         event.connection = "17"
         event.listener = "web"
         #expect(EventLine.line(event) == "10:20:30.400  opened           17, on web")
-        var end = Event(number: 8, type: "closed")
+        var end = Event { ($0.number, $0.type) = (8, "closed") }
         end.connection = "17"
         end.reason = "downstream/relaying/clean(4001)"
         end.closeCode = 4001
@@ -97,7 +99,7 @@ struct ConnectionTableTests {
         #expect(
             EventLine.line(end).hasSuffix(
                 "17, downstream/relaying/clean(4001), close reason \"done \", received 2 KiB, sent 5 B, team=blue"))
-        var gap = Event(number: 9, type: "gap")
+        var gap = Event { ($0.number, $0.type) = (9, "gap") }
         gap.missedFrom = 8
         gap.missedTo = 9
         #expect(EventLine.line(gap).hasSuffix("events 8 to 9 are no longer kept"))

@@ -8,13 +8,16 @@ struct ControlFailureTests {
         _ status: Int, _ code: String = "x", _ detail: String = "It is so.", errors: [ProblemField]? = nil,
         retryable: Bool = false
     ) -> Problem {
-        Problem(title: "Title", status: status, code: code, detail: detail, retryable: retryable, errors: errors)
+        Problem {
+            ($0.title, $0.status, $0.code, $0.detail) = ("Title", status, code, detail)
+            ($0.retryable, $0.errors) = (retryable, errors)
+        }
     }
 
     @Test func titleDetailAndPlacesAreInOneLine() {
         let fields = [
-            ProblemField(pointer: "/url", detail: "It is so."),
-            ProblemField(parameter: "limit", detail: "too large."),
+            ProblemField { ($0.pointer, $0.detail) = ("/url", "It is so.") },
+            ProblemField { ($0.parameter, $0.detail) = ("limit", "too large.") },
         ]
         let failure = ControlFailure(Self.problem(422, errors: fields))
         #expect(failure.line == "Title: It is so (at /url, at limit: too large)")
@@ -45,7 +48,7 @@ struct ControlFailureTests {
         #expect(ControlFailure(Self.problem(503, retryable: true), retryAfter: "30").remedy == "try again in 30 s")
         #expect(ControlFailure(Self.problem(502, retryable: true)).remedy.contains("again"))
         var closed = Self.problem(410)
-        closed.connection = Connection(id: "17")
+        closed.connection = Connection { $0.id = "17" }
         #expect(ControlFailure(closed).remedy == "'sluice show 17' shows the reason")
     }
 }

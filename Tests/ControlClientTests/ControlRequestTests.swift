@@ -20,7 +20,8 @@ struct ControlRequestTests {
     }
 
     @Test func jsonBodyOmitsMissingMembers() throws {
-        let request = try ControlRequest(.post, "/v1/connections", json: OpenRequest(url: "ws://h/ü", compress: true))
+        let request = try ControlRequest(
+            .post, "/v1/connections", json: OpenRequest { ($0.url, $0.compress) = ("ws://h/ü", true) })
         #expect(request.headers == ["Content-Type": "application/json"])
         #expect(request.body.map { String(decoding: $0, as: UTF8.self) } == #"{"compress":true,"url":"ws://h/ü"}"#)
     }

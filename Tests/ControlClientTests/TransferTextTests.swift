@@ -6,11 +6,11 @@ import Testing
 @Suite("Text about transfers")
 struct TransferTextTests {
     private static func transfer(_ kind: String, _ state: String, status: Int? = nil) -> Transfer {
-        var one = Transfer(
-            id: "7", kind: kind, state: state, method: "GET", url: "http://h/f", priority: 0.5,
-            createdAt: "2026-01-01T00:00:00Z", attempt: 1, sentBytes: 512, receivedBytes: 2048, canResume: false)
-        one.response = status.map { TransferResponse(status: $0, headers: []) }
-        return one
+        Transfer {
+            ($0.id, $0.kind, $0.state, $0.url) = ("7", kind, state, "http://h/f")
+            ($0.sentBytes, $0.receivedBytes) = (512, 2048)
+            $0.response = status.map { status in TransferResponse { $0.status = status } }
+        }
     }
 
     @Test func transferIDIsOnePathSegment() {

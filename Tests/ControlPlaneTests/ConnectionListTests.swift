@@ -156,7 +156,7 @@ struct ConnectionListTests {
         report.usesDeflate = true
         let writer = ConnectionWriter(anchor: TimeAnchor(instant: self.now, milliseconds: 0))
         let read = try JSONReading.read(Connection.self, writer.json(report))
-        #expect(read.ping == RoundTripTimes(lastMs: 2, p50Ms: 2, p99Ms: 2, count: 1))
+        #expect(read.ping == RoundTripTimes { ($0.lastMs, $0.p50Ms, $0.p99Ms, $0.count) = (2, 2, 2, 1) })
         #expect(read.compression == Compression())
     }
 

@@ -127,7 +127,7 @@ struct JSONTests {
     @Test func aBodyIsRead() throws {
         #expect(
             try self.decode(#"{"url":"tcp://a:1","labels":{"x":"y"}}"#)
-                == OpenRequest(url: "tcp://a:1", labels: ["x": "y"]))
+                == OpenRequest { ($0.url, $0.labels) = ("tcp://a:1", ["x": "y"]) })
     }
 
     @Test(
@@ -181,9 +181,12 @@ struct JSONTests {
     @Test func problemDocumentHasAllItsMembers() throws {
         var problem = ControlProblem(429, "peer-buffer-full", "Wait.").retryable(after: 3).at(pointer: "/text")
         problem.connection = Array(#"{"id":"17"}"#.utf8)
-        let expected = Problem(
-            title: "Too Many Requests", status: 429, code: "peer-buffer-full", detail: "Wait.", retryable: true,
-            errors: [ProblemField(pointer: "/text", detail: "Wait.")], connection: Connection(id: "17"))
+        let expected = Problem {
+            ($0.title, $0.status, $0.code) = ("Too Many Requests", 429, "peer-buffer-full")
+            ($0.detail, $0.retryable) = ("Wait.", true)
+            $0.errors = [ProblemField { ($0.pointer, $0.detail) = ("/text", "Wait.") }]
+            $0.connection = Connection { $0.id = "17" }
+        }
         #expect(try JSONReading.read(Problem.self, problem.json) == expected)
         #expect(problem.response.headers[.retryAfter] == "3")
         #expect(problem.response.headers[.contentType] == "application/problem+json")

@@ -71,7 +71,6 @@ struct OpenAPIDocumentTests {
         #expect(words(Event.self, "type") == GatewayEvent.Kind.allCases.map(\.rawValue) + ["gap"])
     }
 
-    /// A model is coded with exactly the members that it declares.
     @Test func examplesHaveTheMembersOfTheirModels() throws {
         let schemas = try self.document().json["components"]?["schemas"]
         for schema in self.members(schemas) {
@@ -80,6 +79,24 @@ struct OpenAPIDocumentTests {
             for example in examples {
                 #expect(self.members(example).map(\.name).allSatisfy(known.contains), "\(schema.name)")
             }
+        }
+    }
+
+    @Test func examplesAreReadAsTheirModels() throws {
+        let schemas = try self.document().json["components"]?["schemas"]
+        let models: [any ControlModel.Type] = [
+            BulkAnswer.self, BulkRequest.self, ConfigurationDifference.self, ConnectionPage.self, ConnectionPatch.self,
+            Drain.self, Event.self, ListenerStatus.self, OpenRequest.self, OperationList.self, PingAnswer.self,
+            Problem.self, ReceiveRequest.self, Received.self, SendAnswer.self, SendRequest.self, ServiceHealth.self,
+            ServiceVersion.self, TapRecord.self, TLSRequest.self, TransferCancel.self, TransferPage.self,
+            TransferRequest.self, TransferRestart.self, TunnelRequest.self, UpstreamStatus.self,
+        ]
+        for model in models {
+            guard case .array(let examples)? = schemas?["\(model)"]?["examples"] else {
+                Issue.record("\(model) has no example")
+                continue
+            }
+            for example in examples { _ = try JSONReading.read(model, example.bytes) }
         }
     }
 

@@ -354,7 +354,7 @@ struct AnnotationOptions: ParsableArguments {
     var label: [String] = []
 
     func patch(_ reader: inout OptionReader) -> ConnectionPatch {
-        var patch = ConnectionPatch(description: self.description)
+        var patch = ConnectionPatch { $0.description = self.description }
         if let text = self.priority {
             patch.priority = Double(text)
             if patch.priority == nil {

@@ -92,7 +92,7 @@ struct GetCommand: AsyncParsableCommand {
         if self.overwrite, self.to == nil {
             reader.reject("--overwrite", "requires --to")
         }
-        var body = TransferRequest(url: url)
+        var body = TransferRequest { $0.url = url }
         body.destination = self.to
         body.overwrite = self.overwrite ? true : nil
         try self.transfer.apply(to: &body, &reader)
@@ -182,7 +182,7 @@ struct PutCommand: AsyncParsableCommand {
             reader.reject("--background", "requires --remote")
         }
         if !self.remote { try Self.check(file) }
-        var body = TransferRequest(url: url, method: self.method)
+        var body = TransferRequest { ($0.url, $0.method) = (url, self.method) }
         if self.remote { body.file = file } else { body.streamed = true }
         try self.transfer.apply(to: &body, &reader)
         return .begin(body)
@@ -315,7 +315,7 @@ private struct TransferStart {
     }
 
     private func restart(_ id: String, fromBeginning: Bool) async throws(ControlFailure) -> ControlResponse {
-        let body = TransferRestart(fromBeginning: fromBeginning ? true : nil)
+        let body = TransferRestart { $0.fromBeginning = fromBeginning ? true : nil }
         return try await self.context.session.send(
             try ControlRequest(.post, TransferText.path(id) + ":restart", json: body))
     }

@@ -55,7 +55,10 @@ struct OpenCommand: AsyncParsableCommand {
                 if let upstream = self.to {
                     try ControlRequest(
                         .post, ConnectionPath.all,
-                        json: TunnelRequest(downstream: body, upstream: OpenRequest(url: upstream)))
+                        json: TunnelRequest {
+                            $0.downstream = body
+                            $0.upstream.url = upstream
+                        })
                 } else {
                     try ControlRequest(.post, ConnectionPath.all, json: body)
                 }
@@ -72,7 +75,7 @@ struct OpenCommand: AsyncParsableCommand {
     }
 
     private func request(_ reader: inout OptionReader) throws -> OpenRequest? {
-        var request = OpenRequest(url: self.url)
+        var request = OpenRequest { $0.url = self.url }
         self.options.apply(to: &request, &reader)
         request.tls = try self.security.request()
         return request
@@ -143,11 +146,13 @@ struct OpenOptions: ParsableArguments {
         request.pongTimeoutMs = Self.milliseconds("--pong-timeout", self.pongTimeout, &reader)
         request.connectTimeoutMs = Self.milliseconds("--connect-timeout", self.connectTimeout, &reader)
         request.handshakeTimeoutMs = Self.milliseconds("--handshake-timeout", self.handshakeTimeout, &reader)
-        let keepAlive = KeepAliveRequest(
-            idleMs: Self.milliseconds("--keep-alive-idle", self.keepAliveIdle, &reader),
-            intervalMs: Self.milliseconds("--keep-alive-interval", self.keepAliveInterval, &reader),
-            probes: reader.value("--keep-alive-probes", self.keepAliveProbes, .integer(KeepAliveSettings.probeCounts)),
-            userTimeoutMs: Self.milliseconds("--user-timeout", self.userTimeout, &reader))
+        let keepAlive = KeepAliveRequest {
+            $0.idleMs = Self.milliseconds("--keep-alive-idle", self.keepAliveIdle, &reader)
+            $0.intervalMs = Self.milliseconds("--keep-alive-interval", self.keepAliveInterval, &reader)
+            $0.probes = reader.value(
+                "--keep-alive-probes", self.keepAliveProbes, .integer(KeepAliveSettings.probeCounts))
+            $0.userTimeoutMs = Self.milliseconds("--user-timeout", self.userTimeout, &reader)
+        }
         request.keepAlive = keepAlive == KeepAliveRequest() ? nil : keepAlive
         let annotations = self.annotations.patch(&reader)
         request.description = annotations.description

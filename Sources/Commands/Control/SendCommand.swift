@@ -2,9 +2,9 @@ import ArgumentParser
 import CommandLineText
 import ControlAPI
 import ControlClient
-import Foundation
 import GatewayConfiguration
 import GatewayCore
+import WireText
 
 /// `sluice send`: sends a message, or bytes of a stream.
 struct SendCommand: AsyncParsableCommand {
@@ -83,7 +83,8 @@ struct SendCommand: AsyncParsableCommand {
         }
         guard self.hex else {
             let whole = text + (self.crlf ? "\r\n" : "")
-            return Plan(body: self.binary ? Self.data(Array(whole.utf8)) : SendRequest(text: whole), timeout: timeout)
+            return Plan(
+                body: self.binary ? Self.data(Array(whole.utf8)) : SendRequest { $0.text = whole }, timeout: timeout)
         }
         guard let bytes = HexText.bytes(text), !self.crlf else {
             reader.reject(
@@ -98,7 +99,7 @@ struct SendCommand: AsyncParsableCommand {
     }
 
     private static func data(_ bytes: [UInt8]) -> SendRequest {
-        SendRequest(data: Data(bytes).base64EncodedString())
+        SendRequest { $0.data = Base64.encoded(bytes) }
     }
 
     private func input(_ context: CommandContext) async throws -> SendRequest {
@@ -121,7 +122,7 @@ struct SendCommand: AsyncParsableCommand {
                 .unsendableInput, "standard input is not valid UTF-8, which a text message requires",
                 remedy: "use --binary")
         }
-        return SendRequest(text: text)
+        return SendRequest { $0.text = text }
     }
 }
 
@@ -173,10 +174,11 @@ struct ReceiveCommand: AsyncParsableCommand {
 
     private func request(_ reader: inout OptionReader) throws -> ControlRequest? {
         let timeout = reader.value("--timeout", self.timeout, .duration(.zero ... .seconds(600)))
-        let body = ReceiveRequest(
-            minimumBytes: reader.value("--min", self.min, .size(0...1 << 20)),
-            maximumBytes: reader.value("--max", self.max, .size(1...1 << 20)),
-            timeoutMs: timeout.map { $0 / .milliseconds(1) })
+        let body = ReceiveRequest {
+            $0.minimumBytes = reader.value("--min", self.min, .size(0...1 << 20))
+            $0.maximumBytes = reader.value("--max", self.max, .size(1...1 << 20))
+            $0.timeoutMs = timeout.map { $0 / .milliseconds(1) }
+        }
         var request = try ControlRequest(.post, ConnectionPath.action("receive", self.id), json: body)
         request.idleTimeout = (timeout ?? .seconds(30)) + .seconds(15)
         return request
@@ -211,10 +213,10 @@ struct ReceiveCommand: AsyncParsableCommand {
         if let text = received.text {
             bytes = Array((text + "\n").utf8)
         } else {
-            guard let data = received.data.flatMap({ Data(base64Encoded: $0) }) else {
+            guard let data = received.data.flatMap({ Base64.decoded($0.utf8) }) else {
                 throw ControlFailure(.invalidResponse, "the response has neither text nor data")
             }
-            bytes = [UInt8](data)
+            bytes = data
         }
         // Escape sequences from the peer must not reach a terminal.
         guard Terminal.isOutputTerminal else { return bytes }

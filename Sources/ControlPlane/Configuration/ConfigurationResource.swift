@@ -216,16 +216,20 @@ package struct EntityTag: Sendable, Hashable, CustomStringConvertible {
 
 extension ConfigurationDifference {
     init(_ changes: [ConfigurationChange], applied: Bool) {
-        self.init(applied: applied, changes: changes.map { ConfigurationDifferenceItem($0) })
+        self.init {
+            $0.applied = applied
+            $0.changes = changes.map { ConfigurationDifferenceItem($0) }
+        }
     }
 }
 
 extension ConfigurationDifferenceItem {
     fileprivate init(_ change: ConfigurationChange) {
-        let resource = change.section.map { "/v1/\($0.rawValue)/\(change.name)" } ?? "/v1/configuration"
-        self.init(
-            resource: resource, change: change.kind.rawValue,
-            members: change.members.map { ConfigurationDifferenceMember($0, in: change.section) })
+        self.init {
+            $0.resource = change.section.map { "/v1/\($0.rawValue)/\(change.name)" } ?? "/v1/configuration"
+            $0.change = change.kind.rawValue
+            $0.members = change.members.map { ConfigurationDifferenceMember($0, in: change.section) }
+        }
     }
 }
 
@@ -236,9 +240,11 @@ extension ConfigurationDifferenceMember {
         }
         let whole = section.map { ConfigurationSchema.entry(of: $0) } ?? .section(ConfigurationSchema.whole)
         let form = whole.form(at: member.path.steps) ?? .unknown
-        self.init(
-            pointer: member.path.pointer(), from: member.before.map { form.json($0.hidingSecrets(below: keys)) },
-            to: member.after.map { form.json($0.hidingSecrets(below: keys)) },
-            needsRestart: section == nil && member.needsRestart ? true : nil)
+        self.init {
+            $0.pointer = member.path.pointer()
+            $0.from = member.before.map { form.json($0.hidingSecrets(below: keys)) }
+            $0.to = member.after.map { form.json($0.hidingSecrets(below: keys)) }
+            $0.needsRestart = section == nil && member.needsRestart ? true : nil
+        }
     }
 }

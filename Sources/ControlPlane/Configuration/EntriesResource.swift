@@ -89,7 +89,7 @@ struct EntriesResource: Sendable {
         let snapshot = await self.running.snapshot
         let items = snapshot.document.elements(self.section).map { self.json($0) }
         let response = Response.json(
-            ConfigurationEntries(items: items),
+            ConfigurationEntries { $0.items = items },
             headers: [.eTag: EntityTag(revision: snapshot.revision).description])
         return call.conditional(response, revision: snapshot.revision)
     }

@@ -1,11 +1,11 @@
 import ControlAPI
-import FoundationEssentials
 import GatewayConfiguration
 import GatewayCore
 import HTTPTypes
 import HummingbirdCore
 import NIOCore
 import SessionTasks
+import WireText
 
 /// The operations on the task of a connection.
 extension ConnectionsResource {
@@ -84,10 +84,10 @@ extension ConnectionsResource {
         switch (request.text, request.data) {
         case (let text?, nil): return (.text(text), timeout)
         case (nil, let data?):
-            guard let bytes = Data(base64Encoded: data) else {
+            guard let bytes = Base64.decoded(data.utf8) else {
                 throw ControlProblem.invalid("/data", "data must be base64 (RFC 4648 §4).")
             }
-            return (.data([UInt8](bytes)), timeout)
+            return (.data(bytes), timeout)
         default: throw ControlProblem.invalid("/text", "Give either text or data.")
         }
     }
@@ -107,9 +107,11 @@ extension ConnectionsResource {
         } catch {
             throw await self.problem(error, key)
         }
-        var result = SendAnswer(
-            state: isSent ? "sent" : "queued", sizeBytes: payload.count, queuedSendBytes: 0,
-            suspended: enqueued.isSuspended)
+        var result = SendAnswer {
+            $0.state = isSent ? "sent" : "queued"
+            $0.sizeBytes = payload.count
+            $0.suspended = enqueued.isSuspended
+        }
         if case .live(let live) = await self.gateway.find(key) {
             result.queuedSendBytes = live.report.queuedSendBytes
             result.suspended = live.report.isSuspended
@@ -205,9 +207,9 @@ extension ConnectionsResource {
         }
         switch message {
         case nil: return .noContent
-        case .string(let text)?: return .json(Received(type: "text", text: text, sizeBytes: text.utf8.count))
-        case .data(let bytes)?:
-            return .json(Received(type: "data", data: Data(bytes).base64EncodedString(), sizeBytes: bytes.count))
+        case .string(let text)?:
+            return .json(Received { ($0.type, $0.text, $0.sizeBytes) = ("text", text, text.utf8.count) })
+        case .data(let bytes)?: return .json(Received(bytes))
         }
     }
 
@@ -226,10 +228,9 @@ extension ConnectionsResource {
             throw await self.problem(failure, key)
         }
         guard let chunk else { return .noContent }
-        return .json(
-            Received(
-                type: "data", data: Data(chunk.bytes).base64EncodedString(), sizeBytes: chunk.bytes.count,
-                isAtEnd: chunk.isAtEnd))
+        var received = Received(chunk.bytes)
+        received.isAtEnd = chunk.isAtEnd
+        return .json(received)
     }
 
     // MARK: Ping
@@ -250,10 +251,11 @@ extension ConnectionsResource {
         } catch let failure as TaskFailure {
             throw await self.problem(failure, live.report.key)
         }
-        guard case .live(let after) = await self.gateway.find(live.report.key),
-            let last = after.report.roundTrips?.last
-        else { return .json(PingAnswer(rttMs: 0)) }
-        return .json(PingAnswer(rttMs: Double(last.wholeMicroseconds) / 1000))
+        var result = PingAnswer()
+        if case .live(let after) = await self.gateway.find(live.report.key), let last = after.report.roundTrips?.last {
+            result.rttMs = Double(last.wholeMicroseconds) / 1000
+        }
+        return .json(result)
     }
 
     // MARK: Half-close and TLS
@@ -343,5 +345,15 @@ extension ConnectionsResource {
         }
         await endpoint.onLoop(body)
         return try await self.connectionResponse(live.report.key)
+    }
+}
+
+extension Received {
+    fileprivate init(_ bytes: [UInt8]) {
+        self.init {
+            $0.type = "data"
+            $0.data = Base64.encoded(bytes)
+            $0.sizeBytes = bytes.count
+        }
     }
 }

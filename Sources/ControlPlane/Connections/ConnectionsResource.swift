@@ -353,7 +353,7 @@ struct ConnectionsResource: Sendable {
         }
         let selection = try BulkSelection(request, defaultCode: 1000)
         let keys = await self.keys(matching: selection.filter)
-        var result = BulkAnswer(matched: keys.count, told: 0)
+        var result = BulkAnswer { $0.matched = keys.count }
         if selection.isPreview { return .json(result) }
         for key in keys where await selection.close(key, in: self.gateway) { result.told += 1 }
         return .json(result)

@@ -33,7 +33,13 @@ actor DrainRun {
         let now = gateway.now
         var generator = SystemRandomNumberGenerator()
         self.id = id
-        self.drain = Drain(id: id, state: DrainState.running.rawValue, total: keys.count, startedAt: anchor.text(now))
+        self.drain = Drain {
+            $0.id = id
+            $0.state = DrainState.running.rawValue
+            $0.total = keys.count
+            $0.remaining = keys.count
+            $0.startedAt = anchor.text(now)
+        }
         self.selection = selection
         self.keys = keys
         self.pace = pace
@@ -217,10 +223,11 @@ struct DrainPace: Sendable {
         let began = MonotonicInstant(nanoseconds: 0)
         let times = self.times(for: count, from: began, using: &generator)
         let late = self.deadline.map { times.count(from: began.advanced(by: $0), at: began) } ?? 0
-        var preview = BulkAnswer(matched: count, told: 0)
-        preview.takesMs = Int(began.duration(to: times.end(at: began)).clampedNanoseconds / 1_000_000)
-        preview.warning = late > 0 ? self.warning(late: late, of: count) : nil
-        return preview
+        return BulkAnswer {
+            $0.matched = count
+            $0.takesMs = Int(began.duration(to: times.end(at: began)).clampedNanoseconds / 1_000_000)
+            $0.warning = late > 0 ? self.warning(late: late, of: count) : nil
+        }
     }
 
     /// - Parameter late: connections whose turn comes at the deadline or later.

@@ -28,7 +28,7 @@ struct HealthResource: Sendable {
                     "Name and version of the service",
                     responses: [.init(200, "Name and version", .json(ServiceVersion.self))])
             ) { _ in
-                .json(ServiceVersion(name: "sluice", version: self.context.version, api: "/v1"))
+                .json(ServiceVersion { ($0.name, $0.version, $0.api) = ("sluice", self.context.version, "/v1") })
             },
         ]
         .flatMap(\.withVersionedAlias)
@@ -42,8 +42,10 @@ struct HealthResource: Sendable {
 
     private func health(_ isHealthy: Bool, _ reason: String? = nil) -> Response {
         let phase = self.context.phase.rawValue
-        let health = ServiceHealth(
-            status: isHealthy ? "ok" : reason ?? "not \(phase == "draining" ? "taking more" : "up yet")", phase: phase)
+        let health = ServiceHealth {
+            $0.status = isHealthy ? "ok" : reason ?? "not \(phase == "draining" ? "taking more" : "up yet")"
+            $0.phase = phase
+        }
         return .json(health, status: isHealthy ? .ok : .serviceUnavailable)
     }
 

@@ -1,176 +1,133 @@
-import ControlAPI
-import FoundationEssentials
 import GatewayConfiguration
-import GatewayCore
 
-/// Examples of the OpenAPI document. Those of wire models are values of their types, so that they stay complete; nested
-/// models take their examples from the enclosing ones.
+/// Examples of the OpenAPI document, in the order of the members' declarations. Tests read those of models as their types.
+/// Nested models take their examples from the enclosing ones.
 enum Examples {
     /// By schema name.
-    static let all: [String: OrderedJSON] = Self.models.mapValues { Self.value($0) }
-        .merging(Self.configuration) { first, _ in first }
+    static let all = Self.models.merging(Self.configuration) { first, _ in first }
 
-    private static func value(_ model: any ControlModel) -> OrderedJSON {
-        (try? JSONDecoder().decode(JSONValue.self, from: Data(JSONBody.encode(model)))).map { OrderedJSON($0) } ?? [:]
-    }
-
-    private static let models: [String: any ControlModel] = [
-        "BulkAnswer": BulkAnswer(matched: 12, told: 12), "BulkRequest": Self.bulk,
-        "ConfigurationDifference": Self.difference, "Connection": Self.connection,
-        "ConnectionPage": ConnectionPage(items: [Self.connection], next: "/v1/connections?cursor=k11.100"),
-        "ConnectionPatch": ConnectionPatch(description: "nightly import", priority: 0.8, labels: ["team": "blue"]),
-        "Drain": Self.drain, "Event": Self.closed, "ListenerStatus": ListenerStatus(address: "0.0.0.0:443"),
-        "OpenRequest": Self.open, "OperationList": OperationList(items: [Self.operation]),
-        "PingAnswer": PingAnswer(rttMs: 1.204), "Problem": Self.problem,
-        "ReceiveRequest": ReceiveRequest(timeoutMs: 5000),
-        "Received": Received(type: "text", text: "hello", sizeBytes: 5),
-        "SendAnswer": SendAnswer(state: "sent", sizeBytes: 5, queuedSendBytes: 0, suspended: false),
-        "SendRequest": SendRequest(text: "hello", timeoutMs: 5000),
-        "ServiceHealth": ServiceHealth(status: "ok", phase: "ready"),
-        "ServiceVersion": ServiceVersion(name: "sluice", version: "1.0.0", api: "/v1"), "TapRecord": Self.tapped,
-        "TLSRequest": TLSRequest(serverName: "backend.example.com", minimumVersion: "1.3"),
-        "Transfer": Self.transfer, "TransferCancel": TransferCancel(keepResumeData: true),
-        "TransferPage": TransferPage(items: [Self.transfer], next: "/v1/transfers?cursor=3"),
-        "TransferRequest": TransferRequest(
-            url: "https://files.example.com/report.pdf", destination: "/srv/files/report.pdf", overwrite: true,
-            labels: ["team": "blue"]),
-        "TransferRestart": TransferRestart(fromBeginning: false),
-        "TunnelRequest": TunnelRequest(
-            downstream: OpenRequest(url: "wss://relay.example.com/agent"),
-            upstream: OpenRequest(url: "tcp://10.0.0.5:5900"),
-            framing: "binary"),
-        "UpstreamStatus": UpstreamStatus(endpoints: [
-            EndpointStatus(url: "tcp://10.0.0.5:5900", connections: 3, ejected: false)
-        ]),
+    private static let models: [String: OrderedJSON] = [
+        "BulkAnswer": ["matched": 12, "told": 12],
+        "BulkRequest": [
+            "selector": ["route": "chat", "minAgeMs": 60_000], "code": 1001, "reason": "maintenance",
+            "ratePerSecond": 100,
+        ],
+        "ConfigurationDifference": [
+            "applied": true,
+            "changes": [
+                [
+                    "resource": "/v1/listeners/public", "change": "changed",
+                    "members": [["pointer": "/max-connections", "from": 10_000, "to": 20_000]],
+                ]
+            ],
+        ],
+        "Connection": Self.connection,
+        "ConnectionPage": ["items": [Self.connection], "next": "/v1/connections?cursor=k11.100"],
+        "ConnectionPatch": ["description": "nightly import", "priority": 0.8, "labels": ["team": "blue"]],
+        "Drain": [
+            "id": "1", "state": "running", "total": 600, "told": 0, "remaining": 600, "cut": 0,
+            "startedAt": "2026-11-22T10:20:30.400Z", "untold": 0,
+        ],
+        "Event": Self.closed, "ListenerStatus": ["address": "0.0.0.0:443"],
+        "OpenRequest": [
+            "url": "wss://chat.example.com/lobby", "headers": ["Authorization": "Bearer TOKEN"],
+            "subprotocols": ["chat.v1"], "tls": ["minimumVersion": "1.3"],
+            "keepAlive": ["idleMs": 60_000, "intervalMs": 10_000, "probes": 3], "pingIntervalMs": 30_000,
+            "description": "nightly import", "labels": ["team": "blue"],
+        ],
+        "OperationList": [
+            "items": [
+                [
+                    "id": "1", "operation": "openConnection", "state": "succeeded", "caller": "token:ops",
+                    "startedAt": "2026-11-22T10:20:30.400Z", "endedAt": "2026-11-22T10:20:30.812Z",
+                    "connection": "17", "status": 201, "location": "/v1/connections/17",
+                ]
+            ]
+        ],
+        "PingAnswer": ["rttMs": 1.204],
+        "Problem": [
+            "type": "about:blank", "title": "Unprocessable Content", "status": 422, "code": "wrong-type",
+            "detail": "/keepAlive/probes must be a whole number.", "retryable": false,
+            "errors": [["pointer": "/keepAlive/probes", "detail": "/keepAlive/probes must be a whole number."]],
+        ],
+        "ReceiveRequest": ["timeoutMs": 5000], "Received": ["type": "text", "text": "hello", "sizeBytes": 5],
+        "SendAnswer": ["state": "sent", "sizeBytes": 5, "queuedSendBytes": 0, "suspended": false],
+        "SendRequest": ["text": "hello", "timeoutMs": 5000], "ServiceHealth": ["status": "ok", "phase": "ready"],
+        "ServiceVersion": ["name": "sluice", "version": "1.0.0", "api": "/v1"], "TapRecord": Self.tapped,
+        "TLSRequest": ["serverName": "backend.example.com", "minimumVersion": "1.3"], "Transfer": Self.transfer,
+        "TransferCancel": ["keepResumeData": true],
+        "TransferPage": ["items": [Self.transfer], "next": "/v1/transfers?cursor=3"],
+        "TransferRequest": [
+            "url": "https://files.example.com/report.pdf", "destination": "/srv/files/report.pdf", "overwrite": true,
+            "labels": ["team": "blue"],
+        ],
+        "TransferRestart": ["fromBeginning": false],
+        "TunnelRequest": [
+            "downstream": ["url": "wss://relay.example.com/agent"], "upstream": ["url": "tcp://10.0.0.5:5900"],
+            "framing": "binary",
+        ],
+        "UpstreamStatus": ["endpoints": [["url": "tcp://10.0.0.5:5900", "connections": 3, "ejected": false]]],
     ]
 
-    // MARK: Connections
+    private static let connection: OrderedJSON = [
+        "id": "17", "kind": "webSocket", "direction": "accepted", "state": "open", "taskState": "running",
+        "priority": 0.5, "listener": "web", "route": "chat", "peerAddress": "192.0.2.7:51234",
+        "localAddress": "198.51.100.1:443", "createdAt": "2026-11-22T10:20:30.400Z",
+        "openedAt": "2026-11-22T10:20:30.412Z", "ageMs": 61_204.118, "receivedBytes": 2048, "sentBytes": 8192,
+        "receivedMessages": 12, "sentMessages": 48, "queuedSendBytes": 0,
+        "ping": ["lastMs": 1.204, "p50Ms": 1.1, "p99Ms": 3.9, "count": 4], "compression": ["sentRatio": 3.2],
+        "tls": [
+            "version": "TLS 1.3", "cipher": "TLS_AES_128_GCM_SHA256", "applicationProtocol": "http/1.1",
+            "serverName": "chat.example.com", "resumed": false, "peerCertificateSizesBytes": [1274],
+        ],
+        "handshake": [
+            "request": [
+                "line": "GET /chat/lobby HTTP/1.1", "headers": [["name": "Host", "value": "chat.example.com"]],
+            ],
+            "response": [
+                "line": "HTTP/1.1 101 Switching Protocols", "headers": [["name": "Upgrade", "value": "websocket"]],
+            ],
+        ],
+        "labels": ["team": "blue"],
+    ]
 
-    private static let tls = TLSDetails(
-        version: "TLS 1.3", cipher: "TLS_AES_128_GCM_SHA256", applicationProtocol: "http/1.1",
-        serverName: "chat.example.com", resumed: false, peerCertificateSizesBytes: [1274])
+    private static let tapped: OrderedJSON = [
+        "number": 1, "at": "2026-11-22T10:20:31.002Z", "way": "received", "content": "text", "sizeBytes": 5,
+        "startsMessage": true, "endsMessage": true, "text": "hello", "skipped": 0,
+    ]
 
-    private static let connection = {
-        var one = Connection(id: "17")
-        one.kind = "webSocket"
-        one.direction = "accepted"
-        one.state = "open"
-        one.taskState = "running"
-        one.priority = 0.5
-        one.listener = "web"
-        one.route = "chat"
-        one.peerAddress = "192.0.2.7:51234"
-        one.localAddress = "198.51.100.1:443"
-        one.createdAt = "2026-11-22T10:20:30.400Z"
-        one.openedAt = "2026-11-22T10:20:30.412Z"
-        one.ageMs = 61_204.118
-        one.receivedBytes = 2048
-        one.sentBytes = 8192
-        one.receivedMessages = 12
-        one.sentMessages = 48
-        one.queuedSendBytes = 0
-        one.ping = RoundTripTimes(lastMs: 1.204, p50Ms: 1.1, p99Ms: 3.9, count: 4)
-        one.compression = Compression(sentRatio: 3.2)
-        one.tls = Self.tls
-        one.handshake = Handshake(
-            request: HandshakeHead(
-                line: "GET /chat/lobby HTTP/1.1", headers: [Header(name: "Host", value: "chat.example.com")]),
-            response: HandshakeHead(
-                line: "HTTP/1.1 101 Switching Protocols", headers: [Header(name: "Upgrade", value: "websocket")]))
-        one.labels = ["team": "blue"]
-        return one
-    }()
+    private static let closed: OrderedJSON = [
+        "number": 4712, "type": "closed", "at": "2026-11-22T10:21:31.604Z", "connection": "17", "listener": "web",
+        "route": "chat", "peerAddress": "192.0.2.7:51234", "reason": "downstream/relaying/clean(1000)",
+        "closeCode": 1000, "closeReason": "bye", "receivedBytes": 2048, "sentBytes": 8192, "labels": ["team": "blue"],
+    ]
 
-    private static let open = OpenRequest(
-        url: "wss://chat.example.com/lobby", headers: ["Authorization": "Bearer TOKEN"], subprotocols: ["chat.v1"],
-        tls: TLSRequest(minimumVersion: "1.3"),
-        keepAlive: KeepAliveRequest(idleMs: 60_000, intervalMs: 10_000, probes: 3),
-        pingIntervalMs: 30_000, description: "nightly import", labels: ["team": "blue"])
-
-    private static let tapped = TapRecord(
-        number: 1, at: "2026-11-22T10:20:31.002Z", way: "received", content: "text", sizeBytes: 5, startsMessage: true,
-        endsMessage: true, text: "hello", skipped: 0)
-
-    // MARK: Drains, operations and events
-
-    private static let bulk = {
-        var request = BulkRequest()
-        request.selector = ["route": .string("chat"), "minAgeMs": .integer(60_000)]
-        request.code = 1001
-        request.reason = "maintenance"
-        request.ratePerSecond = 100
-        return request
-    }()
-
-    private static let drain = Drain(
-        id: "1", state: "running", total: 600, startedAt: "2026-11-22T10:20:30.400Z")
-
-    private static let operation = {
-        var record = OperationRecord(
-            id: "1", operation: "openConnection", state: "succeeded", caller: "token:ops",
-            startedAt: "2026-11-22T10:20:30.400Z")
-        record.endedAt = "2026-11-22T10:20:30.812Z"
-        record.connection = "17"
-        record.status = 201
-        record.location = "/v1/connections/17"
-        return record
-    }()
-
-    private static let closed = {
-        var event = Event(number: 4712, type: "closed")
-        event.at = "2026-11-22T10:21:31.604Z"
-        event.connection = "17"
-        event.listener = "web"
-        event.route = "chat"
-        event.peerAddress = "192.0.2.7:51234"
-        event.reason = "downstream/relaying/clean(1000)"
-        event.closeCode = 1000
-        event.closeReason = "bye"
-        event.receivedBytes = 2048
-        event.sentBytes = 8192
-        event.labels = ["team": "blue"]
-        return event
-    }()
-
-    private static let problem = Problem(
-        title: "Unprocessable Content", status: 422, code: "wrong-type",
-        detail: "/keepAlive/probes must be a whole number.", retryable: false,
-        errors: [ProblemField(pointer: "/keepAlive/probes", detail: "/keepAlive/probes must be a whole number.")])
-
-    // MARK: Transfers
-
-    private static let transfer = Transfer(
-        id: "3", kind: "download", state: "failed", method: "GET", url: "https://files.example.com/report.pdf",
-        destination: "/srv/files/report.pdf", priority: 0.5, createdAt: "2026-11-22T10:20:30.400Z",
-        startedAt: "2026-11-22T10:20:30.401Z", endedAt: "2026-11-22T10:20:34.100Z", attempt: 1, sentBytes: 0,
-        receivedBytes: 524_288, expectedReceiveBytes: 1_048_576, writtenBytes: 524_288, expectedWriteBytes: 1_048_576,
-        progress: 0.5, canResume: true,
-        response: TransferResponse(
-            status: 200, headers: [Header(name: "Content-Type", value: "application/pdf")], mediaType: "application/pdf"
-        ),
-        error: TransferError(code: "connection-lost", detail: "The connection was lost.", retryable: true),
-        metrics: TransferMetrics(
-            durationMs: 3699, redirects: 0,
-            transactions: [
-                TransferTransaction(
-                    method: "GET", url: "https://files.example.com/report.pdf", status: 200, protocol: "h2",
-                    reusedConnection: false, remoteAddress: "203.0.113.9:443", tlsVersion: "TLS 1.3", lookupMs: 1.2,
-                    connectMs: 24.9, secureMs: 12.1, requestMs: 0.1, responseAfterMs: 20.4, sentBytes: 310,
-                    receivedBytes: 524_700)
-            ]))
+    private static let transfer: OrderedJSON = [
+        "id": "3", "kind": "download", "state": "failed", "method": "GET",
+        "url": "https://files.example.com/report.pdf", "destination": "/srv/files/report.pdf", "priority": 0.5,
+        "createdAt": "2026-11-22T10:20:30.400Z", "startedAt": "2026-11-22T10:20:30.401Z",
+        "endedAt": "2026-11-22T10:20:34.100Z", "attempt": 1, "sentBytes": 0, "receivedBytes": 524_288,
+        "expectedReceiveBytes": 1_048_576, "writtenBytes": 524_288, "expectedWriteBytes": 1_048_576, "progress": 0.5,
+        "canResume": true,
+        "response": [
+            "status": 200, "headers": [["name": "Content-Type", "value": "application/pdf"]],
+            "mediaType": "application/pdf",
+        ],
+        "error": ["code": "connection-lost", "detail": "The connection was lost.", "retryable": true],
+        "metrics": [
+            "durationMs": 3699, "redirects": 0,
+            "transactions": [
+                [
+                    "method": "GET", "url": "https://files.example.com/report.pdf", "status": 200, "protocol": "h2",
+                    "reusedConnection": false, "remoteAddress": "203.0.113.9:443", "tlsVersion": "TLS 1.3",
+                    "lookupMs": 1.2, "connectMs": 24.9, "secureMs": 12.1, "requestMs": 0.1, "responseAfterMs": 20.4,
+                    "sentBytes": 310, "receivedBytes": 524_700,
+                ]
+            ],
+        ],
+    ]
 
     // MARK: The configuration
-
-    private static let difference = ConfigurationDifference(
-        applied: true,
-        changes: [
-            ConfigurationDifferenceItem(
-                resource: "/v1/listeners/public", change: "changed",
-                members: [
-                    ConfigurationDifferenceMember(
-                        pointer: "/max-connections", from: .integer(10_000), to: .integer(20_000))
-                ])
-        ])
 
     private static let listener: OrderedJSON = [
         "name": "public", "listen": "wss://0.0.0.0:443",
@@ -274,7 +231,5 @@ enum Examples {
         "openapi": "3.1.0", "info": ["title": "Sluice control plane", "version": "1.0.0"], "paths": [:],
     ]
 
-    private static func line(_ model: some Encodable) -> String {
-        String(decoding: JSONBody.encode(model), as: UTF8.self)
-    }
+    private static func line(_ value: OrderedJSON) -> String { String(decoding: value.bytes, as: UTF8.self) }
 }

@@ -49,7 +49,7 @@ package indirect enum OrderedJSON: Sendable, Equatable {
 }
 
 extension OrderedJSON: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral, ExpressibleByStringLiteral,
-    ExpressibleByIntegerLiteral, ExpressibleByBooleanLiteral
+    ExpressibleByIntegerLiteral, ExpressibleByFloatLiteral, ExpressibleByBooleanLiteral
 {
     package init(dictionaryLiteral elements: (String, OrderedJSON)...) {
         self = .object(elements.map { Member($0.0, $0.1) })
@@ -58,13 +58,13 @@ extension OrderedJSON: ExpressibleByDictionaryLiteral, ExpressibleByArrayLiteral
     package init(arrayLiteral elements: OrderedJSON...) { self = .array(elements) }
     package init(stringLiteral value: String) { self = .string(value) }
     package init(integerLiteral value: Int) { self = .integer(value) }
+    package init(floatLiteral value: Double) { self = .number(value) }
     package init(booleanLiteral value: Bool) { self = .boolean(value) }
 }
 
 extension OrderedJSON {
     init(_ value: JSONValue) {
         switch value {
-        // Examples contain no null.
         case .null: self = .object([])
         case .boolean(let value): self = .boolean(value)
         case .integer(let value): self = .integer(Int(value))

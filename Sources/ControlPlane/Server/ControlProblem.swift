@@ -42,7 +42,7 @@ package struct ControlProblem: Error {
 
     package func at(pointer: String) -> ControlProblem {
         var problem = self
-        problem.errors.append(ProblemField(pointer: pointer, detail: self.detail))
+        problem.errors.append(ProblemField { ($0.pointer, $0.detail) = (pointer, self.detail) })
         return problem
     }
 
@@ -50,15 +50,16 @@ package struct ControlProblem: Error {
     package func nested(under pointer: String) -> ControlProblem {
         var problem = self
         problem.errors = self.errors.map { error in
-            ProblemField(
-                pointer: error.pointer.map { pointer + $0 }, parameter: error.parameter, detail: error.detail)
+            var nested = error
+            nested.pointer = error.pointer.map { pointer + $0 }
+            return nested
         }
         return problem
     }
 
     package func at(parameter: String) -> ControlProblem {
         var problem = self
-        problem.errors.append(ProblemField(parameter: parameter, detail: self.detail))
+        problem.errors.append(ProblemField { ($0.parameter, $0.detail) = (parameter, self.detail) })
         return problem
     }
 

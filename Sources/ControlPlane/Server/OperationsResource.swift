@@ -55,7 +55,7 @@ struct OperationsResource: Sendable {
             record.answer = nil
             return record
         }
-        return .json(OperationList(items: items))
+        return .json(OperationList { $0.items = items })
     }
 
     private func get(_ call: ControlCall) async throws -> Response {
@@ -203,9 +203,12 @@ final class RunningOperation: Sendable {
 
     var record: OperationRecord {
         let (state, outcome) = self.state.withLock { ($0, $0.outcome) }
-        var record = OperationRecord(
-            id: "\(self.number)", operation: self.operation.name, state: Self.name(of: state), caller: self.caller.name,
-            startedAt: self.startedAt)
+        var record = OperationRecord()
+        record.id = "\(self.number)"
+        record.operation = self.operation.name
+        record.state = Self.name(of: state)
+        record.caller = self.caller.name
+        record.startedAt = self.startedAt
         record.connection = state.connection?.description
         guard let outcome else { return record }
         record.endedAt = state.endedAt

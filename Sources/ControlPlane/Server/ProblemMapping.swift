@@ -150,10 +150,12 @@ extension ControlProblem {
         if problems.all.count > 1 { problem.detail += " (and \(problems.all.count - 1) more)" }
         problem.errors = problems.all.prefix(self.errorLimit).map { error in
             guard entry != nil, error.keyPath.steps.starts(with: prefix) else {
-                return ProblemField(detail: error.located)
+                return ProblemField { $0.detail = error.located }
             }
-            return ProblemField(
-                pointer: error.keyPath.pointer(droppingFirst: prefix.count), detail: error.explanation)
+            return ProblemField {
+                $0.pointer = error.keyPath.pointer(droppingFirst: prefix.count)
+                $0.detail = error.explanation
+            }
         }
         return problem
     }

@@ -92,7 +92,7 @@ package enum JSONBody {
         var problem = ControlProblem(
             422, "unknown-member", "\(parent) has an unknown member; known are \(known.joined(separator: ", ")).")
         problem.errors = names.prefix(16).map { name in
-            ProblemField(pointer: JSONPointer.member(name, of: pointer), detail: "not a member")
+            ProblemField { ($0.pointer, $0.detail) = (JSONPointer.member(name, of: pointer), "not a member") }
         }
         return problem
     }

@@ -394,20 +394,26 @@ final class RunningTransfer: Sendable {
         self.state.withLock { state in
             let progress = state.task.map { Progress($0) } ?? state.progress
             let url = self.plan.request.url?.absoluteString ?? ""
-            var transfer = Transfer(
-                id: "\(self.number)", kind: self.plan.kind.rawValue, state: state.stage.rawValue,
-                method: self.plan.request.httpMethod ?? "GET", url: url, priority: state.priority.decimal,
-                createdAt: anchor.text(self.createdAt), attempt: state.attempt, sentBytes: progress.sent,
-                receivedBytes: progress.received, canResume: state.resumeData != nil)
+            var transfer = Transfer()
+            transfer.id = "\(self.number)"
+            transfer.kind = self.plan.kind.rawValue
+            transfer.state = state.stage.rawValue
+            transfer.method = self.plan.request.httpMethod ?? "GET"
+            transfer.url = url
             transfer.currentUrl = progress.currentURL == url ? nil : progress.currentURL
             if case .file(_, let path) = self.plan.body { transfer.file = path }
             transfer.destination = self.plan.destination?.path
             transfer.credential = self.plan.credential?.name
             transfer.description = state.description
+            transfer.priority = state.priority.decimal
             transfer.labels = state.labels.isEmpty ? nil : state.labels
+            transfer.createdAt = anchor.text(self.createdAt)
             transfer.startedAt = state.startedAt.map { anchor.text($0) }
             transfer.endedAt = state.endedAt.map { anchor.text($0) }
+            transfer.attempt = state.attempt
+            transfer.sentBytes = progress.sent
             transfer.expectedSendBytes = progress.expectedToSend < 0 ? nil : progress.expectedToSend
+            transfer.receivedBytes = progress.received
             transfer.expectedReceiveBytes = progress.expectedToReceive < 0 ? nil : progress.expectedToReceive
             transfer.writtenBytes = state.written
             transfer.expectedWriteBytes = state.expectedToWrite
@@ -417,6 +423,7 @@ final class RunningTransfer: Sendable {
                 let isFile = self.plan.destination != nil
                 transfer.contentBytes = isFile ? state.written ?? 0 : Int64(state.content.count)
             }
+            transfer.canResume = state.resumeData != nil
             transfer.response = progress.response.map { TransferResponse($0) }
             transfer.error = state.failure?.wireError
             transfer.metrics = state.metrics.map { TransferMetrics($0) }
@@ -465,19 +472,26 @@ extension TransferResponse {
     fileprivate init(_ response: HTTPURLResponse) {
         let headers = response.allHeaderFields.map { name, value in
             let name = "\(name)"
-            return Header(name: name, value: name.lowercased() == "set-cookie" ? "(hidden)" : "\(value)")
+            return Header {
+                $0.name = name
+                $0.value = name.lowercased() == "set-cookie" ? "(hidden)" : "\(value)"
+            }
         }
-        self.init(
-            status: response.statusCode, headers: headers.sorted { $0.name.lowercased() < $1.name.lowercased() },
-            mediaType: response.mimeType)
+        self.init {
+            $0.status = response.statusCode
+            $0.headers = headers.sorted { $0.name.lowercased() < $1.name.lowercased() }
+            $0.mediaType = response.mimeType
+        }
     }
 }
 
 extension TransferMetrics {
     fileprivate init(_ metrics: URLSessionTaskMetrics) {
-        self.init(
-            durationMs: metrics.taskInterval.duration.wireMilliseconds, redirects: metrics.redirectCount,
-            transactions: metrics.transactionMetrics.map { TransferTransaction($0) })
+        self.init {
+            $0.durationMs = metrics.taskInterval.duration.wireMilliseconds
+            $0.redirects = metrics.redirectCount
+            $0.transactions = metrics.transactionMetrics.map { TransferTransaction($0) }
+        }
     }
 }
 
@@ -491,26 +505,28 @@ extension TransferTransaction {
             guard let host, let port else { return nil }
             return host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
         }
-        let version: String? =
+        self.init {
+            $0.method = metrics.request.httpMethod ?? "GET"
+            $0.url = metrics.request.url?.absoluteString ?? ""
+            $0.status = (metrics.response as? HTTPURLResponse)?.statusCode
+            $0.protocol = metrics.networkProtocolName
+            $0.reusedConnection = metrics.isReusedConnection
+            $0.localAddress = place(metrics.localAddress, metrics.localPort)
+            $0.remoteAddress = place(metrics.remoteAddress, metrics.remotePort)
             switch metrics.negotiatedTLSProtocolVersion {
-            case .TLSv12?: "TLS 1.2"
-            case .TLSv13?: "TLS 1.3"
-            default: nil
+            case .TLSv12?: $0.tlsVersion = "TLS 1.2"
+            case .TLSv13?: $0.tlsVersion = "TLS 1.3"
+            default: break
             }
-        self.init(
-            method: metrics.request.httpMethod ?? "GET", url: metrics.request.url?.absoluteString ?? "",
-            status: (metrics.response as? HTTPURLResponse)?.statusCode, protocol: metrics.networkProtocolName,
-            reusedConnection: metrics.isReusedConnection,
-            localAddress: place(metrics.localAddress, metrics.localPort),
-            remoteAddress: place(metrics.remoteAddress, metrics.remotePort), tlsVersion: version,
-            lookupMs: span(metrics.domainLookupStartDate, metrics.domainLookupEndDate),
-            connectMs: span(metrics.connectStartDate, metrics.connectEndDate),
-            secureMs: span(metrics.secureConnectionStartDate, metrics.secureConnectionEndDate),
-            requestMs: span(metrics.requestStartDate, metrics.requestEndDate),
-            responseAfterMs: span(metrics.requestStartDate, metrics.responseStartDate),
-            responseMs: span(metrics.responseStartDate, metrics.responseEndDate),
-            sentBytes: metrics.countOfRequestHeaderBytesSent + metrics.countOfRequestBodyBytesSent,
-            receivedBytes: metrics.countOfResponseHeaderBytesReceived + metrics.countOfResponseBodyBytesReceived)
+            $0.lookupMs = span(metrics.domainLookupStartDate, metrics.domainLookupEndDate)
+            $0.connectMs = span(metrics.connectStartDate, metrics.connectEndDate)
+            $0.secureMs = span(metrics.secureConnectionStartDate, metrics.secureConnectionEndDate)
+            $0.requestMs = span(metrics.requestStartDate, metrics.requestEndDate)
+            $0.responseAfterMs = span(metrics.requestStartDate, metrics.responseStartDate)
+            $0.responseMs = span(metrics.responseStartDate, metrics.responseEndDate)
+            $0.sentBytes = metrics.countOfRequestHeaderBytesSent + metrics.countOfRequestBodyBytesSent
+            $0.receivedBytes = metrics.countOfResponseHeaderBytesReceived + metrics.countOfResponseBodyBytesReceived
+        }
     }
 }
 

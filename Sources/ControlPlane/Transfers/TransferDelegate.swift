@@ -143,5 +143,11 @@ struct TransferFailure: Error, Sendable {
         }
     }
 
-    var wireError: TransferError { TransferError(code: self.code, detail: self.detail, retryable: self.isRetryable) }
+    var wireError: TransferError {
+        TransferError {
+            $0.code = self.code
+            $0.detail = self.detail
+            $0.retryable = self.isRetryable
+        }
+    }
 }

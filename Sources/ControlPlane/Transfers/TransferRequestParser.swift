@@ -151,8 +151,10 @@ struct TransferRequestParser {
         plan.isInsecure = self.request.insecure ?? false
         if let pem = self.request.authorities {
             // Reports invalid certificates now rather than by a failed handshake.
-            _ = try TLSRequestParser(TLSRequest(authorities: pem), speaksWebSocket: false, pointer: "/authorities")
-                .context()
+            _ = try TLSRequestParser(
+                TLSRequest { $0.authorities = pem }, speaksWebSocket: false, pointer: "/authorities"
+            )
+            .context()
             plan.authorities = Array(pem.utf8)
         }
         plan.timeout = OpenRequestParser.duration(self.request.timeoutMs) ?? plan.timeout

@@ -145,7 +145,7 @@ struct TransfersResource: Sendable {
         let next =
             found.count > limit ? items.last.map { call.query.nextPage(of: "/v1/transfers", cursor: $0.id) } : nil
         return .json(
-            TransferPage(items: items, next: next),
+            TransferPage { ($0.items, $0.next) = (items, next) },
             headers: next.map { [.link: "<\($0)>; rel=\"next\""] } ?? [:])
     }
 
