@@ -50,12 +50,13 @@ struct RequestAuthorizer: Sendable {
     func authorize(_ caller: Caller, for operation: Operation) throws(ControlProblem) {
         guard let scope = operation.scope.required, !caller.scopes.contains(scope) else { return }
         let has = caller.scopes.map(\.rawValue).sorted().joined(separator: ", ")
-        var problem = ControlProblem(
+        throw ControlProblem(
             403, "insufficient-scope",
-            "This needs the scope \(scope.rawValue); \(caller.name) has \(has.isEmpty ? "none" : has).")
-        // RFC 6750 §3.1.
-        problem.challenge = "Bearer realm=\"sluice\", error=\"insufficient_scope\", scope=\"\(scope.rawValue)\""
-        throw problem
+            "This needs the scope \(scope.rawValue); \(caller.name) has \(has.isEmpty ? "none" : has)."
+        ).with {
+            // RFC 6750 §3.1.
+            $0.challenge = "Bearer realm=\"sluice\", error=\"insufficient_scope\", scope=\"\(scope.rawValue)\""
+        }
     }
 }
 
@@ -163,9 +164,9 @@ package struct CallerAuthenticator: Sendable {
     }
 
     package static func unauthorized(_ detail: String, error: String?) -> ControlProblem {
-        var problem = ControlProblem(401, "unauthorized", detail)
-        problem.challenge = "Bearer realm=\"sluice\"" + (error.map { ", error=\"\($0)\"" } ?? "")
-        return problem
+        ControlProblem(401, "unauthorized", detail).with {
+            $0.challenge = "Bearer realm=\"sluice\"" + (error.map { ", error=\"\($0)\"" } ?? "")
+        }
     }
 }
 

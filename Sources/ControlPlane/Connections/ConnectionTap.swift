@@ -1,9 +1,9 @@
 import DequeModule
-import FoundationEssentials
 import GatewayCore
 import SessionTasks
 import StreamTransport
 import Synchronization
+import WireText
 
 /// Copies the traffic of one connection into a `TapQueue`.
 final class TapSession: Sendable {
@@ -167,16 +167,8 @@ enum TapWriter {
         if piece.content == .text, let whole = String(validating: piece.bytes, as: UTF8.self) {
             text.member("text", whole)
         } else if piece.content != .frames {
-            text.member("data", Data(piece.bytes).base64EncodedString())
+            text.member("data", Base64.encoded(piece.bytes))
         }
-        text.member("skipped", skipped)
-        text.endObject()
-        return text.bytes
-    }
-
-    static func end(skipped: Int) -> [UInt8] {
-        var text = JSONText(capacity: 32)
-        text.beginObject()
         text.member("skipped", skipped)
         text.endObject()
         return text.bytes

@@ -1,3 +1,4 @@
+import ControlAPI
 import GatewayCore
 import HummingbirdCore
 import SessionTasks
@@ -157,7 +158,7 @@ extension ConnectionsResource {
                 count += 1
             }
         }
-        try await write(TapWriter.end(skipped: queue.skippedSinceLast), nil)
+        try await write(JSONBody.encode(TapRecord { $0.skipped = queue.skippedSinceLast }), nil)
     }
 }
 

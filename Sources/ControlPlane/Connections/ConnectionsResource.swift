@@ -140,9 +140,9 @@ struct ConnectionsResource: Sendable {
 
     private func closedProblem(_ report: ConnectionReport) -> ControlProblem {
         let reason = report.closing?.reason.description ?? "unknown"
-        var problem = ControlProblem(410, "closed", "The connection \(report.key) is closed: \(reason).")
-        problem.connection = ConnectionWriter(anchor: self.context.anchor).json(report)
-        return problem
+        return ControlProblem(410, "closed", "The connection \(report.key) is closed: \(reason).").with {
+            $0.connection = ConnectionWriter(anchor: self.context.anchor).json(report)
+        }
     }
 
     /// The task of a connection.

@@ -282,14 +282,11 @@ package enum EventWriter {
 
     /// An event that reports dropped events; its number is that of the last of them.
     package static func gap(_ missed: ClosedRange<UInt64>) -> [UInt8] {
-        var text = JSONText(capacity: 96)
-        text.beginObject()
-        text.member("number", missed.upperBound)
-        text.member("type", "gap")
-        text.member("missedFrom", missed.lowerBound)
-        text.member("missedTo", missed.upperBound)
-        text.endObject()
-        return text.bytes
+        JSONBody.encode(
+            Event {
+                ($0.number, $0.type) = (missed.upperBound, "gap")
+                ($0.missedFrom, $0.missedTo) = (missed.lowerBound, missed.upperBound)
+            })
     }
 }
 

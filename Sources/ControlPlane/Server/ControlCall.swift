@@ -39,15 +39,12 @@ struct ControlCall: Sendable {
         } catch is CancellationError {
             throw CancellationError()
         } catch {
-            var problem = ControlProblem(
-                400, "malformed-body", "The body's framing violates RFC 9112 §6, or the body ended too early.")
-            problem.closesConnection = true
-            throw problem
+            throw ControlProblem(
+                400, "malformed-body", "The body's framing violates RFC 9112 §6, or the body ended too early."
+            ).closing
         }
         guard let body else {
-            var problem = ControlProblem(408, "body-too-slow", "The body did not arrive within 30 s.").retryable()
-            problem.closesConnection = true
-            throw problem
+            throw ControlProblem(408, "body-too-slow", "The body did not arrive within 30 s.").retryable().closing
         }
         return body
     }

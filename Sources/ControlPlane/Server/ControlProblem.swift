@@ -1,4 +1,5 @@
 import ControlAPI
+import FoundationEssentials
 import HTTPTypes
 import HummingbirdCore
 import NIOCore
@@ -24,7 +25,7 @@ package struct ControlProblem: Error {
     package var contentLength: Int64?
     /// Whether the audit log has an entry for it already.
     var isAudited = false
-    /// A connection's closing record, as JSON.
+    /// A connection's closing record, as JSON: the model is too large for errors.
     package var connection: [UInt8]?
 
     package init(_ status: Int, _ code: String, _ detail: String) {
@@ -33,60 +34,48 @@ package struct ControlProblem: Error {
         self.detail = detail
     }
 
-    package func retryable(after seconds: Int? = nil) -> ControlProblem {
+    /// The same problem with changes.
+    package func with(_ change: (inout ControlProblem) -> Void) -> ControlProblem {
         var problem = self
-        problem.isRetryable = true
-        problem.retryAfter = seconds
+        change(&problem)
         return problem
     }
 
+    package func retryable(after seconds: Int? = nil) -> ControlProblem {
+        self.with { ($0.isRetryable, $0.retryAfter) = (true, seconds) }
+    }
+
+    /// After which the connection is closed, as the rest of the request is not read.
+    package var closing: ControlProblem { self.with { $0.closesConnection = true } }
+
     package func at(pointer: String) -> ControlProblem {
-        var problem = self
-        problem.errors.append(ProblemField { ($0.pointer, $0.detail) = (pointer, self.detail) })
-        return problem
+        self.with { $0.errors.append(ProblemField { ($0.pointer, $0.detail) = (pointer, self.detail) }) }
+    }
+
+    package func at(parameter: String) -> ControlProblem {
+        self.with { $0.errors.append(ProblemField { ($0.parameter, $0.detail) = (parameter, self.detail) }) }
     }
 
     /// The same problem, whose pointers are relative to `pointer`.
     package func nested(under pointer: String) -> ControlProblem {
-        var problem = self
-        problem.errors = self.errors.map { error in
-            var nested = error
-            nested.pointer = error.pointer.map { pointer + $0 }
-            return nested
+        self.with { problem in
+            for index in problem.errors.indices {
+                problem.errors[index].pointer = problem.errors[index].pointer.map { pointer + $0 }
+            }
         }
-        return problem
-    }
-
-    package func at(parameter: String) -> ControlProblem {
-        var problem = self
-        problem.errors.append(ProblemField { ($0.parameter, $0.detail) = (parameter, self.detail) })
-        return problem
     }
 
     package var json: [UInt8] {
-        var text = JSONText(capacity: 512)
-        text.beginObject()
-        text.member("type", "about:blank")
-        text.member("title", Self.title(self.status))
-        text.member("status", self.status)
-        text.member("code", self.code)
-        text.member("detail", self.detail)
-        text.member("retryable", self.isRetryable)
-        if !self.errors.isEmpty {
-            text.key("errors")
-            text.beginArray()
-            for error in self.errors {
-                text.beginObject()
-                text.member("pointer", error.pointer)
-                text.member("parameter", error.parameter)
-                text.member("detail", error.detail)
-                text.endObject()
-            }
-            text.endArray()
-        }
-        text.member("connection", json: self.connection)
-        text.endObject()
-        return text.bytes
+        JSONBody.encode(
+            Problem {
+                $0.title = Self.title(self.status)
+                $0.status = self.status
+                $0.code = self.code
+                $0.detail = self.detail
+                $0.retryable = self.isRetryable
+                $0.errors = self.errors.isEmpty ? nil : self.errors
+                $0.connection = self.connection.flatMap { try? JSONDecoder().decode(Connection.self, from: Data($0)) }
+            })
     }
 
     /// The document followed by a line feed, which terminals and line-based tools expect.
@@ -151,10 +140,7 @@ extension ControlProblem {
     static let draining = ControlProblem(503, "draining", "The gateway is draining; use another one.")
         .retryable(after: 30)
     static func bodyTooLarge(_ limit: Int) -> ControlProblem {
-        var problem = ControlProblem(
-            413, "body-too-large", "The body is longer than \(limit) bytes; send less at a time.")
-        problem.closesConnection = true
-        return problem
+        ControlProblem(413, "body-too-large", "The body is longer than \(limit) bytes; send less at a time.").closing
     }
     static func unknownConnection(_ name: String) -> ControlProblem {
         ControlProblem(404, "unknown-connection", "There is no connection \(name.prefix(64)).")

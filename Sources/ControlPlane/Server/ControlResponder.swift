@@ -68,10 +68,9 @@ struct ControlResponder {
                 404, "unknown-path", "There is no resource at this path; /openapi.json lists all paths.")
         case .methodNotAllowed(let methods):
             try self.access.current.authorizer.checkSource(of: request)
-            var problem = ControlProblem(
-                405, "method-not-allowed", "This resource allows \(methods.joined(separator: ", ")).")
-            problem.allowedMethods = methods
-            throw problem
+            throw ControlProblem(
+                405, "method-not-allowed", "This resource allows \(methods.joined(separator: ", "))."
+            ).with { $0.allowedMethods = methods }
         case .found(let operation, let parameters):
             let query = mark == target.endIndex ? nil : String(target[target.index(after: mark)...])
             var caller = Caller.anonymous
@@ -95,14 +94,9 @@ struct ControlResponder {
         }
     }
 
-    private static let tooManyConnections = {
-        var problem = ControlProblem(
-            503, "too-many-connections", "The limit of concurrent connections is reached; try again soon."
-        )
-        .retryable(after: 1)
-        problem.closesConnection = true
-        return problem
-    }()
+    private static let tooManyConnections = ControlProblem(
+        503, "too-many-connections", "The limit of concurrent connections is reached; try again soon."
+    ).retryable(after: 1).closing
 
     /// - Parameter caller: set before the scope is checked, so that the audit log names a caller that is refused.
     private func admit(

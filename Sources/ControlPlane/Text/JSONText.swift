@@ -163,12 +163,6 @@ package struct JSONText {
         self.endObject()
     }
 
-    /// - Parameter json: inserted unchanged.
-    package mutating func member(_ key: JSONKey, json: [UInt8]?) {
-        guard let json else { return }
-        self.put(key, capacity: json.count) { $0.append(copying: json.span) }
-    }
-
     // MARK: Names and addresses
 
     package mutating func member(_ key: JSONKey, _ connection: ConnectionKey?) {

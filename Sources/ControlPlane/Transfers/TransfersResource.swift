@@ -347,9 +347,8 @@ package struct ContentRange: Sendable, Equatable {
         }
         self.isPartial = true
         guard self.start < self.end else {
-            var problem = ControlProblem(416, "range-not-satisfiable", "The content has \(length) bytes.")
-            problem.contentLength = length
-            throw problem
+            throw ControlProblem(416, "range-not-satisfiable", "The content has \(length) bytes.")
+                .with { $0.contentLength = length }
         }
     }
 
