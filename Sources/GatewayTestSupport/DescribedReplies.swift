@@ -20,14 +20,15 @@ struct DescribedReplies: Sendable {
 
     /// - Parameter document: the response to `GET /openapi.json`.
     init(_ document: JSONValue) {
-        self.operations = (document["paths"]?.members ?? [:]).flatMap { path, methods in
-            methods.members.map { method, operation in
-                Operation(
-                    method: method.uppercased(), template: path.split(separator: "/"),
-                    name: operation["operationId"]?.string ?? "",
-                    responses: (operation["responses"]?.members ?? [:]).mapValues { response in
-                        (response["content"]?.members ?? [:]).keys.sorted()
-                    })
+        self.operations = (document["paths"]?.members ?? []).flatMap { path in
+            path.value.members.map { method in
+                let responses = (method.value["responses"]?.members ?? []).map { response in
+                    (response.name, (response.value["content"]?.members ?? []).map(\.name))
+                }
+                return Operation(
+                    method: method.name.uppercased(), template: path.name.split(separator: "/"),
+                    name: method.value["operationId"]?.string ?? "",
+                    responses: Dictionary(uniqueKeysWithValues: responses))
             }
         }
     }

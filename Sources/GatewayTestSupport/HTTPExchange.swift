@@ -41,24 +41,12 @@ extension JSONValue {
         self = (try? JSONDecoder().decode(JSONValue.self, from: Data(text.utf8))) ?? .null
     }
 
-    package subscript(_ name: String) -> JSONValue? {
-        if case .object(let members) = self { members[name] } else { nil }
-    }
-
-    package var string: String? {
-        if case .string(let text) = self { text } else { nil }
-    }
-
     package var integer: Int? {
-        if case .integer(let number) = self { Int(number) } else { nil }
+        if case .integer(let number) = self { number } else { nil }
     }
 
     package var boolean: Bool? {
         if case .boolean(let value) = self { value } else { nil }
-    }
-
-    package var members: [String: JSONValue] {
-        if case .object(let members) = self { members } else { [:] }
     }
 
     package var items: [JSONValue] {

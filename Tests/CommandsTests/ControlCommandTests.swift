@@ -47,12 +47,9 @@ struct ControlCommandTests {
 
     @Test func tokenDecidesWhatACommandMayDo() async throws {
         let made = await CommandRun.of("token", "--name", "watch", "--scope", "read", "--json")
-        guard case .object(let members) = try made.documents[0], case .string(let token)? = members["token"],
-            case .string(let digest)? = members["hash"]
-        else {
-            Issue.record("\(made.output)")
-            return
-        }
+        let document = try made.documents[0]
+        let token = try #require(document["token"]?.string)
+        let digest = try #require(document["hash"]?.string)
         let configuration =
             LoopbackGateway.echo + "  tokens:\n    - {name: watch, hash: '\(digest)', scopes: [read]}\n"
         try await LoopbackGateway.run(configuration) { gateway in

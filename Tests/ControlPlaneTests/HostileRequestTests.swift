@@ -14,11 +14,11 @@ struct HostileRequestTests {
     /// The operations of the OpenAPI document.
     private static func operations(_ gateway: LoopbackGateway) async throws -> [Operation] {
         let document = try await gateway.get("/openapi.json").json
-        return (document["paths"]?.members ?? [:]).sorted { $0.key < $1.key }.flatMap { path, methods in
-            methods.members.sorted { $0.key < $1.key }.map { method, operation in
+        return (document["paths"]?.members ?? []).flatMap { path in
+            path.value.members.map { method in
                 Operation(
-                    name: operation["operationId"]?.string ?? "", method: method.uppercased(), path: path,
-                    hasBody: operation["requestBody"] != nil)
+                    name: method.value["operationId"]?.string ?? "", method: method.name.uppercased(),
+                    path: path.name, hasBody: method.value["requestBody"] != nil)
             }
         }
     }

@@ -25,21 +25,11 @@ struct OpenAPIDocumentTests {
     @Test func documentIsOpenAPI31WithUniqueOperations() throws {
         let json = try self.document().json
         #expect(json["openapi"] == "3.1.0")
-        guard case .object(let paths)? = json["paths"] else {
-            Issue.record("no paths")
-            return
-        }
         var names: Set<String> = []
-        for path in paths {
-            guard case .object(let methods) = path.value else { continue }
-            for method in methods {
-                guard case .string(let name)? = method.value["operationId"] else {
-                    Issue.record("\(path.name) \(method.name)")
-                    continue
-                }
-                #expect(names.insert(name).inserted, "\(name)")
-                #expect(method.value["responses"] != nil)
-            }
+        for (place, operation) in self.operations(json) {
+            let name = try #require(operation["operationId"]?.string, "\(place)")
+            #expect(names.insert(name).inserted, "\(name)")
+            #expect(operation["responses"] != nil)
         }
         #expect(names.isSuperset(of: ["listConnections", "openConnection", "send", "getDocument"]))
     }
@@ -101,17 +91,13 @@ struct OpenAPIDocumentTests {
     }
 
     /// All operations of the document, by path and method.
-    private func operations(_ json: OrderedJSON) -> [(name: String, operation: OrderedJSON)] {
-        guard case .object(let paths)? = json["paths"] else { return [] }
-        return paths.flatMap { path -> [(String, OrderedJSON)] in
-            guard case .object(let methods) = path.value else { return [] }
-            return methods.map { ("\($0.name) \(path.name)", $0.value) }
+    private func operations(_ json: JSONValue) -> [(name: String, operation: JSONValue)] {
+        self.members(json["paths"]).flatMap { path in
+            path.value.members.map { ("\($0.name) \(path.name)", $0.value) }
         }
     }
 
-    private func members(_ value: OrderedJSON?) -> [OrderedJSON.Member] {
-        if case .object(let members)? = value { members } else { [] }
-    }
+    private func members(_ value: JSONValue?) -> [JSONValue.Member] { value?.members ?? [] }
 
     @Test func everyParameterHasADescriptionAndAnExample() throws {
         let operations = self.operations(try self.document().json)
@@ -150,7 +136,7 @@ struct OpenAPIDocumentTests {
             Issue.record("no example")
             return
         }
-        func text(_ value: OrderedJSON) -> String { String(decoding: value.bytes, as: UTF8.self) }
+        func text(_ value: JSONValue) -> String { String(decoding: value.bytes, as: UTF8.self) }
         func part(_ name: String) -> String {
             guard case .array(let examples)? = schemas?[name]?["examples"] else { return "" }
             return examples.map(text).joined(separator: ", ")

@@ -158,10 +158,10 @@ private enum EntryAction {
     /// One line per key.
     private static func sheet(_ value: JSONValue) -> [String] {
         guard case .object(let members) = value else { return [TerminalText.singleLine(DifferenceText.text(value))] }
-        let width = members.keys.reduce(0) { max($0, $1.count) } + 2
-        return members.sorted { $0.key < $1.key }.map { key, value in
-            CellText.fit(TerminalText.singleLine(key), cells: width)
-                + TerminalText.singleLine(DifferenceText.text(value), limit: 4000)
+        let width = members.reduce(0) { max($0, $1.name.count) } + 2
+        return members.map { member in
+            CellText.fit(TerminalText.singleLine(member.name), cells: width)
+                + TerminalText.singleLine(DifferenceText.text(member.value), limit: 4000)
         }
     }
 

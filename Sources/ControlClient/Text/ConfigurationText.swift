@@ -9,11 +9,11 @@ package struct EntryTable {
     ])
 
     package init(_ entries: ConfigurationEntries) {
-        for case .object(let members) in entries.items {
-            let rest = members.filter { $0.key != "name" && $0.key != "status" }
+        for entry in entries.items {
+            let rest = entry.members.filter { $0.name != "name" && $0.name != "status" }
             self.table.add([
-                TextTable.Cell(members["name"].map { DifferenceText.text($0) }),
-                TextTable.Cell(members["status"].map(Self.status)),
+                TextTable.Cell(entry["name"].map { DifferenceText.text($0) }),
+                TextTable.Cell(entry["status"].map(Self.status)),
                 TextTable.Cell(DifferenceText.text(.object(rest))),
             ])
         }
@@ -21,13 +21,12 @@ package struct EntryTable {
 
     /// Bound address of a listener, or the endpoints of an upstream with their number of connections.
     private static func status(_ value: JSONValue) -> String {
-        guard case .object(let members) = value else { return DifferenceText.text(value) }
-        if let address = members["address"] { return DifferenceText.text(address) }
-        guard case .array(let endpoints)? = members["endpoints"] else { return DifferenceText.text(value) }
+        if let address = value["address"] { return DifferenceText.text(address) }
+        guard case .array(let endpoints)? = value["endpoints"] else { return DifferenceText.text(value) }
         let words = endpoints.map { endpoint -> String in
-            guard case .object(let members) = endpoint else { return DifferenceText.text(endpoint) }
-            let isOut = members["ejected"] == .boolean(true) ? " (ejected)" : ""
-            return "\(DifferenceText.text(members["url"])): \(DifferenceText.text(members["connections"]))\(isOut)"
+            guard endpoint["url"] != nil else { return DifferenceText.text(endpoint) }
+            let isOut = endpoint["ejected"] == true ? " (ejected)" : ""
+            return "\(DifferenceText.text(endpoint["url"])): \(DifferenceText.text(endpoint["connections"]))\(isOut)"
         }
         return words.isEmpty ? "not used" : words.joined(separator: ", ")
     }
@@ -60,7 +59,7 @@ package enum DifferenceText {
         case .string(let value): TerminalText.singleLine(value)
         case .array(let values): values.map { self.text($0) }.joined(separator: ", ")
         case .object(let members):
-            members.sorted { $0.key < $1.key }.map { "\($0.key): \(self.text($0.value))" }.joined(separator: ", ")
+            members.map { "\($0.name): \(self.text($0.value))" }.joined(separator: ", ")
         }
     }
 }

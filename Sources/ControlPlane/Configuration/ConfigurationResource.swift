@@ -14,9 +14,8 @@ struct ConfigurationResource: Sendable {
 
     var operations: [Operation] {
         let path: PathTemplate = "/v1/configuration"
-        let content: [OperationDocument.Content] = [
-            .init(.configuration), .unspecified("application/yaml", example: Examples.yaml),
-        ]
+        let json = OperationDocument.Content(.configuration)
+        let yaml = OperationDocument.Content.unspecified("application/yaml", example: Examples.yaml)
         return [
             Operation(
                 "getConfiguration", .get, path, .configure,
@@ -29,12 +28,13 @@ struct ConfigurationResource: Sendable {
                             "Whether passwords and credentials are included. Default: false.", example: false),
                     ], headers: .ifNoneMatch,
                     responses: [
-                        .init(200, "In the form of the configuration file", content, headers: .entityTag), .notModified,
+                        .init(200, "In the form of the configuration file", json, yaml, headers: .entityTag),
+                        .notModified,
                     ], problems: [406, 409])
             ) { try await self.get($0) },
             Operation(
                 "replaceConfiguration", .put, path, .configure,
-                Self.change("Replaces the running configuration", content), bodyLimit: Self.bodyLimit,
+                Self.change("Replaces the running configuration", [json, yaml]), bodyLimit: Self.bodyLimit,
                 isLongRunning: true
             ) { try await self.replace($0) },
             Operation(
@@ -47,7 +47,7 @@ struct ConfigurationResource: Sendable {
     private static func change(_ summary: String, _ body: [OperationDocument.Content]) -> OperationDocument {
         .configurationChange(
             summary, body: body,
-            responses: [.init(200, "The difference", [.json(ConfigurationDifference.self)], headers: .entityTag)])
+            responses: [.init(200, "The difference", .json(ConfigurationDifference.self), headers: .entityTag)])
     }
 
     private func get(_ call: ControlCall) async throws -> Response {

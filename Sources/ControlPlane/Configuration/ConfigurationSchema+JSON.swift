@@ -44,22 +44,14 @@ extension ConfigurationSchema.Form {
 
     /// Whether the form accepts this type of JSON value. The reader checks the value itself.
     func accepts(_ value: JSONValue) -> Bool {
-        switch value {
-        case .null: true
-        case .boolean: self.values.contains(.boolean)
-        // For a fraction, the reader reports the accepted range of integers.
-        case .integer, .number: self.values.contains { $0.isNumber }
-        case .string(let text): self.values.contains { $0.accepts(text) }
-        case .array: self.element != nil
-        case .object: self.alternatives.contains { $0.hasMembers }
-        }
-    }
-
-    private var hasMembers: Bool {
-        switch self {
-        case .section, .map: true
-        case .value, .list, .either: false
-        }
+        value == .null
+            || self.alternatives.contains { form in
+                switch (form, value) {
+                case (.list, .array), (.section, .object), (.map, .object): true
+                case (.value(let format), _): format.accepts(value)
+                case (.list, _), (.section, _), (.map, _), (.either, _): false
+                }
+            }
     }
 
     /// The accepted values in words, following "expected".
@@ -91,28 +83,20 @@ extension ConfigurationSchema.Form {
         case .sequence(let nodes):
             .array(nodes.map { self.element?.json($0) ?? ConfigurationSchema.Form.unknown.json($0) })
         case .mapping(let entries):
-            .object(
-                Dictionary(
-                    entries.map { ($0.key, (self.member($0.key) ?? .unknown).json($0.value)) },
-                    uniquingKeysWith: { first, _ in first }))
+            .object(entries.map { .init($0.key, (self.member($0.key) ?? .unknown).json($0.value)) })
         }
     }
 }
 
 extension ValueFormat {
-    fileprivate var isNumber: Bool {
-        switch self {
-        case .integer, .size: true
-        case .orNone(let form): form.isNumber
-        case .text, .rate, .duration, .boolean, .choice: false
-        }
-    }
-
-    fileprivate func accepts(_ text: String) -> Bool {
-        switch self {
-        case .text, .size, .rate, .duration, .choice: true
-        case .integer, .boolean: false
-        case .orNone(let form): text == "none" || form.accepts(text)
+    fileprivate func accepts(_ value: JSONValue) -> Bool {
+        switch (self, value) {
+        case (.orNone, .string("none")), (.boolean, .boolean): true
+        // For a fraction, the reader reports the accepted range of integers.
+        case (.integer, .integer), (.integer, .number), (.size, .integer), (.size, .number): true
+        case (.text, .string), (.size, .string), (.rate, .string), (.duration, .string), (.choice, .string): true
+        case (.orNone(let format), _): format.accepts(value)
+        case (.text, _), (.integer, _), (.size, _), (.rate, _), (.duration, _), (.boolean, _), (.choice, _): false
         }
     }
 
@@ -128,7 +112,7 @@ extension ValueFormat {
 
     fileprivate func json(_ text: String) -> JSONValue {
         switch self {
-        case .integer, .size: Int64(text).map { .integer($0) } ?? .string(text)
+        case .integer, .size: Int(text).map { .integer($0) } ?? .string(text)
         case .boolean: text == "true" || text == "false" ? .boolean(text == "true") : .string(text)
         case .orNone(let form): form.json(text)
         case .text, .rate, .duration, .choice: .string(text)

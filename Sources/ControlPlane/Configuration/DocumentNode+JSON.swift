@@ -39,11 +39,10 @@ extension DocumentNode {
         case .object(let members):
             var entries: [Entry] = []
             // The name comes first, for readability.
-            for (key, value) in members.sorted(by: {
-                ($1.key == "name" ? 1 : 0, $0.key) < ($0.key == "name" ? 1 : 0, $1.key)
-            }) {
-                let node = try self.node(value, form?.member(key), at: path + [key], count: &count)
-                entries.append(Entry(key: key, origin: self.requestOrigin, value: node))
+            for member in members.filter({ $0.name == "name" }) + members.filter({ $0.name != "name" }) {
+                let node = try self.node(
+                    member.value, form?.member(member.name), at: path + [member.name], count: &count)
+                entries.append(Entry(key: member.name, origin: self.requestOrigin, value: node))
             }
             content = .mapping(entries)
         }

@@ -114,31 +114,29 @@ struct EntriesResource: Sendable {
 
     /// An entry without its secrets, with its status.
     private func json(_ node: DocumentNode) -> JSONValue {
-        guard case .object(var members) = self.form.json(node.hidingSecrets()), let name = node["name"]?.text else {
-            return .null
-        }
-        members["status"] = self.status(of: name)
-        return .object(members)
+        guard let name = node["name"]?.text else { return .null }
+        var entry = self.form.json(node.hidingSecrets())
+        entry["status"] = self.status(of: name)
+        return entry
     }
 
     private func status(of name: String) -> JSONValue? {
         switch self.section {
         case .listeners:
             self.context.gateway.boundListeners.first { $0.listener.name == name }.map { bound in
-                .object(["address": .string(bound.address.description)])
+                ["address": .string(bound.address.description)]
             }
         case .routes: nil
         case .upstreams:
-            .object([
+            [
                 "endpoints": .array(
                     self.context.gateway.endpointSnapshots(ofUpstream: name).map { endpoint in
-                        .object([
-                            "url": .string(endpoint.url.description),
-                            "connections": .integer(Int64(endpoint.connections)),
+                        [
+                            "url": .string(endpoint.url.description), "connections": .integer(endpoint.connections),
                             "ejected": .boolean(endpoint.isEjected),
-                        ])
+                        ]
                     })
-            ])
+            ]
         }
     }
 

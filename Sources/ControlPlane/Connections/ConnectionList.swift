@@ -1,3 +1,4 @@
+import ControlAPI
 import GatewayCore
 import SessionTasks
 import StreamTransport
@@ -130,11 +131,11 @@ package struct ConnectionFilter: Sendable, Equatable {
     /// A condition: its query parameter, and how it is read.
     private struct Condition: Sendable {
         let name: String
-        let schema: OrderedJSON
+        let schema: JSONValue
         let read: @Sendable (inout ConnectionFilter, Query, String) throws(ControlProblem) -> Void
 
         init(
-            _ name: String, _ schema: OrderedJSON,
+            _ name: String, _ schema: JSONValue,
             _ read: @escaping @Sendable (inout ConnectionFilter, Query, String) throws(ControlProblem) -> Void
         ) {
             (self.name, self.schema, self.read) = (name, schema, read)

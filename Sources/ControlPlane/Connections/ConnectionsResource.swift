@@ -55,7 +55,7 @@ struct ConnectionsResource: Sendable {
         ]
     }
 
-    private static let fields = OrderedJSON.text(
+    private static let fields = JSONValue.text(
         "Names of members, separated by commas. Default: all members.", example: "id,state,ageMs")
 
     private static let listDocument = OperationDocument(

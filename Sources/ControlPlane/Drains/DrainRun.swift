@@ -245,7 +245,7 @@ struct DrainPace: Sendable {
 /// The validated body of a bulk request: which connections to close, and how.
 package struct BulkSelection: Sendable {
     /// Query parameters that override members of the body.
-    static let parameters: [String: OrderedJSON] = [
+    static let parameters: [String: JSONValue] = [
         "all": .boolean("Overrides the member of the body."), "preview": .boolean("Overrides the member of the body."),
     ]
 
@@ -325,8 +325,8 @@ private struct BulkSelector {
                     pointer: pointer)
             }
             var texts: [String] = []
-            for (label, value) in members.sorted(by: { $0.key < $1.key }) {
-                texts += try self.texts(value, of: name, at: pointer).map { "\(label):\($0)" }
+            for member in members {
+                texts += try self.texts(member.value, of: name, at: pointer).map { "\(member.name):\($0)" }
             }
             return texts
         }

@@ -105,7 +105,7 @@ struct EventsResource: Sendable {
 
 /// Selects events. Gaps are always reported.
 package struct EventFilter: Sendable, Equatable {
-    static let parameters: [String: OrderedJSON] = [
+    static let parameters: [String: JSONValue] = [
         "type": .text("Event types, separated by commas: \(Self.knownKinds).", example: "opened,closed"),
         "connection": .text("Ids of connections, separated by commas.", example: "17"),
         "listener": .text("Names of listeners, separated by commas.", example: "web"),
@@ -292,7 +292,7 @@ package enum EventWriter {
 
 /// Limits of a stream of events or tap pieces; without limits it lasts until the client disconnects.
 struct StreamBounds: Sendable {
-    static let parameters: [String: OrderedJSON] = [
+    static let parameters: [String: JSONValue] = [
         "limit": .integer(1...Self.maximumLimit, "Ends the stream after this number of events.", example: 10),
         "durationMs": .milliseconds(to: 86_400_000, "Ends the stream after this time."),
     ]

@@ -1,3 +1,4 @@
+import ControlAPI
 import GatewayConfiguration
 
 /// Examples of the OpenAPI document, in the order of the members' declarations. Tests read those of models as their types.
@@ -6,7 +7,7 @@ enum Examples {
     /// By schema name.
     static let all = Self.models.merging(Self.configuration) { first, _ in first }
 
-    private static let models: [String: OrderedJSON] = [
+    private static let models: [String: JSONValue] = [
         "BulkAnswer": ["matched": 12, "told": 12],
         "BulkRequest": [
             "selector": ["route": "chat", "minAgeMs": 60_000], "code": 1001, "reason": "maintenance",
@@ -69,7 +70,7 @@ enum Examples {
         "UpstreamStatus": ["endpoints": [["url": "tcp://10.0.0.5:5900", "connections": 3, "ejected": false]]],
     ]
 
-    private static let connection: OrderedJSON = [
+    private static let connection: JSONValue = [
         "id": "17", "kind": "webSocket", "direction": "accepted", "state": "open", "taskState": "running",
         "priority": 0.5, "listener": "web", "route": "chat", "peerAddress": "192.0.2.7:51234",
         "localAddress": "198.51.100.1:443", "createdAt": "2026-11-22T10:20:30.400Z",
@@ -91,18 +92,18 @@ enum Examples {
         "labels": ["team": "blue"],
     ]
 
-    private static let tapped: OrderedJSON = [
+    private static let tapped: JSONValue = [
         "number": 1, "at": "2026-11-22T10:20:31.002Z", "way": "received", "content": "text", "sizeBytes": 5,
         "startsMessage": true, "endsMessage": true, "text": "hello", "skipped": 0,
     ]
 
-    private static let closed: OrderedJSON = [
+    private static let closed: JSONValue = [
         "number": 4712, "type": "closed", "at": "2026-11-22T10:21:31.604Z", "connection": "17", "listener": "web",
         "route": "chat", "peerAddress": "192.0.2.7:51234", "reason": "downstream/relaying/clean(1000)",
         "closeCode": 1000, "closeReason": "bye", "receivedBytes": 2048, "sentBytes": 8192, "labels": ["team": "blue"],
     ]
 
-    private static let transfer: OrderedJSON = [
+    private static let transfer: JSONValue = [
         "id": "3", "kind": "download", "state": "failed", "method": "GET",
         "url": "https://files.example.com/report.pdf", "destination": "/srv/files/report.pdf", "priority": 0.5,
         "createdAt": "2026-11-22T10:20:30.400Z", "startedAt": "2026-11-22T10:20:30.401Z",
@@ -129,7 +130,7 @@ enum Examples {
 
     // MARK: The configuration
 
-    private static let listener: OrderedJSON = [
+    private static let listener: JSONValue = [
         "name": "public", "listen": "wss://0.0.0.0:443",
         "tls": [
             "certificate": "/etc/sluice/server.pem", "key": "/etc/sluice/server.key",
@@ -138,19 +139,19 @@ enum Examples {
         "max-connections": 20_000, "keep-alive": ["idle": "60s", "interval": "10s", "probes": 3],
     ]
 
-    private static let route: OrderedJSON = [
+    private static let route: JSONValue = [
         "name": "screens", "path": "/screens/{name}", "target": "backend", "origins": ["https://app.example.com"],
         "compress": ["level": 6, "min-size": 1024], "buffer": ["high": "256KiB", "low": "64KiB"],
         "headers": ["X-Served-By": "sluice"], "ping-interval": "30s", "keep-alive": ["idle": "60s"],
     ]
 
-    private static let upstream: OrderedJSON = [
+    private static let upstream: JSONValue = [
         "name": "backend", "endpoints": [["url": "wss://backend.example.com/screens", "weight": 2]],
         "connect-timeout": "5s", "retries": 2,
         "tls": ["ca": "/etc/sluice/backend-ca.pem", "server-name": "backend.example.com"],
     ]
 
-    private static let control: OrderedJSON = [
+    private static let control: JSONValue = [
         "address": "unix:///run/sluice/control.sock", "targets": ["10.0.0.0/8"],
         "tokens": [
             [
@@ -167,7 +168,7 @@ enum Examples {
         ],
     ]
 
-    private static let configuration: [String: OrderedJSON] = [
+    private static let configuration: [String: JSONValue] = [
         "Listener": Self.listener, "Route": Self.route, "Upstream": Self.upstream,
         "ListenerPatch": [
             "max-connections": 20_000, "keep-alive": ["probes": 5], "tls": ["min-version": "1.3"],
@@ -216,8 +217,8 @@ enum Examples {
 
     // MARK: Texts
 
-    static let event: OrderedJSON = ["id": "4712", "event": "closed", "data": .string(Self.line(Self.closed))]
-    static let piece: OrderedJSON = ["id": "1", "event": "piece", "data": .string(Self.line(Self.tapped))]
+    static let event: JSONValue = ["id": "4712", "event": "closed", "data": .string(Self.line(Self.closed))]
+    static let piece: JSONValue = ["id": "1", "event": "piece", "data": .string(Self.line(Self.tapped))]
 
     static let metrics = """
         # TYPE sluice_loops gauge
@@ -227,9 +228,9 @@ enum Examples {
 
         """
 
-    static let document: OrderedJSON = [
+    static let document: JSONValue = [
         "openapi": "3.1.0", "info": ["title": "Sluice control plane", "version": "1.0.0"], "paths": [:],
     ]
 
-    private static func line(_ value: OrderedJSON) -> String { String(decoding: value.bytes, as: UTF8.self) }
+    private static func line(_ value: JSONValue) -> String { String(decoding: value.bytes, as: UTF8.self) }
 }

@@ -13,10 +13,10 @@ extension ModelSchemas {
     /// A reference to the schema of a list entry with its read-only status.
     mutating func reference(
         _ section: ConfigurationSection, for use: ConfigurationUse = .whole
-    ) -> OrderedJSON {
+    ) -> JSONValue {
         guard case .section(let entry) = ConfigurationSchema.entry(of: section) else { return [:] }
         let name = entry.name + (use == .change ? "Patch" : "")
-        let status: OrderedJSON? =
+        let status: JSONValue? =
             switch section {
             case .listeners: self.reference(ListenerStatus.self)
             case .upstreams: self.reference(UpstreamStatus.self)
@@ -34,16 +34,16 @@ extension ModelSchemas {
         }
     }
 
-    mutating func listReference(_ section: ConfigurationSection) -> OrderedJSON {
+    mutating func listReference(_ section: ConfigurationSection) -> JSONValue {
         let entry = self.reference(section)
         guard case .section(let form) = ConfigurationSchema.entry(of: section) else { return entry }
-        let example: OrderedJSON? = self.example(form.name).map { ["items": [$0]] }
+        let example: JSONValue? = self.example(form.name).map { ["items": [$0]] }
         return self.define(form.name + "List", example: example) { _ in
             ["type": "object", "properties": ["items": ["type": "array", "items": entry]], "required": ["items"]]
         }
     }
 
-    mutating func configurationReference() -> OrderedJSON {
+    mutating func configurationReference() -> JSONValue {
         // Not `Configuration`, which generated clients define themselves.
         self.define("GatewayConfiguration") {
             $0.object(ConfigurationSchema.whole, .whole, $0.example("GatewayConfiguration"))
@@ -51,20 +51,20 @@ extension ModelSchemas {
     }
 
     private mutating func object(
-        _ section: ConfigurationSchema.Section, _ use: ConfigurationUse, _ example: OrderedJSON?
-    ) -> OrderedJSON {
-        var properties: [OrderedJSON.Member] = []
+        _ section: ConfigurationSchema.Section, _ use: ConfigurationUse, _ example: JSONValue?
+    ) -> JSONValue {
+        var properties: [JSONValue.Member] = []
         for key in section.keys {
             var schema = self.schema(key.form, use, example?[key.name])
             if use == .change { schema = Self.nullable(schema) }
-            let texts = [key.text, schema["description"].flatMap(\.text), key.defaultText.map { "Default: \($0)." }]
+            let texts = [key.text, schema["description"]?.string, key.defaultText.map { "Default: \($0)." }]
             schema["description"] = .string(texts.compactMap(\.self).joined(separator: " "))
             if use == .whole, let text = key.defaultValue {
-                schema["default"] = OrderedJSON(key.form.json(DocumentNode(.scalar(text), origin: .option(""))))
+                schema["default"] = key.form.json(DocumentNode(.scalar(text), origin: .option("")))
             }
-            properties.append(OrderedJSON.Member(key.name, schema))
+            properties.append(JSONValue.Member(key.name, schema))
         }
-        var object: OrderedJSON = [
+        var object: JSONValue = [
             "type": "object", "properties": .object(properties), "additionalProperties": false,
         ]
         let required = section.keys.filter(\.isRequired).map(\.name)
@@ -73,8 +73,8 @@ extension ModelSchemas {
     }
 
     private mutating func schema(
-        _ form: ConfigurationSchema.Form, _ use: ConfigurationUse, _ example: OrderedJSON?
-    ) -> OrderedJSON {
+        _ form: ConfigurationSchema.Form, _ use: ConfigurationUse, _ example: JSONValue?
+    ) -> JSONValue {
         switch form {
         case .value(let form): return Self.schema(form)
         // A patch replaces a list as a whole.
@@ -93,60 +93,45 @@ extension ModelSchemas {
 
     // MARK: Values
 
-    private static let none: OrderedJSON = ["type": "string", "enum": ["none"]]
+    private static let sizeUnits = "(B|kB|KB|MB|GB|KiB|MiB|GiB|TiB)"
+    private static let durationText = "([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?"
 
-    private static func schema(_ form: ValueFormat) -> OrderedJSON {
-        switch form {
-        case .boolean: return ["type": "boolean"]
-        case .choice(let words): return ["type": "string", "enum": .strings(words)]
+    /// - Parameter orNone: whether the word `none` is accepted too.
+    private static func schema(_ format: ValueFormat, orNone: Bool = false) -> JSONValue {
+        let (none, end) = orNone ? ("none|", ", or none.") : ("", ".")
+        let schema: JSONValue
+        switch format {
+        case .orNone(let inner): return Self.schema(inner, orNone: true)
+        case .text(let example, _, let pattern):
+            return Self.text(pattern.map { orNone ? "^none$|\($0)" : $0 }, example)
+        case .rate(let range):
+            return Self.text("^(\(none)[0-9]+/s)$", "\(range.upperBound)/s")
+                .with(["description": .string("A rate from \(range.lowerBound)/s to \(range.upperBound)/s\(end)")])
+        case .duration(let range):
+            let (low, high) = (DurationText(range.lowerBound), DurationText(range.upperBound))
+            return Self.text("^(\(none)0|\(Self.durationText))$", "\(high)")
+                .with(["minLength": 1, "description": .string("A duration from \(low) to \(high)\(end)")])
+        case .boolean: schema = ["type": "boolean"]
+        case .choice(let words): schema = ["type": "string", "enum": .strings(words)]
         case .integer(let range):
-            return [
+            schema = [
                 "type": "integer", "minimum": .integer(range.lowerBound), "maximum": .integer(range.upperBound),
                 "examples": [.integer(range.lowerBound)],
             ]
         case .size(let range):
-            return [
+            schema = [
                 "description": .string("A size from \(SizeText(range.lowerBound)) to \(SizeText(range.upperBound))."),
                 "anyOf": [
                     ["type": "integer", "minimum": .integer(range.lowerBound), "maximum": .integer(range.upperBound)],
                     Self.text("^[0-9]+\(Self.sizeUnits)?$", "64KiB"),
                 ],
             ]
-        case .orNone(let inner): return Self.orNone(inner)
-        case .text, .rate, .duration: return Self.text(form, orNone: false)
         }
+        return orNone ? ["anyOf": .array(schema.alternatives + [["type": "string", "enum": ["none"]]])] : schema
     }
 
-    private static func orNone(_ form: ValueFormat) -> OrderedJSON {
-        switch form {
-        case .text, .rate, .duration: Self.text(form, orNone: true)
-        default: ["anyOf": .array(Self.schema(form).alternatives + [Self.none])]
-        }
-    }
-
-    private static let sizeUnits = "(B|kB|KB|MB|GB|KiB|MiB|GiB|TiB)"
-    private static let durationText = "([0-9]+d)?([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?"
-
-    /// - Parameter orNone: whether the word `none` is accepted too.
-    private static func text(_ form: ValueFormat, orNone: Bool) -> OrderedJSON {
-        let none = orNone ? "none|" : ""
-        let words = orNone ? ", or none." : "."
-        switch form {
-        case .text(let example, _, let pattern):
-            return Self.text(pattern.map { orNone ? "^none$|\($0)" : $0 }, example)
-        case .rate(let range):
-            return Self.text("^(\(none)[0-9]+/s)$", "\(range.upperBound)/s")
-                .with(["description": .string("A rate from \(range.lowerBound)/s to \(range.upperBound)/s\(words)")])
-        case .duration(let range):
-            let (low, high) = (DurationText(range.lowerBound), DurationText(range.upperBound))
-            return Self.text("^(\(none)0|\(Self.durationText))$", "\(high)")
-                .with(["minLength": 1, "description": .string("A duration from \(low) to \(high)\(words)")])
-        default: return ["type": "string"]
-        }
-    }
-
-    private static func text(_ pattern: String?, _ example: String) -> OrderedJSON {
-        var schema: OrderedJSON = ["type": "string"]
+    private static func text(_ pattern: String?, _ example: String) -> JSONValue {
+        var schema: JSONValue = ["type": "string"]
         if let pattern { schema["pattern"] = .string(pattern) }
         schema["examples"] = [.string(example)]
         return schema

@@ -2,18 +2,18 @@ import ControlAPI
 
 /// JSON Schemas of the wire models, by name.
 package struct ModelSchemas {
-    package private(set) var all: [String: OrderedJSON] = [:]
-    private let examples: [String: OrderedJSON]
+    package private(set) var all: [String: JSONValue] = [:]
+    private let examples: [String: JSONValue]
 
     /// - Parameter examples: by schema name; a schema without one uses its value in the example of the enclosing schema.
-    package init(examples: [String: OrderedJSON] = [:]) {
+    package init(examples: [String: JSONValue] = [:]) {
         self.examples = examples
     }
 
     /// A reference to the schema `name`, which `make` provides at the first use.
     mutating func define(
-        _ name: String, example: OrderedJSON? = nil, _ make: (inout ModelSchemas) -> OrderedJSON
-    ) -> OrderedJSON {
+        _ name: String, example: JSONValue? = nil, _ make: (inout ModelSchemas) -> JSONValue
+    ) -> JSONValue {
         if self.all[name] == nil {
             // Defined before its members, as a schema may contain itself.
             self.all[name] = ["type": "object"]
@@ -26,20 +26,20 @@ package struct ModelSchemas {
         return ["$ref": .string("#/components/schemas/\(name)")]
     }
 
-    func example(_ name: String) -> OrderedJSON? { self.examples[name] }
+    func example(_ name: String) -> JSONValue? { self.examples[name] }
 
-    package mutating func reference(_ model: any ControlModel.Type) -> OrderedJSON {
+    package mutating func reference(_ model: any ControlModel.Type) -> JSONValue {
         self.reference(model, example: nil)
     }
 
     /// - Parameter example: an example value.
-    private mutating func reference(_ model: any ControlModel.Type, example: OrderedJSON?) -> OrderedJSON {
+    private mutating func reference(_ model: any ControlModel.Type, example: JSONValue?) -> JSONValue {
         self.define("\(model)", example: example) { schemas in
             schemas.object(model, schemas.examples["\(model)"] ?? example)
         }
     }
 
-    private mutating func schema(_ form: MemberForm, _ example: OrderedJSON?) -> OrderedJSON {
+    private mutating func schema(_ form: MemberForm, _ example: JSONValue?) -> JSONValue {
         switch form {
         case .string: return ["type": "string"]
         case .integer: return ["type": "integer"]
@@ -54,22 +54,22 @@ package struct ModelSchemas {
         }
     }
 
-    private mutating func object(_ model: any ControlModel.Type, _ example: OrderedJSON?) -> OrderedJSON {
+    private mutating func object(_ model: any ControlModel.Type, _ example: JSONValue?) -> JSONValue {
         // Requests: unknown members are refused, and `null` counts as missing.
         let isStrict = model is any StrictDecodable.Type
         let members = model.members
         let properties = members.map { member in
             let schema = self.schema(member.form, example?[member.name]).with(member.rules.schema)
-            return OrderedJSON.Member(member.name, isStrict && !member.isRequired ? Self.nullable(schema) : schema)
+            return JSONValue.Member(member.name, isStrict && !member.isRequired ? Self.nullable(schema) : schema)
         }
-        var object: OrderedJSON = ["type": "object", "properties": .object(properties)]
+        var object: JSONValue = ["type": "object", "properties": .object(properties)]
         let required = members.filter(\.isRequired).map(\.name)
         if !required.isEmpty { object["required"] = .strings(required) }
         if isStrict { object["additionalProperties"] = false }
         return object
     }
 
-    static func nullable(_ schema: OrderedJSON) -> OrderedJSON {
+    static func nullable(_ schema: JSONValue) -> JSONValue {
         guard case .string(let type)? = schema["type"], schema["enum"] == nil else {
             return ["anyOf": [schema, ["type": "null"]]]
         }
@@ -81,8 +81,8 @@ package struct ModelSchemas {
 
 extension MemberRules {
     /// The members of the schema that the rules provide.
-    fileprivate var schema: OrderedJSON {
-        var schema: OrderedJSON = [:]
+    fileprivate var schema: JSONValue {
+        var schema: JSONValue = [:]
         if !self.words.isEmpty { schema["enum"] = .strings(self.words) }
         schema["minimum"] = self.minimum.map { .integer($0) }
         schema["maximum"] = self.maximum.map { .integer($0) }

@@ -10,7 +10,7 @@ package struct OpenAPIDocument {
     private let version: String
     private let access: SecuritySchemes
     private var schemas = ModelSchemas(examples: Examples.all)
-    private var paths: [OrderedJSON.Member] = []
+    private var paths: [JSONValue.Member] = []
 
     init(_ operations: [Operation], context: ControlContext) {
         self.version = context.version
@@ -18,8 +18,8 @@ package struct OpenAPIDocument {
         for operation in operations { self.add(operation) }
     }
 
-    package var json: OrderedJSON {
-        let schemas = self.schemas.all.sorted { $0.key < $1.key }.map { OrderedJSON.Member($0.key, $0.value) }
+    package var json: JSONValue {
+        let schemas = self.schemas.all.sorted { $0.key < $1.key }.map { JSONValue.Member($0.key, $0.value) }
         return [
             "openapi": "3.1.0",
             "info": [
@@ -43,13 +43,13 @@ package struct OpenAPIDocument {
         if let index = self.paths.firstIndex(where: { $0.name == path }) {
             self.paths[index].value[method] = description
         } else {
-            self.paths.append(OrderedJSON.Member(path, .object([OrderedJSON.Member(method, description)])))
+            self.paths.append(JSONValue.Member(path, .object([JSONValue.Member(method, description)])))
         }
     }
 
-    private mutating func describe(_ operation: Operation) -> OrderedJSON {
+    private mutating func describe(_ operation: Operation) -> JSONValue {
         let document = operation.document
-        var content: OrderedJSON = ["operationId": .string(operation.name), "summary": .string(document.summary)]
+        var content: JSONValue = ["operationId": .string(operation.name), "summary": .string(document.summary)]
         content["tags"] = [.string(Self.tag(operation))]
         if let scope = operation.scope.required {
             content["x-scope"] = .string(scope.rawValue)
@@ -69,7 +69,7 @@ package struct OpenAPIDocument {
 
     // MARK: Parameters
 
-    private static func parameters(_ operation: Operation) -> [OrderedJSON] {
+    private static func parameters(_ operation: Operation) -> [JSONValue] {
         let (template, words) = (operation.template, operation.template.parameterDocument)
         let path = template.parameters.map { name in
             Self.parameter(
@@ -91,7 +91,7 @@ package struct OpenAPIDocument {
             descriptions["Idempotency-Key"] = "Repeating a request with its key returns the same response."
         }
         let headers = descriptions.sorted { $0.key < $1.key }.map { name, description in
-            var schema: OrderedJSON = ["description": .string(description)]
+            var schema: JSONValue = ["description": .string(description)]
             schema["example"] = HeaderFields.examples[name].map { .string($0) }
             return Self.parameter(name, in: "header", schema)
         }
@@ -99,9 +99,9 @@ package struct OpenAPIDocument {
     }
 
     /// - Parameter annotated: the schema, with the parameter's description and example among its members.
-    private static func parameter(_ name: String, in location: String, _ annotated: OrderedJSON) -> OrderedJSON {
-        var schema = OrderedJSON.object([.init("type", "string")]).with(annotated)
-        var parameter: OrderedJSON = ["name": .string(name), "in": .string(location), "required": false]
+    private static func parameter(_ name: String, in location: String, _ annotated: JSONValue) -> JSONValue {
+        var schema = JSONValue.object([.init("type", "string")]).with(annotated)
+        var parameter: JSONValue = ["name": .string(name), "in": .string(location), "required": false]
         for member in ["description", "example"] {
             if let value = schema[member] { parameter[member] = value }
             schema[member] = nil
@@ -121,20 +121,20 @@ package struct OpenAPIDocument {
 
     // MARK: Responses
 
-    private mutating func contents(_ contents: [OperationDocument.Content]) -> OrderedJSON {
-        var members: [OrderedJSON.Member] = []
+    private mutating func contents(_ contents: [OperationDocument.Content]) -> JSONValue {
+        var members: [JSONValue.Member] = []
         for content in contents {
-            var media: OrderedJSON = [:]
+            var media: JSONValue = [:]
             let schema = self.schema(content.schema)
             if schema != [:] { media["schema"] = schema }
             if let model = content.eventData { media["x-event-data"] = self.schemas.reference(model) }
             if let example = content.example { media["example"] = example }
-            members.append(OrderedJSON.Member(content.mediaType, media))
+            members.append(JSONValue.Member(content.mediaType, media))
         }
         return .object(members)
     }
 
-    private mutating func schema(_ schema: OperationDocument.Content.Schema) -> OrderedJSON {
+    private mutating func schema(_ schema: OperationDocument.Content.Schema) -> JSONValue {
         switch schema {
         case .model(let model): return self.schemas.reference(model)
         case .list(let model): return ["type": "array", "items": self.schemas.reference(model)]
@@ -147,17 +147,17 @@ package struct OpenAPIDocument {
         }
     }
 
-    private mutating func responses(_ operation: Operation) -> OrderedJSON {
-        var members: [OrderedJSON.Member] = []
+    private mutating func responses(_ operation: Operation) -> JSONValue {
+        var members: [JSONValue.Member] = []
         let responses = operation.document.responses + (operation.isLongRunning ? [.continuesAsOperation] : [])
         for response in responses {
-            members.append(OrderedJSON.Member("\(response.status)", self.describe(response)))
+            members.append(JSONValue.Member("\(response.status)", self.describe(response)))
         }
         let described = Set(responses.map(\.status))
         let problem = self.schemas.reference(Problem.self)
         for status in Self.problems(of: operation).subtracting(described).sorted() {
             members.append(
-                OrderedJSON.Member(
+                JSONValue.Member(
                     "\(status)",
                     [
                         "description": .string(ControlProblem.title(status)),
@@ -167,21 +167,21 @@ package struct OpenAPIDocument {
         return .object(members)
     }
 
-    private mutating func describe(_ response: OperationDocument.Response) -> OrderedJSON {
-        var description: OrderedJSON = ["description": .string(response.description)]
+    private mutating func describe(_ response: OperationDocument.Response) -> JSONValue {
+        var description: JSONValue = ["description": .string(response.description)]
         if !response.headers.isEmpty {
             description["headers"] = .object(
                 response.headers.sorted { $0.key < $1.key }.map { name, text in
-                    var header: OrderedJSON = ["description": .string(text), "schema": ["type": "string"]]
+                    var header: JSONValue = ["description": .string(text), "schema": ["type": "string"]]
                     header["example"] = HeaderFields.examples[name].map { .string($0) }
-                    return OrderedJSON.Member(name, header)
+                    return JSONValue.Member(name, header)
                 })
         }
         if !response.content.isEmpty { description["content"] = self.contents(response.content) }
         if !response.links.isEmpty {
             description["links"] = .object(
                 response.links.map { name in
-                    OrderedJSON.Member(
+                    JSONValue.Member(
                         name, ["operationId": .string(name), "parameters": ["id": "$response.body#/id"]])
                 })
         }
@@ -240,12 +240,12 @@ struct OpenAPIResource: Sendable {
 /// The authentication methods of the OpenAPI document.
 struct SecuritySchemes: Sendable {
     /// Alternatives.
-    let requirements: OrderedJSON
-    let schemes: OrderedJSON
+    let requirements: JSONValue
+    let schemes: JSONValue
 
     init(_ settings: ControlSettings) {
-        var requirements: [OrderedJSON] = []
-        var schemes: OrderedJSON = [:]
+        var requirements: [JSONValue] = []
+        var schemes: JSONValue = [:]
         if !settings.tokens.isEmpty {
             requirements.append(["bearer": []])
             schemes["bearer"] = [

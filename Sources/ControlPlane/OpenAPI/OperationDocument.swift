@@ -16,14 +16,14 @@ package struct OperationDocument: Sendable {
             case change(ConfigurationSection)
             case entries(ConfigurationSection)
             case configuration
-            case plain(OrderedJSON)
+            case plain(JSONValue)
             case either([Schema])
         }
 
         let mediaType: String
         let schema: Schema
         /// For a schema without a model; models have examples of their own.
-        var example: OrderedJSON?
+        var example: JSONValue?
         /// The model of the data of Server-Sent Events.
         var eventData: Model?
 
@@ -62,8 +62,8 @@ package struct OperationDocument: Sendable {
         }
 
         /// Server-Sent Events with JSON data. The schema describes one event, as tools expect for streams.
-        static func events(of model: Model, example: OrderedJSON) -> Content {
-            let data: OrderedJSON = [
+        static func events(of model: Model, example: JSONValue) -> Content {
+            let data: JSONValue = [
                 "type": "string", "contentMediaType": "application/json",
                 "description": "JSON of the schema in x-event-data.",
             ]
@@ -93,13 +93,6 @@ package struct OperationDocument: Sendable {
             _ status: Int, _ description: String, _ content: Content..., headers: [String: String] = [:],
             links: [String] = []
         ) {
-            self.init(status, description, content, headers: headers, links: links)
-        }
-
-        init(
-            _ status: Int, _ description: String, _ content: [Content], headers: [String: String] = [:],
-            links: [String] = []
-        ) {
             self.links = links
             self.status = status
             self.description = description
@@ -110,7 +103,7 @@ package struct OperationDocument: Sendable {
 
     let summary: String
     /// Schemas of query parameters, by name.
-    let parameters: [String: OrderedJSON]
+    let parameters: [String: JSONValue]
     /// Descriptions of header fields, by name.
     let headers: [String: String]
     let body: [Content]
@@ -120,7 +113,7 @@ package struct OperationDocument: Sendable {
     let problems: [Int]
 
     init(
-        _ summary: String, parameters: [String: OrderedJSON] = [:], headers: [String: String] = [:],
+        _ summary: String, parameters: [String: JSONValue] = [:], headers: [String: String] = [:],
         body: [Content] = [], isBodyRequired: Bool = false, responses: [Response], problems: [Int] = []
     ) {
         self.summary = summary
@@ -144,37 +137,4 @@ extension [String: String] {
     static let wait: Self = ["Prefer": "wait=N: responds after at most N seconds (RFC 7240)."]
     static let location: Self = ["Location": "URL of the resource."]
     static let nextPage: Self = ["Link": "The next page (RFC 8288)."]
-}
-
-/// Schemas of query parameters.
-extension OrderedJSON {
-    static func integer(_ range: ClosedRange<Int>, _ description: String, example: Int) -> OrderedJSON {
-        [
-            "type": "integer", "minimum": .integer(range.lowerBound), "maximum": .integer(range.upperBound),
-            "description": .string(description), "example": .integer(example),
-        ]
-    }
-
-    static func milliseconds(
-        from minimum: Int = 0, to maximum: Int? = nil, _ description: String, example: Int = 60_000
-    ) -> OrderedJSON {
-        var schema: OrderedJSON = ["type": "number", "minimum": .integer(minimum)]
-        schema["maximum"] = maximum.map { .integer($0) }
-        return schema.with(["description": .string(description), "example": .integer(example)])
-    }
-
-    static func boolean(_ description: String, example: Bool = true) -> OrderedJSON {
-        ["type": "boolean", "description": .string(description), "example": .boolean(example)]
-    }
-
-    static func text(_ description: String, example: String) -> OrderedJSON {
-        ["description": .string(description), "example": .string(example)]
-    }
-
-    static func choice(_ values: [String], _ description: String, example: String) -> OrderedJSON {
-        ["enum": .strings(values), "description": .string(description), "example": .string(example)]
-    }
-
-    static let cursor = Self.text("The cursor from the link to this page.", example: "k11.100")
-    static let label = Self.text("NAME, NAME:VALUE or NAME=VALUE.", example: "team:blue")
 }

@@ -1,5 +1,4 @@
 import ControlAPI
-import FoundationEssentials
 import GatewayCore
 import HTTPTypes
 import HummingbirdCore
@@ -216,7 +215,7 @@ final class RunningOperation: Sendable {
         record.location = outcome.location
         let body = outcome.body
         guard body.count <= Self.responseLimit else { return record }
-        record.answer = try? JSONDecoder().decode(JSONValue.self, from: Data(body))
+        record.answer = try? JSONBody.value(body)
         return record
     }
 

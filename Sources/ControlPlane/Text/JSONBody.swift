@@ -34,8 +34,7 @@ package enum JSONBody {
 
     /// Whether `bytes` are an object with a member of one of these names.
     package static func hasMember(of names: Set<String>, in bytes: [UInt8]) -> Bool {
-        guard case .object(let members)? = try? Self.value(bytes) else { return false }
-        return !names.isDisjoint(with: members.keys)
+        (try? Self.value(bytes))?.members.contains { names.contains($0.name) } == true
     }
 
     // MARK: Types
@@ -54,10 +53,10 @@ package enum JSONBody {
                 try Self.check(value, against: element, at: "\(pointer)/\(index)")
             }
         case (.map(let content), .object(let members)):
-            for (name, value) in members.sorted(by: { $0.key < $1.key }) {
-                try Self.check(value, against: content, at: JSONPointer.member(name, of: pointer))
+            for member in members {
+                try Self.check(member.value, against: content, at: JSONPointer.member(member.name, of: pointer))
             }
-        case (.model(let model), .object(let members)): try Self.check(members, of: model, at: pointer)
+        case (.model(let model), .object): try Self.check(value, of: model, at: pointer)
         case (.string, _), (.boolean, _), (.integer, _), (.count, _), (.number, _), (.array, _), (.map, _), (.model, _):
             let subject = pointer.isEmpty ? "The body" : pointer
             let found = value == .null ? ", not null" : ""
@@ -67,17 +66,17 @@ package enum JSONBody {
     }
 
     private static func check(
-        _ members: [String: JSONValue], of model: any ControlModel.Type, at pointer: String
+        _ object: JSONValue, of model: any ControlModel.Type, at pointer: String
     ) throws(ControlProblem) {
         let declared = model.members
         let known = declared.map(\.name)
-        let unknown = members.keys.filter { !known.contains($0) }.sorted()
+        let unknown = object.members.map(\.name).filter { !known.contains($0) }
         guard unknown.isEmpty || !(model is any StrictDecodable.Type) else {
             throw Self.unknown(unknown, known: known, at: pointer)
         }
         for member in declared {
             let place = JSONPointer.member(member.name, of: pointer)
-            switch members[member.name] {
+            switch object[member.name] {
             case nil where member.isRequired:
                 throw ControlProblem(422, "missing-member", "The member \(place) is missing.").at(pointer: place)
             case .null? where !member.isRequired: break

@@ -97,6 +97,10 @@ package struct JSONText {
         self.put(capacity: text.utf8.count) { for byte in text.utf8 { $0.append(byte) } }
     }
 
+    package mutating func null() {
+        self.put(capacity: 4) { $0.append(literal: "null") }
+    }
+
     package mutating func boolean(_ value: Bool) {
         self.put(capacity: 5) { $0.append(literal: value ? "true" : "false") }
     }
