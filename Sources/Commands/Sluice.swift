@@ -52,8 +52,9 @@ package struct Sluice: AsyncParsableCommand {
                 name: "Connections of a running gateway",
                 subcommands: [
                     ListCommand.self, ShowCommand.self, OpenCommand.self, SendCommand.self, ReceiveCommand.self,
-                    AttachCommand.self, PingCommand.self, CloseCommand.self, SuspendCommand.self, ResumeCommand.self,
-                    SecureCommand.self, SetCommand.self, TapCommand.self,
+                    AttachCommand.self, PingCommand.self, CloseCommand.self,
+                    SuspensionCommand<Suspend>.self, SuspensionCommand<Resume>.self, SecureCommand.self,
+                    SetCommand.self, TapCommand.self,
                 ]),
             CommandGroup(name: "Transfers of a running gateway", subcommands: [GetCommand.self, PutCommand.self]),
             CommandGroup(

@@ -71,8 +71,15 @@ package struct ConnectionPage: ControlModel {
     package init() {}
 }
 
+/// A request that sets the description, the priority and the labels of a connection or a transfer.
+package protocol AnnotatedRequest: StrictDecodable {
+    var description: String? { get set }
+    var priority: Double? { get set }
+    var labels: [String: String]? { get set }
+}
+
 /// PATCH of a connection: missing members are not changed.
-package struct ConnectionPatch: StrictDecodable {
+package struct ConnectionPatch: AnnotatedRequest {
     @Member(.text(limit: 1024)) package var description: String?
     @Member(.range(0...1)) package var priority: Double?
     @Member(.labels("Replaces all labels.")) package var labels: [String: String]?

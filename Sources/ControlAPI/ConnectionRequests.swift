@@ -1,5 +1,5 @@
 /// POST /v1/connections: opens a connection.
-package struct OpenRequest: StrictDecodable {
+package struct OpenRequest: AnnotatedRequest {
     @Member(.uri("`ws://`, `wss://`, `tcp://`, `tls://` or `unix://`.")) package var url = ""
     @Member("Fields added to the opening handshake of a WebSocket.") package var headers: [String: String]?
     @Member("Offered subprotocols, in order of preference.") package var subprotocols: [String]?

@@ -1,6 +1,6 @@
 /// POST /v1/transfers: starts a transfer. With `destination` it is a download, with a body an upload; otherwise its
 /// content is kept in memory.
-package struct TransferRequest: StrictDecodable {
+package struct TransferRequest: AnnotatedRequest {
     @Member("`http://` or `https://`, without a user.") package var url = ""
     @Member("Default: GET; PUT with a body.") package var method: String?
     @Member("Fields of framing and of the connection are set by the gateway.") package var headers: [String: String]?

@@ -60,7 +60,7 @@ struct ConnectCommand: AsyncParsableCommand {
               130  interrupted twice, or before the connection was open
             """)
 
-    @Argument(help: ArgumentHelp("URL to connect to, like ws://127.0.0.1:8080/echo.", valueName: "URL"))
+    @Argument(help: .value("URL", "URL to connect to, like ws://127.0.0.1:8080/echo."))
     var url: String
 
     @OptionGroup(title: "Input and output")
@@ -89,47 +89,40 @@ struct ConnectCommand: AsyncParsableCommand {
 struct ConnectWebSocketOptions: ParsableArguments {
     @Option(
         name: [.customShort("H"), .long], parsing: .unconditionalSingleValue,
-        help: ArgumentHelp(
+        help: .value(
+            "Name: value",
             """
             Header field for the opening handshake. Repeatable. @FILE reads header fields from a file, one per line, which \
             keeps secrets out of the process list.
-            """,
-            valueName: "Name: value"))
+            """))
     var header: [String] = []
 
-    @Option(help: ArgumentHelp("Value of the Origin field, like https://app.example.", valueName: "origin"))
+    @Option(help: .value("origin", "Value of the Origin field, like https://app.example."))
     var origin: String?
 
-    @Option(
-        parsing: .singleValue,
-        help: ArgumentHelp("Subprotocol to offer. Repeatable, in order of preference.", valueName: "name"))
+    @Option(parsing: .singleValue, help: .value("name", "Subprotocol to offer. Repeatable, in order of preference."))
     var subprotocol: [String] = []
 
     @Flag(help: "Offer permessage-deflate.")
     var compress = false
 
-    @Option(
-        help: ArgumentHelp("Interval between pings sent, 1s to 1d, or none. (default: none)", valueName: "duration"))
+    @Option(help: .value("duration", "Interval between pings sent, 1s to 1d, or none. (default: none)"))
     var pingInterval: String?
 
     @Option(
-        help: ArgumentHelp(
-            "Time without any data after a ping until the server counts as dead, 1s to 1h. (default: 20s)",
-            valueName: "duration"))
+        help: .value(
+            "duration", "Time without any data after a ping until the server counts as dead, 1s to 1h. (default: 20s)"))
     var pongTimeout: String?
 
     @Option(
-        help: ArgumentHelp(
-            "Largest message in either direction, or longest line with --lines, 1B to 1GiB. (default: 16MiB)",
-            valueName: "size"))
+        help: .value(
+            "size", "Largest message in either direction, or longest line with --lines, 1B to 1GiB. (default: 16MiB)"))
     var maxMessageSize: String?
 
-    @Option(
-        help: ArgumentHelp(
-            "Close code to send, 1000 to 1003, 1007 to 1014 or 3000 to 4999. (default: 1000)", valueName: "code"))
+    @Option(help: .value("code", "Close code to send, 1000 to 1003, 1007 to 1014 or 3000 to 4999. (default: 1000)"))
     var closeCode: String?
 
-    @Option(help: ArgumentHelp("Close reason to send, at most 123 bytes. (default: none)", valueName: "text"))
+    @Option(help: .value("text", "Close reason to send, at most 123 bytes. (default: none)"))
     var closeReason: String?
 }
 
@@ -155,21 +148,21 @@ struct ConnectTransportOptions: ParsableArguments {
     var one = false
 
     @Option(
-        help: ArgumentHelp(
+        help: .value(
+            "duration",
             """
             After the end of standard input, close after this long without incoming data, 0s to 1d, or none. (default: 1s on a \
             WebSocket, else none)
-            """,
-            valueName: "duration"))
+            """))
     var wait: String?
 
     @Option(
-        help: ArgumentHelp(
-            "Timeout for name lookup, connecting, TLS and opening handshake together, 10ms to 10m. (default: 10s)",
-            valueName: "duration"))
+        help: .value(
+            "duration",
+            "Timeout for name lookup, connecting, TLS and opening handshake together, 10ms to 10m. (default: 10s)"))
     var timeout: String?
 
-    @Option(help: ArgumentHelp("\(ProxyOption.help)", valueName: "url"))
+    @Option(help: .value("url", ProxyOption.help))
     var proxy: String?
 
     @Flag(help: "Write one JSON object per event: opened, text, data, bytes, line, pong, ended, closed, failed.")
@@ -189,28 +182,25 @@ struct ConnectTLSOptions: ParsableArguments {
         name: [.customShort("k"), .long], help: "Do not verify the server's certificate. For tests only: insecure.")
     var insecure = false
 
-    @Option(
-        help: ArgumentHelp("CA certificates to trust instead of the system's, PEM.", valueName: "file"),
-        completion: .file())
+    @Option(help: .value("file", "CA certificates to trust instead of the system's, PEM."), completion: .file())
     var ca: String?
 
-    @Option(
-        help: ArgumentHelp("Client certificate, PEM or PKCS#12.", valueName: "file"), completion: .file())
+    @Option(help: .value("file", "Client certificate, PEM or PKCS#12."), completion: .file())
     var certificate: String?
 
-    @Option(help: ArgumentHelp("Private key of the client certificate, PEM.", valueName: "file"), completion: .file())
+    @Option(help: .value("file", "Private key of the client certificate, PEM."), completion: .file())
     var key: String?
 
-    @Option(help: ArgumentHelp("Server name for SNI and verification. (default: the host of URL)", valueName: "name"))
+    @Option(help: .value("name", "Server name for SNI and verification. (default: the host of URL)"))
     var serverName: String?
 
     @Option(
-        help: ArgumentHelp(
+        help: .value(
+            "mode",
             """
             On tcp and unix: upgrade to TLS first, using this protocol: \(StartTLSMode.forms). With line, GREETING is the prefix \
             of the line that the server sends first, REQUEST the line that requests TLS, and CONSENT the prefix of the line that \
             accepts it. Nothing that the server sends before TLS is written.
-            """,
-            valueName: "mode"))
+            """))
     var starttls: String?
 }

@@ -16,7 +16,8 @@ struct EventRecord: Encodable {
     }
 
     var event: String
-    var at = Date()
+    var at = Date().formatted(
+        .iso8601.year().month().day().time(includingFractionalSeconds: true).timeZone(separator: .omitted))
     var url: String?
     var peerAddress: String?
     var localAddress: String?
@@ -90,12 +91,6 @@ extension EventRecord {
     func encoded() throws -> [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        encoder.dateEncodingStrategy = .custom { date, encoder in
-            var container = encoder.singleValueContainer()
-            try container.encode(
-                date.formatted(
-                    .iso8601.year().month().day().time(includingFractionalSeconds: true).timeZone(separator: .omitted)))
-        }
         return Array(try encoder.encode(self)) + [0x0A]
     }
 }

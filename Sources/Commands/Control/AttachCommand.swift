@@ -52,9 +52,6 @@ struct AttachCommand: AsyncParsableCommand {
               130  interrupted twice
             """)
 
-    @Argument(help: ArgumentHelp("ID of the connection, from 'sluice ls'.", valueName: "ID"))
-    var id: String
-
     @Flag(help: "On a WebSocket, send binary messages; write received messages without a newline.")
     var binary = false
 
@@ -62,16 +59,17 @@ struct AttachCommand: AsyncParsableCommand {
     var crlf = false
 
     @Option(
-        help: ArgumentHelp(
-            "After the end of standard input, detach after this long without incoming data, or none. (default: 1s; none for a stream)",
-            valueName: "duration"))
+        help: .value(
+            "duration",
+            "After the end of standard input, detach after this long without incoming data, or none. (default: 1s; none for a stream)"
+        ))
     var wait: String?
 
     @Flag(help: "At the end of standard input, do not half-close a stream; detach as from a WebSocket.")
     var keep = false
 
-    @OptionGroup(title: "Gateway and output")
-    var control: ControlOptions
+    @OptionGroup
+    var target: ConnectionArgument
 
     private struct Options {
         /// `.some(nil)` is `--wait none`; `nil` is no `--wait`.
@@ -79,12 +77,12 @@ struct AttachCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await self.control.run(reading: self.options) { context, options in
+        try await self.target.control.run(reading: self.options) { context, options in
             let one = try await context.session.send(
-                ControlRequest(.get, ConnectionPath.connection(self.id)), for: Connection.self)
+                ControlRequest(.get, ConnectionPath.connection(self.target.id)), for: Connection.self)
             try self.check(one)
             let attachment = ConnectPlan.Attachment(
-                session: context.session, id: self.id, connection: one, halfCloses: !self.keep)
+                session: context.session, id: self.target.id, connection: one, halfCloses: !self.keep)
             let plan = try self.plan(attachment, options, context)
             throw try await ConnectRun.run(plan)
         }
@@ -98,13 +96,14 @@ struct AttachCommand: AsyncParsableCommand {
     private func check(_ one: Connection) throws(ControlFailure) {
         guard one.relayed != true else {
             throw ControlFailure(
-                .conflict, "connection \(self.id) is relayed and cannot be attached",
-                remedy: "use 'sluice tap \(self.id)' for a copy of its data")
+                .conflict, "connection \(self.target.id) is relayed and cannot be attached",
+                remedy: "use 'sluice tap \(self.target.id)' for a copy of its data")
         }
         guard one.kind == "stream" || !self.crlf && !self.keep else {
             throw ControlFailure(
                 .invalidRequest,
-                "\(self.crlf ? "--crlf" : "--keep") is only valid for streams: connection \(self.id) is a WebSocket")
+                "\(self.crlf ? "--crlf" : "--keep") is only valid for streams: connection \(self.target.id) is a WebSocket"
+            )
         }
     }
 
@@ -114,7 +113,7 @@ struct AttachCommand: AsyncParsableCommand {
         let placeholder = attachment.isStream ? "tcp://gateway.invalid:1" : "ws://gateway.invalid/"
         guard let url = try? EndpointURL(attachment.connection.url ?? placeholder) else {
             throw ControlFailure(
-                .invalidResponse, "connection \(self.id) has an invalid URL: \(attachment.connection.url ?? "")")
+                .invalidResponse, "connection \(self.target.id) has an invalid URL: \(attachment.connection.url ?? "")")
         }
         var settings = Conversation.Settings(carriesMessages: !attachment.isStream || self.keep)
         settings.outlivesClient = true

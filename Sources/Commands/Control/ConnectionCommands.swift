@@ -22,15 +22,13 @@ struct CloseCommand: AsyncParsableCommand {
             \(ControlHelp.exitCodes)
             """)
 
-    @Argument(help: ArgumentHelp("IDs of the connections, from 'sluice ls'.", valueName: "ID"))
+    @Argument(help: .value("ID", "IDs of the connections, from 'sluice ls'."))
     var ids: [String]
 
-    @Option(
-        help: ArgumentHelp("Close code: 1000 to 1003, 1007 to 1014 or 3000 to 4999. (default: 1000)", valueName: "code")
-    )
+    @Option(help: .value("code", "Close code: 1000 to 1003, 1007 to 1014 or 3000 to 4999. (default: 1000)"))
     var code: String?
 
-    @Option(help: ArgumentHelp("Close reason, at most 123 bytes.", valueName: "text"))
+    @Option(help: .value("text", "Close reason, at most 123 bytes."))
     var reason: String?
 
     @Flag(help: "Close at once with a reset; queued data is lost.")
@@ -80,16 +78,15 @@ struct CloseCommand: AsyncParsableCommand {
 
     private func close(_ id: String, _ parameters: [ControlRequest.Parameter], _ context: CommandContext) async throws {
         guard self.read || self.write else {
-            let answer = try await context.session.send(
-                ControlRequest(.delete, ConnectionPath.connection(id), parameters))
-            return try await context.show(answer, as: Connection.self) { one in
+            let request = ControlRequest(.delete, ConnectionPath.connection(id), parameters)
+            return try await context.perform(request, as: Connection.self) { one in
                 [TerminalText.singleLine("\(one.id ?? id) \(one.closeDescription)", limit: 400)]
             }
         }
         for (verb, isWanted, word) in [("closeRead", self.read, "reading"), ("closeWrite", self.write, "writing")]
         where isWanted {
-            let answer = try await context.session.send(ControlRequest(.post, ConnectionPath.action(verb, id)))
-            try await context.show(answer, as: Connection.self) { one in
+            let request = ControlRequest(.post, ConnectionPath.action(verb, id))
+            try await context.perform(request, as: Connection.self) { one in
                 [TerminalText.singleLine("\(one.id ?? id) closed for \(word)")]
             }
         }
@@ -111,17 +108,14 @@ struct PingCommand: AsyncParsableCommand {
             \(ControlHelp.exitCodes)
             """)
 
-    @Argument(help: ArgumentHelp("ID of the connection, from 'sluice ls'.", valueName: "ID"))
-    var id: String
-
-    @Option(name: .shortAndLong, help: ArgumentHelp("Number of pings, 1 to 1000000. (default: 1)", valueName: "number"))
+    @Option(name: .shortAndLong, help: .value("number", "Number of pings, 1 to 1000000. (default: 1)"))
     var count: String?
 
-    @Option(help: ArgumentHelp("Interval between pings, 0s to 1h. (default: 1s)", valueName: "duration"))
+    @Option(help: .value("duration", "Interval between pings, 0s to 1h. (default: 1s)"))
     var interval: String?
 
-    @OptionGroup(title: "Gateway and output")
-    var control: ControlOptions
+    @OptionGroup
+    var target: ConnectionArgument
 
     private struct Plan {
         var count: Int
@@ -129,14 +123,13 @@ struct PingCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await self.control.run(reading: self.plan) { context, plan in
-            let request = ControlRequest(.post, ConnectionPath.action("ping", self.id))
+        try await self.target.control.run(reading: self.plan) { context, plan in
+            let request = ControlRequest(.post, ConnectionPath.action("ping", self.target.id))
             for turn in 0..<plan.count {
                 if turn > 0 { try await Task.sleep(for: plan.interval) }
-                let answer = try await context.session.send(request)
-                try await context.show(answer, as: PingAnswer.self) { answer in
+                try await context.perform(request, as: PingAnswer.self) { answer in
                     let time = QuantityText.duration(milliseconds: answer.rttMs)
-                    return ["\(TerminalText.singleLine(self.id)): pong after \(time)"]
+                    return ["\(TerminalText.singleLine(self.target.id)): pong after \(time)"]
                 }
             }
         }
@@ -164,27 +157,24 @@ struct SetCommand: AsyncParsableCommand {
             \(ControlHelp.exitCodes)
             """)
 
-    @Argument(help: ArgumentHelp("ID of the connection, from 'sluice ls'.", valueName: "ID"))
-    var id: String
-
     @OptionGroup(title: "Properties")
     var annotations: AnnotationOptions
 
     @Flag(help: "Remove all labels.")
     var noLabels = false
 
-    @OptionGroup(title: "Gateway and output")
-    var control: ControlOptions
+    @OptionGroup
+    var target: ConnectionArgument
 
     func run() async throws {
-        try await self.control.run(reading: self.request) { context, request in
-            let answer = try await context.session.send(request)
-            try await context.show(answer, as: Connection.self) { ConnectionDetails($0).lines }
+        try await self.target.control.run(reading: self.request) { context, request in
+            try await context.perform(request, as: Connection.self) { ConnectionDetails($0).lines }
         }
     }
 
     private func request(_ reader: inout OptionReader) throws -> ControlRequest? {
-        var patch = self.annotations.patch(&reader)
+        var patch = ConnectionPatch()
+        self.annotations.apply(to: &patch, &reader)
         if self.noLabels {
             if patch.labels != nil { reader.reject("--no-labels", "cannot be combined with --label") }
             patch.labels = [:]
@@ -192,7 +182,7 @@ struct SetCommand: AsyncParsableCommand {
         if patch == ConnectionPatch(), reader.problems.isEmpty {
             reader.reject("sluice set", "expected --description, --priority, --label or --no-labels")
         }
-        return try ControlRequest(.patch, ConnectionPath.connection(self.id), json: patch)
+        return try ControlRequest(.patch, ConnectionPath.connection(self.target.id), json: patch)
     }
 }
 
@@ -210,24 +200,20 @@ struct SecureCommand: AsyncParsableCommand {
             \(ControlHelp.exitCodes)
             """)
 
-    @Argument(help: ArgumentHelp("ID of the connection, from 'sluice ls'.", valueName: "ID"))
-    var id: String
-
-    @Option(help: ArgumentHelp("Timeout for the TLS handshake, 1ms to 10m. (default: 10s)", valueName: "duration"))
+    @Option(help: .value("duration", "Timeout for the TLS handshake, 1ms to 10m. (default: 10s)"))
     var timeout: String?
 
     @OptionGroup(title: "TLS")
     var security: SecurityOptions
 
-    @OptionGroup(title: "Gateway and output")
-    var control: ControlOptions
+    @OptionGroup
+    var target: ConnectionArgument
 
     func run() async throws {
-        try await self.control.run(reading: self.request) { context, request in
-            let answer = try await context.session.send(request)
-            try await context.show(answer, as: Connection.self) { one in
+        try await self.target.control.run(reading: self.request) { context, request in
+            try await context.perform(request, as: Connection.self) { one in
                 let session = [one.tls?.version, one.tls?.cipher].compactMap(\.self).joined(separator: ", ")
-                return [TerminalText.singleLine("\(one.id ?? self.id) secured with \(session)")]
+                return [TerminalText.singleLine("\(one.id ?? self.target.id) secured with \(session)")]
             }
         }
     }
@@ -236,7 +222,8 @@ struct SecureCommand: AsyncParsableCommand {
         let timeout = reader.value("--timeout", self.timeout, .duration(.milliseconds(1) ... .seconds(600)))
         var body = try self.security.request() ?? TLSRequest()
         body.timeoutMs = timeout.map { $0 / .milliseconds(1) }
-        var request = try ControlRequest(.post, ConnectionPath.action("startSecureConnection", self.id), json: body)
+        var request = try ControlRequest(
+            .post, ConnectionPath.action("startSecureConnection", self.target.id), json: body)
         request.idleTimeout = (timeout ?? .seconds(10)) + .seconds(30)
         return request
     }
@@ -244,24 +231,22 @@ struct SecureCommand: AsyncParsableCommand {
 
 /// TLS options of a connection that the gateway opens.
 struct SecurityOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("Server name for SNI and verification. (default: the host of URL)", valueName: "name"))
+    @Option(help: .value("name", "Server name for SNI and verification. (default: the host of URL)"))
     var serverName: String?
 
     @Flag(name: [.customShort("k"), .long], help: "Do not verify the peer's certificate. For tests only: insecure.")
     var insecure = false
 
     @Option(
-        help: ArgumentHelp(
-            "CA certificates to trust instead of those of the gateway's system, PEM.", valueName: "file"),
+        help: .value("file", "CA certificates to trust instead of those of the gateway's system, PEM."),
         completion: .file())
     var ca: String?
 
     @Option(
-        parsing: .singleValue,
-        help: ArgumentHelp("Protocol to offer with ALPN. Repeatable, in order of preference.", valueName: "name"))
+        parsing: .singleValue, help: .value("name", "Protocol to offer with ALPN. Repeatable, in order of preference."))
     var alpn: [String] = []
 
-    @Option(help: ArgumentHelp("Minimum TLS version, 1.2 or 1.3. (default: 1.2)", valueName: "version"))
+    @Option(help: .value("version", "Minimum TLS version, 1.2 or 1.3. (default: 1.2)"))
     var minTLS: String?
 
     /// `nil` if no option was given.
@@ -276,98 +261,89 @@ struct SecurityOptions: ParsableArguments {
     }
 }
 
-/// `sluice suspend`: pauses reading from a connection, and holds data sent on it through the control plane.
-struct SuspendCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "suspend",
-        abstract: "Pause reading from a connection, and hold data sent on it.",
-        discussion: """
-            Until 'sluice resume' the gateway does not read from the connection, so its peer blocks once all buffers are full. \
-            Data from 'sluice send' is queued, at most 4 MiB, and no Ping is sent. Data relayed by a tunnel, an echo or a \
-            chat room is still sent, and idle timeout and maximum age still apply.
+/// `sluice suspend` and `sluice resume`.
+struct SuspensionCommand<Verb: SuspensionVerb>: AsyncParsableCommand {
+    static var configuration: CommandConfiguration {
+        CommandConfiguration(
+            commandName: Verb.name, abstract: Verb.abstract,
+            discussion: "\(Verb.discussion)\n\n\(ControlHelp.exitCodes)")
+    }
 
-            EXAMPLES
-              sluice suspend 17
-              sluice resume 17
-
-            \(ControlHelp.exitCodes)
-            """)
-
-    @Argument(help: ArgumentHelp("ID of the connection, from 'sluice ls'.", valueName: "ID"))
-    var id: String
-
-    @OptionGroup(title: "Gateway and output")
-    var control: ControlOptions
+    @OptionGroup
+    var target: ConnectionArgument
 
     func run() async throws {
-        try await self.control.run { context in
-            let answer = try await context.session.send(
-                ControlRequest(.post, ConnectionPath.action("suspend", self.id)))
-            try await context.show(answer, as: Connection.self) {
-                [TerminalText.singleLine("\($0.id ?? self.id) suspended")]
+        try await self.target.control.run { context in
+            let request = ControlRequest(.post, ConnectionPath.action(Verb.name, self.target.id))
+            try await context.perform(request, as: Connection.self) {
+                [TerminalText.singleLine("\($0.id ?? self.target.id) \(Verb.result)")]
             }
         }
     }
 }
 
-/// `sluice resume`: resumes a suspended connection.
-struct ResumeCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "resume",
-        abstract: "Resume a suspended connection.",
-        discussion: """
-            Data that the peer sent meanwhile is read, and queued data is sent.
+protocol SuspensionVerb {
+    /// Name of the command, and of the custom method.
+    static var name: String { get }
+    static var abstract: String { get }
+    static var discussion: String { get }
+    /// Follows the connection's ID.
+    static var result: String { get }
+}
 
-            EXAMPLES
-              sluice resume 17
+/// Pauses reading from a connection, and holds data sent on it through the control plane.
+enum Suspend: SuspensionVerb {
+    static let name = "suspend"
+    static let abstract = "Pause reading from a connection, and hold data sent on it."
+    static let discussion = """
+        Until 'sluice resume' the gateway does not read from the connection, so its peer blocks once all buffers are full. \
+        Data from 'sluice send' is queued, at most 4 MiB, and no Ping is sent. Data relayed by a tunnel, an echo or a \
+        chat room is still sent, and idle timeout and maximum age still apply.
 
-            \(ControlHelp.exitCodes)
-            """)
+        EXAMPLES
+          sluice suspend 17
+          sluice resume 17
+        """
+    static let result = "suspended"
+}
 
-    @Argument(help: ArgumentHelp("ID of the connection, from 'sluice ls'.", valueName: "ID"))
-    var id: String
+enum Resume: SuspensionVerb {
+    static let name = "resume"
+    static let abstract = "Resume a suspended connection."
+    static let discussion = """
+        Data that the peer sent meanwhile is read, and queued data is sent.
 
-    @OptionGroup(title: "Gateway and output")
-    var control: ControlOptions
-
-    func run() async throws {
-        try await self.control.run { context in
-            let answer = try await context.session.send(ControlRequest(.post, ConnectionPath.action("resume", self.id)))
-            try await context.show(answer, as: Connection.self) {
-                [TerminalText.singleLine("\($0.id ?? self.id) resumed")]
-            }
-        }
-    }
+        EXAMPLES
+          sluice resume 17
+        """
+    static let result = "resumed"
 }
 
 /// Description, priority and labels of a connection or transfer.
 struct AnnotationOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("Description, at most 1024 bytes.", valueName: "text"))
+    @Option(help: .value("text", "Description, at most 1024 bytes."))
     var description: String?
 
-    @Option(help: ArgumentHelp("Priority hint, 0 to 1. (default: 0.5)", valueName: "number"))
+    @Option(help: .value("number", "Priority hint, 0 to 1. (default: 0.5)"))
     var priority: String?
 
-    @Option(
-        parsing: .singleValue,
-        help: ArgumentHelp("Label. Repeatable.", valueName: "name=value"))
+    @Option(parsing: .singleValue, help: .value("name=value", "Label. Repeatable."))
     var label: [String] = []
 
-    func patch(_ reader: inout OptionReader) -> ConnectionPatch {
-        var patch = ConnectionPatch { $0.description = self.description }
+    func apply(to request: inout some AnnotatedRequest, _ reader: inout OptionReader) {
+        request.description = self.description
         if let text = self.priority {
-            patch.priority = Double(text)
-            if patch.priority == nil {
+            request.priority = Double(text)
+            if request.priority == nil {
                 reader.reject("--priority", "expected a number from 0 to 1, found \(QuotedText.quoted(text))")
             }
         }
         switch LabelText.labels(self.label) {
-        case .success(let labels): patch.labels = labels.isEmpty ? nil : labels
-        case .failure(let fault):
+        case .success(let labels): request.labels = labels.isEmpty ? nil : labels
+        case .failure(let invalid):
             reader.reject(
-                "--label", "expected NAME=VALUE, found \(QuotedText.quoted(fault.text))",
+                "--label", "expected NAME=VALUE, found \(QuotedText.quoted(invalid.text))",
                 remedy: "for example --label team=blue")
         }
-        return patch
     }
 }

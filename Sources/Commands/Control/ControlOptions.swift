@@ -10,36 +10,29 @@ import URLLoading
 /// Options of every command that talks to a running gateway.
 struct ControlOptions: ParsableArguments {
     @Option(
-        help: ArgumentHelp(
+        help: .value(
+            "address",
             """
             Address of the gateway's control plane: \(ControlAddress.forms). (default: $SLUICE_CONTROL, else \
             \(ControlAddress.defaultAddress))
-            """,
-            valueName: "address"))
+            """))
     var control: String?
 
-    @Option(
-        help: ArgumentHelp(
-            "Bearer token. Visible to other users in the process list. (default: $SLUICE_TOKEN)",
-            valueName: "token"))
+    @Option(help: .value("token", "Bearer token. Visible to other users in the process list. (default: $SLUICE_TOKEN)"))
     var token: String?
 
-    @Option(
-        help: ArgumentHelp("File with the bearer token. (default: $SLUICE_TOKEN_FILE)", valueName: "file"),
-        completion: .file())
+    @Option(help: .value("file", "File with the bearer token. (default: $SLUICE_TOKEN_FILE)"), completion: .file())
     private var tokenFile: String?
 
     @Option(
-        help: ArgumentHelp("CA certificates for the control plane instead of the system's, PEM.", valueName: "file"),
+        help: .value("file", "CA certificates for the control plane instead of the system's, PEM."),
         completion: .file())
     private var controlCA: String?
 
-    @Option(
-        help: ArgumentHelp("Client certificate for the control plane, PEM with its chain.", valueName: "file"),
-        completion: .file())
+    @Option(help: .value("file", "Client certificate for the control plane, PEM with its chain."), completion: .file())
     private var controlCertificate: String?
 
-    @Option(help: ArgumentHelp("Private key of the client certificate, PEM.", valueName: "file"), completion: .file())
+    @Option(help: .value("file", "Private key of the client certificate, PEM."), completion: .file())
     var controlKey: String?
 
     @Flag(help: "Do not verify the control plane's certificate. For tests only: insecure.")
@@ -50,6 +43,15 @@ struct ControlOptions: ParsableArguments {
 
     @Flag(help: "Disable colours, as in a pipe or with NO_COLOR.")
     var noColor = false
+}
+
+/// The connection that a command is for, and the gateway that has it.
+struct ConnectionArgument: ParsableArguments {
+    @Argument(help: .value("ID", "ID of the connection, from 'sluice ls'."))
+    var id: String
+
+    @OptionGroup(title: "Gateway and output")
+    var control: ControlOptions
 }
 
 extension ControlOptions {
@@ -185,6 +187,13 @@ struct CommandContext: Sendable {
     ) async throws {
         if self.printsJSON { return try await self.print(json: answer.body) }
         try await self.print(lines(try answer.decoded(type)))
+    }
+
+    /// Sends a request and prints its response.
+    func perform<Model: Decodable>(
+        _ request: ControlRequest, as type: Model.Type, _ lines: (Model) -> [String]
+    ) async throws {
+        try await self.show(try await self.session.send(request), as: type, lines)
     }
 
     /// Prints a note on standard error.

@@ -33,23 +33,22 @@ struct DrainCommand: AsyncParsableCommand {
     @Flag(help: "Only count the connections.")
     var preview = false
 
-    @Option(help: ArgumentHelp("Close code. (default: 1001)", valueName: "code"))
+    @Option(help: .value("code", "Close code. (default: 1001)"))
     var code: String?
 
-    @Option(help: ArgumentHelp("Close reason, at most 123 bytes.", valueName: "text"))
+    @Option(help: .value("text", "Close reason, at most 123 bytes."))
     var reason: String?
 
     @Flag(help: "Close with a reset.")
     var abort = false
 
-    @Option(help: ArgumentHelp("Connections per second, 1 to 100000. (default: 100)", valueName: "number"))
+    @Option(help: .value("number", "Connections per second, 1 to 100000. (default: 100)"))
     var rate: String?
 
-    @Option(help: ArgumentHelp("Maximum random delay of each connection. (default: 0s)", valueName: "duration"))
+    @Option(help: .value("duration", "Maximum random delay of each connection. (default: 0s)"))
     var jitter: String?
 
-    @Option(
-        help: ArgumentHelp("Reset the remaining connections after this time. (default: none)", valueName: "duration"))
+    @Option(help: .value("duration", "Reset the remaining connections after this time. (default: none)"))
     var deadline: String?
 
     @Flag(help: "Start the drain, print its ID and exit.")
@@ -97,8 +96,8 @@ struct DrainCommand: AsyncParsableCommand {
         body.reason = reader.value("--reason", self.reason, ValueSyntax<String>.closeReason)
         body.abort = self.abort ? true : nil
         body.ratePerSecond = reader.value("--rate", self.rate, .integer(1...100_000)).map { Double($0) }
-        body.jitterMs = OpenOptions.milliseconds("--jitter", self.jitter, &reader)
-        body.deadlineMs = OpenOptions.milliseconds("--deadline", self.deadline, &reader)
+        body.jitterMs = reader.milliseconds("--jitter", self.jitter)
+        body.deadlineMs = reader.milliseconds("--deadline", self.deadline)
         return body
     }
 }
@@ -128,7 +127,7 @@ private struct DrainWatch {
             let drain = try answer.decoded(Drain.self)
             let isOver = drain.endedAt != nil
             if isOver || self.context.printsJSON {
-                try await self.finish(drain, answer, isOver: isOver)
+                try await self.print(drain, answer)
             } else if Terminal.isOutputTerminal {
                 let line = CellText.truncate(Self.text(drain), cells: Terminal.columns)
                 try await self.context.write(Array("\r\(line)\u{1B}[K".utf8))
@@ -138,7 +137,7 @@ private struct DrainWatch {
         }
     }
 
-    private func finish(_ drain: Drain, _ answer: ControlResponse, isOver: Bool) async throws {
+    private func print(_ drain: Drain, _ answer: ControlResponse) async throws {
         if self.context.printsJSON { return try await self.context.print(json: answer.body) }
         try await self.context.print((Terminal.isOutputTerminal ? "\r\u{1B}[K" : "") + Self.text(drain))
     }

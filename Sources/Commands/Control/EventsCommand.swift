@@ -32,27 +32,26 @@ struct EventsCommand: AsyncParsableCommand {
     ]
 
     @Option(
-        parsing: .singleValue, help: ArgumentHelp("Only events of this type. Repeatable.", valueName: "type"),
-        completion: .list(Self.types))
+        parsing: .singleValue,
+        help: .value("type", "Only events of this type. Repeatable."), completion: .list(Self.types))
     var type: [String] = []
 
-    @Option(parsing: .singleValue, help: ArgumentHelp("Only events of this connection.", valueName: "ID"))
+    @Option(parsing: .singleValue, help: .value("ID", "Only events of this connection."))
     var connection: [String] = []
 
-    @Option(parsing: .singleValue, help: ArgumentHelp("Only events of this listener.", valueName: "name"))
+    @Option(parsing: .singleValue, help: .value("name", "Only events of this listener."))
     var listener: [String] = []
 
-    @Option(parsing: .singleValue, help: ArgumentHelp("Only events of this route.", valueName: "name"))
+    @Option(parsing: .singleValue, help: .value("name", "Only events of this route."))
     var route: [String] = []
 
-    @Option(parsing: .singleValue, help: ArgumentHelp("Only events of this upstream.", valueName: "name"))
+    @Option(parsing: .singleValue, help: .value("name", "Only events of this upstream."))
     var upstream: [String] = []
 
-    @Option(
-        help: ArgumentHelp("Start after the event with this number; 0 starts with the oldest.", valueName: "number"))
+    @Option(help: .value("number", "Start after the event with this number; 0 starts with the oldest."))
     var after: String?
 
-    @Option(name: .shortAndLong, help: ArgumentHelp("Exit after this many events.", valueName: "number"))
+    @Option(name: .shortAndLong, help: .value("number", "Exit after this many events."))
     var count: String?
 
     @OptionGroup(title: "Gateway and output")

@@ -30,21 +30,21 @@ struct GetCommand: AsyncParsableCommand {
             \(ControlHelp.exitCodes)
             """)
 
-    @Argument(help: ArgumentHelp("URL to download, http:// or https://.", valueName: "URL"))
+    @Argument(help: .value("URL", "URL to download, http:// or https://."))
     var url: String?
 
-    @Option(help: ArgumentHelp("File on the gateway's machine, as an absolute path.", valueName: "path"))
+    @Option(help: .value("path", "File on the gateway's machine, as an absolute path."))
     var to: String?
 
     @Flag(help: "With --to: overwrite an existing file.")
     var overwrite = false
 
     @Option(
-        name: .shortAndLong, help: ArgumentHelp("Local file for the content; - is standard output.", valueName: "file"),
-        completion: .file())
+        name: .shortAndLong,
+        help: .value("file", "Local file for the content; - is standard output."), completion: .file())
     var output: String?
 
-    @Option(help: ArgumentHelp("Resume or follow this transfer.", valueName: "ID"))
+    @Option(help: .value("ID", "Resume or follow this transfer."))
     var resume: String?
 
     @Flag(help: "Start from the beginning, even if an earlier transfer can be resumed.")
@@ -124,27 +124,24 @@ struct PutCommand: AsyncParsableCommand {
             \(ControlHelp.exitCodes)
             """)
 
-    @Argument(help: ArgumentHelp("File to upload.", valueName: "FILE"), completion: .file())
+    @Argument(help: .value("FILE", "File to upload."), completion: .file())
     var file: String?
 
-    @Argument(help: ArgumentHelp("URL to upload to, http:// or https://.", valueName: "URL"))
+    @Argument(help: .value("URL", "URL to upload to, http:// or https://."))
     var url: String?
 
     @Flag(help: "FILE is an absolute path on the gateway's machine.")
     var remote = false
 
-    @Option(
-        name: [.customShort("X"), .long],
-        help: ArgumentHelp("Request method. (default: PUT)", valueName: "method"))
+    @Option(name: [.customShort("X"), .long], help: .value("method", "Request method. (default: PUT)"))
     var method: String?
 
     @Option(
         name: .shortAndLong,
-        help: ArgumentHelp("Local file for the server's response; - is standard output.", valueName: "file"),
-        completion: .file())
+        help: .value("file", "Local file for the server's response; - is standard output."), completion: .file())
     var output: String?
 
-    @Option(help: ArgumentHelp("Restart this transfer of a --remote file, or follow it.", valueName: "ID"))
+    @Option(help: .value("ID", "Restart this transfer of a --remote file, or follow it."))
     var resume: String?
 
     @OptionGroup(title: "Transfer")
@@ -204,27 +201,24 @@ struct PutCommand: AsyncParsableCommand {
 private struct TransferOptions: ParsableArguments {
     @Option(
         name: [.customShort("H"), .long], parsing: .unconditionalSingleValue,
-        help: ArgumentHelp("Request header field. Repeatable.", valueName: "Name: value"))
+        help: .value("Name: value", "Request header field. Repeatable."))
     var header: [String] = []
 
-    @Option(
-        help: ArgumentHelp("Name of an entry of control.transfers.credentials to authenticate with.", valueName: "name")
-    )
+    @Option(help: .value("name", "Name of an entry of control.transfers.credentials to authenticate with."))
     var credential: String?
 
     @Flag(name: [.customShort("k"), .long], help: "Do not verify the server's certificate. For tests only: insecure.")
     var insecure = false
 
     @Option(
-        help: ArgumentHelp(
-            "CA certificates to trust instead of those of the gateway's system, PEM.", valueName: "file"),
+        help: .value("file", "CA certificates to trust instead of those of the gateway's system, PEM."),
         completion: .file())
     var ca: String?
 
-    @Option(help: ArgumentHelp("Timeout without any data sent or received. (default: 60s)", valueName: "duration"))
+    @Option(help: .value("duration", "Timeout without any data sent or received. (default: 60s)"))
     var idleTimeout: String?
 
-    @Option(help: ArgumentHelp("Timeout for the whole transfer. (default: 7d)", valueName: "duration"))
+    @Option(help: .value("duration", "Timeout for the whole transfer. (default: 7d)"))
     var timeout: String?
 
     @OptionGroup
@@ -237,13 +231,10 @@ private struct TransferOptions: ParsableArguments {
         request.headers = reader.headers(self.header)
         request.credential = self.credential
         request.insecure = self.insecure ? true : nil
-        let span = ValueSyntax<Duration>.duration(.milliseconds(1) ... .seconds(366 * 86_400))
-        request.idleTimeoutMs = reader.value("--idle-timeout", self.idleTimeout, span).map { $0 / .milliseconds(1) }
-        request.timeoutMs = reader.value("--timeout", self.timeout, span).map { $0 / .milliseconds(1) }
-        let annotations = self.annotations.patch(&reader)
-        request.description = annotations.description
-        request.priority = annotations.priority
-        request.labels = annotations.labels
+        let range = Duration.milliseconds(1) ... .seconds(366 * 86_400)
+        request.idleTimeoutMs = reader.milliseconds("--idle-timeout", self.idleTimeout, range)
+        request.timeoutMs = reader.milliseconds("--timeout", self.timeout, range)
+        self.annotations.apply(to: &request, &reader)
         if let ca { request.authorities = try OptionReader.authorities(ca) }
     }
 }

@@ -31,22 +31,22 @@ struct ListCommand: AsyncParsableCommand {
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp(
-            "Sort by id, bytes, receivedBytes, sentBytes, queuedBytes, rtt, idle or age; a leading - sorts descending.",
-            valueName: "key"))
+        help: .value(
+            "key",
+            "Sort by id, bytes, receivedBytes, sentBytes, queuedBytes, rtt, idle or age; a leading - sorts descending.")
+    )
     var sort: String?
 
-    @Option(help: ArgumentHelp("Maximum number of connections. (default: all)", valueName: "number"))
+    @Option(help: .value("number", "Maximum number of connections. (default: all)"))
     var limit: String?
 
-    @Option(
-        help: ArgumentHelp("With --json: comma-separated names of members to include.", valueName: "names"))
+    @Option(help: .value("names", "With --json: comma-separated names of members to include."))
     var fields: String?
 
     @Flag(name: .shortAndLong, help: "Refresh the list until Ctrl-C.")
     var watch = false
 
-    @Option(help: ArgumentHelp("Interval of --watch, 100ms to 1h. (default: 2s)", valueName: "duration"))
+    @Option(help: .value("duration", "Interval of --watch, 100ms to 1h. (default: 2s)"))
     var interval: String?
 
     @OptionGroup(title: "Gateway and output")
@@ -111,21 +111,17 @@ struct ShowCommand: AsyncParsableCommand {
             \(ControlHelp.exitCodes)
             """)
 
-    @Argument(help: ArgumentHelp("ID of the connection, from 'sluice ls'.", valueName: "ID"))
-    var id: String
-
-    @Option(help: ArgumentHelp("With --json: comma-separated names of members to include.", valueName: "names"))
+    @Option(help: .value("names", "With --json: comma-separated names of members to include."))
     var fields: String?
 
-    @OptionGroup(title: "Gateway and output")
-    var control: ControlOptions
+    @OptionGroup
+    var target: ConnectionArgument
 
     func run() async throws {
-        try await self.control.run(reading: self.parameters) { context, parameters in
+        try await self.target.control.run(reading: self.parameters) { context, parameters in
             do {
-                let answer = try await context.session.send(
-                    ControlRequest(.get, ConnectionPath.connection(self.id), parameters))
-                try await context.show(answer, as: Connection.self) { ConnectionDetails($0).lines }
+                let request = ControlRequest(.get, ConnectionPath.connection(self.target.id), parameters)
+                try await context.perform(request, as: Connection.self) { ConnectionDetails($0).lines }
             } catch let failure as ControlFailure {
                 guard let record = failure.problem?.connection else { throw failure }
                 if !context.printsJSON { try await context.print(ConnectionDetails(record).lines) }
@@ -139,7 +135,7 @@ struct ShowCommand: AsyncParsableCommand {
     }
 
     private func parameters(_ reader: inout OptionReader) -> [ControlRequest.Parameter]? {
-        if self.fields != nil, !self.control.json {
+        if self.fields != nil, !self.target.control.json {
             reader.reject("--fields", "requires --json")
         }
         return self.fields.map { [ControlRequest.Parameter("fields", $0)] } ?? []
@@ -150,50 +146,42 @@ struct ShowCommand: AsyncParsableCommand {
 struct SelectionOptions: ParsableArguments {
     @Option(
         parsing: .singleValue,
-        help: ArgumentHelp("Kind: stream or ws (also webSocket). Repeatable.", valueName: "kind"),
-        completion: .list(["stream", "ws"]))
+        help: .value("kind", "Kind: stream or ws (also webSocket). Repeatable."), completion: .list(["stream", "ws"]))
     var kind: [String] = []
 
     @Option(
         parsing: .singleValue,
-        help: ArgumentHelp(
-            "State: opening, open, closing, closed or any. Repeatable. (default: all but closed)", valueName: "state"),
+        help: .value("state", "State: opening, open, closing, closed or any. Repeatable. (default: all but closed)"),
         completion: .list(["opening", "open", "closing", "closed", "any"]))
     var state: [String] = []
 
     @Option(
-        help: ArgumentHelp(
-            "Direction: accepted by a listener, or opened by the gateway.", valueName: "accepted|opened"),
+        help: .value("accepted|opened", "Direction: accepted by a listener, or opened by the gateway."),
         completion: .list(["accepted", "opened"]))
     var direction: String?
 
-    @Option(parsing: .singleValue, help: ArgumentHelp("Name of the listener. Repeatable.", valueName: "name"))
+    @Option(parsing: .singleValue, help: .value("name", "Name of the listener. Repeatable."))
     var listener: [String] = []
 
-    @Option(parsing: .singleValue, help: ArgumentHelp("Name of the route. Repeatable.", valueName: "name"))
+    @Option(parsing: .singleValue, help: .value("name", "Name of the route. Repeatable."))
     var route: [String] = []
 
-    @Option(parsing: .singleValue, help: ArgumentHelp("Name of the upstream. Repeatable.", valueName: "name"))
+    @Option(parsing: .singleValue, help: .value("name", "Name of the upstream. Repeatable."))
     var upstream: [String] = []
 
-    @Option(
-        parsing: .singleValue,
-        help: ArgumentHelp("Address of the peer, with or without port. Repeatable.", valueName: "address"))
+    @Option(parsing: .singleValue, help: .value("address", "Address of the peer, with or without port. Repeatable."))
     var peer: [String] = []
 
-    @Option(
-        parsing: .singleValue,
-        help: ArgumentHelp(
-            "Label that must be set. Repeatable: all must be set.", valueName: "name[=value]"))
+    @Option(parsing: .singleValue, help: .value("name[=value]", "Label that must be set. Repeatable: all must be set."))
     var label: [String] = []
 
-    @Option(help: ArgumentHelp("Minimum age, like 5m.", valueName: "duration"))
+    @Option(help: .value("duration", "Minimum age, like 5m."))
     var minAge: String?
 
-    @Option(help: ArgumentHelp("Maximum age.", valueName: "duration"))
+    @Option(help: .value("duration", "Maximum age."))
     var maxAge: String?
 
-    @Option(help: ArgumentHelp("Minimum idle time.", valueName: "duration"))
+    @Option(help: .value("duration", "Minimum idle time."))
     var minIdle: String?
 
     @Flag(help: "Only connections stalled by backpressure.")

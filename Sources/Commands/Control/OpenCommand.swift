@@ -28,13 +28,13 @@ struct OpenCommand: AsyncParsableCommand {
             \(ControlHelp.exitCodes)
             """)
 
-    @Argument(help: ArgumentHelp("URL to open, like ws://127.0.0.1:8080/echo.", valueName: "URL"))
+    @Argument(help: .value("URL", "URL to open, like ws://127.0.0.1:8080/echo."))
     var url: String
 
     @Option(
-        help: ArgumentHelp(
-            "Open this URL too, and relay data between the two connections. The other options apply to the first.",
-            valueName: "URL"))
+        help: .value(
+            "URL",
+            "Open this URL too, and relay data between the two connections. The other options apply to the first."))
     var to: String?
 
     @Flag(help: "Do not wait until the connection is open.")
@@ -66,11 +66,10 @@ struct OpenCommand: AsyncParsableCommand {
             request.idleTimeout = .milliseconds(
                 (body.connectTimeoutMs ?? 10_000) + 2 * (body.handshakeTimeoutMs ?? 10_000) + 15_000)
             if self.noWait { request.headers["Prefer"] = "respond-async" }
-            let answer = try await context.session.send(request)
             if self.noWait {
-                return try await context.show(answer, as: OperationRecord.self) { [$0.connection ?? $0.id] }
+                return try await context.perform(request, as: OperationRecord.self) { [$0.connection ?? $0.id] }
             }
-            try await context.show(answer, as: Connection.self) { [$0.id ?? ""] }
+            try await context.perform(request, as: Connection.self) { [$0.id ?? ""] }
         }
     }
 
@@ -86,49 +85,42 @@ struct OpenCommand: AsyncParsableCommand {
 struct OpenOptions: ParsableArguments {
     @Option(
         name: [.customShort("H"), .long], parsing: .unconditionalSingleValue,
-        help: ArgumentHelp("Header field for the opening handshake. Repeatable.", valueName: "Name: value"))
+        help: .value("Name: value", "Header field for the opening handshake. Repeatable."))
     var header: [String] = []
 
-    @Option(
-        parsing: .singleValue,
-        help: ArgumentHelp("Subprotocol to offer. Repeatable, in order of preference.", valueName: "name"))
+    @Option(parsing: .singleValue, help: .value("name", "Subprotocol to offer. Repeatable, in order of preference."))
     var subprotocol: [String] = []
 
     @Flag(help: "Offer permessage-deflate.")
     var compress = false
 
     @Option(
-        help: ArgumentHelp(
-            "Maximum message size, 1B to 256MiB; larger messages are refused with 1009. (default: 1MiB)",
-            valueName: "size"))
+        help: .value(
+            "size", "Maximum message size, 1B to 256MiB; larger messages are refused with 1009. (default: 1MiB)"))
     var maxMessageSize: String?
 
-    @Option(help: ArgumentHelp("Interval between keep-alive pings, or none. (default: none)", valueName: "duration"))
+    @Option(help: .value("duration", "Interval between keep-alive pings, or none. (default: none)"))
     var pingInterval: String?
 
-    @Option(help: ArgumentHelp("Timeout for a Pong. (default: 20s)", valueName: "duration"))
+    @Option(help: .value("duration", "Timeout for a Pong. (default: 20s)"))
     var pongTimeout: String?
 
-    @Option(help: ArgumentHelp("Timeout for name lookup and connecting. (default: 10s)", valueName: "duration"))
+    @Option(help: .value("duration", "Timeout for name lookup and connecting. (default: 10s)"))
     var connectTimeout: String?
 
-    @Option(
-        help: ArgumentHelp(
-            "Timeout for TLS, and again for the opening handshake. (default: 10s)", valueName: "duration"))
+    @Option(help: .value("duration", "Timeout for TLS, and again for the opening handshake. (default: 10s)"))
     var handshakeTimeout: String?
 
-    @Option(help: ArgumentHelp("TCP keep-alive: idle time before the first probe.", valueName: "duration"))
+    @Option(help: .value("duration", "TCP keep-alive: idle time before the first probe."))
     var keepAliveIdle: String?
 
-    @Option(help: ArgumentHelp("TCP keep-alive: interval between probes.", valueName: "duration"))
+    @Option(help: .value("duration", "TCP keep-alive: interval between probes."))
     var keepAliveInterval: String?
 
-    @Option(help: ArgumentHelp("TCP keep-alive: unanswered probes until the connection fails.", valueName: "number"))
+    @Option(help: .value("number", "TCP keep-alive: unanswered probes until the connection fails."))
     var keepAliveProbes: String?
 
-    @Option(
-        help: ArgumentHelp(
-            "TCP user timeout: maximum time that sent data may stay unacknowledged.", valueName: "duration"))
+    @Option(help: .value("duration", "TCP user timeout: maximum time that sent data may stay unacknowledged."))
     var userTimeout: String?
 
     @OptionGroup
@@ -143,24 +135,17 @@ struct OpenOptions: ParsableArguments {
         let span = ValueSyntax<Duration>.duration(.zero ... .seconds(86400))
         let ping = reader.value("--ping-interval", self.pingInterval, span.orNone)
         request.pingIntervalMs = ping.map { ($0 ?? .zero) / .milliseconds(1) }
-        request.pongTimeoutMs = Self.milliseconds("--pong-timeout", self.pongTimeout, &reader)
-        request.connectTimeoutMs = Self.milliseconds("--connect-timeout", self.connectTimeout, &reader)
-        request.handshakeTimeoutMs = Self.milliseconds("--handshake-timeout", self.handshakeTimeout, &reader)
+        request.pongTimeoutMs = reader.milliseconds("--pong-timeout", self.pongTimeout)
+        request.connectTimeoutMs = reader.milliseconds("--connect-timeout", self.connectTimeout)
+        request.handshakeTimeoutMs = reader.milliseconds("--handshake-timeout", self.handshakeTimeout)
         let keepAlive = KeepAliveRequest {
-            $0.idleMs = Self.milliseconds("--keep-alive-idle", self.keepAliveIdle, &reader)
-            $0.intervalMs = Self.milliseconds("--keep-alive-interval", self.keepAliveInterval, &reader)
+            $0.idleMs = reader.milliseconds("--keep-alive-idle", self.keepAliveIdle)
+            $0.intervalMs = reader.milliseconds("--keep-alive-interval", self.keepAliveInterval)
             $0.probes = reader.value(
                 "--keep-alive-probes", self.keepAliveProbes, .integer(KeepAliveSettings.probeCounts))
-            $0.userTimeoutMs = Self.milliseconds("--user-timeout", self.userTimeout, &reader)
+            $0.userTimeoutMs = reader.milliseconds("--user-timeout", self.userTimeout)
         }
         request.keepAlive = keepAlive == KeepAliveRequest() ? nil : keepAlive
-        let annotations = self.annotations.patch(&reader)
-        request.description = annotations.description
-        request.priority = annotations.priority
-        request.labels = annotations.labels
-    }
-
-    static func milliseconds(_ option: String, _ text: String?, _ reader: inout OptionReader) -> Double? {
-        reader.value(option, text, .duration(.zero ... .seconds(86400))).map { $0 / .milliseconds(1) }
+        self.annotations.apply(to: &request, &reader)
     }
 }

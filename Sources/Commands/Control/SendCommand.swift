@@ -27,10 +27,10 @@ struct SendCommand: AsyncParsableCommand {
             \(ControlHelp.exitCodes)
             """)
 
-    @Argument(help: ArgumentHelp("ID of the connection, from 'sluice ls'.", valueName: "ID"))
-    var id: String
+    @OptionGroup
+    var target: ConnectionArgument
 
-    @Argument(help: ArgumentHelp("Text to send. (default: standard input)", valueName: "TEXT"))
+    @Argument(help: .value("TEXT", "Text to send. (default: standard input)"))
     var text: String?
 
     @Flag(help: "Send a binary message.")
@@ -43,13 +43,9 @@ struct SendCommand: AsyncParsableCommand {
     var crlf = false
 
     @Option(
-        help: ArgumentHelp(
-            "Maximum time to wait until the data is sent; it stays queued after that. (default: 10s)",
-            valueName: "duration"))
+        help: .value(
+            "duration", "Maximum time to wait until the data is sent; it stays queued after that. (default: 10s)"))
     var timeout: String?
-
-    @OptionGroup(title: "Gateway and output")
-    var control: ControlOptions
 
     private struct Plan {
         /// `nil`: the body is read from standard input.
@@ -58,14 +54,13 @@ struct SendCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        try await self.control.run(reading: self.plan) { context, plan in
+        try await self.target.control.run(reading: self.plan) { context, plan in
             var body: SendRequest
             if let typed = plan.body { body = typed } else { body = try await self.input(context) }
             body.timeoutMs = plan.timeout.map { $0 / .milliseconds(1) }
-            var request = try ControlRequest(.post, ConnectionPath.action("send", self.id), json: body)
+            var request = try ControlRequest(.post, ConnectionPath.action("send", self.target.id), json: body)
             request.idleTimeout = (plan.timeout ?? .seconds(10)) + .seconds(30)
-            let answer = try await context.session.send(request)
-            try await context.show(answer, as: SendAnswer.self) { answer in
+            try await context.perform(request, as: SendAnswer.self) { answer in
                 let queued = answer.queuedSendBytes > 0 ? ", \(answer.queuedSendBytes) queued" : ""
                 let suspended = answer.suspended ? "; the connection is suspended" : ""
                 return ["\(answer.state) \(answer.sizeBytes) bytes\(queued)\(suspended)"]
@@ -144,28 +139,23 @@ struct ReceiveCommand: AsyncParsableCommand {
             \(ControlHelp.exitCodes)
             """)
 
-    @Argument(help: ArgumentHelp("ID of the connection, from 'sluice ls'.", valueName: "ID"))
-    var id: String
-
-    @Option(help: ArgumentHelp("Timeout for each receive, 0s to 10m. (default: 30s)", valueName: "duration"))
+    @Option(help: .value("duration", "Timeout for each receive, 0s to 10m. (default: 30s)"))
     var timeout: String?
 
-    @Option(help: ArgumentHelp("On a stream: minimum number of bytes to wait for. (default: 1B)", valueName: "size"))
+    @Option(help: .value("size", "On a stream: minimum number of bytes to wait for. (default: 1B)"))
     var min: String?
 
-    @Option(
-        help: ArgumentHelp(
-            "On a stream: maximum number of bytes to receive, up to 1MiB. (default: 64KiB)", valueName: "size"))
+    @Option(help: .value("size", "On a stream: maximum number of bytes to receive, up to 1MiB. (default: 64KiB)"))
     var max: String?
 
     @Flag(name: .shortAndLong, help: "Keep receiving until the connection is closed.")
     var follow = false
 
-    @OptionGroup(title: "Gateway and output")
-    var control: ControlOptions
+    @OptionGroup
+    var target: ConnectionArgument
 
     func run() async throws {
-        try await self.control.run(reading: self.request) { context, request in
+        try await self.target.control.run(reading: self.request) { context, request in
             repeat {
                 guard try await self.receive(request, context) else { return }
             } while self.follow
@@ -179,7 +169,7 @@ struct ReceiveCommand: AsyncParsableCommand {
             $0.maximumBytes = reader.value("--max", self.max, .size(1...1 << 20))
             $0.timeoutMs = timeout.map { $0 / .milliseconds(1) }
         }
-        var request = try ControlRequest(.post, ConnectionPath.action("receive", self.id), json: body)
+        var request = try ControlRequest(.post, ConnectionPath.action("receive", self.target.id), json: body)
         request.idleTimeout = (timeout ?? .seconds(30)) + .seconds(15)
         return request
     }

@@ -37,8 +37,7 @@ struct HealthCommand: AsyncParsableCommand {
         try await self.control.run { context in
             var request = ControlRequest(.get, self.live ? "/livez" : "/readyz")
             request.idleTimeout = Self.patience
-            let answer = try await context.session.send(request)
-            try await context.show(answer, as: ServiceHealth.self) { ["\($0.status): \($0.phase)"] }
+            try await context.perform(request, as: ServiceHealth.self) { ["\($0.status): \($0.phase)"] }
         }
     }
 }
@@ -67,9 +66,8 @@ struct ReloadCommand: AsyncParsableCommand {
     func run() async throws {
         try await self.control.run { context in
             let parameters = self.dryRun ? [ControlRequest.Parameter("dryRun", "true")] : []
-            let answer = try await context.session.send(
-                ControlRequest(.post, "/v1/configuration:reload", parameters))
-            try await context.show(answer, as: ConfigurationDifference.self) { DifferenceText.lines($0) }
+            let request = ControlRequest(.post, "/v1/configuration:reload", parameters)
+            try await context.perform(request, as: ConfigurationDifference.self) { DifferenceText.lines($0) }
         }
     }
 }
@@ -117,13 +115,11 @@ private enum EntryAction {
     func perform(at path: String, _ context: CommandContext) async throws {
         switch self {
         case .list:
-            let answer = try await context.session.send(ControlRequest(.get, path))
-            try await context.show(answer, as: ConfigurationEntries.self) { entries in
+            try await context.perform(ControlRequest(.get, path), as: ConfigurationEntries.self) { entries in
                 EntryTable(entries).table.lines(cells: context.columns, colors: context.colors)
             }
         case .show(let name):
-            let answer = try await context.session.send(ControlRequest(.get, Self.one(path, name)))
-            try await context.show(answer, as: JSONValue.self) { Self.sheet($0) }
+            try await context.perform(ControlRequest(.get, Self.one(path, name)), as: JSONValue.self) { Self.sheet($0) }
         case .put(let name, let body, let dryRun):
             try await Self.change(.put, path, name, body, dryRun: dryRun, context)
         case .patch(let name, let body, let dryRun):
@@ -183,21 +179,19 @@ private enum EntryAction {
 
 /// Options that select an entry of the configuration and the operation on it.
 private struct EntryOptions: ParsableArguments {
-    @Argument(help: ArgumentHelp("Name of the entry to show or change.", valueName: "NAME"))
+    @Argument(help: .value("NAME", "Name of the entry to show or change."))
     var name: String?
 
     @Flag(help: "Delete the entry.")
     var delete = false
 
     @Option(
-        help: ArgumentHelp(
-            "Create or replace the entry with this JSON file, which has the keys of the configuration.",
-            valueName: "file"), completion: .file())
+        help: .value(
+            "file", "Create or replace the entry with this JSON file, which has the keys of the configuration."),
+        completion: .file())
     var put: String?
 
-    @Option(
-        help: ArgumentHelp(
-            "Change some keys of the entry, like '{\"max-connections\": 10}'.", valueName: "json"))
+    @Option(help: .value("json", "Change some keys of the entry, like '{\"max-connections\": 10}'."))
     var patch: String?
 
     @Flag(help: "Only print what would change.")

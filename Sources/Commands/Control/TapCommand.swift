@@ -22,20 +22,17 @@ struct TapCommand: AsyncParsableCommand {
             \(ControlHelp.exitCodes)
             """)
 
-    @Argument(help: ArgumentHelp("ID of the connection, from 'sluice ls'.", valueName: "ID"))
-    var id: String
-
-    @Option(help: ArgumentHelp("Print every N-th message only. (default: 1)", valueName: "number"))
+    @Option(help: .value("number", "Print every N-th message only. (default: 1)"))
     var sample: String?
 
-    @Option(help: ArgumentHelp("Maximum size printed per message, up to 64KiB. (default: 4KiB)", valueName: "size"))
+    @Option(help: .value("size", "Maximum size printed per message, up to 64KiB. (default: 4KiB)"))
     var max: String?
 
-    @OptionGroup(title: "Gateway and output")
-    var control: ControlOptions
+    @OptionGroup
+    var target: ConnectionArgument
 
     func run() async throws {
-        try await self.control.run(reading: self.request) { context, request in
+        try await self.target.control.run(reading: self.request) { context, request in
             let (headers, body) = try await context.session.open(request, accept: "text/event-stream")
             guard headers.mediaType == "text/event-stream" else {
                 throw ControlFailure(.invalidResponse, "the response is not an event stream")
@@ -58,7 +55,7 @@ struct TapCommand: AsyncParsableCommand {
             limit.map { ControlRequest.Parameter("maxBytes", "\($0)") },
         ]
         var request = ControlRequest(
-            .get, ConnectionPath.connection(self.id) + "/tap", parameters.compactMap(\.self))
+            .get, ConnectionPath.connection(self.target.id) + "/tap", parameters.compactMap(\.self))
         request.idleTimeout = .seconds(3600)
         return request
     }

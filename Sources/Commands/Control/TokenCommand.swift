@@ -26,15 +26,13 @@ struct TokenCommand: AsyncParsableCommand {
               70  internal error
             """)
 
-    @Option(help: ArgumentHelp("Name of the holder, for the audit log.", valueName: "name"))
+    @Option(help: .value("name", "Name of the holder, for the audit log."))
     var name: String
 
-    @Option(
-        parsing: .singleValue,
-        help: ArgumentHelp("Scope: read, operate, configure or metrics. Repeatable.", valueName: "scope"))
+    @Option(parsing: .singleValue, help: .value("scope", "Scope: read, operate, configure or metrics. Repeatable."))
     var scope: [String]
 
-    @Option(help: ArgumentHelp("Lifetime, 1m to 3650d, or none. (default: none)", valueName: "duration"))
+    @Option(help: .value("duration", "Lifetime, 1m to 3650d, or none. (default: none)"))
     var expires: String?
 
     @Flag(help: "Write one JSON object: token, name, hash, scopes, expires.")

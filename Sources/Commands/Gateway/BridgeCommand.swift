@@ -45,10 +45,10 @@ struct BridgeCommand: GatewayCommand {
               78  a certificate, key or other file is missing or invalid
             """)
 
-    @Argument(help: ArgumentHelp("Address for clients, like ws://127.0.0.1:6080/vnc.", valueName: "LISTEN"))
+    @Argument(help: .value("LISTEN", "Address for clients, like ws://127.0.0.1:6080/vnc."))
     var listen: String
 
-    @Argument(help: ArgumentHelp("Address to connect to, like tcp://127.0.0.1:5900.", valueName: "TARGET"))
+    @Argument(help: .value("TARGET", "Address to connect to, like tcp://127.0.0.1:5900."))
     var target: String
 
     @OptionGroup(title: "Protocol")
@@ -92,13 +92,7 @@ struct BridgeCommand: GatewayCommand {
 extension ArgumentHelp {
     /// Help of the key that `option` sets.
     fileprivate static func key(_ option: BridgeOption) -> ArgumentHelp {
-        ArgumentHelp(stringLiteral: option.help).named(option.format)
-    }
-
-    private func named(_ format: ValueFormat?) -> ArgumentHelp {
-        var help = self
-        help.valueName = format?.valueName
-        return help
+        .value(option.format?.valueName, option.help)
     }
 }
 
@@ -157,15 +151,15 @@ private struct TunnelOptions: ParsableArguments {
 
     @Option(
         parsing: .singleValue,
-        help: ArgumentHelp(
+        help: .value(
+            "in|out|v1|v2",
             """
             PROXY protocol: in accepts headers from clients on loopback, out sends a v2 header to the target; v1 and v2 send that \
             version. Separate several with commas.
-            """,
-            valueName: "in|out|v1|v2"))
+            """))
     var proxyProtocol: [String] = []
 
-    @Option(help: ArgumentHelp("For TARGET: \(ProxyOption.help)", valueName: "url"))
+    @Option(help: .value("url", "For TARGET: \(ProxyOption.help)"))
     var proxy: String?
 
     var options: [BridgeRequest.Option] {

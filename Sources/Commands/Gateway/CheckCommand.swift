@@ -36,7 +36,7 @@ struct CheckCommand: AsyncParsableCommand {
               78  invalid configuration, or a file that it names is invalid
             """)
 
-    @Option(help: ArgumentHelp("YAML file to check.", valueName: "file"), completion: .file())
+    @Option(help: .value("file", "YAML file to check."), completion: .file())
     var config: String
 
     @Flag(help: "Do not read the certificates and other files named by the configuration.")

@@ -27,18 +27,17 @@ struct ServeCommand: GatewayCommand {
               78  invalid configuration, or a file that it names is invalid
             """)
 
-    @Option(
-        help: ArgumentHelp("YAML file with listeners, routes and upstreams.", valueName: "file"), completion: .file())
+    @Option(help: .value("file", "YAML file with listeners, routes and upstreams."), completion: .file())
     var config: String?
 
-    @Option(
-        help: ArgumentHelp("Log format: text or json. Overrides log-format of the file.", valueName: "format"))
+    @Option(help: .value("format", "Log format: text or json. Overrides log-format of the file."))
     var logFormat: LogSettings.Format?
 
     @Option(
-        help: ArgumentHelp(
-            "Minimum log level: trace, debug, info, notice, warning, error or critical. Overrides log-level of the file.",
-            valueName: "level"))
+        help: .value(
+            "level",
+            "Minimum log level: trace, debug, info, notice, warning, error or critical. Overrides log-level of the file."
+        ))
     var logLevel: LogSettings.Level?
 
     func run() async throws {

@@ -1,3 +1,4 @@
+import ArgumentParser
 import GatewayConfiguration
 import StreamTransport
 import WebSocketProtocol
@@ -20,6 +21,12 @@ struct OptionReader {
     /// - Parameter remedy: what to do instead, without a full stop; may be empty.
     mutating func reject(_ option: String, _ reason: String, remedy: String = "") {
         self.problems.append("\(option): \(reason)" + (remedy.isEmpty ? "" : "; \(remedy)"))
+    }
+
+    /// Parses a duration of at most a day.
+    /// - Returns: milliseconds.
+    mutating func milliseconds(_ option: String, _ text: String?, _ range: ClosedRange<Duration>? = nil) -> Double? {
+        self.value(option, text, .duration(range ?? .zero ... .seconds(86400))).map { $0 / .milliseconds(1) }
     }
 
     /// Parses the values of `--header`. Fields with the same name are joined with commas (RFC 9110 §5.3).
@@ -47,6 +54,13 @@ struct OptionReader {
     /// Reads the PEM file of `--ca`.
     static func authorities(_ path: String) throws(UnusableFiles) -> String {
         String(decoding: try self.file(path, "--ca", limit: 512 << 10), as: UTF8.self)
+    }
+}
+
+extension ArgumentHelp {
+    /// - Parameter name: stands for the value in the synopsis.
+    static func value(_ name: String?, _ text: String) -> ArgumentHelp {
+        ArgumentHelp(text, valueName: name)
     }
 }
 
