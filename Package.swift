@@ -123,10 +123,11 @@ let package = Package(
                 .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: house),
-        .target(name: "CommandLineText", swiftSettings: house),
+        .target(name: "CommandLineText", dependencies: ["WireText"], swiftSettings: house),
         .target(name: "ControlAPI", swiftSettings: house),
         .target(
-            name: "ControlClient", dependencies: ["CommandLineText", "ControlAPI", "URLLoading"], swiftSettings: house),
+            name: "ControlClient", dependencies: ["CommandLineText", "ControlAPI", "URLLoading", "WireText"],
+            swiftSettings: house),
         .target(
             name: "ControlPlane",
             dependencies: [

@@ -1,3 +1,5 @@
+import WireText
+
 /// Sanitizes untrusted text for a terminal: it cannot move the cursor, change colours or text direction, or make the
 /// terminal send input.
 package enum TerminalText {
@@ -47,29 +49,16 @@ package enum HexText {
     /// - Returns: `nil` for anything else.
     package static func bytes(_ text: some StringProtocol) -> [UInt8]? {
         var bytes: [UInt8] = []
-        var high: UInt8?
-        for byte in text.utf8 {
-            if byte == UInt8(ascii: " ") || byte == UInt8(ascii: ":") {
-                guard high == nil else { return nil }
-                continue
-            }
-            guard let digit = Character(Unicode.Scalar(byte)).hexDigitValue, byte < 0x80 else { return nil }
-            if let first = high {
-                bytes.append(first << 4 | UInt8(digit))
-                high = nil
-            } else {
-                high = UInt8(digit)
-            }
+        for digits in text.split(whereSeparator: { $0 == " " || $0 == ":" }) {
+            guard let more = Hexadecimal.bytes(String(digits)) else { return nil }
+            bytes += more
         }
-        return high == nil ? bytes : nil
+        return bytes
     }
 
     /// Pairs of digits separated by spaces.
     package static func text(_ bytes: some Sequence<UInt8>) -> String {
-        bytes.map { byte in
-            let digits = String(byte, radix: 16)
-            return digits.utf8.count == 1 ? "0" + digits : digits
-        }.joined(separator: " ")
+        bytes.map { Hexadecimal.text([$0]) }.joined(separator: " ")
     }
 }
 
@@ -114,10 +103,7 @@ package enum UsageLine {
     ///   - message: the error message, which may have several lines.
     ///   - whole: the message with the command's usage, ending with `See 'sluice COMMAND --help' for more …`.
     package static func text(message: String, whole: String) -> String {
-        let lines = message.split(whereSeparator: \.isNewline).map { line in
-            String(line.drop { $0 == " " }.reversed().drop { $0 == " " }.reversed())
-        }
-        let words = lines.joined(separator: " ")
+        let words = message.split(whereSeparator: \.isNewline).map(\.trimmingBlanks).joined(separator: " ")
         let said = words.hasSuffix(".") ? String(words.dropLast()) : words
         return "sluice: \(said.prefix(1).lowercased())\(said.dropFirst()); see '\(self.help(in: whole))'"
     }

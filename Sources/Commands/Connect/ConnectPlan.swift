@@ -6,6 +6,7 @@ import GatewayCore
 import SessionTasks
 import TLSEngine
 import WebSocketProtocol
+import WireText
 
 /// Validated arguments of `connect`.
 struct ConnectPlan: Sendable {
@@ -305,10 +306,7 @@ extension ValueSyntax<HTTPField> {
                 throw ValueSyntaxError(
                     expected: "a header field as Name: value", remedy: "for example 'Authorization: Bearer …'")
             }
-            let isSpace = { (character: Character) in character == " " || character == "\t" }
-            let padded = text[text.index(after: colon)...].drop(while: isSpace)
-            let value = String(padded.reversed().drop(while: isSpace).reversed())
-            let field = HTTPField(String(text[..<colon]), value)
+            let field = HTTPField(String(text[..<colon]), text[text.index(after: colon)...].trimmingBlanks)
             guard field.isWellFormed else {
                 throw ValueSyntaxError(
                     expected: "a header field name of letters, digits and !#$%&'*+-.^_`|~, and no control characters")

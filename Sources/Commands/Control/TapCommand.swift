@@ -5,6 +5,7 @@ import ControlClient
 import Foundation
 import GatewayConfiguration
 import GatewayCore
+import WireText
 
 /// `sluice tap`: prints a copy of a connection's data.
 struct TapCommand: AsyncParsableCommand {
@@ -75,7 +76,7 @@ struct TapCommand: AsyncParsableCommand {
         let size = "(\(record.content ?? "?"), \(record.sizeBytes ?? 0) bytes)"
         let content =
             record.text.map { TerminalText.singleLine($0, limit: 2000) }
-            ?? record.data.flatMap { Data(base64Encoded: $0) }.map { HexText.text($0.prefix(256)) } ?? ""
+            ?? record.data.flatMap { Base64.decoded($0.utf8) }.map { HexText.text($0.prefix(256)) } ?? ""
         return skipped + ["\(mark) \(size) \(content)"]
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import URLLoading
+import WireText
 
 /// Credentials for a control plane, and how to verify it.
 package struct ControlAccess: Sendable {
@@ -17,12 +18,7 @@ package struct ControlAccess: Sendable {
     /// Whether `text` is a valid bearer token (RFC 6750 §2.1).
     package static func isToken(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.count <= 4096
-            && text.utf8.allSatisfy { byte in
-                switch byte {
-                case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
-                default: "-._~+/=".utf8.contains(byte)
-                }
-            }
+            && text.utf8.allSatisfy { $0.isUnreserved || "+/=".utf8.contains($0) }
     }
 }
 

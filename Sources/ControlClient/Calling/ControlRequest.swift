@@ -1,5 +1,6 @@
 import Foundation
 import URLLoading
+import WireText
 
 /// One request to a control plane.
 package struct ControlRequest: Sendable, Equatable {
@@ -56,20 +57,13 @@ package struct ControlRequest: Sendable, Equatable {
     package static func segment(_ text: String) -> String {
         // Encoded explicitly: dot segments would be removed from the path (RFC 3986 §5.2.4).
         if text == "." || text == ".." { return String(repeating: "%2E", count: text.count) }
-        return self.encoded(text)
-    }
-
-    private static let unreserved = CharacterSet(
-        charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-
-    private static func encoded(_ text: String) -> String {
-        text.addingPercentEncoding(withAllowedCharacters: self.unreserved) ?? ""
+        return PercentCoding.encoded(text)
     }
 
     /// Path and query.
     package var target: String {
         guard !self.parameters.isEmpty else { return self.path }
-        let query = self.parameters.map { "\(Self.encoded($0.name))=\(Self.encoded($0.value))" }
+        let query = self.parameters.map { "\(PercentCoding.encoded($0.name))=\(PercentCoding.encoded($0.value))" }
         return self.path + (self.path.contains("?") ? "&" : "?") + query.joined(separator: "&")
     }
 }
@@ -110,7 +104,7 @@ package struct ControlHeaders: Sendable, Equatable {
 
     /// Media type in lower case, without parameters.
     package var mediaType: String? {
-        self["Content-Type"]?.split(separator: ";").first?.trimmingCharacters(in: .whitespaces).lowercased()
+        self["Content-Type"]?.split(separator: ";").first?.trimmingBlanks.lowercased()
     }
 
     /// Whether the content is JSON, including problem documents.

@@ -146,7 +146,7 @@ package struct CallerAuthenticator: Sendable {
         guard parts.count == 2, parts[0].lowercased() == "bearer" else {
             throw Self.unauthorized("Send a token as Authorization: Bearer TOKEN.", error: nil)
         }
-        let text = parts[1].trimmingSpaces
+        let text = parts[1].trimmingBlanks
         guard text.utf8.count <= Self.tokenLimit, let token = self.token(of: text) else {
             throw Self.unauthorized("The token is unknown.", error: "invalid_token")
         }

@@ -5,6 +5,7 @@ import HTTPTypes
 import HummingbirdCore
 import NIOCore
 import StreamTransport
+import WireText
 
 /// `/v1/configuration`: the running configuration, in the form of the configuration file.
 struct ConfigurationResource: Sendable {
@@ -196,9 +197,9 @@ package struct EntityTag: Sendable, Hashable, CustomStringConvertible {
     /// Whether the condition of an `If-None-Match` field is false (RFC 9110 §13.1.2). Its tags may be weak.
     package static func failsIfNoneMatch(_ field: String?, _ current: EntityTag?) -> Bool {
         guard let field, let current else { return false }
-        if field.trimmingSpaces == "*" { return true }
+        if field.trimmingBlanks == "*" { return true }
         return field.split(separator: ",").contains { text in
-            let tag = text.trimmingSpaces
+            let tag = text.trimmingBlanks
             return (tag.hasPrefix("W/") ? String(tag.dropFirst(2)) : tag) == current.description
         }
     }
@@ -208,9 +209,9 @@ package struct EntityTag: Sendable, Hashable, CustomStringConvertible {
     package static func passesIfMatch(_ field: String?, _ current: EntityTag?) -> Bool {
         guard let field else { return true }
         guard let current else { return false }
-        if field.trimmingSpaces == "*" { return true }
+        if field.trimmingBlanks == "*" { return true }
         // The gateway's own tags contain no comma, so splitting cannot break a tag that matches.
-        return field.split(separator: ",").contains { $0.trimmingSpaces == current.description }
+        return field.split(separator: ",").contains { $0.trimmingBlanks == current.description }
     }
 }
 

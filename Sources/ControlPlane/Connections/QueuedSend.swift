@@ -43,12 +43,8 @@ final class QueuedSend: Sendable {
         var isSuspended: Bool
     }
 
-    private enum State {
-        case pending(OneShotContinuation?)
-        case completed(Result<Void, TaskFailure>)
-    }
-
-    private let state = Mutex(State.pending(nil))
+    private let result = Mutex<Result<Void, TaskFailure>?>(nil)
+    private let completed = OneTimeEvent()
 
     /// Checks the limits and enqueues in one step on the loop, so that concurrent sends cannot exceed the limits together.
     func enqueue(_ payload: SendPayload, on endpoint: RelayEndpoint) async -> EnqueueResult {
@@ -71,31 +67,14 @@ final class QueuedSend: Sendable {
     /// - Returns: `false` on timeout.
     /// - Throws: the failure of the send.
     func wait(within limit: Duration) async throws(TaskFailure) -> Bool {
-        let isCompleted = await withCheckedContinuation { (continuation: CheckedContinuation<Bool, Never>) in
-            let reply = OneShotContinuation(continuation)
-            let isCompleted = self.state.withLock { state in
-                if case .completed = state { return true }
-                state = .pending(reply)
-                return false
-            }
-            if isCompleted { return reply.resume(returning: true) }
-            Task {
-                try? await Task.sleep(for: limit)
-                reply.resume(returning: false)
-            }
-        }
-        guard isCompleted, case .completed(let result) = self.state.withLock({ $0 }) else { return false }
+        guard await self.completed.wait(within: limit), let result = self.result.withLock({ $0 }) else { return false }
         try result.get()
         return true
     }
 
     private func finished(_ result: Result<Void, TaskFailure>) {
-        let reply = self.state.withLock { state -> OneShotContinuation? in
-            defer { state = .completed(result) }
-            if case .pending(let reply) = state { return reply }
-            return nil
-        }
-        reply?.resume(returning: true)
+        self.result.withLock { $0 = result }
+        self.completed.occur()
     }
 }
 

@@ -11,7 +11,8 @@ actor DrainRun {
     private static let longestSleep = Duration.seconds(3600)
 
     nonisolated let id: String
-    private nonisolated let end = Atomic<Bool>(false)
+    /// Nothing changes any more: `run` has returned or is about to.
+    nonisolated let ended = OneTimeEvent()
     private let gateway: Gateway
     private let selection: BulkSelection
     private let keys: [ConnectionKey]
@@ -72,12 +73,9 @@ actor DrainRun {
         self.updateForecast()
         self.state.finish()
         self.drain.endedAt = self.anchor.text(self.gateway.now)
-        self.end.store(true, ordering: .relaxed)
+        self.ended.occur()
         self.publish(.drainEnded)
     }
-
-    /// Whether `run` has returned or is about to: nothing changes any more.
-    nonisolated var hasEnded: Bool { self.end.load(ordering: .relaxed) }
 
     /// Sleeps until the next close or the deadline.
     private func sleep() async {
@@ -172,7 +170,7 @@ final class DrainRegistry: Sendable {
     ).retryable(after: 1)
 
     private let records = Mutex(
-        BoundedRecords<DrainRun>(limit: DrainRegistry.limit, full: DrainRegistry.full) { $0.hasEnded })
+        BoundedRecords<DrainRun>(limit: DrainRegistry.limit, full: DrainRegistry.full) { $0.ended.hasOccurred })
 
     func find(_ id: String) -> DrainRun? {
         self.records.withLock { $0.records.first { $0.id == id } }

@@ -68,10 +68,8 @@ struct DrainsResource: Sendable {
             DrainRun(
                 id: id, selection, keys, pace: pace, gateway: self.context.gateway, anchor: self.context.anchor)
         }
-        let running = Task { await run.run() }
-        if let seconds = call.waitPreference() {
-            _ = await Waiting.forResult(within: .seconds(seconds)) { await running.value }
-        }
+        Task { await run.run() }
+        if let seconds = call.waitPreference() { await run.ended.wait(within: .seconds(seconds)) }
         let drain = await run.snapshot()
         let isDone = drain.endedAt != nil
         return .json(

@@ -155,7 +155,7 @@ private struct EventReader: Sendable {
     private let heartbeat: Duration
     private let bounds: StreamBounds
     /// Ends the reading when the client disconnects.
-    var disconnect: ClientDisconnect?
+    var disconnect: OneTimeEvent?
     /// The number of the last event read.
     private var position: UInt64
     /// Number of events returned.
@@ -236,7 +236,7 @@ enum EventStream {
 
     /// A response whose body `write` writes until it returns; it must return when the client disconnects.
     static func response(
-        _ call: ControlCall, _ write: @escaping @Sendable (inout Writer, ClientDisconnect) async throws -> Void
+        _ call: ControlCall, _ write: @escaping @Sendable (inout Writer, OneTimeEvent) async throws -> Void
     ) async throws -> Response {
         let disconnect = try await call.clientDisconnect()
         let body = ResponseBody { writer in

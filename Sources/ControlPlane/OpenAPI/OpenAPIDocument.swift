@@ -4,6 +4,7 @@ import GatewayCore
 import HTTPTypes
 import HummingbirdCore
 import Synchronization
+import WireText
 
 /// The OpenAPI 3.1 document, generated from the operations and the models.
 package struct OpenAPIDocument {
@@ -160,7 +161,7 @@ package struct OpenAPIDocument {
                 JSONValue.Member(
                     "\(status)",
                     [
-                        "description": .string(ControlProblem.title(status)),
+                        "description": .string(ReasonPhrase.of(status)),
                         "content": ["application/problem+json": ["schema": problem]],
                     ]))
         }

@@ -7,6 +7,7 @@ import Logging
 import NIOCore
 import StreamTransport
 import Synchronization
+import WireText
 
 /// One authorized request, as the handler of its operation sees it.
 struct ControlCall: Sendable {
@@ -52,14 +53,13 @@ struct ControlCall: Sendable {
     /// The media type without its parameters, in lower case.
     var mediaType: String? {
         self.request.headers[.contentType].map { value in
-            value.prefix { $0 != ";" }.trimmingSpaces.lowercased()
+            value.prefix { $0 != ";" }.trimmingBlanks.lowercased()
         }
     }
 
     /// - Throws: `ControlProblem` 415 for a compressed body (RFC 9110 §8.4).
     func checkNotCompressed() throws(ControlProblem) {
-        let codings = self.request.headers[values: .contentEncoding].flatMap { $0.split(separator: ",") }
-        guard codings.allSatisfy({ $0.trimmingSpaces.lowercased() == "identity" }) else {
+        guard self.request.headers.elements(.contentEncoding).allSatisfy({ $0 == "identity" }) else {
             throw ControlProblem(415, "unsupported-coding", "The body is compressed; send it uncompressed.")
         }
     }
@@ -84,12 +84,10 @@ struct ControlCall: Sendable {
 
     /// Seconds of the `wait` preference (RFC 7240 §4.3), at most `limit`.
     func waitPreference(limit: Int = 60) -> Int? {
-        for value in self.request.headers[values: .prefer] {
-            for piece in value.split(separator: ",") {
-                let pair = piece.split(separator: "=").map(\.trimmingSpaces)
-                if pair.count == 2, pair[0].lowercased() == "wait", let seconds = Int(pair[1]), seconds >= 0 {
-                    return min(seconds, limit)
-                }
+        for preference in self.request.headers.elements(.prefer) {
+            let pair = preference.split(separator: "=").map(\.trimmingBlanks)
+            if pair.count == 2, pair[0] == "wait", let seconds = Int(pair[1]), seconds >= 0 {
+                return min(seconds, limit)
             }
         }
         return nil
@@ -97,9 +95,7 @@ struct ControlCall: Sendable {
 
     /// Whether the client sent the `respond-async` preference (RFC 7240 §4.1).
     var prefersAsynchronous: Bool {
-        self.request.headers[values: .prefer].contains { value in
-            value.split(separator: ",").contains { $0.trimmingSpaces.lowercased() == "respond-async" }
-        }
+        self.request.headers.elements(.prefer).contains("respond-async")
     }
 
     // MARK: The connection
@@ -129,16 +125,18 @@ struct ControlCall: Sendable {
         }.get()
     }
 
-    func clientDisconnect() async throws -> ClientDisconnect {
-        ClientDisconnect(try await self.upgradableWire().clientGone)
+    /// Occurs when the client has disconnected.
+    func clientDisconnect() async throws -> OneTimeEvent {
+        let event = OneTimeEvent()
+        try await self.upgradableWire().clientGone.whenComplete { [weak event] _ in event?.occur() }
+        return event
     }
 }
 
-extension StringProtocol {
-    /// Without spaces and tabs at both ends.
-    var trimmingSpaces: String {
-        let start = self.drop { $0 == " " || $0 == "\t" }
-        return String(start.reversed().drop { $0 == " " || $0 == "\t" }.reversed())
+extension HTTPFields {
+    /// The elements of a list (RFC 9110 §5.6.1), in lower case.
+    func elements(_ name: HTTPField.Name) -> [String] {
+        self[values: name].flatMap { $0.split(separator: ",").map { $0.trimmingBlanks.lowercased() } }
     }
 }
 
@@ -188,123 +186,5 @@ final class ControlContext: Sendable {
     var phase: ServicePhase {
         get { self.currentPhase.withLock { $0 } }
         set { self.currentPhase.withLock { $0 = newValue } }
-    }
-}
-
-/// A continuation that several parties may resume; the first one wins.
-final class OneShotContinuation: Sendable {
-    private let waiting: Mutex<CheckedContinuation<Bool, Never>?>
-
-    init(_ continuation: CheckedContinuation<Bool, Never>) {
-        self.waiting = Mutex(continuation)
-    }
-
-    func resume(returning value: Bool) {
-        self.waiting.withLock { $0.take() }?.resume(returning: value)
-    }
-}
-
-/// Waits for the client's disconnect. One task at a time may wait.
-final class ClientDisconnect: Sendable {
-    private struct State {
-        var isOver = false
-        var waiting: CheckedContinuation<Void, Never>?
-    }
-
-    private let state = Mutex(State())
-
-    init(_ future: EventLoopFuture<Void>) {
-        future.whenComplete { [weak self] _ in self?.finish() }
-    }
-
-    /// - Returns: `true` when the client has disconnected, `false` when the wait was cancelled.
-    @discardableResult
-    func wait() async -> Bool {
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                let isDone = self.state.withLock { state in
-                    let isDone = state.isOver || Task.isCancelled
-                    if !isDone { state.waiting = continuation }
-                    return isDone
-                }
-                if isDone { continuation.resume() }
-            }
-        } onCancel: {
-            self.state.withLock { $0.waiting.take() }?.resume()
-        }
-        return self.state.withLock { $0.isOver }
-    }
-
-    private func finish() {
-        let waiting = self.state.withLock { state in
-            state.isOver = true
-            return state.waiting.take()
-        }
-        waiting?.resume()
-    }
-}
-
-/// Waits with a timeout.
-enum Waiting {
-    /// Runs `work`, which must react to cancellation, and cancels it at the timeout.
-    /// - Returns: its result, even if it arrives during cancellation; `nil` on timeout.
-    /// - Throws: what `work` throws before the timeout.
-    static func withTimeout<Value: Sendable>(
-        _ limit: Duration, _ work: @escaping @Sendable () async throws -> Value
-    ) async throws -> Value? {
-        try await withThrowingTaskGroup(of: Value?.self) { group in
-            group.addTask { try await work() }
-            group.addTask {
-                try? await Task.sleep(for: limit)
-                return nil
-            }
-            let first = try await group.next() ?? nil
-            group.cancelAll()
-            if let first { return first }
-            // Work that completes despite cancellation must not lose its result.
-            guard case .success(let late)? = await group.nextResult() else { return nil }
-            return late
-        }
-    }
-
-    /// Waits for a callback that may never come.
-    /// - Returns: whether it arrived in time.
-    static func forCallback(within limit: Duration, _ begin: (@escaping @Sendable () -> Void) -> Void) async -> Bool {
-        await withCheckedContinuation { (continuation: CheckedContinuation<Bool, Never>) in
-            let reply = OneShotContinuation(continuation)
-            begin { reply.resume(returning: true) }
-            Task {
-                try? await Task.sleep(for: limit)
-                reply.resume(returning: false)
-            }
-        }
-    }
-
-    /// Evaluates `condition` repeatedly until it holds, the time is over or the task is cancelled.
-    /// - Returns: whether the condition holds.
-    @discardableResult
-    static func poll(within limit: Duration, until condition: () async -> Bool) async -> Bool {
-        let deadline = ContinuousClock.now.advanced(by: limit)
-        var pause = Duration.milliseconds(1)
-        while !(await condition()) {
-            guard ContinuousClock.now < deadline, (try? await Task.sleep(for: pause)) != nil else { return false }
-            pause = min(pause * 2, .milliseconds(50))
-        }
-        return true
-    }
-
-    /// Waits for `work`, which continues to run after the timeout.
-    /// - Returns: `nil` on timeout.
-    static func forResult<Value: Sendable>(
-        within limit: Duration, _ work: @escaping @Sendable () async -> Value
-    ) async -> Value? {
-        let running = Task { await work() }
-        let isDone = await self.forCallback(within: limit) { done in
-            Task {
-                _ = await running.value
-                done()
-            }
-        }
-        return isDone ? await running.value : nil
     }
 }

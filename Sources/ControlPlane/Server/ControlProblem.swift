@@ -3,6 +3,7 @@ import FoundationEssentials
 import HTTPTypes
 import HummingbirdCore
 import NIOCore
+import WireText
 
 /// An error response: a problem document (RFC 9457) with its status and header fields.
 package struct ControlProblem: Error {
@@ -68,7 +69,7 @@ package struct ControlProblem: Error {
     package var json: [UInt8] {
         JSONBody.encode(
             Problem {
-                $0.title = Self.title(self.status)
+                $0.title = ReasonPhrase.of(self.status)
                 $0.status = self.status
                 $0.code = self.code
                 $0.detail = self.detail
@@ -80,34 +81,6 @@ package struct ControlProblem: Error {
 
     /// The document followed by a line feed, which terminals and line-based tools expect.
     package var body: ByteBuffer { ByteBuffer(bytes: self.json + [UInt8(ascii: "\n")]) }
-
-    /// The reason phrase of a status (RFC 9110 §15).
-    static func title(_ status: Int) -> String {
-        switch status {
-        case 400: "Bad Request"
-        case 401: "Unauthorized"
-        case 403: "Forbidden"
-        case 404: "Not Found"
-        case 405: "Method Not Allowed"
-        case 408: "Request Timeout"
-        case 409: "Conflict"
-        case 410: "Gone"
-        case 412: "Precondition Failed"
-        case 413: "Content Too Large"
-        case 415: "Unsupported Media Type"
-        case 416: "Range Not Satisfiable"
-        case 421: "Misdirected Request"
-        case 422: "Unprocessable Content"
-        case 426: "Upgrade Required"
-        case 428: "Precondition Required"
-        case 429: "Too Many Requests"
-        case 501: "Not Implemented"
-        case 502: "Bad Gateway"
-        case 503: "Service Unavailable"
-        case 504: "Gateway Timeout"
-        default: "Internal Server Error"
-        }
-    }
 
     package var response: Response {
         var headers: HTTPTypes.HTTPFields = [.contentType: "application/problem+json", .cacheControl: "no-store"]

@@ -180,9 +180,7 @@ extension Request {
     fileprivate var offersUpgrade: Bool {
         self.method == .connect
             || self.headers[.upgrade] != nil
-                && self.headers[values: .connection].contains { value in
-                    value.split(separator: ",").contains { $0.trimmingSpaces.lowercased() == "upgrade" }
-                }
+                && self.headers.elements(.connection).contains("upgrade")
     }
 }
 

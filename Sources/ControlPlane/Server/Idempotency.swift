@@ -2,6 +2,7 @@ import HTTPTypes
 import HummingbirdCore
 import NIOCore
 import Synchronization
+import WireText
 
 /// Performs a POST with an Idempotency-Key once, however often the client sends it.
 struct Idempotency: Sendable {
@@ -24,7 +25,7 @@ struct Idempotency: Sendable {
         call.request.body = RequestBody(buffer: body)
         let name = "\(call.caller.name) \(key)"
         let request = Array("\(call.request.head.path ?? "")\n".utf8) + Array(body.readableBytesView)
-        switch self.responses.begin(name, fingerprint: Fingerprint.of(request)) {
+        switch self.responses.begin(name, fingerprint: MessageDigest.of(request, by: .sha256)) {
         case .inProgress:
             throw ControlProblem(409, "under-way", "A request with this Idempotency-Key is still running.")
                 .retryable(after: 1)
@@ -71,6 +72,7 @@ private final class StoredResponses: Sendable {
 
     private struct Entry {
         let key: String
+        /// SHA-256 of the request.
         let fingerprint: [UInt8]
         var response: BufferedResponse?
     }
@@ -107,21 +109,5 @@ private final class StoredResponses: Sendable {
     /// Forgets a request that failed temporarily, so that it can be repeated.
     func discard(_ key: String) {
         self.entries.withLock { $0.removeAll { $0.key == key && $0.response == nil } }
-    }
-}
-
-/// A non-cryptographic hash of a request. A collision only affects the caller that produces it.
-private enum Fingerprint {
-    /// 16 bytes by FNV-1a, in two lanes, and the length.
-    static func of(_ bytes: [UInt8]) -> [UInt8] {
-        var first: UInt64 = 0xCBF2_9CE4_8422_2325
-        var second: UInt64 = 0x8422_2325_CBF2_9CE4
-        for byte in bytes {
-            first = (first ^ UInt64(byte)) &* 0x0000_0100_0000_01B3
-            second = (second ^ UInt64(byte &+ 0x55)) &* 0x0000_0100_0000_01B3
-        }
-        return [first, second, UInt64(bytes.count)].flatMap { word in
-            (0..<8).map { UInt8(truncatingIfNeeded: word >> UInt64(8 * $0)) }
-        }
     }
 }

@@ -135,8 +135,9 @@ final class RunningOperation: Sendable {
     private let caller: Caller
     private let startedAt = WallClock.now()
     private let state = Mutex(State())
-    /// Finished as soon as the connection has its key, or the operation ends.
-    private let connectionKnown = AsyncStream.makeStream(of: Void.self)
+    /// The connection has its key, or the operation has ended.
+    private let connectionKnown = OneTimeEvent()
+    private let ended = OneTimeEvent()
 
     init(_ operation: Operation, by caller: Caller, number: UInt64) {
         self.operation = operation
@@ -159,13 +160,14 @@ final class RunningOperation: Sendable {
             state.endedAt = WallClock.now()
             state.task = nil
         }
-        self.connectionKnown.continuation.finish()
+        self.connectionKnown.occur()
+        self.ended.occur()
     }
 
     /// The connection that the operation opens has its key.
     func connectionCreated(_ key: ConnectionKey) {
         self.state.withLock { $0.connection = key }
-        self.connectionKnown.continuation.finish()
+        self.connectionKnown.occur()
     }
 
     func cancel() {
@@ -182,15 +184,13 @@ final class RunningOperation: Sendable {
 
     /// - Returns: `nil` if the operation does not finish in time.
     func outcome(within limit: Duration) async -> OperationOutcome? {
-        guard let task = self.state.withLock({ $0.task }) else { return self.outcome }
-        _ = await Waiting.forResult(within: limit) { await task.value }
+        await self.ended.wait(within: limit)
         return self.outcome
     }
 
     /// Waits until the connection has its key or the operation ends.
     func waitForConnection(within limit: Duration) async {
-        let stream = self.connectionKnown.stream
-        _ = await Waiting.forResult(within: limit) { for await _ in stream {} }
+        await self.connectionKnown.wait(within: limit)
     }
 
     // MARK: The record

@@ -94,10 +94,10 @@ struct TransferRequestParser {
         if let text = self.request.text { return .data(try self.bounded(Data(text.utf8), "/text")) }
         if let text = self.request.body { return .data(try self.bounded(Data(text.utf8), "/body")) }
         if let text = self.request.data {
-            guard let data = Data(base64Encoded: text) else {
+            guard let bytes = Base64.decoded(text.utf8) else {
                 throw .invalid("/data", "data must be base64 (RFC 4648 §4).")
             }
-            return .data(try self.bounded(data, "/data"))
+            return .data(try self.bounded(Data(bytes), "/data"))
         }
         if let path = self.request.file {
             let file = try TransferFile(path, below: self.settings.directories, at: "/file")

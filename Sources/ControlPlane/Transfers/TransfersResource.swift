@@ -60,24 +60,22 @@ struct TransfersResource: Sendable {
         responses: [.init(200, "A page", .json(TransferPage.self), headers: .nextPage)], problems: [410])
 
     private func verbs(_ one: PathTemplate) -> [Operation] {
-        [
-            Operation(
-                "suspendTransfer", .post, one + ":suspend", .operate,
-                Self.document("Suspends a transfer until it is resumed")
-            ) { try self.suspend($0) },
-            Operation("resumeTransfer", .post, one + ":resume", .operate, Self.document("Resumes a transfer")) {
-                try self.resume($0)
-            },
-            Operation(
-                "cancelTransfer", .post, one + ":cancel", .operate,
-                Self.document(
-                    "Cancels a transfer; can keep the data received, for a restart", body: TransferCancel.self)
+        func verb(
+            _ name: String, _ summary: String, body: OperationDocument.Model? = nil,
+            _ handler: @escaping Operation.Handler
+        ) -> Operation {
+            let document = Self.document(summary, body: body)
+            return Operation("\(name)Transfer", .post, one + ":\(name)", .operate, document, handler)
+        }
+        return [
+            verb("suspend", "Suspends a transfer until it is resumed") { try self.suspend($0) },
+            verb("resume", "Resumes a transfer") { try self.resume($0) },
+            verb(
+                "cancel", "Cancels a transfer; can keep the data received, for a restart", body: TransferCancel.self
             ) { try await self.cancel($0) },
-            Operation(
-                "restartTransfer", .post, one + ":restart", .operate,
-                Self.document(
-                    "Restarts a transfer, from the data received if the server supports that",
-                    body: TransferRestart.self)
+            verb(
+                "restart", "Restarts a transfer, from the data received if the server supports that",
+                body: TransferRestart.self
             ) { try await self.restart($0) },
         ]
     }

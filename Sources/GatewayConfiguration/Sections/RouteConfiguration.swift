@@ -145,21 +145,10 @@ package struct PathPattern: Sendable, Hashable, CustomStringConvertible {
         let error = ValueSyntaxError(
             expected: "a path of RFC 3986's characters without empty segments",
             remedy: "percent-encode other characters, and leave out the query")
-        var bytes: [UInt8] = []
-        var rest = Array(piece.utf8)[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                // Bytes above ASCII are taken unchanged; `?` would begin a query.
-                guard byte >= 0x80 || (NameText.isResourceByte(byte) && byte != UInt8(ascii: "?")) else { throw error }
-                bytes.append(byte)
-                continue
-            }
-            guard let high = rest.popFirst()?.hexadecimalValue,
-                let low = rest.popFirst()?.hexadecimalValue
-            else { throw error }
-            bytes.append(high << 4 | low)
-        }
-        guard let text = String(validating: bytes, as: UTF8.self), !text.isEmpty else { throw error }
+        // Bytes above ASCII are taken unchanged; `?` would begin a query.
+        guard piece.utf8.allSatisfy({ $0 >= 0x80 || NameText.isResourceByte($0) && $0 != UInt8(ascii: "?") }),
+            let text = PercentCoding.decodedText(piece), !text.isEmpty
+        else { throw error }
         guard !PathTraversal.isPossible(with: text) else {
             throw ValueSyntaxError(
                 expected: "a path without dot segments and control characters, however they are encoded",

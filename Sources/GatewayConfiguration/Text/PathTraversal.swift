@@ -14,7 +14,9 @@ package enum PathTraversal {
         var bytes = Array(decoded.utf8)
         for _ in 0..<self.depth {
             if bytes.contains(where: { $0 < 0x20 || $0 == 0x7F }) || self.hasDotSegment(bytes) { return true }
-            guard let next = self.decodedAgain(bytes) else { return false }
+            // An escape without two digits is kept.
+            let next = PercentCoding.decoded(bytes)
+            guard next.count < bytes.count else { return false }
             // Invalid UTF-8 may be an overlong form of a dot or slash.
             guard String(validating: next, as: UTF8.self) != nil else { return true }
             bytes = next
@@ -32,23 +34,5 @@ package enum PathTraversal {
             let name = part.prefix { $0 != UInt8(ascii: ";") }
             return (1...2).contains(name.count) && name.allSatisfy { $0 == UInt8(ascii: ".") }
         }
-    }
-
-    /// - Returns: `nil` if no escape is left; an escape without two digits is kept.
-    private static func decodedAgain(_ bytes: [UInt8]) -> [UInt8]? {
-        var decoded: [UInt8] = []
-        var index = 0
-        while index < bytes.count {
-            if bytes[index] == UInt8(ascii: "%"), index + 2 < bytes.count,
-                let high = bytes[index + 1].hexadecimalValue, let low = bytes[index + 2].hexadecimalValue
-            {
-                decoded.append(high << 4 | low)
-                index += 3
-            } else {
-                decoded.append(bytes[index])
-                index += 1
-            }
-        }
-        return decoded.count < bytes.count ? decoded : nil
     }
 }

@@ -27,7 +27,10 @@ struct RequestTarget: Hashable, Sendable {
         guard path.isEmpty ? authority != nil : path.hasPrefix("/") else { return nil }
         var segments: [Segment] = []
         for piece in path.dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
-            guard let decoded = Self.decoded(piece), !PathTraversal.isPossible(with: decoded) else { return nil }
+            let isEncoded = piece.utf8.contains(UInt8(ascii: "%"))
+            guard let decoded = isEncoded ? PercentCoding.decodedText(piece) : String(piece),
+                !PathTraversal.isPossible(with: decoded)
+            else { return nil }
             segments.append(Segment(encoded: piece, decoded: decoded))
         }
         self.segments = segments.isEmpty ? [Segment(encoded: "", decoded: "")] : segments
@@ -43,23 +46,5 @@ struct RequestTarget: Hashable, Sendable {
             return (rest[..<end], rest[end...])
         }
         return nil
-    }
-
-    /// - Returns: `nil` for a percent sign without two digits, and for a result that is not UTF-8.
-    private static func decoded(_ piece: Substring) -> String? {
-        guard piece.utf8.contains(UInt8(ascii: "%")) else { return String(piece) }
-        var bytes: [UInt8] = []
-        var rest = Array(piece.utf8)[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            guard let high = rest.popFirst()?.hexadecimalValue,
-                let low = rest.popFirst()?.hexadecimalValue
-            else { return nil }
-            bytes.append(high << 4 | low)
-        }
-        return String(validating: bytes, as: UTF8.self)
     }
 }
