@@ -22,6 +22,9 @@ package final class LoopbackGateway: Sendable {
 
         """
 
+    /// The gateway of the current test, in a suite with the trait `gateway`.
+    @TaskLocal package static var current: LoopbackGateway?
+
     /// URL of the control plane, like `http://127.0.0.1:49152`.
     package let control: String
     private let group: LoopGroup

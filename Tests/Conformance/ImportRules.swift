@@ -27,7 +27,7 @@ enum ImportRules {
         "FoundationEssentials": ["ControlPlane/"],
         // URLLoading takes its place; only side-by-side tests and benchmarks link it.
         "FoundationNetworking": [],
-        "Testing": ["TestSupport/"],
+        "Testing": ["TestSupport/", "GatewayTestSupport/GatewayTrait.swift"],
     ]
     /// SwiftNIO serves REST, and nothing else.
     static let ownersOfNIO = ["ControlPlane/"]

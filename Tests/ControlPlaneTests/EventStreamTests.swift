@@ -2,124 +2,112 @@ import ControlAPI
 import GatewayTestSupport
 import Testing
 
-@Suite("Event streams of the REST interface", .timeLimit(.minutes(5)))
+@Suite("Event streams of the REST interface", .gateway, .timeLimit(.minutes(5)))
 struct EventStreamTests {
+    private let gateway: LoopbackGateway
+
+    init() throws {
+        self.gateway = try #require(LoopbackGateway.current)
+    }
+
     /// The events of a stream that ends.
-    private static func events(_ gateway: LoopbackGateway, _ target: String, fields: [String: String] = [:])
+    private func events(_ target: String, fields: [String: String] = [:])
         async throws
         -> [JSONValue]
     {
-        let reply = try await gateway.get(target, fields: fields)
+        let reply = try await self.gateway.get(target, fields: fields)
         #expect(reply.status == 200 && reply.fields["content-type"] == "text/event-stream", "\(reply.text)")
         return reply.text.split(separator: "\n").filter { $0.hasPrefix("data: ") }
             .map { JSONValue(text: String($0.dropFirst(6))) }
     }
 
     @Test func connectionIsReportedFromItsOpeningToItsEnd() async throws {
-        try await LoopbackGateway.run { gateway in
-            let id = try await gateway.open(gateway.echo, more: #","labels":{"team":"blue"}"#)
-            _ = try await gateway.post("/v1/connections/\(id):send", #"{"text":"abc"}"#)
-            _ = try await gateway.post("/v1/connections/\(id):receive")
-            _ = try await gateway.request("DELETE", "/v1/connections/\(id)?code=4001&reason=done")
-            let events = try await Self.events(
-                gateway, "/v1/events?after=0&connection=\(id)&type=opened,closed&limit=2")
-            #expect(events.map { $0["type"]?.string } == ["opened", "closed"])
-            #expect(events.allSatisfy { $0["connection"]?.string == id })
-            let closed = events[1]
-            #expect(closed["closeCode"]?.integer == 4001 && closed["closeReason"]?.string == "done")
-            #expect(closed["receivedBytes"]?.integer == 3 && closed["sentBytes"]?.integer == 3)
-            #expect(closed["labels"] == JSONValue(text: #"{"team":"blue"}"#))
-        }
+        let id = try await self.gateway.open(self.gateway.echo, more: #","labels":{"team":"blue"}"#)
+        _ = try await self.gateway.post("/v1/connections/\(id):send", #"{"text":"abc"}"#)
+        _ = try await self.gateway.post("/v1/connections/\(id):receive")
+        _ = try await self.gateway.request("DELETE", "/v1/connections/\(id)?code=4001&reason=done")
+        let events = try await self.events(
+            "/v1/events?after=0&connection=\(id)&type=opened,closed&limit=2")
+        #expect(events.map { $0["type"]?.string } == ["opened", "closed"])
+        #expect(events.allSatisfy { $0["connection"]?.string == id })
+        let closed = events[1]
+        #expect(closed["closeCode"]?.integer == 4001 && closed["closeReason"]?.string == "done")
+        #expect(closed["receivedBytes"]?.integer == 3 && closed["sentBytes"]?.integer == 3)
+        #expect(closed["labels"] == JSONValue(text: #"{"team":"blue"}"#))
     }
 
     @Test func missedEventsAreSentAfterTheLastEventID() async throws {
-        try await LoopbackGateway.run { gateway in
-            var ids: [String] = []
-            for _ in 0..<4 { ids.append(try await gateway.open(gateway.raw)) }
-            let target = "/v1/events?type=opened&durationMs=300"
-            let all = try await Self.events(gateway, target + "&after=0")
-                .filter { $0["listener"] == nil }
-            #expect(all.map { $0["connection"]?.string } == ids)
-            let numbers = all.compactMap { $0["number"]?.integer }
-            #expect(numbers == numbers.sorted() && Set(numbers).count == 4)
-            let rest = try await Self.events(gateway, target, fields: ["Last-Event-ID": "\(numbers[1])"])
-                .filter { $0["listener"] == nil }
-            #expect(rest.map { $0["connection"]?.string } == Array(ids[2...]))
-        }
+        var ids: [String] = []
+        for _ in 0..<4 { ids.append(try await self.gateway.open(self.gateway.raw)) }
+        let target = "/v1/events?type=opened&durationMs=300"
+        let all = try await self.events(target + "&after=0")
+            .filter { $0["listener"] == nil }
+        #expect(all.map { $0["connection"]?.string } == ids)
+        let numbers = all.compactMap { $0["number"]?.integer }
+        #expect(numbers == numbers.sorted() && Set(numbers).count == 4)
+        let rest = try await self.events(target, fields: ["Last-Event-ID": "\(numbers[1])"])
+            .filter { $0["listener"] == nil }
+        #expect(rest.map { $0["connection"]?.string } == Array(ids[2...]))
     }
 
     @Test func eventsThatAreNotKeptAreAGap() async throws {
-        try await LoopbackGateway.run { gateway in
-            let events = try await Self.events(
-                gateway, "/v1/events?durationMs=100", fields: ["Last-Event-ID": "999999"])
-            #expect(events.map { $0["type"]?.string } == ["gap"])
-            #expect(events[0]["missedTo"]?.integer == 999_999)
-        }
+        let events = try await self.events(
+            "/v1/events?durationMs=100", fields: ["Last-Event-ID": "999999"])
+        #expect(events.map { $0["type"]?.string } == ["gap"])
+        #expect(events[0]["missedTo"]?.integer == 999_999)
     }
 
     @Test func quietStreamSendsHeartbeats() async throws {
-        try await LoopbackGateway.run { gateway in
-            let reply = try await gateway.get("/v1/events?heartbeatMs=10&durationMs=1000")
-            #expect(reply.text.split(separator: "\n").count { $0.hasPrefix(":") } >= 2)
-            #expect(!reply.text.contains("data:"))
-        }
+        let reply = try await self.gateway.get("/v1/events?heartbeatMs=10&durationMs=1000")
+        #expect(reply.text.split(separator: "\n").count { $0.hasPrefix(":") } >= 2)
+        #expect(!reply.text.contains("data:"))
     }
 
     @Test(arguments: [
         "limit=0", "limit=x", "durationMs=-1", "durationMs=1e300", "durationMs=86400001", "durationMs=nan",
     ])
     func invalidBoundIsRefused(_ query: String) async throws {
-        try await LoopbackGateway.run { gateway in
-            let id = try await gateway.open(gateway.raw)
-            for path in ["/v1/events", "/v1/connections/\(id)/tap"] {
-                let reply = try await gateway.get("\(path)?\(query)")
-                #expect(reply.problem == "400 invalid-parameter \(query.prefix { $0 != "=" })")
-            }
+        let id = try await self.gateway.open(self.gateway.raw)
+        for path in ["/v1/events", "/v1/connections/\(id)/tap"] {
+            let reply = try await self.gateway.get("\(path)?\(query)")
+            #expect(reply.problem == "400 invalid-parameter \(query.prefix { $0 != "=" })")
         }
     }
 
     @Test func invalidFilterOrLastEventIDIsRefused() async throws {
-        try await LoopbackGateway.run { gateway in
-            #expect(try await gateway.get("/v1/events?type=nonsense").problem == "400 invalid-parameter type")
-            let reply = try await gateway.get("/v1/events", fields: ["Last-Event-ID": "x"])
-            #expect(reply.problem == "400 invalid-header")
-        }
+        #expect(try await self.gateway.get("/v1/events?type=nonsense").problem == "400 invalid-parameter type")
+        let reply = try await self.gateway.get("/v1/events", fields: ["Last-Event-ID": "x"])
+        #expect(reply.problem == "400 invalid-header")
     }
 
     @Test func reloadsAreReported() async throws {
-        try await LoopbackGateway.run { gateway in
-            _ = try await gateway.post("/v1/configuration:reload")
-            gateway.setFile("listeners: 7")
-            _ = try await gateway.post("/v1/configuration:reload")
-            let events = try await Self.events(gateway, "/v1/events?after=0&type=reloaded,reloadFailed&limit=2")
-            #expect(events.map { $0["type"]?.string } == ["reloaded", "reloadFailed"])
-            #expect(events[1]["detail"]?.string?.contains("expected") == true)
-        }
+        _ = try await self.gateway.post("/v1/configuration:reload")
+        self.gateway.setFile("listeners: 7")
+        _ = try await self.gateway.post("/v1/configuration:reload")
+        let events = try await self.events("/v1/events?after=0&type=reloaded,reloadFailed&limit=2")
+        #expect(events.map { $0["type"]?.string } == ["reloaded", "reloadFailed"])
+        #expect(events[1]["detail"]?.string?.contains("expected") == true)
     }
 
     @Test func tapCopiesTheTrafficOfAConnection() async throws {
-        try await LoopbackGateway.run { gateway in
-            let id = try await gateway.open(gateway.echo)
-            let tap = HTTPExchange(gateway.control)
-            defer { tap.close() }
-            let request =
-                "GET /v1/connections/\(id)/tap?limit=2 HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
-            try await tap.send(Array(request.utf8))
-            let head = try await tap.receive(through: "\r\n\r\n")
-            #expect(head.hasPrefix("HTTP/1.1 200"))
-            _ = try await gateway.post("/v1/connections/\(id):send", #"{"text":"watched"}"#)
-            let text = String(decoding: try await tap.receiveToEnd(), as: UTF8.self)
-            #expect((head + text).components(of: "watched") == 2, "\(text)")
-        }
+        let id = try await self.gateway.open(self.gateway.echo)
+        let tap = HTTPExchange(self.gateway.control)
+        defer { tap.close() }
+        let request =
+            "GET /v1/connections/\(id)/tap?limit=2 HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+        try await tap.send(Array(request.utf8))
+        let head = try await tap.receive(through: "\r\n\r\n")
+        #expect(head.hasPrefix("HTTP/1.1 200"))
+        _ = try await self.gateway.post("/v1/connections/\(id):send", #"{"text":"watched"}"#)
+        let text = String(decoding: try await tap.receiveToEnd(), as: UTF8.self)
+        #expect((head + text).components(of: "watched") == 2, "\(text)")
     }
 
     @Test func attachWithoutAnUpgradeIsRefused() async throws {
-        try await LoopbackGateway.run { gateway in
-            let id = try await gateway.open(gateway.echo)
-            let reply = try await gateway.get("/v1/connections/\(id)/stream")
-            #expect(reply.status == 426, "\(reply.text)")
-            #expect(try await gateway.get("/v1/connections/\(id)").json["state"]?.string == "open")
-        }
+        let id = try await self.gateway.open(self.gateway.echo)
+        let reply = try await self.gateway.get("/v1/connections/\(id)/stream")
+        #expect(reply.status == 426, "\(reply.text)")
+        #expect(try await self.gateway.get("/v1/connections/\(id)").json["state"]?.string == "open")
     }
 }
 

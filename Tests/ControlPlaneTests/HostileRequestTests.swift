@@ -2,8 +2,14 @@ import ControlAPI
 import GatewayTestSupport
 import Testing
 
-@Suite("Hostile requests to the REST interface", .timeLimit(.minutes(5)))
+@Suite("Hostile requests to the REST interface", .gateway, .timeLimit(.minutes(5)))
 struct HostileRequestTests {
+    private let gateway: LoopbackGateway
+
+    init() throws {
+        self.gateway = try #require(LoopbackGateway.current)
+    }
+
     private struct Operation {
         let name: String
         let method: String
@@ -12,8 +18,8 @@ struct HostileRequestTests {
     }
 
     /// The operations of the OpenAPI document.
-    private static func operations(_ gateway: LoopbackGateway) async throws -> [Operation] {
-        let document = try await gateway.get("/openapi.json").json
+    private func operations() async throws -> [Operation] {
+        let document = try await self.gateway.get("/openapi.json").json
         return (document["paths"]?.members ?? []).flatMap { path in
             path.value.members.map { method in
                 Operation(
@@ -51,104 +57,96 @@ struct HostileRequestTests {
         #expect(reply.body.count < 65536, "\(note): \(reply.body.count) bytes")
     }
 
-    private static func expectEcho(_ id: String, _ gateway: LoopbackGateway) async throws {
-        #expect(try await gateway.post("/v1/connections/\(id):send", #"{"text":"hello"}"#).status == 200)
-        #expect(try await gateway.post("/v1/connections/\(id):receive").json["text"]?.string == "hello")
+    private func expectEcho(_ id: String) async throws {
+        #expect(try await self.gateway.post("/v1/connections/\(id):send", #"{"text":"hello"}"#).status == 200)
+        #expect(try await self.gateway.post("/v1/connections/\(id):receive").json["text"]?.string == "hello")
     }
 
     @Test func invalidBodyIsAProblemAtEveryOperation() async throws {
-        try await LoopbackGateway.run { gateway in
-            let id = try await gateway.open(gateway.echo)
-            let before = try await gateway.get("/v1/connections/\(id)").json
-            let operations = try await Self.operations(gateway).filter(\.hasBody)
-            for (index, operation) in operations.enumerated() {
-                let target = operation.path.replacing("{id}", with: id)
-                let statuses: Set =
-                    target.contains("/connections") ? [400, 409, 413, 415, 422] : [400, 404, 409, 413, 415, 422]
-                // The same reader takes every body: the long ones go to some operations.
-                for (note, body) in Self.bodies where body.count < 10_000 || index % 5 == 0 {
-                    let reply = try await HTTPExchange.run(
-                        gateway.control, operation.method, target, fields: ["Content-Type": "application/json"],
-                        body: body)
-                    Self.expectProblem(reply, statuses, "\(operation.name) with \(note)")
-                }
-                for type in [
-                    "text/html", "application/xml", "application/x-www-form-urlencoded",
-                    String(repeating: "x", count: 1000),
-                ] {
-                    let reply = try await gateway.request(
-                        operation.method, target, "{}", fields: ["Content-Type": type])
-                    let expected = statuses.subtracting([400, 413, 422])
-                    Self.expectProblem(reply, expected, "\(operation.name) as \(type.prefix(40))")
-                }
+        let id = try await self.gateway.open(self.gateway.echo)
+        let before = try await self.gateway.get("/v1/connections/\(id)").json
+        let operations = try await self.operations().filter(\.hasBody)
+        for (index, operation) in operations.enumerated() {
+            let target = operation.path.replacing("{id}", with: id)
+            let statuses: Set =
+                target.contains("/connections") ? [400, 409, 413, 415, 422] : [400, 404, 409, 413, 415, 422]
+            // The same reader takes every body: the long ones go to some operations.
+            for (note, body) in Self.bodies where body.count < 10_000 || index % 5 == 0 {
+                let reply = try await HTTPExchange.run(
+                    self.gateway.control, operation.method, target, fields: ["Content-Type": "application/json"],
+                    body: body)
+                Self.expectProblem(reply, statuses, "\(operation.name) with \(note)")
             }
-            let after = try await gateway.get("/v1/connections/\(id)").json
-            for member in [
-                "state", "sentMessages", "receivedMessages", "description", "priority", "labels", "suspended",
+            for type in [
+                "text/html", "application/xml", "application/x-www-form-urlencoded",
+                String(repeating: "x", count: 1000),
             ] {
-                #expect(before[member] == after[member], "\(member)")
+                let reply = try await self.gateway.request(
+                    operation.method, target, "{}", fields: ["Content-Type": type])
+                let expected = statuses.subtracting([400, 413, 422])
+                Self.expectProblem(reply, expected, "\(operation.name) as \(type.prefix(40))")
             }
-            try await Self.expectEcho(id, gateway)
-            let all = try await gateway.get("/v1/connections").json["items"]?.items
-            #expect(all?.count == 2, "the connection and its accepted end")
         }
+        let after = try await self.gateway.get("/v1/connections/\(id)").json
+        for member in [
+            "state", "sentMessages", "receivedMessages", "description", "priority", "labels", "suspended",
+        ] {
+            #expect(before[member] == after[member], "\(member)")
+        }
+        try await self.expectEcho(id)
+        let all = try await self.gateway.get("/v1/connections").json["items"]?.items
+        #expect(all?.count == 2, "the connection and its accepted end")
     }
 
     @Test func unknownNameIsNotFoundAtEveryOperation() async throws {
-        try await LoopbackGateway.run { gateway in
-            for operation in try await Self.operations(gateway) where operation.path.contains("{id}") {
-                for name in [
-                    "", "0", "-1", "x", "17u17", String(repeating: "9", count: 40), "%00", "%FF", "%2F", "..",
-                    "%2e%2e%2f",
-                    "..%5c", "..;", "%0d%0aX:%20y", "%252e%252e", "%F0%9D%9F%99", "%7Bid%7D", "1;x", "1%20", "null",
-                    "1:send", String(repeating: "a", count: 4000),
-                ] {
-                    let target = operation.path.replacing("{id}", with: name)
-                    let reply = try await HTTPExchange.run(
-                        gateway.control, operation.method, target, fields: ["Content-Type": "application/json"],
-                        body: operation.method == "GET" ? [] : Array("{}".utf8))
-                    Self.expectProblem(reply, [400, 404, 405], "\(operation.method) \(target.prefix(80))")
-                }
+        for operation in try await self.operations() where operation.path.contains("{id}") {
+            for name in [
+                "", "0", "-1", "x", "17u17", String(repeating: "9", count: 40), "%00", "%FF", "%2F", "..",
+                "%2e%2e%2f",
+                "..%5c", "..;", "%0d%0aX:%20y", "%252e%252e", "%F0%9D%9F%99", "%7Bid%7D", "1;x", "1%20", "null",
+                "1:send", String(repeating: "a", count: 4000),
+            ] {
+                let target = operation.path.replacing("{id}", with: name)
+                let reply = try await HTTPExchange.run(
+                    self.gateway.control, operation.method, target, fields: ["Content-Type": "application/json"],
+                    body: operation.method == "GET" ? [] : Array("{}".utf8))
+                Self.expectProblem(reply, [400, 404, 405], "\(operation.method) \(target.prefix(80))")
             }
         }
     }
 
     @Test func malformedQueryIsAProblemAtEveryOperation() async throws {
-        try await LoopbackGateway.run { gateway in
-            let id = try await gateway.open(gateway.echo)
-            let many = (0..<100).map { "a\($0)=1" }.joined(separator: "&")
-            for operation in try await Self.operations(gateway) {
-                for query in [
-                    "unknown=1", "%zz=1", "%", "a=%FF", many, "limit=1&limit=2", "=", "fields=%00",
-                    String(repeating: "x", count: 8000),
-                ] {
-                    let target = operation.path.replacing("{id}", with: id) + "?" + query
-                    let reply = try await gateway.request(
-                        operation.method, target, operation.method == "GET" ? nil : "{}")
-                    Self.expectProblem(reply, [400], "\(operation.method) \(target.prefix(80))")
-                }
+        let id = try await self.gateway.open(self.gateway.echo)
+        let many = (0..<100).map { "a\($0)=1" }.joined(separator: "&")
+        for operation in try await self.operations() {
+            for query in [
+                "unknown=1", "%zz=1", "%", "a=%FF", many, "limit=1&limit=2", "=", "fields=%00",
+                String(repeating: "x", count: 8000),
+            ] {
+                let target = operation.path.replacing("{id}", with: id) + "?" + query
+                let reply = try await self.gateway.request(
+                    operation.method, target, operation.method == "GET" ? nil : "{}")
+                Self.expectProblem(reply, [400], "\(operation.method) \(target.prefix(80))")
             }
-            #expect(try await gateway.get("/v1/connections/\(id)").json["state"]?.string == "open")
         }
+        #expect(try await self.gateway.get("/v1/connections/\(id)").json["state"]?.string == "open")
     }
 
     @Test(arguments: ["1.5", "-1", "1e400", "-1e400", "99999999999999999999"])
     func numberOutOfItsRangeIsPointedAt(_ number: String) async throws {
-        try await LoopbackGateway.run { gateway in
-            let cases = [
-                (
-                    "/v1/connections", #"{"url":"ws://127.0.0.1/","maximumMessageSizeBytes":#}"#,
-                    "/maximumMessageSizeBytes"
-                ),
-                ("/v1/connections", #"{"url":"ws://127.0.0.1/","keepAlive":{"probes":#}}"#, "/keepAlive/probes"),
-                ("/v1/drains", #"{"all":true,"code":#}"#, "/code"),
-                ("/v1/listeners", #"{"name":"x","listen":"ws://127.0.0.1:0","backlog":#}"#, "/backlog"),
-            ]
-            for (path, body, pointer) in cases {
-                let reply = try await gateway.post(path, body.replacing("#", with: number))
-                #expect(reply.status == 422)
-                #expect(reply.json["errors"]?.items.first?["pointer"]?.string == pointer, "\(reply.text)")
-            }
+        let cases = [
+            (
+                "/v1/connections", #"{"url":"ws://127.0.0.1/","maximumMessageSizeBytes":#}"#,
+                "/maximumMessageSizeBytes"
+            ),
+            ("/v1/connections", #"{"url":"ws://127.0.0.1/","keepAlive":{"probes":#}}"#, "/keepAlive/probes"),
+            ("/v1/drains", #"{"all":true,"code":#}"#, "/code"),
+            ("/v1/listeners", #"{"name":"x","listen":"ws://127.0.0.1:0","backlog":#}"#, "/backlog"),
+        ]
+        for (path, body, pointer) in cases {
+            let reply = try await self.gateway.post(path, body.replacing("#", with: number))
+            #expect(reply.status == 422)
+            #expect(reply.json["errors"]?.items.first?["pointer"]?.string == pointer, "\(reply.text)")
         }
     }
 
@@ -156,128 +154,112 @@ struct HostileRequestTests {
 
     @Test(arguments: ["/v1/connections", "/v1/drains", "/v1/routes"])
     func bodyLongerThanOneMebibyteIsRefused(_ path: String) async throws {
-        try await LoopbackGateway.run { gateway in
-            let limit = 1 << 20
-            let atLimit = try await gateway.post(path, "{}" + String(repeating: " ", count: limit - 2))
-            #expect(atLimit.status == 422, "\(atLimit.text)")
-            let over = try await gateway.post(path, "{}" + String(repeating: " ", count: limit - 1))
-            #expect(over.problem == "413 body-too-large")
-            #expect(over.detail == "The body is longer than \(limit) bytes; send less at a time.")
-            #expect(over.fields["connection"] == "close")
-        }
+        let limit = 1 << 20
+        let atLimit = try await self.gateway.post(path, "{}" + String(repeating: " ", count: limit - 2))
+        #expect(atLimit.status == 422, "\(atLimit.text)")
+        let over = try await self.gateway.post(path, "{}" + String(repeating: " ", count: limit - 1))
+        #expect(over.problem == "413 body-too-large")
+        #expect(over.detail == "The body is longer than \(limit) bytes; send less at a time.")
+        #expect(over.fields["connection"] == "close")
     }
 
     @Test(arguments: ["/v1/connections/ID:suspend", "/v1/connections"])
     func announcedLengthOverTheLimitIsRefusedBeforeTheBodyArrives(_ path: String) async throws {
-        try await LoopbackGateway.run { gateway in
-            let id = try await gateway.open(gateway.echo)
-            let head =
-                "POST \(path.replacing("ID", with: id)) HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99999999999\r\n\r\n"
-            let reply = try await HTTPExchange.run(gateway.control, Array(head.utf8))
-            #expect(reply.problem == "413 body-too-large")
-            #expect(reply.fields["connection"] == "close")
-            #expect(try await gateway.get("/v1/connections/\(id)").json["suspended"]?.boolean == false)
-        }
+        let id = try await self.gateway.open(self.gateway.echo)
+        let head =
+            "POST \(path.replacing("ID", with: id)) HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99999999999\r\n\r\n"
+        let reply = try await HTTPExchange.run(self.gateway.control, Array(head.utf8))
+        #expect(reply.problem == "413 body-too-large")
+        #expect(reply.fields["connection"] == "close")
+        #expect(try await self.gateway.get("/v1/connections/\(id)").json["suspended"]?.boolean == false)
     }
 
     @Test func clientThatSendsARefusedBodyToItsEndGetsTheResponse() async throws {
-        try await LoopbackGateway.run { gateway in
-            let length = 16 << 20
-            let exchange = HTTPExchange(gateway.control)
-            defer { exchange.close() }
-            try await exchange.send(
-                Array("POST /v1/drains HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: \(length)\r\n\r\n".utf8))
-            // More than the buffers of both sockets hold: the server has to read it.
-            try await exchange.send(Array(repeating: UInt8(ascii: " "), count: length))
-            #expect(try HTTPReply(try await exchange.receiveToEnd()).problem == "413 body-too-large")
-        }
+        let length = 16 << 20
+        let exchange = HTTPExchange(self.gateway.control)
+        defer { exchange.close() }
+        try await exchange.send(
+            Array("POST /v1/drains HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: \(length)\r\n\r\n".utf8))
+        // More than the buffers of both sockets hold: the server has to read it.
+        try await exchange.send(Array(repeating: UInt8(ascii: " "), count: length))
+        #expect(try HTTPReply(try await exchange.receiveToEnd()).problem == "413 body-too-large")
     }
 
     @Test func compressedBodyIsRefused() async throws {
-        try await LoopbackGateway.run { gateway in
-            for path in ["/v1/connections", "/v1/drains", "/v1/transfers", "/v1/routes"] {
-                let reply = try await gateway.post(path, "{}", fields: ["Content-Encoding": "gzip"])
-                #expect(reply.problem == "415 unsupported-coding", "\(path)")
-            }
-            #expect(try await gateway.get("/v1/connections").json["items"]?.items == [])
+        for path in ["/v1/connections", "/v1/drains", "/v1/transfers", "/v1/routes"] {
+            let reply = try await self.gateway.post(path, "{}", fields: ["Content-Encoding": "gzip"])
+            #expect(reply.problem == "415 unsupported-coding", "\(path)")
         }
+        #expect(try await self.gateway.get("/v1/connections").json["items"]?.items == [])
     }
 
     // MARK: Heads
 
     @Test func malformedHeadIsAProblemAndEndsItsConnection() async throws {
-        try await LoopbackGateway.run { gateway in
-            let id = try await gateway.open(gateway.echo)
-            let post = "POST /v1/connections HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-            let fields = (0..<1000).map { "X\($0): 1\r\n" }.joined()
-            let hello: [UInt8] =
-                [0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xFC, 0x03, 0x03] + Array(repeating: 0, count: 64)
-                + Array("\r\n\r\n".utf8)
-            let long = String(repeating: "a", count: 100_000)
-            let heads = [
-                "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: \(long)\r\n\r\n",
-                "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\(fields)\r\n",
-                "GET /\(long) HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
-                "\u{0}\u{1}\u{2}\u{3}\r\n\r\n", "GET\r\n\r\n", post + "Content-Length: -1\r\n\r\n",
-                post + "Content-Length: 5\r\nContent-Length: 6\r\n\r\n{}   ",
-                post + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-                post + "Transfer-Encoding: chunked\r\n\r\nzz\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-            ]
-            for head in heads.map({ Array($0.utf8) }) + [hello] {
-                let reply = try await HTTPExchange.run(gateway.control, head)
-                let note = String(decoding: head.prefix(60), as: UTF8.self)
-                Self.expectProblem(reply, [400, 422], note)
-                #expect(reply.text.hasSuffix("}\n"), "\(note)")
-            }
-            try await Self.expectEcho(id, gateway)
+        let id = try await self.gateway.open(self.gateway.echo)
+        let post = "POST /v1/connections HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        let fields = (0..<1000).map { "X\($0): 1\r\n" }.joined()
+        let hello: [UInt8] =
+            [0x16, 0x03, 0x01, 0x02, 0x00, 0x01, 0x00, 0x01, 0xFC, 0x03, 0x03] + Array(repeating: 0, count: 64)
+            + Array("\r\n\r\n".utf8)
+        let long = String(repeating: "a", count: 100_000)
+        let heads = [
+            "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX: \(long)\r\n\r\n",
+            "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\(fields)\r\n",
+            "GET /\(long) HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n",
+            "\u{0}\u{1}\u{2}\u{3}\r\n\r\n", "GET\r\n\r\n", post + "Content-Length: -1\r\n\r\n",
+            post + "Content-Length: 5\r\nContent-Length: 6\r\n\r\n{}   ",
+            post + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+            post + "Transfer-Encoding: chunked\r\n\r\nzz\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        ]
+        for head in heads.map({ Array($0.utf8) }) + [hello] {
+            let reply = try await HTTPExchange.run(self.gateway.control, head)
+            let note = String(decoding: head.prefix(60), as: UTF8.self)
+            Self.expectProblem(reply, [400, 422], note)
+            #expect(reply.text.hasSuffix("}\n"), "\(note)")
         }
+        try await self.expectEcho(id)
     }
 
     @Test(arguments: [("1.0", "chunked"), ("1.1", "gzip, chunked"), ("1.1", "gzip")])
     func unknownTransferCodingIsNotImplemented(_ version: String, _ coding: String) async throws {
-        try await LoopbackGateway.run { gateway in
-            let head =
-                "POST /v1/drains HTTP/\(version)\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-                + "Transfer-Encoding: \(coding)\r\n\r\n"
-            let body = "c\r\n{\"all\":true}\r\n0\r\n\r\n"
-            let reply = try await HTTPExchange.run(gateway.control, Array((head + body).utf8))
-            #expect(reply.problem == "501 unsupported-transfer-coding")
-            #expect(reply.fields["connection"] == "close")
-            #expect(!gateway.log.contains { $0.contains("operation=startDrain") })
-        }
+        let head =
+            "POST /v1/drains HTTP/\(version)\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+            + "Transfer-Encoding: \(coding)\r\n\r\n"
+        let body = "c\r\n{\"all\":true}\r\n0\r\n\r\n"
+        let reply = try await HTTPExchange.run(self.gateway.control, Array((head + body).utf8))
+        #expect(reply.problem == "501 unsupported-transfer-coding")
+        #expect(reply.fields["connection"] == "close")
+        #expect(!self.gateway.log.contains { $0.contains("operation=startDrain") })
     }
 
     @Test func authorityOfAnAbsoluteTargetIsUsed() async throws {
-        try await LoopbackGateway.run { gateway in
-            let own = gateway.control
-            for (target, fields, expected) in [
-                ("http://evil.example/livez", "Host: 127.0.0.1\r\n", "421 unknown-host"),
-                (own + "/livez", "Host: evil.example\r\n", "200"),
-                (own + "/livez", "Host: evil.example\r\nOrigin: \(own)\r\n", "200"),
-                ("http://localhost/livez", "Host: 127.0.0.1\r\nOrigin: \(own)\r\n", "403 cross-origin"),
-                (own + "/livez", "", "400 bad-host"), (own + "/livez", "Host: a\r\nHost: b\r\n", "400 bad-host"),
-                ("http://user@127.0.0.1/livez", "Host: 127.0.0.1\r\n", "400 bad-host"),
-                ("ftp://127.0.0.1/livez", "Host: 127.0.0.1\r\n", "421 unknown-scheme"),
-                ("/livez", "", "400 bad-host"), ("/livez", "Host: \r\n", "400 bad-host"),
-            ] {
-                let reply = try await HTTPExchange.run(
-                    own, Array("GET \(target) HTTP/1.1\r\n\(fields)Connection: close\r\n\r\n".utf8))
-                #expect(reply.problem.hasPrefix(expected), "\(target) \(fields): \(reply.text)")
-            }
+        let own = self.gateway.control
+        for (target, fields, expected) in [
+            ("http://evil.example/livez", "Host: 127.0.0.1\r\n", "421 unknown-host"),
+            (own + "/livez", "Host: evil.example\r\n", "200"),
+            (own + "/livez", "Host: evil.example\r\nOrigin: \(own)\r\n", "200"),
+            ("http://localhost/livez", "Host: 127.0.0.1\r\nOrigin: \(own)\r\n", "403 cross-origin"),
+            (own + "/livez", "", "400 bad-host"), (own + "/livez", "Host: a\r\nHost: b\r\n", "400 bad-host"),
+            ("http://user@127.0.0.1/livez", "Host: 127.0.0.1\r\n", "400 bad-host"),
+            ("ftp://127.0.0.1/livez", "Host: 127.0.0.1\r\n", "421 unknown-scheme"),
+            ("/livez", "", "400 bad-host"), ("/livez", "Host: \r\n", "400 bad-host"),
+        ] {
+            let reply = try await HTTPExchange.run(
+                own, Array("GET \(target) HTTP/1.1\r\n\(fields)Connection: close\r\n\r\n".utf8))
+            #expect(reply.problem.hasPrefix(expected), "\(target) \(fields): \(reply.text)")
         }
     }
 
     @Test(arguments: ["h2c", "websocket", "other"])
     func refusedUpgradeIsAnsweredOnceAndEndsTheConnection(_ offer: String) async throws {
-        try await LoopbackGateway.run { gateway in
-            for line in ["GET /livez", "GET /v1/connections", "GET /v1/nothing", "POST /v1/connections"] {
-                let request =
-                    "\(line) HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
-                    + "Connection: Upgrade\r\nUpgrade: \(offer)\r\nContent-Length: 12\r\n\r\n{\"url\": \"x\"}"
-                let reply = try await HTTPExchange.run(gateway.control, Array(request.utf8))
-                #expect(reply.fields["connection"] == "close", "\(line)")
-                #expect(reply.json != .null && !reply.text.contains("HTTP/1.1"), "\(line)")
-            }
+        for line in ["GET /livez", "GET /v1/connections", "GET /v1/nothing", "POST /v1/connections"] {
+            let request =
+                "\(line) HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+                + "Connection: Upgrade\r\nUpgrade: \(offer)\r\nContent-Length: 12\r\n\r\n{\"url\": \"x\"}"
+            let reply = try await HTTPExchange.run(self.gateway.control, Array(request.utf8))
+            #expect(reply.fields["connection"] == "close", "\(line)")
+            #expect(reply.json != .null && !reply.text.contains("HTTP/1.1"), "\(line)")
         }
     }
 }

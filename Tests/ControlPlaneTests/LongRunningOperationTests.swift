@@ -3,8 +3,14 @@ import ControlPlane
 import GatewayTestSupport
 import Testing
 
-@Suite("Asynchronous requests to the REST interface", .timeLimit(.minutes(5)))
+@Suite("Asynchronous requests to the REST interface", .gateway, .timeLimit(.minutes(5)))
 struct LongRunningOperationTests {
+    private let gateway: LoopbackGateway
+
+    init() throws {
+        self.gateway = try #require(LoopbackGateway.current)
+    }
+
     private static let asynchronous = ["Prefer": "respond-async"]
 
     private static func ids(_ reply: HTTPReply) -> [String?] {
@@ -12,137 +18,117 @@ struct LongRunningOperationTests {
     }
 
     @Test func openingContinuesAsAnOperation() async throws {
-        try await LoopbackGateway.run { gateway in
-            let body = #"{"url":"\#(gateway.echo)"}"#
-            let started = try await gateway.post("/v1/connections", body, fields: Self.asynchronous)
-            #expect(started.status == 202)
-            let id = started.json["id"]?.string ?? ""
-            #expect(started.fields["location"] == "/v1/operations/\(id)")
-            #expect(started.json["operation"]?.string == "openConnection")
-            let done = try await gateway.get("/v1/operations/\(id)", fields: ["Prefer": "wait=20"]).json
-            #expect(done["state"]?.string == "succeeded" && done["status"]?.integer == 201)
-            let connection = done["connection"]?.string ?? ""
-            #expect(done["location"]?.string == "/v1/connections/\(connection)")
-            #expect(done["answer"]?["state"]?.string == "open" && done["endedAt"] != nil)
-            #expect(Self.ids(try await gateway.get("/v1/operations")) == [id])
-            #expect(try await gateway.request("DELETE", "/v1/operations/\(id)").status == 204)
-            #expect(try await gateway.get("/v1/operations/\(id)").problem == "404 unknown-operation")
-            #expect(try await gateway.get("/v1/connections/\(connection)").json["state"]?.string == "open")
-        }
+        let body = #"{"url":"\#(self.gateway.echo)"}"#
+        let started = try await self.gateway.post("/v1/connections", body, fields: Self.asynchronous)
+        #expect(started.status == 202)
+        let id = started.json["id"]?.string ?? ""
+        #expect(started.fields["location"] == "/v1/operations/\(id)")
+        #expect(started.json["operation"]?.string == "openConnection")
+        let done = try await self.gateway.get("/v1/operations/\(id)", fields: ["Prefer": "wait=20"]).json
+        #expect(done["state"]?.string == "succeeded" && done["status"]?.integer == 201)
+        let connection = done["connection"]?.string ?? ""
+        #expect(done["location"]?.string == "/v1/connections/\(connection)")
+        #expect(done["answer"]?["state"]?.string == "open" && done["endedAt"] != nil)
+        #expect(Self.ids(try await self.gateway.get("/v1/operations")) == [id])
+        #expect(try await self.gateway.request("DELETE", "/v1/operations/\(id)").status == 204)
+        #expect(try await self.gateway.get("/v1/operations/\(id)").problem == "404 unknown-operation")
+        #expect(try await self.gateway.get("/v1/connections/\(connection)").json["state"]?.string == "open")
     }
 
     @Test func failureIsFoundInTheOperation() async throws {
-        try await LoopbackGateway.run { gateway in
-            let nothing = "ws://127.0.0.1:\(gateway.port("web"))/nothing"
-            let started = try await gateway.post(
-                "/v1/connections", #"{"url":"\#(nothing)"}"#, fields: Self.asynchronous)
-            let path = started.fields["location"] ?? ""
-            let done = try await gateway.get(path, fields: ["Prefer": "wait=20"]).json
-            #expect(done["state"]?.string == "failed" && done["status"]?.integer == 502)
-            #expect(done["answer"]?["code"]?.string == "handshake-refused")
-            #expect(done["connection"] != nil && done["answer"]?["connection"]?["id"] == done["connection"])
-        }
+        let nothing = "ws://127.0.0.1:\(self.gateway.port("web"))/nothing"
+        let started = try await self.gateway.post(
+            "/v1/connections", #"{"url":"\#(nothing)"}"#, fields: Self.asynchronous)
+        let path = started.fields["location"] ?? ""
+        let done = try await self.gateway.get(path, fields: ["Prefer": "wait=20"]).json
+        #expect(done["state"]?.string == "failed" && done["status"]?.integer == 502)
+        #expect(done["answer"]?["code"]?.string == "handshake-refused")
+        #expect(done["connection"] != nil && done["answer"]?["connection"]?["id"] == done["connection"])
     }
 
     @Test func requestThatWaitsLongEnoughHasItsOwnResponse() async throws {
-        try await LoopbackGateway.run { gateway in
-            let body = #"{"url":"\#(gateway.raw)"}"#
-            let reply = try await gateway.post("/v1/connections", body, fields: ["Prefer": "wait=20"])
-            #expect(reply.status == 201 && reply.json["state"]?.string == "open")
-            #expect(Self.ids(try await gateway.get("/v1/operations")) == [])
-        }
+        let body = #"{"url":"\#(self.gateway.raw)"}"#
+        let reply = try await self.gateway.post("/v1/connections", body, fields: ["Prefer": "wait=20"])
+        #expect(reply.status == 201 && reply.json["state"]?.string == "open")
+        #expect(Self.ids(try await self.gateway.get("/v1/operations")) == [])
     }
 
     @Test func invalidRequestIsRefusedAtOnce() async throws {
-        try await LoopbackGateway.run { gateway in
-            let reply = try await gateway.post("/v1/connections", #"{"url":"nonsense"}"#, fields: Self.asynchronous)
-            #expect(reply.problem == "422 invalid-value /url")
-            #expect(Self.ids(try await gateway.get("/v1/operations")) == [])
-        }
+        let reply = try await self.gateway.post("/v1/connections", #"{"url":"nonsense"}"#, fields: Self.asynchronous)
+        #expect(reply.problem == "422 invalid-value /url")
+        #expect(Self.ids(try await self.gateway.get("/v1/operations")) == [])
     }
 
     @Test func reloadIsAnOperation() async throws {
-        try await LoopbackGateway.run { gateway in
-            let started = try await gateway.post("/v1/configuration:reload", fields: Self.asynchronous)
-            #expect(started.status == 202)
-            let path = started.fields["location"] ?? ""
-            let done = try await gateway.get(path, fields: ["Prefer": "wait=20"]).json
-            #expect(done["operation"]?.string == "reloadConfiguration" && done["state"]?.string == "succeeded")
-            #expect(done["answer"] == JSONValue(text: #"{"applied":true,"changes":[]}"#))
-            gateway.setFile("nonsense")
-            let refused = try await gateway.post(
-                "/v1/configuration:reload", fields: ["Prefer": "respond-async, wait=20"])
-            #expect(refused.status == 422)
-        }
+        let started = try await self.gateway.post("/v1/configuration:reload", fields: Self.asynchronous)
+        #expect(started.status == 202)
+        let path = started.fields["location"] ?? ""
+        let done = try await self.gateway.get(path, fields: ["Prefer": "wait=20"]).json
+        #expect(done["operation"]?.string == "reloadConfiguration" && done["state"]?.string == "succeeded")
+        #expect(done["answer"] == JSONValue(text: #"{"applied":true,"changes":[]}"#))
+        self.gateway.setFile("nonsense")
+        let refused = try await self.gateway.post(
+            "/v1/configuration:reload", fields: ["Prefer": "respond-async, wait=20"])
+        #expect(refused.status == 422)
     }
 
     // MARK: Idempotency keys
 
     @Test func requestsWithOneKeyAreOneRequest() async throws {
-        try await LoopbackGateway.run { gateway in
-            let body = #"{"url":"\#(gateway.raw)"}"#
-            let fields = ["Idempotency-Key": "once"]
-            let first = try await gateway.post("/v1/connections", body, fields: fields)
-            let second = try await gateway.post("/v1/connections", body, fields: fields)
-            #expect(first.status == 201)
-            #expect(second.status == first.status && second.body == first.body)
-            #expect(second.fields["location"] == first.fields["location"])
-            let opened = try await gateway.get("/v1/connections?direction=opened")
-            #expect(Self.ids(opened).count == 1)
-        }
+        let body = #"{"url":"\#(self.gateway.raw)"}"#
+        let fields = ["Idempotency-Key": "once"]
+        let first = try await self.gateway.post("/v1/connections", body, fields: fields)
+        let second = try await self.gateway.post("/v1/connections", body, fields: fields)
+        #expect(first.status == 201)
+        #expect(second.status == first.status && second.body == first.body)
+        #expect(second.fields["location"] == first.fields["location"])
+        let opened = try await self.gateway.get("/v1/connections?direction=opened")
+        #expect(Self.ids(opened).count == 1)
     }
 
     @Test func asynchronousRequestsWithOneKeyAreOneOperation() async throws {
-        try await LoopbackGateway.run { gateway in
-            let body = #"{"url":"\#(gateway.raw)"}"#
-            let fields = ["Prefer": "respond-async", "Idempotency-Key": "once"]
-            let first = try await gateway.post("/v1/connections", body, fields: fields)
-            let second = try await gateway.post("/v1/connections", body, fields: fields)
-            #expect(first.status == 202 && second.status == 202)
-            #expect(first.json["id"] != nil && first.json["id"] == second.json["id"])
-            #expect(first.json["connection"] != nil && first.json["connection"] == second.json["connection"])
-            #expect(Self.ids(try await gateway.get("/v1/connections?direction=opened")).count == 1)
-        }
+        let body = #"{"url":"\#(self.gateway.raw)"}"#
+        let fields = ["Prefer": "respond-async", "Idempotency-Key": "once"]
+        let first = try await self.gateway.post("/v1/connections", body, fields: fields)
+        let second = try await self.gateway.post("/v1/connections", body, fields: fields)
+        #expect(first.status == 202 && second.status == 202)
+        #expect(first.json["id"] != nil && first.json["id"] == second.json["id"])
+        #expect(first.json["connection"] != nil && first.json["connection"] == second.json["connection"])
+        #expect(Self.ids(try await self.gateway.get("/v1/connections?direction=opened")).count == 1)
     }
 
     @Test func keyOfAnotherRequestIsRefused() async throws {
-        try await LoopbackGateway.run { gateway in
-            let fields = ["Idempotency-Key": "once"]
-            _ = try await gateway.post("/v1/connections", #"{"url":"\#(gateway.raw)"}"#, fields: fields)
-            let other = try await gateway.post("/v1/connections", #"{"url":"\#(gateway.echo)"}"#, fields: fields)
-            #expect(other.problem == "422 key-reused")
-            let elsewhere = try await gateway.post("/v1/drains", #"{"all":true}"#, fields: fields)
-            #expect(elsewhere.problem == "422 key-reused")
-        }
+        let fields = ["Idempotency-Key": "once"]
+        _ = try await self.gateway.post("/v1/connections", #"{"url":"\#(self.gateway.raw)"}"#, fields: fields)
+        let other = try await self.gateway.post("/v1/connections", #"{"url":"\#(self.gateway.echo)"}"#, fields: fields)
+        #expect(other.problem == "422 key-reused")
+        let elsewhere = try await self.gateway.post("/v1/drains", #"{"all":true}"#, fields: fields)
+        #expect(elsewhere.problem == "422 key-reused")
     }
 
     @Test(arguments: [0, 1, 255, 256])
     func keyHasOneTo255Bytes(_ count: Int) async throws {
-        try await LoopbackGateway.run { gateway in
-            let fields = ["Idempotency-Key": String(repeating: "k", count: count)]
-            let reply = try await gateway.post("/v1/drains", #"{"all":true,"preview":true}"#, fields: fields)
-            if (1...255).contains(count) {
-                #expect(reply.status == 200)
-            } else {
-                #expect(reply.problem == "400 invalid-header")
-                #expect(reply.detail == "Idempotency-Key must have 1 to 255 bytes.")
-            }
+        let fields = ["Idempotency-Key": String(repeating: "k", count: count)]
+        let reply = try await self.gateway.post("/v1/drains", #"{"all":true,"preview":true}"#, fields: fields)
+        if (1...255).contains(count) {
+            #expect(reply.status == 200)
+        } else {
+            #expect(reply.problem == "400 invalid-header")
+            #expect(reply.detail == "Idempotency-Key must have 1 to 255 bytes.")
         }
     }
 
     @Test func refusedRequestIsKeptAndRetryableOneIsNot() async throws {
-        try await LoopbackGateway.run { gateway in
-            let fields = ["Idempotency-Key": "once"]
-            for _ in 0..<2 {
-                let reply = try await gateway.post("/v1/connections", #"{"url":"nonsense"}"#, fields: fields)
-                #expect(reply.problem == "422 invalid-value /url")
-            }
-            let again = ["Idempotency-Key": "again"]
-            gateway.phase = .draining
-            let body = #"{"url":"\#(gateway.raw)"}"#
-            #expect(try await gateway.post("/v1/connections", body, fields: again).problem == "503 draining")
-            gateway.phase = .ready
-            #expect(try await gateway.post("/v1/connections", body, fields: again).status == 201)
+        let fields = ["Idempotency-Key": "once"]
+        for _ in 0..<2 {
+            let reply = try await self.gateway.post("/v1/connections", #"{"url":"nonsense"}"#, fields: fields)
+            #expect(reply.problem == "422 invalid-value /url")
         }
+        let again = ["Idempotency-Key": "again"]
+        self.gateway.phase = .draining
+        let body = #"{"url":"\#(self.gateway.raw)"}"#
+        #expect(try await self.gateway.post("/v1/connections", body, fields: again).problem == "503 draining")
+        self.gateway.phase = .ready
+        #expect(try await self.gateway.post("/v1/connections", body, fields: again).status == 201)
     }
 }

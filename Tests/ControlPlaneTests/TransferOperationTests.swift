@@ -2,65 +2,64 @@ import ControlAPI
 import GatewayTestSupport
 import Testing
 
-@Suite("Transfer operations of the REST interface", .timeLimit(.minutes(5)))
+@Suite("Transfer operations of the REST interface", .gateway, .timeLimit(.minutes(5)))
 struct TransferOperationTests {
+    private let gateway: LoopbackGateway
+
+    init() throws {
+        self.gateway = try #require(LoopbackGateway.current)
+    }
+
     private static let waiting = ["Prefer": "wait=20"]
+
     /// Downloads the gateway's own `/version`.
-    private static func download(_ gateway: LoopbackGateway, more: String = "") async throws -> HTTPReply {
-        try await gateway.post(
-            "/v1/transfers", #"{"url":"\#(gateway.control)/version"\#(more)}"#, fields: self.waiting)
+    private func download(more: String = "") async throws -> HTTPReply {
+        try await self.gateway.post(
+            "/v1/transfers", #"{"url":"\#(self.gateway.control)/version"\#(more)}"#, fields: Self.waiting)
     }
 
     @Test func finishedDownloadKeepsItsContentInMemory() async throws {
-        try await LoopbackGateway.run { gateway in
-            let done = try await Self.download(gateway, more: #","description":"a","labels":{"x":"1"}"#)
-            #expect(done.status == 201 && done.json["state"]?.string == "finished", "\(done.text)")
-            let id = done.json["id"]?.string ?? ""
-            #expect(done.fields["location"] == "/v1/transfers/\(id)")
-            #expect(done.json["kind"]?.string == "data" && done.json["method"]?.string == "GET")
-            #expect(done.json["response"]?["status"]?.integer == 200)
-            let content = try await gateway.get("/version").text
-            #expect(done.json["contentBytes"]?.integer == content.utf8.count)
-            #expect(done.json["description"]?.string == "a")
-            let whole = try await gateway.get("/v1/transfers/\(id)/content")
-            #expect(whole.status == 200 && whole.fields["x-content-type-options"] == "nosniff")
-            #expect(whole.text == content)
-        }
+        let done = try await self.download(more: #","description":"a","labels":{"x":"1"}"#)
+        #expect(done.status == 201 && done.json["state"]?.string == "finished", "\(done.text)")
+        let id = done.json["id"]?.string ?? ""
+        #expect(done.fields["location"] == "/v1/transfers/\(id)")
+        #expect(done.json["kind"]?.string == "data" && done.json["method"]?.string == "GET")
+        #expect(done.json["response"]?["status"]?.integer == 200)
+        let content = try await self.gateway.get("/version").text
+        #expect(done.json["contentBytes"]?.integer == content.utf8.count)
+        #expect(done.json["description"]?.string == "a")
+        let whole = try await self.gateway.get("/v1/transfers/\(id)/content")
+        #expect(whole.status == 200 && whole.fields["x-content-type-options"] == "nosniff")
+        #expect(whole.text == content)
     }
 
     @Test(arguments: [("bytes=0-7", 206), ("bytes=-2", 206), ("lines=1-2", 200)])
     func rangeOfTheContentIsSent(_ range: String, _ status: Int) async throws {
-        try await LoopbackGateway.run { gateway in
-            let content = try await gateway.get("/version").body
-            let id = try await Self.download(gateway).json["id"]?.string ?? ""
-            let reply = try await gateway.get("/v1/transfers/\(id)/content", fields: ["Range": range])
-            #expect(reply.status == status)
-            let expected = ["bytes=0-7": Array(content.prefix(8)), "bytes=-2": Array(content.suffix(2))]
-            #expect(reply.body == expected[range] ?? content)
-            let beyond = try await gateway.get("/v1/transfers/\(id)/content", fields: ["Range": "bytes=1000-"])
-            #expect(beyond.problem == "416 range-not-satisfiable")
-            #expect(beyond.fields["content-range"] == "bytes */\(content.count)")
-        }
+        let content = try await self.gateway.get("/version").body
+        let id = try await self.download().json["id"]?.string ?? ""
+        let reply = try await self.gateway.get("/v1/transfers/\(id)/content", fields: ["Range": range])
+        #expect(reply.status == status)
+        let expected = ["bytes=0-7": Array(content.prefix(8)), "bytes=-2": Array(content.suffix(2))]
+        #expect(reply.body == expected[range] ?? content)
+        let beyond = try await self.gateway.get("/v1/transfers/\(id)/content", fields: ["Range": "bytes=1000-"])
+        #expect(beyond.problem == "416 range-not-satisfiable")
+        #expect(beyond.fields["content-range"] == "bytes */\(content.count)")
     }
 
     @Test func statusOfTheServerIsNoFailure() async throws {
-        try await LoopbackGateway.run { gateway in
-            let reply = try await gateway.post(
-                "/v1/transfers", #"{"url":"\#(gateway.control)/nothing"}"#, fields: Self.waiting)
-            #expect(reply.json["state"]?.string == "finished" && reply.json["error"] == nil)
-            #expect(reply.json["response"]?["status"]?.integer == 404)
-        }
+        let reply = try await self.gateway.post(
+            "/v1/transfers", #"{"url":"\#(self.gateway.control)/nothing"}"#, fields: Self.waiting)
+        #expect(reply.json["state"]?.string == "finished" && reply.json["error"] == nil)
+        #expect(reply.json["response"]?["status"]?.integer == 404)
     }
 
     @Test func unreachableServerIsAFailure() async throws {
-        try await LoopbackGateway.run { gateway in
-            let reply = try await gateway.post(
-                "/v1/transfers", #"{"url":"http://127.0.0.1:1/"}"#, fields: Self.waiting)
-            #expect(reply.json["state"]?.string == "failed")
-            #expect(reply.json["error"]?["retryable"]?.boolean == true)
-            let id = reply.json["id"]?.string ?? ""
-            #expect(try await gateway.get("/v1/transfers/\(id)/content").status == 409)
-        }
+        let reply = try await self.gateway.post(
+            "/v1/transfers", #"{"url":"http://127.0.0.1:1/"}"#, fields: Self.waiting)
+        #expect(reply.json["state"]?.string == "failed")
+        #expect(reply.json["error"]?["retryable"]?.boolean == true)
+        let id = reply.json["id"]?.string ?? ""
+        #expect(try await self.gateway.get("/v1/transfers/\(id)/content").status == 409)
     }
 
     @Test(arguments: [
@@ -93,56 +92,48 @@ struct TransferOperationTests {
         (#"{"url":"http://127.0.0.1/","file":"/tmp/x"}"#, "403 path-not-allowed /file"),
     ])
     func invalidTransferIsRefused(_ body: String, _ problem: String) async throws {
-        try await LoopbackGateway.run { gateway in
-            let reply = try await gateway.post("/v1/transfers", body)
-            #expect(reply.problem.hasPrefix(problem), "\(reply.text)")
-            #expect(try await gateway.get("/v1/transfers").json["items"]?.items.isEmpty == true)
-        }
+        let reply = try await self.gateway.post("/v1/transfers", body)
+        #expect(reply.problem.hasPrefix(problem), "\(reply.text)")
+        #expect(try await self.gateway.get("/v1/transfers").json["items"]?.items.isEmpty == true)
     }
 
     @Test func transferIsStartedLaterChangedAndForgotten() async throws {
-        try await LoopbackGateway.run { gateway in
-            let made = try await gateway.post(
-                "/v1/transfers", #"{"url":"\#(gateway.control)/version","start":false}"#)
-            let path = made.fields["location"] ?? ""
-            #expect(made.json["state"]?.string == "suspended")
-            let changed = try await gateway.request("PATCH", path, #"{"description":"b","labels":{"y":"2"}}"#)
-            #expect(changed.json["description"]?.string == "b")
-            #expect(try await gateway.get("/v1/transfers?label=y:2&state=suspended").json["items"]?.items.count == 1)
-            #expect(try await gateway.get("/v1/transfers?state=finished").json["items"]?.items.count == 0)
-            #expect(try await gateway.post(path + ":resume").json["state"]?.string == "running")
-            try await gateway.wait { try await gateway.get(path).json["state"]?.string == "finished" }
-            #expect(try await gateway.request("DELETE", path).status == 204)
-            #expect(try await gateway.get(path).problem == "404 unknown-transfer")
-        }
+        let made = try await self.gateway.post(
+            "/v1/transfers", #"{"url":"\#(self.gateway.control)/version","start":false}"#)
+        let path = made.fields["location"] ?? ""
+        #expect(made.json["state"]?.string == "suspended")
+        let changed = try await self.gateway.request("PATCH", path, #"{"description":"b","labels":{"y":"2"}}"#)
+        #expect(changed.json["description"]?.string == "b")
+        #expect(try await self.gateway.get("/v1/transfers?label=y:2&state=suspended").json["items"]?.items.count == 1)
+        #expect(try await self.gateway.get("/v1/transfers?state=finished").json["items"]?.items.count == 0)
+        #expect(try await self.gateway.post(path + ":resume").json["state"]?.string == "running")
+        try await self.gateway.wait { try await self.gateway.get(path).json["state"]?.string == "finished" }
+        #expect(try await self.gateway.request("DELETE", path).status == 204)
+        #expect(try await self.gateway.get(path).problem == "404 unknown-transfer")
     }
 
     @Test func cancelledTransferWithoutAFileCannotBeResumed() async throws {
-        try await LoopbackGateway.run { gateway in
-            let made = try await gateway.post(
-                "/v1/transfers", #"{"url":"\#(gateway.control)/version","start":false}"#)
-            let path = made.fields["location"] ?? ""
-            let cancelled = try await gateway.post(path + ":cancel")
-            #expect(cancelled.json["state"]?.string == "cancelled" && cancelled.json["canResume"]?.boolean == false)
-            #expect(try await gateway.post(path + ":restart").problem == "409 no-resume-data")
-            let restarted = try await gateway.post(path + ":restart", #"{"fromBeginning":true}"#)
-            #expect(restarted.status == 200 && restarted.json["state"]?.string == "running")
-        }
+        let made = try await self.gateway.post(
+            "/v1/transfers", #"{"url":"\#(self.gateway.control)/version","start":false}"#)
+        let path = made.fields["location"] ?? ""
+        let cancelled = try await self.gateway.post(path + ":cancel")
+        #expect(cancelled.json["state"]?.string == "cancelled" && cancelled.json["canResume"]?.boolean == false)
+        #expect(try await self.gateway.post(path + ":restart").problem == "409 no-resume-data")
+        let restarted = try await self.gateway.post(path + ":restart", #"{"fromBeginning":true}"#)
+        #expect(restarted.status == 200 && restarted.json["state"]?.string == "running")
     }
 
     @Test func streamedBodyIsUploaded() async throws {
-        try await LoopbackGateway.run { gateway in
-            let url = "\(gateway.control)/v1/routes/uploaded"
-            let made = try await gateway.post(
-                "/v1/transfers",
-                #"{"url":"\#(url)","method":"PUT","streamed":true,"headers":{"Content-Type":"application/json"}}"#)
-            #expect(made.json["state"]?.string == "waiting", "\(made.text)")
-            let path = made.fields["location"] ?? ""
-            let body = try await gateway.request("PUT", path + "/body", #"{"path":"/up","target":"echo"}"#)
-            #expect((200...299).contains(body.status), "\(body.text)")
-            try await gateway.wait { try await gateway.get(path).json["state"]?.string == "finished" }
-            #expect(try await gateway.get("/v1/routes/uploaded").json["path"]?.string == "/up")
-        }
+        let url = "\(self.gateway.control)/v1/routes/uploaded"
+        let made = try await self.gateway.post(
+            "/v1/transfers",
+            #"{"url":"\#(url)","method":"PUT","streamed":true,"headers":{"Content-Type":"application/json"}}"#)
+        #expect(made.json["state"]?.string == "waiting", "\(made.text)")
+        let path = made.fields["location"] ?? ""
+        let body = try await self.gateway.request("PUT", path + "/body", #"{"path":"/up","target":"echo"}"#)
+        #expect((200...299).contains(body.status), "\(body.text)")
+        try await self.gateway.wait { try await self.gateway.get(path).json["state"]?.string == "finished" }
+        #expect(try await self.gateway.get("/v1/routes/uploaded").json["path"]?.string == "/up")
     }
 
     @Test(arguments: [
@@ -150,9 +141,7 @@ struct TransferOperationTests {
         ("POST", ":restart"), ("PUT", "/body"), ("GET", "/content"),
     ])
     func unknownTransferIsNotFound(_ method: String, _ rest: String) async throws {
-        try await LoopbackGateway.run { gateway in
-            let reply = try await gateway.request(method, "/v1/transfers/7\(rest)", method == "GET" ? nil : "{}")
-            #expect(reply.problem == "404 unknown-transfer")
-        }
+        let reply = try await self.gateway.request(method, "/v1/transfers/7\(rest)", method == "GET" ? nil : "{}")
+        #expect(reply.problem == "404 unknown-transfer")
     }
 }
