@@ -43,7 +43,7 @@ struct ConnectionList: Sendable {
 
     /// Lists by key. Keys are unique and never change, so every connection that exists throughout is listed once.
     private func page(after key: ConnectionKey?) async -> Page {
-        var found = ReportSelection()
+        var found = ReportSelection([])
         if self.filter.includesClosed {
             found.add(await self.gateway.closedReports()) { self.matches($0, after: key) }
         }
@@ -369,8 +369,6 @@ struct ReportSelection: Sendable {
 
     private var arrays: [[ConnectionReport]] = []
     private var entries: [Entry] = []
-
-    init() {}
 
     init(_ reports: [ConnectionReport]) {
         self.add(reports) { _ in true }

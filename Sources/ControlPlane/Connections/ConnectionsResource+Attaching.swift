@@ -24,7 +24,7 @@ extension ConnectionsResource {
             throw ControlProblem(409, "attached", "Another client is attached to the connection.").retryable()
         }
         do {
-            return try await ControlUpgrade(call).webSocket(on: self.context.loop, receives: true) { socket in
+            return try await ControlUpgrade(call: call).webSocket(on: self.context.loop, receives: true) { socket in
                 switch endpoint {
                 case .webSocket(let task): await Self.bridge(socket, task)
                 case .stream(let task): await Self.bridge(socket, task)
@@ -110,7 +110,7 @@ extension ConnectionsResource {
         let queue = TapQueue()
         let session = TapSession(endpoint, queue, pieceLimit: pieceLimit, sampling: sampling)
         if call.wantsWebSocket {
-            return try await ControlUpgrade(call).webSocket(on: self.context.loop) { socket in
+            return try await ControlUpgrade(call: call).webSocket(on: self.context.loop) { socket in
                 await session.start()
                 let timer = Self.finish(queue, after: bounds)
                 try? await Self.send(queue, bounds) { json, _ in

@@ -293,7 +293,7 @@ extension ConnectionsResource {
         guard report.record?.read({ $0.tls }) == nil else {
             throw ControlProblem(409, "state-conflict", "The connection already uses TLS.")
         }
-        let context = try TLSRequestParser(request, speaksWebSocket: false, pointer: "").context()
+        let context = try TLSRequestParser(request: request, speaksWebSocket: false, pointer: "").context()
         var settings = SecureSettings(context: context, serverName: request.serverName ?? Self.host(of: report.url))
         settings.timeout = OpenRequestParser.duration(request.timeoutMs) ?? .seconds(10)
         do throws(TaskFailure) {

@@ -26,7 +26,7 @@ package struct OpenRequestParser {
         connection.keepAlive = self.keepAlive()
         if url.scheme.speaksTLS {
             connection.context = try TLSRequestParser(
-                self.request.tls ?? TLSRequest(), speaksWebSocket: url.scheme.speaksWebSocket
+                request: self.request.tls ?? TLSRequest(), speaksWebSocket: url.scheme.speaksWebSocket
             )
             .context()
             connection.serverName = self.request.tls?.serverName
@@ -196,16 +196,10 @@ package struct TunnelRequestParser {
 
 /// Validates the TLS settings of a request and makes a TLS context.
 struct TLSRequestParser {
-    private let request: TLSRequest
-    private let speaksWebSocket: Bool
+    let request: TLSRequest
+    let speaksWebSocket: Bool
     /// JSON pointer to the settings in the body.
-    private let pointer: String
-
-    init(_ request: TLSRequest, speaksWebSocket: Bool, pointer: String = "/tls") {
-        self.request = request
-        self.speaksWebSocket = speaksWebSocket
-        self.pointer = pointer
-    }
+    var pointer = "/tls"
 
     func context() throws(ControlProblem) -> TLSContext {
         var configuration = TLSConfiguration.client()

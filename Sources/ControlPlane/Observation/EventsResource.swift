@@ -46,7 +46,7 @@ struct EventsResource: Sendable {
             log, filter: filter, after: try Self.position(call), heartbeat: heartbeat,
             bounds: try StreamBounds(call.query))
         if call.wantsWebSocket {
-            return try await ControlUpgrade(call).webSocket(on: self.context.loop) { socket in
+            return try await ControlUpgrade(call: call).webSocket(on: self.context.loop) { socket in
                 await Self.send(reader, to: socket)
             }
         }

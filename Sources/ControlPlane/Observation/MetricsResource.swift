@@ -203,8 +203,6 @@ package struct OpenMetricsText {
 
     package private(set) var text = ""
 
-    package init() {}
-
     /// Begins a metric family.
     package mutating func family(_ name: String, _ kind: Kind, unit: String? = nil, _ help: String) {
         self.text += "# TYPE \(name) \(kind.rawValue)\n"

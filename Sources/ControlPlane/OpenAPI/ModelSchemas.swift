@@ -3,12 +3,8 @@ import ControlAPI
 /// JSON Schemas of the wire models, by name.
 package struct ModelSchemas {
     package private(set) var all: [String: JSONValue] = [:]
-    private let examples: [String: JSONValue]
-
-    /// - Parameter examples: by schema name; a schema without one uses its value in the example of the enclosing schema.
-    package init(examples: [String: JSONValue] = [:]) {
-        self.examples = examples
-    }
+    /// By schema name; a schema without one uses its value in the example of the enclosing schema.
+    let examples: [String: JSONValue]
 
     /// A reference to the schema `name`, which `make` provides at the first use.
     mutating func define(

@@ -15,10 +15,6 @@ struct OperationTable: Sendable {
 
     let operations: [Operation]
 
-    init(_ operations: [Operation]) {
-        self.operations = operations
-    }
-
     /// - Parameter path: percent-encoded, without the query.
     func find(_ method: HTTPRequest.Method, _ path: some StringProtocol) -> LookupResult {
         guard path.first == "/" else { return .notFound }
@@ -45,7 +41,7 @@ struct OperationTable: Sendable {
             + OperationsResource(context: context).operations
             + TransfersResource(context: context).operations + ConfigurationResource(context: context).operations
             + ConfigurationSection.allCases.flatMap { EntriesResource(section: $0, context: context).operations }
-        return OperationTable(resources + OpenAPIResource(context: context, others: resources).operations)
+        return OperationTable(operations: resources + OpenAPIResource(context: context, others: resources).operations)
     }
 }
 

@@ -121,7 +121,7 @@ struct ControlCall: Sendable {
     func upgradableWire() async throws -> UpgradableWire.Reference {
         try await self.channel.eventLoop.submit {
             UpgradableWire.Reference(
-                try self.channel.pipeline.syncOperations.handler(type: UpgradableWire.self))
+                wire: try self.channel.pipeline.syncOperations.handler(type: UpgradableWire.self))
         }.get()
     }
 

@@ -152,7 +152,7 @@ struct TransferRequestParser {
         if let pem = self.request.authorities {
             // Reports invalid certificates now rather than by a failed handshake.
             _ = try TLSRequestParser(
-                TLSRequest { $0.authorities = pem }, speaksWebSocket: false, pointer: "/authorities"
+                request: TLSRequest { $0.authorities = pem }, speaksWebSocket: false, pointer: "/authorities"
             )
             .context()
             plan.authorities = Array(pem.utf8)

@@ -7,11 +7,7 @@ import WebSocketProtocol
 
 /// Upgrades the connection of a request to a WebSocket (RFC 6455 §4.2).
 struct ControlUpgrade {
-    private let call: ControlCall
-
-    init(_ call: ControlCall) {
-        self.call = call
-    }
+    let call: ControlCall
 
     /// Responds with 101, runs `body` with the open WebSocket, and closes the WebSocket when `body` returns.
     /// - Parameters:

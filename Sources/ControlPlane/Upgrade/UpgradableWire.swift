@@ -96,10 +96,6 @@ final class UpgradableWire: ChannelDuplexHandler, RemovableChannelHandler {
     struct Reference: @unchecked Sendable {
         let wire: UpgradableWire
 
-        init(_ wire: UpgradableWire) {
-            self.wire = wire
-        }
-
         var clientGone: EventLoopFuture<Void> { self.wire.clientGone }
 
         /// Makes the connection a paused transport of `loop`; HTTP is over on it. Once, on that loop's thread.

@@ -30,9 +30,9 @@ package struct BridgeRequest: Sendable, Equatable {
     /// Reads the configuration, with the checks of a file and those of the command line.
     package func read() throws(ConfigurationProblems) -> LocatedConfiguration {
         let (problems, corrected) = BridgeAudit(self).findings()
-        guard !problems.isEmpty else { return try ConfigurationReader.read(BridgeDocument(self).document()) }
+        guard !problems.isEmpty else { return try ConfigurationReader.read(BridgeDocument(request: self).document()) }
         do throws(ConfigurationProblems) {
-            _ = try ConfigurationReader.read(BridgeDocument(corrected).document())
+            _ = try ConfigurationReader.read(BridgeDocument(request: corrected).document())
         } catch {
             throw ConfigurationProblems(problems + error.all)
         }
@@ -42,11 +42,7 @@ package struct BridgeRequest: Sendable, Equatable {
 
 /// Builds the configuration document equivalent to a bridge: a listener, a route, and an upstream.
 struct BridgeDocument {
-    private let request: BridgeRequest
-
-    init(_ request: BridgeRequest) {
-        self.request = request
-    }
+    let request: BridgeRequest
 
     private static let listen = ConfigurationOrigin.option("LISTEN")
     private static let target = ConfigurationOrigin.option("TARGET")

@@ -26,9 +26,9 @@ package enum ConfigurationReader {
     package static func read(_ document: DocumentNode) throws(ConfigurationProblems) -> LocatedConfiguration {
         let problems = ProblemCollector(document: document)
         let configuration = Configuration(reading: SectionReader(document, at: .root, problems: problems))
-        ConfigurationValidator(configuration, problems: problems).validate()
+        ConfigurationValidator(configuration: configuration, problems: problems).validate()
         try problems.finish()
-        return LocatedConfiguration(configuration, document: document)
+        return LocatedConfiguration(configuration: configuration, document: document)
     }
 }
 
@@ -36,11 +36,6 @@ package enum ConfigurationReader {
 package struct LocatedConfiguration: Sendable {
     package let configuration: Configuration
     package let document: DocumentNode
-
-    init(_ configuration: Configuration, document: DocumentNode) {
-        self.configuration = configuration
-        self.document = document
-    }
 
     /// Whether the document has a value at `path`; otherwise the default applies.
     package func isPresent(_ path: ConfigurationKeyPath) -> Bool {

@@ -137,8 +137,6 @@ package struct ListenerLimits: Sendable, Equatable {
     /// Header fields of an opening handshake.
     package var maximumHeaderCount = 100
 
-    package init() {}
-
     /// The accept rate per second; setting it sets the burst too.
     fileprivate var rate: Int {
         get { self.acceptRate.perSecond }
@@ -226,8 +224,6 @@ package struct ProxyProtocolAcceptance: Sendable, Equatable {
     package var mode = Mode.off
     /// Peers whose header is trusted.
     package var trusted: [AddressBlock] = AddressBlock.loopback
-
-    package init() {}
 
     static let keys: [SettingsKey<ProxyProtocolAcceptance>] = [
         .value(

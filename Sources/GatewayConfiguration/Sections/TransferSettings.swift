@@ -10,8 +10,6 @@ package struct TransferSettings: Sendable, Equatable {
     package var maximumMemory = 64 << 20
     package var credentials: [TransferCredential] = []
 
-    package init() {}
-
     package func credential(named name: String) -> TransferCredential? {
         self.credentials.first { $0.name == name }
     }

@@ -223,8 +223,6 @@ package struct EjectionPolicy: Sendable, Equatable {
     package var failures: Int? = 5
     package var duration: Duration = .seconds(30)
 
-    package init() {}
-
     static let keys: [SettingsKey<EjectionPolicy>] = [
         .orNone(
             "eject-failures", \.failures, .integer(1...1000),

@@ -207,11 +207,6 @@ package struct ControlURL: Sendable, Equatable {
     package let address: ControlSettings.Address
     package let isSecure: Bool
 
-    init(_ address: ControlSettings.Address) {
-        self.address = address
-        self.isSecure = false
-    }
-
     package init(_ text: String) throws(ValueSyntaxError) {
         let url = try URLText(text)
         self.isSecure = url.scheme == "https"

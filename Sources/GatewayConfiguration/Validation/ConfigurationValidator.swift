@@ -4,18 +4,13 @@ import WebSocketProtocol
 ///
 /// Values that could not be read are skipped, so that each mistake is reported once.
 package struct ConfigurationValidator {
-    private let configuration: Configuration
-    private let problems: ProblemCollector
+    let configuration: Configuration
+    let problems: ProblemCollector
 
     package static let listeners = ConfigurationKeyPath.root.key(GatewayKey.listeners)
     private static let routes = ConfigurationKeyPath.root.key(GatewayKey.routes)
     package static let control = ConfigurationKeyPath.root.key(GatewayKey.control)
     package static let upstreams = ConfigurationKeyPath.root.key(GatewayKey.upstreams)
-
-    init(_ configuration: Configuration, problems: ProblemCollector) {
-        self.configuration = configuration
-        self.problems = problems
-    }
 
     func validate() {
         self.validatePresence()
