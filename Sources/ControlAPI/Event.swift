@@ -1,13 +1,12 @@
 /// An event, sent as the data of a Server-Sent Event or as a text message. `gap` means missed events.
 package struct Event: ControlModel {
+    package static let types = [
+        "opened", "closed", "upgraded", "limitHit", "upstreamDown", "upstreamUp", "reloaded", "reloadFailed",
+        "drainStarted", "drainProgressed", "drainEnded", "transferStarted", "transferEnded", "transferFailed", "gap",
+    ]
+
     @Member("Counts from 1 without gaps; also the `id` of the Server-Sent Event.") package var number: UInt64 = 0
-    @Member(
-        .words([
-            "opened", "closed", "upgraded", "limitHit", "upstreamDown", "upstreamUp", "reloaded", "reloadFailed",
-            "drainStarted", "drainProgressed", "drainEnded", "transferStarted", "transferEnded", "transferFailed",
-            "gap",
-        ]))
-    package var type = ""
+    @Member(.words(Self.types)) package var type = ""
     @Member(.time()) package var at: String?
     @Member("The id of a connection.") package var connection: String?
     @Member package var listener: String?

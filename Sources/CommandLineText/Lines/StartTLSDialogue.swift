@@ -146,28 +146,26 @@ package enum StartTLSMode: Sendable, Equatable {
     ///   - consent: prefix of the response that accepts TLS.
     case line(greeting: String?, request: String, consent: String)
 
+    private static let named: [String: StartTLSMode] = [
+        "smtp": .smtp, "imap": .imap, "pop3": .pop3, "ftp": .ftp, "nntp": .nntp, "sieve": .sieve, "postgres": .postgres,
+    ]
+
     /// Accepted forms, for help texts.
     package static let forms = "smtp, imap, pop3, ftp, nntp, sieve, postgres or line:[GREETING:]REQUEST:CONSENT"
 
     /// - Returns: `nil` for any other text.
     package init?(_ text: String) {
-        switch text {
-        case "smtp": self = .smtp
-        case "imap": self = .imap
-        case "pop3": self = .pop3
-        case "ftp": self = .ftp
-        case "nntp": self = .nntp
-        case "sieve": self = .sieve
-        case "postgres": self = .postgres
-        default:
-            var parts = text.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
-            guard text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }), parts.first == "line",
-                (3...4).contains(parts.count), !parts.contains("")
-            else { return nil }
-            let consent = parts.removeLast()
-            let request = parts.removeLast()
-            self = .line(greeting: parts.count == 2 ? parts[1] : nil, request: request, consent: consent)
+        if let known = Self.named[text] {
+            self = known
+            return
         }
+        var parts = text.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
+        guard text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }), parts.first == "line",
+            (3...4).contains(parts.count), !parts.contains("")
+        else { return nil }
+        let consent = parts.removeLast()
+        let request = parts.removeLast()
+        self = .line(greeting: parts.count == 2 ? parts[1] : nil, request: request, consent: consent)
     }
 }
 

@@ -142,14 +142,12 @@ final class StreamLink: ConnectLink {
 
 /// A WebSocket connection.
 final class WebSocketLink: ConnectLink {
-    private let url: String
-    private let endpoint: ConnectPlan
+    private let plan: ConnectPlan
     private let task: WebSocketTask
     private let outcome = Mutex<WebSocketEnd?>(nil)
 
     init(_ opening: ClientOpening, _ options: WebSocketOptions, plan: ConnectPlan, on loop: Loop) async {
-        self.url = "\(plan.url)"
-        self.endpoint = plan
+        self.plan = plan
         self.task = await withCheckedContinuation { continuation in
             loop.execute {
                 continuation.resume(returning: WebSocketTask(opening: opening, on: loop, options: options))
@@ -220,7 +218,7 @@ final class WebSocketLink: ConnectLink {
     // MARK: Metadata
 
     var metadata: ConnectionMetadata {
-        var metadata = self.task.record.metadata(url: self.url)
+        var metadata = self.task.record.metadata(url: "\(self.plan.url)")
         metadata.response = self.task.response
         metadata.subprotocol = self.task.subprotocol
         return metadata
@@ -229,10 +227,10 @@ final class WebSocketLink: ConnectLink {
     func failure(wasOpen: Bool) -> ConnectFailure? {
         guard let end = self.outcome.withLock({ $0 }) else { return ConnectFailure(.interrupted, "interrupted") }
         if case .handshakeRefused? = end.failure, let response = self.task.response {
-            return ConnectFailure(refusal: response, body: self.task.responseBody, of: self.endpoint.url)
+            return ConnectFailure(refusal: response, body: self.task.responseBody, of: self.plan.url)
         }
         guard let failure = end.failure else { return nil }
-        return wasOpen ? ConnectFailure(failure) : ConnectFailure(opening: failure, of: self.endpoint.url)
+        return wasOpen ? ConnectFailure(failure) : ConnectFailure(opening: failure, of: self.plan.url)
     }
 
     func closingMetadata(by party: ClosingMetadata.Party) -> ClosingMetadata {

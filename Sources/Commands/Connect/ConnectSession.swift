@@ -258,7 +258,7 @@ struct ConnectRun {
     }
 }
 
-/// An event that `connect` continuation on standard output or standard error.
+/// An event that `connect` writes to standard output or standard error.
 enum ConnectEvent: Sendable {
     /// The first event.
     case connecting(String)

@@ -117,11 +117,6 @@ struct PingCommand: AsyncParsableCommand {
     @OptionGroup
     var target: ConnectionArgument
 
-    private struct Plan {
-        var count: Int
-        var interval: Duration
-    }
-
     func run() async throws {
         try await self.target.control.run(reading: self.plan) { context, plan in
             let request = ControlRequest(.post, ConnectionPath.action("ping", self.target.id))
@@ -135,10 +130,10 @@ struct PingCommand: AsyncParsableCommand {
         }
     }
 
-    private func plan(_ reader: inout OptionReader) -> Plan? {
+    private func plan(_ reader: inout OptionReader) -> (count: Int, interval: Duration)? {
         let count = reader.value("--count", self.count, .integer(1...1_000_000))
         let interval = reader.value("--interval", self.interval, .duration(.zero ... .seconds(3600)))
-        return Plan(count: count ?? 1, interval: interval ?? .seconds(1))
+        return (count ?? 1, interval ?? .seconds(1))
     }
 }
 

@@ -16,7 +16,7 @@ struct EventsCommand: AsyncParsableCommand {
             the last event; missed events are reported as a gap. --after starts with the events since that number that the \
             gateway still keeps.
 
-            Types: \(Self.types.joined(separator: ", ")).
+            Types: \(Event.types.joined(separator: ", ")).
 
             EXAMPLES
               sluice events
@@ -26,14 +26,9 @@ struct EventsCommand: AsyncParsableCommand {
             \(ControlHelp.exitCodes)
             """)
 
-    private static let types = [
-        "opened", "closed", "upgraded", "limitHit", "upstreamDown", "upstreamUp", "reloaded", "reloadFailed",
-        "drainStarted", "drainProgressed", "drainEnded", "transferStarted", "transferEnded", "transferFailed", "gap",
-    ]
-
     @Option(
         parsing: .singleValue,
-        help: .value("type", "Only events of this type. Repeatable."), completion: .list(Self.types))
+        help: .value("type", "Only events of this type. Repeatable."), completion: .list(Event.types))
     var type: [String] = []
 
     @Option(parsing: .singleValue, help: .value("ID", "Only events of this connection."))
@@ -57,11 +52,6 @@ struct EventsCommand: AsyncParsableCommand {
     @OptionGroup(title: "Gateway and output")
     var control: ControlOptions
 
-    private struct Plan {
-        var request: ControlRequest
-        var count: Int
-    }
-
     func run() async throws {
         try await self.control.run(reading: self.plan) { context, plan in
             var follower = EventFollower(context.session, plan.request)
@@ -79,7 +69,7 @@ struct EventsCommand: AsyncParsableCommand {
         }
     }
 
-    private func plan(_ reader: inout OptionReader) -> Plan? {
+    private func plan(_ reader: inout OptionReader) -> (request: ControlRequest, count: Int)? {
         let after = reader.value("--after", self.after, .integer(0...Int.max))
         let count = reader.value("--count", self.count, .integer(1...Int.max))
         let lists = [
@@ -90,7 +80,7 @@ struct EventsCommand: AsyncParsableCommand {
         var request = ControlRequest(.get, "/v1/events", parameters)
         // Three heartbeats.
         request.idleTimeout = .seconds(45)
-        return Plan(request: request, count: count ?? .max)
+        return (request, count ?? .max)
     }
 
     private func show(_ event: ServerSentEvent, _ context: CommandContext) async throws {

@@ -52,11 +52,6 @@ struct ListCommand: AsyncParsableCommand {
     @OptionGroup(title: "Gateway and output")
     var control: ControlOptions
 
-    private struct Plan {
-        var listing: ConnectionListing
-        var interval: Duration
-    }
-
     func run() async throws {
         try await self.control.run(reading: self.plan) { context, plan in
             guard self.watch else { return try await Self.list(plan.listing, context) }
@@ -65,7 +60,7 @@ struct ListCommand: AsyncParsableCommand {
         }
     }
 
-    private func plan(_ reader: inout OptionReader) -> Plan? {
+    private func plan(_ reader: inout OptionReader) -> (listing: ConnectionListing, interval: Duration)? {
         let selection = self.which.selection(&reader)
         let limit = reader.value("--limit", self.limit, .integer(1...100_000_000))
         let interval = reader.value("--interval", self.interval, .duration(.milliseconds(100) ... .seconds(3600)))
@@ -73,9 +68,8 @@ struct ListCommand: AsyncParsableCommand {
             reader.reject("--fields", "requires --json")
         }
         let fields = self.control.json ? self.fields : ConnectionTable.fields.joined(separator: ",")
-        return Plan(
-            listing: ConnectionListing(selection, sort: self.sort, fields: fields, limit: limit),
-            interval: interval ?? .seconds(2))
+        let listing = ConnectionListing(selection, sort: self.sort, fields: fields, limit: limit)
+        return (listing, interval ?? .seconds(2))
     }
 
     private static func list(_ listing: ConnectionListing, _ context: CommandContext) async throws {

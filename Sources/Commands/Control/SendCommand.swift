@@ -47,12 +47,6 @@ struct SendCommand: AsyncParsableCommand {
             "duration", "Maximum time to wait until the data is sent; it stays queued after that. (default: 10s)"))
     var timeout: String?
 
-    private struct Plan {
-        /// `nil`: the body is read from standard input.
-        var body: SendRequest?
-        var timeout: Duration?
-    }
-
     func run() async throws {
         try await self.target.control.run(reading: self.plan) { context, plan in
             var body: SendRequest
@@ -68,18 +62,18 @@ struct SendCommand: AsyncParsableCommand {
         }
     }
 
-    private func plan(_ reader: inout OptionReader) -> Plan? {
+    /// - Returns: also without a body, which is then read from standard input.
+    private func plan(_ reader: inout OptionReader) -> (body: SendRequest?, timeout: Duration?)? {
         let timeout = reader.value("--timeout", self.timeout, .duration(.zero ... .seconds(600)))
         guard let text else {
             if self.hex || self.crlf {
                 reader.reject(self.hex ? "--hex" : "--crlf", "requires TEXT")
             }
-            return Plan(body: nil, timeout: timeout)
+            return (nil, timeout)
         }
         guard self.hex else {
             let whole = text + (self.crlf ? "\r\n" : "")
-            return Plan(
-                body: self.binary ? Self.data(Array(whole.utf8)) : SendRequest { $0.text = whole }, timeout: timeout)
+            return (self.binary ? Self.data(Array(whole.utf8)) : SendRequest { $0.text = whole }, timeout)
         }
         guard let bytes = HexText.bytes(text), !self.crlf else {
             reader.reject(
@@ -90,7 +84,7 @@ struct SendCommand: AsyncParsableCommand {
                 remedy: self.crlf ? "" : "for example --hex '00 ff 7f'")
             return nil
         }
-        return Plan(body: Self.data(bytes), timeout: timeout)
+        return (Self.data(bytes), timeout)
     }
 
     private static func data(_ bytes: [UInt8]) -> SendRequest {

@@ -57,7 +57,7 @@ struct TokenCommand: AsyncParsableCommand {
     private func made() throws -> Made {
         var reader = OptionReader()
         _ = reader.value("--name", self.name, ValueSyntax<String>.name)
-        let known = ["read", "operate", "configure", "metrics"]
+        let known = ControlScope.allCases.map(\.rawValue)
         for scope in self.scope where !known.contains(scope) {
             reader.reject(
                 "--scope", "expected one of \(known.joined(separator: ", ")), found \(QuotedText.quoted(scope))")

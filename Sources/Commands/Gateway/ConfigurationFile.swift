@@ -74,7 +74,6 @@ enum ConfigurationFile {
         case .missing: "no such file"
         case .notPermitted: "permission denied"
         case .notAFile: "is not a file"
-        case .other(let text): text
         }
     }
 }
@@ -88,37 +87,21 @@ enum ConfigurationSource: Sendable {
 }
 
 extension ConfigurationSource {
-    /// Whether nothing is printed on standard output.
-    var isQuiet: Bool {
-        switch self {
-        case .builtIn, .file: false
-        case .bridge(let options): options.isQuiet
-        }
-    }
+    private var bridge: BridgeRunOptions? { if case .bridge(let options) = self { options } else { nil } }
 
-    /// `sluice bridge` has no control plane.
-    private var hasNoControlPlane: Bool {
-        switch self {
-        case .builtIn, .file: false
-        case .bridge: true
-        }
-    }
+    /// Whether nothing is printed on standard output.
+    var isQuiet: Bool { self.bridge?.isQuiet ?? false }
 
     /// Whether every upstream must be reachable before listeners are opened.
-    var requiresTarget: Bool {
-        switch self {
-        case .builtIn, .file: false
-        case .bridge(let options): options.requiresTarget
-        }
-    }
+    var requiresTarget: Bool { self.bridge?.requiresTarget ?? false }
 
     /// Applies the command line's options to a configuration.
     func adjust(_ configuration: inout Configuration) {
         switch self {
         case .builtIn(let overrides), .file(_, let overrides): overrides.apply(to: &configuration)
-        case .bridge: break
+        // `sluice bridge` has no control plane.
+        case .bridge: configuration.control.address = nil
         }
-        if self.hasNoControlPlane { configuration.control.address = nil }
     }
 }
 

@@ -233,7 +233,12 @@ private struct GatewayStart {
         try await GatewaySignals.observe(on: loops[0], handler)
         self.gateway = Gateway(loops: loops, log: log, configuration: configuration, passedSockets: passed)
         let plan = try GatewayPlan(configuration)
-        if source.requiresTarget { try await TargetProbe(loop: loops[0]).requireAll(of: plan) }
+        if source.requiresTarget {
+            for route in plan.routes {
+                let reasons = await ReachabilityCheck.reasons(route, on: loops[0])
+                guard reasons.isEmpty else { throw UnreachableTarget(reasons: reasons) }
+            }
+        }
         let bound = try await self.gateway.start(plan)
         self.running = RunningConfiguration(
             located, gateway: self.gateway, settings: ConfigurationFile.reloadSettings(of: source))
@@ -402,19 +407,4 @@ struct UnreachableTarget: Error, CustomStringConvertible {
     let reasons: [String]
 
     var description: String { "the target cannot be reached: \(self.reasons.joined(separator: "; "))" }
-}
-
-/// Checks at start whether the upstreams can be reached, for `--require-target`.
-private struct TargetProbe {
-    let loop: Loop
-
-    /// - Throws: `UnreachableTarget` if no endpoint of an upstream can be reached.
-    func requireAll(of plan: GatewayPlan) async throws {
-        for route in plan.routes {
-            let reasons = await ReachabilityCheck.reasons(route, on: self.loop)
-            guard reasons.isEmpty else {
-                throw UnreachableTarget(reasons: reasons)
-            }
-        }
-    }
 }

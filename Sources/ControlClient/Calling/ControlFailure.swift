@@ -170,8 +170,7 @@ extension ControlFailure {
             self.init(.internalError, "\(address): \(error)")
             return
         }
-        let said = error.localizedDescription
-        let words = said.hasSuffix(".") ? String(said.dropLast()) : said
+        let words = Self.trimmed(error.localizedDescription)
         switch error.code {
         case .cancelled: self.init(.cancelled, "interrupted")
         case .cannotConnectToHost, .cannotFindHost, .dnsLookupFailed, .notConnectedToInternet:

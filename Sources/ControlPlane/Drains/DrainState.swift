@@ -15,43 +15,19 @@ package enum DrainState: String, CaseIterable, Sendable {
     }
 
     /// - Returns: `false` if the drain is not running.
-    package mutating func pause() -> Bool {
-        switch self {
-        case .running:
-            self = .paused
-            return true
-        case .paused, .cancelled, .ended:
-            return false
-        }
-    }
+    package mutating func pause() -> Bool { self.change(to: .paused, if: self == .running) }
 
     /// - Returns: `false` if the drain is not paused.
-    package mutating func resume() -> Bool {
-        switch self {
-        case .paused:
-            self = .running
-            return true
-        case .running, .cancelled, .ended:
-            return false
-        }
-    }
+    package mutating func resume() -> Bool { self.change(to: .running, if: self == .paused) }
 
     /// - Returns: `false` if the drain is over.
-    package mutating func cancel() -> Bool {
-        switch self {
-        case .running, .paused:
-            self = .cancelled
-            return true
-        case .cancelled, .ended:
-            return false
-        }
-    }
+    package mutating func cancel() -> Bool { self.change(to: .cancelled, if: !self.isOver) }
 
     /// All connections are closed, or the drain was cancelled.
-    package mutating func finish() {
-        switch self {
-        case .running, .paused: self = .ended
-        case .cancelled, .ended: break
-        }
+    package mutating func finish() { _ = self.change(to: .ended, if: !self.isOver) }
+
+    private mutating func change(to state: DrainState, if isAllowed: Bool) -> Bool {
+        if isAllowed { self = state }
+        return isAllowed
     }
 }

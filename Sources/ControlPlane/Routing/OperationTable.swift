@@ -95,7 +95,7 @@ struct Operation: Sendable {
 /// The path of an operation with placeholders: `/v1/connections/{id}:send`.
 package struct PathTemplate: Sendable, Hashable, CustomStringConvertible, ExpressibleByStringLiteral {
     /// Describes the parameter of the path.
-    struct ParameterDocument: Sendable, Hashable {
+    package struct ParameterDocument: Sendable, Hashable {
         let description: String
         let example: String
 
@@ -114,15 +114,11 @@ package struct PathTemplate: Sendable, Hashable, CustomStringConvertible, Expres
     let parameterDocument: ParameterDocument?
     private let parts: [Part]
 
-    package init(_ text: String) {
-        self.init(text, nil)
-    }
-
     package init(stringLiteral text: String) {
-        self.init(text, nil)
+        self.init(text)
     }
 
-    init(_ text: String, _ parameter: ParameterDocument?) {
+    package init(_ text: String, _ parameter: ParameterDocument? = nil) {
         self.description = text
         self.parameterDocument = parameter
         self.parts = text.split(separator: "/").map { segment in

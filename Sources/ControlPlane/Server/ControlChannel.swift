@@ -205,11 +205,11 @@ final class ConnectionSlot: Sendable {
     }
 
     func requestStarted() {
-        self.table.requestStarted(self.identifier)
+        self.table.change { $0.requestStarted(self.identifier) }
     }
 
     func requestFinished() {
-        self.table.requestFinished(self.identifier)
+        self.table.change { $0.requestFinished(self.identifier) }
     }
 }
 
@@ -230,12 +230,9 @@ final class ConnectionTable: Sendable {
         self.state = .makeBoxSendingValue(State(slots: slots), eventLoop: eventLoop)
     }
 
-    /// Changes the limits; takes effect with the next accepted connection. From any thread.
-    func set(limit: Int, clientLimit: Int) {
-        self.eventLoop.execute {
-            self.state.value.slots.limit = limit
-            self.state.value.slots.clientLimit = clientLimit
-        }
+    /// Changed limits take effect with the next accepted connection. From any thread.
+    func change(_ change: @escaping @Sendable (inout ConnectionSlots) -> Void) {
+        self.eventLoop.execute { change(&self.state.value.slots) }
     }
 
     /// Gives an accepted connection a slot, which may close another connection.
@@ -258,15 +255,6 @@ final class ConnectionTable: Sendable {
     private func remove(_ identifier: UInt64) {
         self.state.value.channels[identifier] = nil
         self.state.value.slots.remove(identifier)
-    }
-
-    /// From any thread.
-    func requestStarted(_ identifier: UInt64) {
-        self.eventLoop.execute { self.state.value.slots.requestStarted(identifier) }
-    }
-
-    func requestFinished(_ identifier: UInt64) {
-        self.eventLoop.execute { self.state.value.slots.requestFinished(identifier) }
     }
 
     /// An IPv4 address, or the /64 network of an IPv6 address, all of which one client usually controls.

@@ -134,9 +134,10 @@ package final class ControlServer: Sendable {
         let tlsContext = try Self.makeTLSContext(next)
         return {
             self.tlsContext.withLock { $0 = tlsContext }
-            self.table.set(
-                limit: next.connectionLimit(DescriptorReserve.process.budget),
-                clientLimit: next.maximumConnectionsPerClient)
+            self.table.change {
+                $0.limit = next.connectionLimit(DescriptorReserve.process.budget)
+                $0.clientLimit = next.maximumConnectionsPerClient
+            }
             self.context.limiter.set(limit: next.maximumRequests, rate: next.requestRate)
             self.context.access.replace(next)
             if next.targets != former.targets { self.context.transfers.dropSharedSession() }

@@ -83,12 +83,6 @@ package struct JSONText {
         self.put(capacity: OutputSpan.integerCapacity) { $0.append(integer: value) }
     }
 
-    /// With at most three decimal places.
-    package mutating func milliseconds(_ duration: Duration) {
-        let microseconds = duration.wholeMicroseconds
-        self.put(capacity: OutputSpan.millisecondsCapacity) { $0.append(microseconds: microseconds) }
-    }
-
     /// Writes 0 for a value that is not finite.
     package mutating func number(_ value: Double) {
         // Fast path: the default priority.
@@ -105,14 +99,10 @@ package struct JSONText {
         self.put(capacity: 5) { $0.append(literal: value ? "true" : "false") }
     }
 
-    /// RFC 3339 in UTC with milliseconds.
-    /// - Parameter milliseconds: since 1970-01-01T00:00:00Z.
-    package mutating func time(_ milliseconds: Int64) {
-        self.put(capacity: WallClock.byteCount + 2) { $0.append(time: milliseconds) }
-    }
-
     // MARK: Members
 
+    /// RFC 3339 in UTC with milliseconds.
+    /// - Parameter milliseconds: since 1970-01-01T00:00:00Z.
     package mutating func member(_ key: JSONKey, time milliseconds: Int64) {
         self.put(key, capacity: WallClock.byteCount + 2) { $0.append(time: milliseconds) }
     }

@@ -37,9 +37,10 @@ package struct FileAudit {
             return listener.tls.map { self.files(of: $0, at: path, in: located) } ?? []
         }
         let upstreams = located.configuration.upstreams.enumerated().flatMap { index, upstream in
-            self.files(of: upstream.tls, at: ConfigurationValidator.upstreams.index(index).key(UpstreamKey.tls))
-                + self.files(
-                    of: upstream.proxy, at: ConfigurationValidator.upstreams.index(index).key(UpstreamKey.proxy))
+            let path = ConfigurationValidator.upstreams.index(index)
+            return self.files(of: upstream.tls, at: path.key(UpstreamKey.tls))
+                + self.file(
+                    upstream.proxy?.password?.file, at: path.key(UpstreamKey.proxy).key(ProxyKey.passwordFile))
         }
         let control = located.configuration.control.tls.map { tls in
             self.files(of: tls, at: ConfigurationValidator.control.key(ControlKey.tls), in: located)
@@ -47,20 +48,14 @@ package struct FileAudit {
         return self.files(of: located.configuration.control.transfers) + listeners + upstreams + (control ?? [])
     }
 
-    private static func files(of proxy: UpstreamProxy?, at path: ConfigurationKeyPath) -> [NamedFile] {
-        guard case .file(let file)? = proxy?.password else { return [] }
-        return [self.file(file, .read, path.key(ProxyKey.passwordFile))].compactMap { $0 }
-    }
-
     private static func files(of transfers: TransferSettings) -> [NamedFile] {
         let list = ConfigurationKeyPath.root.key(GatewayKey.control).key(ControlKey.transfers).key(
             TransferKey.credentials)
-        return transfers.credentials.enumerated().compactMap { index, credential in
+        return transfers.credentials.enumerated().flatMap { index, credential in
             switch credential.secret {
-            case .password(_, .file(let path)):
-                self.file(path, .read, list.index(index).key(TransferCredentialKey.passwordFile))
-            case .token(.file(let path)): self.file(path, .read, list.index(index).key(TransferCredentialKey.tokenFile))
-            case .password(_, .text), .token(.text): nil
+            case .password(_, let password):
+                self.file(password.file, at: list.index(index).key(TransferCredentialKey.passwordFile))
+            case .token(let token): self.file(token.file, at: list.index(index).key(TransferCredentialKey.tokenFile))
             }
         }
     }
@@ -71,9 +66,9 @@ package struct FileAudit {
         zip(tls.certificates, self.certificateKeyPaths(of: tls, at: path, in: located)).flatMap {
             self.files(of: $0, at: $1)
         }
-            + [self.file(tls.clientCA, .read, path.key(ServerTLSKey.clientCA))].compactMap { $0 }
+            + self.file(tls.clientCA, at: path.key(ServerTLSKey.clientCA))
             + self.files(tls.clientRevocationLists, at: path.key(ServerTLSKey.clientCRL))
-            + [self.file(tls.keyLog, .append, path.key(ServerTLSKey.keyLog))].compactMap { $0 }
+            + self.file(tls.keyLog, .append, at: path.key(ServerTLSKey.keyLog))
     }
 
     /// Paths of the certificates of `tls`: the one in `tls` itself, then those of the list `certificates`.
@@ -87,28 +82,31 @@ package struct FileAudit {
 
     private static func files(of tls: ClientTLSSettings, at path: ConfigurationKeyPath) -> [NamedFile] {
         (tls.identity.map { self.files(of: $0, at: path) } ?? [])
-            + [self.file(tls.authorities, .read, path.key(ClientTLSKey.ca))].compactMap { $0 }
+            + self.file(tls.authorities, at: path.key(ClientTLSKey.ca))
             + self.files(tls.revocationLists, at: path.key(ClientTLSKey.crl))
-            + [self.file(tls.keyLog, .append, path.key(ClientTLSKey.keyLog))].compactMap { $0 }
+            + self.file(tls.keyLog, .append, at: path.key(ClientTLSKey.keyLog))
     }
 
     private static func files(of files: CertificateFiles, at path: ConfigurationKeyPath) -> [NamedFile] {
-        var password: String?
-        if case .file(let path) = files.password { password = path }
-        return [
-            self.file(files.certificate, .read, path.key(CertificateKey.certificate)),
-            self.file(files.key, .read, path.key(CertificateKey.key)),
-            self.file(password, .read, path.key(CertificateKey.passwordFile)),
-        ].compactMap { $0 }
+        self.file(files.certificate, at: path.key(CertificateKey.certificate))
+            + self.file(files.key, at: path.key(CertificateKey.key))
+            + self.file(files.password?.file, at: path.key(CertificateKey.passwordFile))
     }
 
     private static func files(_ paths: [String], at list: ConfigurationKeyPath) -> [NamedFile] {
         paths.enumerated().map { NamedFile(path: $1, use: .read, keyPath: list.index($0)) }
     }
 
-    private static func file(_ path: String?, _ use: FileUse, _ keyPath: ConfigurationKeyPath) -> NamedFile? {
-        path.map { NamedFile(path: $0, use: use, keyPath: keyPath) }
+    /// No file if there is no `path`.
+    private static func file(
+        _ path: String?, _ use: FileUse = .read, at keyPath: ConfigurationKeyPath
+    ) -> [NamedFile] {
+        path.map { [NamedFile(path: $0, use: use, keyPath: keyPath)] } ?? []
     }
+}
+
+extension KeyPassword {
+    fileprivate var file: String? { if case .file(let path) = self { path } else { nil } }
 }
 
 /// Purpose of a file named in a configuration.
@@ -125,8 +123,6 @@ package enum FileProblem: Sendable, Equatable {
     case notPermitted
     /// A directory, device or pipe.
     case notAFile
-    /// Any other error, in the system's words.
-    case other(String)
 
     /// To be read after "found".
     package var summary: String {
@@ -134,7 +130,6 @@ package enum FileProblem: Sendable, Equatable {
         case .missing: "no such file"
         case .notPermitted: "a file without the required permissions"
         case .notAFile: "something other than a regular file"
-        case .other(let text): text
         }
     }
 }
