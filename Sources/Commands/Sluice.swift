@@ -139,7 +139,7 @@ extension Sluice {
     private static func unknownCommand(_ arguments: some Collection<String>) -> String? {
         let commands = self.configuration.subcommands.map { $0._commandName } + ["help"]
         guard let word = arguments.first, !word.hasPrefix("-"), !commands.contains(word) else { return nil }
-        let meant = Spelling.nearest(to: word, among: commands).map { " (did you mean '\($0)'?)" } ?? ""
+        let meant = EditDistance.nearest(to: word, among: commands).map { " (did you mean '\($0)'?)" } ?? ""
         return "there is no command '\(TerminalText.singleLine(word, limit: 60))'\(meant)"
     }
 }

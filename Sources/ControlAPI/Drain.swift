@@ -11,7 +11,7 @@ package struct Drain: ControlModel {
     @Member(.time("Connections still open at this time are reset.")) package var deadlineAt: String?
     @Member("Connections whose notification is due at the deadline or later: they are reset without notice.")
     package var untold = 0
-    @Member("Says that some connections are reset without notice, and what to do about it.")
+    @Member("Warns that some connections will be reset without a graceful close, and suggests a change.")
     package var warning: String?
     @Member(.time()) package var endedAt: String?
 
@@ -44,7 +44,7 @@ package struct BulkAnswer: ControlModel {
     @Member("Notified connections; 0 in a preview.") package var told = 0
     @Member("In a preview of a drain: from its start to the last notification, in milliseconds.")
     package var takesMs: Int?
-    @Member("In a preview of a drain: says that the deadline is too early, and what to do about it.")
+    @Member("In a preview of a drain: warns that the deadline is too early, and suggests a change.")
     package var warning: String?
 
     package init() {}

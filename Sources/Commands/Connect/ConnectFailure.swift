@@ -42,8 +42,8 @@ extension ConnectFailure {
     /// A task that failed before its connection was open.
     init(opening failure: TaskFailure, of url: EndpointURL) {
         switch failure {
-        case .cannotConnect(let fault):
-            self.init(.noConnection, "\(url): \(fault)", remedy: Self.remedy(fault.kind, reaching: url))
+        case .cannotConnect(let failure):
+            self.init(.noConnection, "\(url): \(failure)", remedy: Self.remedy(failure.kind, reaching: url))
         case .timedOut:
             self.init(
                 .noConnection, "\(url): connecting timed out", remedy: "try a longer --timeout, like --timeout 30s")
@@ -53,9 +53,9 @@ extension ConnectFailure {
             self.init(
                 .refused, "\(url): invalid response to the opening handshake: \(text)",
                 remedy: "check that this URL is served by a WebSocket server; tcp:// shows its raw response")
-        case .connectionLost(let fault):
+        case .connectionLost(let error):
             self.init(
-                .connectionLost, "\(url): \(fault)", remedy: "the server closed the connection before it was open")
+                .connectionLost, "\(url): \(error)", remedy: "the server closed the connection before it was open")
         case .cancelled: self.init(.interrupted, "interrupted")
         default: self.init(.connectionLost, "\(url): \(failure)")
         }
@@ -69,8 +69,8 @@ extension ConnectFailure {
             self.init(.connectionLost, "\(failure)", remedy: "raise --max-message-size")
         case .peerUnresponsive:
             self.init(.connectionLost, "the peer stopped answering", remedy: "the last data sent may not have arrived")
-        case .connectionLost(let fault):
-            self.init(.connectionLost, fault.description, remedy: "received data may be incomplete")
+        case .connectionLost(let error):
+            self.init(.connectionLost, error.description, remedy: "received data may be incomplete")
         default: self.init(.connectionLost, "\(failure)")
         }
     }

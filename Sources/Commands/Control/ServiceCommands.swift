@@ -25,7 +25,7 @@ struct HealthCommand: AsyncParsableCommand {
             """)
 
     /// Response timeout: longer than the gateway's own timeout for its event loops.
-    private static let patience = Duration.seconds(5)
+    private static let timeout = Duration.seconds(5)
 
     @Flag(help: "Check liveness only: also succeeds while the gateway starts or drains.")
     var live = false
@@ -36,7 +36,7 @@ struct HealthCommand: AsyncParsableCommand {
     func run() async throws {
         try await self.control.run { context in
             var request = ControlRequest(.get, self.live ? "/livez" : "/readyz")
-            request.idleTimeout = Self.patience
+            request.idleTimeout = Self.timeout
             try await context.perform(request, as: ServiceHealth.self) { ["\($0.status): \($0.phase)"] }
         }
     }

@@ -71,8 +71,8 @@ struct TapCommand: AsyncParsableCommand {
 
     private static func lines(_ record: TapRecord) -> [String] {
         let skipped = record.skipped > 0 ? ["* \(record.skipped) skipped"] : []
-        guard let way = record.way else { return skipped }
-        let mark = way == "received" ? "<" : ">"
+        guard let direction = record.way else { return skipped }
+        let mark = direction == "received" ? "<" : ">"
         let size = "(\(record.content ?? "?"), \(record.sizeBytes ?? 0) bytes)"
         let content =
             record.text.map { TerminalText.singleLine($0, limit: 2000) }

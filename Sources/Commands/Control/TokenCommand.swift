@@ -38,7 +38,7 @@ struct TokenCommand: AsyncParsableCommand {
     @Flag(help: "Write one JSON object: token, name, hash, scopes, expires.")
     var json = false
 
-    private struct Made: Encodable {
+    private struct NewToken: Encodable {
         let token: String
         let name: String
         let hash: String
@@ -48,13 +48,13 @@ struct TokenCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await ErrorReporter.reporting {
-            let made = try self.made()
-            let text = self.json ? try Self.json(made) : Self.lines(made)
+            let token = try self.newToken()
+            let text = self.json ? try Self.json(token) : Self.lines(token)
             ProcessOutput.print(text + "\n")
         }
     }
 
-    private func made() throws -> Made {
+    private func newToken() throws -> NewToken {
         var reader = OptionReader()
         _ = reader.value("--name", self.name, ValueSyntax<String>.name)
         let known = ControlScope.allCases.map(\.rawValue)
@@ -70,29 +70,29 @@ struct TokenCommand: AsyncParsableCommand {
         let secret = BearerToken.secret(random)
         let digest = MessageDigest.of(Array(secret.utf8), by: .sha256)
         let end = life.map { Date(timeIntervalSinceNow: $0 / .seconds(1)).formatted(.iso8601) }
-        return Made(
+        return NewToken(
             token: secret, name: self.name, hash: BearerToken.hash(digest: digest),
             scopes: known.filter(self.scope.contains), expires: end)
     }
 
-    private static func lines(_ made: Made) -> String {
+    private static func lines(_ token: NewToken) -> String {
         """
-        \(made.token)
+        \(token.token)
 
         Keep the token above secret; it is not shown again. Add this to the configuration:
 
         control:
           tokens:
-            - name: \(made.name)
-              hash: \(made.hash)
-              scopes: [\(made.scopes.joined(separator: ", "))]\(made.expires.map { "\n      expires: \"\($0)\"" } ?? "")
+            - name: \(token.name)
+              hash: \(token.hash)
+              scopes: [\(token.scopes.joined(separator: ", "))]\(token.expires.map { "\n      expires: \"\($0)\"" } ?? "")
         """
     }
 
-    private static func json(_ made: Made) throws -> String {
+    private static func json(_ token: NewToken) throws -> String {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return String(decoding: try encoder.encode(made), as: UTF8.self)
+        return String(decoding: try encoder.encode(token), as: UTF8.self)
     }
 }
 

@@ -51,7 +51,7 @@ private func logDescriptorLimit(
 /// Handles signals of a running gateway: reloads, drain and exit.
 private struct Service {
     /// How long a stop waits for a running reload, which may block on a file.
-    private static let reloadPatience = Duration.seconds(3)
+    private static let reloadTimeout = Duration.seconds(3)
 
     let gateway: Gateway
     let configuration: RunningConfiguration
@@ -98,7 +98,7 @@ private struct Service {
             self.log.log(self.gateway.drainDescription)
             self.control?.phase = .draining
             if state.isReloading {
-                self.add(.reloadTooSlow, after: Self.reloadPatience)
+                self.add(.reloadTooSlow, after: Self.reloadTimeout)
             } else {
                 self.beginDrain(&state)
             }
@@ -172,7 +172,7 @@ private final class ServiceEvents: Sendable {
         case reload
         case reloaded
         case stop
-        /// `reloadPatience` has passed since the stop.
+        /// `reloadTimeout` has passed since the stop.
         case reloadTooSlow
         /// The drain is complete.
         case drained

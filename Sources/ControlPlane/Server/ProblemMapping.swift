@@ -89,15 +89,15 @@ extension ControlProblem {
     /// The problem for a failed operation on a task.
     init(_ failure: TaskFailure) {
         switch failure {
-        case .cancelled: self.init(409, "cancelled", "The connection was closed meanwhile.")
+        case .cancelled: self.init(409, "cancelled", "The connection was closed before the operation ended.")
         case .timedOut: self = Self(504, "timed-out", "The operation timed out; try a longer timeout.").retryable()
         case .directionClosed:
             self.init(409, "direction-closed", "This direction of the connection is already closed.")
         case .usageError(let text): self.init(409, "state-conflict", text)
         case .ended, .closed: self.init(410, "closed", "The connection is closed.")
-        case .connectionLost(let fault): self.init(410, "connection-lost", fault.description)
-        case .cannotConnect(let fault):
-            self = Self(fault.isLocalResourceFailure ? 503 : 502, "cannot-connect", fault.description).retryable()
+        case .connectionLost(let error): self.init(410, "connection-lost", error.description)
+        case .cannotConnect(let failure):
+            self = Self(failure.isLocalResourceFailure ? 503 : 502, "cannot-connect", failure.description).retryable()
         case .secureConnectionFailed(let failure): self.init(502, "tls-failed", "TLS failed: \(failure)")
         case .handshakeRefused(let status):
             self.init(502, "handshake-refused", "The server answered the opening handshake with status \(status).")

@@ -64,7 +64,7 @@ struct SectionReader<Settings> {
         _ entry: DocumentNode.Entry, known: [String], at path: ConfigurationKeyPath, problems: ProblemCollector
     ) {
         let candidates = problems.isFull ? [] : known
-        let suggestion = Spelling.nearest(to: entry.key, among: candidates).map { "did you mean \($0)?" }
+        let suggestion = EditDistance.nearest(to: entry.key, among: candidates).map { "did you mean \($0)?" }
         problems.add(
             ConfigurationProblem(
                 origin: entry.origin, keyPath: path.key(QuotedText.shortened(entry.key)),

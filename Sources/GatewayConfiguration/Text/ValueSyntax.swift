@@ -275,7 +275,7 @@ extension ValueSyntax where Value: CaseIterable & RawRepresentable, Value.RawVal
             let words = Value.allCases.map(\.rawValue)
             throw ValueSyntaxError(
                 expected: "one of " + words.joined(separator: ", "),
-                remedy: Spelling.nearest(to: text, among: words).map { "did you mean \($0)?" } ?? "")
+                remedy: EditDistance.nearest(to: text, among: words).map { "did you mean \($0)?" } ?? "")
         }.writing { $0.rawValue }
     }
 }
@@ -382,7 +382,7 @@ package struct ValueSyntaxError: Error, Equatable, Sendable {
 }
 
 /// Finds the known word that a misspelt one probably means.
-package enum Spelling {
+package enum EditDistance {
     /// - Returns: the first candidate with the smallest edit distance to `word` (insertions, deletions, replacements,
     ///   swaps of neighbours), if that is at most 3 and a third of its length.
     package static func nearest(to word: String, among candidates: [String]) -> String? {

@@ -56,7 +56,7 @@ package struct ConfigurationValidator {
 
     /// Reports a reference to an unknown name.
     private func reportUnknown(_ name: String, at path: ConfigurationKeyPath, among names: [String], kind: String) {
-        let suggestion = Spelling.nearest(to: name, among: names).map { "did you mean \($0)?" }
+        let suggestion = EditDistance.nearest(to: name, among: names).map { "did you mean \($0)?" }
         let known = names.isEmpty ? "there is none" : "there are \(names.prefix(10).joined(separator: ", "))"
         self.problems.add(
             at: path, expected: "the name of \(kind)", found: QuotedText.quoted(name), remedy: suggestion ?? known)

@@ -33,7 +33,7 @@ package struct ConnectClient: ProxyClient {
         to destination: ProxyDestination, fields: [FieldLine], limits: HeadLimits = HeadLimits()
     ) throws(ProxyFailure) {
         guard let authority = destination.authority else {
-            throw .inexpressible("an HTTP proxy cannot be asked for this host name")
+            throw .inexpressible("this host name cannot be written in a request to an HTTP proxy")
         }
         self.authority = authority
         self.request = try Self.request(authority, fields)
