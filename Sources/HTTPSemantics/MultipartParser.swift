@@ -230,7 +230,7 @@ package enum MultipartEvent: Equatable, Sendable {
     case violation(MultipartViolation)
 }
 
-/// What is wrong with multipart content.
+/// Why multipart content is refused.
 package enum MultipartViolation: Error, Equatable, Sendable {
     /// The header fields of a part exceed a limit.
     case headTooLarge

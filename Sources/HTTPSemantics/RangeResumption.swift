@@ -117,12 +117,12 @@ package struct ContentRange: Equatable, Sendable {
 
     package init?(_ text: String) {
         guard text.utf8.count <= 128 else { return nil }
-        var scanner = FieldScanner(text)
-        scanner.skipBlanks()
+        var scanner = FieldValueScanner(text)
+        scanner.skipWhitespace()
         guard let unit = scanner.token(), unit.matchesIgnoringCase("bytes") else { return nil }
-        scanner.skipBlanks()
-        let range = scanner.rawText(to: UInt8(ascii: "/")).trimmingBlanks
-        guard scanner.skip(UInt8(ascii: "/")) else { return nil }
+        scanner.skipWhitespace()
+        let range = scanner.rawText(to: "/").trimmingBlanks
+        guard scanner.skip("/") else { return nil }
         let total = scanner.text { _ in true }.trimmingBlanks
         self.total = Self.number(total)
         guard self.total != nil || total == "*" else { return nil }

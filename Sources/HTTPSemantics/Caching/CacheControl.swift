@@ -37,13 +37,13 @@ package struct CacheControl: Equatable, Sendable {
     }
 
     private mutating func apply(_ element: String) {
-        var scanner = FieldScanner(element)
+        var scanner = FieldValueScanner(element)
         guard let name = scanner.token() else { return }
-        scanner.skipBlanks()
+        scanner.skipWhitespace()
         var argument: String?
-        if scanner.skip(UInt8(ascii: "=")) {
-            scanner.skipBlanks()
-            argument = scanner.quotedString() ?? scanner.rawText(to: UInt8(ascii: ",")).trimmingBlanks
+        if scanner.skip("=") {
+            scanner.skipWhitespace()
+            argument = scanner.quotedString() ?? scanner.rawText(to: ",").trimmingBlanks
         }
         self.apply(name.loweredASCII, argument)
     }

@@ -65,23 +65,23 @@ package struct Challenge: Equatable, Sendable {
 
 /// Parses one line of challenges.
 private struct ChallengeParser {
-    private var scanner: FieldScanner
+    private var scanner: FieldValueScanner
     private var finished: [Challenge] = []
     private var schemeName: String?
     private var token68: String?
     private var parameters: [Challenge.Parameter] = []
 
     init(_ line: String) {
-        self.scanner = FieldScanner(line)
+        self.scanner = FieldValueScanner(line)
     }
 
     mutating func parse(limit: Int) -> [Challenge] {
         while !self.scanner.isAtEnd, self.finished.count < limit {
-            self.scanner.skipBlanks()
-            if self.scanner.skip(UInt8(ascii: ",")) { continue }
+            self.scanner.skipWhitespace()
+            if self.scanner.skip(",") { continue }
             self.readElement()
             // Skips the malformed rest of the element.
-            self.scanner.skip(to: UInt8(ascii: ","))
+            self.scanner.skip(to: ",")
         }
         self.finish()
         return Array(self.finished.prefix(max(0, limit)))
@@ -93,21 +93,21 @@ private struct ChallengeParser {
         self.finish()
         self.schemeName = scheme
         guard self.scanner.current?.isBlank == true else { return }
-        self.scanner.skipBlanks()
+        self.scanner.skipWhitespace()
         if self.readParameter() { return }
         self.readToken68()
     }
 
     /// Reads `name = value`; leaves the position unchanged if there is none.
     private mutating func readParameter() -> Bool {
-        let start = self.scanner.position
+        let start = self.scanner.offset
         guard let name = self.scanner.token() else { return false }
-        self.scanner.skipBlanks()
-        guard self.scanner.skip(UInt8(ascii: "=")) else {
+        self.scanner.skipWhitespace()
+        guard self.scanner.skip("=") else {
             self.scanner.rewind(to: start)
             return false
         }
-        self.scanner.skipBlanks()
+        self.scanner.skipWhitespace()
         if let value = self.scanner.quotedString() {
             self.add(name, value)
             return true
@@ -126,7 +126,7 @@ private struct ChallengeParser {
         let text = self.scanner.text { byte in
             byte.isLetter || byte.isDigit || "-._~+/=".utf8.contains(byte)
         }
-        self.scanner.skipBlanks()
+        self.scanner.skipWhitespace()
         guard !text.isEmpty, self.scanner.isAtEnd || self.scanner.current == UInt8(ascii: ",") else { return }
         self.token68 = text
     }

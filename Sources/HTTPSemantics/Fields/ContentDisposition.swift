@@ -13,8 +13,8 @@ package struct ContentDisposition: Equatable, Sendable {
     /// - Returns: `nil` without a disposition type.
     package init?(_ text: String) {
         guard text.utf8.count <= Self.limit else { return nil }
-        var scanner = FieldScanner(text)
-        scanner.skipBlanks()
+        var scanner = FieldValueScanner(text)
+        scanner.skipWhitespace()
         guard let kind = scanner.token() else { return nil }
         self.kind = kind.loweredASCII
         let parameters = FieldParameter.list(&scanner)

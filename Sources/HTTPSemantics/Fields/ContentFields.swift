@@ -43,9 +43,9 @@ package struct ContentType: Equatable, Sendable {
     /// - Returns: `nil` without a valid `type/subtype`.
     package init?(_ text: String) {
         guard text.utf8.count <= Self.limit else { return nil }
-        var scanner = FieldScanner(text)
-        scanner.skipBlanks()
-        guard let type = scanner.token(), scanner.skip(UInt8(ascii: "/")), let subtype = scanner.token() else {
+        var scanner = FieldValueScanner(text)
+        scanner.skipWhitespace()
+        guard let type = scanner.token(), scanner.skip("/"), let subtype = scanner.token() else {
             return nil
         }
         self.mediaType = "\(type)/\(subtype)".loweredASCII
