@@ -98,62 +98,12 @@ package final class Inflater {
             return .corrupt(reason: reason ?? "zlib result \(result)")
         }
     }
-
-    /// Inflates all of `input` as the next chunk of the stream.
-    ///
-    /// - Parameter limit: most bytes of output. Memory use is at most twice that.
-    /// - Returns: all output. Bytes after the end of the stream are ignored; for raw streams they are further blocks
-    ///   (see `continuePastEnd()`).
-    /// - Throws: `.limitExceeded` if there are more than `limit` bytes; the failures of `inflate` otherwise.
-    package func inflateAll(_ input: RawSpan, limit: Int) throws(InflateFailure) -> [UInt8] {
-        let limit = max(limit, 0)
-        // Text commonly inflates to three times its size; the buffer doubles from there.
-        let guess = input.byteCount > limit / 3 ? limit : max(256, 3 * input.byteCount)
-        var output = [UInt8](repeating: 0, count: min(limit, guess))
-        var consumed = 0
-        var written = 0
-        while true {
-            switch try self.inflate(input, consumed: &consumed, into: &output, written: &written) {
-            case .streamEnd where self.format == .raw && consumed < input.byteCount:
-                self.continuePastEnd()
-            case .needsInput, .streamEnd:
-                output.removeLast(output.count - written)
-                return output
-            case .outputFull where output.count < limit:
-                let growth = min(limit - output.count, max(output.count, 256))
-                output.append(contentsOf: repeatElement(0, count: growth))
-            case .outputFull:
-                try self.expectNothingMore(input, &consumed)
-                return output
-            }
-        }
-    }
-
-    private func inflate(
-        _ input: RawSpan, consumed: inout Int, into output: inout [UInt8], written: inout Int
-    ) throws(InflateFailure) -> InflateProgress {
-        var elements = output.mutableSpan
-        var bytes = unsafe elements.mutableBytes
-        return try self.inflate(input, consumed: &consumed, into: &bytes, written: &written)
-    }
-
-    /// The output has exactly `limit` bytes: checks that no further byte follows.
-    private func expectNothingMore(_ input: RawSpan, _ consumed: inout Int) throws(InflateFailure) {
-        while true {
-            var probe: [UInt8] = [0]
-            var written = 0
-            let progress = try self.inflate(input, consumed: &consumed, into: &probe, written: &written)
-            guard written == 0 else { throw .limitExceeded }
-            guard progress == .streamEnd, self.format == .raw, consumed < input.byteCount else { return }
-            self.continuePastEnd()
-        }
-    }
 }
 
 package enum InflateProgress: Equatable, Sendable {
     /// All input is consumed and its output written.
     case needsInput
-    /// No room is left; there may be more output, even without further input.
+    /// The output is full; there may be more, even without further input.
     case outputFull
     /// The final block is complete; input after it is not consumed. See `Inflater.continuePastEnd()`.
     case streamEnd
@@ -165,7 +115,6 @@ package enum InflateFailure: Error, Equatable, Sendable {
     case corrupt(reason: String)
     /// The stream needs a preset dictionary, which is not supported.
     case dictionaryRequired
-    case limitExceeded
     /// No memory for the window.
     case outOfMemory
 }

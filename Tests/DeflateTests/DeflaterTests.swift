@@ -52,7 +52,7 @@ struct DeflaterTests {
             #expect(stream.first == 0xEE)
             #expect(count == 0 || stream.suffix(4) == Self.tail[...])
             stream.removeFirst()
-            #expect(try inflater.inflateAll(stream.span.bytes, limit: count) == plain)
+            #expect(try inflater.inflateAll(stream) == plain)
         }
     }
 

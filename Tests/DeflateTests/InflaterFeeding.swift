@@ -31,6 +31,23 @@ extension Inflater {
         return outcome
     }
 
+    /// Inflates all of `input`; a final block does not end a raw stream.
+    func inflateAll(_ input: [UInt8]) throws(InflateFailure) -> [UInt8] {
+        var inflated: [UInt8] = []
+        var consumed = 0
+        while true {
+            var output = [UInt8](repeating: 0, count: 4096)
+            var written = 0
+            let progress = try self.step(input, &consumed, &output, &written)
+            inflated += output[..<written]
+            switch progress {
+            case .outputFull: continue
+            case .streamEnd where self.format == .raw && consumed < input.count: self.continuePastEnd()
+            case .needsInput, .streamEnd: return inflated
+            }
+        }
+    }
+
     private func step(
         _ input: [UInt8], _ consumed: inout Int, _ output: inout [UInt8], _ written: inout Int
     ) throws(InflateFailure) -> InflateProgress {

@@ -246,7 +246,6 @@ package enum ContentDecodingFailure: Error, Equatable, Sendable, CustomStringCon
         switch failure {
         case .corrupt(let reason): self = .corrupt(reason: reason)
         case .dictionaryRequired: self = .corrupt(reason: "preset dictionary required")
-        case .limitExceeded: self = .corrupt(reason: "too long")
         case .outOfMemory: self = .outOfMemory
         }
     }
