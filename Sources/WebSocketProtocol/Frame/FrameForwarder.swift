@@ -53,13 +53,13 @@ package struct FrameForwarder {
             case .data(let piece):
                 guard self.rewrite(piece, &buffer) else {
                     position = piece.range.lowerBound
-                    return self.fail(PeerViolation(.invalidUTF8), behind: run)
+                    return self.fail(PeerViolation(.invalidUTF8), after: run)
                 }
                 run.append(piece)
             case .ping(let payload, _): return .ping(payload)
             case .pong(let payload, _): return .pong(payload)
             case .close(let code, let reason, _): return .close(code, reason: reason)
-            case .violation(let violation): return self.fail(violation, behind: run)
+            case .violation(let violation): return self.fail(violation, after: run)
             }
         }
         return run.range.isEmpty ? nil : .frames(run)
@@ -71,7 +71,7 @@ package struct FrameForwarder {
         return buffer.bytes[byte: position] & 0x08 != 0 || run.frameCount >= Self.frameLimit
     }
 
-    private mutating func fail(_ violation: PeerViolation, behind run: FrameRun) -> ForwardingEvent? {
+    private mutating func fail(_ violation: PeerViolation, after run: FrameRun) -> ForwardingEvent? {
         self.violation = violation
         return run.range.isEmpty ? self.reportViolation(violation) : .frames(run)
     }

@@ -93,7 +93,7 @@ public struct ClientHandshake: Equatable, Sendable {
     /// - Returns: `.refused` for any status but 101, and `.invalid` for the first rule that a 101 violates.
     public func check(_ response: ResponseHead, nonce: [UInt8]) -> Result<ClientAcceptance, HandshakeFailure> {
         guard response.status == 101 else { return .failure(.refused(response)) }
-        do throws(ResponseViolation) {
+        do throws(HandshakeViolation) {
             try Self.checkUpgrade(response, key: Self.key(nonce))
             return .success(
                 ClientAcceptance(
@@ -104,7 +104,7 @@ public struct ClientHandshake: Equatable, Sendable {
         }
     }
 
-    private static func checkUpgrade(_ response: ResponseHead, key: String) throws(ResponseViolation) {
+    private static func checkUpgrade(_ response: ResponseHead, key: String) throws(HandshakeViolation) {
         guard response.version >= .http11, response.version.major == 1 else { throw .wrongHTTPVersion }
         guard response.fields.list("Upgrade", contains: "websocket") else { throw .missingUpgrade }
         guard response.fields.list("Connection", contains: "upgrade") else { throw .missingConnectionUpgrade }
@@ -112,7 +112,7 @@ public struct ClientHandshake: Equatable, Sendable {
         guard accepts == [AcceptKey.value(for: key)] else { throw .wrongAccept }
     }
 
-    private func subprotocol(_ response: ResponseHead) throws(ResponseViolation) -> String? {
+    private func subprotocol(_ response: ResponseHead) throws(HandshakeViolation) -> String? {
         let values = response.fields.values("Sec-WebSocket-Protocol")
         guard let chosen = values.first else { return nil }
         // A subprotocol cannot contain a comma, so this is a list.
@@ -121,7 +121,7 @@ public struct ClientHandshake: Equatable, Sendable {
         return chosen
     }
 
-    private func deflate(_ response: ResponseHead) throws(ResponseViolation) -> PermessageDeflateParameters? {
+    private func deflate(_ response: ResponseHead) throws(HandshakeViolation) -> PermessageDeflateParameters? {
         let values = response.fields.values("Sec-WebSocket-Extensions")
         guard let accepted = try? ExtensionGrammar.parse(values) else { throw .malformedExtensions }
         guard let first = accepted.first else { return nil }

@@ -2,7 +2,7 @@
 public enum HandshakeFailure: Error, Equatable, Sendable {
     /// Any status but 101; a body may follow on the connection.
     case refused(ResponseHead)
-    case invalid(ResponseHead, ResponseViolation)
+    case invalid(ResponseHead, HandshakeViolation)
 
     public var response: ResponseHead {
         switch self {
@@ -33,7 +33,7 @@ public enum HandshakeUsageError: Error, Equatable, Sendable {
 }
 
 /// The rule that a server's 101 response violates (RFC 6455 §4.1).
-public enum ResponseViolation: Error, Equatable, Sendable {
+public enum HandshakeViolation: Error, Equatable, Sendable {
     case wrongHTTPVersion
     /// `Upgrade` is not `websocket`.
     case missingUpgrade

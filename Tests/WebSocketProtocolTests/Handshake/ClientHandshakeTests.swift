@@ -149,7 +149,7 @@ struct ClientHandshakeTests {
         #expect(agreed.deflate == PermessageDeflateParameters(serverMaxWindowBits: 10))
     }
 
-    static let invalid: [(response: ResponseHead, violation: ResponseViolation)] = [
+    static let invalid: [(response: ResponseHead, violation: HandshakeViolation)] = [
         (response(version: HTTPVersion(1, 0)), .wrongHTTPVersion), (response(without: ["Upgrade"]), .missingUpgrade),
         (response(without: ["Upgrade"], with: [("Upgrade", "h2c")]), .missingUpgrade),
         (response(without: ["Connection"]), .missingConnectionUpgrade),
@@ -186,7 +186,7 @@ struct ClientHandshakeTests {
     ]
 
     @Test(arguments: invalid)
-    func responseThatBreaksARuleFailsTheConnection(response: ResponseHead, violation: ResponseViolation) {
+    func responseThatBreaksARuleFailsTheConnection(response: ResponseHead, violation: HandshakeViolation) {
         let handshake = ClientHandshake(authority: "h", target: "/", subprotocols: ["chat"], offers: [Self.offer])
         #expect(handshake.check(response, nonce: Self.nonce) == .failure(.invalid(response, violation)))
         #expect(!violation.explanation.isEmpty)
