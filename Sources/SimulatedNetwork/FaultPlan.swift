@@ -26,7 +26,7 @@ package struct FaultPlan: Hashable, Sendable {
     /// Per TCP connection: something in between resets both ends, after this many bytes of one direction.
     package var reset = 0.0
     package var resetAfter: ClosedRange<Int> = 0...65_536
-    /// Per segment: it, and all behind it, is held up for a while.
+    /// Per segment: it and all later ones are delayed.
     package var stall = 0.0
     package var stallDuration: ClosedRange<Duration> = .milliseconds(10) ... .seconds(2)
 

@@ -29,10 +29,10 @@ package final class SimulatedNetwork {
     package var stepLimit = Int.max
     package internal(set) var stepsTaken = 0
 
-    var timeline = Timeline()
+    private var timeline = Timeline()
     var chance: SimulatedChance
     var listeners = ListenerTable()
-    var systems: [WeakSystem] = []
+    private var systems: [WeakSystem] = []
     private var lastNumber = 0
     private var processes: UInt32 = 0
     private var lastClientPort: UInt16 = 32_767
@@ -74,13 +74,13 @@ package final class SimulatedNetwork {
         return self.lastNumber
     }
 
-    func nextClientPort() -> UInt16 {
+    private func nextClientPort() -> UInt16 {
         self.lastClientPort = self.lastClientPort >= 60_999 ? 32_768 : self.lastClientPort + 1
         return self.lastClientPort
     }
 
     /// - Returns: a port without a listener; `nil` when all are taken.
-    func nextListenPort() -> UInt16? {
+    private func nextListenPort() -> UInt16? {
         for _ in 0..<20_000 {
             self.lastListenPort = self.lastListenPort >= 29_999 ? 10_000 : self.lastListenPort + 1
             if self.listeners.isFree(self.lastListenPort) { return self.lastListenPort }
@@ -98,7 +98,7 @@ package final class SimulatedNetwork {
         self.plan(at: self.now.advanced(by: delay), action)
     }
 
-    /// For kernel timeouts, which a network at rest may have in store for much later.
+    /// For kernel timeouts, which may still be pending when nothing else happens on the network.
     func planPatiently(at due: MonotonicInstant, _ action: @escaping () -> Void) {
         self.timeline.plan(at: due, patiently: true, action)
     }
@@ -229,7 +229,7 @@ extension SimulatedNetwork {
         if script == .noLocalPort { throw .addressNotAvailable }
         let remote = address.reachable
         let client = SimulatedStream(
-            .tcp, local: remote.source(source).with(port: self.nextClientPort()), remote: remote, life: .connecting,
+            .tcp, local: remote.source(source).with(port: self.nextClientPort()), remote: remote, state: .connecting,
             on: self, latency: self.chance.duration(in: self.faults.latency))
         self.note(.connecting, client.number, Int(remote.port ?? 0))
         self.begin(client, script)
@@ -262,7 +262,7 @@ extension SimulatedNetwork {
     /// A connection request reached the address: it is queued for the listener, or reset without one, or dropped if the
     /// queue is full.
     private func requestArrived(_ client: SimulatedStream, retry: Int) {
-        guard client.life == .connecting else { return }
+        guard client.state == .connecting else { return }
         let candidates = self.listeners.listeners(for: client.remoteAddress)
         let chosen = candidates.count > 1 ? candidates.randomElement(using: &self.chance) : candidates.first
         guard let listener = chosen else {
@@ -281,12 +281,12 @@ extension SimulatedNetwork {
 
     /// The listener's answer is back: the client is connected, and its confirmation puts the other end into the queue.
     private func answerArrived(_ client: SimulatedStream, _ listener: SimulatedListener) {
-        guard client.life == .connecting else { return listener.withdrawPromise() }
+        guard client.state == .connecting else { return listener.withdrawPromise() }
         let server = SimulatedStream(
-            .tcp, local: client.remoteAddress, remote: client.localAddress, life: .established, on: self,
+            .tcp, local: client.remoteAddress, remote: client.localAddress, state: .established, on: self,
             latency: client.latency)
         client.join(server)
-        client.life = .established
+        client.state = .established
         self.drawReset(client, server)
         self.note(.established, client.number, server.number)
         client.watchers.notify()
@@ -311,9 +311,9 @@ extension SimulatedNetwork {
         let listener = try self.listeners.unixListener(path)
         guard !listener.isFull else { throw .wouldBlock }
         let client = SimulatedStream(
-            .unix, local: .unix(path: ""), remote: listener.address, life: .established, on: self, latency: .zero)
+            .unix, local: .unix(path: ""), remote: listener.address, state: .established, on: self, latency: .zero)
         let server = SimulatedStream(
-            .unix, local: listener.address, remote: .unix(path: ""), life: .established, on: self, latency: .zero)
+            .unix, local: listener.address, remote: .unix(path: ""), state: .established, on: self, latency: .zero)
         client.join(server)
         self.note(.established, client.number, server.number)
         listener.enqueue(server)
@@ -328,7 +328,7 @@ extension SimulatedStream {
     }
 
     fileprivate func refuseConnect(_ error: SystemError) {
-        guard self.life == .connecting else { return }
+        guard self.state == .connecting else { return }
         self.network.note(error == .refused ? .connectRefused : .connectFailed, self.number, Int(error.number))
         self.fail(error)
     }

@@ -14,7 +14,7 @@ final class SimulatedStream {
         case unix
     }
 
-    enum Life {
+    enum State {
         case connecting
         case established
         /// Reset, timed out or never connected: the kernel's state is closed, though the descriptor may be open.
@@ -22,7 +22,7 @@ final class SimulatedStream {
     }
 
     /// Bytes that travel together; `nil` is the FIN.
-    struct Segment {
+    private struct Segment {
         var bytes: Int?
         let arrival: MonotonicInstant
     }
@@ -36,40 +36,40 @@ final class SimulatedStream {
     var options = SocketOptions()
     var peer: SimulatedStream?
 
-    var life: Life
+    var state: State
     var inputShut = false
-    var outputShut = false
+    private var outputShut = false
     var finArrived = false
     /// Given once, to the first call that asks; 0 for none.
     var error: Int32 = 0
     /// No descriptor refers to this end any more; the kernel still sends what it accepted.
-    var isOrphan = false
+    private var isOrphan = false
 
     var received = ByteQueue()
     let receiveCapacity: Int
     /// Bytes sent that did not arrive yet, in `segments`.
     var outbound = ByteQueue()
-    let sendCapacity: Int
+    private let sendCapacity: Int
     /// Of bytes that wait for the peer's window, the kernel takes no more.
     var unsentLimit: Int?
-    var segments: Deque<Segment> = []
+    private var segments: Deque<Segment> = []
     var latency: Duration
     var lastArrival = MonotonicInstant(nanoseconds: 0)
-    var stalledUntil = MonotonicInstant(nanoseconds: 0)
+    private var stalledUntil = MonotonicInstant(nanoseconds: 0)
     /// The peer's buffer was full when something arrived: its next read lets it in.
     var awaitsWindow = false
     /// When our reset reaches the peer.
-    var resetDue: MonotonicInstant?
+    private var resetDue: MonotonicInstant?
     /// Bytes left to send until something on the way resets both ends.
     var bytesUntilReset: Int?
 
     /// Since when the oldest bytes under way make no progress.
-    var unacknowledgedSince: MonotonicInstant?
+    private var unacknowledgedSince: MonotonicInstant?
     var awaitsAcknowledgement = false
-    var lastHeard: MonotonicInstant
+    private var lastHeard: MonotonicInstant
 
     init(
-        _ family: Family, local: SocketAddress, remote: SocketAddress, life: Life, on network: SimulatedNetwork,
+        _ family: Family, local: SocketAddress, remote: SocketAddress, state: State, on network: SimulatedNetwork,
         latency: Duration
     ) {
         self.number = network.nextNumber()
@@ -77,7 +77,7 @@ final class SimulatedStream {
         self.network = network
         self.localAddress = local
         self.remoteAddress = remote
-        self.life = life
+        self.state = state
         self.latency = latency
         self.sendCapacity = max(1, network.chance.count(in: network.faults.sendBuffer))
         self.receiveCapacity = max(1, network.chance.count(in: network.faults.receiveBuffer))
@@ -86,9 +86,9 @@ final class SimulatedStream {
 
     /// As `tcp_poll` and `unix_poll` in Linux compute it.
     var readiness: Interest {
-        guard self.life != .connecting else { return [] }
+        guard self.state != .connecting else { return [] }
         var ready: Interest = []
-        if self.life == .over || (self.inputShut && self.outputShut) || self.error != 0 { ready.insert(.hangUp) }
+        if self.state == .over || (self.inputShut && self.outputShut) || self.error != 0 { ready.insert(.hangUp) }
         if self.inputShut || !self.received.isEmpty { ready.insert(.readable) }
         if self.isWritable { ready.insert(.writable) }
         return ready
@@ -98,7 +98,7 @@ final class SimulatedStream {
         switch self.family {
         // unix_writable: at most a quarter of the buffer is in use.
         case .unix: self.usedOutput * 4 <= self.sendCapacity
-        // sk_stream_is_writeable: free space is at least half of what is in use.
+        // sk_stream_is_writeable: free space is at least half of the used space.
         case .tcp: self.outputShut || (self.usedOutput < self.sendCapacity && self.roomForOutput >= self.usedOutput / 2)
         }
     }
@@ -108,7 +108,7 @@ final class SimulatedStream {
         self.family == .unix ? self.peer?.received.count ?? 0 : self.outbound.count
     }
 
-    var roomForOutput: Int {
+    private var roomForOutput: Int {
         let room = self.sendCapacity - self.usedOutput
         guard let limit = self.unsentLimit, self.awaitsWindow else { return room }
         return max(0, min(room, limit - self.usedOutput))
@@ -122,8 +122,8 @@ final class SimulatedStream {
 
     /// Ends the connection for this end with a pending error. Received bytes stay readable.
     func fail(_ error: SystemError) {
-        guard self.life != .over else { return }
-        self.life = .over
+        guard self.state != .over else { return }
+        self.state = .over
         self.error = error.number
         self.inputShut = true
         self.outputShut = true
@@ -174,7 +174,7 @@ extension SimulatedStream {
 
     /// - Parameter append: copies the first `count` bytes to the end of the queue given.
     func send(_ count: Int, _ append: (inout ByteQueue, Int) -> Void) -> Int {
-        guard self.life != .connecting else { return SystemError.wouldBlock.asResult }
+        guard self.state != .connecting else { return SystemError.wouldBlock.asResult }
         if self.error != 0, self.family == .tcp { return -Int(self.takeError()) }
         guard !self.outputShut, self.family == .tcp || self.peer != nil else { return SystemError.brokenPipe.asResult }
         guard count > 0 else { return 0 }
@@ -197,7 +197,7 @@ extension SimulatedStream {
     }
 
     func shutdownOutput() -> SystemError? {
-        guard self.life == .established else { return .notConnected }
+        guard self.state == .established else { return .notConnected }
         guard !self.outputShut else { return nil }
         self.outputShut = true
         self.network.note(.finSent, self.number, 0)
@@ -212,7 +212,7 @@ extension SimulatedStream {
     }
 
     func shutdownInput() -> SystemError? {
-        guard self.life == .established else { return .notConnected }
+        guard self.state == .established else { return .notConnected }
         self.inputShut = true
         self.network.note(.inputShut, self.number, 0)
         if self.family == .unix {
@@ -230,9 +230,9 @@ extension SimulatedStream {
         let unread = !self.received.isEmpty
         self.received.removeAll()
         self.network.note(.closed, self.number, unread ? 1 : 0)
-        switch (self.life, self.family) {
+        switch (self.state, self.family) {
         case (.over, _): break
-        case (.connecting, _): self.life = .over
+        case (.connecting, _): self.state = .over
         case (.established, .unix): self.closeUnix(unread: unread)
         case (.established, .tcp) where unread: self.sendReset()
         case (.established, .tcp): _ = self.shutdownOutput()
@@ -241,13 +241,13 @@ extension SimulatedStream {
     }
 
     private func closeUnix(unread: Bool) {
-        self.life = .over
+        self.state = .over
         self.peer?.endedByUnixPeer(unread ? .reset : nil)
         self.sever()
     }
 
     private func endedByUnixPeer(_ failure: SystemError?) {
-        self.life = .over
+        self.state = .over
         self.inputShut = true
         self.outputShut = true
         self.error = failure?.number ?? 0
@@ -256,7 +256,7 @@ extension SimulatedStream {
 
     /// Closes with a reset. On a Unix socket there is no such thing, and it is a close.
     func reset() {
-        guard self.family == .tcp, self.life == .established else { return self.close() }
+        guard self.family == .tcp, self.state == .established else { return self.close() }
         self.isOrphan = true
         self.received.removeAll()
         self.network.note(.closed, self.number, 2)
@@ -277,7 +277,7 @@ extension SimulatedStream {
     private static let retransmissionLimit = Duration.seconds(924)
 
     /// Bytes of ours arrived.
-    func acknowledged() {
+    private func acknowledged() {
         self.unacknowledgedSince = self.outbound.isEmpty ? nil : self.network.now
         self.lastHeard = self.network.now
         self.watchers.notify()
@@ -298,7 +298,7 @@ extension SimulatedStream {
     }
 
     func awaitAcknowledgement() {
-        guard !self.awaitsAcknowledgement, self.life == .established, let since = self.unacknowledgedSince,
+        guard !self.awaitsAcknowledgement, self.state == .established, let since = self.unacknowledgedSince,
             let limit = self.acknowledgementLimit
         else { return }
         self.awaitsAcknowledgement = true
@@ -307,7 +307,7 @@ extension SimulatedStream {
 
     private func checkAcknowledgement() {
         self.awaitsAcknowledgement = false
-        guard self.life == .established, let since = self.unacknowledgedSince, let limit = self.acknowledgementLimit
+        guard self.state == .established, let since = self.unacknowledgedSince, let limit = self.acknowledgementLimit
         else {
             return
         }
@@ -334,21 +334,21 @@ extension SimulatedStream {
     /// Plans what keep-alive finds if the stall outlives it. Probes over a network that answers change nothing and are
     /// not simulated.
     func expectSilence() {
-        guard self.life == .established, self.family == .tcp, let patience = self.keepAlivePatience else { return }
+        guard self.state == .established, self.family == .tcp, let patience = self.keepAlivePatience else { return }
         let heard = self.lastHeard
-        let verdict = max(heard.advanced(by: patience), self.network.now)
-        guard verdict < self.pathStalledUntil else { return }
-        self.network.planPatiently(at: verdict) { [weak self] in
-            guard let self, self.life == .established, self.isPathStalled else { return }
-            // Keep-alive rests while bytes are under way: those have a limit of their own.
+        let deadline = max(heard.advanced(by: patience), self.network.now)
+        guard deadline < self.pathStalledUntil else { return }
+        self.network.planPatiently(at: deadline) { [weak self] in
+            guard let self, self.state == .established, self.isPathStalled else { return }
+            // No keep-alive probes are sent while bytes are unacknowledged: those have a limit of their own.
             guard self.outbound.isEmpty else { return }
-            // The peer was heard meanwhile, or the options are others: whose verdict this was.
+            // The peer was heard meanwhile, or the options have changed.
             guard self.lastHeard == heard, self.keepAlivePatience == patience else { return self.expectSilence() }
             self.timeOut()
         }
     }
 
-    /// From the last sign of life to the verdict; a user timeout takes the place of the number of probes (tcp(7)).
+    /// From the last segment heard to the timeout; a user timeout replaces the number of probes (tcp(7)).
     private var keepAlivePatience: Duration? {
         guard let idle = self.options.keepAliveIdle else { return nil }
         let interval = max(self.options.keepAliveInterval, .seconds(1))
@@ -370,7 +370,7 @@ extension SimulatedStream {
 /// Segments of one direction arrive in order, each after the connection's latency and its own jitter; a segment that
 /// finds the receiver's buffer full waits until it is read.
 extension SimulatedStream {
-    func transmit(_ count: Int) {
+    private func transmit(_ count: Int) {
         var left = count
         while left > 0 {
             let size = min(left, max(1, self.network.chance.count(in: self.network.faults.segmentSize)))
@@ -382,7 +382,7 @@ extension SimulatedStream {
         self.countTowardsReset(count)
     }
 
-    func transmitFIN() {
+    private func transmitFIN() {
         self.emit(Segment(bytes: nil, arrival: self.nextArrival()))
     }
 
@@ -414,7 +414,7 @@ extension SimulatedStream {
     }
 
     /// Hands over what has arrived.
-    func deliver() {
+    private func deliver() {
         guard let receiver = self.peer, self.network.now >= self.stalledUntil else { return }
         while let segment = self.segments.first, segment.arrival <= self.network.now {
             guard let bytes = segment.bytes else {
@@ -457,11 +457,11 @@ extension SimulatedStream {
     /// Linux keeps taking bytes after `SHUT_RD` alone; with both directions shut, or closed, it answers them with a
     /// reset.
     private var takesInput: Bool {
-        self.life == .established && !self.isOrphan && !(self.inputShut && self.outputShut)
+        self.state == .established && !self.isOrphan && !(self.inputShut && self.outputShut)
     }
 
     private func refuseInput() {
-        let wasOpen = self.life == .established && !self.isOrphan
+        let wasOpen = self.state == .established && !self.isOrphan
         self.sendReset()
         guard wasOpen else { return }
         self.error = SystemError.reset.number
@@ -469,7 +469,7 @@ extension SimulatedStream {
     }
 
     private func finDidArrive() {
-        guard self.life == .established else { return }
+        guard self.state == .established else { return }
         self.network.note(.finArrived, self.number, 0)
         self.finArrived = true
         self.inputShut = true
@@ -478,10 +478,10 @@ extension SimulatedStream {
     }
 
     /// Sends a reset after the data in flight, and ends.
-    func sendReset() {
+    private func sendReset() {
         // Nothing is left to reset when both directions ended cleanly.
         let isFinished = self.outputShut && self.finArrived && self.outbound.isEmpty
-        self.life = .over
+        self.state = .over
         self.inputShut = true
         self.outputShut = true
         self.unacknowledgedSince = nil
@@ -495,16 +495,16 @@ extension SimulatedStream {
     /// Linux: refused while connecting, a broken pipe after the peer's FIN (only writes see it), else a reset.
     func resetArrived() {
         defer { self.sever() }
-        guard self.life != .over else { return }
+        guard self.state != .over else { return }
         self.network.note(.resetArrived, self.number, self.received.count)
-        switch self.life {
+        switch self.state {
         case .connecting: self.fail(.refused)
         case .established, .over: self.fail(self.finArrived && !self.outputShut ? .brokenPipe : .reset)
         }
     }
 
     /// Lets go of the other end once neither can tell the other anything.
-    func severIfDone() {
+    private func severIfDone() {
         guard let peer = self.peer, self.isOrphan, peer.isOrphan else { return }
         let isQuiet = self.segments.isEmpty && peer.segments.isEmpty && self.resetDue == nil && peer.resetDue == nil
         if isQuiet { self.sever() }

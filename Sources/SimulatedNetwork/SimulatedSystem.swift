@@ -6,7 +6,7 @@ import Synchronization
 /// A loop's view of a simulated network: the kernel of one process, answering at once.
 ///
 /// `wait` never blocks. It calls the completions of finished lookups, as the real system does from its own `wait`,
-/// returns what is ready now, and stores the deadline; the network considers a loop without events as waiting, and
+/// returns the ready descriptors, and stores the deadline; the network considers a loop without events as waiting, and
 /// gives it another turn when something becomes ready, the deadline passes or `wake` is called.
 package final class SimulatedSystem: System {
     package let process: SimulatedProcess
@@ -24,7 +24,7 @@ package final class SimulatedSystem: System {
     private var isParked = false
     private var deadline: MonotonicInstant?
     /// Bytes of the last `splice` that its target did not accept.
-    var passed: [UInt8] = []
+    private var passed: [UInt8] = []
 
     init(in process: SimulatedProcess) {
         self.process = process
@@ -116,7 +116,7 @@ package final class SimulatedSystem: System {
         self.candidates.append(watch)
     }
 
-    func forget(_ watch: SimulatedWatch) {
+    fileprivate func forget(_ watch: SimulatedWatch) {
         let number = watch.descriptor.number
         if self.watches[number] === watch { self.watches[number] = nil }
     }
@@ -179,14 +179,14 @@ package final class SimulatedSystem: System {
 
     /// - Returns: whether a completion was called.
     private func deliverAnswers() -> Bool {
-        var told = false
+        var didDeliver = false
         while let (ticket, answer) = self.answers.popFirst() {
             guard let completion = self.lookups.removeValue(forKey: ticket) else { continue }
-            told = true
+            didDeliver = true
             self.network.note(.lookedUp, self.number, Int(truncatingIfNeeded: ticket.number))
             completion(answer)
         }
-        return told
+        return didDeliver
     }
 }
 
@@ -315,7 +315,7 @@ extension SimulatedSystem {
 
     package func peerAddress(_ descriptor: Descriptor) -> SocketAddress? {
         guard case .stream(let stream) = self.process.socket(descriptor, "peerAddress") else { return nil }
-        return stream.family == .unix || stream.life == .established ? stream.remoteAddress : nil
+        return stream.family == .unix || stream.state == .established ? stream.remoteAddress : nil
     }
 
     package func apply(_ options: SocketOptions, to descriptor: Descriptor) -> SystemError? {

@@ -21,7 +21,7 @@ struct Timeline {
     var now = MonotonicInstant(nanoseconds: 1_000_000_000)
     /// Bytes and answers under way.
     private var traffic = Heap<Entry>()
-    /// Kernel timeouts and scripted ends of stalls: things that a network at rest may have in store for much later.
+    /// Kernel timeouts and scripted ends of stalls, which may still be pending when nothing else happens on the network.
     private var patience = Heap<Entry>()
     private var order: UInt64 = 0
 

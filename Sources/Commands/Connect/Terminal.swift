@@ -44,7 +44,7 @@ enum Terminal {
             var settings = termios()
             guard former == nil, tcgetattr(STDIN_FILENO, &settings) == 0 else { return }
             former = settings
-            SignalWatch.keepTerminal(true)
+            SignalSource.keepTerminal(true)
             cfmakeraw(&settings)
             // Output still gets a carriage return with each line end.
             settings.c_oflag |= tcflag_t(OPOST | ONLCR)
@@ -58,7 +58,7 @@ enum Terminal {
             guard var settings = former else { return }
             // Not TCSADRAIN: a terminal stopped by Ctrl-S never drains, and would block the exit.
             tcsetattr(STDIN_FILENO, TCSANOW, &settings)
-            SignalWatch.keepTerminal(false)
+            SignalSource.keepTerminal(false)
             former = nil
         }
     }

@@ -285,13 +285,13 @@ private enum GatewaySignals {
     static func block() throws(SystemError) {
         // Writing to a closed pipe must not end the process.
         signal(SIGPIPE, SIG_IGN)
-        SignalWatch.set(patience: self.startPatience)
-        try SignalWatch.take(ending: [SIGTERM, SIGINT], others: [SIGHUP], exitCode: 0)
+        SignalSource.setExitTimeout(self.startPatience)
+        try SignalSource.install(ending: [SIGTERM, SIGINT], others: [SIGHUP], exitCode: 0)
     }
 
     /// Sets the exit deadline after a signal to the drain timeout plus `grace`.
     static func setDeadline(drain timeout: Duration) {
-        SignalWatch.set(patience: timeout + self.grace)
+        SignalSource.setExitTimeout(timeout + self.grace)
     }
 
     /// Calls `handler` on `loop` for each signal, including pending ones.
@@ -301,7 +301,7 @@ private enum GatewaySignals {
         let error: SystemError? = await withCheckedContinuation { answer in
             loop.execute {
                 do throws(SystemError) {
-                    _ = try SignalWatch(on: loop) { handler(ProcessSignals.Event($0)) }
+                    _ = try SignalSource(on: loop) { handler(ProcessSignals.Event($0)) }
                     answer.resume(returning: nil)
                 } catch {
                     answer.resume(returning: error)

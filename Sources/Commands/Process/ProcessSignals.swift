@@ -33,10 +33,10 @@ struct ProcessSignals {
         }
         // Writing to a closed pipe must not end the process.
         signal(SIGPIPE, SIG_IGN)
-        SignalWatch.set(patience: patience)
-        try SignalWatch.take(
+        SignalSource.setExitTimeout(patience)
+        try SignalSource.install(
             ending: [SIGTERM, SIGINT, SIGHUP], others: [], exitCode: ExitStatus.interrupted.rawValue)
-        try SignalWatch.hear { continuation.yield(Event($0)) }
+        try SignalSource.startThread { continuation.yield(Event($0)) }
     }
 }
 

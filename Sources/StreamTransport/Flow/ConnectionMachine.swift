@@ -24,7 +24,7 @@ package struct ConnectionMachine: Equatable, Sendable {
         case broken
     }
 
-    package enum Life: Hashable, Sendable {
+    package enum Phase: Hashable, Sendable {
         case open
         /// Everything is sent, then what still arrives is thrown away until the peer's FIN or the linger deadline.
         case closing(linger: Duration)
@@ -34,7 +34,7 @@ package struct ConnectionMachine: Equatable, Sendable {
         case detached
     }
 
-    package private(set) var life = Life.open
+    package private(set) var phase = Phase.open
     package private(set) var output = Output.open
     package private(set) var input = Input.open(isBulk: false)
     package internal(set) var gate: InputGate
@@ -43,23 +43,23 @@ package struct ConnectionMachine: Equatable, Sendable {
         self.gate = paused ? .paused : .open
     }
 
-    // MARK: What is possible now
+    // MARK: What the state permits
 
     /// Whether there is a descriptor.
     package var isLive: Bool {
-        switch self.life {
+        switch self.phase {
         case .open, .closing: true
         case .ended, .reported, .detached: false
         }
     }
 
     package var isOpen: Bool {
-        if case .open = self.life { true } else { false }
+        if case .open = self.phase { true } else { false }
     }
 
     /// Whether the input is read and discarded.
     package var isClosing: Bool {
-        if case .closing = self.life { true } else { false }
+        if case .closing = self.phase { true } else { false }
     }
 
     package var acceptsOutput: Bool {
@@ -187,7 +187,7 @@ extension ConnectionMachine {
     /// - Returns: whether this was new; `lingerPassed` is then to be called after `linger`.
     package mutating func close(linger: Duration) -> Bool {
         guard self.isOpen else { return false }
-        self.life = .closing(linger: linger)
+        self.phase = .closing(linger: linger)
         self.gate.close()
         if self.output == .open { self.output = .finishing }
         return true
@@ -212,15 +212,15 @@ extension ConnectionMachine {
     /// - Returns: whether this is the end; otherwise the connection ended before.
     package mutating func end(_ end: TransportEnd) -> Bool {
         guard self.isLive else { return false }
-        self.life = .ended(end)
+        self.phase = .ended(end)
         self.gate.close()
         return true
     }
 
     /// - Returns: the end, once, if it is reached.
     package mutating func takeEnd() -> TransportEnd? {
-        guard case .ended(let end) = self.life else { return nil }
-        self.life = .reported
+        guard case .ended(let end) = self.phase else { return nil }
+        self.phase = .reported
         return end
     }
 
@@ -228,14 +228,14 @@ extension ConnectionMachine {
     ///   known then.
     package mutating func detach(outputIsSent: Bool) -> Bool {
         guard self.isOpen, self.output == .open, outputIsSent, !self.gate.isOffering else { return false }
-        self.life = .detached
+        self.phase = .detached
         self.gate.close()
         return true
     }
 
     /// The socket cannot be watched: there never was a connection, and nothing is reported.
     package mutating func openFailed() {
-        self.life = .reported
+        self.phase = .reported
         self.gate.close()
     }
 }

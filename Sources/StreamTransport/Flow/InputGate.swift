@@ -9,7 +9,7 @@ package enum InputGate: Sendable, Hashable, CaseIterable {
     case offering
     /// As `offering`, and reading was paused meanwhile.
     case offeringPaused
-    /// As `offering`, and reading was paused and resumed meanwhile, perhaps by a new consumer, which gets the rest.
+    /// As `offering`, and reading was paused and resumed meanwhile, perhaps by a new consumer, which gets the unread bytes.
     case offeringResumed
     /// The bytes left are offered in the next turn, which is requested. Nothing is read before.
     case awaitingTurn
@@ -112,11 +112,11 @@ package enum InputGate: Sendable, Hashable, CaseIterable {
     }
 
     package enum OfferAction: Hashable, Sendable {
-        /// Keep what was left, if anything, until more input comes or reading resumes.
+        /// Keep the unread bytes, if any, until more input comes or reading resumes.
         case keep
-        /// Keep what was left, and call `turnBegan` in the next turn.
+        /// Keep the unread bytes, and call `turnBegan` in the next turn.
         case keepAndRequestTurn
-        /// Drop what was left.
+        /// Drop the unread bytes.
         case drop
     }
 

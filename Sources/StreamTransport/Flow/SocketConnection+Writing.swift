@@ -25,7 +25,7 @@ extension SocketConnection {
         guard self.claimWriteBuffer(count + 8) else {
             return self.queueFilled(count) { head.write(before: bytes, into: &$0) }
         }
-        self.written &+= UInt64(self.loop.gather(head, bytes))
+        self.written &+= UInt64(self.loop.addToWriteBuffer(head, bytes))
         return self.loop.writeBuffer.count
     }
 
@@ -35,12 +35,12 @@ extension SocketConnection {
     /// Whether this write may skip the loop's write buffer: only the first of a turn, because one call for each write
     /// would be many calls. A write larger than the buffer waits in the queue for the end of the turn.
     private func canBypassWriteBuffer(_ count: Int) -> Bool {
-        self.waiting == 0 && count <= self.loop.writeBuffer.capacity - 8 && !self.loop.writeBuffer.wasPassed
+        self.waiting == 0 && count <= self.loop.writeBuffer.capacity - 8 && !self.loop.writeBuffer.wasBypassed
             && self.loop.writeBuffer.owner !== self
     }
 
     private func sendDirectly(_ head: LeadingBytes, _ bytes: RawSpan) -> Int {
-        self.loop.writeBuffer.wasPassed = true
+        self.loop.writeBuffer.wasBypassed = true
         self.written &+= UInt64(head.count + bytes.byteCount)
         guard head.count > 0 else {
             self.sendOrQueue(bytes)
@@ -63,7 +63,7 @@ extension SocketConnection {
         self.loop.assertOnLoop()
         guard self.acceptsOutput, count > 0 else { return self.queuedBytes }
         guard self.claimWriteBuffer(count) else { return self.queueFilled(count, fill) }
-        self.written &+= UInt64(self.loop.writeGathered(upTo: count, fill))
+        self.written &+= UInt64(self.loop.fillWriteBuffer(upTo: count, fill))
         return self.loop.writeBuffer.count
     }
 
@@ -146,7 +146,7 @@ extension SocketConnection {
             return
         }
         self.countSent(taken)
-        if case .closing(let linger) = self.machine.life { self.armCloseTimer(linger) }
+        if case .closing(let linger) = self.machine.phase { self.armCloseTimer(linger) }
         self.updateInterest()
         if self.machine.isOpen { self.currentConsumer?.outputProgressed() }
         self.endTurnLater()

@@ -256,7 +256,7 @@ extension SocketConnection: TurnEndTarget {
     private func finishOutputIfDue() {
         guard self.machine.finishOutput(outputIsSent: self.waiting == 0) else { return }
         // A FIN is to be acknowledged too.
-        if self.outputActivity == .resting { self.endIdleOutput() }
+        if self.outputActivity == .idle { self.endIdleOutput() }
         _ = self.loop.system.shutdownOutput(self.descriptor)
     }
 
@@ -467,7 +467,7 @@ extension SocketConnection {
         self.changeQueue { $0.removeAll() }
         if let timer = self.closeTimer { self.loop.disarm(timer) }
         self.outputActivity = .untouched
-        self.loop.restingOutputs.remove(self)
+        self.loop.userTimeoutSweep.remove(self)
         self.unwatch()
         switch end {
         case .closed: self.loop.system.close(self.descriptor)

@@ -74,7 +74,7 @@ package protocol Transport: AnyObject {
     func shutdownInput()
 
     /// Ends the connection cleanly after all queued bytes. Input that still arrives is read and discarded for at most
-    /// `linger`, so that the kernel does not answer it with a reset, which would destroy what was just sent; then the
+    /// `linger`, so that the kernel does not answer it with a reset, which would destroy the last output; then the
     /// descriptor is closed. Queued bytes have the same time, starting again whenever the kernel accepts some: with
     /// `.zero`, only what it accepts in this turn leaves. Bytes that are left then are lost, and the peer gets a reset.
     func close(linger: Duration)
@@ -143,7 +143,7 @@ package protocol TransportConsumer: OutputSource {
     func bytesReceived(_ bytes: inout MutableRawSpan) -> Int
 
     /// Socket to which input may be spliced instead of being offered; `nil` to receive it here. Read before a read that
-    /// is likely long; `spliced` reports what was moved.
+    /// is likely long; `spliced` reports the moved bytes.
     var spliceTarget: SocketConnection? { get }
 
     /// Instead of `bytesReceived`: so many bytes went to the `spliceTarget`, which has `queued` bytes to send now.
@@ -230,9 +230,4 @@ package struct DetachedSocket: Sendable {
     package let descriptor: Descriptor
     /// Read from the descriptor already, and the first thing the new owner must look at.
     package let unread: [UInt8]
-
-    package init(descriptor: Descriptor, unread: [UInt8]) {
-        self.descriptor = descriptor
-        self.unread = unread
-    }
 }

@@ -47,7 +47,7 @@ extension UserTimeoutSweep: TimerTarget {
         while left > 0, self.next < self.active.count {
             left -= 1
             let connection = self.active[self.next]
-            // Another takes the place of one that is found at rest.
+            // An idle one is removed, and another takes its index.
             if !connection.checkIdleOutput() { self.next += 1 }
         }
         guard let loop = self.active.first?.loop else { return }
@@ -57,7 +57,7 @@ extension UserTimeoutSweep: TimerTarget {
     }
 }
 
-/// When a connection's output rests; small, because each has it.
+/// Settings that decide when a connection's output is idle; small, because each connection has them.
 struct UserTimeoutState {
     /// In milliseconds.
     private let timeout: UInt32
@@ -83,7 +83,7 @@ enum OutputActivity: UInt8 {
     case busy
     case quiet
     /// The user timeout is off meanwhile.
-    case resting
+    case idle
 }
 
 extension SocketConnection {
@@ -96,9 +96,9 @@ extension SocketConnection {
     /// Applies the user timeout again. Not inlined: rare.
     @inline(never)
     func endIdleOutput() {
-        let wasResting = self.outputActivity == .resting
+        let wasIdle = self.outputActivity == .idle
         self.outputActivity = .busy
-        guard wasResting, let terms = self.userTimeoutState else { return }
+        guard wasIdle, let terms = self.userTimeoutState else { return }
         self.loop.system.setUserTimeout(terms.userTimeout, of: self.descriptor)
         self.outputBegan()
     }
@@ -107,17 +107,17 @@ extension SocketConnection {
     func outputBegan() {
         guard let terms = self.userTimeoutState, self.isLive else { return }
         self.outputActivity = .busy
-        self.loop.restingOutputs.add(self, pause: terms.pause)
+        self.loop.userTimeoutSweep.add(self, pause: terms.pause)
     }
 
     /// Ends the sweeping of this connection and restores its options as configured.
     func removeFromSweep() {
-        if self.outputActivity == .resting { self.endIdleOutput() }
+        if self.outputActivity == .idle { self.endIdleOutput() }
         self.outputActivity = .untouched
-        self.loop.restingOutputs.remove(self)
+        self.loop.userTimeoutSweep.remove(self)
     }
 
-    /// - Returns: whether the output rests from now on; the connection then is looked at no more.
+    /// - Returns: whether the output is idle from now on; the connection is then removed from the sweep.
     fileprivate func checkIdleOutput() -> Bool {
         let wasQuiet = self.outputActivity == .quiet
         self.outputActivity = .quiet
@@ -125,8 +125,8 @@ extension SocketConnection {
             return false
         }
         self.loop.system.setUserTimeout(nil, of: self.descriptor)
-        self.loop.restingOutputs.remove(self)
-        self.outputActivity = .resting
+        self.loop.userTimeoutSweep.remove(self)
+        self.outputActivity = .idle
         return true
     }
 }

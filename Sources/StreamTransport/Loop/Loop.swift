@@ -2,7 +2,7 @@ import ByteKernels
 import DequeModule
 import Synchronization
 
-/// Event loop of one thread: waits until a descriptor is ready, calls its watcher, sends what was written, and repeats.
+/// Event loop of one thread: waits until a descriptor is ready, calls its watcher, sends the written bytes, and repeats.
 ///
 /// Everything on a loop happens on the thread that runs it; only `execute`, `stop`, `isCurrent` and the executor's
 /// `enqueue` may be called from elsewhere. Debug builds check this (`assertOnLoop`) wherever another thread could come
@@ -13,7 +13,7 @@ import Synchronization
 package final class Loop: @unchecked Sendable {  // What other threads call uses atomics and the inbox only.
     /// Bytes read from a socket in one call at most.
     package static let receiveCapacity = 256 << 10
-    /// Inbox entries run in one turn; the rest waits for the next, behind the descriptors that are ready then.
+    /// Inbox entries run in one turn; others wait for the next turn, after the descriptors that are ready then.
     package static let inboxShare = 64
 
     package let system: any System
@@ -27,7 +27,7 @@ package final class Loop: @unchecked Sendable {  // What other threads call uses
     /// As the system says.
     let spliceThreshold: Int
 
-    let restingOutputs = UserTimeoutSweep()
+    let userTimeoutSweep = UserTimeoutSweep()
     private var events = ReadyEvents()
     private var table = WatchTable()
     private var timers = TimerQueue()
@@ -170,7 +170,7 @@ package final class Loop: @unchecked Sendable {  // What other threads call uses
     }
 
     private func endTurn() {
-        self.writeBuffer.wasPassed = false
+        self.writeBuffer.wasBypassed = false
         // Each may cause the other: a failure that a flush meets is reported in the same turn.
         repeat {
             if let owner = self.writeBuffer.takeOwner() {
@@ -263,7 +263,7 @@ package final class Loop: @unchecked Sendable {  // What other threads call uses
         return self.locals.object(type, make: make)
     }
 
-    /// An empty array that may have room already; give it back with `giveBack` when its bytes are used up.
+    /// An empty array, perhaps with capacity; return it with `returnSpareBuffer` when its bytes are used up.
     package func takeSpareBuffer() -> [UInt8] {
         self.spareBuffers.popLast() ?? []
     }
@@ -334,12 +334,12 @@ extension Loop {
     }
 
     @inline(never)
-    func writeGathered(upTo count: Int, _ fill: (inout MutableRawSpan) -> Int) -> Int {
+    func fillWriteBuffer(upTo count: Int, _ fill: (inout MutableRawSpan) -> Int) -> Int {
         self.writeBuffer.add(upTo: count, fill)
     }
 
     @inline(never)
-    func gather(_ head: LeadingBytes, _ bytes: RawSpan) -> Int {
+    func addToWriteBuffer(_ head: LeadingBytes, _ bytes: RawSpan) -> Int {
         self.writeBuffer.add(head, bytes)
     }
 }
@@ -380,7 +380,7 @@ package final class LoopGroup: Sendable {
 ///
 /// Nothing is refused here, because much of it answers a waiting caller: code that adds more than one entry per call,
 /// connection or channel limits itself before.
-final class LoopInbox: Sendable {
+private final class LoopInbox: Sendable {
     enum Work: Sendable {
         case closure(@Sendable () -> Void)
         case job(UnownedJob)
@@ -447,7 +447,7 @@ package protocol Watchable: AnyObject {
 
 /// Watchers by token. A token holds a slot and its generation: an event for a descriptor that was closed and reused
 /// meanwhile has an older generation and is dropped.
-struct WatchTable {
+private struct WatchTable {
     private struct Slot {
         var generation: UInt32 = 0
         var watcher: (any Watchable)?

@@ -23,7 +23,7 @@ package struct LoopIsolated<Value>: @unchecked Sendable {  // Only the loop's th
 }
 
 extension Loop {
-    /// Checks in debug builds that the caller may use what is confined to this loop: the caller is on the loop's thread, or
+    /// Checks in debug builds that the caller may use values confined to this loop: the caller is on the loop's thread, or
     /// no thread runs the loop at the moment, as while a test prepares its connections.
     @inlinable @inline(__always)
     package func assertOnLoop(file: StaticString = #fileID, line: UInt = #line) {

@@ -6,8 +6,8 @@ final class LoopWriteBuffer {
     private let buffer = SharedBuffer(capacity: 256 << 10)
     var count = 0
     var owner: SocketConnection?
-    /// Something large was sent past it in this turn.
-    var wasPassed = false
+    /// A large write was sent without the buffer in this turn.
+    var wasBypassed = false
 
     var capacity: Int {
         self.buffer.capacity
@@ -26,7 +26,7 @@ final class LoopWriteBuffer {
         return used
     }
 
-    /// Adds `head` and `bytes`, which must have room with eight bytes more.
+    /// Adds `head` and `bytes`, for which there must be space, with eight bytes more.
     func add(_ head: LeadingBytes, _ bytes: RawSpan) -> Int {
         let used = self.buffer.put(head, bytes, at: self.count)
         self.count += used

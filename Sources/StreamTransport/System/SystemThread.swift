@@ -43,7 +43,7 @@ package enum SystemThread {
 }
 
 extension SystemThread {
-    /// Lets the calling thread rest.
+    /// Suspends the calling thread.
     package static func sleep(for duration: Duration) {
         let nanoseconds = duration.clampedNanoseconds
         guard nanoseconds > 0 else { return }

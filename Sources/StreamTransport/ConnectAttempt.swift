@@ -128,7 +128,7 @@ package final class ConnectAttempt {
         self.finish(.failure(self.lastFailure ?? .nameResolution(.nameNotFound)))
     }
 
-    func connectCompleted(_ socket: ConnectingSocket, error: SystemError?) {
+    fileprivate func connectCompleted(_ socket: ConnectingSocket, error: SystemError?) {
         self.racing.removeAll { $0 === socket }
         if let error {
             socket.abandon()
@@ -147,15 +147,13 @@ package final class ConnectAttempt {
     }
 
     private func finish(_ result: Result<SocketConnection, TransportFailure>) {
-        let completion = self.completion
-        self.completion = nil
+        let completion = self.completion.take()
         self.stop()
         completion?(result)
     }
 
     private func stop() {
-        if let ticket = self.ticket { self.loop.system.cancelResolution(ticket) }
-        self.ticket = nil
+        if let ticket = self.ticket.take() { self.loop.system.cancelResolution(ticket) }
         self.loop.disarm(self.delayTimer)
         self.loop.disarm(self.deadlineTimer)
         for socket in self.racing { socket.abandon() }
@@ -191,7 +189,7 @@ package enum ConnectPhase: String, Hashable, Sendable {
 }
 
 /// One socket of a connect attempt, until the system has decided.
-final class ConnectingSocket {
+private final class ConnectingSocket {
     let address: SocketAddress
     private let loop: Loop
     private let descriptor: Descriptor
@@ -248,7 +246,7 @@ package enum AddressOrder {
 }
 
 extension SocketAddress {
-    func isSameFamily(as other: SocketAddress) -> Bool {
+    fileprivate func isSameFamily(as other: SocketAddress) -> Bool {
         switch (self, other) {
         case (.ipv4, .ipv4), (.ipv6, .ipv6), (.unix, .unix): true
         case (.ipv4, _), (.ipv6, _), (.unix, _): false
