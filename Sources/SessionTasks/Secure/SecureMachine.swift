@@ -32,7 +32,7 @@ package struct SecureMachine: Equatable, Sendable {
 
     package init() {}
 
-    // MARK: What is possible now
+    // MARK: What the state permits
 
     package var isEstablished: Bool {
         if case .established = self.phase { true } else { false }
@@ -45,7 +45,7 @@ package struct SecureMachine: Equatable, Sendable {
         }
     }
 
-    /// Whether plaintext may be written: what is written before the handshake is over waits for that.
+    /// Whether plaintext may be written; until the handshake is over it is kept.
     package var acceptsOutput: Bool {
         guard case .open = self.output else { return false }
         return self.isEstablished || self.isShakingHands
@@ -113,7 +113,7 @@ extension SecureMachine {
         case requestTurn
     }
 
-    /// What is decrypted or received already is offered before the connection below is read.
+    /// Bytes already decrypted or received are offered before the connection below is read.
     package mutating func resume() -> ResumeAction {
         guard self.isEstablished else { return .ignore }
         switch self.gate.resume(keepsBytes: true) {

@@ -12,32 +12,33 @@ package final class SecureTransport {
     package typealias Completion = (Result<SecureTransport, TransportFailure>) -> Void
 
     /// Plaintext of one turn that is encrypted before the turn ends.
-    static let plaintextBufferLimit = 64 << 10
+    private static let plaintextBufferLimit = 64 << 10
 
     package let lower: any Transport
     package var consumer: (any TransportConsumer)?
     package private(set) var metadata: TLSMetadata?
-    let connection: SecureConnection
+    private let connection: SecureConnection
     private let records: CiphertextBuffer
     private let plaintext: PlaintextBuffer
     /// Not checked for overlapping access, which would cost every record: its functions call nothing of this class.
-    @exclusivity(unchecked) var machine = SecureMachine()
+    @exclusivity(unchecked) private var machine = SecureMachine()
     private var turnEndRequest = TurnEndRequest.none
-    var pendingPlaintext: [UInt8] = []
+    /// Plaintext written in this turn, or before the handshake was over.
+    private var pendingPlaintext: [UInt8] = []
     /// Plaintext that the consumer left unread.
     private var kept: [UInt8] = []
-    /// Ciphertext received before the handshake began, and later ciphertext queued behind it.
+    /// Ciphertext received before the handshake began, and later ciphertext queued after it.
     private var earlyCiphertext: [UInt8]
     /// Plaintext given and, of that, what the transport below has sent; between the two, where each encrypted piece
     /// ends below.
-    var acceptedBytes: UInt64 = 0
+    private var acceptedBytes: UInt64 = 0
     private var sentPlaintextBytes: UInt64 = 0
     private var encryptedPieces: Deque<(plain: UInt64, below: UInt64)> = []
-    let settings: SecureSettings
+    private let settings: SecureSettings
     /// Received before the handshake was over; counted where there is a limit.
     private var handshakeBytes = 0
     private var completion: Completion?
-    let timer = LoopTimer()
+    private let timer = LoopTimer()
 
     /// Begins the handshake on `plain`, whose consumer this becomes. `completion` is called once, on the loop, unless
     /// `reset` comes first.
@@ -120,7 +121,7 @@ package final class SecureTransport {
         }
     }
 
-    /// Decrypts what was received before, here and in OpenSSL.
+    /// Decrypts bytes received before, here and in OpenSSL.
     private func decryptHeld() {
         var bytes: [UInt8] = []
         swap(&bytes, &self.earlyCiphertext)
@@ -154,9 +155,7 @@ package final class SecureTransport {
         self.loop.disarm(self.timer)
         self.lower.pauseReading()
         if !self.pendingPlaintext.isEmpty { self.awaitProgress() }
-        let completion = self.completion
-        self.completion = nil
-        completion?(.success(self))
+        self.completion.take()?(.success(self))
     }
 
     private func offer(_ count: Int) {
@@ -184,7 +183,7 @@ package final class SecureTransport {
     // MARK: Sent
 
     /// Encrypts the plaintext written in this turn.
-    func flush() {
+    private func flush() {
         guard self.machine.isEstablished, !self.pendingPlaintext.isEmpty else { return }
         var bytes: [UInt8] = []
         swap(&bytes, &self.pendingPlaintext)
@@ -192,7 +191,7 @@ package final class SecureTransport {
         self.loop.returnSpareBuffer(bytes)
     }
 
-    func encrypt(_ bytes: RawSpan) {
+    private func encrypt(_ bytes: RawSpan) {
         do throws(TLSFailure) {
             try self.connection.write(bytes)
             self.sendRecords()
@@ -216,17 +215,17 @@ package final class SecureTransport {
     }
 
     /// Plaintext bytes of which every record has left.
-    func confirmedBytes() -> UInt64 {
+    private func confirmedBytes() -> UInt64 {
         self.confirmSent()
         return self.sentPlaintextBytes
     }
 
-    func sendRecords() {
+    private func sendRecords() {
         guard self.records.count > 0 else { return }
         self.records.take { _ = self.lower.write($0) }
     }
 
-    func endTurnLater() {
+    private func endTurnLater() {
         guard case .none = self.turnEndRequest else { return }
         self.turnEndRequest = .requested
         self.loop.atTurnEnd(self)
@@ -234,7 +233,7 @@ package final class SecureTransport {
 
     /// Requested below once this turn's plaintext is encrypted: the transport below knows when it is sent.
     package func awaitProgress() {
-        // What is written before the handshake is over reports its progress in any case.
+        // Progress of output written before the handshake is over is reported in any case.
         guard self.machine.isEstablished else { return }
         self.endTurnLater()
         self.turnEndRequest = .requestedToReportProgress
@@ -247,7 +246,7 @@ package final class SecureTransport {
     }
 
     /// Ends the transport below with a reset, after a pending alert, and reports the failure at the end of the turn.
-    func fail(_ failure: TransportFailure) {
+    private func fail(_ failure: TransportFailure) {
         guard self.machine.fail(failure) else { return }
         self.loop.disarm(self.timer)
         self.lower.consumer = nil
@@ -259,14 +258,128 @@ package final class SecureTransport {
         self.loop.disarm(self.timer)
         self.kept = []
         self.pendingPlaintext = []
-        let consumer = self.consumer
-        self.consumer = nil
-        if let completion = self.completion {
-            self.completion = nil
+        let consumer = self.consumer.take()
+        if let completion = self.completion.take() {
             completion(.failure(end.transportFailure ?? .truncated))
         } else {
             consumer?.transportEnded(end)
         }
+    }
+}
+
+extension SecureTransport: Transport {
+    package var loop: Loop { self.lower.loop }
+    package var localAddress: SocketAddress? { self.lower.localAddress }
+    package var peerAddress: SocketAddress? { self.lower.peerAddress }
+
+    package var readLimit: Int {
+        get { self.lower.readLimit }
+        set { self.lower.readLimit = newValue }
+    }
+
+    @discardableResult
+    package func write(_ bytes: RawSpan) -> Int {
+        self.write(LeadingBytes(0, count: 0), bytes)
+    }
+
+    @discardableResult
+    package func write(_ head: LeadingBytes, _ bytes: RawSpan) -> Int {
+        let count = head.count + bytes.byteCount
+        guard self.machine.acceptsOutput, count > 0 else { return self.queuedBytes }
+        self.claimBuffer()
+        self.acceptedBytes &+= UInt64(count)
+        for index in 0..<head.count { self.pendingPlaintext.append(head[index]) }
+        self.pendingPlaintext.append(bytes)
+        if self.pendingPlaintext.count >= SecureTransport.plaintextBufferLimit { self.flush() }
+        return self.queuedBytes
+    }
+
+    @discardableResult
+    package func write(reserving count: Int, _ fill: (inout MutableRawSpan) -> Int) -> Int {
+        guard self.machine.acceptsOutput, count > 0 else { return self.queuedBytes }
+        self.claimBuffer()
+        let start = self.pendingPlaintext.count
+        self.pendingPlaintext.append(contentsOf: repeatElement(0, count: count))
+        let used = self.pendingPlaintext.withMutableRawSpan { bytes in
+            var room = bytes._mutatingExtracting(start..<(start + count))
+            return max(0, min(count, fill(&room)))
+        }
+        self.pendingPlaintext.removeLast(count - used)
+        self.acceptedBytes &+= UInt64(used)
+        if self.pendingPlaintext.count >= SecureTransport.plaintextBufferLimit { self.flush() }
+        return self.queuedBytes
+    }
+
+    /// Borrows a buffer of the loop for the plaintext of this turn.
+    private func claimBuffer() {
+        guard self.pendingPlaintext.isEmpty else { return }
+        self.pendingPlaintext = self.loop.takeSpareBuffer()
+        self.endTurnLater()
+    }
+
+    @discardableResult
+    package func writeThrough(_ bytes: RawSpan) -> Int {
+        guard self.machine.acceptsOutput, bytes.byteCount > 0 else { return self.queuedBytes }
+        guard self.machine.isEstablished else { return self.write(bytes) }
+        self.flush()
+        self.acceptedBytes &+= UInt64(bytes.byteCount)
+        self.encrypt(bytes)
+        return self.queuedBytes
+    }
+
+    package var outputStall: OutputStall { self.lower.outputStall }
+    package func limitUnsent(to limit: Int) { self.lower.limitUnsent(to: limit) }
+    package var delivery: OutputDelivery? {
+        self.lower.delivery.map { lower in
+            var delivery = lower
+            delivery.isHeldUp = lower.isHeldUp || !self.pendingPlaintext.isEmpty
+            return delivery
+        }
+    }
+
+    package var queuedBytes: Int { self.lower.queuedBytes + self.pendingPlaintext.count }
+    package var writtenBytes: UInt64 { self.acceptedBytes }
+    package var sentBytes: UInt64 { self.confirmedBytes() }
+
+    package func pauseReading() {
+        if self.machine.pause() { self.lower.pauseReading() }
+    }
+
+    package func resumeReading() {
+        switch self.machine.resume() {
+        case .ignore: break
+        case .read: self.lower.resumeReading()
+        case .requestTurn: self.loop.inNextTurn(self)
+        }
+    }
+
+    /// close_notify; the connection below stays whole, since TLS itself may still have to answer the peer.
+    package func shutdownOutput() {
+        guard self.machine.shutdownOutput() else { return }
+        self.flush()
+        self.connection.closeOutput()
+        self.sendRecords()
+    }
+
+    /// TLS cannot refuse input: later input stays unread.
+    package func shutdownInput() {
+        self.lower.shutdownInput()
+    }
+
+    package func close(linger: Duration) {
+        self.shutdownOutput()
+        guard self.machine.close() else { return }
+        self.lower.close(linger: linger)
+    }
+
+    package func reset() {
+        _ = self.machine.close()
+        self.lower.reset()
+    }
+
+    /// Never: there is no plain descriptor to give.
+    package func detach() -> DetachedSocket? {
+        nil
     }
 }
 
