@@ -1,12 +1,12 @@
 import StreamTransport
 
-/// State of one stream task: its life, its two directions, the wish of its relay. Takes events and returns actions for the
+/// State of one stream task: phase, two directions, reading by its relay. Takes events and returns actions for the
 /// task.
 ///
 /// - The directions end apart from each other; a clean end of both ends the task once everything before is done.
-/// - A transport that ends after both sides finished takes back nothing that was received.
+/// - Received bytes can still be read after the transport has ended, if both sides had finished.
 package struct StreamMachine: Equatable, Sendable {
-    package enum Life: Hashable, Sendable {
+    package enum Phase: Hashable, Sendable {
         case open
         /// The transport ended after both directions had closed cleanly: bytes received before can still be read.
         case outlivesTransport
@@ -34,7 +34,7 @@ package struct StreamMachine: Equatable, Sendable {
         case wanted
     }
 
-    package private(set) var life = Life.open
+    package private(set) var phase = Phase.open
     package private(set) var input = Input.open
     package private(set) var output = Output.open
     package var relayReading = RelayReading.paused
@@ -42,11 +42,11 @@ package struct StreamMachine: Equatable, Sendable {
     package init() {}
 
     package var hasEnded: Bool {
-        if case .ended = self.life { true } else { false }
+        if case .ended = self.phase { true } else { false }
     }
 
     package var outlivesTransport: Bool {
-        if case .outlivesTransport = self.life { true } else { false }
+        if case .outlivesTransport = self.phase { true } else { false }
     }
 
     /// Whether the peer's end of input was seen.
@@ -101,7 +101,7 @@ package struct StreamMachine: Equatable, Sendable {
     }
 
     package mutating func transportEnded(_ end: TransportEnd, isRelayed: Bool) -> TransportEndAction {
-        guard case (.open, .finished, .finished) = (self.life, self.input, self.output), !isRelayed else {
+        guard case (.open, .finished, .finished) = (self.phase, self.input, self.output), !isRelayed else {
             return .finish
         }
         switch end {
@@ -109,7 +109,7 @@ package struct StreamMachine: Equatable, Sendable {
         // Under TLS our end is bytes, which the system of a peer that is gone answers with a reset: it takes back nothing
         // of what the peer sent before its own end.
         case .closed, .failed:
-            self.life = .outlivesTransport
+            self.phase = .outlivesTransport
             return .readOn
         }
     }
@@ -117,7 +117,7 @@ package struct StreamMachine: Equatable, Sendable {
     /// - Returns: whether this is the end; otherwise the task had ended before.
     package mutating func end() -> Bool {
         guard !self.hasEnded else { return false }
-        self.life = .ended
+        self.phase = .ended
         return true
     }
 }

@@ -1,9 +1,8 @@
 import ByteKernels
-import DequeModule
 import StreamTransport
 
 extension StreamTask {
-    /// Performs the queues' actions, then updates reading and the timer to what is waiting.
+    /// Performs the queues' actions, then updates reading and the timer for the operations that wait.
     func advance() {
         guard !self.machine.hasEnded else { return }
         guard self.queuesIfMade != nil else {
@@ -32,18 +31,18 @@ extension StreamTask {
 
     /// The queues, if there are any and they may run: the connection is open, or will never be.
     private var runnableQueues: StreamQueues? {
-        let stands = self.transport != nil || self.machine.outlivesTransport
-        guard self.machine.hasEnded || (self.isRunning && stands && self.securing == nil) else { return nil }
+        let isOpen = self.transport != nil || self.machine.outlivesTransport
+        guard self.machine.hasEnded || (self.isRunning && isOpen && self.securing == nil) else { return nil }
         return self.queuesIfMade
     }
 
     func runReads() {
         guard let queues = self.runnableQueues else { return }
-        while let order = queues.reads.nextAction() { self.perform(order) }
+        while let action = queues.reads.nextAction() { self.perform(action) }
     }
 
-    private func perform(_ order: ReadQueue.Action) {
-        switch order {
+    private func perform(_ action: ReadQueue.Action) {
+        switch action {
         case .answer(let completion, let result):
             if case .success(let chunk) = result, chunk.isAtEnd { self.machine.inputConsumed() }
             completion(result)
@@ -51,31 +50,29 @@ extension StreamTask {
             self.machine.inputConsumed()
             self.transport?.shutdownInput()
             self.queues.inputObserver?()
-        case .reachedBarrier(let number): self.reachedBarrier(number)
-        case .failedBarrier(let number, let failure): self.failBarrier(number, failure)
+        case .barrier(let action): self.perform(action)
         }
     }
 
     func runSends() {
         guard let queues = self.runnableQueues else { return }
-        while let order = self.nextSendOrder() { self.perform(order) }
+        while let action = self.nextSendAction() { self.perform(action) }
         if queues.sends.awaitsTransport { self.transport?.awaitProgress() }
     }
 
-    private func perform(_ order: SendQueue.Action) {
-        switch order {
+    private func perform(_ action: SendQueue.Action) {
+        switch action {
         case .write(let bytes, let offset): self.writeSlice(bytes, from: offset)
         case .answer(let completion, let result): completion(result)
         case .closeOutput:
             self.machine.outputClosed()
             self.transport?.shutdownOutput()
             self.queues.outputObserver?()
-        case .reachedBarrier(let number): self.reachedBarrier(number)
-        case .failedBarrier(let number, let failure): self.failBarrier(number, failure)
+        case .barrier(let action): self.perform(action)
         }
     }
 
-    private func nextSendOrder() -> SendQueue.Action? {
+    private func nextSendAction() -> SendQueue.Action? {
         let queued = self.transport?.queuedBytes ?? 0
         return self.queues.sends.nextAction(
             sentBytes: self.transport?.sentBytes ?? 0, mayWrite: queued < StreamTask.outputWatermark)
@@ -93,6 +90,69 @@ extension StreamTask {
         self.queues.sends.didWrite(end - offset, writtenBytes: transport.writtenBytes)
     }
 
+    private func armTimer() {
+        guard self.isRunning, self.relay == nil else { return self.disarm() }
+        let deadlines = [self.queues.reads.earliestDeadline, self.queues.sends.earliestDeadline].compactMap(\.self)
+        guard let earliest = deadlines.min() else { return self.disarm() }
+        self.arm(at: earliest)
+    }
+}
+
+/// Operations that both queues reach at once: starting TLS, and handing the connection over.
+extension StreamTask {
+    /// An operation that runs once both queues have reached it.
+    enum Barrier {
+        case secure(SecureSettings, (Result<Void, TaskFailure>) -> Void)
+        case capture((Result<CapturedStreams, TaskFailure>) -> Void)
+    }
+
+    /// Starts TLS in the role of the settings' context after all operations requested before; later ones wait, and fail
+    /// if TLS does not begin.
+    /// - Returns: a number for withdrawing it.
+    @discardableResult
+    package func startSecure(
+        _ settings: SecureSettings, _ completion: @escaping (Result<Void, TaskFailure>) -> Void
+    ) -> UInt64 {
+        self.loop.assertOnLoop()
+        guard !self.machine.hasEnded else {
+            completion(.failure(self.record.read { $0.failure } ?? .ended))
+            return 0
+        }
+        return self.place(.secure(settings, completion))
+    }
+
+    /// Cancels a start of TLS that has not completed, and with it the whole task: later operations must not go out in
+    /// the clear.
+    package func withdrawSecuring(_ number: UInt64) {
+        self.loop.assertOnLoop()
+        guard self.queuesIfMade?.barriers[number] != nil || self.securing?.number == number else { return }
+        self.cancelOnLoop()
+    }
+
+    /// Hands the connection over after all operations requested before; the task is then complete.
+    package func captureStreams(_ completion: @escaping (Result<CapturedStreams, TaskFailure>) -> Void) {
+        self.loop.assertOnLoop()
+        guard !self.machine.hasEnded else { return completion(.failure(self.record.read { $0.failure } ?? .ended)) }
+        self.place(.capture(completion))
+    }
+
+    @discardableResult
+    private func place(_ barrier: Barrier) -> UInt64 {
+        let number = self.nextNumber()
+        self.queues.barriers[number] = barrier
+        self.queues.reads.append(.barrier(number: number))
+        self.queues.sends.append(.barrier(number: number))
+        self.advance()
+        return number
+    }
+
+    private func perform(_ action: BarrierAction) {
+        switch action {
+        case .reached(let number): self.reachedBarrier(number)
+        case .failed(let number, let failure): self.failBarrier(number, failure)
+        }
+    }
+
     private func reachedBarrier(_ number: UInt64) {
         // Each queue reports; only when the second does is everything before the barrier done.
         guard self.queues.reads.isAtBarrier(number), self.queues.sends.isAtBarrier(number),
@@ -102,7 +162,7 @@ extension StreamTask {
         }
         self.queues.barriers[number] = nil
         switch barrier {
-        case .secure(let settings, let completion): self.secure(settings, behind: number, completion)
+        case .secure(let settings, let completion): self.secure(settings, after: number, completion)
         case .capture(let completion): self.capture(completion)
         }
     }
@@ -120,24 +180,65 @@ extension StreamTask {
     }
 
     /// Operations after a barrier rely on it: if they ran regardless, data meant for TLS would be sent in the clear.
-    func failAfterBarrier(_ number: UInt64, _ failure: TaskFailure, _ tell: () -> Void) {
+    private func failAfterBarrier(_ number: UInt64, _ failure: TaskFailure, _ report: () -> Void) {
         self.queues.reads.failAfterBarrier(number, failure)
         self.queues.sends.failAfterBarrier(number, failure)
-        tell()
+        report()
         self.advance()
     }
 
-    func liftBarrier(_ number: UInt64) {
+    private func liftBarrier(_ number: UInt64) {
         self.queues.reads.liftBarrier(number)
         self.queues.sends.liftBarrier(number)
         self.advance()
     }
 
-    private func armTimer() {
-        guard self.isRunning, self.relay == nil else { return self.disarm() }
-        let deadlines = [self.queues.reads.earliestDeadline, self.queues.sends.earliestDeadline].compactMap(\.self)
-        guard let earliest = deadlines.min() else { return self.disarm() }
-        self.arm(at: earliest)
+    private func secure(
+        _ settings: SecureSettings, after barrier: UInt64, _ completion: @escaping (Result<Void, TaskFailure>) -> Void
+    ) {
+        guard let plain = self.transport, !(plain is SecureTransport) else {
+            completion(.failure(.usageError("the connection is secure already")))
+            return self.liftBarrier(barrier)
+        }
+        guard !self.machine.readingIsOver, !self.machine.writingIsOver else {
+            return self.failAfterBarrier(barrier, .directionClosed) { completion(.failure(.directionClosed)) }
+        }
+        self.securing = SecuringStep(number: barrier, completion: completion)
+        self.transport = nil
+        let secure = SecureTransport.upgrade(plain, settings: settings, received: self.queues.reads.takeBuffered()) {
+            result in
+            self.secured(result, after: barrier)
+        }
+        self.securing?.transport = secure
+    }
+
+    private func secured(_ result: Result<SecureTransport, TransportFailure>, after barrier: UInt64) {
+        guard !self.machine.hasEnded else {
+            if case .success(let transport) = result { transport.reset() }
+            return
+        }
+        let completion = self.securing.take()?.completion
+        switch result {
+        case .success(let transport):
+            self.transportOpened(transport)
+            completion?(.success(()))
+            self.liftBarrier(barrier)
+        case .failure(let failure):
+            completion?(.failure(TaskFailure(failure)))
+            self.finish(TaskFailure(failure))
+        }
+    }
+
+    private func capture(_ completion: @escaping (Result<CapturedStreams, TaskFailure>) -> Void) {
+        guard let transport = self.transport else { return completion(.failure(.ended)) }
+        // Until the new owner is in place nothing may be read, and what this task left is offered to it first.
+        transport.pauseReading()
+        transport.consumer = nil
+        self.transport = nil
+        let captured = CapturedStreams(
+            transport: transport, unread: self.queues.reads.takeBuffered(), inputClosed: self.machine.peerFinished)
+        self.finish(nil)
+        completion(.success(captured))
     }
 }
 
@@ -213,8 +314,7 @@ extension StreamTask: TransportConsumer {
 
     package func transportEnded(_ end: TransportEnd) {
         self.transport = nil
-        let relay = self.relay
-        self.relay = nil
+        let relay = self.relay.take()
         if case .readOn = self.machine.transportEnded(end, isRelayed: relay != nil) { return self.advance() }
         switch end {
         case .closed: self.finish(nil)
@@ -241,29 +341,19 @@ final class StreamQueues {
     }
 }
 
-/// The end of a queue after an operation whose deadline passed: everything in it, and everything that comes later,
-/// fails alike.
-struct ExpiredOperations<Operation> {
-    var operations: Deque<Operation> = []
-    private(set) var failure: TaskFailure?
-
-    /// Whether newcomers belong here.
-    var isOpen: Bool {
-        self.failure != nil
-    }
-
-    /// Moves the operations from `index` on to the front of this list.
-    mutating func take(_ queue: inout Deque<Operation>, from index: Int, _ failure: TaskFailure) {
-        self.operations.prepend(contentsOf: queue[index...])
-        queue.removeSubrange(index...)
-        self.failure = self.failure ?? failure
-    }
-}
-
 /// TLS that is being started on a stream task's connection.
 struct SecuringStep {
     let number: UInt64
     let completion: (Result<Void, TaskFailure>) -> Void
     /// `nil` until the handshake has begun.
     var transport: SecureTransport?
+}
+
+/// A connection taken out of its task: the receiver is now the transport's consumer and owner.
+package struct CapturedStreams {
+    package let transport: any Transport
+    /// Received bytes that precede those still in the transport.
+    package let unread: [UInt8]
+    /// The peer's end of input was seen already.
+    package let inputClosed: Bool
 }

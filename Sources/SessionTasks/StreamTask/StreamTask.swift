@@ -16,12 +16,6 @@ public final class StreamTask: @unchecked Sendable {  // The loop's thread alone
         public let isAtEnd: Bool
     }
 
-    /// An operation that runs once both queues have reached it.
-    enum Barrier {
-        case secure(SecureSettings, (Result<Void, TaskFailure>) -> Void)
-        case capture((Result<CapturedStreams, TaskFailure>) -> Void)
-    }
-
     /// Bytes that may wait in the transport before further writes are held back in the task's own queue.
     static let outputWatermark = 256 << 10
 
@@ -107,7 +101,7 @@ public final class StreamTask: @unchecked Sendable {  // The loop's thread alone
         timeout.map { (self.suspensions > 0 ? self.suspendedAt : self.loop.now).advanced(by: $0) }
     }
 
-    // MARK: Life, on the loop
+    // MARK: Opening, suspending, ending, on the loop
 
     package func resumeOnLoop() {
         self.loop.assertOnLoop()
@@ -118,10 +112,7 @@ public final class StreamTask: @unchecked Sendable {  // The loop's thread alone
         let away = self.suspendedAt.duration(to: self.loop.now)
         self.queuesIfMade?.reads.postpone(by: away)
         self.queuesIfMade?.sends.postpone(by: away)
-        if let target = self.target {
-            self.target = nil
-            self.open(target.value)
-        }
+        if let target = self.target.take() { self.open(target.value) }
         guard self.relay != nil else { return self.advance() }
         self.runSends()
         if case .wanted = self.machine.relayReading { self.transport?.resumeReading() }
@@ -155,7 +146,7 @@ public final class StreamTask: @unchecked Sendable {  // The loop's thread alone
         }
     }
 
-    private func transportOpened(_ transport: any Transport) {
+    func transportOpened(_ transport: any Transport) {
         self.transport = transport
         self.record.isConnected = true
         transport.consumer = self
@@ -166,9 +157,7 @@ public final class StreamTask: @unchecked Sendable {  // The loop's thread alone
             $0.tls = metadata
         }
         self.record.markOpened(at: self.loop.now)
-        let observer = self.openObserver
-        self.openObserver = nil
-        observer?()
+        self.openObserver.take()?()
         self.advance()
     }
 
@@ -188,7 +177,7 @@ public final class StreamTask: @unchecked Sendable {  // The loop's thread alone
         self.endObserver = nil
     }
 
-    /// Ends the task: answers everything that waits, resets the transport if it still lives.
+    /// Ends the task: completes all waiting operations; after a failure resets the transport, if there is one.
     func finish(_ failure: TaskFailure?) {
         guard self.machine.end() else { return }
         self.disarm()
@@ -202,22 +191,17 @@ public final class StreamTask: @unchecked Sendable {  // The loop's thread alone
         self.failWaiting(failure ?? .ended)
         self.madeQueues?.forgetObservers()
         self.record.state = .completed
-        if let transport = self.transport {
-            self.transport = nil
+        if let transport = self.transport.take() {
             transport.consumer = nil
             if failure != nil { transport.reset() } else { transport.close(linger: .seconds(5)) }
         }
-        let observer = self.endObserver
-        self.endObserver = nil
-        observer?(failure)
+        self.endObserver.take()?(failure)
     }
 
     private func failWaiting(_ failure: TaskFailure) {
         self.queuesIfMade?.reads.fail(failure)
         self.queuesIfMade?.sends.fail(failure)
-        let securing = self.securing
-        self.securing = nil
-        securing?.completion(.failure(failure))
+        self.securing.take()?.completion(.failure(failure))
         // Barriers among them fail as the queues come to them.
         self.runReads()
         self.runSends()
@@ -237,7 +221,7 @@ extension StreamTask {
             return number
         }
         self.queues.reads.append(
-            .read(
+            .transfer(
                 .init(
                     number: number, minimum: max(1, minimum), maximum: maximum,
                     deadline: self.deadline(after: timeout), completion: completion)))
@@ -249,7 +233,7 @@ extension StreamTask {
     package func write(_ bytes: [UInt8], timeout: Duration?, _ completion: @escaping SendQueue.Completion) -> UInt64 {
         let number = self.nextNumber()
         self.queues.sends.append(
-            .send(
+            .transfer(
                 .init(
                     number: number, bytes: bytes, deadline: self.deadline(after: timeout), completion: completion)))
         self.advanceOrFail()
@@ -301,46 +285,6 @@ extension StreamTask {
         self.advance()
     }
 
-    /// Starts TLS in the role of the settings' context after all operations requested before; later ones wait, and fail
-    /// if TLS does not begin.
-    /// - Returns: a number for withdrawing it.
-    @discardableResult
-    package func startSecure(
-        _ settings: SecureSettings, _ completion: @escaping (Result<Void, TaskFailure>) -> Void
-    ) -> UInt64 {
-        self.loop.assertOnLoop()
-        guard !self.machine.hasEnded else {
-            completion(.failure(self.record.read { $0.failure } ?? .ended))
-            return 0
-        }
-        return self.place(.secure(settings, completion))
-    }
-
-    /// Cancels a start of TLS that has not completed, and with it the whole task: later operations must not go out in
-    /// the clear.
-    package func withdrawSecuring(_ number: UInt64) {
-        self.loop.assertOnLoop()
-        guard self.queuesIfMade?.barriers[number] != nil || self.securing?.number == number else { return }
-        self.cancelOnLoop()
-    }
-
-    /// Hands the connection over after all operations requested before; the task is then complete.
-    package func captureStreams(_ completion: @escaping (Result<CapturedStreams, TaskFailure>) -> Void) {
-        self.loop.assertOnLoop()
-        guard !self.machine.hasEnded else { return completion(.failure(self.record.read { $0.failure } ?? .ended)) }
-        self.place(.capture(completion))
-    }
-
-    @discardableResult
-    private func place(_ barrier: Barrier) -> UInt64 {
-        let number = self.nextNumber()
-        self.queues.barriers[number] = barrier
-        self.queues.reads.append(.barrier(number: number))
-        self.queues.sends.append(.barrier(number: number))
-        self.advance()
-        return number
-    }
-
     /// After the end the queues still answer, at once.
     private func advanceOrFail() {
         if self.machine.hasEnded {
@@ -349,57 +293,6 @@ extension StreamTask {
         } else {
             self.advance()
         }
-    }
-
-    // MARK: Behind a barrier
-
-    func secure(
-        _ settings: SecureSettings, behind barrier: UInt64, _ completion: @escaping (Result<Void, TaskFailure>) -> Void
-    ) {
-        guard let plain = self.transport, !(plain is SecureTransport) else {
-            completion(.failure(.usageError("the connection is secure already")))
-            return self.liftBarrier(barrier)
-        }
-        guard !self.machine.readingIsOver, !self.machine.writingIsOver else {
-            return self.failAfterBarrier(barrier, .directionClosed) { completion(.failure(.directionClosed)) }
-        }
-        self.securing = SecuringStep(number: barrier, completion: completion)
-        self.transport = nil
-        let secure = SecureTransport.upgrade(plain, settings: settings, received: self.queues.reads.takeBuffered()) {
-            result in
-            self.secured(result, behind: barrier)
-        }
-        self.securing?.transport = secure
-    }
-
-    private func secured(_ result: Result<SecureTransport, TransportFailure>, behind barrier: UInt64) {
-        guard !self.machine.hasEnded else {
-            if case .success(let transport) = result { transport.reset() }
-            return
-        }
-        let completion = self.securing?.completion
-        self.securing = nil
-        switch result {
-        case .success(let transport):
-            self.transportOpened(transport)
-            completion?(.success(()))
-            self.liftBarrier(barrier)
-        case .failure(let failure):
-            completion?(.failure(TaskFailure(failure)))
-            self.finish(TaskFailure(failure))
-        }
-    }
-
-    func capture(_ completion: @escaping (Result<CapturedStreams, TaskFailure>) -> Void) {
-        guard let transport = self.transport else { return completion(.failure(.ended)) }
-        // Until the new owner is in place nothing may be read, and what this task left is offered to it first.
-        transport.pauseReading()
-        transport.consumer = nil
-        self.transport = nil
-        let captured = CapturedStreams(
-            transport: transport, unread: self.queues.reads.takeBuffered(), inputClosed: self.machine.peerFinished)
-        self.finish(nil)
-        completion(.success(captured))
     }
 }
 
@@ -416,10 +309,10 @@ extension StreamTask {
     ///     read and all reads after it fail.
     /// - Throws: `TaskFailure`.
     public func read(minimum: Int = 1, maximum: Int, timeout: Duration? = nil) async throws(TaskFailure) -> Chunk {
-        try await self.perform { task, completion in
-            task.read(minimum: minimum, maximum: maximum, timeout: timeout, completion)
-        } withdraw: { task, number in
-            task.withdrawRead(number)
+        try await AwaitedOperation.result(on: self.loop) {
+            self.read(minimum: minimum, maximum: maximum, timeout: timeout, $0)
+        } withdraw: {
+            self.withdrawRead($0)
         }
     }
 
@@ -429,10 +322,10 @@ extension StreamTask {
     /// Cancelling the awaiting Swift task withdraws the write if it has not started; one that has started is completed.
     /// - Throws: `TaskFailure`.
     public func write(_ bytes: [UInt8], timeout: Duration? = nil) async throws(TaskFailure) {
-        try await self.perform { task, completion in
-            task.write(bytes, timeout: timeout, completion)
-        } withdraw: { task, number in
-            task.withdrawWrite(number)
+        try await AwaitedOperation.result(on: self.loop) {
+            self.write(bytes, timeout: timeout, $0)
+        } withdraw: {
+            self.withdrawWrite($0)
         }
     }
 
@@ -470,41 +363,175 @@ extension StreamTask {
     /// clear.
     /// - Throws: `TaskFailure.secureConnectionFailed`; the task is then over.
     package func startSecureConnection(_ settings: SecureSettings) async throws(TaskFailure) {
-        try await self.perform { task, completion in
-            task.startSecure(settings, completion)
-        } withdraw: { task, number in
-            task.withdrawSecuring(number)
+        try await AwaitedOperation.result(on: self.loop) {
+            self.startSecure(settings, $0)
+        } withdraw: {
+            self.withdrawSecuring($0)
         }
-    }
-
-    private func perform<R: Sendable>(
-        _ begin: @escaping @Sendable (StreamTask, @escaping (Result<R, TaskFailure>) -> Void) -> UInt64,
-        withdraw: @escaping @Sendable (StreamTask, UInt64) -> Void
-    ) async throws(TaskFailure) -> R {
-        let waiting = LoopIsolated(AwaitedOperation(), on: self.loop)
-        let result: Result<R, TaskFailure> = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                waiting.execute { operation in
-                    guard operation.mayBegin() else { return continuation.resume(returning: .failure(.cancelled)) }
-                    let number = begin(self) { continuation.resume(returning: $0) }
-                    operation.began(number)
-                }
-            }
-        } onCancel: {
-            waiting.execute { operation in
-                guard let number = operation.cancel() else { return }
-                withdraw(self, number)
-            }
-        }
-        return try result.get()
     }
 }
 
-/// A connection taken out of its task: the receiver is now the transport's consumer and owner.
-package struct CapturedStreams {
-    package let transport: any Transport
-    /// Received, and first in line.
-    package let unread: [UInt8]
-    /// The peer's end of input was seen already.
-    package let inputClosed: Bool
+/// The task as one end of a relay, which takes the bytes as they arrive and writes without queueing operations. On the loop;
+/// the task still counts, shows its metadata and can be cancelled.
+extension StreamTask {
+    /// Directs the transport's events to `relay`; the read queue is not used. Reading starts with `resumeReading`.
+    package func attach(_ relay: any TransportConsumer) {
+        self.loop.assertOnLoop()
+        self.relay = relay
+        self.disarm()
+    }
+
+    /// Writes at once what the kernel takes and queues the rest in the transport.
+    /// - Returns: the bytes that wait there now.
+    @discardableResult
+    package func send(_ bytes: RawSpan) -> Int {
+        guard let transport = self.transport else { return 0 }
+        let queued = transport.writeThrough(bytes)
+        self.sent(bytes)
+        return queued
+    }
+
+    /// Writes at the end of the turn, together with what else is written in it.
+    /// - Returns: the bytes that wait in the transport now.
+    @discardableResult
+    package func enqueue(_ bytes: RawSpan) -> Int {
+        guard let transport = self.transport else { return 0 }
+        let queued = transport.write(bytes)
+        self.sent(bytes)
+        return queued
+    }
+
+    /// Socket to which output may be spliced; `nil` while a tap with free space is attached.
+    package var spliceDestination: SocketConnection? {
+        self.canSplice ? self.transport?.socket : nil
+    }
+
+    /// So many bytes were spliced to `spliceDestination`.
+    package func didSpliceOutput(_ count: Int) {
+        self.recordUntapped()
+        self.record.countSent(bytes: count, at: self.loop.now)
+    }
+
+    private func sent(_ bytes: RawSpan) {
+        if self.isTapped { self.show(.sent, bytes) }
+        self.record.countSent(bytes: bytes.byteCount, at: self.loop.now)
+    }
+
+    /// Bytes that the kernel took, of everything written on this connection.
+    package var sentBytes: UInt64 {
+        self.transport?.sentBytes ?? 0
+    }
+
+    /// Bytes written on this connection so far; 0 without one.
+    package var writtenBytes: UInt64 {
+        self.transport?.writtenBytes ?? 0
+    }
+
+    /// How long output waited for the peer to read; nothing once the connection is over.
+    package var outputStall: OutputStall { self.transport?.outputStall ?? OutputStall() }
+
+    package var queuedBytes: Int {
+        self.transport?.queuedBytes ?? 0
+    }
+
+    /// Asks for one `outputProgressed` of the relay when all that was written has left.
+    package func awaitProgress() {
+        self.transport?.awaitProgress()
+    }
+
+    package func pauseReading() {
+        self.loop.assertOnLoop()
+        self.machine.relayReading = .paused
+        self.transport?.pauseReading()
+    }
+
+    package func resumeReading() {
+        self.loop.assertOnLoop()
+        self.machine.relayReading = .wanted
+        guard self.isRunning else { return }
+        self.transport?.resumeReading()
+    }
+
+    /// Ends the output after all bytes written.
+    package func finishOutput() {
+        self.transport?.shutdownOutput()
+    }
+
+    /// Ends cleanly after all bytes written; later input is discarded for at most `linger`.
+    package func close(linger: Duration) {
+        self.transport?.close(linger: linger)
+    }
+
+    /// Ends with a reset: the peer must not take it for a clean end.
+    package func reset() {
+        self.transport?.reset()
+    }
+
+    /// Most bytes taken from the kernel in one read.
+    package func setReadLimit(_ bytes: Int) {
+        self.transport?.readLimit = bytes
+    }
+}
+
+extension StreamTask {
+    /// Attaches a tap. On the loop.
+    package func add(_ tap: TaskTap) {
+        guard !self.machine.hasEnded else { return }
+        LoopTaskMetrics.shared(on: self.loop).add(tap, to: self.record)
+        self.isTapped = true
+    }
+
+    package func remove(_ tap: TaskTap) {
+        self.isTapped = LoopTaskMetrics.shared(on: self.loop).remove(tap, from: self.record)
+    }
+
+    /// Whether no tap is attached, or all are full: spliced bytes are counted as skipped.
+    var canSplice: Bool {
+        !self.isTapped || LoopTaskMetrics.shared(on: self.loop).areTapsFull(at: self.record)
+    }
+
+    func recordUntapped() {
+        if self.isTapped { LoopTaskMetrics.shared(on: self.loop).recordUntapped(self.record) }
+    }
+
+    func show(_ way: TapPiece.Way, _ bytes: RawSpan) {
+        LoopTaskMetrics.shared(on: self.loop).recordPiece(self.record, way, .stream, bytes)
+    }
+}
+
+/// Properties that the control plane shows besides the task's record, on the loop.
+extension StreamTask {
+    package var stage: TaskStage {
+        if self.machine.hasEnded { return .closed }
+        guard self.transport != nil || self.securing != nil || self.machine.outlivesTransport else { return .opening }
+        return self.machine.peerFinished || self.machine.writingIsOver ? .closing : .open
+    }
+
+    /// Whether bytes are passed on instead of queued for `read`.
+    package var isRelayed: Bool {
+        self.relay != nil
+    }
+
+    package var isInputClosed: Bool {
+        self.machine.peerFinished || self.machine.readingIsOver
+    }
+
+    package var isOutputClosed: Bool {
+        self.machine.writingIsOver
+    }
+
+    package var isSecure: Bool {
+        self.transport is SecureTransport
+    }
+
+    /// Writes that wait here for their turn.
+    package var waitingWrites: Int {
+        self.queuesIfMade?.sends.count ?? 0
+    }
+
+    /// Bytes for the peer that the transport was not given yet: of writes that wait here for their turn, and what a relay
+    /// keeps.
+    package var waitingBytes: Int {
+        (self.queuesIfMade?.sends.waitingBytes ?? 0) + (self.relay?.unconsumedBytes ?? 0)
+    }
 }

@@ -14,7 +14,7 @@ package final class LoopTaskMetrics {
 
     /// Taps by task; most tasks have none.
     private var taps: [UInt64: [TaskTap]] = [:]
-    /// Those found last, and at which task: a busy connection is looked up once.
+    /// Result of the last lookup, so that a busy connection is looked up once.
     private var found: [TaskTap] = []
     private var foundAt: UInt64?
 

@@ -1,7 +1,7 @@
 import StreamTransport
 import TLSEngine
 
-/// Why a task, or one of its operations, failed. Whose fault it was can be read off the case.
+/// Why a task, or one of its operations, failed. The case says whether the caller, the peer or the network caused it.
 public enum TaskFailure: Error, Hashable, Sendable {
     /// The task was cancelled.
     case cancelled
@@ -38,7 +38,7 @@ extension TaskFailure: CustomStringConvertible {
         case .timedOut: "timed out"
         case .directionClosed: "this direction of the connection was closed"
         case .usageError(let text): text
-        case .connectionLost(let fault), .cannotConnect(let fault): fault.description
+        case .connectionLost(let error), .cannotConnect(let error): error.description
         case .ended: "the task is over"
         case .secureConnectionFailed(let failure): "TLS failed: \(failure)"
         case .handshakeRefused(let status): "the server answered the opening handshake with status \(status)"
@@ -105,7 +105,7 @@ public struct TransportError: Hashable, Sendable, CustomStringConvertible {
         case system
     }
 
-    /// What the task's own protocol missed when the connection ended; a transport knows nothing of it.
+    /// The end that the task's own protocol requires and did not get.
     package enum MissingEnd: Hashable, Sendable {
         case closeFrame
         case openingAnswer
@@ -139,9 +139,6 @@ public struct TransportError: Hashable, Sendable, CustomStringConvertible {
 
     /// Whether this process or this machine, and not the endpoint, caused the failure to connect.
     package var isLocalResourceFailure: Bool { self.transportFailure?.isLocalResourceFailure ?? false }
-
-    /// Whether the peer ended the connection in the midst of the opening handshake.
-    package var endedDuringOpening: Bool { self.cause == .missing(.openingAnswer) }
 
     /// The system's error number; `nil` where none is known.
     public var errorNumber: Int32? { self.transportFailure?.systemError?.number }

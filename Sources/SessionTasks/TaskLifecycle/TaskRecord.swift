@@ -193,7 +193,7 @@ package final class TaskRecord: Sendable {
     }
 }
 
-/// Where a task's connection is in its life, as it is shown to people.
+/// Phase of a task's connection, as shown to operators.
 package enum TaskStage: String, Sendable, Hashable, CaseIterable {
     /// Being connected, secured or upgraded.
     case opening
@@ -203,7 +203,7 @@ package enum TaskStage: String, Sendable, Hashable, CaseIterable {
     case closed
 }
 
-/// Where a task is in its life; the order of the URL loading system's `URLSessionTask.State`.
+/// State of a task, in the order of the URL loading system's `URLSessionTask.State`.
 public enum TaskState: UInt8, Sendable, Hashable {
     /// Made, or suspended: nothing is read, nothing is begun, no timer runs.
     case suspended

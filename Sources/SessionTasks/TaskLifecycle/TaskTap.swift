@@ -6,7 +6,7 @@ package final class TaskTap {
     private let pieceLimit: Int
     /// One message of so many is copied; of a stream, one piece.
     private let sampling: Int
-    /// Whether a piece fits; otherwise it is counted as skipped.
+    /// Whether a piece can be taken; otherwise it is counted as skipped.
     private let hasRoom: () -> Bool
     private let take: (TapPiece) -> Void
     private let skipped: (Int) -> Void
@@ -80,7 +80,7 @@ package struct TapPiece: Sendable {
     package var at: Int64 = 0
     package let way: Way
     package let content: Content
-    /// Cut to what the looker wanted.
+    /// At most the tap's piece limit.
     package let bytes: [UInt8]
     /// Of the whole piece.
     package let count: Int

@@ -117,9 +117,7 @@ package final class TransportOpening {
 
     private func finish(_ result: Result<any Transport, TransportFailure>) {
         if case .failure(let failure) = result { self.target.watch?(.failed(failure)) }
-        let completion = self.completion
-        self.completion = nil
-        completion?(result)
+        self.completion.take()?(result)
     }
 
     /// Gives the opening up; the completion is not called.

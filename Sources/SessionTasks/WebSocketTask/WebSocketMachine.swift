@@ -53,7 +53,7 @@ package struct WebSocketMachine: Equatable, Sendable {
         self.pauses = startsPaused ? .consumer : []
     }
 
-    // MARK: What is possible now
+    // MARK: What the state permits
 
     package var isOpening: Bool {
         if case .opening = self.phase { true } else { false }
@@ -176,7 +176,7 @@ extension WebSocketMachine {
         case leaveOpening
     }
 
-    /// A task that is closing does not rest.
+    /// A task that is closing is not suspended.
     package mutating func suspend() -> SuspendAction {
         guard !self.isSuspended else { return .ignore }
         switch self.phase {

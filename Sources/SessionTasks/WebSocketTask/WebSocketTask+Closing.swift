@@ -108,7 +108,7 @@ extension WebSocketTask {
         self.end(sending: code, reason: [])
     }
 
-    /// Fails the connection with this code: what a relay orders when its other side failed.
+    /// Fails the connection with this code: for a relay whose other side failed.
     package func fail(with code: CloseCode, reason: [UInt8]) {
         guard self.machine.isOpen else { return self.reset() }
         self.failure = self.failure ?? .cancelled
@@ -147,7 +147,7 @@ extension WebSocketTask {
         }
     }
 
-    // MARK: Behind a message
+    // MARK: Deferred ends
 
     /// How long the end may wait for the receiver of the last message before it.
     private static let receiverTimeout = Duration.seconds(1)

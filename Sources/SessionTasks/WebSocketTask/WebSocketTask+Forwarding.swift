@@ -7,7 +7,7 @@ import WebSocketProtocol
 extension WebSocketTask {
     /// Whether data frames of this connection mean the same on another: no extension was agreed, and none has come yet.
     package var mayForwardFrames: Bool {
-        self.machine.isOpen && self.share == nil && self.engine.isBetweenMessages
+        self.machine.isOpen && self.deflateContext == nil && self.engine.isBetweenMessages
     }
 
     /// From now on `relay` is given whole frames, and `forward` writes those of the other WebSocket. Only where
@@ -28,7 +28,7 @@ extension WebSocketTask {
         while used < bytes.byteCount, self.machine.acceptsInput, !self.loop.budgetIsSpent {
             if let message = forwarding.input.nextWholeMessage(&bytes, at: &used) {
                 self.record.countReceived(bytes: message.payloadCount, messages: 1, at: self.loop.now)
-                self.tally.received(messageOf: message.payloadCount)
+                self.metrics.received(messageOf: message.payloadCount)
                 self.pass(message, bytes.bytes.extracting(message.range), forwarding)
                 continue
             }
@@ -38,7 +38,7 @@ extension WebSocketTask {
             case .frames(let run):
                 self.record.countReceived(bytes: run.payloadCount, messages: run.messageCount, at: self.loop.now)
                 self.record.countMoreFramesReceived(run.frameCount - run.messageCount)
-                if run.messageCount > 0 { self.tally.received(messageOf: run.payloadCount / run.messageCount) }
+                if run.messageCount > 0 { self.metrics.received(messageOf: run.payloadCount / run.messageCount) }
                 self.pass(run, bytes.bytes.extracting(run.range), forwarding)
             case .ping(let payload):
                 self.record.countMoreFramesReceived()
@@ -56,7 +56,7 @@ extension WebSocketTask {
     }
 
     private func pass(_ run: FrameRun, _ bytes: RawSpan, _ forwarding: FrameForwarding) {
-        if self.isTapped { self.tally.recordPiece(self.record, .received, .frames, bytes) }
+        if self.isTapped { self.metrics.recordPiece(self.record, .received, .frames, bytes) }
         forwarding.relay.received(run, bytes)
     }
 
@@ -87,7 +87,7 @@ extension WebSocketTask {
             self.keepAlive?.responseExpected(at: now)
         }
         let queued = transport.writeThrough(bytes)
-        if self.isTapped { self.tally.recordPiece(self.record, .sent, .frames, bytes) }
+        if self.isTapped { self.metrics.recordPiece(self.record, .sent, .frames, bytes) }
         self.record.countSent(bytes: run.payloadCount, messages: run.messageCount, at: self.loop.now)
         self.record.countMoreFramesSent(run.frameCount - run.messageCount)
         self.machine.framesSent(endsFrame: run.endsFrame, endsMessage: run.endsMessage)
@@ -145,7 +145,7 @@ final class FrameForwarding {
     private(set) var pong: [UInt8]?
     private(set) var ping: [UInt8]?
     private(set) var close: [UInt8]?
-    /// Whether any of the three waits, in one look.
+    /// Whether any of the three waits.
     private(set) var hasDeferredFrames = false
 
     init(_ relay: any FrameRelay, input: FrameForwarder) {
@@ -189,13 +189,6 @@ package struct FramePosition: Hashable, Sendable {
     package var endsFrame: Bool
     /// The last piece of its message.
     package var endsMessage: Bool
-
-    package init(_ kind: MessageKind, startsMessage: Bool, endsFrame: Bool, endsMessage: Bool) {
-        self.kind = kind
-        self.startsMessage = startsMessage
-        self.endsFrame = endsFrame
-        self.endsMessage = endsMessage
-    }
 }
 
 /// Payload forwarded as it arrives.
@@ -215,7 +208,7 @@ package protocol WebSocketRelay: OutputSource {
     /// The opening handshake is done; frames may be sent from now on.
     func webSocketOpened()
     /// Payload of a data frame, or a part of it, come by `task` over `transport`, which are given so that an answer need
-    /// not look them up anew for each. `bytes` are valid only during the call.
+    /// not look them up again. `bytes` are valid only during the call.
     func received(_ mark: FramePosition, _ bytes: RawSpan, by task: WebSocketTask, over transport: any Transport)
     /// The peer's Close frame was received.
     /// - Returns: whether the task is to answer it at once (unless our Close had gone out before). A relay that says no

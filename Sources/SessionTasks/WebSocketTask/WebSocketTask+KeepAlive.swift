@@ -23,9 +23,9 @@ extension WebSocketTask {
         let timeout = self.options.pongTimeout
         // A peer that is not read because it is ahead of its reader cannot be heard either.
         if !self.machine.pauses.isEmpty || self.isPingHeldBack { state.peerResponded() }
-        let order = state.due(at: self.loop.now, interval: interval, timeout: timeout) { self.transport?.delivery }
+        let action = state.due(at: self.loop.now, interval: interval, timeout: timeout) { self.transport?.delivery }
         self.keepAlive = state
-        switch order {
+        switch action {
         case .sendPing: self.sendControl(.ping, Self.keepAlivePayload)
         case .giveUp:
             self.failure = .peerUnresponsive
@@ -71,8 +71,8 @@ extension WebSocketTask {
 
     private func answered(pingOf sent: MonotonicInstant) {
         let duration = sent.duration(to: self.loop.now)
-        self.tally.answered(after: duration)
-        guard self.tally.keepsRoundTrips else { return }
+        self.metrics.answered(after: duration)
+        guard self.metrics.keepsRoundTrips else { return }
         var roundTrips = self.roundTrips ?? RoundTrips()
         self.roundTrips = nil
         roundTrips.add(duration)
@@ -96,8 +96,8 @@ extension WebSocketTask {
 /// Keep-alive of one WebSocket: a ping every interval; the peer is considered gone if it shows no sign of life for too
 /// long after one.
 ///
-/// Any received byte is a sign of life, not only the Pong: behind a large message a Pong may take long. So is the
-/// progress of a slow reader whose Ping waits behind megabytes in both kernels: it acknowledges bytes ahead of the
+/// Any received byte is a sign of life, not only the Pong: after a large message a Pong may take long. So is the
+/// progress of a slow reader whose Ping waits for megabytes before it in both kernels: it acknowledges bytes ahead of the
 /// Ping, and its window grows as it reads (`OutputDelivery`). This is checked twice in the pong timeout, and only while
 /// a Pong is late. Such a reader gets four times the pong timeout for each further sign of life, until a Pong comes in
 /// time: its kernel may hold megabytes whose reading shows in large steps or, because windows are limited, not at all.
@@ -110,7 +110,7 @@ struct KeepAliveState {
 
     /// When the peer last showed life, at the earliest since the ping that nothing was heard after.
     private var unanswered: MonotonicInstant?
-    /// The last ping left when it was due, and its Pong has not come. Where the optional leaves room for it.
+    /// The last ping left when it was due, and its Pong has not come. Here because alignment leaves space.
     private var awaitsPong = false
     /// The peer was seen to read while its last Pong was late.
     private var isSlow = false
@@ -138,7 +138,7 @@ struct KeepAliveState {
     }
 
     /// When the ping left that a Pong answers now; `nil` if that is not known.
-    mutating func takeSent(interval: Duration) -> MonotonicInstant? {
+    fileprivate mutating func takeSent(interval: Duration) -> MonotonicInstant? {
         guard self.awaitsPong else { return nil }
         self.awaitsPong = false
         return self.nextPing.advanced(by: .zero - interval)
@@ -163,7 +163,7 @@ struct KeepAliveState {
     ///   - interval: time between pings; an argument because many connections share the options that set it.
     ///   - timeout: maximum time without any received data after a ping.
     ///   - delivery: progress of the data we sent; called only while a Pong is late.
-    mutating func due(
+    fileprivate mutating func due(
         at now: MonotonicInstant, interval: Duration, timeout: Duration, delivery: () -> OutputDelivery?
     ) -> Action {
         var asksAgain = false
@@ -203,11 +203,11 @@ struct KeepAliveState {
 private final class LatePeer {
     var lookedAt: MonotonicInstant?
     private var last: OutputDelivery?
-    /// The ping that is waited for is among the bytes before this place.
+    /// The ping that is waited for is among the bytes before this offset.
     private var streamOffset: Int64 = 0
 
-    /// Whether bytes ahead of the ping were acknowledged, or bytes behind it while the peer accepts no more than it
-    /// reads. Acknowledgements alone say nothing of the program behind the kernel; a growing window does.
+    /// Whether bytes ahead of the ping were acknowledged, or bytes after it while the peer accepts no more than it
+    /// reads. An acknowledgement shows that the peer's kernel is there, a growing window that its program reads.
     func indicatesProgress(_ delivery: OutputDelivery?) -> Bool {
         guard let delivery else { return false }
         defer { self.last = delivery }

@@ -6,8 +6,8 @@ import WebSocketProtocol
 /// The client's opening handshake, on the loop (RFC 6455 §4.1).
 extension WebSocketTask {
     /// Bytes of a refusal's body that are kept.
-    static let responseBodyLimit = 16 << 10
-    /// How long the body of a refusal may take that was judged before.
+    private static let responseBodyLimit = 16 << 10
+    /// Time for the body of a refusal after the judge's decision.
     private static let refusalBodyTimeout = Duration.seconds(1)
 
     /// Gives a task its opening that was made without, and starts it unless it is suspended.
@@ -30,7 +30,7 @@ extension WebSocketTask {
         ) { result in
             client.connecting = nil
             switch result {
-            case .success(let transport): self.ask(on: transport, client)
+            case .success(let transport): self.sendRequest(on: transport, client)
             case .failure(let failure):
                 self.failure = TaskFailure(failure)
                 self.finish()
@@ -38,7 +38,7 @@ extension WebSocketTask {
         }
     }
 
-    private func ask(on transport: any Transport, _ client: OpeningState) {
+    private func sendRequest(on transport: any Transport, _ client: OpeningState) {
         self.adopt(transport)
         client.nonce = self.loop.system.randomWords(2).flatMap { word in
             (0..<8).map { UInt8(truncatingIfNeeded: word >> UInt64(8 * $0)) }
@@ -133,8 +133,7 @@ extension WebSocketTask {
 
     /// Another connection takes the place of this one, of which nothing more is wanted.
     func leaveTransport() {
-        let transport = self.transport
-        self.transport = nil
+        let transport = self.transport.take()
         transport?.consumer = nil
         transport?.close(linger: .zero)
     }
@@ -174,9 +173,9 @@ final class OpeningState {
     /// `nil` once the response's head is read.
     var parser: ResponseParser? = ResponseParser()
     /// The 16 random bytes of Sec-WebSocket-Key (RFC 6455 §4.1).
-    var nonce: [UInt8] = []
+    fileprivate var nonce: [UInt8] = []
     /// Bytes of the response's heads received so far.
-    var headBytes = 0
+    fileprivate var headBytes = 0
     /// Whether the judge's decision about the response is pending; nothing is read meanwhile.
     var isAwaitingDecision = false
 

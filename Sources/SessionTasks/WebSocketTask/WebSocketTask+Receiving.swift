@@ -55,9 +55,9 @@ extension WebSocketTask {
     ) {
         let payload = bytes.bytes.extracting(message.payload)
         self.record.countReceived(bytes: payload.byteCount, messages: 1, at: self.loop.now)
-        self.tally.received(messageOf: payload.byteCount)
+        self.metrics.received(messageOf: payload.byteCount)
         if self.isTapped { self.show(.received, message.kind, payload, startsMessage: true, endsMessage: true) }
-        let mark = FramePosition(message.kind, startsMessage: true, endsFrame: true, endsMessage: true)
+        let mark = FramePosition(kind: message.kind, startsMessage: true, endsFrame: true, endsMessage: true)
         taker.take(mark, payload, by: self)
     }
 
@@ -65,12 +65,13 @@ extension WebSocketTask {
         _ chunk: DataChunk, _ bytes: borrowing MutableRawSpan, for taker: some PayloadConsumer
     ) {
         let mark = FramePosition(
-            chunk.kind, startsMessage: chunk.startsMessage, endsFrame: chunk.endsFrame, endsMessage: chunk.endsMessage)
+            kind: chunk.kind, startsMessage: chunk.startsMessage, endsFrame: chunk.endsFrame,
+            endsMessage: chunk.endsMessage)
         let messages = chunk.endsMessage ? 1 : 0
         switch chunk.payload {
         case .received(let range):
             self.record.countReceived(bytes: range.count, messages: messages, at: self.loop.now)
-            self.tallied(range.count, endsMessage: chunk.endsMessage)
+            self.recordSize(range.count, endsMessage: chunk.endsMessage)
             if self.isTapped {
                 self.show(
                     .received, mark.kind, bytes.bytes.extracting(range), startsMessage: mark.startsMessage,
@@ -79,8 +80,8 @@ extension WebSocketTask {
             taker.take(mark, bytes.bytes.extracting(range), by: self)
         case .inflated(let count):
             self.record.countReceived(bytes: count, messages: messages, at: self.loop.now)
-            self.tallied(count, endsMessage: chunk.endsMessage)
-            self.share?.withInflated(count) { payload in
+            self.recordSize(count, endsMessage: chunk.endsMessage)
+            self.deflateContext?.withInflated(count) { payload in
                 if self.isTapped {
                     self.show(
                         .received, mark.kind, payload, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage)
@@ -91,16 +92,16 @@ extension WebSocketTask {
     }
 
     @inline(__always)
-    private func tallied(_ count: Int, endsMessage: Bool) {
+    private func recordSize(_ count: Int, endsMessage: Bool) {
         guard endsMessage else {
             self.receivedOfMessage &+= UInt32(truncatingIfNeeded: count)
             return
         }
-        self.tally.received(messageOf: Int(self.receivedOfMessage) + count)
+        self.metrics.received(messageOf: Int(self.receivedOfMessage) + count)
         self.receivedOfMessage = 0
     }
 
-    func appendPayload(_ mark: FramePosition, _ payload: RawSpan) {
+    fileprivate func appendPayload(_ mark: FramePosition, _ payload: RawSpan) {
         let queues = self.queues
         queues.assembledPayload.append(payload)
         guard mark.endsMessage else { return }
@@ -114,7 +115,7 @@ extension WebSocketTask {
 
     func completeReceives() {
         guard let queues = self.queuesIfMade else { return }
-        while case .deliver(let completion, let result)? = queues.inbox.nextOrder() { completion(result) }
+        while case .deliver(let completion, let result)? = queues.inbox.nextAction() { completion(result) }
     }
 
     /// - Returns: a number by which the receive can be withdrawn.
@@ -287,7 +288,7 @@ struct MessageInbox {
         if self.failure == nil { self.failure = failure }
     }
 
-    mutating func nextOrder() -> Action? {
+    mutating func nextAction() -> Action? {
         guard let receiver = self.receivers.first else { return nil }
         if let message = self.messages.popFirst() {
             self.bytes -= message.count

@@ -9,7 +9,7 @@ extension WebSocketTask {
     package static let compressedPiece = 64 << 10
 
     /// Whether compression was agreed, so that sending takes far longer than copying.
-    package var compresses: Bool { self.share != nil }
+    package var compresses: Bool { self.deflateContext != nil }
 
     /// Writes one data frame at the end of the turn, compressed if that was agreed and the message is worth it. Ignored
     /// unless the task is open, or has yet to answer the peer's Close.
@@ -31,11 +31,11 @@ extension WebSocketTask {
         let opcode: Opcode = startsMessage ? kind.opcode : .continuation
         let queued: Int
         // Without compression the engine is not asked.
-        if self.share != nil,
-            let share = self.engine.compress(startsMessage: startsMessage, endsMessage: endsMessage, payload)
+        if self.deflateContext != nil,
+            let context = self.engine.compress(startsMessage: startsMessage, endsMessage: endsMessage, payload)
         {
             self.loop.spend(TurnBudget.compression + payload.byteCount * TurnBudget.compressedByte)
-            queued = share.withCompressed {
+            queued = context.withCompressed {
                 self.write(opcode, isFinal: endsMessage, isCompressed: startsMessage, $0, to: transport)
             }
         } else {

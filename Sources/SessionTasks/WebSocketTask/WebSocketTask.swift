@@ -52,7 +52,7 @@ public final class WebSocketTask: @unchecked Sendable {  // The loop's thread al
     package private(set) var options: WebSocketOptions
     var transport: (any Transport)?
     var engine: WebSocketEngine
-    /// At least one tap is attached. Where the engine leaves room for it.
+    /// At least one tap is attached. Here because alignment leaves space after the engine.
     var isTapped = false
     var relay: (any WebSocketRelay)?
     /// Only between two WebSockets whose frames go over as they are.
@@ -60,10 +60,11 @@ public final class WebSocketTask: @unchecked Sendable {  // The loop's thread al
     var client: OpeningState?
     /// Called once when the opening handshake is done.
     package var openObserver: (() -> Void)?
-    var share: DeflateContext?
-    let tally: LoopTaskMetrics
+    /// The loop's own; `nil` without compression.
+    var deflateContext: DeflateContext?
+    let metrics: LoopTaskMetrics
     package let role: Role
-    /// Where the role leaves room for it, as for the count behind it.
+    /// Here because alignment leaves space after the role, as for the next count.
     var machine: WebSocketMachine
     /// Payload of the message that is being received in pieces.
     var receivedOfMessage: UInt32 = 0
@@ -91,7 +92,7 @@ public final class WebSocketTask: @unchecked Sendable {  // The loop's thread al
         self.options = options
         self.client = opening.map { OpeningState($0) }
         self.machine = WebSocketMachine(startsPaused: startsPaused)
-        self.tally = LoopTaskMetrics.shared(on: loop)
+        self.metrics = LoopTaskMetrics.shared(on: loop)
         self.role = .client
         self.engine = WebSocketEngine(role: .client, maximumMessageSize: options.maximumMessageSize)
     }
@@ -110,7 +111,7 @@ public final class WebSocketTask: @unchecked Sendable {  // The loop's thread al
         self.options = options
         self.relay = relay
         self.machine = WebSocketMachine(startsPaused: startsPaused)
-        self.tally = LoopTaskMetrics.shared(on: transport.loop)
+        self.metrics = LoopTaskMetrics.shared(on: transport.loop)
         self.role = .server
         self.engine = WebSocketEngine(role: .server, maximumMessageSize: options.maximumMessageSize)
         self.adopt(transport)
@@ -144,7 +145,7 @@ public final class WebSocketTask: @unchecked Sendable {  // The loop's thread al
         set { self.roundTripsIfMeasured = newValue.map { .value($0) } }
     }
 
-    var keys: MaskingKeys { self.tally.keys }
+    var keys: MaskingKeys { self.metrics.keys }
 
     var queues: MessageQueues {
         if let made = self.madeQueues { return made }
@@ -162,7 +163,7 @@ public final class WebSocketTask: @unchecked Sendable {  // The loop's thread al
         return self.lastNumber
     }
 
-    // MARK: Life, on the loop
+    // MARK: Opening and ending, on the loop
 
     func adopt(_ transport: any Transport) {
         self.transport = transport
@@ -182,14 +183,12 @@ public final class WebSocketTask: @unchecked Sendable {  // The loop's thread al
         self.record.state = .running
         self.record.markOpened(at: self.loop.now)
         if let deflate {
-            let share = self.loop.local(DeflateContext.self) { DeflateContext() }
-            self.share = share
-            self.engine.startDeflate(deflate.parameters, policy: deflate.policy, context: share)
+            let context = self.loop.local(DeflateContext.self) { DeflateContext() }
+            self.deflateContext = context
+            self.engine.startDeflate(deflate.parameters, policy: deflate.policy, context: context)
         }
         self.startKeepAlive()
-        let observer = self.openObserver
-        self.openObserver = nil
-        observer?()
+        self.openObserver.take()?()
         self.relay?.webSocketOpened()
         self.sendWaiting()
         self.updateReading()
@@ -240,7 +239,7 @@ public final class WebSocketTask: @unchecked Sendable {  // The loop's thread al
         self.endObserver = nil
     }
 
-    /// Ends the task; the transport is gone or has its orders.
+    /// Ends the task; its transport has ended, or is being closed.
     func finish() {
         guard self.machine.end() else { return }
         self.loop.disarm(self.timer)
@@ -253,14 +252,10 @@ public final class WebSocketTask: @unchecked Sendable {  // The loop's thread al
         self.failWaiting()
         self.madeQueues?.closeObserver = nil
         self.record.state = .completed
-        let relay = self.relay
-        self.relay = nil
         self.forwarding = nil
         let end = self.end
-        relay?.webSocketEnded(end)
-        let observer = self.endObserver
-        self.endObserver = nil
-        observer?(end)
+        self.relay.take()?.webSocketEnded(end)
+        self.endObserver.take()?(end)
     }
 }
 
@@ -271,10 +266,10 @@ extension WebSocketTask {
     /// Cancelling the awaiting Swift task withdraws the message if sending has not begun; otherwise it is sent whole.
     /// - Throws: `TaskFailure`.
     public func send(_ message: Message) async throws(TaskFailure) {
-        try await self.perform { task, completion in
-            task.send(message, completion)
-        } withdraw: { task, number in
-            task.withdrawSend(number)
+        try await AwaitedOperation.result(on: self.loop) {
+            self.send(message, $0)
+        } withdraw: {
+            self.withdrawSend($0)
         }
     }
 
@@ -286,10 +281,10 @@ extension WebSocketTask {
     /// Cancelling the awaiting Swift task loses no message: one that was not delivered goes to the next receiver.
     /// - Throws: `TaskFailure`; `.closed` after a clean end.
     public func receive() async throws(TaskFailure) -> Message {
-        try await self.perform { task, completion in
-            task.receive(completion)
-        } withdraw: { task, number in
-            task.withdrawReceive(number)
+        try await AwaitedOperation.result(on: self.loop) {
+            self.receive($0)
+        } withdraw: {
+            self.withdrawReceive($0)
         }
     }
 
@@ -298,10 +293,10 @@ extension WebSocketTask {
     /// Cancelling the awaiting Swift task ends the wait; a Ping already sent stays sent.
     /// - Throws: `TaskFailure`, if the connection ends first.
     public func sendPing() async throws(TaskFailure) {
-        try await self.perform { task, completion in
-            task.sendPing([], completion)
-        } withdraw: { task, number in
-            task.withdrawSend(number)
+        try await AwaitedOperation.result(on: self.loop) {
+            self.sendPing([], $0)
+        } withdraw: {
+            self.withdrawSend($0)
         }
     }
 
@@ -315,18 +310,18 @@ extension WebSocketTask {
     }
 
     /// Ends the task without waiting for the peer: a Close frame without a code if the handshake was done, and
-    /// everything that waits fails with `.cancelled`.
+    /// all waiting operations fail with `.cancelled`.
     public func cancel() {
         self.record.state = .canceling
         self.loop.execute { self.cancelOnLoop() }
     }
 
-    /// Lets the task rest: until it is resumed nothing is read, and messages and pings wait.
+    /// Suspends the task: until it is resumed nothing is read, and messages and pings wait.
     public func suspend() {
         self.loop.execute { self.suspendOnLoop() }
     }
 
-    /// Starts the task, which connects and shakes hands; or ends its rest.
+    /// Starts the task, which connects and shakes hands; or ends its suspension.
     public func resume() {
         self.loop.execute { self.resumeOnLoop() }
     }
@@ -341,35 +336,13 @@ extension WebSocketTask {
     public var response: ResponseHead? { self.published { $0.response } }
     /// The first bytes of a refusal's body, at most 16 KiB.
     public var responseBody: [UInt8] { self.published { $0.responseBody } }
-
-    private func perform<R: Sendable>(
-        _ begin: @escaping @Sendable (WebSocketTask, @escaping (Result<R, TaskFailure>) -> Void) -> UInt64,
-        withdraw: @escaping @Sendable (WebSocketTask, UInt64) -> Void
-    ) async throws(TaskFailure) -> R {
-        let waiting = LoopIsolated(AwaitedOperation(), on: self.loop)
-        let result: Result<R, TaskFailure> = await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                waiting.execute { operation in
-                    guard operation.mayBegin() else { return continuation.resume(returning: .failure(.cancelled)) }
-                    let number = begin(self) { continuation.resume(returning: $0) }
-                    operation.began(number)
-                }
-            }
-        } onCancel: {
-            waiting.execute { operation in
-                guard let number = operation.cancel() else { return }
-                withdraw(self, number)
-            }
-        }
-        return try result.get()
-    }
 }
 
-/// A task that rests, on the loop.
+/// Suspension, on the loop.
 extension WebSocketTask {
     /// Until the task is resumed nothing is read, messages and pings of its user wait in its queue, no keep-alive Ping is
     /// sent, and no timer runs; frames of a relay are still sent. Not counted. An opening handshake that is under way begins
-    /// anew then. A task that is closing does not rest.
+    /// anew then. A task that is closing is not suspended.
     package func suspendOnLoop() {
         self.loop.assertOnLoop()
         // A refusal whose body is not complete is an end.
@@ -412,7 +385,7 @@ extension WebSocketTask {
 extension WebSocketTask {
     package var isSuspended: Bool { self.machine.isSuspended }
 
-    /// Where the connection is in its life.
+    /// Phase of the connection.
     package var stage: TaskStage {
         switch self.machine.phase {
         case .opening: .opening
@@ -428,7 +401,7 @@ extension WebSocketTask {
     }
 
     package var usesDeflate: Bool {
-        self.share != nil
+        self.deflateContext != nil
     }
 
     /// Messages and pings that wait here for their turn.
@@ -458,15 +431,13 @@ extension WebSocketTask {
         package let closeCode: CloseCode?
         package let closeReason: [UInt8]?
         package let subprotocol: String?
-        package let responseStatus: Int?
     }
 
     /// From any thread.
     package var metadata: Metadata {
         self.published {
             Metadata(
-                closeCode: $0.closeCode, closeReason: $0.closeReason, subprotocol: $0.subprotocol,
-                responseStatus: $0.response?.status)
+                closeCode: $0.closeCode, closeReason: $0.closeReason, subprotocol: $0.subprotocol)
         }
     }
 }
@@ -476,19 +447,19 @@ extension WebSocketTask {
     package func add(_ tap: TaskTap) {
         self.loop.assertOnLoop()
         guard !self.machine.hasEnded else { return }
-        self.tally.add(tap, to: self.record)
+        self.metrics.add(tap, to: self.record)
         self.isTapped = true
     }
 
     package func remove(_ tap: TaskTap) {
         self.loop.assertOnLoop()
-        self.isTapped = self.tally.remove(tap, from: self.record)
+        self.isTapped = self.metrics.remove(tap, from: self.record)
     }
 
     func show(
         _ way: TapPiece.Way, _ kind: MessageKind, _ bytes: RawSpan, startsMessage: Bool, endsMessage: Bool
     ) {
-        self.tally.recordPiece(
+        self.metrics.recordPiece(
             self.record, way, kind == .text ? .text : .binary, bytes, startsMessage: startsMessage,
             endsMessage: endsMessage)
     }

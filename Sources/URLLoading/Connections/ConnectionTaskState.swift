@@ -237,32 +237,3 @@ final class RefusedTask: TaskDriver {
         if let task = state.task { state.end?(task, error) }
     }
 }
-
-extension AwaitedOperation {
-    /// Begins an operation on the loop, and awaits its result.
-    /// - Parameters:
-    ///   - begin: returns the operation's number; `nil` if there is nothing to withdraw.
-    ///   - withdraw: completes the operation immediately if it can still be withdrawn; called when the Swift task is
-    ///     cancelled.
-    static func perform<Answer: Sendable>(
-        on loop: Loop, _ begin: @escaping @Sendable (@escaping @Sendable (Answer) -> Void) -> UInt64?,
-        withdraw: @escaping @Sendable (UInt64) -> Void
-    ) async -> Answer {
-        let waiting = LoopIsolated(AwaitedOperation(), on: loop)
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                waiting.execute { operation in
-                    let number = begin { continuation.resume(returning: $0) }
-                    guard let number else { return }
-                    // Cancelled before it began: handled as if just after.
-                    if operation.mayBegin() { operation.began(number) } else { withdraw(number) }
-                }
-            }
-        } onCancel: {
-            waiting.execute { operation in
-                guard let number = operation.cancel() else { return }
-                withdraw(number)
-            }
-        }
-    }
-}

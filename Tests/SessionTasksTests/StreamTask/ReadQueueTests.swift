@@ -13,7 +13,7 @@ struct ReadQueueTests {
     private func read(
         _ number: UInt64, _ minimum: Int, _ maximum: Int, deadline: MonotonicInstant? = nil, into answers: Answers
     ) -> ReadQueue.Operation {
-        .read(
+        .transfer(
             .init(number: number, minimum: minimum, maximum: maximum, deadline: deadline) { result in
                 switch result {
                 case .success(let chunk):
@@ -24,14 +24,14 @@ struct ReadQueueTests {
             })
     }
 
-    /// Runs all orders; other orders than answers are recorded by name.
+    /// Performs all actions; those other than answers are recorded by name.
     private func run(_ queue: inout ReadQueue, _ answers: Answers) {
-        while let order = queue.nextAction() {
-            switch order {
+        while let action = queue.nextAction() {
+            switch action {
             case .answer(let completion, let result): completion(result)
             case .closeInput: answers.list.append("closeInput")
-            case .reachedBarrier(let number): answers.list.append("barrier \(number)")
-            case .failedBarrier(let number, let failure): answers.list.append("barrier \(number)!\(failure)")
+            case .barrier(.reached(let number)): answers.list.append("barrier \(number)")
+            case .barrier(.failed(let number, let failure)): answers.list.append("barrier \(number)!\(failure)")
             }
         }
     }

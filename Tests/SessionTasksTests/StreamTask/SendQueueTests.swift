@@ -11,7 +11,7 @@ struct SendQueueTests {
     private func send(
         _ number: UInt64, _ count: Int, deadline: MonotonicInstant? = nil, into answers: Answers
     ) -> SendQueue.Operation {
-        .send(
+        .transfer(
             .init(number: number, bytes: Array(repeating: 0, count: count), deadline: deadline) { result in
                 switch result {
                 case .success: answers.list.append("\(number)")
@@ -21,15 +21,15 @@ struct SendQueueTests {
     }
 
     private func run(_ queue: inout SendQueue, _ answers: Answers, sent: UInt64) {
-        while let order = queue.nextAction(sentBytes: sent, mayWrite: true) {
-            switch order {
+        while let action = queue.nextAction(sentBytes: sent, mayWrite: true) {
+            switch action {
             case .write(let bytes, let offset):
                 answers.list.append("write \(bytes.count - offset)")
                 queue.didWrite(bytes.count - offset, writtenBytes: UInt64(bytes.count))
             case .answer(let completion, let result): completion(result)
             case .closeOutput: answers.list.append("closeOutput")
-            case .reachedBarrier(let number): answers.list.append("barrier \(number)")
-            case .failedBarrier(let number, let failure): answers.list.append("barrier \(number)!\(failure)")
+            case .barrier(.reached(let number)): answers.list.append("barrier \(number)")
+            case .barrier(.failed(let number, let failure)): answers.list.append("barrier \(number)!\(failure)")
             }
         }
     }
