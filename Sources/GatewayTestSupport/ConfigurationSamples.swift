@@ -151,7 +151,7 @@ package enum ConfigurationSamples {
             proxy: {url: "socks5h://proxy.example", user: gateway, password-file: proxy.txt}
         """
 
-    /// What is wrong with `text`, a line each; empty when nothing is.
+    /// The problems that the reader finds in `text`, one line each.
     package static func problems(_ text: String) -> [String] {
         do throws(ConfigurationProblems) {
             _ = try ConfigurationReader.read([UInt8](text.utf8), file: "c.yaml")

@@ -137,7 +137,7 @@ package struct HTTPExchange: Sendable {
 
     // MARK: Bytes
 
-    /// The index behind the first occurrence of `text`.
+    /// The index after the first occurrence of `text`.
     fileprivate static func end(of text: String, in bytes: [UInt8]) -> Int? {
         let mark = Array(text.utf8)
         guard bytes.count >= mark.count else { return nil }

@@ -13,8 +13,8 @@ struct TunnelOrderTests {
 
     @Test func bothSidesAreRead() throws {
         let order = try self.order("")
-        #expect(order.downstream.url.description == "tcp://127.0.0.1:1")
-        #expect(order.upstream.url.description == "ws://127.0.0.1:2/x")
+        #expect(order[.downstream].url.description == "tcp://127.0.0.1:1")
+        #expect(order[.upstream].url.description == "ws://127.0.0.1:2/x")
         #expect(order.settings == TunnelSettings())
     }
 

@@ -43,7 +43,7 @@ final class TapSession: Sendable {
     func start() async {
         let (queue, tap) = (self.queue, self.tap)
         await self.endpoint.onLoop { endpoint in
-            endpoint.add(tap.value)
+            endpoint.task.add(tap.value)
             switch endpoint {
             case .stream(let task): task.whenEnded { _ in queue.finish() }
             case .webSocket(let task): task.whenEnded { _ in queue.finish() }
@@ -53,7 +53,7 @@ final class TapSession: Sendable {
 
     func stop() async {
         let tap = self.tap
-        await self.endpoint.onLoop { $0.remove(tap.value) }
+        await self.endpoint.onLoop { $0.task.remove(tap.value) }
     }
 }
 

@@ -148,7 +148,7 @@ struct ConnectionsResource: Sendable {
     /// The task of a connection.
     /// - Throws: `ControlProblem` 409 during the connection's handshake.
     func endpoint(of live: Gateway.Live) throws(ControlProblem) -> RelayEndpoint {
-        guard let endpoint = live.link else {
+        guard let endpoint = live.endpoint else {
             throw ControlProblem(409, "still-opening", "The connection is still in its handshake; try again soon.")
                 .retryable(after: 1)
         }
@@ -289,7 +289,7 @@ struct ConnectionsResource: Sendable {
         let patch = try await call.decode(ConnectionPatch.self)
         let labels = try patch.labels.map { (labels) throws(ControlProblem) in try OpenRequestParser.labels(labels) }
         if patch.description != nil || patch.priority != nil {
-            let record = try self.endpoint(of: live).record
+            let record = try self.endpoint(of: live).task.record
             if let description = patch.description {
                 record.update { $0.label = description.isEmpty ? nil : description }
             }

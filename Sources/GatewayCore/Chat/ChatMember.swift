@@ -4,18 +4,54 @@ import SessionTasks
 import StreamTransport
 import WebSocketProtocol
 
+/// A task in a chat room, whatever its protocol.
+protocol RoomMember: ChatSubscriber, OutputSource {
+    associatedtype Task: RelayTask
+
+    /// Released when it ends.
+    var task: Task? { get }
+    var rooms: LoopRooms { get }
+    /// Membership in the room; `nil` before the task joins and after it leaves.
+    var subscription: ChatSubscription? { get set }
+    /// Beginning of the message that is being received.
+    var unfinished: [UInt8] { get set }
+}
+
+extension RoomMember {
+    var takesMore: Bool { self.queuedBytes < ChatRoom.outputWatermark }
+    var queuedBytes: Int { self.task?.queuedBytes ?? 0 }
+    var unconsumedBytes: Int { self.subscription.map { $0.room.backlog(of: $0) } ?? 0 }
+
+    func pauseReading() { self.task?.beginStall() }
+    func resumeReading() { self.task?.endStall() }
+    func awaitProgress() { self.task?.awaitProgress() }
+
+    func outputProgressed() {
+        if let subscription = self.subscription { self.rooms.outputProgressed(subscription) }
+    }
+
+    /// Sends the message that is complete now to the others.
+    func publish(_ kind: MessageKind) {
+        guard let subscription = self.subscription else { return }
+        let message = ChatMessage(kind: kind, bytes: self.unfinished)
+        self.unfinished = []
+        self.rooms.publish(message, by: subscription)
+    }
+
+    func leave() {
+        guard let subscription = self.subscription.take() else { return }
+        self.unfinished = []
+        self.rooms.leave(subscription)
+    }
+}
+
 /// One WebSocket in a chat room.
 final class ChatMember: WebSocketRelay {
-    /// Bytes queued in a member's connection above which messages stay in the room, stored once for all members.
-    static let outputWatermark = 64 << 10
-
-    /// Released when the task ends.
-    private var task: WebSocketTask?
+    private(set) var task: WebSocketTask?
     private let room: String
-    private let rooms: LoopRooms
-    private var unfinished: [UInt8] = []
-    /// Membership in the room; `nil` before it joins and after it leaves.
-    private var subscription: ChatSubscription?
+    let rooms: LoopRooms
+    var unfinished: [UInt8] = []
+    var subscription: ChatSubscription?
 
     init(room: String, rooms: LoopRooms) {
         self.room = room
@@ -31,12 +67,9 @@ final class ChatMember: WebSocketRelay {
 
     func received(_ mark: FramePosition, _ bytes: RawSpan, by task: WebSocketTask, over transport: any Transport) {
         // A removed member may still receive input for a while.
-        guard let subscription = self.subscription else { return }
+        guard self.subscription != nil else { return }
         self.unfinished.append(bytes)
-        guard mark.endsMessage else { return }
-        let message = ChatMessage(kind: mark.kind, bytes: self.unfinished)
-        self.unfinished = []
-        self.rooms.publish(message, by: subscription)
+        if mark.endsMessage { self.publish(mark.kind) }
     }
 
     func peerClosed(_ code: CloseCode?, reason: [UInt8]) -> Bool {
@@ -44,71 +77,35 @@ final class ChatMember: WebSocketRelay {
         return true
     }
 
-    func outputProgressed() {
-        if let subscription = self.subscription { self.rooms.outputProgressed(subscription) }
-    }
-
-    var unconsumedBytes: Int {
-        self.subscription.map { $0.room.backlog(of: $0) } ?? 0
-    }
-
     func webSocketEnded(_ end: WebSocketEnd) {
         self.leave()
         self.task = nil
     }
-
-    private func leave() {
-        guard let subscription = self.subscription else { return }
-        self.subscription = nil
-        self.unfinished = []
-        self.rooms.leave(subscription)
-    }
 }
 
-extension ChatMember: ChatSubscriber {
-    var takesMore: Bool { self.queuedBytes < Self.outputWatermark }
-    var queuedBytes: Int { self.task?.queuedBytes ?? 0 }
-
+extension ChatMember: RoomMember {
     func deliver(_ message: ChatMessage) {
         guard let task = self.task else { return }
         message.bytes.withRawSpan { task.sendFrame(message.kind, startsMessage: true, endsMessage: true, $0) }
-    }
-
-    func awaitProgress() {
-        self.task?.awaitProgress()
     }
 
     func backlogExceeded() {
         self.leave()
         self.task?.close(.tryAgainLater, reason: Array("reading too slowly for this room".utf8))
     }
-
-    func pauseReading() {
-        guard let task = self.task else { return }
-        task.record.stallBegins(at: task.loop.now)
-        task.pauseReading()
-    }
-
-    func resumeReading() {
-        guard let task = self.task else { return }
-        task.record.stallEnded(at: task.loop.now)
-        task.resumeReading()
-    }
 }
 
 /// A byte stream in a chat room. The route's framing converts between its bytes and the room's messages.
 final class StreamChatMember: TransportConsumer {
-    /// Released when the task ends.
-    private var task: StreamTask?
+    private(set) var task: StreamTask?
     private let room: String
-    private let rooms: LoopRooms
+    let rooms: LoopRooms
     private var toMessages: StreamToMessages
     private var toStream: MessagesToStream
     private let messageLimit: Int
     private let framing: Framing
-    private var unfinished: [UInt8] = []
-    /// Membership in the room; `nil` before it joins and after it leaves.
-    private var subscription: ChatSubscription?
+    var unfinished: [UInt8] = []
+    var subscription: ChatSubscription?
 
     init(room: String, rooms: LoopRooms, settings: TunnelSettings) {
         self.room = room
@@ -145,13 +142,10 @@ final class StreamChatMember: TransportConsumer {
     }
 
     private func publish(_ piece: RawSpan, _ mark: ChunkPosition) {
-        guard let subscription = self.subscription else { return }
+        guard self.subscription != nil else { return }
         guard piece.byteCount <= self.messageLimit - self.unfinished.count else { return self.fail() }
         self.unfinished.append(piece)
-        guard mark.endsMessage else { return }
-        let message = ChatMessage(kind: mark.kind, bytes: self.unfinished)
-        self.unfinished = []
-        self.rooms.publish(message, by: subscription)
+        if mark.endsMessage { self.publish(mark.kind) }
     }
 
     func inputClosed() {
@@ -164,14 +158,6 @@ final class StreamChatMember: TransportConsumer {
         self.task?.close(linger: .seconds(5))
     }
 
-    func outputProgressed() {
-        if let subscription = self.subscription { self.rooms.outputProgressed(subscription) }
-    }
-
-    var unconsumedBytes: Int {
-        self.subscription.map { $0.room.backlog(of: $0) } ?? 0
-    }
-
     func transportEnded(_ end: TransportEnd) {
         self.leave()
         self.task = nil
@@ -182,19 +168,9 @@ final class StreamChatMember: TransportConsumer {
         self.leave()
         self.task?.reset()
     }
-
-    private func leave() {
-        guard let subscription = self.subscription else { return }
-        self.subscription = nil
-        self.unfinished = []
-        self.rooms.leave(subscription)
-    }
 }
 
-extension StreamChatMember: ChatSubscriber {
-    var takesMore: Bool { self.queuedBytes < ChatMember.outputWatermark }
-    var queuedBytes: Int { self.task?.queuedBytes ?? 0 }
-
+extension StreamChatMember: RoomMember {
     func deliver(_ message: ChatMessage) {
         guard let task = self.task else { return }
         var made: [UInt8] = []
@@ -208,23 +184,7 @@ extension StreamChatMember: ChatSubscriber {
         }
     }
 
-    func awaitProgress() {
-        self.task?.awaitProgress()
-    }
-
     func backlogExceeded() {
         self.fail()
-    }
-
-    func pauseReading() {
-        guard let task = self.task else { return }
-        task.record.stallBegins(at: task.loop.now)
-        task.pauseReading()
-    }
-
-    func resumeReading() {
-        guard let task = self.task else { return }
-        task.record.stallEnded(at: task.loop.now)
-        task.resumeReading()
     }
 }

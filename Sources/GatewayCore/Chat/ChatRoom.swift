@@ -72,6 +72,8 @@ final class ChatRoom {
     /// Bytes that may wait for a member whose output is full; a member further behind is removed, so that it does not
     /// hold up the room.
     static let backlogLimit = 4 << 20
+    /// Bytes queued in a member's connection above which messages stay in the room, stored once for all members.
+    static let outputWatermark = 64 << 10
     /// Replaces `backlogLimit` while the rooms of the loop together exceed theirs.
     private static let sharedBacklogLimit = 256 << 10
 

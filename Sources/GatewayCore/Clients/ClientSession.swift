@@ -8,24 +8,23 @@ final class ClientSession {
     typealias Opened = (Result<ConnectionKey, ClientFailure>) -> Void
 
     let context: ConnectionContext
-    private let task: RelayEndpoint
+    private let peer: RelayEndpoint
     private var opened: Opened?
     /// Our request, until its response is known; `nil` unless handshakes are kept.
     private var handshake: ClientHandshake?
-    /// Set when the gateway initiated the end.
-    private var termination: TerminationReason?
+    var termination: TerminationReason?
 
     init(_ request: ClientConnectionRequest, on gateway: LoopGateway, opened: @escaping Opened) {
         self.context = ConnectionContext(.requested(url: request.url.description, upstreamURL: nil), on: gateway)
-        self.task = request.task(on: gateway.loop)
+        self.peer = request.endpoint(on: gateway.loop)
         self.opened = opened
         self.handshake = gateway.shared.keepsHandshakes ? request.handshake : nil
     }
 
-    var webSocket: WebSocketTask? { self.task.webSocket }
+    var webSocket: WebSocketTask? { self.peer.webSocket }
 
     func start() {
-        self.task.open {
+        self.peer.task.open {
             self.isOpen()
         } ended: {
             self.ended($0)
@@ -39,14 +38,12 @@ final class ClientSession {
     }
 
     private func keepHandshake() {
-        self.context.gateway.keepHandshake(self.context.key, self.handshake, self.task.response)
+        self.context.gateway.keepHandshake(self.context.key, self.handshake, self.peer.response)
         self.handshake = nil
     }
 
     private func complete(_ result: Result<ConnectionKey, ClientFailure>) {
-        let opened = self.opened
-        self.opened = nil
-        opened?(result)
+        self.opened.take()?(result)
     }
 
     // MARK: The end
@@ -55,56 +52,42 @@ final class ClientSession {
         self.keepHandshake()
         let reason = self.termination ?? TerminationReason(end, of: .upstream, self.phase)
         self.context.gateway.ended(
-            self.context, reason, detail: end.failure?.description, downstream: self.task.record)
+            self.context, reason, detail: end.failure?.description, downstream: self.peer.task.record)
         self.complete(
-            .failure(ClientFailure(self.context.key, failure: end.failure ?? .ended, response: self.task.response)))
+            .failure(ClientFailure(self.context.key, failure: end.failure ?? .ended, response: self.peer.response)))
         if let task = self.webSocket, task.unreadMessages > 0 { self.context.gateway.keepUnread(self) }
-    }
-
-    private var phase: TerminationPhase { self.context.openedAt == nil ? .connecting : .relaying }
-
-    private func begins(_ cause: TerminationCause, by party: TerminationParty = .operator) {
-        self.termination = self.termination ?? TerminationReason(party, self.phase, cause)
     }
 }
 
-extension ClientSession: LiveConnection {
-    var queuedBytes: Int { self.task.queuedBytes }
+extension ClientSession: TaskSession {
+    var endpoint: RelayEndpoint? { self.peer }
 
     func drain() {
-        self.begins(.drained)
+        self.recordTermination(.drained)
         self.finish(.goingAway)
     }
 
     func stop(_ signal: CloseSignal) {
-        self.begins(.stopped)
+        self.recordTermination(.stopped)
         self.finish(signal)
     }
 
     private func finish(_ signal: CloseSignal) {
-        switch self.task {
-        case .webSocket(let task):
-            task.resumeOnLoop()
-            task.close(signal.closeCode, reason: signal.reason)
-        case .stream(let task): task.closeOnLoop()
-        }
+        self.webSocket?.resumeOnLoop()
+        self.close(signal) { $0.closeOnLoop() }
     }
 
     func abandon(_ party: TerminationParty, _ cause: TerminationCause) {
-        self.begins(cause, by: party)
-        switch self.task {
+        self.recordTermination(cause, by: party)
+        switch self.peer {
         case .webSocket(let task): task.reset()
         case .stream(let task): task.cancelOnLoop()
         }
     }
 
-    func link(_ side: TunnelSide) -> RelayEndpoint? {
-        side == .downstream ? self.task : nil
-    }
-
     func report(at now: MonotonicInstant, to reports: inout [ConnectionReport]) {
-        var report = self.context.report(self.webSocket == nil ? .stream : .webSocket, stage: .opening, at: now)
-        report.read(self.task)
+        var report = self.context.report(self.kind, stage: .opening, at: now)
+        report.read(self.peer)
         reports.append(report)
     }
 }

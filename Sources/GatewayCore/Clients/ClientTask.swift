@@ -55,18 +55,18 @@ package struct ClientConnectionRequest: Sendable {
 extension ClientConnectionRequest {
     /// A task that connects when it is opened.
     /// - Parameter startsPaused: no message is read before a relay is attached.
-    func task(on loop: Loop, startsPaused: Bool = false) -> RelayEndpoint {
-        let link: RelayEndpoint
+    func endpoint(on loop: Loop, startsPaused: Bool = false) -> RelayEndpoint {
+        let endpoint: RelayEndpoint
         if self.url.scheme.speaksWebSocket {
             let opening = ClientOpening(target: self.target, handshake: self.handshake, deflate: self.deflate)
-            link = .webSocket(
+            endpoint = .webSocket(
                 WebSocketTask(opening: opening, on: loop, options: self.options, startsPaused: startsPaused))
         } else {
-            link = .stream(StreamTask(to: self.target, on: loop))
+            endpoint = .stream(StreamTask(to: self.target, on: loop))
         }
-        link.record.priority = self.priority
-        if let description = self.description { link.record.update { $0.label = description } }
-        return link
+        endpoint.task.record.priority = self.priority
+        if let description = self.description { endpoint.task.record.update { $0.label = description } }
+        return endpoint
     }
 }
 

@@ -7,7 +7,7 @@ import WebSocketProtocol
 /// open, the other is closed.
 final class TunnelOpening {
     private struct Side {
-        let task: RelayEndpoint
+        let endpoint: RelayEndpoint
         /// Our request, for the REST interface; `nil` unless handshakes are kept.
         let handshake: ClientHandshake?
         var isOpen = false
@@ -15,45 +15,30 @@ final class TunnelOpening {
 
     let context: ConnectionContext
     private let relaySettings: RelaySettings
-    private var downstream: Side
-    private var upstream: Side
+    private var sides: TunnelSides<Side>
     /// `nil` once the result is reported: the opening is over.
     private var opened: ClientSession.Opened?
 
     init(_ request: ClientTunnelRequest, on gateway: LoopGateway, opened: @escaping ClientSession.Opened) {
-        let urls = (request.downstream.url.description, request.upstream.url.description)
+        let urls = (request[.downstream].url.description, request[.upstream].url.description)
         self.context = ConnectionContext(.requested(url: urls.0, upstreamURL: urls.1), on: gateway)
         self.relaySettings = RelaySettings(request.settings)
-        self.downstream = Self.side(request.downstream, on: gateway)
-        self.upstream = Self.side(request.upstream, on: gateway)
+        self.sides = TunnelSides(
+            downstream: Self.side(request[.downstream], on: gateway),
+            upstream: Self.side(request[.upstream], on: gateway))
         self.opened = opened
     }
 
     private static func side(_ request: ClientConnectionRequest, on gateway: LoopGateway) -> Side {
         Side(
-            task: request.task(on: gateway.loop, startsPaused: true),
+            endpoint: request.endpoint(on: gateway.loop, startsPaused: true),
             handshake: gateway.shared.keepsHandshakes ? request.handshake : nil)
-    }
-
-    private subscript(side: TunnelSide) -> Side {
-        get {
-            switch side {
-            case .downstream: self.downstream
-            case .upstream: self.upstream
-            }
-        }
-        set {
-            switch side {
-            case .downstream: self.downstream = newValue
-            case .upstream: self.upstream = newValue
-            }
-        }
     }
 
     /// Opens both sides concurrently.
     func start() {
         for side in TunnelSide.allCases where self.opened != nil {
-            self[side].task.open {
+            self.sides[side].endpoint.task.open {
                 self.sideOpened(side)
             } ended: {
                 self.failed(side, $0)
@@ -62,12 +47,12 @@ final class TunnelOpening {
     }
 
     private func sideOpened(_ side: TunnelSide) {
-        self[side].isOpen = true
+        self.sides[side].isOpen = true
         self.keepHandshake(side)
-        guard self.downstream.isOpen, self.upstream.isOpen, let opened = self.opened.take() else { return }
-        for side in TunnelSide.allCases { self[side].task.forgetEndObservers() }
+        guard self.sides.downstream.isOpen, self.sides.upstream.isOpen, let opened = self.opened.take() else { return }
+        for side in TunnelSide.allCases { self.sides[side].endpoint.task.forgetEndObservers() }
         let tunnel = Tunnel(
-            self.context, downstream: self.downstream.task, upstream: self.upstream.task,
+            self.context, downstream: self.sides.downstream.endpoint, upstream: self.sides.upstream.endpoint,
             relaySettings: self.relaySettings)
         self.context.gateway.opened(tunnel)
         opened(.success(self.context.key))
@@ -76,7 +61,7 @@ final class TunnelOpening {
 
     private func keepHandshake(_ side: TunnelSide) {
         let key = ConnectionKey(self.context.identifier, side)
-        self.context.gateway.keepHandshake(key, self[side].handshake, self[side].task.response)
+        self.context.gateway.keepHandshake(key, self.sides[side].handshake, self.sides[side].endpoint.response)
     }
 
     // MARK: The end
@@ -84,7 +69,7 @@ final class TunnelOpening {
     private func failed(_ side: TunnelSide, _ end: TaskEnd) {
         guard self.opened != nil else { return }
         let detail = "\(side.rawValue): \(end.failure?.description ?? "the peer ended the connection")"
-        let response = self[side].task.response
+        let response = self.sides[side].endpoint.response
         let failure = ClientFailure(
             ConnectionKey(self.context.identifier, side), failure: end.failure ?? .ended, response: response)
         self.keepHandshake(side)
@@ -101,49 +86,42 @@ final class TunnelOpening {
 
     private func end(_ reason: TerminationReason, _ code: CloseCode, _ failure: ClientFailure, detail: String? = nil) {
         guard let opened = self.opened.take() else { return }
-        for side in TunnelSide.allCases { Self.close(self[side].task, code) }
+        for side in TunnelSide.allCases { Self.close(self.sides[side].endpoint, code) }
         self.context.gateway.ended(
-            self.context, reason, detail: detail, downstream: self.downstream.task.record,
-            upstream: self.upstream.task.record)
+            self.context, reason, detail: detail, downstream: self.sides.downstream.endpoint.task.record,
+            upstream: self.sides.upstream.endpoint.task.record)
         opened(.failure(failure))
     }
 
     /// Ends a task in any state; an open WebSocket is closed with this code.
-    private static func close(_ task: RelayEndpoint, _ code: CloseCode) {
-        switch task {
+    private static func close(_ endpoint: RelayEndpoint, _ code: CloseCode) {
+        switch endpoint {
         case .webSocket(let task) where task.record.openedAt != nil: task.fail(with: code, reason: [])
-        case .stream, .webSocket: task.cancel()
+        case .stream, .webSocket: endpoint.task.cancelOnLoop()
         }
     }
 }
 
 extension TunnelOpening: LiveConnection {
-    var queuedBytes: Int { self.downstream.task.queuedBytes + self.upstream.task.queuedBytes }
+    var queuedBytes: Int { self.sides.downstream.endpoint.queuedBytes + self.sides.upstream.endpoint.queuedBytes }
 
     func drain() { self.cancel(.operator, .drained) }
     func abandon(_ party: TerminationParty, _ cause: TerminationCause) { self.cancel(party, cause) }
 
     func report(at now: MonotonicInstant, to reports: inout [ConnectionReport]) {
-        self.context.report(self.downstream.task, self.upstream.task, at: now, to: &reports)
+        self.context.report(self.sides.downstream.endpoint, self.sides.upstream.endpoint, at: now, to: &reports)
     }
 }
 
 /// A tunnel between two peers to open on behalf of the control plane.
 package struct ClientTunnelRequest: Sendable {
-    package let downstream: ClientConnectionRequest
-    package let upstream: ClientConnectionRequest
     package let settings: TunnelSettings
+    private let sides: TunnelSides<ClientConnectionRequest>
 
     package init(downstream: ClientConnectionRequest, upstream: ClientConnectionRequest, settings: TunnelSettings) {
-        self.downstream = downstream
-        self.upstream = upstream
         self.settings = settings
+        self.sides = TunnelSides(downstream: downstream, upstream: upstream)
     }
 
-    subscript(side: TunnelSide) -> ClientConnectionRequest {
-        switch side {
-        case .downstream: self.downstream
-        case .upstream: self.upstream
-        }
-    }
+    package subscript(side: TunnelSide) -> ClientConnectionRequest { self.sides[side] }
 }

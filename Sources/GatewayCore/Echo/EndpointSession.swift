@@ -7,17 +7,13 @@ import WebSocketProtocol
 final class EndpointSession {
     let context: ConnectionContext
     private let relaySettings: RelaySettings
-    /// `nil` once it has ended.
-    private var task: RelayEndpoint?
-    /// Set when the gateway initiated the end.
-    private var termination: TerminationReason?
+    private(set) var endpoint: RelayEndpoint?
+    var termination: TerminationReason?
 
     init(_ context: ConnectionContext, route: RoutePlan) {
         self.context = context
         self.relaySettings = route.relaySettings
     }
-
-    private var settings: TunnelSettings { self.relaySettings.settings }
 
     /// A byte stream whose endpoint takes over once the session is known.
     func begin(_ transport: any Transport, _ start: (StreamTask) -> Void) {
@@ -39,94 +35,71 @@ final class EndpointSession {
         task.resumeReading()
     }
 
-    private func begin(_ task: RelayEndpoint) {
-        self.task = task
+    private func begin(_ endpoint: RelayEndpoint) {
+        self.endpoint = endpoint
         self.context.gateway.opened(self)
-        self.armLife()
-        task.whenEnded { self.ended(TerminationReason($0, of: .downstream, .relaying)) }
+        self.armTimer()
+        endpoint.task.observeEnd { self.ended(TerminationReason($0, of: .downstream, .relaying)) }
     }
 
     private func ended(_ reason: TerminationReason) {
         self.context.loop.disarm(self.context.timer)
-        self.context.gateway.ended(self.context, self.termination ?? reason, downstream: self.task?.record)
-        self.task = nil
+        self.context.gateway.ended(self.context, self.termination ?? reason, downstream: self.endpoint?.task.record)
+        self.endpoint = nil
     }
 
     // MARK: Deadlines
 
-    private var lastActivity: MonotonicInstant { self.task?.record.lastActivityAt ?? self.context.createdAt }
+    private var lastActivity: MonotonicInstant {
+        self.endpoint?.task.record.lastActivityAt ?? self.context.createdAt
+    }
 
-    private func armLife() {
-        let idle = self.settings.idleTimeout.map { self.lastActivity.advanced(by: $0) }
-        let age = self.settings.maximumAge.map { self.context.createdAt.advanced(by: $0) }
-        guard let next = [idle, age].compactMap(\.self).min() else { return }
-        self.context.loop.arm(self.context.timer, at: next, target: self)
+    private func armTimer() {
+        let deadline = self.relaySettings.deadline(openedAt: self.context.createdAt, lastActivity: self.lastActivity)
+        guard let deadline else { return }
+        self.context.loop.arm(self.context.timer, at: deadline, target: self)
     }
 
     private func end(_ timeout: TerminationTimeout, _ text: String) {
-        self.termination = self.termination ?? TerminationReason(.gateway, .relaying, .timeout(timeout))
-        switch self.task {
-        case .webSocket(let task): task.close(.goingAway, reason: Array(text.utf8))
-        case .stream(let task): task.reset()
-        case nil: break
-        }
+        self.recordTermination(.timeout(timeout), by: .gateway)
+        self.close(CloseSignal(code: 1001, reason: Array(text.utf8))) { $0.reset() }
     }
 }
 
 extension EndpointSession: TimerTarget {
     func timerFired(_ timer: LoopTimer) {
-        let now = self.context.loop.now
-        if let age = self.settings.maximumAge, self.context.createdAt.advanced(by: age) <= now {
-            self.end(.maximumAge, "maximum age")
-        } else if let idle = self.settings.idleTimeout, self.lastActivity.advanced(by: idle) <= now {
-            self.end(.idle, "idle timeout")
-        } else {
-            self.armLife()
+        let passed = self.relaySettings.passedTimeout(
+            openedAt: self.context.createdAt, lastActivity: self.lastActivity, now: self.context.loop.now)
+        switch passed {
+        case .maximumAge: self.end(.maximumAge, "maximum age")
+        case .idle: self.end(.idle, "idle timeout")
+        case nil: self.armTimer()
         }
     }
 }
 
-extension EndpointSession: LiveConnection {
-    func link(_ side: TunnelSide) -> RelayEndpoint? {
-        side == .downstream ? self.task : nil
-    }
-
+extension EndpointSession: TaskSession {
     func report(at now: MonotonicInstant, to reports: inout [ConnectionReport]) {
-        let kind: ConnectionKind = self.task?.webSocket == nil ? .stream : .webSocket
         // Mutated in place: a report is large.
-        reports.append(self.context.report(kind, stage: .open, at: now))
+        reports.append(self.context.report(self.kind, stage: .open, at: now))
         let index = reports.endIndex - 1
-        if let task = self.task { reports[index].read(task) }
+        if let endpoint = self.endpoint { reports[index].read(endpoint) }
         reports[index].sendStalled = reports[index].receiveStalled
     }
 
-    var queuedBytes: Int { self.task?.queuedBytes ?? 0 }
-
     func stop(_ signal: CloseSignal) {
-        self.begins(.stopped)
-        switch self.task {
-        case .webSocket(let task): task.close(signal.closeCode, reason: signal.reason)
-        case .stream(let task): task.close(linger: Tunnel.closingTimeout)
-        case nil: break
-        }
+        self.recordTermination(.stopped)
+        self.close(signal) { $0.close(linger: Tunnel.closingTimeout) }
     }
 
     func drain() {
-        self.begins(.drained)
-        switch self.task {
-        case .webSocket(let task): task.close(.goingAway, reason: [])
-        case .stream(let task): task.finishOutput()
-        case nil: break
-        }
+        self.recordTermination(.drained)
+        self.close(.goingAway) { $0.finishOutput() }
     }
 
     func abandon(_ party: TerminationParty, _ cause: TerminationCause) {
-        self.begins(cause, by: party)
-        self.task?.reset()
-    }
-
-    private func begins(_ cause: TerminationCause, by party: TerminationParty = .operator) {
-        self.termination = self.termination ?? TerminationReason(party, .relaying, cause)
+        self.recordTermination(cause, by: party)
+        self.endpoint?.task.reset()
     }
 }
 

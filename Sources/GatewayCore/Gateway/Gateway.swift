@@ -301,7 +301,7 @@ extension Gateway {
 
     /// An open connection with its task.
     package struct Live: Sendable {
-        package let link: RelayEndpoint?
+        package let endpoint: RelayEndpoint?
         package let report: ConnectionReport
     }
 
@@ -360,7 +360,7 @@ extension Gateway {
         return await loopGateway.perform { loopGateway in
             switch loopGateway.find(key) {
             case .live(let report):
-                .live(Live(link: loopGateway.live[key.number]?.link(key.side), report: report))
+                .live(Live(endpoint: loopGateway.live[key.number]?.endpoint(on: key.side), report: report))
             case .closed(let report): .closed(report)
             case .unknown: .unknown
             }

@@ -4,8 +4,8 @@ import TLSEngine
 
 /// A well-formed configuration that cannot run: a certificate that cannot be read, an address in use.
 package struct GatewayPlanError: Error, Hashable, Sendable {
-    /// The part of the configuration that cannot run.
-    package enum Place: Hashable, Sendable {
+    /// The section of the configuration that cannot run.
+    package enum Section: Hashable, Sendable {
         case listener(String, at: ListenAddress? = nil)
         case upstream(String)
         case control(at: ControlSettings.Address? = nil)
@@ -24,16 +24,16 @@ package struct GatewayPlanError: Error, Hashable, Sendable {
         case server(String)
     }
 
-    /// `nil` for a file, until the part of the configuration that names it is known.
-    package let place: Place?
+    /// `nil` for a file, until the section that names it is known.
+    package let section: Section?
     package let cause: Cause
 
-    package init(_ cause: Cause, at place: Place? = nil) {
-        self.place = place
+    package init(_ cause: Cause, at section: Section? = nil) {
+        self.section = section
         self.cause = cause
     }
 
-    package func located(at place: Place) -> GatewayPlanError { GatewayPlanError(self.cause, at: place) }
+    package func located(at section: Section) -> GatewayPlanError { GatewayPlanError(self.cause, at: section) }
 
     /// What to do; empty if there is no advice.
     package var remedy: String {
@@ -46,14 +46,14 @@ package struct GatewayPlanError: Error, Hashable, Sendable {
 }
 
 extension GatewayPlanError: CustomStringConvertible {
-    /// Place, cause and remedy in one line.
+    /// Section, cause and remedy in one line.
     package var description: String {
-        let text = self.place.map { "\($0): \(self.cause)" } ?? "\(self.cause)"
+        let text = self.section.map { "\($0): \(self.cause)" } ?? "\(self.cause)"
         return self.remedy.isEmpty ? text : "\(text); \(self.remedy)"
     }
 }
 
-extension GatewayPlanError.Place: CustomStringConvertible {
+extension GatewayPlanError.Section: CustomStringConvertible {
     package var description: String {
         switch self {
         case .listener(let name, nil): "listener '\(name)'"

@@ -13,7 +13,7 @@ protocol LiveConnection: AnyObject {
     /// Ends in order on request, with this Close frame on a WebSocket.
     func stop(_ signal: CloseSignal)
     /// The task on that side; `nil` while there is none.
-    func link(_ side: TunnelSide) -> RelayEndpoint?
+    func endpoint(on side: TunnelSide) -> RelayEndpoint?
     /// Appends the reports of this connection; of a tunnel, both.
     func report(at now: MonotonicInstant, to reports: inout [ConnectionReport])
 }
@@ -22,5 +22,37 @@ extension LiveConnection {
     var identifier: UInt64 { self.context.identifier }
 
     func stop(_ signal: CloseSignal) { self.abandon(.operator, .stopped) }
-    func link(_ side: TunnelSide) -> RelayEndpoint? { nil }
+    func endpoint(on side: TunnelSide) -> RelayEndpoint? { nil }
+}
+
+/// A connection with one task.
+protocol TaskSession: LiveConnection {
+    /// `nil` once it has ended.
+    var endpoint: RelayEndpoint? { get }
+    /// Set when the gateway initiated the end.
+    var termination: TerminationReason? { get set }
+}
+
+extension TaskSession {
+    var kind: ConnectionKind { self.endpoint?.webSocket == nil ? .stream : .webSocket }
+    var queuedBytes: Int { self.endpoint?.queuedBytes ?? 0 }
+    var phase: TerminationPhase { self.context.openedAt == nil ? .connecting : .relaying }
+
+    func endpoint(on side: TunnelSide) -> RelayEndpoint? {
+        side == .downstream ? self.endpoint : nil
+    }
+
+    /// Records why the gateway ends the connection; the first cause counts.
+    func recordTermination(_ cause: TerminationCause, by party: TerminationParty = .operator) {
+        self.termination = self.termination ?? TerminationReason(party, self.phase, cause)
+    }
+
+    /// Begins the closing handshake of a WebSocket, or ends a stream.
+    func close(_ signal: CloseSignal, stream end: (StreamTask) -> Void) {
+        switch self.endpoint {
+        case .webSocket(let task): task.close(signal.closeCode, reason: signal.reason)
+        case .stream(let task): end(task)
+        case nil: break
+        }
+    }
 }

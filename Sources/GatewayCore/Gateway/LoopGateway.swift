@@ -20,7 +20,7 @@ package final class LoopGateway {
     /// Number of identifiers assigned on this loop.
     private var sequence: UInt64 = 0
     var closed: ClosedConnections
-    var totals = LoopMetrics()
+    var metrics = LoopMetrics()
     /// Labels of the connections that have any.
     var labels: [ConnectionKey: [String: String]] = [:]
     /// Opening handshakes of open connections, if they are kept for the REST interface.
@@ -119,7 +119,9 @@ package final class LoopGateway {
 
     /// Open client tasks of one route, in the order of acceptance.
     package func clients(ofRoute name: String) -> [RelayEndpoint] {
-        self.live.sorted { $0.key < $1.key }.compactMap { $1.context.routeName == name ? $1.link(.downstream) : nil }
+        self.live.sorted { $0.key < $1.key }.compactMap {
+            $1.context.routeName == name ? $1.endpoint(on: .downstream) : nil
+        }
     }
 
     /// Every identifier assigned on this loop.
@@ -262,10 +264,10 @@ extension LoopGateway {
         let context = connection.context
         context.openedAt = self.loop.now
         self.shared.log.opened(context)
-        self.totals.handshakes.add(context.createdAt.duration(to: self.loop.now))
+        self.metrics.handshakes.add(context.createdAt.duration(to: self.loop.now))
         self.replace(connection)
         guard let eventLog = self.shared.eventLog else { return }
-        if case .accepted = context.origin, connection.link(.downstream)?.kind == .webSocket {
+        if case .accepted = context.origin, connection.endpoint(on: .downstream)?.kind == .webSocket {
             var event = GatewayEvent(.upgraded, of: context)
             event.reason = "websocket"
             eventLog.publish(event)
@@ -284,8 +286,8 @@ extension LoopGateway {
         let now = self.loop.now
         self.shared.counters.count("ended/" + reason.name)
         self.shared.log.closed(context, reason, detail: detail, downstream: downstream, upstream: upstream, at: now)
-        for record in [downstream, upstream].compactMap(\.self) { self.totals.end(record, route: context.routeName) }
-        if let opened = context.openedAt { self.totals.lifetimes.add(opened.duration(to: now)) }
+        for record in [downstream, upstream].compactMap(\.self) { self.metrics.end(record, route: context.routeName) }
+        if let opened = context.openedAt { self.metrics.lifetimes.add(opened.duration(to: now)) }
         self.recordClosing(context, reason, detail: detail)
         self.remove(context.identifier)
         context.permit.release(context)

@@ -96,7 +96,7 @@ extension ProxyHeader {
 
     private static func field(_ path: String) -> [UInt8] {
         var bytes = Array(path.utf8.prefix(107))
-        // Alone it is a path: an abstract name has at least one byte behind the zero.
+        // Alone it is a path: an abstract name has at least one byte after the zero.
         if bytes.first == UInt8(ascii: "@"), bytes.count > 1 { bytes[0] = 0 }
         return bytes + [UInt8](repeating: 0, count: 108 - bytes.count)
     }

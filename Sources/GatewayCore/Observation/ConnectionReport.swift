@@ -66,12 +66,26 @@ package struct ConnectionReport: Sendable {
 
 extension ConnectionReport {
     /// Adds the task's own properties.
-    mutating func read(_ link: RelayEndpoint) {
-        switch link {
-        case .stream(let task): self.read(task)
-        case .webSocket(let task): self.read(task)
+    mutating func read(_ endpoint: RelayEndpoint) {
+        let task = endpoint.task
+        self.read(task.record)
+        self.stage = task.stage
+        self.queuedSendBytes = task.queuedBytes + task.waitingBytes
+        self.isRelayed = task.isRelayed
+        self.isSuspended = task.isSuspended
+        self.writtenBytes = task.writtenBytes
+        switch endpoint {
+        case .stream(let task):
+            self.isInputClosed = task.isInputClosed
+            self.isOutputClosed = task.isOutputClosed
+        case .webSocket(let task):
+            self.queuedReceiveBytes = task.unreadBytes
+            self.unreadMessages = task.unreadMessages
+            self.roundTrips = task.roundTrips
+            self.usesDeflate = task.compresses
+            self.metadata = task.metadata
         }
-        let stall = link.outputStall
+        let stall = task.outputStall
         self.sendStalled = stall.total(at: self.takenAt)
         // A relay records its stalls itself: it pauses reading one side when the other side's queue is above its watermark.
         if !self.isRelayed, stall.since != nil { self.isStalled = true }
@@ -84,31 +98,6 @@ extension ConnectionReport {
         self.peer = self.peer ?? details.peerAddress
         self.receiveStalled = details.stalled(at: self.takenAt)
         self.isStalled = record.isStalled
-    }
-
-    private mutating func read(_ task: StreamTask) {
-        self.read(task.record)
-        self.stage = task.stage
-        self.queuedSendBytes = task.queuedBytes + task.waitingBytes
-        self.isInputClosed = task.isInputClosed
-        self.isOutputClosed = task.isOutputClosed
-        self.isRelayed = task.isRelayed
-        self.isSuspended = task.record.state == .suspended
-        self.writtenBytes = task.writtenBytes
-    }
-
-    private mutating func read(_ task: WebSocketTask) {
-        self.read(task.record)
-        self.stage = task.stage
-        self.queuedSendBytes = task.queuedBytes + task.waitingBytes
-        self.queuedReceiveBytes = task.unreadBytes
-        self.unreadMessages = task.unreadMessages
-        self.isRelayed = task.isRelayed
-        self.isSuspended = task.isSuspended
-        self.roundTrips = task.roundTrips
-        self.usesDeflate = task.usesDeflate
-        self.writtenBytes = task.writtenBytes
-        self.metadata = task.metadata
     }
 }
 

@@ -112,14 +112,18 @@ package struct TrafficMetrics: Sendable {
 
     package init() {}
 
+    private init(_ record: TaskRecord) {
+        self.connections = 1
+        self.bytesReceived = record.bytesReceived
+        self.bytesSent = record.bytesSent
+        self.messagesReceived = record.messagesReceived
+        self.messagesSent = record.messagesSent
+        self.framesReceived = record.framesReceived
+        self.framesSent = record.framesSent
+    }
+
     package mutating func add(_ record: TaskRecord) {
-        self.connections &+= 1
-        self.bytesReceived &+= record.bytesReceived
-        self.bytesSent &+= record.bytesSent
-        self.messagesReceived &+= record.messagesReceived
-        self.messagesSent &+= record.messagesSent
-        self.framesReceived &+= record.framesReceived
-        self.framesSent &+= record.framesSent
+        self.add(TrafficMetrics(record))
     }
 
     package mutating func add(_ other: TrafficMetrics) {
@@ -222,11 +226,11 @@ extension Gateway {
 
 extension LoopGateway {
     /// Adds the metrics of closed connections.
-    func includingClosed(_ metrics: GatewayMetrics) -> GatewayMetrics {
+    fileprivate func includingClosed(_ metrics: GatewayMetrics) -> GatewayMetrics {
         var metrics = metrics
-        for (route, traffic) in self.totals.ended { metrics.traffic[route, default: TrafficMetrics()].add(traffic) }
-        metrics.handshakes.add(self.totals.handshakes)
-        metrics.lifetimes.add(self.totals.lifetimes)
+        for (route, traffic) in self.metrics.ended { metrics.traffic[route, default: TrafficMetrics()].add(traffic) }
+        metrics.handshakes.add(self.metrics.handshakes)
+        metrics.lifetimes.add(self.metrics.lifetimes)
         let taskMetrics = LoopTaskMetrics.shared(on: self.loop)
         metrics.messageSizes.add(taskMetrics.messageSizes)
         metrics.roundTrips.add(taskMetrics.roundTrips)

@@ -118,12 +118,6 @@ package struct RouteMatch: Hashable, Sendable {
     /// The part after the first `?`, still percent-encoded; `nil` without one.
     package let query: String?
 
-    package init(index: Int, parameters: [RouteParameter], query: String?) {
-        self.index = index
-        self.parameters = parameters
-        self.query = query
-    }
-
     /// The decoded value of a parameter.
     package func value(of name: String) -> String? {
         self.parameters.first { $0.name == name }?.value
@@ -154,7 +148,7 @@ package enum RouteResult: Hashable, Sendable {
     case malformed
 }
 
-/// An opening request matched to a route, with the facts about the client.
+/// An opening request matched to a route, with the properties of the client.
 final class MatchedRequest: Sendable {
     let route: RoutePlan
     /// After every check of RFC 6455 §4.2.1.

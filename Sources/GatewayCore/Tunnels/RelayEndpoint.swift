@@ -3,21 +3,17 @@ import StreamTransport
 import WebSocketProtocol
 
 /// The task on one side of a tunnel.
+///
+/// A relay forwards bytes by a `switch` over the two kinds, which costs less than calls of a protocol; for everything else
+/// there is `task`.
 package enum RelayEndpoint: Sendable {
     case stream(StreamTask)
     case webSocket(WebSocketTask)
 
-    var stage: TaskStage {
+    package var task: any RelayTask {
         switch self {
-        case .stream(let task): task.stage
-        case .webSocket(let task): task.stage
-        }
-    }
-
-    var kind: SideKind {
-        switch self {
-        case .stream: .stream
-        case .webSocket: .webSocket
+        case .stream(let task): task
+        case .webSocket(let task): task
         }
     }
 
@@ -28,28 +24,7 @@ package enum RelayEndpoint: Sendable {
         }
     }
 
-    package var record: TaskRecord {
-        switch self {
-        case .stream(let task): task.record
-        case .webSocket(let task): task.record
-        }
-    }
-
-    /// Whether output is compressed.
-    var compresses: Bool {
-        switch self {
-        case .stream: false
-        case .webSocket(let task): task.compresses
-        }
-    }
-
-    var sentBytes: UInt64 {
-        switch self {
-        case .stream(let task): task.sentBytes
-        case .webSocket(let task): task.sentBytes
-        }
-    }
-
+    /// Read whenever output of a tunnel progresses.
     var queuedBytes: Int {
         switch self {
         case .stream(let task): task.queuedBytes
@@ -57,124 +32,10 @@ package enum RelayEndpoint: Sendable {
         }
     }
 
-    var outputStall: OutputStall {
+    var kind: SideKind {
         switch self {
-        case .stream(let task): task.outputStall
-        case .webSocket(let task): task.outputStall
-        }
-    }
-
-    func awaitProgress() {
-        switch self {
-        case .stream(let task): task.awaitProgress()
-        case .webSocket(let task): task.awaitProgress()
-        }
-    }
-
-    /// Attaches a tap. On the loop.
-    package func add(_ tap: TaskTap) {
-        switch self {
-        case .stream(let task): task.add(tap)
-        case .webSocket(let task): task.add(tap)
-        }
-    }
-
-    package func remove(_ tap: TaskTap) {
-        switch self {
-        case .stream(let task): task.remove(tap)
-        case .webSocket(let task): task.remove(tap)
-        }
-    }
-
-    func stallBegins() {
-        switch self {
-        case .stream(let task): task.record.stallBegins(at: task.loop.now)
-        case .webSocket(let task): task.record.stallBegins(at: task.loop.now)
-        }
-    }
-
-    func stallEnded() {
-        switch self {
-        case .stream(let task): task.record.stallEnded(at: task.loop.now)
-        case .webSocket(let task): task.record.stallEnded(at: task.loop.now)
-        }
-    }
-
-    func pauseReading() {
-        switch self {
-        case .stream(let task): task.pauseReading()
-        case .webSocket(let task): task.pauseReading()
-        }
-    }
-
-    func resumeReading() {
-        switch self {
-        case .stream(let task): task.resumeReading()
-        case .webSocket(let task): task.resumeReading()
-        }
-    }
-
-    func setReadLimit(_ bytes: Int) {
-        switch self {
-        case .stream(let task): task.setReadLimit(bytes)
-        case .webSocket(let task): task.setReadLimit(bytes)
-        }
-    }
-
-    func reset() {
-        switch self {
-        case .stream(let task): task.reset()
-        case .webSocket(let task): task.reset()
-        }
-    }
-}
-
-/// How a task ended, whether it was open or not.
-struct TaskEnd {
-    /// `nil` after a clean end.
-    let failure: TaskFailure?
-    /// Code of the peer's Close frame; `nil` for a stream.
-    var closeCode: UInt16?
-}
-
-extension RelayEndpoint {
-    /// - Parameter ended: called once, when the task has ended.
-    func whenEnded(_ ended: @escaping (TaskEnd) -> Void) {
-        switch self {
-        case .stream(let task): task.whenEnded { ended(TaskEnd(failure: $0)) }
-        case .webSocket(let task):
-            task.whenEnded { ended(TaskEnd(failure: $0.failure, closeCode: $0.code?.rawValue)) }
-        }
-    }
-
-    /// Connects a task of ours.
-    /// - Parameters:
-    ///   - opened: called once, if payload can flow.
-    ///   - ended: called once, when the task has ended, unless `forgetEndObservers` is called before.
-    func open(opened: @escaping () -> Void, ended: @escaping (TaskEnd) -> Void) {
-        self.whenEnded(ended)
-        switch self {
-        case .stream(let task):
-            task.openObserver = opened
-            task.resumeOnLoop()
-        case .webSocket(let task):
-            task.openObserver = opened
-            task.resumeOnLoop()
-        }
-    }
-
-    /// The task gets a new owner: its end is no longer observed by the former one.
-    func forgetEndObservers() {
-        switch self {
-        case .stream(let task): task.forgetEndObservers()
-        case .webSocket(let task): task.forgetEndObservers()
-        }
-    }
-
-    func cancel() {
-        switch self {
-        case .stream(let task): task.cancelOnLoop()
-        case .webSocket(let task): task.cancelOnLoop()
+        case .stream: .stream
+        case .webSocket: .webSocket
         }
     }
 
@@ -184,4 +45,85 @@ extension RelayEndpoint {
 
     /// The server's response to our opening handshake, if received.
     var response: ResponseHead? { self.webSocket?.response }
+}
+
+/// A stream task or a WebSocket task, where the protocol that it speaks makes no difference. On its loop.
+package protocol RelayTask: AnyObject, Sendable {
+    var loop: Loop { get }
+    var record: TaskRecord { get }
+    var stage: TaskStage { get }
+    var isSuspended: Bool { get }
+    /// Whether bytes are passed on instead of queued for a reader.
+    var isRelayed: Bool { get }
+    /// Whether output is compressed.
+    var compresses: Bool { get }
+    var sentBytes: UInt64 { get }
+    var writtenBytes: UInt64 { get }
+    /// Bytes that wait in the transport.
+    var queuedBytes: Int { get }
+    /// Bytes that the transport was not given yet.
+    var waitingBytes: Int { get }
+    var outputStall: OutputStall { get }
+    /// Called once, if payload can flow.
+    var openObserver: (() -> Void)? { get set }
+
+    func add(_ tap: TaskTap)
+    func remove(_ tap: TaskTap)
+    func awaitProgress()
+    func pauseReading()
+    func resumeReading()
+    func setReadLimit(_ bytes: Int)
+    func resumeOnLoop()
+    func cancelOnLoop()
+    func reset()
+    /// Calls `observer` once, when the task has ended; at once if it has.
+    func observeEnd(_ observer: @escaping (TaskEnd) -> Void)
+    /// The task gets a new owner: its end is no longer observed by the former one.
+    func forgetEndObservers()
+}
+
+extension RelayTask {
+    /// Connects a task of ours.
+    /// - Parameters:
+    ///   - opened: called once, if payload can flow.
+    ///   - ended: called once, when the task has ended, unless `forgetEndObservers` is called before.
+    func open(opened: @escaping () -> Void, ended: @escaping (TaskEnd) -> Void) {
+        self.observeEnd(ended)
+        self.openObserver = opened
+        self.resumeOnLoop()
+    }
+
+    /// Pauses reading because the receiver of the bytes is behind, and records that.
+    func beginStall() {
+        self.record.stallBegins(at: self.loop.now)
+        self.pauseReading()
+    }
+
+    func endStall() {
+        self.record.stallEnded(at: self.loop.now)
+        self.resumeReading()
+    }
+}
+
+/// How a task ended, whether it was open or not.
+package struct TaskEnd {
+    /// `nil` after a clean end.
+    let failure: TaskFailure?
+    /// Code of the peer's Close frame; `nil` for a stream.
+    var closeCode: UInt16?
+}
+
+extension StreamTask: RelayTask {
+    package var compresses: Bool { false }
+    package var isSuspended: Bool { self.record.state == .suspended }
+
+    package func observeEnd(_ observer: @escaping (TaskEnd) -> Void) {
+        self.whenEnded { observer(TaskEnd(failure: $0)) }
+    }
+}
+
+extension WebSocketTask: RelayTask {
+    package func observeEnd(_ observer: @escaping (TaskEnd) -> Void) {
+        self.whenEnded { observer(TaskEnd(failure: $0.failure, closeCode: $0.code?.rawValue)) }
+    }
 }

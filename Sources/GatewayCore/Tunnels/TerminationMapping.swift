@@ -114,11 +114,11 @@ extension ConnectionFailure {
 
 extension UpstreamFailure {
     /// Maps the failure of a task that never opened.
-    init(_ failure: TaskFailure?, of task: RelayEndpoint) {
+    init(_ failure: TaskFailure?, of endpoint: RelayEndpoint) {
         switch failure {
         case .handshakeRefused(let status): self = .status(UInt16(clamping: status))
         // Once connected, a timeout was the handshake's.
-        case .timedOut: self = task.record.isConnected ? .handshakeTimeout : .connectTimeout
+        case .timedOut: self = endpoint.task.record.isConnected ? .handshakeTimeout : .connectTimeout
         case .secureConnectionFailed(let failure): self = failure.concernsCertificates ? .certificate : .tls
         case .protocolViolation: self = .invalidHandshake
         case .peerUnresponsive: self = .handshakeTimeout
@@ -126,7 +126,7 @@ extension UpstreamFailure {
         case .cannotConnect(let error) where error.kind == .proxy: self = .proxy
         case .cancelled, .directionClosed, .usageError, .ended, .connectionLost, .cannotConnect, .messageTooLong,
             .closed, nil:
-            self = task.response == nil ? .unreachable : .invalidHandshake
+            self = endpoint.response == nil ? .unreachable : .invalidHandshake
         }
     }
 }

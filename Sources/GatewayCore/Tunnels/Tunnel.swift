@@ -9,8 +9,7 @@ final class Tunnel {
     static let closingTimeout = Duration.seconds(10)
 
     let context: ConnectionContext
-    let downstream: TunnelEnd
-    let upstream: TunnelEnd
+    private let ends: TunnelSides<TunnelEnd>
     private let relaySettings: RelaySettings
     private var machine: TunnelMachine
     /// Made when the closing begins.
@@ -28,8 +27,9 @@ final class Tunnel {
         self.relaySettings = relaySettings
         self.machine = TunnelMachine(
             downstream: downstream.kind, upstream: upstream.kind, halfClose: settings.halfClose)
-        self.downstream = TunnelEnd(.downstream, downstream, to: upstream, settings: settings)
-        self.upstream = TunnelEnd(.upstream, upstream, to: downstream, settings: settings)
+        self.ends = TunnelSides(
+            downstream: TunnelEnd(.downstream, downstream, to: upstream, settings: settings),
+            upstream: TunnelEnd(.upstream, upstream, to: downstream, settings: settings))
     }
 
     private var loop: Loop { self.context.loop }
@@ -37,19 +37,12 @@ final class Tunnel {
     func start() {
         self.loop.assertOnLoop()
         let settings = self.relaySettings.settings
-        self.downstream.join(self.upstream, in: self, settings: settings)
-        self.upstream.join(self.downstream, in: self, settings: settings)
+        self.ends.downstream.join(self.ends.upstream, in: self, settings: settings)
+        self.ends.upstream.join(self.ends.downstream, in: self, settings: settings)
         self.followMachine()
-        self.armLife()
-        self.upstream.start()
-        self.downstream.start()
-    }
-
-    private func end(_ side: TunnelSide) -> TunnelEnd {
-        switch side {
-        case .downstream: self.downstream
-        case .upstream: self.upstream
-        }
+        self.armTimer()
+        self.ends.upstream.start()
+        self.ends.downstream.start()
     }
 
     // MARK: Events
@@ -96,31 +89,32 @@ final class Tunnel {
         self.followMachine()
         if actions.startsClosingTimer { self.armClosing() }
         for side in TunnelSide.allCases {
-            if let action = actions[side] { self.end(side).perform(action) }
+            if let action = actions[side] { self.ends[side].perform(action) }
         }
         if let reason = actions.termination { self.finish(reason) }
     }
 
     private func followMachine() {
-        self.downstream.follow(self.machine)
-        self.upstream.follow(self.machine)
+        self.ends.downstream.follow(self.machine)
+        self.ends.upstream.follow(self.machine)
     }
 
     /// Both connections have ended.
     private func finish(_ reason: TerminationReason) {
         self.loop.disarm(self.context.timer)
         if let timer = self.closingTimer { self.loop.disarm(timer) }
-        self.downstream.leave()
-        self.upstream.leave()
+        self.ends.downstream.leave()
+        self.ends.upstream.leave()
         self.context.releaseEndpoint()
         self.context.gateway.ended(
-            self.context, reason, downstream: self.downstream.link.record, upstream: self.upstream.link.record)
+            self.context, reason, downstream: self.ends.downstream.task.record, upstream: self.ends.upstream.task.record
+        )
     }
 
     // MARK: Deadlines
 
     private var sentBytes: UInt64 {
-        self.downstream.link.sentBytes &+ self.upstream.link.sentBytes
+        self.ends.downstream.task.sentBytes &+ self.ends.upstream.task.sentBytes
     }
 
     private func armClosing() {
@@ -140,34 +134,32 @@ final class Tunnel {
     private var openedAt: MonotonicInstant { self.context.openedAt ?? self.context.createdAt }
 
     private var lastActivity: MonotonicInstant {
-        let instants = [self.downstream, self.upstream].compactMap { $0.link.record.lastActivityAt }
+        let instants = [self.ends.downstream, self.ends.upstream].compactMap { $0.task.record.lastActivityAt }
         return instants.max() ?? self.openedAt
     }
 
-    private func armLife() {
-        let idle = self.relaySettings.settings.idleTimeout.map { self.lastActivity.advanced(by: $0) }
-        let age = self.relaySettings.settings.maximumAge.map { self.openedAt.advanced(by: $0) }
-        guard let next = [idle, age].compactMap(\.self).min() else { return }
-        self.loop.arm(self.context.timer, at: next, target: self)
+    private func armTimer() {
+        let deadline = self.relaySettings.deadline(openedAt: self.openedAt, lastActivity: self.lastActivity)
+        guard let deadline else { return }
+        self.loop.arm(self.context.timer, at: deadline, target: self)
     }
 }
 
 extension Tunnel: TimerTarget {
     func timerFired(_ timer: LoopTimer) {
         if timer === self.closingTimer { return self.closingTimerFired() }
-        let now = self.loop.now
-        if let age = self.relaySettings.settings.maximumAge, self.openedAt.advanced(by: age) <= now {
-            self.perform(self.machine.maximumAgeReached())
-        } else if let idle = self.relaySettings.settings.idleTimeout, self.lastActivity.advanced(by: idle) <= now {
-            self.perform(self.machine.idleTimedOut())
-        } else {
-            self.armLife()
+        let passed = self.relaySettings.passedTimeout(
+            openedAt: self.openedAt, lastActivity: self.lastActivity, now: self.loop.now)
+        switch passed {
+        case .maximumAge: self.perform(self.machine.maximumAgeReached())
+        case .idle: self.perform(self.machine.idleTimedOut())
+        case nil: self.armTimer()
         }
     }
 }
 
 extension Tunnel: LiveConnection {
-    var queuedBytes: Int { self.downstream.link.queuedBytes + self.upstream.link.queuedBytes }
+    var queuedBytes: Int { self.ends.downstream.endpoint.queuedBytes + self.ends.upstream.endpoint.queuedBytes }
 
     func drain() { self.perform(self.machine.drainBegan()) }
     func stop(_ signal: CloseSignal) { self.perform(self.machine.stopRequested(signal)) }
@@ -175,10 +167,10 @@ extension Tunnel: LiveConnection {
         self.perform(self.machine.abandoned(party, cause))
     }
 
-    func link(_ side: TunnelSide) -> RelayEndpoint? { self.end(side).link }
+    func endpoint(on side: TunnelSide) -> RelayEndpoint? { self.ends[side].endpoint }
 
     func report(at now: MonotonicInstant, to reports: inout [ConnectionReport]) {
-        self.context.report(self.downstream.link, self.upstream.link, at: now, to: &reports)
+        self.context.report(self.ends.downstream.endpoint, self.ends.upstream.endpoint, at: now, to: &reports)
     }
 }
 
@@ -188,5 +180,28 @@ final class RelaySettings: Sendable {
 
     init(_ settings: TunnelSettings) {
         self.settings = settings
+    }
+}
+
+/// Idle timeout and maximum age of a tunnel, or of a connection that ends in the gateway.
+extension RelaySettings {
+    enum PassedTimeout {
+        case idle
+        case maximumAge
+    }
+
+    /// When the first of the two passes, as far as is known; `nil` without either.
+    func deadline(openedAt: MonotonicInstant, lastActivity: MonotonicInstant) -> MonotonicInstant? {
+        let idle = self.settings.idleTimeout.map { lastActivity.advanced(by: $0) }
+        let age = self.settings.maximumAge.map { openedAt.advanced(by: $0) }
+        return [idle, age].compactMap(\.self).min()
+    }
+
+    func passedTimeout(
+        openedAt: MonotonicInstant, lastActivity: MonotonicInstant, now: MonotonicInstant
+    ) -> PassedTimeout? {
+        if let age = self.settings.maximumAge, openedAt.advanced(by: age) <= now { return .maximumAge }
+        if let idle = self.settings.idleTimeout, lastActivity.advanced(by: idle) <= now { return .idle }
+        return nil
     }
 }

@@ -7,7 +7,7 @@ import WebSocketProtocol
 /// One side of a tunnel: forwards what its task receives to the other side's task, and performs actions on its own.
 final class TunnelEnd {
     let side: TunnelSide
-    let link: RelayEndpoint
+    let endpoint: RelayEndpoint
     private let watermarks: BufferWatermarks
     /// Framing between a stream and a WebSocket; `nil` for plain binary messages. Each end uses one direction.
     private var framing: TunnelFraming?
@@ -25,17 +25,19 @@ final class TunnelEnd {
     /// The added latency of bytes queued on this side is being measured.
     private var isMeasuringLatency = false
 
-    init(_ side: TunnelSide, _ link: RelayEndpoint, to target: RelayEndpoint, settings: TunnelSettings) {
+    init(_ side: TunnelSide, _ endpoint: RelayEndpoint, to target: RelayEndpoint, settings: TunnelSettings) {
         self.side = side
-        self.link = link
+        self.endpoint = endpoint
         self.target = target
         self.watermarks = settings.buffer
     }
 
+    var task: any RelayTask { self.endpoint.task }
+
     func join(_ other: TunnelEnd, in tunnel: Tunnel, settings: TunnelSettings) {
         self.other = other
         self.tunnel = tunnel
-        switch (self.link, other.link) {
+        switch (self.endpoint, other.endpoint) {
         case (.stream, .webSocket), (.webSocket, .stream):
             self.framing = TunnelFraming.needed(by: settings)
         case (.webSocket(let task), .webSocket(let others)):
@@ -45,18 +47,18 @@ final class TunnelEnd {
         case (.stream, .stream):
             break
         }
-        let becomesMessages = if case (.stream, .webSocket) = (self.link, other.link) { true } else { false }
+        let becomesMessages = if case (.stream, .webSocket) = (self.endpoint, other.endpoint) { true } else { false }
         let limit = settings.buffer.readLimit(for: becomesMessages ? settings.framing : nil)
         // One read may become one message, which is compressed in one step.
-        self.link.setReadLimit(other.link.compresses ? min(limit, WebSocketTask.compressedPiece) : limit)
+        self.task.setReadLimit(other.task.compresses ? min(limit, WebSocketTask.compressedPiece) : limit)
     }
 
     func start() {
-        switch self.link {
+        switch self.endpoint {
         case .stream(let task): task.attach(self)
         case .webSocket(let task): task.attach(self)
         }
-        self.link.resumeReading()
+        self.task.resumeReading()
     }
 
     func follow(_ machine: borrowing TunnelMachine) {
@@ -65,8 +67,7 @@ final class TunnelEnd {
         guard self.isPausedForOtherSide, !self.relays else { return }
         // Discarded input needs no reader.
         self.isPausedForOtherSide = false
-        self.link.stallEnded()
-        self.link.resumeReading()
+        self.task.endStall()
     }
 
     func leave() {
@@ -90,17 +91,15 @@ final class TunnelEnd {
     private func pauseForOtherSide() {
         guard !self.isPausedForOtherSide else { return }
         self.isPausedForOtherSide = true
-        self.link.stallBegins()
-        self.link.pauseReading()
-        self.target.awaitProgress()
+        self.task.beginStall()
+        self.target.task.awaitProgress()
     }
 
     /// The other side's queue is below its low watermark.
     func resumeReading() {
         guard self.isPausedForOtherSide else { return }
         self.isPausedForOtherSide = false
-        self.link.stallEnded()
-        self.link.resumeReading()
+        self.task.endStall()
     }
 
     /// - Parameter queued: bytes queued on the other side, if any were forwarded.
@@ -170,7 +169,7 @@ final class TunnelEnd {
     // MARK: Actions
 
     func perform(_ action: SideAction) {
-        switch self.link {
+        switch self.endpoint {
         case .stream(let task): self.perform(action, task)
         case .webSocket(let task): self.perform(action, task)
         }
@@ -249,7 +248,7 @@ extension TunnelEnd: TransportConsumer {
 
     func outputProgressed() {
         if self.isMeasuringLatency { self.checkSent() }
-        guard let other = self.other, self.link.queuedBytes <= self.watermarks.low else { return }
+        guard let other = self.other, self.endpoint.queuedBytes <= self.watermarks.low else { return }
         other.resumeReading()
     }
 
@@ -311,30 +310,30 @@ extension TunnelEnd {
     private func readBegins() -> MonotonicInstant? {
         self.reads &+= 1
         guard self.reads % AddedLatency.interval == 1 else { return nil }
-        let loop = self.link.loop
+        let loop = self.endpoint.loop
         return AddedLatency.shared(on: loop).isEnabled ? loop.system.now() : nil
     }
 
     /// Bytes read at `readAt` were written to the other side.
-    func forwarded(_ readAt: MonotonicInstant, to other: TunnelEnd) {
-        let loop = self.link.loop
+    private func forwarded(_ readAt: MonotonicInstant, to other: TunnelEnd) {
+        let loop = self.endpoint.loop
         let latency = AddedLatency.shared(on: loop)
-        let queued = other.link.queuedBytes
+        let queued = other.endpoint.queuedBytes
         guard queued > 0 else { return latency.forwarded(readAt, at: loop.system.now()) }
-        latency.startWaiting(other, readAt, until: other.link.sentBytes &+ UInt64(queued), at: loop.system.now())
+        latency.startWaiting(other, readAt, until: other.task.sentBytes &+ UInt64(queued), at: loop.system.now())
         other.isMeasuringLatency = true
-        other.link.awaitProgress()
+        other.task.awaitProgress()
     }
 
     private func checkSent() {
-        let loop = self.link.loop
-        let sent = self.link.queuedBytes == 0 ? .max : self.link.sentBytes
+        let loop = self.endpoint.loop
+        let sent = self.endpoint.queuedBytes == 0 ? .max : self.task.sentBytes
         self.isMeasuringLatency = AddedLatency.shared(on: loop).progressed(self, sent: sent, at: loop.system.now())
     }
 
     private func stopMeasuring() {
         guard self.isMeasuringLatency else { return }
         self.isMeasuringLatency = false
-        AddedLatency.shared(on: self.link.loop).forget(self)
+        AddedLatency.shared(on: self.endpoint.loop).forget(self)
     }
 }

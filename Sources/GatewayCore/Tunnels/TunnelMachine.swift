@@ -8,7 +8,7 @@ import GatewayConfiguration
 ///   policy decides.
 /// - The first cause wins: later events change how the sides end, never the reason given.
 package struct TunnelMachine: Hashable, Sendable {
-    enum SidePhase: Hashable, Sendable {
+    private enum SidePhase: Hashable, Sendable {
         case open
         /// WebSocket: we sent this Close and read until the peer's arrives.
         case closeSent(CloseSignal)
@@ -19,101 +19,65 @@ package struct TunnelMachine: Hashable, Sendable {
         case ended
     }
 
-    package let halfClose: HalfClose
-    package let downstreamKind: SideKind
-    package let upstreamKind: SideKind
-    /// From downstream to upstream, and back.
-    package internal(set) var towardUpstream = TunnelDirection.open
-    package internal(set) var towardDownstream = TunnelDirection.open
+    private let halfClose: HalfClose
+    private let kinds: TunnelSides<SideKind>
+    private var phases = TunnelSides(downstream: SidePhase.open, upstream: SidePhase.open)
+    /// By the side that a direction's bytes come from.
+    private var directions = TunnelSides(downstream: TunnelDirection.open, upstream: TunnelDirection.open)
     /// Why the tunnel ends; `nil` until that is certain.
-    package internal(set) var termination: TerminationReason?
-
-    var downstreamPhase = SidePhase.open
-    var upstreamPhase = SidePhase.open
+    package private(set) var termination: TerminationReason?
     /// The side that first finished a direction.
-    var firstFinisher: TunnelSide?
-    var closingTimerStarted = false
+    private var firstFinisher: TunnelSide?
+    private var closingTimerStarted = false
 
     package init(downstream: SideKind, upstream: SideKind, halfClose: HalfClose) {
-        self.downstreamKind = downstream
-        self.upstreamKind = upstream
+        self.kinds = TunnelSides(downstream: downstream, upstream: upstream)
         self.halfClose = halfClose
     }
 
-    package func kind(of side: TunnelSide) -> SideKind {
-        switch side {
-        case .downstream: self.downstreamKind
-        case .upstream: self.upstreamKind
-        }
-    }
+    package func kind(of side: TunnelSide) -> SideKind { self.kinds[side] }
 
     /// The direction whose bytes come from `side`.
-    package func direction(from side: TunnelSide) -> TunnelDirection {
-        switch side {
-        case .downstream: self.towardUpstream
-        case .upstream: self.towardDownstream
-        }
-    }
+    package func direction(from side: TunnelSide) -> TunnelDirection { self.directions[side] }
 
     /// Whether bytes read from `side` are forwarded to the other. Otherwise they are discarded, or are a violation
     /// (1002) if an end mark finished the direction.
     package func relays(from side: TunnelSide) -> Bool {
-        switch self.phase(side.other) {
+        switch self.phases[side.other] {
         // A side that sent Close may still receive pending data: our own Close is not sent yet.
-        case .open, .closeHeld: self.direction(from: side) == .open
+        case .open, .closeHeld: self.directions[side] == .open
         case .closeSent, .ending, .ended: false
         }
     }
 
     /// Whether an empty binary message from `side` marks the end of its direction.
     package func watchesEndMark(from side: TunnelSide) -> Bool {
-        self.halfClose == .signal && self.kind(of: side) == .webSocket && self.kind(of: side.other) == .stream
+        self.halfClose == .signal && self.kinds[side] == .webSocket && self.kinds[side.other] == .stream
     }
 
     /// Both connections have ended.
     package var isOver: Bool {
-        self.downstreamPhase == .ended && self.upstreamPhase == .ended
+        self.phases.downstream == .ended && self.phases.upstream == .ended
     }
 }
 
 /// Steps shared by the events.
 extension TunnelMachine {
-    func phase(_ side: TunnelSide) -> SidePhase {
-        switch side {
-        case .downstream: self.downstreamPhase
-        case .upstream: self.upstreamPhase
-        }
-    }
-
-    mutating func setPhase(_ side: TunnelSide, _ phase: SidePhase) {
-        switch side {
-        case .downstream: self.downstreamPhase = phase
-        case .upstream: self.upstreamPhase = phase
-        }
-    }
-
-    mutating func setDirection(from side: TunnelSide, _ direction: TunnelDirection) {
-        switch side {
-        case .downstream: self.towardUpstream = direction
-        case .upstream: self.towardDownstream = direction
-        }
-    }
-
     /// Whether input from `side` is still used.
-    func isReading(_ side: TunnelSide) -> Bool {
-        switch self.phase(side) {
+    private func isReading(_ side: TunnelSide) -> Bool {
+        switch self.phases[side] {
         case .open, .closeSent: true
         case .closeHeld, .ending, .ended: false
         }
     }
 
     /// Adds an action for `side` and moves the side to the phase that follows.
-    mutating func issue(_ action: SideAction, _ side: TunnelSide, _ actions: inout TunnelActions) {
+    private mutating func issue(_ action: SideAction, _ side: TunnelSide, _ actions: inout TunnelActions) {
         actions[side] = action
         switch action {
         case .finishOutput, .sendEndMark: return
-        case .sendClose(let signal), .sendEndMarkThenClose(let signal): self.setPhase(side, .closeSent(signal))
-        case .answerClose, .close, .fail, .reset: self.setPhase(side, .ending)
+        case .sendClose(let signal), .sendEndMarkThenClose(let signal): self.phases[side] = .closeSent(signal)
+        case .answerClose, .close, .fail, .reset: self.phases[side] = .ending
         }
         if !self.closingTimerStarted {
             self.closingTimerStarted = true
@@ -122,8 +86,8 @@ extension TunnelMachine {
     }
 
     /// Ends `side` so that its peer sees an abnormal end, unless it is ending already.
-    mutating func end(_ side: TunnelSide, _ signal: CloseSignal, _ actions: inout TunnelActions) {
-        switch (self.phase(side), self.kind(of: side)) {
+    private mutating func end(_ side: TunnelSide, _ signal: CloseSignal, _ actions: inout TunnelActions) {
+        switch (self.phases[side], self.kinds[side]) {
         case (.open, .webSocket): self.issue(.fail(signal), side, &actions)
         // A second Close may not be sent (RFC 6455 §5.5.1): without an answer the peer sees 1006.
         case (.open, .stream), (.closeSent, _): self.issue(.reset, side, &actions)
@@ -134,20 +98,20 @@ extension TunnelMachine {
     }
 
     /// Sets the reason in the current phase, unless there is one.
-    mutating func recordTermination(_ party: TerminationParty, _ cause: TerminationCause) {
+    private mutating func recordTermination(_ party: TerminationParty, _ cause: TerminationCause) {
         guard self.termination == nil else { return }
-        let isRelaying = self.downstreamPhase == .open && self.upstreamPhase == .open
+        let isRelaying = self.phases.downstream == .open && self.phases.upstream == .open
         self.termination = TerminationReason(party, isRelaying ? .relaying : .closing, cause)
     }
 
-    mutating func fail(_ party: TerminationParty, _ cause: TerminationCause) {
+    private mutating func fail(_ party: TerminationParty, _ cause: TerminationCause) {
         self.recordTermination(party, cause)
-        for side in TunnelSide.allCases where self.direction(from: side) == .open {
-            self.setDirection(from: side, .failed)
+        for side in TunnelSide.allCases where self.directions[side] == .open {
+            self.directions[side] = .failed
         }
     }
 
-    mutating func finishIfBothEnded(_ actions: inout TunnelActions) {
+    private mutating func finishIfBothEnded(_ actions: inout TunnelActions) {
         guard self.isOver else { return }
         actions.termination = self.termination
     }
@@ -158,7 +122,7 @@ extension TunnelMachine {
     /// The peer finished sending: FIN, under TLS after a close_notify. A WebSocket that does so without a Close is
     /// truncated.
     package mutating func inputFinished(_ side: TunnelSide) -> TunnelActions {
-        guard self.kind(of: side) == .stream else { return self.connectionFailed(side, .truncated) }
+        guard self.kinds[side] == .stream else { return self.connectionFailed(side, .truncated) }
         return self.sourceFinished(side)
     }
 
@@ -169,16 +133,16 @@ extension TunnelMachine {
     }
 
     private mutating func sourceFinished(_ side: TunnelSide) -> TunnelActions {
-        guard self.direction(from: side) == .open, self.isReading(side) else { return .none }
-        self.setDirection(from: side, .finished)
+        guard self.directions[side] == .open, self.isReading(side) else { return .none }
+        self.directions[side] = .finished
         self.firstFinisher = self.firstFinisher ?? side
         var actions = TunnelActions.none
-        guard self.direction(from: side.other) == .open else {
+        guard self.directions[side.other] == .open else {
             self.finishBoth(lastFinisher: side, &actions)
             return actions
         }
-        guard self.phase(side.other) == .open else { return actions }
-        switch (self.kind(of: side.other), self.halfClose) {
+        guard self.phases[side.other] == .open else { return actions }
+        switch (self.kinds[side.other], self.halfClose) {
         case (.stream, _): actions[side.other] = .finishOutput
         case (.webSocket, .hold): break
         case (.webSocket, .close): self.issue(.sendClose(.normal), side.other, &actions)
@@ -190,8 +154,8 @@ extension TunnelMachine {
     /// Nothing more will come from either side; `lastFinisher`'s end was not yet passed on.
     private mutating func finishBoth(lastFinisher: TunnelSide, _ actions: inout TunnelActions) {
         self.recordTermination(TerminationParty(self.firstFinisher ?? lastFinisher), .clean(closeCode: nil))
-        for side in TunnelSide.allCases where self.phase(side) == .open {
-            switch self.kind(of: side) {
+        for side in TunnelSide.allCases where self.phases[side] == .open {
+            switch self.kinds[side] {
             case .stream: self.issue(.close, side, &actions)
             case .webSocket where side == lastFinisher: self.issue(.sendClose(.normal), side, &actions)
             case .webSocket: self.issue(.sendEndMarkThenClose(.normal), side, &actions)
@@ -202,9 +166,9 @@ extension TunnelMachine {
     /// A Close frame was received from a WebSocket side. Its code and reason are sent unchanged to a WebSocket on the
     /// other side, whose Close is then the answer.
     package mutating func closeReceived(_ side: TunnelSide, _ signal: CloseSignal) -> TunnelActions {
-        guard self.kind(of: side) == .webSocket else { return .none }
+        guard self.kinds[side] == .webSocket else { return .none }
         var actions = TunnelActions.none
-        switch self.phase(side) {
+        switch self.phases[side] {
         case .closeHeld, .ending, .ended: break
         case .open: self.closeBegun(by: side, signal, &actions)
         case .closeSent(let sent): self.closeAnswered(by: side, signal, to: sent, &actions)
@@ -215,13 +179,13 @@ extension TunnelMachine {
     private mutating func closeBegun(by side: TunnelSide, _ signal: CloseSignal, _ actions: inout TunnelActions) {
         self.recordTermination(TerminationParty(side), TerminationCause(signal))
         self.finishDirections(closedBy: side, signal)
-        guard self.kind(of: side.other) == .webSocket, self.phase(side.other) == .open else {
+        guard self.kinds[side.other] == .webSocket, self.phases[side.other] == .open else {
             self.issue(.answerClose(signal), side, &actions)
             self.endStream(side.other, after: signal, &actions)
             return
         }
         self.issue(.sendClose(signal), side.other, &actions)
-        self.setPhase(side, .closeHeld(signal))
+        self.phases[side] = .closeHeld(signal)
     }
 
     private mutating func closeAnswered(
@@ -232,7 +196,7 @@ extension TunnelMachine {
         self.recordTermination(TerminationParty(party), TerminationCause(signal))
         self.finishDirections(closedBy: side, signal)
         self.issue(.close, side, &actions)
-        switch (self.kind(of: side.other), self.phase(side.other)) {
+        switch (self.kinds[side.other], self.phases[side.other]) {
         case (.stream, _): self.endStream(side.other, after: signal, &actions)
         case (.webSocket, .closeHeld): self.issue(.answerClose(signal), side.other, &actions)
         case (.webSocket, .open): self.issue(.sendClose(sent), side.other, &actions)
@@ -242,14 +206,14 @@ extension TunnelMachine {
 
     private mutating func finishDirections(closedBy side: TunnelSide, _ signal: CloseSignal) {
         let end: TunnelDirection = signal.isRegular ? .finished : .failed
-        if self.direction(from: side) == .open { self.setDirection(from: side, end) }
+        if self.directions[side] == .open { self.directions[side] = end }
         // Towards another WebSocket its own Close decides.
-        guard self.kind(of: side.other) == .stream, self.direction(from: side.other) == .open else { return }
-        self.setDirection(from: side.other, end)
+        guard self.kinds[side.other] == .stream, self.directions[side.other] == .open else { return }
+        self.directions[side.other] = end
     }
 
     private mutating func endStream(_ side: TunnelSide, after signal: CloseSignal, _ actions: inout TunnelActions) {
-        guard self.kind(of: side) == .stream, self.phase(side) == .open else { return }
+        guard self.kinds[side] == .stream, self.phases[side] == .open else { return }
         self.issue(signal.isRegular ? .close : .reset, side, &actions)
     }
 }
@@ -259,7 +223,7 @@ extension TunnelMachine {
     /// The connection of `side` is gone, without a clean end of its own.
     package mutating func connectionFailed(_ side: TunnelSide, _ failure: ConnectionFailure) -> TunnelActions {
         var actions = TunnelActions.none
-        switch self.phase(side) {
+        switch self.phases[side] {
         case .ended: return actions
         // Its Close was already received: the other side may still answer it.
         case .closeHeld, .ending: break
@@ -267,15 +231,15 @@ extension TunnelMachine {
             self.fail(TerminationParty(side), TerminationCause(failure))
             self.end(side.other, .otherSideFailed, &actions)
         }
-        self.setPhase(side, .ended)
+        self.phases[side] = .ended
         self.finishIfBothEnded(&actions)
         return actions
     }
 
     /// The transport of `side` ended as requested. Unrequested, it is a failure of the system.
     package mutating func connectionClosed(_ side: TunnelSide) -> TunnelActions {
-        guard self.phase(side) == .ending else { return self.connectionFailed(side, .system) }
-        self.setPhase(side, .ended)
+        guard self.phases[side] == .ending else { return self.connectionFailed(side, .system) }
+        self.phases[side] = .ended
         var actions = TunnelActions.none
         self.finishIfBothEnded(&actions)
         return actions
@@ -300,7 +264,7 @@ extension TunnelMachine {
         guard self.isReading(side) else { return actions }
         self.fail(TerminationParty(side), .violation(closeCode: closeCode))
         self.end(side, CloseSignal(code: closeCode), &actions)
-        self.end(side.other, self.kind(of: side) == .stream ? CloseSignal(code: closeCode) : .otherSideFailed, &actions)
+        self.end(side.other, self.kinds[side] == .stream ? CloseSignal(code: closeCode) : .otherSideFailed, &actions)
         return actions
     }
 
@@ -319,11 +283,11 @@ extension TunnelMachine {
     package mutating func closingTimedOut() -> TunnelActions {
         var actions = TunnelActions.none
         let silent = TunnelSide.allCases.first { side in
-            if case .closeSent = self.phase(side) { true } else { false }
+            if case .closeSent = self.phases[side] { true } else { false }
         }
         self.fail(silent.map { TerminationParty($0) } ?? .gateway, .timeout(.closing))
         for side in TunnelSide.allCases {
-            switch self.phase(side) {
+            switch self.phases[side] {
             case .closeHeld(let signal): self.issue(.answerClose(signal), side, &actions)
             case .open, .closeSent, .ending: self.issue(.reset, side, &actions)
             case .ended: break
@@ -347,7 +311,7 @@ extension TunnelMachine {
     package mutating func abandoned(_ party: TerminationParty, _ cause: TerminationCause) -> TunnelActions {
         var actions = TunnelActions.none
         self.fail(party, cause)
-        for side in TunnelSide.allCases where self.phase(side) != .ended { self.issue(.reset, side, &actions) }
+        for side in TunnelSide.allCases where self.phases[side] != .ended { self.issue(.reset, side, &actions) }
         return actions
     }
 
@@ -365,7 +329,7 @@ extension TunnelMachine {
         _ signal: CloseSignal, by party: TerminationParty, _ cause: TerminationCause, leavesStreams: Bool
     ) -> TunnelActions {
         var actions = TunnelActions.none
-        guard self.downstreamPhase == .open, self.upstreamPhase == .open else { return actions }
+        guard self.phases.downstream == .open, self.phases.upstream == .open else { return actions }
         guard let side = TunnelSide.allCases.first(where: { self.kind(of: $0) == .webSocket }) else {
             guard !leavesStreams else { return actions }
             self.fail(party, cause)
@@ -373,7 +337,7 @@ extension TunnelMachine {
             return actions
         }
         self.recordTermination(party, cause)
-        if self.direction(from: side.other) == .open { self.setDirection(from: side.other, .failed) }
+        if self.directions[side.other] == .open { self.directions[side.other] = .failed }
         self.issue(.sendClose(signal), side, &actions)
         return actions
     }
@@ -381,8 +345,7 @@ extension TunnelMachine {
 
 /// Actions of a tunnel after an event: at most one for each side.
 package struct TunnelActions: Hashable, Sendable {
-    package var downstream: SideAction?
-    package var upstream: SideAction?
+    private var sides = TunnelSides<SideAction?>(downstream: nil, upstream: nil)
     /// The first side began to end: start the closing timer, which ends in `closingTimedOut`. At most once for
     /// each tunnel.
     package var startsClosingTimer = false
@@ -392,17 +355,7 @@ package struct TunnelActions: Hashable, Sendable {
     package static let none = TunnelActions()
 
     package subscript(side: TunnelSide) -> SideAction? {
-        get {
-            switch side {
-            case .downstream: self.downstream
-            case .upstream: self.upstream
-            }
-        }
-        set {
-            switch side {
-            case .downstream: self.downstream = newValue
-            case .upstream: self.upstream = newValue
-            }
-        }
+        get { self.sides[side] }
+        set { self.sides[side] = newValue }
     }
 }

@@ -13,6 +13,31 @@ package enum TunnelSide: String, CaseIterable, Sendable {
     }
 }
 
+/// A value for each side of a tunnel.
+struct TunnelSides<Value> {
+    var downstream: Value
+    var upstream: Value
+
+    subscript(side: TunnelSide) -> Value {
+        get {
+            switch side {
+            case .downstream: self.downstream
+            case .upstream: self.upstream
+            }
+        }
+        set {
+            switch side {
+            case .downstream: self.downstream = newValue
+            case .upstream: self.upstream = newValue
+            }
+        }
+    }
+}
+
+extension TunnelSides: Equatable where Value: Equatable {}
+extension TunnelSides: Hashable where Value: Hashable {}
+extension TunnelSides: Sendable where Value: Sendable {}
+
 /// Protocol of one side of a tunnel.
 package enum SideKind: CaseIterable, Sendable {
     /// Bytes: TCP, TLS or a Unix socket. Either end can finish alone.
@@ -33,7 +58,7 @@ package enum SideAction: Hashable, Sendable {
     case sendEndMarkThenClose(CloseSignal)
     /// WebSocket: answer its Close after all queued messages, then end the connection (RFC 6455 §7.1.1).
     case answerClose(CloseSignal)
-    /// Send what is queued, then end the connection cleanly; nothing more is read. On a WebSocket both Close frames
+    /// Send all queued bytes, then end the connection cleanly; nothing more is read. On a WebSocket both Close frames
     /// were exchanged.
     case close
     /// WebSocket: fail the connection (RFC 6455 §7.1.7). Drop queued messages, send this Close at the next frame

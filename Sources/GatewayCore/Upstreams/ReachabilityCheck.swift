@@ -22,21 +22,21 @@ package enum ReachabilityCheck {
     ) async -> String? {
         await withCheckedContinuation { continuation in
             loop.execute {
-                let task = UpstreamRequest(route: route, upstream: upstream).task(endpoint, on: loop)
-                task.open {
-                    task.forgetEndObservers()
-                    Self.close(task)
+                let tried = UpstreamRequest(route: route, upstream: upstream).endpoint(endpoint, on: loop)
+                tried.task.open {
+                    tried.task.forgetEndObservers()
+                    Self.close(tried)
                     continuation.resume(returning: nil)
                 } ended: { end in
                     let url = upstream.configuration.endpoints[endpoint].url
-                    continuation.resume(returning: self.reason(end, task, url))
+                    continuation.resume(returning: self.reason(end, tried, url))
                 }
             }
         }
     }
 
-    private static func close(_ task: RelayEndpoint) {
-        switch task {
+    private static func close(_ endpoint: RelayEndpoint) {
+        switch endpoint {
         case .stream(let task): task.closeOnLoop()
         case .webSocket(let task):
             task.resumeReading()
@@ -44,9 +44,9 @@ package enum ReachabilityCheck {
         }
     }
 
-    private static func reason(_ end: TaskEnd, _ task: RelayEndpoint, _ url: EndpointURL) -> String? {
+    private static func reason(_ end: TaskEnd, _ endpoint: RelayEndpoint, _ url: EndpointURL) -> String? {
         // Without a client's parameters, the upstream need not know the path.
-        if case .status = UpstreamFailure(end.failure, of: task), !url.resource.parameters.isEmpty { return nil }
+        if case .status = UpstreamFailure(end.failure, of: endpoint), !url.resource.parameters.isEmpty { return nil }
         return end.failure?.description ?? "the endpoint closed the connection before it was open"
     }
 }

@@ -14,13 +14,13 @@ struct UpstreamRequest {
     var destination: SocketAddress?
 
     /// A task for the endpoint. It connects when it is opened, and reads nothing before it is resumed.
-    func task(_ endpoint: Int, on loop: Loop) -> RelayEndpoint {
+    func endpoint(_ index: Int, on loop: Loop) -> RelayEndpoint {
         let target = self.upstream.target(
-            endpoint, settings: self.route.configuration.tunnel, preamble: self.proxyHeader)
+            index, settings: self.route.configuration.tunnel, preamble: self.proxyHeader)
         guard self.upstream.configuration.speaksWebSocket else { return .stream(StreamTask(to: target, on: loop)) }
         var options = self.route.webSocketOptions
         options.handshakeTimeout = self.upstream.configuration.handshakeTimeout
-        let opening = ClientOpening(target: target, handshake: self.handshake(endpoint), deflate: self.route.deflate)
+        let opening = ClientOpening(target: target, handshake: self.handshake(index), deflate: self.route.deflate)
         return .webSocket(WebSocketTask(opening: opening, on: loop, options: options, startsPaused: true))
     }
 

@@ -61,12 +61,13 @@ final class UpstreamSession {
 
     private func connect(_ endpoint: Int) {
         self.context.endpoint = Int32(clamping: endpoint)
-        let task = self.request.task(endpoint, on: self.loop)
-        self.attempt = task
-        task.open {
-            self.connected(task)
+        let attempt = self.request.endpoint(endpoint, on: self.loop)
+        self.attempt = attempt
+        attempt.task.open {
+            self.connected(attempt)
         } ended: {
-            self.attemptFailed(UpstreamFailure($0.failure, of: task), task.response, detail: self.detail($0.failure))
+            self.attemptFailed(
+                UpstreamFailure($0.failure, of: attempt), attempt.response, detail: self.detail($0.failure))
         }
     }
 
@@ -114,17 +115,17 @@ final class UpstreamSession {
 
     // MARK: Joining
 
-    private func connected(_ task: RelayEndpoint) {
-        task.forgetEndObservers()
+    private func connected(_ upstream: RelayEndpoint) {
+        upstream.task.forgetEndObservers()
         self.attempt = nil
         guard case .join(let endpoint) = self.attempts.connected(), let transport = self.transport else {
-            return task.reset()
+            return upstream.task.reset()
         }
         self.transport = nil
         let wasEjected = self.upstream.balancer.withLock { $0.succeeded(endpoint) }
         if wasEjected { self.publish(.upstreamUp) }
         let tunnel = Tunnel(
-            self.context, downstream: self.accept(transport, upstream: task), upstream: task,
+            self.context, downstream: self.accept(transport, upstream: upstream), upstream: upstream,
             relaySettings: self.request.route.relaySettings)
         self.context.gateway.opened(tunnel)
         tunnel.start()
@@ -160,9 +161,8 @@ final class UpstreamSession {
     private func endAttempts() -> Bool {
         switch self.attempts.ended() {
         case .cancelAttempt(let endpoint):
-            self.attempt?.forgetEndObservers()
-            self.attempt?.cancel()
-            self.attempt = nil
+            self.attempt?.task.forgetEndObservers()
+            self.attempt.take()?.task.cancelOnLoop()
             self.upstream.balancer.withLock { $0.release(endpoint) }
             return true
         case .stopWaiting:
@@ -175,8 +175,7 @@ final class UpstreamSession {
 
     /// - Parameter refusal: response to a WebSocket client; a byte stream, or a client without one, is reset.
     private func end(_ reason: TerminationReason, detail: String? = nil, refusal: HandshakeRefusal? = nil) {
-        let transport = self.transport
-        self.transport = nil
+        let transport = self.transport.take()
         transport?.consumer = nil
         if let refusal, self.request.matched != nil {
             refusal.rendered().withRawSpan { transport?.write($0) }

@@ -400,10 +400,6 @@ extension WebSocketTask {
         self.relay != nil
     }
 
-    package var usesDeflate: Bool {
-        self.deflateContext != nil
-    }
-
     /// Messages and pings that wait here for their turn.
     package var waitingMessages: Int {
         self.queuesIfMade?.outgoing.waitingCount ?? 0

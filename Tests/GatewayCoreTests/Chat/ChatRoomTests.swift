@@ -83,7 +83,7 @@ struct ChatRoomTests {
         chat.runFor(.seconds(1))
         #expect(speaker.peer.unsentBytes > 4 << 20)
         #expect(chat.gateway.shared.hub.bytesUnderWay <= 3 << 20)
-        #expect(chat.gateway.parts[0].clients(ofRoute: "chat").first?.record.isStalled == true)
+        #expect(chat.gateway.parts[0].clients(ofRoute: "chat").first?.task.record.isStalled == true)
         chat.gateway.stalled.remove(1)
         let whole = Self.floodBytes()
         #expect(chat.run { self.hears(near, whole) && self.hears(far, whole) })
@@ -244,8 +244,8 @@ struct ChatRoomTests {
             #expect(task.stage == .open || task.waitingBytes == 0)
         }
         #expect(closed >= 2)
-        let kept = chat.gateway.parts[0].clients(ofRoute: "chat").reduce(0) { sum, link in
-            guard case .webSocket(let task) = link else { return sum }
+        let kept = chat.gateway.parts[0].clients(ofRoute: "chat").reduce(0) { sum, endpoint in
+            guard case .webSocket(let task) = endpoint else { return sum }
             return sum + task.waitingBytes
         }
         #expect(kept < 6 << 20)

@@ -84,7 +84,7 @@ final class ChatScene {
     }
 
     func sentMessages(on loop: Int, route: String = "chat") -> UInt64 {
-        self.clients(on: loop, route).reduce(0) { $0 + $1.record.messagesSent }
+        self.clients(on: loop, route).reduce(0) { $0 + $1.task.record.messagesSent }
     }
 
     /// Runs until nothing happens at one instant any more, with a stalled loop.

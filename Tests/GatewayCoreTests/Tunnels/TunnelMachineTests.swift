@@ -61,8 +61,8 @@ struct TunnelMachineTests {
         var last = TunnelActions.none
         for (event, downstream, upstream) in script.steps {
             last = event.apply(to: &machine)
-            #expect(last.downstream == downstream, "\(event)")
-            #expect(last.upstream == upstream, "\(event)")
+            #expect(last[.downstream] == downstream, "\(event)")
+            #expect(last[.upstream] == upstream, "\(event)")
         }
         #expect(machine.termination?.description == script.reason)
     }
@@ -89,7 +89,7 @@ struct TunnelMachineTests {
         #expect(!machine.relays(from: .downstream) && machine.relays(from: .upstream))
         _ = machine.closeReceived(.upstream, .normal)
         #expect(!machine.relays(from: .upstream))
-        #expect(machine.towardUpstream == .finished && machine.towardDownstream == .finished)
+        #expect(machine.direction(from: .downstream) == .finished && machine.direction(from: .upstream) == .finished)
     }
 
     @Test func aDrainedWebSocketIsStillReadUntilItAnswers() {
@@ -97,7 +97,7 @@ struct TunnelMachineTests {
         _ = machine.drainBegan()
         #expect(machine.relays(from: .downstream))
         #expect(!machine.relays(from: .upstream))
-        #expect(machine.towardDownstream == .failed)
+        #expect(machine.direction(from: .upstream) == .failed)
     }
 
     @Test func theClosingTimerStartsWithTheFirstClose() {
@@ -119,8 +119,8 @@ struct TunnelMachineTests {
     @Test(arguments: [1002, 1003, 1007, 1008, 1009, 1010, 1011, 1012, 1013, 1014] as [UInt16])
     func aCloseThatNamesAFaultIsAResetTowardsAStream(_ code: UInt16) {
         var machine = TunnelMachine(downstream: .stream, upstream: .webSocket, halfClose: .close)
-        let orders = machine.closeReceived(.upstream, CloseSignal(code: code))
-        #expect(orders.downstream == .reset)
+        let actions = machine.closeReceived(.upstream, CloseSignal(code: code))
+        #expect(actions[.downstream] == .reset)
         #expect(machine.termination?.description == "upstream/relaying/abnormal-close(\(code))")
     }
 }

@@ -31,7 +31,7 @@ struct WatchedTunnel: Hashable {
     /// - Returns: the rules that were broken, in words.
     mutating func apply(_ event: TunnelEvent) -> [String] {
         let before = self
-        let orders = event.apply(to: &self.machine)
+        let actions = event.apply(to: &self.machine)
         if case .close(let side, _) = event, self.machine.kind(of: side) == .webSocket {
             self[side].closeReceived = true
         }
@@ -40,12 +40,12 @@ struct WatchedTunnel: Hashable {
         case .finished(let side) where self.machine.kind(of: side) == .webSocket: self[side].isGone = true
         default: break
         }
-        var broken = self.timerFaults(orders) + self.endFaults(before, orders)
+        var broken = self.timerFaults(actions) + self.endFaults(before, actions)
         for side in TunnelSide.allCases {
-            guard let order = orders[side] else { continue }
-            if let fault = self.obey(order, side) { broken.append("\(side): \(fault)") }
+            guard let action = actions[side] else { continue }
+            if let fault = self.apply(action, side) { broken.append("\(side): \(fault)") }
         }
-        broken += self.lossFaults(before, event, orders)
+        broken += self.lossFaults(before, event, actions)
         for side in TunnelSide.allCases {
             let was = before.machine.direction(from: side)
             if was != .open, was != self.machine.direction(from: side) {
@@ -55,75 +55,76 @@ struct WatchedTunnel: Hashable {
         return broken
     }
 
-    private mutating func timerFaults(_ orders: TunnelActions) -> [String] {
-        if orders.startsClosingTimer, self.timerStarted { return ["closing timer started twice"] }
-        if orders.startsClosingTimer { self.timerStarted = true }
+    private mutating func timerFaults(_ actions: TunnelActions) -> [String] {
+        if actions.startsClosingTimer, self.timerStarted { return ["closing timer started twice"] }
+        if actions.startsClosingTimer { self.timerStarted = true }
         return []
     }
 
-    private mutating func endFaults(_ before: WatchedTunnel, _ orders: TunnelActions) -> [String] {
+    private mutating func endFaults(_ before: WatchedTunnel, _ actions: TunnelActions) -> [String] {
         var broken: [String] = []
         if before.machine.termination != nil, before.machine.termination != self.machine.termination {
             broken.append("the reason changed")
         }
-        if let termination = orders.termination {
+        if let termination = actions.termination {
             if before.ended { broken.append("ended twice") }
             if termination != self.machine.termination { broken.append("ended for another reason") }
             self.ended = true
         }
         let isOver = self.downstream.isGone && self.upstream.isGone
         if isOver != self.ended { broken.append(isOver ? "over but not ended" : "ended but not over") }
-        if isOver, self.machine.towardUpstream == .open || self.machine.towardDownstream == .open {
+        if isOver, TunnelSide.allCases.contains(where: { self.machine.direction(from: $0) == .open }) {
             broken.append("a direction is open after the end")
         }
         return broken
     }
 
-    private mutating func obey(_ order: SideAction, _ side: TunnelSide) -> String? {
+    private mutating func apply(_ action: SideAction, _ side: TunnelSide) -> String? {
         var peer = self[side]
         defer { self[side] = peer }
         let isStream = self.machine.kind(of: side) == .stream
-        if peer.isGone { return "\(order) to a connection that is gone" }
-        if peer.isEnding, order != .reset { return "\(order) to a connection that is ending" }
-        switch order {
+        if peer.isGone { return "\(action) to a connection that is gone" }
+        if peer.isEnding, action != .reset { return "\(action) to a connection that is ending" }
+        switch action {
         case .finishOutput:
             defer { peer.outputFinished = true }
-            return isStream && !peer.outputFinished ? nil : "\(order) out of place"
+            return isStream && !peer.outputFinished ? nil : "\(action) out of place"
         case .sendEndMark:
             defer { peer.endMarkSent = true }
-            return !isStream && !peer.endMarkSent && !peer.closeSent ? nil : "\(order) out of place"
+            return !isStream && !peer.endMarkSent && !peer.closeSent ? nil : "\(action) out of place"
         case .sendClose, .sendEndMarkThenClose:
             defer { peer.closeSent = true }
-            if !self.timerStarted { return "\(order) without a timer" }
-            return !isStream && !peer.closeSent && !peer.closeReceived ? nil : "\(order) out of place"
+            if !self.timerStarted { return "\(action) without a timer" }
+            return !isStream && !peer.closeSent && !peer.closeReceived ? nil : "\(action) out of place"
         case .answerClose, .fail, .close, .reset:
             defer { peer.isEnding = true }
-            return self.timerStarted ? self.lastOrderFault(order, peer, isStream: isStream) : "\(order) without a timer"
+            return self.timerStarted
+                ? self.lastOrderFault(action, peer, isStream: isStream) : "\(action) without a timer"
         }
     }
 
-    private func lastOrderFault(_ order: SideAction, _ peer: Peer, isStream: Bool) -> String? {
+    private func lastOrderFault(_ action: SideAction, _ peer: Peer, isStream: Bool) -> String? {
         let fits: Bool =
-            switch order {
+            switch action {
             case .answerClose: !isStream && peer.closeReceived && !peer.closeSent
             case .fail: !isStream && !peer.closeSent && !peer.closeReceived
             case .close: isStream || peer.closeSent && peer.closeReceived
             case .reset, .finishOutput, .sendEndMark, .sendClose, .sendEndMarkThenClose: true
             }
-        return fits ? nil : "\(order) out of place"
+        return fits ? nil : "\(action) out of place"
     }
 
     /// A loss on one side is never a clean end on the other.
-    private func lossFaults(_ before: WatchedTunnel, _ event: TunnelEvent, _ orders: TunnelActions) -> [String] {
+    private func lossFaults(_ before: WatchedTunnel, _ event: TunnelEvent, _ actions: TunnelActions) -> [String] {
         guard let side = event.culprit else { return [] }
         let lost = before[side]
         let other = before[side.other]
         guard !lost.isGone, !lost.isEnding, !lost.closeReceived else { return [] }
         guard !other.isGone, !other.isEnding, !other.closeReceived else { return [] }
-        switch orders[side.other] {
+        switch actions[side.other] {
         case .reset: return []
         case .fail(let signal) where !signal.isRegular: return []
-        default: return ["\(event) became \(String(describing: orders[side.other])) on the other side"]
+        default: return ["\(event) became \(String(describing: actions[side.other])) on the other side"]
         }
     }
 }

@@ -6,8 +6,8 @@ import WireText
 /// Splits a byte stream into WebSocket messages, by ranges of the input wherever the bytes stay the same. Never
 /// assembles a message.
 ///
-/// Call `next` until it returns `.exhausted` (or stop earlier: the offset says what was used), and pass the unused
-/// rest, at most 3 bytes, at the front of the next input. At the end of the stream call `finish` once.
+/// Call `next` until it returns `.exhausted` (or stop earlier: the offset gives the number of bytes used), and pass the unused
+/// bytes, at most 3, at the front of the next input. At the end of the stream call `finish` once.
 package struct StreamToMessages: Sendable {
     private enum Chunker: Sendable {
         case binary
