@@ -6,8 +6,8 @@
 package final class SocketListener {
     package static let acceptsPerTurn = 16
     /// Most that `acceptWaiting` takes.
-    package static let acceptsBeforeClose = 4096
-    package static let exhaustionPause = Duration.milliseconds(50)
+    private static let acceptsBeforeClose = 4096
+    private static let exhaustionPause = Duration.milliseconds(50)
 
     /// Reasons not to accept.
     private struct Pauses: OptionSet {

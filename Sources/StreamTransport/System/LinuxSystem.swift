@@ -319,7 +319,8 @@ extension LinuxSystem {
         guard let own = self.localAddress(descriptor) else { return nil }
         if case .unix = own { return nil }
         let tcp = Int32(IPPROTO_TCP)
-        Self.set(descriptor.number, tcp, TCP_NODELAY, options.noDelay ? 1 : 0)
+        // Small writes leave at once.
+        Self.set(descriptor.number, tcp, TCP_NODELAY, 1)
         Self.set(descriptor.number, SOL_SOCKET, SO_KEEPALIVE, options.keepAliveIdle == nil ? 0 : 1)
         if let idle = options.keepAliveIdle {
             Self.set(descriptor.number, tcp, TCP_KEEPIDLE, Self.seconds(idle))
@@ -366,8 +367,6 @@ extension LinuxSystem {
 
 /// Options of one connection, or of all that a listener takes. `nil` is off.
 package struct SocketOptions: Hashable, Sendable {
-    /// Small writes leave at once (`TCP_NODELAY`).
-    package var noDelay = true
     /// Idle time before the first TCP keep-alive probe; `nil` sends none.
     package var keepAliveIdle: Duration? = .seconds(60)
     /// Between probes, in whole seconds of at least 1.

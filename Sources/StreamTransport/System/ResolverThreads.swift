@@ -7,7 +7,7 @@ import Synchronization
 /// Bounded: at most 4 threads, started when first needed, and at most 256 lookups waiting; one more is refused.
 package final class ResolverThreads: Sendable {
     package static let shared = ResolverThreads()
-    package static let threadLimit = 4
+    private static let threadLimit = 4
     package static let waitingLimit = 256
 
     struct Lookup: Sendable {
@@ -91,7 +91,7 @@ package final class ResolverThreads: Sendable {
 
 extension SocketAddress {
     /// The same address with another port; a Unix socket stays as it is.
-    package func withPort(_ port: UInt16) -> SocketAddress {
+    fileprivate func withPort(_ port: UInt16) -> SocketAddress {
         switch self {
         case .ipv4(let address, _): .ipv4(address: address, port: port)
         case .ipv6(let high, let low, let scope, _): .ipv6(high: high, low: low, scope: scope, port: port)
