@@ -59,13 +59,13 @@ package struct ReadQueue: StreamQueue {
     }
 
     /// Whether bytes are buffered without a read: while fewer than `limit` are.
-    package func readsAhead(_ limit: Int) -> Bool {
+    func readsAhead(_ limit: Int) -> Bool {
         self.buffered.count < limit && !self.inputEnded && self.core.failure == nil
     }
 
     /// Buffers bytes without a read, up to `limit` in all.
     /// - Returns: number of bytes taken from `bytes`.
-    package mutating func bufferAhead(_ bytes: RawSpan, limit: Int) -> Int {
+    mutating func bufferAhead(_ bytes: RawSpan, limit: Int) -> Int {
         guard self.readsAhead(limit) else { return 0 }
         let count = min(bytes.byteCount, limit - self.buffered.count)
         self.buffered.append(bytes.extracting(0..<count))
@@ -97,7 +97,7 @@ package struct ReadQueue: StreamQueue {
     }
 
     /// The next action for an operation that a passed deadline failed; it needs no transport.
-    package mutating func nextExpiredAction() -> Action? {
+    mutating func nextExpiredAction() -> Action? {
         guard let (operation, failure) = self.core.popExpired() else { return nil }
         return switch operation {
         case .transfer(let read): .answer(read.completion, .failure(failure))
@@ -120,7 +120,7 @@ package struct ReadQueue: StreamQueue {
     }
 
     /// Takes the buffered bytes; they precede those still in the transport.
-    package mutating func takeBuffered() -> [UInt8] {
+    mutating func takeBuffered() -> [UInt8] {
         defer { self.buffered = [] }
         return self.buffered
     }

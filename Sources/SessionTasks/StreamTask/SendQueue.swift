@@ -73,7 +73,7 @@ package struct SendQueue: StreamQueue {
     }
 
     /// The next action for an operation that a passed deadline failed; it needs no transport.
-    package mutating func nextExpiredAction() -> Action? {
+    mutating func nextExpiredAction() -> Action? {
         while let (operation, failure) = self.core.popExpired() {
             switch operation {
             case .transfer(let send): return .answer(send.completion, .failure(failure))

@@ -93,14 +93,14 @@ package struct StreamQueueCore<Transfer: QueuedTransfer> {
 extension StreamQueue {
     package var isEmpty: Bool { self.core.operations.isEmpty && self.core.expired.isEmpty }
 
-    package var earliestDeadline: MonotonicInstant? {
+    var earliestDeadline: MonotonicInstant? {
         self.core.operations.compactMap { operation -> MonotonicInstant? in
             if case .transfer(let transfer) = operation { transfer.deadline } else { nil }
         }.min()
     }
 
     /// Moves every deadline by the time in which none could pass.
-    package mutating func postpone(by duration: Duration) {
+    mutating func postpone(by duration: Duration) {
         for index in self.core.operations.indices {
             guard case .transfer(var transfer) = self.core.operations[index], let deadline = transfer.deadline else {
                 continue
@@ -123,12 +123,12 @@ extension StreamQueue {
         if self.core.failure == nil { self.core.failure = failure }
     }
 
-    package func isAtBarrier(_ number: UInt64) -> Bool {
+    func isAtBarrier(_ number: UInt64) -> Bool {
         if case .barrier(number) = self.core.operations.first { true } else { false }
     }
 
     /// Removes the barrier and fails the operations after it and all later ones.
-    package mutating func failAfterBarrier(_ number: UInt64, _ failure: TaskFailure) {
+    mutating func failAfterBarrier(_ number: UInt64, _ failure: TaskFailure) {
         let found = self.core.operations.firstIndex { if case .barrier(number) = $0 { true } else { false } }
         if let found { self.core.expire(from: found + 1, failure) }
         self.liftBarrier(number)

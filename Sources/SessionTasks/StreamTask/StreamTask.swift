@@ -148,14 +148,8 @@ public final class StreamTask: @unchecked Sendable {  // The loop's thread alone
 
     func transportOpened(_ transport: any Transport) {
         self.transport = transport
-        self.record.isConnected = true
         transport.consumer = self
-        let metadata = (transport as? SecureTransport)?.metadata
-        self.record.update {
-            $0.localAddress = transport.localAddress
-            $0.peerAddress = transport.peerAddress
-            $0.tls = metadata
-        }
+        self.record.connected(transport)
         self.record.markOpened(at: self.loop.now)
         self.openObserver.take()?()
         self.advance()

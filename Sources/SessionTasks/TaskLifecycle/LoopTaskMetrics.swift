@@ -83,7 +83,7 @@ extension LoopTaskMetrics {
 /// no memory. Values are whole: bytes, or microseconds.
 package struct Distribution: Sendable {
     /// The largest bucket takes everything above 2^38.
-    package static let bucketCount = 40
+    private static let bucketCount = 40
 
     private var buckets = InlineArray<40, UInt64>(repeating: 0)
     package private(set) var sum: UInt64 = 0

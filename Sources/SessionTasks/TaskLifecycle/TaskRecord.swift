@@ -35,7 +35,7 @@ package final class TaskRecord: Sendable {
             set { if newValue != self.failure { self.changeRare { $0.failure = newValue } } }
         }
 
-        package var stallBegan: MonotonicInstant? {
+        fileprivate var stallBegan: MonotonicInstant? {
             get { self.rare?.value.stallBegan }
             set { if newValue != self.stallBegan { self.changeRare { $0.stallBegan = newValue } } }
         }
@@ -173,6 +173,17 @@ package final class TaskRecord: Sendable {
         self.update { details in
             details.stalled += details.stallBegan?.duration(to: now) ?? .zero
             details.stallBegan = nil
+        }
+    }
+
+    /// The task has a connection, over `transport`.
+    func connected(_ transport: any Transport) {
+        self.isConnected = true
+        let tls = (transport as? SecureTransport)?.metadata
+        self.update {
+            $0.localAddress = transport.localAddress
+            $0.peerAddress = transport.peerAddress
+            $0.tls = tls
         }
     }
 

@@ -167,14 +167,8 @@ public final class WebSocketTask: @unchecked Sendable {  // The loop's thread al
 
     func adopt(_ transport: any Transport) {
         self.transport = transport
-        self.record.isConnected = true
         transport.consumer = self
-        let metadata = (transport as? SecureTransport)?.metadata
-        self.record.update {
-            $0.localAddress = transport.localAddress
-            $0.peerAddress = transport.peerAddress
-            $0.tls = metadata
-        }
+        self.record.connected(transport)
     }
 
     /// The opening handshake is done.
