@@ -70,7 +70,7 @@ extension HandshakeQueue: TurnEndTarget {
 /// While others wait, a handshake has `queuedTimeout` to complete, so that silent clients cannot keep others out for
 /// their whole `handshake-timeout`.
 package struct HandshakeSlots: Sendable {
-    package static let queuedTimeout = Duration.seconds(2)
+    private static let queuedTimeout = Duration.seconds(2)
 
     private var running: [UInt64: MonotonicInstant] = [:]
     /// In starting order; may contain handshakes that ended.

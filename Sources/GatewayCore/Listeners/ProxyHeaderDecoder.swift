@@ -9,7 +9,7 @@ import StreamTransport
 /// every split. It never asks for more than the limit.
 package struct ProxyHeaderDecoder: Sendable {
     /// Version 1 is at most this long, CRLF included (§2.1).
-    package static let longestLine = 107
+    private static let longestLine = 107
     private static let lineStart = Array("PROXY ".utf8)
     static let signature: [UInt8] = [0x0D, 0x0A, 0x0D, 0x0A, 0x00, 0x0D, 0x0A, 0x51, 0x55, 0x49, 0x54, 0x0A]
 

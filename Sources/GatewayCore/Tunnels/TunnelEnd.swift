@@ -117,13 +117,9 @@ final class TunnelEnd {
             switch step {
             case .exhausted: return offset
             case .chunk(let range, let mark):
-                queued = task.sendFrame(
-                    mark.kind, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage,
-                    bytes.extracting(range))
+                queued = task.sendFrame(mark, bytes.extracting(range))
             case .replacement(let made, let mark):
-                queued = made.withRawSpan {
-                    task.sendFrame(mark.kind, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage, $0)
-                }
+                queued = made.withRawSpan { task.sendFrame(mark, $0) }
             case .violation(let violation):
                 self.tunnel?.violated(self.side, closeCode: violation.closeCode)
                 return bytes.byteCount
@@ -140,9 +136,7 @@ final class TunnelEnd {
         }
         switch step {
         case .replacement(let made, let mark):
-            made.withRawSpan {
-                task.sendFrame(mark.kind, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage, $0)
-            }
+            made.withRawSpan { _ = task.sendFrame(mark, $0) }
             return true
         case .violation(let violation):
             self.tunnel?.violated(self.side, closeCode: violation.closeCode)
@@ -206,6 +200,13 @@ final class TunnelEnd {
 
     private func sendEndMark(_ task: WebSocketTask) {
         [UInt8]().withRawSpan { task.sendFrame(.binary, startsMessage: true, endsMessage: true, $0) }
+    }
+}
+
+extension WebSocketTask {
+    @inline(__always)
+    fileprivate func sendFrame(_ mark: ChunkPosition, _ payload: RawSpan) -> Int {
+        self.sendFrame(mark.kind, startsMessage: mark.startsMessage, endsMessage: mark.endsMessage, payload)
     }
 }
 

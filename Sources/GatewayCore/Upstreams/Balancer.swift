@@ -7,7 +7,7 @@ import StreamTransport
 /// `succeeded` or `failed` reports the result of connecting.
 package struct Balancer: Sendable {
     /// Ejections grow to this many times the configured duration.
-    package static let longestEjection = 16
+    private static let longestEjection = 16
 
     private let policy: UpstreamConfiguration.Policy
     private let ejection: EjectionPolicy

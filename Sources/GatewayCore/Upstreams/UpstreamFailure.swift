@@ -23,7 +23,7 @@ package enum UpstreamFailure: Hashable, Sendable {
     case ownResources
 
     /// Fields of the upstream's response that are forwarded with its status (lower case).
-    package static let passedFields = ["retry-after", "www-authenticate"]
+    private static let passedFields = ["retry-after", "www-authenticate"]
 
     /// Status of the response to the client's opening handshake: the upstream's own if it is meant for the client, 504
     /// after a timeout, else 502 (RFC 9110 §15.6.3, §15.6.5).
