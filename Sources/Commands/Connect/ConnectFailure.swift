@@ -117,7 +117,7 @@ extension ConnectFailure {
         let trust = "trust its CA with --ca FILE, or skip verification with -k"
         let identity = "the server may require a client certificate: pass one with --certificate and --key"
         switch failure.kind {
-        case .verification(let verdict) where verdict.isNameMismatch:
+        case .verification(let result) where result.isNameMismatch:
             return "pass the name in the certificate with --server-name"
         case .verification, .pinMismatch, .rejected: return trust
         case .notTLS: return "the server may not use TLS: try \(url.scheme == .wss ? "ws" : "tcp")://"

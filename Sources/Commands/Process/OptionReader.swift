@@ -58,7 +58,7 @@ struct OptionReader {
 }
 
 extension ArgumentHelp {
-    /// - Parameter name: stands for the value in the synopsis.
+    /// - Parameter name: placeholder of the value in the synopsis.
     static func value(_ name: String?, _ text: String) -> ArgumentHelp {
         ArgumentHelp(text, valueName: name)
     }

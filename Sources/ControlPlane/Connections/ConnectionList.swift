@@ -221,7 +221,7 @@ package struct ConnectionFilter: Sendable, Equatable {
         for condition in Self.conditions { try condition.read(&self, query, condition.name) }
     }
 
-    /// `any` stands for all states.
+    /// `any` means all states.
     private static func stages(_ query: Query, _ name: String) throws(ControlProblem) -> Set<TaskStage> {
         if query.list(name).contains("any") { return Set(TaskStage.allCases) }
         return try query.set(name, expecting: self.choices(TaskStage.self) + ", or any") { TaskStage(rawValue: $0) }

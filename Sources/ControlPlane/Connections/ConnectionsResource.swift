@@ -359,7 +359,7 @@ struct ConnectionsResource: Sendable {
         return .json(result)
     }
 
-    /// The selected connections. The downstream side of a tunnel stands for both sides.
+    /// The selected connections. The downstream side of a tunnel represents both sides.
     func keys(matching filter: ConnectionFilter) async -> [ConnectionKey] {
         let list = ConnectionList(
             gateway: self.gateway, filter: filter, sort: ConnectionSort(), limit: 1, snapshots: self.snapshots)

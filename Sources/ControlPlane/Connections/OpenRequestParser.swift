@@ -181,7 +181,7 @@ package struct TunnelRequestParser {
         return settings
     }
 
-    /// 0 stands for no limit.
+    /// 0 means no limit.
     private static func duration(
         _ milliseconds: Double?, _ pointer: String, _ defaultValue: Duration?
     ) throws(ControlProblem) -> Duration? {

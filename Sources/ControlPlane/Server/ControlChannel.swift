@@ -42,7 +42,7 @@ struct ControlChannel: ServerChildChannel {
 
     func setup(channel: any Channel, logger: Logger) -> EventLoopFuture<Value> {
         let address = Self.text(channel.remoteAddress)
-        // There is no address if the client reset the connection before accept: nobody would read a response, and the
+        // There is no address if the client reset the connection before accept: no client would read a response, and the
         // audit log could not name the client.
         guard self.isSocketFile || address != nil else {
             return channel.eventLoop.makeFailedFuture(ChannelError.eof)

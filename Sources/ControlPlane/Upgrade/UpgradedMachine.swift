@@ -12,7 +12,7 @@ package struct UpgradedMachine: Equatable, Sendable {
         case reported
     }
 
-    package enum Life: Hashable, Sendable {
+    package enum State: Hashable, Sendable {
         case open
         case outputFinished
         /// Both directions finished and the channel is gone, but the consumer has not taken all input or not closed.
@@ -24,18 +24,18 @@ package struct UpgradedMachine: Equatable, Sendable {
         case ended
     }
 
-    package private(set) var life = Life.open
+    package private(set) var state = State.open
     package private(set) var input = Input.idle
     package var gate = InputGate.paused
 
     package init() {}
 
     package var acceptsOutput: Bool {
-        if case .open = self.life { true } else { false }
+        if case .open = self.state { true } else { false }
     }
 
     package var hasEnded: Bool {
-        if case .ended = self.life { true } else { false }
+        if case .ended = self.state { true } else { false }
     }
 }
 
@@ -48,7 +48,7 @@ extension UpgradedMachine {
 
     /// The turn that was requested has come. Before the end a consumer that paused gets its last offer.
     package mutating func turnBegan() -> InputGate.TurnAction {
-        if case .ending = self.life { _ = self.gate.resume(keepsBytes: true) }
+        if case .ending = self.state { _ = self.gate.resume(keepsBytes: true) }
         return self.gate.turnBegan()
     }
 
@@ -85,7 +85,7 @@ extension UpgradedMachine {
     /// - Returns: whether this was new.
     package mutating func shutdownOutput() -> Bool {
         guard self.acceptsOutput else { return false }
-        self.life = .outputFinished
+        self.state = .outputFinished
         return true
     }
 
@@ -100,12 +100,12 @@ extension UpgradedMachine {
     /// - Parameter end: the end to report if the channel is gone already.
     package mutating func close(_ end: TransportEnd) -> CloseAction {
         self.gate.close()
-        switch self.life {
+        switch self.state {
         case .open, .outputFinished, .closing:
-            self.life = .closing
+            self.state = .closing
             return .closeChannel
         case .disconnected:
-            self.life = .ending(end)
+            self.state = .ending(end)
             return .requestTurn
         case .ending, .ended: return .ignore
         }
@@ -120,17 +120,17 @@ extension UpgradedMachine {
     }
 
     package mutating func channelEnded(_ end: TransportEnd) -> ChannelEndAction {
-        switch (self.life, end) {
+        switch (self.state, end) {
         case (.outputFinished, .closed):
-            self.life = .disconnected
+            self.state = .disconnected
             self.peerFinished()
             return .offerInput
         case (.open, .closed):
             self.peerFinished()
-            self.life = .ending(end)
+            self.state = .ending(end)
             return .offerInputAndEnd
         case (.open, _), (.outputFinished, _), (.closing, _):
-            self.life = .ending(end)
+            self.state = .ending(end)
             return .offerInputAndEnd
         case (.disconnected, _), (.ending, _), (.ended, _): return .ignore
         }
@@ -138,12 +138,12 @@ extension UpgradedMachine {
 
     /// - Returns: the end, once, if it has come and no turn is requested to offer the input before it.
     package mutating func takeEnd() -> TransportEnd? {
-        guard case .ending(let end) = self.life else { return nil }
+        guard case .ending(let end) = self.state else { return nil }
         switch self.gate {
         case .awaitingTurn, .pausedAwaitingTurn: return nil
         case .open, .offering, .offeringPaused, .offeringResumed, .paused, .closed: break
         }
-        self.life = .ended
+        self.state = .ended
         self.gate.close()
         return end
     }

@@ -339,8 +339,8 @@ extension ListenerConfiguration: SettingsSection {
         .value(
             .plainAndTLS, \.acceptsPlain, .boolean,
             """
-            Accepts plain connections on the same port, told from TLS by their first byte (22 begins a TLS handshake), \
-            and handles them as `tcp` or `ws`. Only for `tls` and `wss`. A connection that sends nothing for \
+            Accepts plain connections on the same port, distinguished from TLS by their first byte (22 begins a TLS \
+            handshake), and handles them as `tcp` or `ws`. Only for `tls` and `wss`. A connection that sends nothing for \
             `handshake-timeout` is reset.
             """),
         .section(

@@ -10,7 +10,7 @@ struct UpstreamRequest {
     /// The client's opening request; `nil` for a byte stream.
     var matched: MatchedRequest?
     var client = SocketAddress.unix(path: "")
-    /// Where the client connected to; `nil` if the upstream is not told.
+    /// Where the client connected to; `nil` if the upstream gets no PROXY header.
     var destination: SocketAddress?
 
     /// A task for the endpoint. It connects when it is opened, and reads nothing before it is resumed.

@@ -98,7 +98,7 @@ package final class HTTP2Connection {
         }
     }
 
-    /// The failure that a fatal result of the library stands for.
+    /// Maps a fatal result of the library.
     private func failure(of result: Int32) -> HTTP2Failure {
         switch nghttp2_error(result) {
         case NGHTTP2_ERR_NOMEM: .outOfMemory

@@ -115,7 +115,7 @@ package final class Exchange: @unchecked Sendable {
         if case .source(let source, _) = self.request.body {
             source.whenAvailable { [weak self] in self?.bodyAvailable() }
         }
-        if let fault = self.requestFailure { self.fail(fault) } else { self.pool.submit(self) }
+        if let failure = self.requestFailure { self.fail(failure) } else { self.pool.submit(self) }
     }
 
     /// Ends the exchange with `.failed(.cancelled)`. Does nothing if it has ended.
@@ -529,7 +529,7 @@ package enum ExchangeEnd: Sendable {
 package enum ExchangeFailure: Error, Sendable, Hashable {
     /// `Exchange.cancel` was called.
     case cancelled
-    /// The caller's fault: the request cannot be sent.
+    /// An error of the caller: the request cannot be sent.
     case request(RequestError)
     /// No connection was established: name lookup, connecting or a deadline of one of the steps, the TLS handshake included.
     case connecting(TransportFailure)

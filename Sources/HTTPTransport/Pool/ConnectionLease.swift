@@ -114,8 +114,8 @@ package final class ConnectionLease: @unchecked Sendable {
     }
 }
 
-/// As whom connections are authenticated. A request is only sent on connections of its own identity, so that nobody's
-/// request goes out in another's name.
+/// The account that connections are authenticated for. A request is only sent on connections of its own identity, so that
+/// no request uses another account.
 package struct ConnectionIdentity: Sendable, Hashable {
     private static let lastNumber = Atomic<UInt64>(0)
 

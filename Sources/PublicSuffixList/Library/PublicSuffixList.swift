@@ -8,7 +8,7 @@ package struct PublicSuffixes: @unchecked Sendable {  // Immutable; the library 
     package static let installed: Self? = {
         var functions = sluice_psl_functions()
         guard unsafe sluice_psl_open(&functions) == 1, let list = unsafe functions.latest(nil) else { return nil }
-        return Self(functions: functions, list: list)
+        return unsafe Self(functions: functions, list: list)
     }()
 
     private let functions: sluice_psl_functions

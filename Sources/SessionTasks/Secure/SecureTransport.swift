@@ -78,7 +78,7 @@ package final class SecureTransport {
 
     private func begin() {
         self.lower.consumer = self
-        // Paused and resumed, the transport offers anew what its former consumer left of these very bytes.
+        // Pausing and resuming makes the transport offer again what its former consumer left of these bytes.
         self.lower.pauseReading()
         self.loop.arm(self.timer, after: self.settings.timeout, target: self)
         self.connection.start()

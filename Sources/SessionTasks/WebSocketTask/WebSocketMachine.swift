@@ -172,7 +172,7 @@ extension WebSocketMachine {
     package enum SuspendAction: Hashable, Sendable {
         case ignore
         case pauseReading
-        /// The opening handshake begins anew after the suspension.
+        /// The opening handshake restarts after the suspension.
         case leaveOpening
     }
 
@@ -194,7 +194,7 @@ extension WebSocketMachine {
         case ignore
         /// The task runs again.
         case run
-        /// As `run`; reading and sending resume, and keep-alive begins anew.
+        /// As `run`; reading and sending resume, and keep-alive restarts.
         case resume
         /// As `run`; sending resumes, and the receiver of the last message has its time again.
         case waitForReceivers

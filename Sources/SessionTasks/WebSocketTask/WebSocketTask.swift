@@ -335,8 +335,8 @@ extension WebSocketTask {
 /// Suspension, on the loop.
 extension WebSocketTask {
     /// Until the task is resumed nothing is read, messages and pings of its user wait in its queue, no keep-alive Ping is
-    /// sent, and no timer runs; frames of a relay are still sent. Not counted. An opening handshake that is under way begins
-    /// anew then. A task that is closing is not suspended.
+    /// sent, and no timer runs; frames of a relay are still sent. Not counted. An opening handshake that is under way restarts
+    /// then. A task that is closing is not suspended.
     package func suspendOnLoop() {
         self.loop.assertOnLoop()
         // A refusal whose body is not complete is an end.

@@ -3,7 +3,7 @@ import HeapModule
 /// Timers of one loop in the order in which they are due.
 ///
 /// Moving a deadline later touches only the timer: its entry in the heap fires early, is seen to be early, and is
-/// queued anew. So a connection that moves its deadline with every read costs one heap operation per timeout, not one
+/// queued again. So a connection that moves its deadline with every read costs one heap operation per timeout, not one
 /// per read. Entries that lost their meaning are swept out when they are the greater part: short-lived connections with
 /// a deadline of a day would fill the memory else.
 struct TimerQueue {

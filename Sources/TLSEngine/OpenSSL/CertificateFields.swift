@@ -121,7 +121,7 @@ public struct PublicKeyPin: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Parses base64, optionally with the prefix `sha256/` or in the form `pin-sha256="…"`.
-    /// - Returns: `nil` unless the base64 has 44 characters and stands for 32 bytes.
+    /// - Returns: `nil` unless the base64 has 44 characters and decodes to 32 bytes.
     public init?(_ text: String) {
         var body = Substring(text)
         for prefix in ["pin-sha256=", "sha256/"] where body.hasPrefix(prefix) { body = body.dropFirst(prefix.count) }

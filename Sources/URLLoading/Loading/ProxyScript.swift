@@ -189,7 +189,7 @@ package final class ProxyScript: Sendable {
             loaded = Loaded(engine: engine)
             return engine
         } catch {
-            // Whoever waits meanwhile would wait as long for the same answer.
+            // Requests that wait meanwhile would wait as long for the same answer.
             let error = Self.error("\(error)")
             self.failWaiting(error, isRunning: true)
             throw error

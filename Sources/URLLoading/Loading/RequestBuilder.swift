@@ -86,7 +86,7 @@ struct RequestBuilder {
         }
     }
 
-    /// Selects cookies for each request anew, also after a redirect.
+    /// Selects cookies for each request, also for one that follows a redirect.
     private func cookieField(for request: URLRequest) -> String? {
         if let cookies { return HTTPCookie.requestHeaderFields(with: cookies)["Cookie"] }
         guard request.httpShouldHandleCookies, self.configuration.httpShouldSetCookies,

@@ -88,7 +88,7 @@ struct UpgradedMachineTests {
         self.expect([([.awaitingTurn, .ending, .endingBehindInput], .offerKept)], otherwise: .ignore) {
             machine -> InputGate.TurnAction in
             // A consumer that pauses before the end gets a last offer.
-            if case .ending = machine.life { machine.gate.pause() }
+            if case .ending = machine.state { machine.gate.pause() }
             return machine.turnBegan()
         }
     }
