@@ -141,13 +141,13 @@ public struct FieldLine: Hashable, Sendable {
     package func isNamed(_ name: String) -> Bool { self.name.matchesIgnoringCase(name) }
 
     fileprivate func append(to head: inout [UInt8]) {
-        head.append(self.name.utf8.span.bytes)
+        unsafe head.append(self.name.utf8.span.bytes)
         head.append(UInt8(ascii: ":"))
         head.append(UInt8(ascii: " "))
         if let received = self.received {
             head.append(contentsOf: received)
         } else {
-            head.append(self.value.utf8.span.bytes)
+            unsafe head.append(self.value.utf8.span.bytes)
         }
         head.append(UInt8(ascii: "\r"))
         head.append(UInt8(ascii: "\n"))
@@ -176,10 +176,10 @@ package struct HeadWriter {
     }
 
     private mutating func add(_ first: String, _ second: String = "", _ third: String = "", _ fourth: String = "") {
-        self.bytes.append(first.utf8.span.bytes)
-        self.bytes.append(second.utf8.span.bytes)
-        self.bytes.append(third.utf8.span.bytes)
-        self.bytes.append(fourth.utf8.span.bytes)
+        unsafe self.bytes.append(first.utf8.span.bytes)
+        unsafe self.bytes.append(second.utf8.span.bytes)
+        unsafe self.bytes.append(third.utf8.span.bytes)
+        unsafe self.bytes.append(fourth.utf8.span.bytes)
     }
 
     package mutating func add(_ field: FieldLine) { field.append(to: &self.bytes) }

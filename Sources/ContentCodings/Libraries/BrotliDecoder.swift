@@ -14,8 +14,8 @@ package final class BrotliDecoder: CodingDecoder {
 
     /// - Returns: `nil` without memory, or without the library.
     package init?() {
-        guard let brotli = Self.library?.functions, let state = unsafe brotli.create(nil, nil, nil) else { return nil }
-        unsafe self.brotli = brotli
+        guard let brotli = Self.library?.functions, let state = brotli.create(nil, nil, nil) else { return nil }
+        self.brotli = brotli
         unsafe self.state = state
     }
 

@@ -15,8 +15,8 @@ package final class ZstandardDecoder: CodingDecoder {
 
     /// - Returns: `nil` without memory, or without the library.
     package init?() {
-        guard let zstd = Self.library?.functions, let state = unsafe zstd.create() else { return nil }
-        unsafe self.zstd = zstd
+        guard let zstd = Self.library?.functions, let state = zstd.create() else { return nil }
+        self.zstd = zstd
         unsafe self.state = state
         _ = unsafe zstd.set_parameter(state, Int32(SLUICE_ZSTD_WINDOW_LOG_MAX), Self.windowLogMax)
     }
@@ -37,13 +37,13 @@ package final class ZstandardDecoder: CodingDecoder {
                 return result
             }
         }
-        guard unsafe self.zstd.is_error(result) == 0 else { throw self.failure(result) }
+        guard self.zstd.is_error(result) == 0 else { throw self.failure(result) }
         if result == 0 { return .ended }
         return written == output.byteCount ? .outputFull : .needsInput
     }
 
     private func failure(_ result: Int) -> CodingFailure {
-        if unsafe self.zstd.error_code(result) == Int32(SLUICE_ZSTD_OUT_OF_MEMORY) { return .outOfMemory }
+        if self.zstd.error_code(result) == Int32(SLUICE_ZSTD_OUT_OF_MEMORY) { return .outOfMemory }
         return .corrupt(
             reason: unsafe self.zstd.error_name(result).map { unsafe String(cString: $0) } ?? "code \(result)")
     }
