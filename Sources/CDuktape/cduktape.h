@@ -43,23 +43,21 @@ static inline const char *sluice_duktape_open(sluice_duktape_functions *duktape,
 }
 
 // Whether the thread may be cancelled at any instruction from now on. It then must call no function that takes a lock.
+//
+// What holds a cancellation back is its type. glibc's handler of the signal looks at the type alone: a thread that disables
+// cancellation after the signal was sent is cancelled all the same.
 static inline void sluice_thread_cancellable(int cancellable) {
-    if (cancellable) {
-        pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, NULL);
-        pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
-    } else {
-        pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, NULL);
-    }
+    pthread_setcanceltype(cancellable ? PTHREAD_CANCEL_ASYNCHRONOUS : PTHREAD_CANCEL_DEFERRED, NULL);
 }
 
-// Keeps a cancellation back; returns the state for `sluice_thread_restore`.
+// Keeps a cancellation back from code without cancellation points; returns the type for `sluice_thread_restore`.
 static inline int sluice_thread_shield(void) {
-    int state;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-    return state;
+    int type;
+    pthread_setcanceltype(PTHREAD_CANCEL_DEFERRED, &type);
+    return type;
 }
 
-static inline void sluice_thread_restore(int state) { pthread_setcancelstate(state, NULL); }
+static inline void sluice_thread_restore(int type) { pthread_setcanceltype(type, NULL); }
 
 // glibc 2.31.
 extern int pthread_clockjoin_np(pthread_t, void **, clockid_t, const struct timespec *);
