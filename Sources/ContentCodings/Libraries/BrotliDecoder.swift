@@ -4,7 +4,7 @@ import CCodings
 /// as the output grows.
 @safe
 package final class BrotliDecoder: CodingDecoder {
-    private static let library = BrotliLibrary.open()
+    private static let library = CodingLibrary(sluice_brotli_functions()) { unsafe sluice_brotli_open(&$0) }
 
     /// Whether the library is installed (package `libbrotli1`).
     package static var isAvailable: Bool { self.library != nil }
@@ -48,15 +48,5 @@ package final class BrotliDecoder: CodingDecoder {
         }
         let text = unsafe self.brotli.error_text(code).map { unsafe String(cString: $0) }
         return .corrupt(reason: text ?? "code \(code)")
-    }
-}
-
-@safe
-private struct BrotliLibrary: @unchecked Sendable {  // Immutable; its functions may be called from any thread.
-    let functions: sluice_brotli_functions
-
-    static func open() -> Self? {
-        var functions = sluice_brotli_functions()
-        return unsafe sluice_brotli_open(&functions) == 1 ? Self(functions: functions) : nil
     }
 }

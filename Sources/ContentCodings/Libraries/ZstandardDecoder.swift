@@ -3,7 +3,7 @@ import CCodings
 /// Decodes Zstandard (RFC 8878) with the system's libzstd. Frames with a window above 8 MiB are refused (RFC 9659 §3).
 @safe
 package final class ZstandardDecoder: CodingDecoder {
-    private static let library = ZstandardLibrary.open()
+    private static let library = CodingLibrary(sluice_zstd_functions()) { unsafe sluice_zstd_open(&$0) }
     /// Base-2 logarithm of the largest window: 8 MiB.
     private static let windowLogMax: Int32 = 23
 
@@ -46,15 +46,5 @@ package final class ZstandardDecoder: CodingDecoder {
         if self.zstd.error_code(result) == Int32(SLUICE_ZSTD_OUT_OF_MEMORY) { return .outOfMemory }
         return .corrupt(
             reason: unsafe self.zstd.error_name(result).map { unsafe String(cString: $0) } ?? "code \(result)")
-    }
-}
-
-@safe
-private struct ZstandardLibrary: @unchecked Sendable {  // Immutable; its functions may be called from any thread.
-    let functions: sluice_zstd_functions
-
-    static func open() -> Self? {
-        var functions = sluice_zstd_functions()
-        return unsafe sluice_zstd_open(&functions) == 1 ? Self(functions: functions) : nil
     }
 }

@@ -1,6 +1,6 @@
 import ByteKernels
 
-/// The input of a captured connection: what was received and not read yet, and whether more is read from the transport.
+/// The input of a captured connection: the bytes that the program has not read yet, and whether the transport is read.
 package enum CapturedInput {
     /// The transport is paused: before the stream is opened, and while the buffer is full.
     case paused(ReceivedBytes)
