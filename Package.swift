@@ -318,20 +318,28 @@ let package = Package(
 )
 
 // `deploy/test` builds in parts: the engines' tests run under the sanitizers alone, and the thread sanitizer only where
-// there are threads.
+// there are threads. `SLUICE_PART=library` builds URL loading and its tests without the gateway: the short loop of
+// someone who works on them.
 let part = Context.environment["SLUICE_PART"]
 let threadedEngines = ["TLSEngine", "StreamTransport", "SessionTasks"]
 let engines = ["WireText", "ByteKernels", "Deflate", "WebSocketProtocol", "HTTP2Engine"] + threadedEngines
 if part == "gateway" {
     package.targets.removeAll { target in engines.contains { target.name == $0 + "Tests" } }
-} else if part == "engines" || part == "threaded-engines" {
-    let tested = part == "engines" ? engines : threadedEngines
-    let support = ["CLinux", "CZlib", "COpenSSL", "CNGHTTP2", "SimulatedNetwork", "TestSupport"]
-    let kept = Set(engines + support + tested.map { $0 + "Tests" })
+} else if part == "engines" || part == "threaded-engines" || part == "library" {
+    let loading = [
+        "HTTPSemantics", "HTTPTransport", "URLLoading", "GSSEngine", "PACEngine", "PublicSuffixList", "ContentCodings",
+    ]
+    let tested = part == "threaded-engines" ? threadedEngines : part == "engines" ? engines : engines + loading
+    let support = [
+        "CLinux", "CZlib", "COpenSSL", "CNGHTTP2", "CRunLoop", "CGSSAPI", "CDuktape", "CCodings", "CPublicSuffix",
+        "SimulatedNetwork", "TestSupport",
+    ]
+    let kept = Set(tested + (part == "library" ? [] : engines) + support + tested.map { $0 + "Tests" })
+    let packages = part == "library" ? ["/swift-collections", "/swift-http-types"] : ["/swift-collections"]
     package.products = []
     package.targets.removeAll { !kept.contains($0.name) }
     package.dependencies.removeAll { dependency in
         guard case .sourceControl(_, let location, _) = dependency.kind else { return true }
-        return !location.hasSuffix("/swift-collections")
+        return !packages.contains { location.hasSuffix($0) }
     }
 }
