@@ -91,7 +91,7 @@ extension String {
     /// character.
     package init(tolerant bytes: RawSpan) {
         self = unsafe bytes.withUnsafeBytes { buffer in
-            if unsafe !buffer.contains(where: { $0 >= 0x80 }) {
+            if unsafe buffer.isASCII {
                 return unsafe String(unsafeUninitializedCapacity: buffer.count) { unsafe Self.fill($0, from: buffer) }
             }
             if let text = unsafe String(validating: buffer, as: UTF8.self) { return text }
@@ -107,6 +107,24 @@ extension String {
     private static func fill(_ text: UnsafeMutableBufferPointer<UInt8>, from bytes: UnsafeRawBufferPointer) -> Int {
         unsafe UnsafeMutableRawBufferPointer(text).copyMemory(from: bytes)
         return bytes.count
+    }
+}
+
+extension UnsafeRawBufferPointer {
+    /// Whether no byte is above 0x7F. Inspects eight bytes at a time.
+    fileprivate var isASCII: Bool {
+        let highBits: UInt64 = 0x8080_8080_8080_8080
+        var offset = 0
+        var union: UInt64 = 0
+        while self.count - offset >= 8 {
+            union |= unsafe self.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+            offset += 8
+        }
+        while offset < self.count {
+            unsafe union |= UInt64(self[offset])
+            offset += 1
+        }
+        return union & highBits == 0
     }
 }
 

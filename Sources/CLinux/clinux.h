@@ -74,6 +74,12 @@ static inline int64_t sluice_monotonic_nanoseconds(void) {
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+static inline int64_t sluice_boottime_nanoseconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_BOOTTIME, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 static inline int64_t sluice_wall_clock_milliseconds(void) {
     struct timespec t;
     clock_gettime(CLOCK_REALTIME, &t);

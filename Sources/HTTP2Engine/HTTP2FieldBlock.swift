@@ -30,20 +30,27 @@ package struct HTTP2FieldBlock: Sendable, Equatable {
         self.append(name: name.utf8.span, value: value.utf8.span, isSensitive: isSensitive)
     }
 
-    package mutating func append(name: Span<UInt8>, value: Span<UInt8>, isSensitive: Bool = false) {
+    /// - Parameter limit: largest `listSize` of the block with the field.
+    /// - Returns: whether the field was appended.
+    @discardableResult
+    package mutating func append(
+        name: Span<UInt8>, value: Span<UInt8>, isSensitive: Bool = false, limit: Int = .max
+    ) -> Bool {
+        guard self.listSize + name.count + value.count + 32 <= limit else { return false }
         // Enough for most heads.
         if self.fields.isEmpty {
             self.bytes.reserveCapacity(512)
             self.fields.reserveCapacity(12)
         }
         let start = self.bytes.count
-        for index in name.indices {
-            let byte = name[index]
-            self.bytes.append(byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte)
+        self.bytes.append(copying: name)
+        for index in name.indices where name[index] >= 0x41 && name[index] <= 0x5A {
+            self.bytes[start + index] |= 0x20
         }
         self.bytes.append(copying: value)
         self.fields.append(
             Field(start: start, nameCount: name.count, valueCount: value.count, isSensitive: isSensitive))
+        return true
     }
 
     /// Calls `body` with each field, in order.
@@ -70,8 +77,11 @@ package struct HTTP2FieldBlock: Sendable, Equatable {
 
     /// Value of the first field with this lower-case name.
     package func first(_ name: String) -> ArraySlice<UInt8>? {
-        for index in self.fields.indices where self.name(at: index).elementsEqual(name.utf8) {
-            return self.value(at: index)
+        let wanted = name.utf8.span
+        let bytes = self.bytes.span
+        for (index, field) in self.fields.enumerated() where field.nameCount == wanted.count {
+            let isEqual = wanted.indices.allSatisfy { bytes[field.start + $0] == wanted[$0] }
+            if isEqual { return self.value(at: index) }
         }
         return nil
     }

@@ -72,8 +72,16 @@ extension StringProtocol {
 
     /// The value of a string of decimal digits; `nil` for anything else, or above `Int64.max`.
     package var decimal: Int64? {
-        guard !self.isEmpty, self.utf8.allSatisfy(\.isDigit) else { return nil }
-        return Int64(self)
+        guard !self.isEmpty else { return nil }
+        var number: Int64 = 0
+        for byte in self.utf8 {
+            guard byte.isDigit else { return nil }
+            let (product, overflows) = number.multipliedReportingOverflow(by: 10)
+            let (sum, exceeds) = product.addingReportingOverflow(Int64(byte - UInt8(ascii: "0")))
+            guard !overflows, !exceeds else { return nil }
+            number = sum
+        }
+        return number
     }
 
     /// The value of a string of decimal digits, clamped to `limit`; `nil` for anything else.

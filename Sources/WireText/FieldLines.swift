@@ -69,10 +69,8 @@ public struct FieldLines: Hashable, Sendable {
     /// The index of the next field of that name. Searches in place, to avoid reference counting for copies of fields.
     private func next(_ name: String, from start: Int) -> Int? {
         let fields = self.all.span
-        let length = name.utf8.count
-        for index in start..<fields.count {
-            // Most names differ in length.
-            guard fields[index].name.utf8.count == length else { continue }
+        let length = FieldLine.length(of: name)
+        for index in start..<fields.count where fields[index].nameLength == length {
             if fields[index].name.matchesIgnoringCase(name) { return index }
         }
         return nil
@@ -112,21 +110,26 @@ public struct FieldLine: Hashable, Sendable {
     public let name: String
     /// Without surrounding whitespace. Received bytes that are not valid UTF-8 are decoded as ISO-8859-1.
     public let value: String
-    /// The received bytes of a value that is not valid UTF-8 (obs-text of RFC 9110 §5.5), for forwarding it unchanged.
-    private let received: [UInt8]?
+    /// Whether the value was received as bytes that are not valid UTF-8 (obs-text of RFC 9110 §5.5). Each character stands
+    /// for one byte then, so that the value can be forwarded unchanged.
+    private let isLatin1: Bool
+    /// Most names differ in length: comparing it first makes lookups fast.
+    fileprivate let nameLength: UInt8
 
     /// Does not validate; see `isWellFormed`.
     public init(_ name: String, _ value: String) {
         self.name = name
         self.value = value
-        self.received = nil
+        self.isLatin1 = false
+        self.nameLength = Self.length(of: name)
     }
 
     package init(_ name: String, received bytes: RawSpan) {
         self.name = name
         self.value = String(tolerant: bytes)
         // Decoding ISO-8859-1 turns every byte above ASCII into two, so the string is longer than the bytes.
-        self.received = self.value.utf8.count == bytes.byteCount ? nil : [UInt8](bytes)
+        self.isLatin1 = self.value.utf8.count != bytes.byteCount
+        self.nameLength = Self.length(of: name)
     }
 
     /// Whether the name is a token, and the value has no control characters and no surrounding whitespace (RFC 9110
@@ -137,15 +140,20 @@ public struct FieldLine: Hashable, Sendable {
         return !isPadded
     }
 
+    /// Bytes of a name; longer ones count as 255.
+    fileprivate static func length(of name: String) -> UInt8 { UInt8(clamping: name.utf8.count) }
+
     /// Whether this is the name, in any case.
-    package func isNamed(_ name: String) -> Bool { self.name.matchesIgnoringCase(name) }
+    package func isNamed(_ name: String) -> Bool {
+        self.nameLength == Self.length(of: name) && self.name.matchesIgnoringCase(name)
+    }
 
     fileprivate func append(to head: inout [UInt8]) {
         unsafe head.append(self.name.utf8.span.bytes)
         head.append(UInt8(ascii: ":"))
         head.append(UInt8(ascii: " "))
-        if let received = self.received {
-            head.append(contentsOf: received)
+        if self.isLatin1 {
+            head.append(contentsOf: self.value.unicodeScalars.lazy.map { UInt8(truncatingIfNeeded: $0.value) })
         } else {
             unsafe head.append(self.value.utf8.span.bytes)
         }

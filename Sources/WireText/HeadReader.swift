@@ -367,11 +367,23 @@ package struct TrailerParser: Sendable {
     }
 }
 
-/// Field names that are too long for a small string, in their usual spelling. Being literals, they need no allocation.
+/// Frequent field names in their usual spelling: a literal costs less than a string made of received bytes.
 private enum CommonNames {
     /// - Returns: the name with exactly these bytes, if any.
     static func find(_ bytes: RawSpan) -> String? {
         switch bytes.byteCount {
+        case 4:
+            self.match(bytes, "Date") ?? self.match(bytes, "ETag") ?? self.match(bytes, "Vary")
+                ?? self.match(bytes, "Host")
+        case 6: self.match(bytes, "Server") ?? self.match(bytes, "Accept") ?? self.match(bytes, "Cookie")
+        case 7: self.match(bytes, "Expires") ?? self.match(bytes, "Upgrade")
+        case 8: self.match(bytes, "Location")
+        case 10: self.match(bytes, "Connection") ?? self.match(bytes, "Keep-Alive") ?? self.match(bytes, "User-Agent")
+        case 12: self.match(bytes, "Content-Type")
+        case 13:
+            self.match(bytes, "Last-Modified") ?? self.match(bytes, "Accept-Ranges")
+                ?? self.match(bytes, "Cache-Control")
+        case 14: self.match(bytes, "Content-Length")
         case 16: self.match(bytes, "Content-Encoding") ?? self.match(bytes, "WWW-Authenticate")
         case 17: self.match(bytes, "Sec-WebSocket-Key") ?? self.match(bytes, "Transfer-Encoding")
         case 19: self.match(bytes, "Content-Disposition")

@@ -112,13 +112,14 @@ final class SessionState {
     func field(
         of stream: HTTP2StreamID, name: UnsafeBufferPointer<UInt8>, value: UnsafeBufferPointer<UInt8>, isSensitive: Bool
     ) -> Bool {
-        let size = self.block.listSize + name.count + value.count + 32
-        guard size <= self.settings.maximumHeaderListSize else {
+        let isWithinLimit = self.block.append(
+            name: unsafe name.span, value: unsafe value.span, isSensitive: isSensitive,
+            limit: self.settings.maximumHeaderListSize)
+        guard isWithinLimit else {
             self.block = HTTP2FieldBlock()
             self.events.append(.headTooLarge(stream))
             return false
         }
-        self.block.append(name: unsafe name.span, value: unsafe value.span, isSensitive: isSensitive)
         return true
     }
 

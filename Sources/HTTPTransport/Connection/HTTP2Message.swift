@@ -41,12 +41,13 @@ extension HTTP2FieldBlock {
 
     /// All fields but the pseudo-header fields.
     var fieldLines: FieldLines {
-        var lines = FieldLines()
+        var lines: [FieldLine] = []
+        lines.reserveCapacity(self.count)
         self.readFields { name, value in
             guard !name.isEmpty, name[0] != UInt8(ascii: ":") else { return }
-            lines.append(FieldLine(String(repairing: name.bytes), received: value.bytes))
+            lines.append(FieldLine(String(tolerant: name.bytes), received: value.bytes))
         }
-        return lines
+        return FieldLines(lines)
     }
 }
 

@@ -49,13 +49,13 @@ package struct ConnectionLoss: Sendable, Hashable {
 
 /// Instants of the steps of opening a connection. A step that was skipped, or did not end, is `nil`.
 package struct ConnectTimings: Sendable, Hashable {
-    package var lookupStart: ContinuousClock.Instant?
-    package var lookupEnd: ContinuousClock.Instant?
-    package var connectStart: ContinuousClock.Instant?
-    package var secureStart: ContinuousClock.Instant?
-    package var secureEnd: ContinuousClock.Instant?
+    package var lookupStart: ContinuousInstant?
+    package var lookupEnd: ContinuousInstant?
+    package var connectStart: ContinuousInstant?
+    package var secureStart: ContinuousInstant?
+    package var secureEnd: ContinuousInstant?
     /// After the TLS handshake if there is one.
-    package var connectEnd: ContinuousClock.Instant?
+    package var connectEnd: ContinuousInstant?
 
     package init() {}
 
@@ -72,7 +72,7 @@ package struct ConnectTimings: Sendable, Hashable {
         switch step {
         case .began(let target, _): self = ConnectTimings(to: target)
         case .resolved:
-            let now = ContinuousClock.now
+            let now = ContinuousInstant.now
             self.lookupEnd = now
             self.connectStart = now
         case .connected, .tunnelled: self.connectEnd = .now
@@ -80,7 +80,7 @@ package struct ConnectTimings: Sendable, Hashable {
             self.connectEnd = nil
             self.secureStart = .now
         case .secured:
-            let now = ContinuousClock.now
+            let now = ContinuousInstant.now
             self.secureEnd = now
             self.connectEnd = now
         case .failed(.nameResolution): self.lookupEnd = .now

@@ -48,21 +48,24 @@ package final class Exchange: @unchecked Sendable {
     private let requestFailure: ExchangeFailure?
 
     init(_ request: ExchangeRequest, consumer: any ExchangeConsumer, pool: ConnectionPool) {
-        self.request = request
+        let plan: RequestPlan
         do throws(RequestError) {
-            self.plan = try RequestPlan(request)
+            plan = try RequestPlan(request)
             self.requestFailure = nil
         } catch {
-            self.plan = RequestPlan(unsendable: request.head)
+            plan = RequestPlan(unsendable: request.head)
             self.requestFailure = .request(error)
         }
         self.consumer = consumer
         self.pool = pool
         self.priority = request.priority
-        self.mayBePipelined = Self.canBePipelined(request, self.plan)
+        self.mayBePipelined = Self.canBePipelined(request, plan)
         self.metrics = ExchangeMetrics(fetchStart: .now)
-        self.body = Self.makeBody(request.body, plan.framing)
-        self.progress = Self.progress(plan, hasBody: self.body != nil)
+        let body = Self.makeBody(request.body, plan.framing)
+        self.progress = Self.progress(plan, hasBody: body != nil)
+        self.body = body
+        self.plan = plan
+        self.request = request
     }
 
     private static func progress(_ plan: RequestPlan, hasBody: Bool) -> ExchangeProgress {
@@ -79,7 +82,7 @@ package final class Exchange: @unchecked Sendable {
     }
 
     /// The current time for the metrics; `nil` if the exchange is not measured.
-    var timestamp: ContinuousClock.Instant? { self.request.isMeasured ? .now : nil }
+    var timestamp: ContinuousInstant? { self.request.isMeasured ? .now : nil }
 
     var isEnded: Bool {
         if case .ended = self.phase { true } else { false }
@@ -241,11 +244,18 @@ package final class Exchange: @unchecked Sendable {
         self.body = nil
         if let consumer {
             self.consumer = nil
-            consumer.exchangeEnded(end, metrics: self.metrics)
+            consumer.exchangeEnded(end, metrics: self.takeMetrics())
         } else if case .upgraded(let connection) = end {
             connection.close()
         }
         if case .source(let source, _) = self.request.body { source.close() }
+    }
+
+    /// Moves the metrics out, which takes less time than a copy; the ended exchange does not need them.
+    private func takeMetrics() -> ExchangeMetrics {
+        var metrics = ExchangeMetrics(fetchStart: self.metrics.fetchStart)
+        swap(&metrics, &self.metrics)
+        return metrics
     }
 
     // MARK: Repeating
@@ -561,15 +571,15 @@ package enum ExchangeFailure: Error, Sendable, Hashable {
 /// Times and sizes of an exchange. Of a repeated request, those of the second attempt.
 package struct ExchangeMetrics: Sendable, Hashable {
     /// When the exchange was created.
-    package var fetchStart: ContinuousClock.Instant
+    package var fetchStart: ContinuousInstant
     package var connection: ConnectionMetadata?
     /// The completed steps of connecting, also if it failed.
     package var timings = ConnectTimings()
-    package var requestStart: ContinuousClock.Instant?
-    package var requestEnd: ContinuousClock.Instant?
+    package var requestStart: ContinuousInstant?
+    package var requestEnd: ContinuousInstant?
     /// First and last byte of the response.
-    package var responseStart: ContinuousClock.Instant?
-    package var responseEnd: ContinuousClock.Instant?
+    package var responseStart: ContinuousInstant?
+    package var responseEnd: ContinuousInstant?
 
     // Sizes are bytes on the wire, above TLS; of HTTP/2, heads before compression and bodies without framing.
     package var requestHeadBytes: Int64 = 0
@@ -584,7 +594,7 @@ package struct ExchangeMetrics: Sendable, Hashable {
     /// Without chunk framing, before content decoding.
     package var responseContentBytes: Int64 = 0
 
-    package init(fetchStart: ContinuousClock.Instant) {
+    package init(fetchStart: ContinuousInstant) {
         self.fetchStart = fetchStart
     }
 }

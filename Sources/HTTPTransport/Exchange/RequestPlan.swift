@@ -29,8 +29,15 @@ package struct RequestPlan: Equatable {
         var head = RequestHead(
             method: request.head.method,
             target: (forwards ? "http://\(request.origin.authority)" : "") + request.head.target)
-        if request.head.fields["Host"] == nil { head.fields.append(FieldLine("Host", request.origin.authority)) }
-        for field in request.head.fields where !Self.isReplaced(field, in: request) { head.fields.append(field) }
+        var fields: [FieldLine] = []
+        fields.reserveCapacity(request.head.fields.count + 2)
+        if request.head.fields["Host"] == nil { fields.append(FieldLine("Host", request.origin.authority)) }
+        if Self.hasReplacedField(request) {
+            fields += request.head.fields.filter { !Self.isReplaced($0, in: request) }
+        } else {
+            fields += request.head.fields.all
+        }
+        head.fields = FieldLines(fields)
         if forwards, let authorization = request.proxy?.authorization {
             head.fields.append(FieldLine("Proxy-Authorization", authorization))
         }
@@ -49,6 +56,10 @@ package struct RequestPlan: Equatable {
             if expected == nil { head.fields.append(FieldLine("Expect", "100-continue")) }
         }
         self.head = head
+    }
+
+    private static func hasReplacedField(_ request: ExchangeRequest) -> Bool {
+        request.head.fields["Transfer-Encoding"] != nil || request.head.fields["Proxy-Authorization"] != nil
     }
 
     /// A proxy's credentials are for a proxy that forwards the request, and must not get to the server (RFC 9110 §11.7.2).
@@ -125,8 +136,10 @@ package struct ServerEndpoint: Sendable, Hashable {
 
     /// The value of the Host field, which omits the scheme's default port.
     package var authority: String {
-        let host = self.host.utf8.contains(0x3A) ? "[\(self.host)]" : self.host
-        return self.port == self.scheme.defaultPort ? host : "\(host):\(self.port)"
+        let name = self.host.utf8.span
+        let isIPv6 = name.indices.contains { name[$0] == 0x3A }
+        let host = isIPv6 ? "[" + self.host + "]" : self.host
+        return self.port == self.scheme.defaultPort ? host : host + ":" + String(self.port)
     }
 }
 

@@ -14,9 +14,11 @@ extension RequestHead {
     func validationError() -> RequestError? {
         guard !self.method.isEmpty, self.method.hasOnly(\.isTokenCharacter) else { return .method }
         guard !self.target.isEmpty, self.target.hasOnly({ $0 > 0x20 && $0 != 0x7F }) else { return .target }
-        for field in self.fields {
-            guard !field.name.isEmpty, field.name.hasOnly(\.isTokenCharacter) else { return .fieldName }
-            guard field.value.hasOnly({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else { return .fieldValue }
+        // Through a view, which copies no field.
+        let fields = self.fields.all.span
+        for index in fields.indices {
+            guard !fields[index].name.isEmpty, fields[index].name.hasOnly(\.isTokenCharacter) else { return .fieldName }
+            guard fields[index].value.hasOnly({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else { return .fieldValue }
         }
         return nil
     }
@@ -24,7 +26,8 @@ extension RequestHead {
     /// The serialized head (RFC 9112 §3). `validationError` has ruled out line breaks in its parts.
     var bytes: [UInt8] {
         var head = HeadWriter(method: self.method, target: self.target, capacity: 512)
-        for field in self.fields { head.add(field) }
+        let fields = self.fields.all.span
+        for index in fields.indices { head.add(fields[index]) }
         return head.finished()
     }
 }

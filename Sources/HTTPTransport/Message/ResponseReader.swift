@@ -17,10 +17,10 @@ package struct ResponseReader {
     private enum Mode {
         /// No request was sent: received bytes are a violation.
         case idle
-        case head(ResponseParser)
+        case head
         case length(left: Int64)
         case chunks(ChunkReader)
-        case trailers(TrailerParser)
+        case trailers
         case untilClose
         /// The response has ended, which is still to be reported.
         case ending([FieldLine])
@@ -33,6 +33,9 @@ package struct ResponseReader {
 
     private let limits: MessageLimits
     private var mode = Mode.idle
+    // Large values, which would be copied as payloads of the mode.
+    private var headParser: ResponseParser
+    private var trailerParser: TrailerParser
     /// Bytes of the current response.
     package private(set) var headBytes: Int64 = 0
     package private(set) var bodyBytes: Int64 = 0
@@ -41,11 +44,13 @@ package struct ResponseReader {
 
     package init(limits: MessageLimits) {
         self.limits = limits
+        self.headParser = ResponseParser(limits: limits.ofHead)
+        self.trailerParser = TrailerParser(limits: limits.ofHead)
     }
 
     /// Call before a request is sent.
     package mutating func beginResponse() {
-        self.mode = .head(ResponseParser(limits: self.limits.ofHead))
+        self.mode = .head
         self.headBytes = 0
         self.bodyBytes = 0
         self.hasExcessBytes = false
@@ -95,13 +100,13 @@ package struct ResponseReader {
             guard offset < bytes.byteCount else { return nil }
             switch self.mode {
             case .idle: throw .unsolicited
-            case .head(let parser):
-                if let head = try self.readHead(bytes, at: &offset, parser) { return .head(head) }
+            case .head:
+                if let head = try self.readHead(bytes, at: &offset) { return .head(head) }
             case .length(let left): return self.readContent(bytes.byteCount, at: &offset, left)
             case .untilClose: return self.readContent(bytes.byteCount, at: &offset, .max)
             case .chunks(let reader):
                 if let content = try self.readChunk(bytes, at: &offset, reader) { return content }
-            case .trailers(let parser): try self.readTrailers(bytes, at: &offset, parser)
+            case .trailers: try self.readTrailers(bytes, at: &offset)
             case .complete:
                 if self.leavesExcess { return nil }
                 self.hasExcessBytes = true
@@ -113,22 +118,20 @@ package struct ResponseReader {
     }
 
     private mutating func readHead(
-        _ bytes: RawSpan, at offset: inout Int, _ parser: ResponseParser
+        _ bytes: RawSpan, at offset: inout Int
     ) throws(ResponseViolation) -> ResponseHead? {
-        var parser = parser
-        // Gives up its copy, which would be copied again.
-        self.mode = .stopped
         var consumed = 0
         let head: ResponseHead?
         do throws(HeadViolation) {
-            head = try parser.parse(bytes.extracting(offset..<bytes.byteCount), consumed: &consumed)
+            head = try self.headParser.parse(bytes.extracting(offset..<bytes.byteCount), consumed: &consumed)
         } catch {
+            self.mode = .stopped
             throw .head(error)
         }
         self.headBytes += Int64(consumed)
         offset += consumed
-        self.mode = head?.status == 101 ? .switched : .head(parser)
         guard let head else { return nil }
+        if head.status == 101 { self.mode = .switched }
         guard head.version == .http11 || head.version == .http10 else { throw .head(.malformedStartLine) }
         return head
     }
@@ -154,7 +157,8 @@ package struct ResponseReader {
         case .more: offset = bytes.byteCount
         case .trailers(let end):
             offset = end
-            self.mode = .trailers(TrailerParser(limits: self.limits.ofHead))
+            self.trailerParser = TrailerParser(limits: self.limits.ofHead)
+            self.mode = .trailers
         case .content(let range):
             offset = range.upperBound
             return .content(range)
@@ -162,20 +166,17 @@ package struct ResponseReader {
         return nil
     }
 
-    private mutating func readTrailers(
-        _ bytes: RawSpan, at offset: inout Int, _ parser: TrailerParser
-    ) throws(ResponseViolation) {
-        var parser = parser
-        self.mode = .stopped
+    private mutating func readTrailers(_ bytes: RawSpan, at offset: inout Int) throws(ResponseViolation) {
         var consumed = 0
         let trailers: FieldLines?
         do throws(HeadViolation) {
-            trailers = try parser.parse(bytes.extracting(offset..<bytes.byteCount), consumed: &consumed)
+            trailers = try self.trailerParser.parse(bytes.extracting(offset..<bytes.byteCount), consumed: &consumed)
         } catch {
+            self.mode = .stopped
             throw .head(error)
         }
         self.bodyBytes += Int64(consumed)
         offset += consumed
-        self.mode = trailers.map { .ending($0.all) } ?? .trailers(parser)
+        if let trailers { self.mode = .ending(trailers.all) }
     }
 }

@@ -105,7 +105,7 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
             }
         }
         let key = PoolKey(exchange.request)
-        let needsFresh = needsFresh || self.mayLoseUnrepeatable(self.hosts[key]?.idle.last, for: exchange)
+        let needsFresh = needsFresh || self.mayLoseUnrepeatable(exchange, key)
         switch self.updateHost(key, { $0.acquire(needsFresh: needsFresh) }) {
         case .wait:
             if exchange.mayBePipelined, let connection = self.pipelining(key) { return connection.pipeline(exchange) }
@@ -126,8 +126,8 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
 
     /// A request that cannot be repeated must not use a connection that the server may close after its first response:
     /// many servers do so without `Connection: close`.
-    private func mayLoseUnrepeatable(_ connection: HTTPConnection?, for exchange: Exchange) -> Bool {
-        guard let connection, !exchange.plan.head.isIdempotent else { return false }
+    private func mayLoseUnrepeatable(_ exchange: Exchange, _ key: PoolKey) -> Bool {
+        guard !exchange.plan.head.isIdempotent, let connection = self.hosts[key]?.idle.last else { return false }
         return !connection.hasServedResponse
     }
 

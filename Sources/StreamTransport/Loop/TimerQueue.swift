@@ -1,3 +1,4 @@
+import CLinux
 import HeapModule
 
 /// Timers of one loop in the order in which they are due.
@@ -143,6 +144,42 @@ package struct MonotonicInstant: InstantProtocol, Hashable, Sendable {
 
     @inlinable
     package static func < (left: MonotonicInstant, right: MonotonicInstant) -> Bool {
+        left.nanoseconds < right.nanoseconds
+    }
+}
+
+/// A point on the clock that goes on while the machine sleeps: CLOCK_BOOTTIME.
+///
+/// Its layout is known when a program is built. That of `ContinuousClock.Instant` is not: all types that contain one would
+/// be copied and destroyed by calls of the runtime.
+package struct ContinuousInstant: InstantProtocol, Hashable, Sendable {
+    private let nanoseconds: Int64
+
+    package static var now: ContinuousInstant { ContinuousInstant(nanoseconds: sluice_boottime_nanoseconds()) }
+
+    private init(nanoseconds: Int64) {
+        self.nanoseconds = nanoseconds
+    }
+
+    /// Stops at the largest instant instead of overflowing.
+    package func advanced(by duration: Duration) -> ContinuousInstant {
+        let (sum, overflow) = self.nanoseconds.addingReportingOverflow(duration.clampedNanoseconds)
+        return ContinuousInstant(nanoseconds: overflow ? .max : sum)
+    }
+
+    package func duration(to other: ContinuousInstant) -> Duration {
+        .nanoseconds(other.nanoseconds &- self.nanoseconds)
+    }
+
+    package static func + (instant: ContinuousInstant, duration: Duration) -> ContinuousInstant {
+        instant.advanced(by: duration)
+    }
+
+    package static func - (later: ContinuousInstant, earlier: ContinuousInstant) -> Duration {
+        earlier.duration(to: later)
+    }
+
+    package static func < (left: ContinuousInstant, right: ContinuousInstant) -> Bool {
         left.nanoseconds < right.nanoseconds
     }
 }

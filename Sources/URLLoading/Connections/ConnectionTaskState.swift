@@ -28,7 +28,7 @@ final class ConnectionTaskState: @unchecked Sendable {  // Its vars are used on 
 
     private let resourceTimer = LoopTimer()
     private var resourceTimeLeft: Duration
-    private var resourceTimerStart = ContinuousClock.now
+    private var resourceTimerStart = ContinuousInstant.now
     private var expired: (() -> Void)?
     private var lastURL: URL?
 

@@ -62,10 +62,9 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {  //
     // MARK: ConnectionTaskDriver
 
     func begin() {
-        guard let task = self.taskState.task, let request = task.currentRequest else { return }
+        guard let task = self.taskState.task, let request = task.latestRequest else { return }
         let settings = self.settings
-        let timeout = Duration(
-            timeout: request.chosenTimeout ?? self.taskState.core.configuration.timeoutIntervalForRequest)
+        let timeout = self.taskState.core.requestSettings.timeout(of: request)
         self.socket.set(settings.options(timeout: timeout))
         self.socket.openObserver = { self.opened() }
         self.socket.whenPeerClosed { self.peerClosed($0, $1) }
@@ -123,7 +122,7 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {  //
         _ target: inout OpeningTarget, at url: URL, for task: URLSessionTask, _ timeout: Duration
     ) throws(URLError) {
         target.connectTimeout = timeout
-        target.socket.trafficClass = task.currentRequest.map(self.taskState.core.configuration.trafficClass)
+        target.socket.trafficClass = task.latestRequest.map(self.taskState.core.requestSettings.trafficClass)
         target.watch = { self.record($0) }
         let taskState = self.taskState
         target.selectProxies = taskState.core.proxySelection(

@@ -96,10 +96,10 @@ final class WebSocketOpening: ChallengedRequest, @unchecked Sendable {  // Confi
     }
 
     private func fields(_ url: URL, _ cookies: [HTTPCookie]?) -> [FieldLine] {
-        var builder = RequestBuilder(self.core.configuration)
+        var builder = RequestBuilder(self.core.configuration, self.core.requestSettings)
         builder.isAtOriginalOrigin = self.core.isAtOriginalOrigin(self.request, of: self.task)
         builder.cookies = cookies
-        self.authorize(&builder, url, method: "GET", body: .none)
+        self.authorize(&builder, url, method: "GET", target: url.requestTarget, body: .none)
         return builder.fields(of: self.request).filter { !Self.isReserved($0.name) }
     }
 
@@ -225,12 +225,12 @@ struct HandshakeTimings {
             self.metrics?.connection = metadata
         case .secured(let metadata): self.metrics?.connection?.tls = metadata
         case .requested(let bytes):
-            let now = ContinuousClock.now
+            let now = ContinuousInstant.now
             self.metrics?.requestStart = now
             self.metrics?.requestEnd = now
             self.metrics?.requestHeadBytes = Int64(bytes)
         case .answered(let bytes):
-            let now = ContinuousClock.now
+            let now = ContinuousInstant.now
             self.metrics?.responseStart = now
             self.metrics?.responseEnd = now
             self.metrics?.responseHeadBytes = Int64(bytes)

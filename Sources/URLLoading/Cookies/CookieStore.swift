@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import HTTPSemantics
 import PublicSuffixList
+import StreamTransport
 import Synchronization
 
 /// The cookies of a storage: a `CookieJar`, which applies the rules, and the `HTTPCookie` objects that were stored.
@@ -131,7 +132,7 @@ final class CookieFileWriter: Sendable {
     private struct State {
         var hasChanges = false
         var isScheduled = false
-        var lastWrite: ContinuousClock.Instant?
+        var lastWrite: ContinuousInstant?
     }
 
     /// Returns the cookies to be written.

@@ -98,10 +98,10 @@ extension ChallengedRequest {
     }
 
     /// Sets the `Authorization` of the request about to be sent, unless the program has set its own.
-    func authorize(_ builder: inout RequestBuilder, _ url: URL, method: String, body: TaskBody) {
+    func authorize(_ builder: inout RequestBuilder, _ url: URL, method: String, target: String, body: TaskBody) {
         guard self.request.value(forHTTPHeaderField: "Authorization") == nil || self.credentials.authorization != nil
         else { return }
-        builder.authorization = self.fieldValue(at: url, method: method, target: url.requestTarget) {
+        builder.authorization = self.fieldValue(at: url, method: method, target: target) {
             body.contentHash($0)
         }
     }
@@ -118,12 +118,11 @@ extension ChallengedRequest {
     }
 
     private func knownAuthorization(at url: URL) -> Authorization? {
-        guard self.credentials.authorization != nil || !self.authorizations.value.isEmpty,
-            let origin = HTTPSemantics.Origin(url)
-        else { return nil }
-        let path = url.path(percentEncoded: true)
-        return self.credentials.authorization
-            ?? self.authorizations.value.find(origin, path: path) { self.mayUse($0, at: url) }
+        if let authorization = self.credentials.authorization { return authorization }
+        guard !self.authorizations.value.isEmpty, let origin = HTTPSemantics.Origin(url) else { return nil }
+        return self.authorizations.value.find(origin, path: url.path(percentEncoded: true)) {
+            self.mayUse($0, at: url)
+        }
     }
 
     /// Answers the challenges of a 401 or 407.

@@ -2,12 +2,13 @@ import Foundation
 import HTTPSemantics
 import HTTPTransport
 import HTTPTypes
+import StreamTransport
 import WireText
 
 extension HTTPLoad {
     private var cachePolicy: NSURLRequest.CachePolicy {
         self.request.cachePolicy == .useProtocolCachePolicy
-            ? self.core.configuration.requestCachePolicy : self.request.cachePolicy
+            ? self.core.requestSettings.cachePolicy : self.request.cachePolicy
     }
 
     private var method: HTTPRequest.Method {
@@ -17,7 +18,7 @@ extension HTTPLoad {
     /// Uses a cached response or sends the request. The disk is read off the loop.
     func consultCache() {
         let policy = self.cachePolicy.meaning
-        guard let cache = self.core.configuration.urlCache, self.method == .get || self.method == .head,
+        guard let cache = self.core.requestSettings.cache, self.method == .get || self.method == .head,
             policy != .reloadIgnoringLocalCacheData, policy != .reloadIgnoringLocalAndRemoteCacheData
         else { return self.proceed(with: nil) }
         let key = self.request.asGET
@@ -58,7 +59,7 @@ extension HTTPLoad {
     }
 
     private func deliver(_ stored: CachedURLResponse) {
-        let now = ContinuousClock.now
+        let now = ContinuousInstant.now
         self.loader.recordTransaction(
             TransactionRecord(
                 request: self.request, response: stored.response,
@@ -70,7 +71,7 @@ extension HTTPLoad {
     /// Handles a 304 response: delivers the stored response with its updated fields.
     /// - Returns: `false` if no stored response was being validated.
     func useStored(updatedBy fields: HTTPFields) -> Bool {
-        guard let stored = self.stored, let entry = stored.entry, let cache = self.core.configuration.urlCache,
+        guard let stored = self.stored, let entry = stored.entry, let cache = self.core.requestSettings.cache,
             let response = stored.response as? HTTPURLResponse, let url = response.url,
             let startedAt = self.attempt?.startedAt
         else { return false }
@@ -98,7 +99,7 @@ extension HTTPLoad {
     /// Invalidates what the response makes stale, and prepares to cache it.
     func startCaching(_ response: HTTPURLResponse) {
         self.cacheWriter = nil
-        guard let cache = self.core.configuration.urlCache, let attempt = self.attempt,
+        guard let cache = self.core.requestSettings.cache, let attempt = self.attempt,
             let startedAt = attempt.startedAt
         else { return }
         self.invalidateCache(response, cache)

@@ -218,7 +218,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     private func send(_ body: HTTPTransport.RequestBody) {
         guard let url = self.request.url, let origin = self.origin, let pool = self.core.executor.pool else { return }
         var exchange = ExchangeRequest(origin)
-        exchange.origin.socketPath = self.core.configuration.unixSocketPath
+        exchange.origin.socketPath = self.core.requestSettings.unixSocketPath
         exchange.body = body
         exchange.head = self.head(at: url)
         do throws(TLSFailure) {
@@ -235,18 +235,17 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         self.lease(&exchange)
         exchange.isMeasured = self.loader.isMeasured
         exchange.priority = self.loader.priority
-        exchange.usesPipelining =
-            self.core.configuration.httpShouldUsePipelining || self.request.httpShouldUsePipelining
+        exchange.usesPipelining = self.core.requestSettings.usesPipelining || self.request.httpShouldUsePipelining
         let timeout = self.loader.timeout(of: self.request)
         exchange.connectTimeout = timeout
         exchange.idleTimeout = timeout
-        exchange.trafficClass = self.core.configuration.trafficClass(for: self.request)
+        exchange.trafficClass = self.core.requestSettings.trafficClass(for: self.request)
         self.publishRequest()
         let head = exchange.head
         let running = pool.exchange(exchange, consumer: self)
         self.attempt = HTTPAttempt(
             exchange: running, request: self.loader.isMeasured ? self.request : nil, head: head, body: body,
-            startedAt: self.core.configuration.urlCache == nil ? nil : Date())
+            startedAt: self.core.requestSettings.cache == nil ? nil : Date())
         running.start()
     }
 
@@ -259,7 +258,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
 
     /// A builder without the fields that are determined when the request is sent.
     var requestBuilder: RequestBuilder {
-        var builder = RequestBuilder(self.core.configuration)
+        var builder = RequestBuilder(self.core.configuration, self.core.requestSettings)
         builder.isAtOriginalOrigin = self.core.isAtOriginalOrigin(self.request, of: self.loader.task)
         return builder
     }
@@ -270,9 +269,10 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         builder.conditionalFields = self.conditions
         builder.cookies = self.cookies
         let method = self.request.httpMethod ?? "GET"
-        self.authorize(&builder, url, method: method, body: self.body)
+        let target = url.requestTarget
+        self.authorize(&builder, url, method: method, target: target, body: self.body)
         let fields = builder.fields(of: self.request, defaults: self.core.defaultFields)
-        return RequestHead(method: method, target: url.requestTarget, fields: .init(fields))
+        return RequestHead(method: method, target: target, fields: .init(fields))
     }
 
     private func secureSetup(
@@ -280,13 +280,13 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     ) throws(TLSFailure) -> SecureSetup {
         let context = self.requiresHTTP11(head) ? self.core.http11TLSContext() : self.core.tlsContext()
         var secure = SecureSetup(context: try context.get())
-        secure.resumptionKey = "\(origin.host):\(origin.port)"
+        secure.resumptionKey = origin.host + ":" + String(origin.port)
         secure.timeout = self.loader.timeout(of: self.request)
         return secure
     }
 
     func assumesHTTP2(_ head: RequestHead) -> Bool {
-        self.core.configuration.assumesHTTP2 && !self.requiresHTTP11(head)
+        self.core.requestSettings.assumesHTTP2 && !self.requiresHTTP11(head)
     }
 
     /// HTTP/2 has no upgrades (RFC 9113 §8.6), and its streams share what NTLM and Negotiate authenticate.
@@ -324,7 +324,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         guard let url = self.request.url else { return nil }
         return HTTPURLResponse(
             url: url, statusCode: head.status,
-            httpVersion: head.version.major == 2 ? "HTTP/2" : "HTTP/1.\(head.version.minor)",
+            httpVersion: head.version.major == 2 ? "HTTP/2" : head.version.minor == 1 ? "HTTP/1.1" : "HTTP/1.0",
             lines: head.fields.all, contentIsEncoded: contentIsEncoded)
     }
 
@@ -557,8 +557,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
 
 extension HTTPLoad: ExchangeConsumer {
     var demand: ContentDemand {
-        if self.loader.transfer.isSuspended { return .suspended }
-        let demand = max(0, self.loader.demand)
+        guard let demand = self.loader.demandUnlessSuspended else { return .suspended }
         guard let decoder = self.decoder else { return .bytes(demand) }
         // No more is received before everything is decoded.
         return .bytes(demand > 0 && decoder.needsInput ? ContentDecoder.pieceLimit : 0)

@@ -29,10 +29,10 @@ package final class ProxyScript: Sendable {
     /// What the thread keeps between two questions.
     private struct Loaded {
         var engine: ProxyScriptEngine?
-        var loadedAt = ContinuousClock.now
+        var loadedAt = ContinuousInstant.now
         /// Of names that were looked up; empty for a name without an address.
         var addresses: [String: String] = [:]
-        var addressesSince = ContinuousClock.now
+        var addressesSince = ContinuousInstant.now
     }
 
     private static let waitingLimit = 256

@@ -130,7 +130,7 @@ struct FailedProxies {
     private static let lifetime = Duration.seconds(300)
     private static let limit = 64
 
-    private var instants: [ProxyAddress: ContinuousClock.Instant] = [:]
+    private var instants: [ProxyAddress: ContinuousInstant] = [:]
 
     mutating func add(_ proxy: ProxyAddress) {
         if self.instants.count >= Self.limit { self.instants = [:] }

@@ -9,6 +9,7 @@ struct RequestBuilder {
     private static let userAgent = "\(ProcessInfo.processInfo.processName) URLLoading/1"
 
     private let configuration: URLSessionConfiguration
+    private let settings: RequestSettings
     /// Whether there is a body; a POST then gets a default Content-Type.
     var hasBody = false
     /// Conditions of a cache validation or a resumed download. They replace fields of the same name.
@@ -19,8 +20,9 @@ struct RequestBuilder {
     /// Used instead of those in the cookie storage.
     var cookies: [HTTPCookie]?
 
-    init(_ configuration: URLSessionConfiguration) {
+    init(_ configuration: URLSessionConfiguration, _ settings: RequestSettings) {
         self.configuration = configuration
+        self.settings = settings
     }
 
     /// All fields in the order in which they are sent, except those that the transport sets.
@@ -89,8 +91,8 @@ struct RequestBuilder {
     /// Selects cookies for each request, also for one that follows a redirect.
     private func cookieField(for request: URLRequest) -> String? {
         if let cookies { return HTTPCookie.requestHeaderFields(with: cookies)["Cookie"] }
-        guard request.httpShouldHandleCookies, self.configuration.httpShouldSetCookies,
-            let storage = self.configuration.httpCookieStorage, let url = request.url
+        guard request.httpShouldHandleCookies, self.settings.sendsCookies,
+            let storage = self.settings.cookieStorage, let url = request.url
         else { return nil }
         let isNavigation = request.mainDocumentURL == request.url
         let cookies = storage.cookies(for: url, mainDocumentURL: request.mainDocumentURL, isNavigation: isNavigation)

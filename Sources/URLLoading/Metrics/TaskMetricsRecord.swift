@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTransport
+import StreamTransport
 
 /// Collects the metrics of a task from its creation. Owned by the task's driver.
 package struct TaskMetricsRecord: Sendable {
@@ -8,12 +9,12 @@ package struct TaskMetricsRecord: Sendable {
     package static let transactionLimit = 256
 
     private let anchor: WallClockAnchor
-    private let creation: ContinuousClock.Instant
+    private let creation: ContinuousInstant
     private var transactions: [TransactionRecord] = []
     package private(set) var redirectCount = 0
 
     /// - Parameter date: the wall-clock time at `instant`.
-    package init(createdAt instant: ContinuousClock.Instant = .now, date: Date = Date()) {
+    package init(createdAt instant: ContinuousInstant = .now, date: Date = Date()) {
         self.anchor = WallClockAnchor(at: instant, date: date)
         self.creation = instant
     }
@@ -28,7 +29,7 @@ package struct TaskMetricsRecord: Sendable {
         self.redirectCount += 1
     }
 
-    package func metrics(completedAt end: ContinuousClock.Instant = .now) -> URLSessionTaskMetrics {
+    package func metrics(completedAt end: ContinuousInstant = .now) -> URLSessionTaskMetrics {
         let seconds = max(.zero, end - self.creation) / .seconds(1)
         return URLSessionTaskMetrics(
             transactions: self.transactions.map { URLSessionTaskTransactionMetrics($0, self.anchor) },
@@ -140,12 +141,12 @@ package struct TransactionDates: Sendable, Hashable {
             self.anchor = anchor
         }
 
-        func start(_ instant: ContinuousClock.Instant?) -> Date? {
+        func start(_ instant: ContinuousInstant?) -> Date? {
             self.isInterrupted ? nil : instant.map(self.anchor.date)
         }
 
         /// - Parameter start: when the step started; `nil` if it did not.
-        mutating func end(_ instant: ContinuousClock.Instant?, startedAt start: Date?) -> Date? {
+        mutating func end(_ instant: ContinuousInstant?, startedAt start: Date?) -> Date? {
             guard !self.isInterrupted, start != nil else { return nil }
             self.isInterrupted = instant == nil
             return instant.map(self.anchor.date)
@@ -155,14 +156,14 @@ package struct TransactionDates: Sendable, Hashable {
 
 /// The timings of a load that used no network.
 package struct LocalTimings: Sendable, Hashable {
-    package var fetchStart: ContinuousClock.Instant
+    package var fetchStart: ContinuousInstant
     /// `nil` if there was no response.
-    package var responseStart: ContinuousClock.Instant?
-    package var responseEnd: ContinuousClock.Instant?
+    package var responseStart: ContinuousInstant?
+    package var responseEnd: ContinuousInstant?
 
     package init(
-        fetchStart: ContinuousClock.Instant, responseStart: ContinuousClock.Instant? = nil,
-        responseEnd: ContinuousClock.Instant? = nil
+        fetchStart: ContinuousInstant, responseStart: ContinuousInstant? = nil,
+        responseEnd: ContinuousInstant? = nil
     ) {
         self.fetchStart = fetchStart
         self.responseStart = responseStart
@@ -173,16 +174,16 @@ package struct LocalTimings: Sendable, Hashable {
 /// Converts instants of the monotonic clock to wall-clock dates. Dates from one anchor keep the order of their
 /// instants, even if the system's time changes in between.
 package struct WallClockAnchor: Sendable, Hashable {
-    private let instant: ContinuousClock.Instant
+    private let instant: ContinuousInstant
     private let date: Date
 
     /// - Parameter date: the wall-clock time at `instant`.
-    package init(at instant: ContinuousClock.Instant = .now, date: Date = Date()) {
+    package init(at instant: ContinuousInstant = .now, date: Date = Date()) {
         self.instant = instant
         self.date = date
     }
 
-    package func date(of instant: ContinuousClock.Instant) -> Date {
+    package func date(of instant: ContinuousInstant) -> Date {
         self.date + (instant - self.instant) / .seconds(1)
     }
 }

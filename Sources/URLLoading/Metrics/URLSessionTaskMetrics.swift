@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTransport
+import StreamTransport
 import TLSEngine
 
 /// The metrics of a task from its creation to its completion. Immutable.

@@ -11,95 +11,141 @@ public struct URLRequest: @unchecked Sendable {  // Its stream and `properties` 
     /// The timeout of a request without its own, in seconds: 60.
     public static let standardTimeout: TimeInterval = 60
 
-    /// `nil` only if set to `nil`; such a request fails with `URLError.unsupportedURL`.
-    public var url: URL?
-    public var cachePolicy: CachePolicy
-    public var networkServiceType: NetworkServiceType = .default
-    /// Stored without effect, as the next three.
-    public var allowsCellularAccess = true
-    public var allowsExpensiveNetworkAccess = true
-    public var allowsConstrainedNetworkAccess = true
-    public var allowsUltraConstrainedNetworkAccess = true
-    /// Stored without effect: HTTP/3 is not supported.
-    public var assumesHTTP3Capable = false
-    public var attribution: Attribution = .developer
-    /// Not implemented: `true` makes the task fail with `URLError.unsupportedURL`.
-    public var requiresDNSSECValidation = false
-    /// Whether the request sends stored cookies, and cookies of the response are stored.
-    public var httpShouldHandleCookies = true
-    /// As `URLSessionConfiguration.httpShouldUsePipelining`; one of the two suffices.
-    public var httpShouldUsePipelining = false
-
-    /// `nil` if the session's timeout applies.
-    package private(set) var chosenTimeout: TimeInterval?
-    private var method = "GET"
-    /// `nil` for most requests, which makes copying them cheap.
-    private var optionalParts: OptionalParts?
+    /// Shared by copies of the request until one changes it: a task and its load copy their requests often.
+    private var storage: Storage
 
     /// A GET request with the session's timeout.
     /// - Parameter url: made absolute.
     public init(url: URL, cachePolicy: CachePolicy = .useProtocolCachePolicy) {
-        self.url = url.absoluteURL
-        self.cachePolicy = cachePolicy
+        self.storage = Storage(Values(url: url.absoluteURL, cachePolicy: cachePolicy))
     }
 
     /// - Parameter timeoutInterval: in seconds; takes precedence over the session's timeout even if it is 60.
     public init(url: URL, cachePolicy: CachePolicy = .useProtocolCachePolicy, timeoutInterval: TimeInterval) {
         self.init(url: url, cachePolicy: cachePolicy)
-        self.chosenTimeout = timeoutInterval
+        self.storage.values.chosenTimeout = timeoutInterval
     }
+
+    /// The storage for a change, which no copy of the request sees.
+    private var owned: Storage {
+        mutating get {
+            if !isKnownUniquelyReferenced(&self.storage) { self.storage = Storage(self.storage.values) }
+            return self.storage
+        }
+    }
+
+    /// `nil` only if set to `nil`; such a request fails with `URLError.unsupportedURL`.
+    public var url: URL? {
+        get { self.storage.values.url }
+        set { self.owned.values.url = newValue }
+    }
+
+    public var cachePolicy: CachePolicy {
+        get { self.storage.values.cachePolicy }
+        set { self.owned.values.cachePolicy = newValue }
+    }
+
+    public var networkServiceType: NetworkServiceType {
+        get { self.storage.values.networkServiceType }
+        set { self.owned.values.networkServiceType = newValue }
+    }
+
+    /// Stored without effect, as the next three.
+    public var allowsCellularAccess: Bool {
+        get { self.storage.values.allowsCellularAccess }
+        set { self.owned.values.allowsCellularAccess = newValue }
+    }
+
+    public var allowsExpensiveNetworkAccess: Bool {
+        get { self.storage.values.allowsExpensiveNetworkAccess }
+        set { self.owned.values.allowsExpensiveNetworkAccess = newValue }
+    }
+
+    public var allowsConstrainedNetworkAccess: Bool {
+        get { self.storage.values.allowsConstrainedNetworkAccess }
+        set { self.owned.values.allowsConstrainedNetworkAccess = newValue }
+    }
+
+    public var allowsUltraConstrainedNetworkAccess: Bool {
+        get { self.storage.values.allowsUltraConstrainedNetworkAccess }
+        set { self.owned.values.allowsUltraConstrainedNetworkAccess = newValue }
+    }
+
+    /// Stored without effect: HTTP/3 is not supported.
+    public var assumesHTTP3Capable: Bool {
+        get { self.storage.values.assumesHTTP3Capable }
+        set { self.owned.values.assumesHTTP3Capable = newValue }
+    }
+
+    public var attribution: Attribution {
+        get { self.storage.values.attribution }
+        set { self.owned.values.attribution = newValue }
+    }
+
+    /// Not implemented: `true` makes the task fail with `URLError.unsupportedURL`.
+    public var requiresDNSSECValidation: Bool {
+        get { self.storage.values.requiresDNSSECValidation }
+        set { self.owned.values.requiresDNSSECValidation = newValue }
+    }
+
+    /// Whether the request sends stored cookies, and cookies of the response are stored.
+    public var httpShouldHandleCookies: Bool {
+        get { self.storage.values.httpShouldHandleCookies }
+        set { self.owned.values.httpShouldHandleCookies = newValue }
+    }
+
+    /// As `URLSessionConfiguration.httpShouldUsePipelining`; one of the two suffices.
+    public var httpShouldUsePipelining: Bool {
+        get { self.storage.values.httpShouldUsePipelining }
+        set { self.owned.values.httpShouldUsePipelining = newValue }
+    }
+
+    /// `nil` if the session's timeout applies.
+    package var chosenTimeout: TimeInterval? { self.storage.values.chosenTimeout }
 
     /// Idle timeout in seconds: without data in either direction for so long, the load fails with `URLError.timedOut`.
     public var timeoutInterval: TimeInterval {
-        get { self.chosenTimeout ?? Self.standardTimeout }
-        set { self.chosenTimeout = newValue }
+        get { self.storage.values.chosenTimeout ?? Self.standardTimeout }
+        set { self.owned.values.chosenTimeout = newValue }
     }
 
     /// GET, HEAD, POST, PUT, DELETE and CONNECT are converted to upper case; other methods are left as they are. `nil`
     /// means GET.
     public var httpMethod: String? {
-        get { self.method }
+        get { self.storage.values.method }
         set {
             let name = newValue ?? "GET"
             let known = ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT"]
-            self.method = known.first { $0.matchesIgnoringCase(name) } ?? name
+            self.owned.values.method = known.first { $0.matchesIgnoringCase(name) } ?? name
         }
     }
 
     /// The document that the request belongs to; determines which cookies are third-party.
     public var mainDocumentURL: URL? {
-        get { self.optionalParts?.mainDocumentURL }
-        set { self.ownParts().mainDocumentURL = newValue }
+        get { self.storage.values.mainDocumentURL }
+        set { self.owned.values.mainDocumentURL = newValue }
     }
 
     /// Stored without effect: the cookie storage is not partitioned.
     public var cookiePartitionIdentifier: String? {
-        get { self.optionalParts?.cookiePartitionIdentifier }
-        set { self.ownParts().cookiePartitionIdentifier = newValue }
+        get { self.storage.values.cookiePartitionIdentifier }
+        set { self.owned.values.cookiePartitionIdentifier = newValue }
     }
 
     var fields: RequestFields {
-        get { self.optionalParts?.fields ?? RequestFields() }
-        _modify { yield &self.ownParts().fields }
+        get { self.storage.values.fields }
+        set { self.owned.values.fields = newValue }
     }
 
     var body: RequestBody {
-        get { self.optionalParts?.body ?? .none }
-        set { self.ownParts().body = newValue }
+        get { self.storage.values.body }
+        set { self.owned.values.body = newValue }
     }
 
     /// Set by `URLProtocol.setProperty`; ignored by `==`.
     package var properties: [String: Any] {
-        get { self.optionalParts?.properties ?? [:] }
-        _modify { yield &self.ownParts().properties }
-    }
-
-    /// The optional parts for a change, which no copy of the request sees.
-    private mutating func ownParts() -> OptionalParts {
-        if isKnownUniquelyReferenced(&self.optionalParts), let parts = self.optionalParts { return parts }
-        let parts = OptionalParts(copying: self.optionalParts)
-        self.optionalParts = parts
-        return parts
+        get { self.storage.values.properties }
+        set { self.owned.values.properties = newValue }
     }
 
     /// All fields by name; `nil` if none was ever set. Fields with an invalid name or value are dropped.
@@ -114,12 +160,20 @@ public struct URLRequest: @unchecked Sendable {  // Its stream and `properties` 
     /// Sets or removes the field. Has no effect if the name is not a token, or if the value contains NUL or a line end
     /// that is not followed by white space and so would start another field.
     public mutating func setValue(_ value: String?, forHTTPHeaderField field: String) {
-        self.fields.set(value, for: field)
+        self.changeFields { $0.set(value, for: field) }
     }
 
     /// Appends to the field, after a comma if it has a value.
     public mutating func addValue(_ value: String, forHTTPHeaderField field: String) {
-        self.fields.add(value, for: field)
+        self.changeFields { $0.add(value, for: field) }
+    }
+
+    /// Takes the fields out of the storage meanwhile, so that the dictionary is changed in place.
+    private mutating func changeFields(_ body: (inout RequestFields) -> Void) {
+        var fields = self.fields
+        self.fields = RequestFields()
+        body(&fields)
+        self.fields = fields
     }
 
     /// The body as data. Setting it removes the stream.
@@ -135,21 +189,34 @@ public struct URLRequest: @unchecked Sendable {  // Its stream and `properties` 
     }
 }
 
-/// The parts of a request that most requests do not have. Shared by copies of the request until one changes it.
-private final class OptionalParts {
+/// The properties of a request.
+private struct Values {
+    var url: URL?
+    var cachePolicy: URLRequest.CachePolicy
+    var networkServiceType = URLRequest.NetworkServiceType.default
+    var allowsCellularAccess = true
+    var allowsExpensiveNetworkAccess = true
+    var allowsConstrainedNetworkAccess = true
+    var allowsUltraConstrainedNetworkAccess = true
+    var assumesHTTP3Capable = false
+    var attribution = URLRequest.Attribution.developer
+    var requiresDNSSECValidation = false
+    var httpShouldHandleCookies = true
+    var httpShouldUsePipelining = false
+    var chosenTimeout: TimeInterval?
+    var method = "GET"
     var mainDocumentURL: URL?
     var cookiePartitionIdentifier: String?
     var fields = RequestFields()
     var body = RequestBody.none
     var properties: [String: Any] = [:]
+}
 
-    init(copying other: OptionalParts?) {
-        guard let other else { return }
-        self.mainDocumentURL = other.mainDocumentURL
-        self.cookiePartitionIdentifier = other.cookiePartitionIdentifier
-        self.fields = other.fields
-        self.body = other.body
-        self.properties = other.properties
+private final class Storage {
+    var values: Values
+
+    init(_ values: Values) {
+        self.values = values
     }
 }
 
@@ -373,13 +440,5 @@ extension NSURLRequest.NetworkServiceType {
         case .voip, .callSignaling: .signaling
         case .voice: .telephony
         }
-    }
-}
-
-extension URLSessionConfiguration {
-    /// From the request's service type, or else the session's.
-    func trafficClass(for request: URLRequest) -> TrafficClass {
-        let own = request.networkServiceType
-        return (own == .default ? self.networkServiceType : own).trafficClass
     }
 }

@@ -31,6 +31,7 @@ final class SessionCore: Sendable {
 
     /// The session's own copy, which never changes.
     let configuration: URLSessionConfiguration
+    let requestSettings: RequestSettings
     let executor: SessionExecutor
     let delegateQueue: DelegateQueue
     let protocolClasses: [URLProtocol.Type]
@@ -50,9 +51,10 @@ final class SessionCore: Sendable {
         _ configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?, queue: OperationQueue?
     ) {
         self.configuration = configuration
+        self.requestSettings = RequestSettings(configuration)
         self.protocolClasses = (configuration.protocolClasses ?? []).compactMap { $0 as? URLProtocol.Type }
         self.proxies = ProxySettings(configuration)
-        let defaultFields = RequestBuilder(configuration).defaultFields
+        let defaultFields = RequestBuilder(configuration, self.requestSettings).defaultFields
         self.defaultFields = defaultFields
         self.hasOwnAuthorization = defaultFields.contains { $0.isNamed("authorization") }
         var settings = PoolSettings()
@@ -92,22 +94,30 @@ final class SessionCore: Sendable {
 
     /// The context of HTTP connections.
     func tlsContext() -> Result<TLSContext, TLSFailure> {
-        self.state.withLock { $0.context(\.tlsContext, self.configuration, protocols: ["h2", "http/1.1"]) }
+        self.state.withLock {
+            $0.tlsContext ?? $0.makeContext(\.tlsContext, self.configuration, protocols: ["h2", "http/1.1"])
+        }
     }
 
     /// The context of WebSocket connections and of requests for an upgrade, which HTTP/2 does not have (RFC 9113 §8.6).
     func http11TLSContext() -> Result<TLSContext, TLSFailure> {
-        self.state.withLock { $0.context(\.http11TLSContext, self.configuration, protocols: ["http/1.1"]) }
+        self.state.withLock {
+            $0.http11TLSContext ?? $0.makeContext(\.http11TLSContext, self.configuration, protocols: ["http/1.1"])
+        }
     }
 
     /// The context of stream tasks, whose protocol is the program's own: it offers no application protocol.
     func streamTLSContext() -> Result<TLSContext, TLSFailure> {
-        self.state.withLock { $0.context(\.streamTLSContext, self.configuration, protocols: []) }
+        self.state.withLock {
+            $0.streamTLSContext ?? $0.makeContext(\.streamTLSContext, self.configuration, protocols: [])
+        }
     }
 
     /// The context of connections to proxies.
     func proxyTLSContext() -> Result<TLSContext, TLSFailure> {
-        self.state.withLock { $0.context(\.proxyTLSContext, self.configuration, protocols: ["http/1.1"]) }
+        self.state.withLock {
+            $0.proxyTLSContext ?? $0.makeContext(\.proxyTLSContext, self.configuration, protocols: ["http/1.1"])
+        }
     }
 
     // MARK: Connections
@@ -168,7 +178,7 @@ final class SessionCore: Sendable {
     func notifyEnd(
         of task: URLSessionTask, _ error: URLError?, _ record: TaskMetricsRecord, session: URLSession
     ) {
-        let endedAt = ContinuousClock.now
+        let endedAt = ContinuousInstant.now
         self.delegateQueue.add {
             task.complete(error)
             let delegates = self.delegates(for: task)
@@ -283,14 +293,14 @@ final class SessionCore: Sendable {
 
     /// A cookie storage of a custom class. It is asked for each task and may answer asynchronously.
     private var customCookieStorage: HTTPCookieStorage? {
-        guard let storage = self.configuration.httpCookieStorage, type(of: storage) != HTTPCookieStorage.self
+        guard let storage = self.requestSettings.cookieStorage, type(of: storage) != HTTPCookieStorage.self
         else { return nil }
         return storage
     }
 
     /// Whether `askForCookies` must be called; otherwise the cookies are read from the storage.
     func asksForCookies(of request: URLRequest) -> Bool {
-        self.customCookieStorage != nil && request.httpShouldHandleCookies && self.configuration.httpShouldSetCookies
+        self.customCookieStorage != nil && request.httpShouldHandleCookies && self.requestSettings.sendsCookies
     }
 
     /// - Parameters:
@@ -317,14 +327,52 @@ final class SessionCore: Sendable {
     }
 }
 
+/// What each request needs of the session's configuration. Its own properties are open to subclasses, so that reading one
+/// is a dynamic call.
+struct RequestSettings {
+    let cachePolicy: URLRequest.CachePolicy
+    let cache: URLCache?
+    let cookieStorage: HTTPCookieStorage?
+    let sendsCookies: Bool
+    let requestTimeout: TimeInterval
+    let resourceTimeout: TimeInterval
+    let usesPipelining: Bool
+    let serviceType: URLRequest.NetworkServiceType
+    let unixSocketPath: String?
+    let assumesHTTP2: Bool
+
+    init(_ configuration: URLSessionConfiguration) {
+        self.cachePolicy = configuration.requestCachePolicy
+        self.cache = configuration.urlCache
+        self.cookieStorage = configuration.httpCookieStorage
+        self.sendsCookies = configuration.httpShouldSetCookies
+        self.requestTimeout = configuration.timeoutIntervalForRequest
+        self.resourceTimeout = configuration.timeoutIntervalForResource
+        self.usesPipelining = configuration.httpShouldUsePipelining
+        self.serviceType = configuration.networkServiceType
+        self.unixSocketPath = configuration.unixSocketPath
+        self.assumesHTTP2 = configuration.assumesHTTP2
+    }
+
+    /// The idle timeout of `request`: its own, or the session's.
+    func timeout(of request: URLRequest) -> Duration {
+        Duration(timeout: request.chosenTimeout ?? self.requestTimeout)
+    }
+
+    /// From the request's service type, or else the session's.
+    func trafficClass(for request: URLRequest) -> TrafficClass {
+        let own = request.networkServiceType
+        return (own == .default ? self.serviceType : own).trafficClass
+    }
+}
+
 extension SessionCore.State {
-    /// The cached context, created if necessary.
+    /// Creates a context and keeps it.
     /// - Parameter protocols: offered by ALPN, the preferred one first.
-    fileprivate mutating func context(
+    fileprivate mutating func makeContext(
         _ path: WritableKeyPath<Self, Result<TLSContext, TLSFailure>?>, _ configuration: URLSessionConfiguration,
         protocols: [String]
     ) -> Result<TLSContext, TLSFailure> {
-        if let context = self[keyPath: path] { return context }
         let context = Result { () throws(TLSFailure) in
             var settings = try TLSConfiguration(configuration)
             settings.applicationProtocols = protocols

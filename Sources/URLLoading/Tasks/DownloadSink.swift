@@ -54,7 +54,7 @@ final class DownloadSink: Sendable {
                 return state.pendingCredit
             }
             if credit > 0 { loader.pull(credit) }
-        case .failed(let failure): loader.failed(LoadFailure.error(failure, url: loader.task.currentRequest?.url))
+        case .failed(let failure): loader.failed(LoadFailure.error(failure, url: loader.task.latestRequest?.url))
         }
     }
 
@@ -102,7 +102,7 @@ final class DownloadSink: Sendable {
         guard let validator = self.validator, let name = self.file.name else { return completion(nil) }
         self.file.finish { result in
             guard case .success(let length) = result, length > 0, let original = task.originalRequest,
-                let current = task.currentRequest
+                let current = task.latestRequest
             else { return completion(nil) }
             let data = ResumeData(
                 originalRequest: original, currentRequest: current, validator: validator, bytesReceived: length,
@@ -190,7 +190,7 @@ extension TaskLoader {
 
     private func validator(_ response: URLResponse) -> ResumeValidator? {
         guard let response = response as? HTTPURLResponse,
-            let method = HTTPRequest.Method(self.task.currentRequest?.httpMethod ?? "GET"),
+            let method = HTTPRequest.Method(self.task.latestRequest?.httpMethod ?? "GET"),
             RangeResumption.isPossible(
                 method: method, status: response.statusCode, fields: response.httpFields, now: HTTPDate(Date()))
         else { return nil }
@@ -200,7 +200,7 @@ extension TaskLoader {
     /// From any thread. Cancels the task; `handler` gets its resume data on the delegate queue.
     func cancelled(producingResumeData handler: @escaping @Sendable (Data?) -> Void) {
         self.core.executor.execute {
-            self.failKeepingResumeData(LoadFailure.error(.cancelled, url: self.task.currentRequest?.url)) { data in
+            self.failKeepingResumeData(LoadFailure.error(.cancelled, url: self.task.latestRequest?.url)) { data in
                 self.core.delegateQueue.add { handler(data) }
             }
         }

@@ -98,7 +98,7 @@ extension TaskLoader {
         case .refuseStream:
             self.failed(
                 LoadFailure.error(
-                    .unsupportedURL, url: self.task.currentRequest?.url,
+                    .unsupportedURL, url: self.task.latestRequest?.url,
                     text: "Only a connection that the server upgraded (101) can become a stream."))
         }
     }

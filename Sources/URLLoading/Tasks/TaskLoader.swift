@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTransport
+import StreamTransport
 import Synchronization
 import TLSEngine
 
@@ -49,7 +50,7 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
         self.resumption = resumption
         self.initialError = initialError
         self.transfer = TransferMachine(
-            timeout: Duration(timeout: session.core.configuration.timeoutIntervalForResource))
+            timeout: Duration(timeout: session.core.requestSettings.resourceTimeout))
     }
 
     // MARK: Events of the task, from any thread
@@ -58,7 +59,7 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
     func suspended() { self.core.executor.execute { self.applyTaskState() } }
 
     func cancelled() {
-        self.core.executor.execute { self.failed(LoadFailure.error(.cancelled, url: self.task.currentRequest?.url)) }
+        self.core.executor.execute { self.failed(LoadFailure.error(.cancelled, url: self.task.latestRequest?.url)) }
     }
 
     func priorityChanged(_ priority: Float) {
@@ -70,9 +71,7 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
     var priority: Float { self.task.metadata.withLock { $0.priority } }
 
     /// The idle timeout of `request`: its own, or the session's.
-    func timeout(of request: URLRequest) -> Duration {
-        Duration(timeout: request.chosenTimeout ?? self.core.configuration.timeoutIntervalForRequest)
-    }
+    func timeout(of request: URLRequest) -> Duration { self.core.requestSettings.timeout(of: request) }
 
     // MARK: Starting and suspending
 
@@ -103,7 +102,7 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
             self.delegateReceivesContent = self.contentDelegates.contains { $0.mayImplement(.data) }
         }
         if let initialError { return self.failed(initialError) }
-        guard let request = self.resumption?.currentRequest ?? self.task.metadata.withLock({ $0.currentRequest }) else {
+        guard let request = self.resumption?.currentRequest ?? self.task.latestRequest else {
             return self.failed(LoadFailure.error(.badURL, url: nil, text: "The request has no URL."))
         }
         self.load(request)
@@ -129,13 +128,14 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
     }
 
     fileprivate func resourceTimeoutExpired() {
-        self.failed(LoadFailure.error(.timedOut, url: self.task.currentRequest?.url))
+        self.failed(LoadFailure.error(.timedOut, url: self.task.latestRequest?.url))
     }
 
     // MARK: Demand
 
     /// Bytes of content that the load may deliver now; `Int.max` is unlimited. 0 while the task is suspended.
-    var demand: Int { self.transfer.isSuspended ? 0 : self.credit.bytes }
+    var demand: Int { self.demandUnlessSuspended ?? 0 }
+    var demandUnlessSuspended: Int? { self.transfer.isSuspended ? nil : max(0, self.credit.bytes) }
 
     /// Allows `count` more bytes of content to be delivered, `Int.max` for all.
     func pull(_ count: Int) {
@@ -157,8 +157,8 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
 
     /// Records a transaction that used no network and has just completed.
     func recordLocalTransaction(_ response: URLResponse, bytes: Int) {
-        let now = ContinuousClock.now
-        guard let request = self.task.currentRequest else { return }
+        let now = ContinuousInstant.now
+        guard let request = self.task.latestRequest else { return }
         self.recordTransaction(
             TransactionRecord(
                 request: request, response: response,
@@ -278,8 +278,7 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
         self.multipart?.ended(self)
         self.sink.finish { failure in
             self.core.executor.execute {
-                let url = self.task.currentRequest?.url
-                self.end(failure.map { LoadFailure.error($0, url: url) })
+                self.end(failure.map { LoadFailure.error($0, url: self.task.latestRequest?.url) })
             }
         }
     }
@@ -314,7 +313,7 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
     /// Completes the task and makes its last calls: metrics, then completion. Called once, after `stop()`.
     func notifyEnd(_ error: (any Error)?) {
         let (task, session, core, record) = (self.task, self.session, self.core, self.record)
-        let endedAt = ContinuousClock.now
+        let endedAt = ContinuousInstant.now
         let sink = self.sink
         self.sink = .none
         if case .awaitedData(let handler) = self.consumer, !self.delegateReceivesContent {
@@ -404,7 +403,7 @@ enum LoadConsumer: Sendable {
 /// Used on the session's executor.
 final class ResourceTimer: @unchecked Sendable {  // Its var is used on the session's executor only.
     private struct Armed {
-        let deadline: ContinuousClock.Instant
+        let deadline: ContinuousInstant
         let timer: any DispatchSourceTimer
     }
     /// A serial queue gets a thread even if the program blocks all threads of the system's pool.
@@ -414,7 +413,7 @@ final class ResourceTimer: @unchecked Sendable {  // Its var is used on the sess
     deinit { self.armed?.timer.cancel() }
 
     /// Makes the timer fire at `deadline` or before.
-    func arm(until deadline: ContinuousClock.Instant, for core: SessionCore) {
+    func arm(until deadline: ContinuousInstant, for core: SessionCore) {
         if let armed, armed.deadline <= deadline { return }
         self.armed?.timer.cancel()
         let timer = DispatchSource.makeTimerSource(queue: Self.queue)
@@ -428,15 +427,15 @@ final class ResourceTimer: @unchecked Sendable {  // Its var is used on the sess
     }
 
     /// Rounded up.
-    private static func milliseconds(until deadline: ContinuousClock.Instant) -> Int {
-        let left = max(.zero, ContinuousClock.now.duration(to: deadline)).components
+    private static func milliseconds(until deadline: ContinuousInstant) -> Int {
+        let left = max(.zero, ContinuousInstant.now.duration(to: deadline)).components
         return Int(clamping: left.seconds) * 1000 + Int(left.attoseconds / 1_000_000_000_000_000) + 1
     }
 
     private func fire(_ core: SessionCore) {
         self.armed = nil
-        let now = ContinuousClock.now
-        var next: ContinuousClock.Instant?
+        let now = ContinuousInstant.now
+        var next: ContinuousInstant?
         for task in core.state.withLock({ Array($0.tasks.values) }) {
             guard let loader = task.driver as? TaskLoader, let deadline = loader.transfer.deadline else { continue }
             if deadline <= now {
@@ -453,6 +452,8 @@ extension Duration {
     /// A timeout in seconds. Zero, negative numbers, NaN and more than a year mean one year.
     init(timeout: TimeInterval) {
         let year = 365.0 * 86_400
-        self = .seconds(timeout > 0 && timeout < year ? timeout : year)
+        let bounded = timeout > 0 && timeout < year ? timeout : year
+        // Much faster than `seconds(_:)`, and precise enough.
+        self = .nanoseconds(Int64(bounded * 1_000_000_000))
     }
 }

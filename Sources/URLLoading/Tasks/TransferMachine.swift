@@ -1,3 +1,5 @@
+import StreamTransport
+
 /// State of the transfer of one task: from its first `resume` to its end. Takes events and returns what `TaskLoader` does.
 ///
 /// `Connection` is a connection that the server upgraded (101). The machine owns it from `upgraded` on, until an action
@@ -50,7 +52,7 @@ package struct TransferMachine<Connection>: ~Copyable {
     }
 
     /// When the transfer must have ended; `nil` while it does not run.
-    package var deadline: ContinuousClock.Instant? {
+    package var deadline: ContinuousInstant? {
         if case .running(let deadline) = self.timeout { deadline } else { nil }
     }
 
@@ -58,21 +60,21 @@ package struct TransferMachine<Connection>: ~Copyable {
 
     package enum ResumeAction: Equatable {
         /// Starts the load.
-        case begin(deadline: ContinuousClock.Instant)
+        case begin(deadline: ContinuousInstant)
         /// Goes on after a suspension.
-        case proceed(deadline: ContinuousClock.Instant)
+        case proceed(deadline: ContinuousInstant)
         case ignore
     }
 
     /// The task's state has become `running`; several changes may arrive as one.
-    package mutating func resumed(now: ContinuousClock.Instant) -> ResumeAction {
+    package mutating func resumed(now: ContinuousInstant) -> ResumeAction {
         guard !self.hasEnded, let deadline = self.timeout.start(now: now) else { return .ignore }
         guard case .waiting = self.phase else { return .proceed(deadline: deadline) }
         self.phase = .loading
         return .begin(deadline: deadline)
     }
 
-    package mutating func suspended(now: ContinuousClock.Instant) {
+    package mutating func suspended(now: ContinuousInstant) {
         self.timeout.pause(now: now)
     }
 
@@ -193,17 +195,17 @@ package struct TransferMachine<Connection>: ~Copyable {
 /// `timeoutIntervalForResource`: it runs while the task does.
 private enum ResourceTimeout {
     case paused(left: Duration)
-    case running(until: ContinuousClock.Instant)
+    case running(until: ContinuousInstant)
     case stopped
 
     /// - Returns: the deadline; `nil` if the timeout runs already, or was stopped.
-    mutating func start(now: ContinuousClock.Instant) -> ContinuousClock.Instant? {
+    mutating func start(now: ContinuousInstant) -> ContinuousInstant? {
         guard case .paused(let left) = self else { return nil }
         self = .running(until: now + left)
         return now + left
     }
 
-    mutating func pause(now: ContinuousClock.Instant) {
+    mutating func pause(now: ContinuousInstant) {
         guard case .running(let deadline) = self else { return }
         self = .paused(left: now.duration(to: deadline))
     }

@@ -54,13 +54,13 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     private func observe<Value>(
         _ keyPath: KeyPath<URLSessionTask, Value>, _ body: (borrowing TaskMetadata) -> Value
     ) -> Value {
-        let registrar = self.metadata.withLock { metadata in
-            if let registrar = metadata.registrar { return registrar }
-            let registrar = ObservationRegistrar()
-            metadata.registrar = registrar
-            return registrar
+        let observers = self.metadata.withLock { metadata in
+            if let observers = metadata.observers { return observers }
+            let observers = PropertyObservers()
+            metadata.observers = observers
+            return observers
         }
-        registrar.access(self, keyPath: keyPath)
+        observers.registrar.access(self, keyPath: keyPath)
         return self.metadata.withLock { body($0) }
     }
 
@@ -69,13 +69,13 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     func mutate<Value, Result>(
         _ keyPath: @autoclosure () -> KeyPath<URLSessionTask, Value>, _ body: (inout TaskMetadata) -> Result
     ) -> Result {
-        let (registrar, result) = self.metadata.withLock { metadata in
+        let (observers, result) = self.metadata.withLock { metadata in
             let result = body(&metadata)
-            return (metadata.registrar, result)
+            return (metadata.observers, result)
         }
         // After the change: an observer notified before it could read the old value on another thread, and would not be
         // notified again.
-        registrar?.withMutation(of: self, keyPath: keyPath()) {}
+        observers?.registrar.withMutation(of: self, keyPath: keyPath()) {}
         return result
     }
 
@@ -83,7 +83,7 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// - Returns: whether `body` ran.
     func mutateIfUnobserved(_ body: (inout TaskMetadata) -> Void) -> Bool {
         self.metadata.withLock { metadata in
-            guard metadata.registrar == nil, metadata.progress == nil else { return false }
+            guard metadata.observers == nil, metadata.progress == nil else { return false }
             body(&metadata)
             return true
         }
@@ -109,6 +109,9 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
 
     /// The request as changed by redirects and credentials.
     open var currentRequest: URLRequest? { self.observe(\.currentRequest) { $0.currentRequest } }
+
+    /// `currentRequest` for the library's own use: reading that property registers an observation.
+    var latestRequest: URLRequest? { self.metadata.withLock { $0.currentRequest } }
 
     /// `nil` until the response head has arrived.
     open var response: URLResponse? { self.observe(\.response) { $0.response } }
@@ -276,13 +279,19 @@ struct TaskMetadata {
     var delegate: DelegateProxy?
     var progress: TaskProgress?
     /// Created when an observable property is first read.
-    var registrar: ObservationRegistrar?
+    var observers: PropertyObservers?
 
     init(identifier: Int, request: URLRequest?) {
         self.identifier = identifier
         self.originalRequest = request
         self.currentRequest = request
     }
+}
+
+/// The observers of a task's properties. A class, because the layout of `ObservationRegistrar` is known at run time only,
+/// and with it that of all types that contain one.
+final class PropertyObservers: Sendable {
+    let registrar = ObservationRegistrar()
 }
 
 /// A task's progress as a tree: a root of 100 units, with children for sending and receiving.

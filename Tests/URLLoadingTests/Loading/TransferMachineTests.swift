@@ -1,11 +1,12 @@
 import Testing
 import URLLoading
+import StreamTransport
 
 @Suite("The state of a transfer")
 struct TransferMachineTests {
     typealias Machine = TransferMachine<Int>
 
-    static let start = ContinuousClock.now
+    static let start = ContinuousInstant.now
     static let later = Self.start + .seconds(30)
 
     /// How a machine is brought into each of its states.

@@ -1,5 +1,6 @@
 import Foundation
 import HTTPTransport
+import StreamTransport
 import Testing
 import URLLoading
 
@@ -23,7 +24,7 @@ struct TaskMetricsTests {
 
     @Test func metricsAreEmptyBeforeTheStart() {
         let record = TaskMetricsRecord(createdAt: Self.beginning, date: TransactionSample.date)
-        let metrics = record.metrics(completedAt: Self.beginning - .seconds(1))
+        let metrics = record.metrics(completedAt: Self.beginning + .seconds(-1))
         #expect(metrics.transactionMetrics.isEmpty && metrics.redirectCount == 0)
         #expect(metrics.taskInterval.duration == 0)
     }

@@ -7,11 +7,11 @@ import URLLoading
 
 /// An exchange over a new TLS connection whose every step took ten milliseconds.
 enum TransactionSample {
-    static let beginning = ContinuousClock.now
+    static let beginning = ContinuousInstant.now
     /// The date of `beginning`.
     static let date = Date(timeIntervalSinceReferenceDate: 800_000_000)
 
-    static func instant(_ step: Int) -> ContinuousClock.Instant { self.beginning + .milliseconds(10 * step) }
+    static func instant(_ step: Int) -> ContinuousInstant { self.beginning + .milliseconds(10 * step) }
 
     static var exchange: ExchangeMetrics {
         get throws {
