@@ -67,6 +67,8 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     private var requiresHTTP11 = false
     /// How often a server has refused the request, whose body is a stream.
     private var refusals = 0
+    /// Another idle connection may have been closed by the server as well.
+    private var needsFreshConnection = false
     /// Most repetitions of such a request.
     private static let refusalLimit = 5
     /// Why the delegate rejected the TLS handshake.
@@ -233,6 +235,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         }
         exchange.assumesHTTP2 = self.assumesHTTP2(exchange.head)
         self.lease(&exchange)
+        exchange.needsFreshConnection = self.needsFreshConnection
         exchange.isMeasured = self.loader.isMeasured
         exchange.priority = self.loader.priority
         exchange.usesPipelining = self.core.requestSettings.usesPipelining || self.request.httpShouldUsePipelining
@@ -476,6 +479,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
             guard case .failed(let failure) = end else { return }
             if case .http2(.http11Required) = failure, !self.requiresHTTP11 { return self.sendOverHTTP11() }
             if case .http2(.refused) = failure, self.sendAnotherStream() { return }
+            if self.isUploadLostUnread(failure, attempt), self.sendAnotherStream(onFreshConnection: true) { return }
             if self.takeNextRoute(after: failure) { return }
             if self.lease != nil, self.repeatHandshake(after: failure, of: attempt.head) { return }
             self.fail(self.tlsRefusal ?? self.error(failure, attempt))
@@ -496,10 +500,18 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         self.sendBody()
     }
 
-    /// The server has not processed the request (RFC 9113 §8.7), whose stream can be read once.
-    private func sendAnotherStream() -> Bool {
+    /// Whether the server closed the idle connection just as the request was written (RFC 9112 §9.3.1). Bodies that can be
+    /// read again are repeated by the exchange itself.
+    private func isUploadLostUnread(_ failure: ExchangeFailure, _ attempt: HTTPAttempt) -> Bool {
+        guard case .connectionLost(let loss) = failure else { return false }
+        return loss.wasReused && !loss.responseBegan && !loss.wasRepeated && attempt.head.isIdempotent
+    }
+
+    /// Repeats a request that the server has not processed, and whose stream can be read once.
+    private func sendAnotherStream(onFreshConnection needsFreshConnection: Bool = false) -> Bool {
         guard case .stream = self.body, self.refusals < Self.refusalLimit else { return false }
         self.refusals += 1
+        self.needsFreshConnection = needsFreshConnection
         self.attemptEnded()
         self.sendBody()
         return true

@@ -310,6 +310,42 @@ struct ConnectionVariantTests {
         session.invalidateAndCancel()
     }
 
+    /// RFC 9112 §9.3.1: a server may close an idle connection just as a request arrives.
+    @Test func idempotentUploadOfAStreamIsRepeatedWhenItsReusedConnectionIsLost() async throws {
+        let server = try await WebServer()
+        let uploads = Atomic(0)
+        server.on("/") { _ in .text("first") }
+        server.on("/upload") { request in
+            uploads.add(1, ordering: .relaxed).newValue == 1 ? Answer([.reset]) : .text(request.text)
+        }
+        var policies = Policies()
+        policies.stream = { $0(InputStream(data: Data("again".utf8))) }
+        let recorder = DataRecorder(policies)
+        let session = URLSession.test(recorder)
+        _ = try await session.data(from: server.url())
+        session.uploadTask(withStreamedRequest: .to(server.url("/upload"), "PUT")).resume()
+        let notes = try await recorder.end()
+        #expect(notes.error == nil && notes.data == Data("again".utf8))
+        #expect(recorder.log.count("needs body") == 2 && server.connections == 2)
+        session.invalidateAndCancel()
+    }
+
+    /// The server may have processed it.
+    @Test func otherUploadOfAStreamFailsWhenItsReusedConnectionIsLost() async throws {
+        let server = try await WebServer()
+        server.on("/") { _ in .text("first") }
+        server.on("/upload") { _ in Answer([.close]) }
+        var policies = Policies()
+        policies.stream = { $0(InputStream(data: Data("once".utf8))) }
+        let recorder = DataRecorder(policies)
+        let session = URLSession.test(recorder)
+        for _ in 0..<2 { _ = try await session.data(from: server.url()) }
+        session.uploadTask(withStreamedRequest: .to(server.url("/upload"), "POST")).resume()
+        #expect((try await recorder.end().error as? URLError)?.code == .networkConnectionLost)
+        #expect(recorder.log.count("needs body") == 1)
+        session.invalidateAndCancel()
+    }
+
     @Test func uploadOfAStreamThatIsAlwaysRefusedFails() async throws {
         let server = try await WebServer(["/": Answer([.refuse])])
         var policies = Policies()
