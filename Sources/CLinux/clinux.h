@@ -12,6 +12,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <resolv.h>
 #include <sched.h>
 #include <signal.h>
 #include <stddef.h>
@@ -143,6 +144,70 @@ static inline int sluice_connect(int fd, const struct sockaddr *a, socklen_t n) 
 
 static inline int sluice_stream_socket(int family) {
     return socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+}
+
+// A socket of Multipath TCP (RFC 8684), which speaks TCP with a peer that does not know it; -1 where the kernel has none.
+static inline int sluice_multipath_socket(int family) {
+    return socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 262 /* IPPROTO_MPTCP */);
+}
+
+// Whether a connection uses Multipath TCP: not one that fell back to TCP, nor any other socket.
+static inline int sluice_is_multipath(int fd) {
+    enum { flags_offset = 8, is_fallback = 1 };
+    unsigned char information[128];
+    socklen_t length = sizeof information;
+    uint32_t flags;
+    if (getsockopt(fd, 284 /* SOL_MPTCP */, 1 /* MPTCP_INFO */, information, &length) != 0) return 0;
+    if (length < flags_offset + sizeof flags) return 0;
+    memcpy(&flags, information + flags_offset, sizeof flags);
+    return (flags & is_fallback) == 0;
+}
+
+// Makes a socket use this interface only. Needs a privilege before Linux 5.7.
+static inline int sluice_bind_to_interface(int fd, int interface) {
+    return setsockopt(fd, SOL_SOCKET, 62 /* SO_BINDTOIFINDEX */, &interface, sizeof interface);
+}
+
+// A socket for questions about routes, which also receives the notifications of `groups`, a bit for each
+// (rtnetlink(7)); -1 where there is none.
+static inline int sluice_route_socket(uint32_t groups) {
+    struct { uint16_t family, padding; uint32_t port, groups; } own = {16 /* AF_NETLINK */, 0, 0, groups};
+    int fd = socket(own.family, SOCK_RAW | SOCK_NONBLOCK | SOCK_CLOEXEC, 0 /* NETLINK_ROUTE */);
+    if (fd >= 0 && groups != 0 && bind(fd, (const struct sockaddr *)&own, sizeof own) != 0) {
+        int error = errno;
+        close(fd);
+        errno = error;
+        return -1;
+    }
+    return fd;
+}
+
+// The flags of an interface, IFF_UP among them; -1 if there is none of that name.
+static inline int sluice_interface_flags(const char *name) {
+    struct { char name[16]; short flags; char rest[22]; } request = {0};
+    if (strlen(name) >= sizeof request.name) return -1;
+    strcpy(request.name, name);
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) return -1;
+    long found = syscall(SYS_ioctl, fd, 0x8913 /* SIOCGIFFLAGS */, &request);
+    close(fd);
+    return found == 0 ? (uint16_t)request.flags : -1;
+}
+
+// The indices of interfaces that are up, without loopback, those known to have a link first: the kernel may know it of a new
+// one up to a second late. Returns how many there are, at most `room`.
+static inline int sluice_usable_interfaces(uint32_t *found, int room) {
+    struct if_nameindex *list = if_nameindex();
+    int count = 0;
+    for (int wanted = IFF_UP | IFF_RUNNING; wanted != 0; wanted = wanted == IFF_UP ? 0 : IFF_UP) {
+        for (struct if_nameindex *each = list; list && each->if_index != 0 && count < room; each++) {
+            int flags = sluice_interface_flags(each->if_name);
+            if (flags < 0 || (flags & IFF_LOOPBACK)) continue;
+            if ((flags & (IFF_UP | IFF_RUNNING)) == wanted) found[count++] = each->if_index;
+        }
+    }
+    if (list) if_freenameindex(list);
+    return count;
 }
 
 static inline int sluice_open_for_reading(const char *path) { return open(path, O_RDONLY | O_CLOEXEC); }
@@ -388,6 +453,33 @@ static inline int sluice_parse_literal(const char *host, struct sockaddr_storage
     memcpy(s, found->ai_addr, found->ai_addrlen);
     freeaddrinfo(found);
     return 1;
+}
+
+// Asks the system's name servers, or the one at an IPv4 address other than 0, for records of a type, and whether they have
+// authenticated the answer (RFC 6840 §5.7). Returns the length of the answer, or a negated error of netdb.h, as where the
+// C library cannot ask.
+static inline int sluice_query_authenticated(
+    const char *name, int type, uint32_t server, uint16_t port, unsigned char *answer, int room) {
+#ifdef RES_TRUSTAD
+    struct __res_state state;
+    memset(&state, 0, sizeof state);
+    if (res_ninit(&state) != 0) return -NO_RECOVERY;
+    state.options |= RES_TRUSTAD | RES_USE_EDNS0;
+    if (server != 0) {
+        state.nscount = 1;
+        memset(state.nsaddr_list, 0, sizeof state.nsaddr_list);
+        state.nsaddr_list[0].sin_family = AF_INET;
+        state.nsaddr_list[0].sin_port = htons(port);
+        state.nsaddr_list[0].sin_addr.s_addr = htonl(server);
+    }
+    int count = res_nquery(&state, name, 1 /* IN */, type, answer, room);
+    int error = state.res_h_errno;
+    res_nclose(&state);
+    return count >= 0 ? count : error > 0 ? -error : -NO_RECOVERY;
+#else
+    (void)name, (void)type, (void)server, (void)port, (void)answer, (void)room;
+    return -NO_RECOVERY;
+#endif
 }
 
 static inline int sluice_format_host(const struct sockaddr *a, char *text, socklen_t room) {

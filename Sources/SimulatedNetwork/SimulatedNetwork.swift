@@ -17,6 +17,12 @@ package final class SimulatedNetwork {
     package private(set) var misuses: [String] = []
     /// Results of connection attempts by address, instead of the fault plan's draw.
     package var connectScripts: [SocketAddress: ConnectScript] = [:]
+    /// Routes to addresses, each with port 0, the preferred one first; to an address that is not listed there is one
+    /// through an unknown interface. They do not affect connections, which `connectScripts` do.
+    package var routes: [SocketAddress: [Route]] = [:]
+    package var interfaceClasses: [UInt32: InterfaceClasses] = [:]
+    /// Interfaces that are down.
+    package var unusableInterfaces: Set<UInt32> = []
     /// Results of lookups. A name not listed is not found; numeric addresses need no entry.
     package var names: [String: NameScript] = [
         "localhost": .addresses([.ipv4(address: 0x7f00_0001, port: 0)], after: .microseconds(100))

@@ -216,7 +216,7 @@ extension SimulatedSystem {
 
     package var hasDescriptors: Bool { self.process.descriptorRefusal() == nil }
 
-    package func connect(_ address: SocketAddress) -> Result<Descriptor, SystemError> {
+    package func connect(_ address: SocketAddress, _ options: ConnectOptions) -> Result<Descriptor, SystemError> {
         if let refusal = self.process.descriptorRefusal() { return .failure(refusal) }
         do throws(SystemError) {
             let stream = try self.network.connect(address, from: self.process.address)
@@ -464,15 +464,6 @@ struct WeakSystem {
 }
 
 extension SocketAddress {
-    /// The same address with another port; a Unix path as it is.
-    func with(port: UInt16) -> SocketAddress {
-        switch self {
-        case .ipv4(let address, _): .ipv4(address: address, port: port)
-        case .ipv6(let high, let low, let scope, _): .ipv6(high: high, low: low, scope: scope, port: port)
-        case .unix: self
-        }
-    }
-
     /// Address that a connection to this one reaches: Linux takes the unspecified address for loopback.
     var reachable: SocketAddress {
         switch self {

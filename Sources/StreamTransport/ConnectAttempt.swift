@@ -15,6 +15,7 @@ package final class ConnectAttempt {
 
     let loop: Loop
     private let options: SocketOptions
+    private let path: PathOptions
     private let permits: Permission?
     private var completion: Completion?
     private let didResolve: (() -> Void)?
@@ -34,12 +35,13 @@ package final class ConnectAttempt {
     ///   - permits: asked of each address before it is tried; without one that may be, it ends in `.notPermitted`.
     ///   - didResolve: called once the name is resolved; not at all for an address.
     package init(
-        _ target: ConnectTarget, on loop: Loop, options: SocketOptions = SocketOptions(), timeout: Duration,
-        resolve: Resolve? = nil, permits: Permission? = nil, didResolve: (() -> Void)? = nil,
-        completion: @escaping Completion
+        _ target: ConnectTarget, on loop: Loop, options: SocketOptions = SocketOptions(),
+        path: PathOptions = PathOptions(), timeout: Duration, resolve: Resolve? = nil, permits: Permission? = nil,
+        didResolve: (() -> Void)? = nil, completion: @escaping Completion
     ) {
         self.loop = loop
         self.options = options
+        self.path = path
         self.permits = permits
         self.didResolve = didResolve
         self.completion = completion
@@ -100,7 +102,7 @@ package final class ConnectAttempt {
                 self.lastFailure = self.lastFailure ?? .notPermitted(address)
                 continue
             }
-            switch self.loop.system.connect(address) {
+            switch self.connect(to: address) {
             case .success(let descriptor):
                 do throws(SystemError) {
                     self.racing.append(try ConnectingSocket(descriptor, to: address, attempt: self))
@@ -110,16 +112,32 @@ package final class ConnectAttempt {
                 }
                 if !self.waiting.isEmpty { self.loop.arm(self.delayTimer, after: Self.attemptDelay, target: self) }
                 return
-            case .failure(let error):
-                self.recordFailure(TransportFailure(connecting: error, isSocketFile: address.isSocketFile))
+            case .failure(let failure): self.recordFailure(failure)
             }
         }
     }
 
+    private func connect(to address: SocketAddress) -> Result<Descriptor, TransportFailure> {
+        var options = ConnectOptions()
+        options.usesMultipath = self.path.usesMultipath
+        switch PathChoice(to: address, forbidding: self.path.forbidden, self.loop.system) {
+        case .any: break
+        case .through(let interface): options.interface = interface
+        case .refused(let classes): return .failure(.offline(.forbidden(classes)))
+        case .noRoute(let error): return .failure(TransportFailure(beginning: error, address))
+        }
+        return self.loop.system.connect(address, options).mapError { TransportFailure(beginning: $0, address) }
+    }
+
     /// Keeps the failure to report: the latest, unless a local lack of resources kept an address from being tried; then
-    /// the target is not to blame.
+    /// the target is not to blame. That there is no way to an address counts only if no other one was tried: a network
+    /// often lacks IPv6 or IPv4.
     private func recordFailure(_ failure: TransportFailure) {
-        guard self.lastFailure?.isLocalResourceFailure != true else { return }
+        guard let last = self.lastFailure else { return self.lastFailure = failure }
+        guard !last.isLocalResourceFailure else { return }
+        if case .offline(let cause) = failure {
+            guard case .offline(.noRoute) = last, case .forbidden = cause else { return }
+        }
         self.lastFailure = failure
     }
 
@@ -132,7 +150,7 @@ package final class ConnectAttempt {
         self.racing.removeAll { $0 === socket }
         if let error {
             socket.abandon()
-            self.recordFailure(TransportFailure(connecting: error, isSocketFile: socket.address.isSocketFile))
+            self.recordFailure(self.failure(error, at: socket.address))
             self.loop.disarm(self.delayTimer)
             return self.tryNext()
         }
@@ -144,6 +162,16 @@ package final class ConnectAttempt {
         } catch {
             self.finish(.failure(.ownResources(error)))
         }
+    }
+
+    /// A neighbour that does not answer may mean that our own link is gone: its routes can stay.
+    private func failure(_ error: SystemError, at address: SocketAddress) -> TransportFailure {
+        if error == .hostUnreachable, case .success(let route) = self.loop.system.route(to: address, through: nil),
+            route.interface > 0, !self.loop.system.isUsable(interface: route.interface)
+        {
+            return .offline(.noRoute(.networkDown))
+        }
+        return TransportFailure(connecting: error, isSocketFile: address.isSocketFile)
     }
 
     private func finish(_ result: Result<SocketConnection, TransportFailure>) {
@@ -271,6 +299,11 @@ package enum ResolutionFailure: Error, Hashable, Sendable {
     case temporarilyUnavailable
     /// Too many lookups wait already; try again later.
     case tooManyLookups
+    /// This machine has no route to a name server.
+    case noRoute
+    /// The answer is not authenticated (RFC 4035 §4.9.3), which was required.
+    /// - Parameter reason: why, in words.
+    case notAuthenticated(String)
     /// Anything else, in the resolver's words.
     case failed(String)
 }
@@ -292,12 +325,20 @@ extension TransportFailure {
         }
     }
 
+    /// Of an error with which connecting began: the system has sent nothing.
+    fileprivate init(beginning error: SystemError, _ address: SocketAddress) {
+        switch error {
+        case .networkUnreachable, .hostUnreachable, .networkDown: self = .offline(.noRoute(error))
+        default: self.init(connecting: error, isSocketFile: address.isSocketFile)
+        }
+    }
+
     /// Whether this process or this machine, and not the endpoint, caused the failure to connect.
     package var isLocalResourceFailure: Bool {
         switch self {
         case .ownResources, .nameResolution(.tooManyLookups): true
         case .reset, .peerUnresponsive, .truncated, .deadlinePassed, .nameResolution, .refused, .noSuchFile,
-            .notPermitted, .unreachable, .unusableEndpoint, .tls, .proxy, .system:
+            .notPermitted, .unreachable, .offline, .unusableEndpoint, .tls, .proxy, .system:
             false
         }
     }
@@ -309,8 +350,10 @@ extension TransportFailure {
         case .refused: .refused
         case .noSuchFile: .noSuchFile
         case .peerUnresponsive: .timedOut
-        case .unreachable(let error), .unusableEndpoint(let error), .ownResources(let error), .system(let error): error
-        case .truncated, .deadlinePassed, .nameResolution, .notPermitted, .tls, .proxy: nil
+        case .unreachable(let error), .offline(.noRoute(let error)), .unusableEndpoint(let error),
+            .ownResources(let error), .system(let error):
+            error
+        case .truncated, .deadlinePassed, .nameResolution, .notPermitted, .offline(.forbidden), .tls, .proxy: nil
         }
     }
 }
@@ -326,10 +369,14 @@ extension TransportFailure: CustomStringConvertible {
         case .nameResolution(.temporarilyUnavailable): "the name service does not answer"
         case .nameResolution(.tooManyLookups): "too many names are being looked up"
         case .nameResolution(.failed(let text)): "the name could not be looked up: \(text)"
+        case .nameResolution(.noRoute): "there is no route to a name server"
+        case .nameResolution(.notAuthenticated(let text)): "the name's addresses are not authenticated: \(text)"
         case .refused: "connection refused"
         case .noSuchFile: "no such file"
         case .notPermitted(let address): "\(address) is none of the permitted targets"
         case .unreachable(let error): "unreachable: \(error)"
+        case .offline(.noRoute(let error)): "there is no route to the address: \(error)"
+        case .offline(.forbidden): "the networks that lead to the address may not be used"
         case .unusableEndpoint(let error): Self.text(ofEndpoint: error)
         case .ownResources(.addressNotAvailable): "no local port is free"
         case .ownResources(let error): "this machine lacks resources for a connection: \(error)"

@@ -30,6 +30,7 @@ extension TerminationCause {
         switch failure {
         case .deadlinePassed: self = .timeout(.handshake)
         case .reset, .truncated, .peerUnresponsive, .tls, .nameResolution, .refused, .noSuchFile, .unreachable,
+            .offline,
             .notPermitted, .unusableEndpoint, .ownResources, .proxy, .system:
             self.init(ConnectionFailure(failure))
         }
@@ -92,8 +93,8 @@ extension ConnectionFailure {
         case .truncated: self = .truncated
         case .peerUnresponsive: self = .unresponsive
         case .tls: self = .tls
-        case .deadlinePassed, .nameResolution, .refused, .noSuchFile, .unreachable, .notPermitted, .unusableEndpoint,
-            .ownResources, .proxy, .system:
+        case .deadlinePassed, .nameResolution, .refused, .noSuchFile, .unreachable, .offline, .notPermitted,
+            .unusableEndpoint, .ownResources, .proxy, .system:
             self = .system
         }
     }

@@ -191,7 +191,10 @@ package enum TransportFailure: Error, Hashable, Sendable {
     case noSuchFile
     /// The address is none that we may connect to; nothing was sent.
     case notPermitted(SocketAddress)
+    /// The address did not answer, or another machine said that it is out of reach.
     case unreachable(SystemError)
+    /// This machine's own networks do not lead to the address; nothing was sent.
+    case offline(OfflineCause)
     /// The endpoint accepts no connection: its queue is full, its file forbids it, its socket is of another kind.
     case unusableEndpoint(SystemError)
     /// This process or this machine lacks what a connection needs: descriptors, memory, local ports.

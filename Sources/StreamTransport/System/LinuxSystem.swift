@@ -184,13 +184,18 @@ extension LinuxSystem {
 
     package var hasDescriptors: Bool { self.reserve.isAvailable() }
 
-    package func connect(_ address: SocketAddress) -> Result<Descriptor, SystemError> {
+    package func connect(_ address: SocketAddress, _ options: ConnectOptions) -> Result<Descriptor, SystemError> {
         guard self.reserve.hasRoom else { return .failure(.processDescriptorsExhausted) }
-        let opened = sluice_stream_socket(address.family)
+        let opened = Self.socket(for: address, options)
         guard opened >= 0 else { return .failure(self.refused(.last)) }
         guard self.reserve.admits(opened) else {
             _ = CLinux.close(opened)
             return .failure(.processDescriptorsExhausted)
+        }
+        if let interface = options.interface, sluice_bind_to_interface(opened, Int32(clamping: interface)) != 0 {
+            let error = SystemError.last
+            _ = CLinux.close(opened)
+            return .failure(error)
         }
         let outcome = unsafe address.withSockaddr { target, length in
             unsafe sluice_connect(opened, target, length) == 0 ? Int32(0) : sluice_errno()
@@ -203,21 +208,30 @@ extension LinuxSystem {
         }
     }
 
+    private static func socket(for address: SocketAddress, _ options: ConnectOptions) -> Int32 {
+        if options.usesMultipath, !address.isSocketFile {
+            let opened = sluice_multipath_socket(address.family)
+            if opened >= 0 { return opened }
+        }
+        return sluice_stream_socket(address.family)
+    }
+
     /// Distinguishes causes that Linux reports with one error number.
     private static func connectFailure(_ error: SystemError, _ address: SocketAddress) -> SystemError {
         switch (error, address) {
         // "Refused" is also the answer of a file that is no socket.
         case (.refused, .unix(let path)) where !path.hasPrefix("@"):
             unsafe sluice_is_other_file(path) == 1 ? .notSocket : error
-        // "Address not available": no local port is free, or, in IPv6, no address of ours reaches the target.
-        case (.addressNotAvailable, .ipv6): self.hasSource(for: address) ? error : .networkUnreachable
+        // "Address not available": no local port is free, or no address of ours reaches the target.
+        case (.addressNotAvailable, .ipv4), (.addressNotAvailable, .ipv6):
+            self.hasSource(for: address) ? error : .networkUnreachable
         default: error
         }
     }
 
     /// Connecting a datagram socket chooses the source address and sends nothing.
     private static func hasSource(for address: SocketAddress) -> Bool {
-        let probe = socket(address.family, sluice_datagram_type(), 0)
+        let probe = CLinux.socket(address.family, sluice_datagram_type(), 0)
         guard probe >= 0 else { return true }
         defer { _ = CLinux.close(probe) }
         return unsafe address.withSockaddr { unsafe sluice_connect(probe, $0, $1) } == 0

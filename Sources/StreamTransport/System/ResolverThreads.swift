@@ -13,7 +13,15 @@ package final class ResolverThreads: Sendable {
     struct Lookup: Sendable {
         let host: String
         let port: UInt16
+        var authenticity = Authenticity.any
         let answer: @Sendable (Result<[SocketAddress], ResolutionFailure>) -> Void
+    }
+
+    /// What an answer has to be.
+    enum Authenticity: Sendable {
+        case any
+        /// - Parameter server: as of `AuthenticatedNames`.
+        case required(server: SocketAddress?)
     }
 
     private struct Queue {
@@ -44,10 +52,27 @@ package final class ResolverThreads: Sendable {
         self.submit(Lookup(host: host, port: 0) { answer((try? $0.get()) ?? []) })
     }
 
+    /// Looks a name up in DNS with answers that are authenticated (RFC 4035): neither files nor other services name the
+    /// addresses.
+    /// - Parameters:
+    ///   - server: an IPv4 address, asked instead of the system's servers and trusted; `nil` outside of tests.
+    ///   - answer: called once, from any thread.
+    package func lookUpAuthenticated(
+        _ host: String, port: UInt16, server: SocketAddress? = nil,
+        _ answer: @escaping @Sendable (Result<[SocketAddress], ResolutionFailure>) -> Void
+    ) {
+        let lookup = Lookup(host: host, port: port, authenticity: .required(server: server), answer: answer)
+        if !self.submit(lookup) { answer(.failure(.tooManyLookups)) }
+    }
+
     /// A thread ends when nothing waits: idle processes keep none.
     private func work() {
         while let lookup = self.next() {
-            lookup.answer(Self.addresses(of: lookup.host, port: lookup.port))
+            switch lookup.authenticity {
+            case .any: lookup.answer(Self.addresses(of: lookup.host, port: lookup.port))
+            case .required(let server):
+                lookup.answer(AuthenticatedNames.addresses(of: lookup.host, port: lookup.port, server: server))
+            }
         }
     }
 
@@ -72,7 +97,7 @@ package final class ResolverThreads: Sendable {
             var storage = sockaddr_storage()
             let length = unsafe current.pointee.ai_addrlen
             unsafe memcpy(&storage, current.pointee.ai_addr, Int(length))
-            if let address = SocketAddress(storage, length: length)?.withPort(port), !found.contains(address) {
+            if let address = SocketAddress(storage, length: length)?.with(port: port), !found.contains(address) {
                 found.append(address)
             }
             unsafe entry = current.pointee.ai_next
@@ -83,7 +108,7 @@ package final class ResolverThreads: Sendable {
     private static func failure(of status: Int32) -> ResolutionFailure {
         switch status {
         case EAI_NONAME, Int32(SLUICE_EAI_NODATA): .nameNotFound
-        case EAI_AGAIN: .temporarilyUnavailable
+        case EAI_AGAIN: NameServers.haveRoute ? .temporarilyUnavailable : .noRoute
         default: .failed(unsafe String(cString: gai_strerror(status)))
         }
     }
@@ -91,7 +116,7 @@ package final class ResolverThreads: Sendable {
 
 extension SocketAddress {
     /// The same address with another port; a Unix socket stays as it is.
-    fileprivate func withPort(_ port: UInt16) -> SocketAddress {
+    package func with(port: UInt16) -> SocketAddress {
         switch self {
         case .ipv4(let address, _): .ipv4(address: address, port: port)
         case .ipv6(let high, let low, let scope, _): .ipv6(high: high, low: low, scope: scope, port: port)

@@ -30,8 +30,9 @@ package protocol System: AnyObject {
     /// descriptors are exhausted.
     func accept(_ listener: Descriptor) -> Result<AcceptedSocket, SystemError>
 
-    /// Begins to connect a non-blocking socket; writable means decided, `connectError` then says how.
-    func connect(_ address: SocketAddress) -> Result<Descriptor, SystemError>
+    /// Begins to connect a non-blocking socket; writable means decided, `connectError` then says how. A failure is this
+    /// machine's own: nothing was sent.
+    func connect(_ address: SocketAddress, _ options: ConnectOptions) -> Result<Descriptor, SystemError>
     func connectError(_ descriptor: Descriptor) -> SystemError?
 
     /// Bytes read; 0 at end of input; a negated error number.
@@ -83,6 +84,20 @@ package protocol System: AnyObject {
     /// Whether a connection may take a descriptor now, so that a lookup for one is worth its while.
     var hasDescriptors: Bool { get }
 
+    /// How packets to `address` would be sent now.
+    /// - Parameter interface: only through this one; `nil` for any.
+    func route(to address: SocketAddress, through interface: UInt32?) -> Result<Route, SystemError>
+    /// Opens a socket that receives a datagram of `RouteMessages` whenever the ways to addresses may have changed.
+    func openPathNotifications() -> Result<Descriptor, SystemError>
+    /// None of an interface that does not exist.
+    func classes(ofInterface interface: UInt32) -> InterfaceClasses
+    /// Interfaces that are up, without loopback, those known to have a link first; at most `PathChoice.interfaceLimit`.
+    var usableInterfaces: [UInt32] { get }
+    /// Whether an interface is up and has a link; `true` if that is unknown.
+    func isUsable(interface: UInt32) -> Bool
+    /// Whether a connection uses Multipath TCP.
+    func isMultipath(_ descriptor: Descriptor) -> Bool
+
     /// Looks up `host` away from the loop and calls back on it, at most once; `deadline` bounds the wait.
     func resolve(
         _ host: String, port: UInt16, completion: @escaping (Result<[SocketAddress], ResolutionFailure>) -> Void
@@ -102,6 +117,10 @@ package protocol System: AnyObject {
 }
 
 extension System {
+    package func connect(_ address: SocketAddress) -> Result<Descriptor, SystemError> {
+        self.connect(address, ConnectOptions())
+    }
+
     /// Reads once, at most `limit` bytes.
     package func receive(_ descriptor: Descriptor, atMost limit: Int) -> ReceivedBytes {
         var bytes = [UInt8](repeating: 0, count: max(1, limit))
@@ -118,6 +137,16 @@ extension System {
         let taken = Array(bytes).withRawSpan { self.send(descriptor, $0) }
         return taken >= 0 ? .success(taken) : .failure(SystemError(Int32(truncatingIfNeeded: -taken)))
     }
+}
+
+/// How a socket is opened for connecting.
+package struct ConnectOptions: Hashable, Sendable {
+    /// Multipath TCP where the kernel has it. Default: false.
+    package var usesMultipath = false
+    /// The only interface that is used. Default: `nil`, the one that the kernel chooses.
+    package var interface: UInt32?
+
+    package init() {}
 }
 
 /// Events of a descriptor.
