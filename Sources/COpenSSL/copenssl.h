@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 // Call before any other function. By default, libcrypto frees its state when the process exits, while other threads may
@@ -97,6 +98,14 @@ static inline void sluice_refuse_signatures(SSL *ssl) {
 
 static inline int sluice_is_resumable(const SSL_SESSION *session) {
     return SSL_SESSION_is_resumable(session);
+}
+
+// Whether a session of TLS 1.3 can be resumed now.
+static inline int sluice_is_fresh(const SSL_SESSION *session) {
+    long lifetime = SSL_SESSION_get_timeout(session), hint = (long)SSL_SESSION_get_ticket_lifetime_hint(session);
+    if (hint > 0 && hint < lifetime) lifetime = hint;
+    return SSL_SESSION_is_resumable(session) && SSL_SESSION_get_protocol_version(session) == TLS1_3_VERSION
+        && time(NULL) < SSL_SESSION_get_time(session) + lifetime;
 }
 
 static inline int sluice_is_tls13(const SSL_SESSION *session) {

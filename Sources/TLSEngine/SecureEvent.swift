@@ -31,10 +31,12 @@ public struct TLSMetadata: Sendable, Hashable {
     public let peerChain: [[UInt8]]
     /// Whether the session was resumed; the peer was verified when the session was established, not now.
     public let resumed: Bool
+    /// What became of early data.
+    public let earlyData: EarlyDataOutcome
 
     public init(
         version: TLSVersion, cipherName: String, cipherIdentifier: UInt16, applicationProtocol: String?,
-        serverName: String?, peerChain: [[UInt8]], resumed: Bool
+        serverName: String?, peerChain: [[UInt8]], resumed: Bool, earlyData: EarlyDataOutcome = .none
     ) {
         self.version = version
         self.cipherName = cipherName
@@ -43,6 +45,7 @@ public struct TLSMetadata: Sendable, Hashable {
         self.serverName = serverName
         self.peerChain = peerChain
         self.resumed = resumed
+        self.earlyData = earlyData
     }
 }
 

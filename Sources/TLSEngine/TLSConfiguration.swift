@@ -42,6 +42,10 @@ public struct TLSConfiguration: Sendable {
     public var resumption: ResumptionPolicy = .tickets
     /// Lifetime of a session in seconds, 1 to 604800 (RFC 8446 §4.6.1). Default: two hours.
     public var sessionLifetime = 7200
+    /// Server: most bytes of a client's early data (RFC 8446 §4.2.10), which arrives before the handshake is complete and is
+    /// delivered behind it. Needs `ResumptionPolicy.serverCache`, whose sessions are resumed once, so that early data is not
+    /// taken twice (RFC 8446 §8.1), and OpenSSL's record layer. Default: 0, none.
+    public var earlyDataLimit = 0
     /// Client: most sessions cached; the oldest is evicted. Default: 256.
     public var clientSessionLimit = 256
 

@@ -58,17 +58,21 @@ final class SecurePair {
     }
 
     let client: Side
-    let server: Side
+    private(set) var server: Side
     /// Whether each `nil` came after all bytes were consumed.
     private(set) var keptPromise = true
 
+    /// - Parameter starts: whether the client sends its first message.
     init(
-        client: TLSContext, server: TLSContext, name: String? = "server.test", key: String? = nil
+        client: TLSContext, server: TLSContext, name: String? = "server.test", key: String? = nil, starts: Bool = true
     ) throws {
         self.client = Side(try SecureConnection(client, serverName: name, resumptionKey: key))
         self.server = Side(try SecureConnection(server))
-        self.client.connection.start()
+        if starts { self.client.connection.start() }
     }
+
+    /// Another server gets what the client sends.
+    func replaceServer(_ connection: SecureConnection) { self.server = Side(connection) }
 
     convenience init(_ client: TLSConfiguration, _ server: TLSConfiguration, name: String? = "server.test") throws {
         try self.init(client: TLSContext(client), server: TLSContext(server), name: name)

@@ -28,6 +28,7 @@ extension SecureConnection {
 
     private func decrypt(into plaintext: UnsafeMutableRawBufferPointer) -> SecureEvent? {
         guard let start = plaintext.baseAddress, plaintext.count > 0 else { return nil }
+        if !self.earlyPlaintext.isEmpty { return unsafe self.takeEarlyPlaintext(into: plaintext) }
         // Most calls find no more input; asking OpenSSL would cost a sixth of decrypting a record.
         if unsafe self.channel.pointee.input.isEmpty, unsafe SSL_has_pending(self.ssl) == 0 { return nil }
         var count = 0

@@ -46,6 +46,12 @@ public final class SecureConnection {
     var alert: TLSAlert?
     /// Ciphertext received during a pending decision.
     var deferredInput: [UInt8] = []
+    /// Server: whether the client may still send early data.
+    var awaitsEarlyData: Bool
+    /// Server: early data that was not delivered yet, at most `TLSConfiguration.earlyDataLimit` bytes.
+    var earlyPlaintext: [UInt8] = []
+    /// Bytes of early data sent or received.
+    var earlyDataCount = 0
     /// Plaintext waiting for the handshake, or for the rest of a message that the peer began.
     var queuedPlaintext: [UInt8] = []
 
@@ -74,6 +80,7 @@ public final class SecureConnection {
         unsafe self.channel = channel
         self.serverName = name?.text
         self.resumptionKey = client ? resumptionKey : nil
+        self.awaitsEarlyData = !client && snapshot.configuration.earlyDataLimit > 0
         guard let bio = unsafe CiphertextBIO.makeBIO(for: channel) else {
             throw ErrorQueue.failure(.engine, "no TLS connection")
         }
@@ -252,6 +259,7 @@ public final class SecureConnection {
 
     func handshake(_ state: HandshakeCallbackState) -> SecureEvent? {
         if self.delegatesClientVerification, state.decision == .reject { return self.rejectClient(state) }
+        guard self.receiveEarlyData() else { return nil }
         ErrorQueue.clear()
         let result = unsafe SSL_do_handshake(self.ssl)
         if let request = state.request {
@@ -466,7 +474,8 @@ public final class SecureConnection {
         return TLSMetadata(
             version: version, cipherName: name ?? "unknown", cipherIdentifier: identifier,
             applicationProtocol: self.applicationProtocol(), serverName: self.requestedName,
-            peerChain: self.peerChain(), resumed: unsafe SSL_session_reused(self.ssl) == 1)
+            peerChain: self.peerChain(), resumed: unsafe SSL_session_reused(self.ssl) == 1,
+            earlyData: self.earlyDataOutcome)
     }
 
     /// The SNI of the ClientHello, sent or received.

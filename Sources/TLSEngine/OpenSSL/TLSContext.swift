@@ -241,6 +241,18 @@ private struct ContextBuilder {
             unsafe sluice_ctx_set_sessions(self.handle, Int32(sluice_sessions_server), max(1, limit))
             unsafe sluice_ctx_use_tickets(self.handle, 0)
         }
+        try self.setEarlyData()
+    }
+
+    private func setEarlyData() throws(TLSFailure) {
+        guard self.configuration.role == .server, self.configuration.earlyDataLimit > 0 else { return }
+        guard case .serverCache = self.configuration.resumption, self.configuration.recordLayer == .openSSL else {
+            throw TLSFailure(
+                .configuration, reasons: ["early data needs a cache of sessions, and OpenSSL's record layer"])
+        }
+        let limit = UInt32(clamping: self.configuration.earlyDataLimit)
+        unsafe SSL_CTX_set_max_early_data(self.handle, limit)
+        unsafe SSL_CTX_set_recv_max_early_data(self.handle, limit)
     }
 }
 
