@@ -29,6 +29,17 @@ package struct SecureMachine: Equatable, Sendable {
     package private(set) var input = Direction.open
     package private(set) var output = Direction.open
     package private(set) var gate = InputGate.paused
+    package private(set) var early = EarlyData.none
+
+    /// Early data of TLS 1.3, whose owner has the connection before its handshake is over.
+    package enum EarlyData: Hashable, Sendable {
+        case none
+        /// The first output is sent with the first message of the handshake.
+        /// - Parameter isReading: the owner wants input.
+        case preparing(isReading: Bool)
+        /// Until the handshake is over further output is kept.
+        case sent(isReading: Bool)
+    }
 
     package init() {}
 
@@ -63,11 +74,49 @@ package struct SecureMachine: Equatable, Sendable {
 
 /// The handshake.
 extension SecureMachine {
-    /// - Returns: whether this was new; the connection below is then paused until its new owner resumes.
-    package mutating func handshakeCompleted() -> Bool {
-        guard self.isShakingHands else { return false }
+    package enum CompletionAction: Hashable, Sendable {
+        /// The handshake was over before.
+        case ignore
+        /// Pause the connection below until its new owner resumes.
+        case handOver
+        /// The owner has the connection already. Pause the connection below, and if the owner wants input resume.
+        case proceed(isReading: Bool)
+    }
+
+    package mutating func handshakeCompleted() -> CompletionAction {
+        guard self.isShakingHands else { return .ignore }
         self.phase = .established
+        switch self.early {
+        case .none: return .handOver
+        case .preparing(let isReading), .sent(let isReading):
+            self.early = .none
+            return .proceed(isReading: isReading)
+        }
+    }
+
+    /// The owner gets the connection before the handshake.
+    package mutating func earlyDataBegan() {
+        guard self.isShakingHands, case .none = self.early else { return }
+        self.early = .preparing(isReading: false)
+    }
+
+    /// - Returns: whether the handshake is to begin.
+    package mutating func earlyDataSent() -> Bool {
+        guard self.isShakingHands, case .preparing(let isReading) = self.early else { return false }
+        self.early = .sent(isReading: isReading)
         return true
+    }
+
+    package var preparesEarlyData: Bool {
+        if case .preparing = self.early { self.isShakingHands } else { false }
+    }
+
+    private mutating func setEarlyReading(_ isReading: Bool) {
+        switch self.early {
+        case .none: break
+        case .preparing: self.early = .preparing(isReading: isReading)
+        case .sent: self.early = .sent(isReading: isReading)
+        }
     }
 
     /// - Returns: whether the connection below is to be paused, and the handshake's timer to be stopped.
@@ -100,7 +149,10 @@ extension SecureMachine {
 extension SecureMachine {
     /// - Returns: whether the connection below is to be paused too.
     package mutating func pause() -> Bool {
-        guard self.isEstablished else { return false }
+        guard self.isEstablished else {
+            self.setEarlyReading(false)
+            return false
+        }
         self.gate.pause()
         return true
     }
@@ -115,7 +167,10 @@ extension SecureMachine {
 
     /// Bytes already decrypted or received are offered before the connection below is read.
     package mutating func resume() -> ResumeAction {
-        guard self.isEstablished else { return .ignore }
+        guard self.isEstablished else {
+            self.setEarlyReading(true)
+            return .ignore
+        }
         switch self.gate.resume(keepsBytes: true) {
         case .ignore: return .ignore
         // A turn that was requested reads afterwards.

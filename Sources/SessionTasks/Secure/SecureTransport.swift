@@ -39,6 +39,12 @@ package final class SecureTransport {
     private var handshakeBytes = 0
     private var completion: Completion?
     private let timer = LoopTimer()
+    /// Sent with the first message of the handshake; kept until the server is known to have taken it.
+    private var earlyPlaintext: [UInt8] = []
+    /// A turn's end has come without output to send so.
+    private var hasAwaitedOutput = false
+    /// Whether the handshake was completed.
+    package private(set) var isSecured = false
 
     /// Begins the handshake on `plain`, whose consumer this becomes. `completion` is called once, on the loop, unless
     /// `reset` comes first.
@@ -81,10 +87,55 @@ package final class SecureTransport {
         // Pausing and resuming makes the transport offer again what its former consumer left of these bytes.
         self.lower.pauseReading()
         self.loop.arm(self.timer, after: self.settings.timeout, target: self)
-        self.connection.start()
-        self.sendRecords()
+        if self.settings.sendsEarlyData, let offer = self.connection.earlyDataOffer {
+            self.beginEarly(offer)
+        } else {
+            self.connection.start()
+            self.sendRecords()
+        }
         self.lower.resumeReading()
         if !self.earlyCiphertext.isEmpty { self.endTurnLater() }
+    }
+
+    // MARK: Early data
+
+    /// Hands the connection over before its handshake, which begins at the end of the turn, with the output until then.
+    private func beginEarly(_ offer: EarlyDataOffer) {
+        self.machine.earlyDataBegan()
+        self.metadata = offer.metadata
+        self.endTurnLater()
+        self.completion.take()?(.success(self))
+    }
+
+    private func startEarly() {
+        if self.pendingPlaintext.isEmpty, !self.hasAwaitedOutput {
+            // The owner may write at the end of the turn as well.
+            self.hasAwaitedOutput = true
+            return self.endTurnLater()
+        }
+        guard self.machine.earlyDataSent() else { return }
+        if self.pendingPlaintext.count <= self.connection.earlyDataOffer?.limit ?? 0 {
+            swap(&self.earlyPlaintext, &self.pendingPlaintext)
+        }
+        self.earlyPlaintext.withRawSpan { self.connection.start(earlyData: $0) }
+        self.sendRecords()
+    }
+
+    /// The handshake is over: the server took the early data, or gets it again.
+    private func resolveEarly(_ metadata: TLSMetadata, offered name: String?) {
+        var bytes: [UInt8] = []
+        swap(&bytes, &self.earlyPlaintext)
+        guard !bytes.isEmpty else { return }
+        if case .accepted = metadata.earlyData {
+            self.encryptedPieces.append(
+                (plain: self.confirmedOrMarked &+ UInt64(bytes.count), below: self.lower.writtenBytes))
+            return
+        }
+        // It was made for the protocol of the earlier session.
+        guard metadata.applicationProtocol == name else {
+            return self.fail(TLSFailure(.handshake, reasons: ["the server chose another protocol than for early data"]))
+        }
+        bytes.withRawSpan { self.encrypt($0) }
     }
 
     // MARK: Received
@@ -150,10 +201,17 @@ package final class SecureTransport {
     }
 
     private func handshakeCompleted(_ metadata: TLSMetadata) {
-        guard self.machine.handshakeCompleted() else { return }
+        let action = self.machine.handshakeCompleted()
+        guard action != .ignore else { return }
+        let offered = self.metadata?.applicationProtocol
         self.metadata = metadata
+        self.isSecured = true
         self.loop.disarm(self.timer)
         self.lower.pauseReading()
+        if case .proceed(let isReading) = action {
+            self.resolveEarly(metadata, offered: offered)
+            if isReading { self.resumeReading() }
+        }
         if !self.pendingPlaintext.isEmpty { self.awaitProgress() }
         self.completion.take()?(.success(self))
     }
@@ -184,6 +242,7 @@ package final class SecureTransport {
 
     /// Encrypts the plaintext written in this turn.
     private func flush() {
+        if self.machine.preparesEarlyData { return self.startEarly() }
         guard self.machine.isEstablished, !self.pendingPlaintext.isEmpty else { return }
         var bytes: [UInt8] = []
         swap(&bytes, &self.pendingPlaintext)
@@ -258,6 +317,7 @@ package final class SecureTransport {
         self.loop.disarm(self.timer)
         self.kept = []
         self.pendingPlaintext = []
+        self.earlyPlaintext = []
         let consumer = self.consumer.take()
         if let completion = self.completion.take() {
             completion(.failure(end.transportFailure ?? .truncated))
@@ -434,7 +494,7 @@ extension SecureTransport: TurnEndTarget {
         let request = self.turnEndRequest
         self.turnEndRequest = .none
         // The handshake begins with bytes received earlier, and continues after a decision.
-        if self.machine.isShakingHands { self.decryptHeld() }
+        if self.machine.isShakingHands, !self.machine.preparesEarlyData { self.decryptHeld() }
         self.flush()
         if case .requestedToReportProgress = request { self.lower.awaitProgress() }
         if let failure = self.machine.takeFailure() { self.reportEnd(.failed(failure)) }
@@ -492,36 +552,6 @@ extension SecureTransport {
 extension SecureTransport: TimerTarget {
     package func timerFired(_ timer: LoopTimer) {
         self.fail(.deadlinePassed(.securing))
-    }
-}
-
-/// TLS settings of one connection: the context with its certificates and rules, and what belongs to this connection
-/// only.
-package struct SecureSettings: Sendable {
-    package typealias Decide =
-        @Sendable (VerificationRequest, @escaping @Sendable (VerificationDecision) -> Void) -> Void
-    package typealias ChooseIdentity = @Sendable ([[UInt8]], @escaping @Sendable (TLSIdentity?) -> Void) -> Void
-
-    package var context: TLSContext
-    /// Client: the name or address to ask for and to verify.
-    package var serverName: String?
-    /// Client: sessions are kept and resumed under this key; `nil` resumes none. Equal keys must mean the same server
-    /// and purpose.
-    package var resumptionKey: String?
-    /// For the handshake, without the time that `decide` and `chooseIdentity` take.
-    package var timeout: Duration = .seconds(10)
-    /// Bytes that the peer may send before the handshake is over, counted after each read; `nil` leaves it to OpenSSL,
-    /// which bounds each message.
-    package var handshakeByteLimit: Int?
-    /// Asked when the context's configuration says `delegatesVerification`; may answer at any time, from any thread. `nil`
-    /// rejects.
-    package var decide: Decide?
-    /// Asked for a client certificate when the configuration says `delegatesClientCertificate`; `nil` gives none.
-    package var chooseIdentity: ChooseIdentity?
-
-    package init(context: TLSContext, serverName: String? = nil) {
-        self.context = context
-        self.serverName = serverName
     }
 }
 

@@ -113,6 +113,7 @@ public final class StreamTask: @unchecked Sendable {  // The loop's thread alone
         self.queuesIfMade?.reads.postpone(by: away)
         self.queuesIfMade?.sends.postpone(by: away)
         if let target = self.target.take() { self.open(target.value) }
+        self.opening?.isHeld = false
         guard self.relay != nil else { return self.advance() }
         self.runSends()
         if case .wanted = self.machine.relayReading { self.transport?.resumeReading() }
@@ -125,6 +126,7 @@ public final class StreamTask: @unchecked Sendable {  // The loop's thread alone
         self.suspensions += 1
         self.record.state = .suspended
         self.transport?.pauseReading()
+        self.opening?.isHeld = true
         self.disarm()
     }
 

@@ -57,8 +57,8 @@ extension TaskFailure {
         case .reset, .truncated, .system: self = .connectionLost(TransportError(failure))
         case .peerUnresponsive: self = .peerUnresponsive
         case .deadlinePassed: self = .timedOut
-        case .nameResolution, .refused, .noSuchFile, .unreachable, .notPermitted, .unusableEndpoint, .ownResources,
-            .proxy:
+        case .nameResolution, .refused, .noSuchFile, .unreachable, .offline, .notPermitted, .unusableEndpoint,
+            .ownResources, .proxy:
             self = .cannotConnect(TransportError(failure))
         case .tls(let layer):
             self =
@@ -160,7 +160,7 @@ public struct TransportError: Hashable, Sendable, CustomStringConvertible {
         case .refused: .refused
         case .noSuchFile: .noSuchFile
         case .notPermitted: .notPermitted
-        case .unreachable, .peerUnresponsive, .deadlinePassed: .unreachable
+        case .unreachable, .offline, .peerUnresponsive, .deadlinePassed: .unreachable
         case .unusableEndpoint: .unusableEndpoint
         case .proxy: .proxy
         case .tls, .system: .system

@@ -18,17 +18,26 @@ package final class TransportOpening {
         case tunnelling(ProxyTunnel)
         /// The fields of a `CONNECT` request are being decided on.
         case authorizing
+        /// This machine has no way to the server.
+        case waiting
         /// Between two steps, or over.
         case none
     }
 
     private let target: OpeningTarget
     /// The ways that are left; `nil` is the direct one.
-    private var routes: ArraySlice<ProxyServer?>
+    private var routes: ArraySlice<ProxyServer?> = []
     private let loop: Loop
     private let didConnect: () -> Void
     private var step = Step.none
     private var completion: Completion?
+    /// `nil` before the first wait.
+    private var pathWait: PathWait?
+    private var hasConnected = false
+    /// Whether no attempt begins when the networks have changed, as for a task that is suspended.
+    package var isHeld = false {
+        didSet { if !self.isHeld { self.pathWait?.resume() } }
+    }
 
     /// `completion` is called once, in a later turn, unless the opening is cancelled.
     /// - Parameter connected: called before TLS begins.
@@ -39,8 +48,12 @@ package final class TransportOpening {
         self.loop = loop
         self.didConnect = connected
         self.completion = completion
-        self.routes = [target.proxy]
-        if let select = target.selectProxies { self.select(select) } else { self.begin() }
+        self.start()
+    }
+
+    private func start() {
+        self.routes = [self.target.proxy]
+        if let select = self.target.selectProxies { self.select(select) } else { self.begin() }
     }
 
     private func select(_ select: OpeningTarget.SelectProxies) {
@@ -64,7 +77,8 @@ package final class TransportOpening {
 
     private func connectDirectly() {
         self.target.watch?(.began(self.target.place, isProxied: false))
-        self.connect(to: self.target.place, permits: self.target.permits) { result in
+        let resolve = self.target.resolveServer ?? self.target.resolve
+        self.connect(to: self.target.place, resolve: resolve, permits: self.target.permits) { result in
             switch result {
             case .success(let connection): self.established(connection)
             case .failure(let failure): self.finish(.failure(failure))
@@ -73,17 +87,21 @@ package final class TransportOpening {
     }
 
     private func connect(
-        to place: ConnectTarget, permits: ConnectAttempt.Permission?,
+        to place: ConnectTarget, resolve: ConnectAttempt.Resolve?, permits: ConnectAttempt.Permission?,
         _ completion: @escaping (Result<SocketConnection, TransportFailure>) -> Void
     ) {
         let attempt = ConnectAttempt(
-            place, on: self.loop, options: self.target.socket, timeout: self.target.connectTimeout,
-            resolve: self.target.resolve, permits: permits, didResolve: { self.target.watch?(.resolved) }
+            place, on: self.loop, options: self.target.socket, path: self.target.path,
+            timeout: self.target.connectTimeout,
+            resolve: resolve, permits: permits, didResolve: { self.target.watch?(.resolved) }
         ) { result in
             self.step = .none
             if case .success(let connection) = result {
                 self.didConnect()
+                self.hasConnected = true
+                self.pathWait.take()?.end()
                 self.target.watch?(.connected(local: connection.localAddress, peer: connection.peerAddress))
+                if self.target.path.isReported { self.target.watch?(.took(connection.path(self.target.path))) }
             }
             completion(result)
         }
@@ -116,8 +134,28 @@ package final class TransportOpening {
     }
 
     private func finish(_ result: Result<any Transport, TransportFailure>) {
-        if case .failure(let failure) = result { self.target.watch?(.failed(failure)) }
+        if case .failure(let failure) = result {
+            self.target.watch?(.failed(failure))
+            if self.waits(after: failure) { return }
+        }
+        self.pathWait.take()?.end()
         self.completion.take()?(result)
+    }
+
+    /// - Returns: whether to connect when this machine's networks have changed.
+    private func waits(after failure: TransportFailure) -> Bool {
+        guard self.target.waitsForPath, !self.hasConnected, self.completion != nil else { return false }
+        let isFirst = self.pathWait == nil
+        let wait = self.pathWait ?? PathWait(on: self.loop) { [weak self] in self?.isHeld ?? true }
+        let waits = wait.wait(after: failure) {
+            self.step = .none
+            self.start()
+        }
+        guard waits else { return false }
+        self.pathWait = wait
+        self.step = .waiting
+        if isFirst { self.target.watch?(.waiting) }
+        return true
     }
 
     /// Gives the opening up; the completion is not called.
@@ -130,8 +168,9 @@ package final class TransportOpening {
         case .connecting(let attempt): attempt.cancel()
         case .securing(let transport): transport?.reset()
         case .tunnelling(let tunnel): tunnel.cancel()
-        case .selecting, .authorizing, .none: break
+        case .selecting, .authorizing, .waiting, .none: break
         }
+        self.pathWait.take()?.end()
     }
 }
 
@@ -139,7 +178,8 @@ package final class TransportOpening {
 extension TransportOpening {
     private func fail(_ failure: ProxyFailure, at proxy: ProxyServer) {
         if failure.isUnreachable {
-            proxy.didFail?()
+            // Where this machine has no network, nothing is known of the proxy.
+            if !TransportFailure(failure).isOffline { proxy.didFail?() }
             if !self.routes.isEmpty { return self.begin() }
         }
         self.finish(.failure(TransportFailure(failure)))
@@ -152,14 +192,15 @@ extension TransportOpening {
         if case .address(let address) = destination, self.target.permits?(address) == false {
             return self.failLater(.notPermitted(address))
         }
-        let needsAddress = proxy.needsAddress(of: destination)
+        let needsAddress = self.target.resolveServer != nil || proxy.needsAddress(of: destination)
         self.target.watch?(.began(needsAddress ? self.target.place : proxy.place, isProxied: true))
         guard needsAddress, case .name(let host, let port) = destination else {
             return self.authorize(proxy, destination, after: nil)
         }
         self.step = .lookingUp(
             NameLookup(
-                host, port: port, on: self.loop, timeout: self.target.connectTimeout, resolve: self.target.resolve
+                host, port: port, on: self.loop, timeout: self.target.connectTimeout,
+                resolve: self.target.resolveServer ?? self.target.resolve
             ) { result in
                 self.step = .none
                 switch result {
@@ -208,7 +249,7 @@ extension TransportOpening {
     private func connect(_ proxy: ProxyServer, _ destination: ProxyDestination, fields: [FieldLine]) {
         do throws(ProxyFailure) {
             let client = try proxy.client(to: destination, fields: fields)
-            self.connect(to: proxy.place, permits: proxy.permits) { result in
+            self.connect(to: proxy.place, resolve: self.target.resolve, permits: proxy.permits) { result in
                 switch result {
                 case .success(let connection): self.connected(connection, proxy, client, destination)
                 case .failure(let failure): self.fail(.connection(failure), at: proxy)
@@ -278,6 +319,10 @@ package enum OpeningStep: Sendable {
     case resolved
     /// The connection is established, to the proxy if there is one.
     case connected(local: SocketAddress?, peer: SocketAddress?)
+    /// The way that the connection takes, if `PathOptions.isReported`.
+    case took(ConnectionPath)
+    /// This machine has no way to the server; `began` follows when it has one. At most once.
+    case waiting
     /// The proxy has connected to the server.
     case tunnelled
     /// The TLS handshake begins, and is done.
@@ -304,6 +349,10 @@ package struct OpeningTarget: Sendable {
     /// Decides on the ways to the server, instead of `proxy`.
     package var selectProxies: SelectProxies?
     package var socket = SocketOptions()
+    package var path = PathOptions()
+    /// Waits where this machine has no way to the server, until there is one, as long as no connection was established. No
+    /// timeout runs meanwhile. Default: false.
+    package var waitsForPath = false
     /// For name resolution and connecting together; with a proxy, also for its answer alone.
     package var connectTimeout: Duration = .seconds(10)
     /// Sent in the clear before everything else that the server gets, such as a PROXY header.
@@ -312,6 +361,9 @@ package struct OpeningTarget: Sendable {
     package var secure: SecureSettings?
     /// Looks the name up; `nil` asks the system.
     package var resolve: ConnectAttempt.Resolve?
+    /// Looks the server's name up instead, also where a proxy would; a proxy that forwards requests does so in any case.
+    /// Default: `nil`.
+    package var resolveServer: ConnectAttempt.Resolve?
     /// Asked of each of the server's addresses before it is tried; `nil` permits all. A name that the proxy resolves is
     /// not checked.
     package var permits: ConnectAttempt.Permission?

@@ -85,12 +85,40 @@ struct SecureMachineTests {
     }
 
     @Test func machineIsEstablishedOnce() {
-        self.expect(self.states(State.shakingHands), otherwise: false) { machine in
-            let isNew = machine.handshakeCompleted()
-            let isNewAgain = machine.handshakeCompleted()
+        let actions = State.shakingHands.map { ($0, SecureMachine.CompletionAction.handOver) }
+        self.expect(Dictionary(uniqueKeysWithValues: actions), otherwise: .ignore) { machine in
+            let action = machine.handshakeCompleted()
             // The new owner resumes.
-            #expect(!isNewAgain && (!isNew || machine.gate == .paused))
-            return isNew
+            let again = machine.handshakeCompleted()
+            #expect(again == .ignore && (action == .ignore || machine.gate == .paused))
+            return action
+        }
+    }
+
+    @Test func earlyDataIsSentOnceWithinTheHandshake() {
+        self.expect(self.states(State.shakingHands), otherwise: false) { machine in
+            machine.earlyDataBegan()
+            let isPreparing = machine.preparesEarlyData
+            let isSent = machine.earlyDataSent()
+            let isSentAgain = machine.earlyDataSent()
+            #expect(isSent == isPreparing && !isSentAgain && !machine.preparesEarlyData)
+            return isPreparing
+        }
+    }
+
+    @Test func ownerBeforeTheHandshakeReadsBehindIt() {
+        for reads in [false, true] {
+            let actions = State.shakingHands.map { ($0, SecureMachine.CompletionAction.proceed(isReading: reads)) }
+            self.expect(Dictionary(uniqueKeysWithValues: actions), otherwise: .ignore) { machine in
+                machine.earlyDataBegan()
+                if machine.isShakingHands {
+                    let resumes = machine.resume()
+                    _ = machine.earlyDataSent()
+                    let pauses = reads ? false : machine.pause()
+                    #expect(resumes == .ignore && !pauses)
+                }
+                return machine.handshakeCompleted()
+            }
         }
     }
 

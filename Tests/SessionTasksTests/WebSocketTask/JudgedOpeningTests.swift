@@ -141,6 +141,8 @@ struct JudgedOpeningTests {
                 case .began(_, let isProxied): "began \(isProxied)"
                 case .resolved: "resolved"
                 case .connected(let local, let peer): "connected \(local != nil) \(peer != nil)"
+                case .took: "took"
+                case .waiting: "waiting"
                 case .tunnelled: "tunnelled"
                 case .securing: "securing"
                 case .secured: "secured"
