@@ -9,7 +9,8 @@ struct HostConnectionsTests {
     /// Carries up to two exchanges.
     private final class Shared: MultiplexedConnection {
         var streams = 0
-        var acceptsStream: Bool { self.streams < 2 }
+        var isSecuring = false
+        var acceptsStream: Bool { self.streams < 2 && !self.isSecuring }
         var isIdle: Bool { self.streams == 0 }
 
         func join() -> String {
@@ -36,6 +37,19 @@ struct HostConnectionsTests {
         #expect((0..<3).map { _ in self.name(ledger.acquire(needsFresh: false)) } == ["open", "open", "wait"])
         ledger.openingFailed()
         #expect(self.name(ledger.acquire(needsFresh: false)) == "open")
+    }
+
+    /// A connection that carries one exchange already: its request went as early data.
+    @Test func pendingHandshakeIsWaitedFor() {
+        var ledger = Ledger(limit: 3, sharing: .unknown)
+        _ = ledger.acquire(needsFresh: false)
+        let shared = Shared()
+        (shared.streams, shared.isSecuring) = (1, true)
+        ledger.opened(shared)
+        #expect(self.name(ledger.acquire(needsFresh: false)) == "wait" && ledger.occupied == 1)
+        #expect(self.name(ledger.acquire(needsFresh: true)) == "open")
+        shared.isSecuring = false
+        #expect(self.name(ledger.acquire(needsFresh: false)) == "join")
     }
 
     @Test func mostRecentlyUsedConnectionIsTaken() {

@@ -36,7 +36,9 @@ final class ConnectionAttempt: @unchecked Sendable {
         target.proxy = request.proxy
         target.connectTimeout = request.connectTimeout
         target.socket = Self.socketOptions
+        target.path = request.path
         target.resolve = settings.resolve
+        if request.needsAuthenticatedName { target.resolveServer = settings.resolveAuthenticated }
         if request.origin.socketPath == nil { target.permits = { settings.admits($0, host) } }
         target.secure = self.secureSettings(request)
         target.watch = { self.record($0) }
@@ -48,14 +50,16 @@ final class ConnectionAttempt: @unchecked Sendable {
         var settings = SecureSettings(context: secure.context, serverName: secure.serverName ?? request.origin.host)
         settings.resumptionKey = secure.resumptionKey
         settings.timeout = secure.timeout
-        settings.decide = { [weak self] request, answer in
-            guard let consumer = self?.exchange?.consumer else { return answer(.reject) }
+        // An exchange whose request is sent as early data leaves the attempt before the handshake.
+        settings.decide = { [weak exchange] request, answer in
+            guard let consumer = exchange?.consumer else { return answer(.reject) }
             consumer.verificationRequested(request, answer: answer)
         }
-        settings.chooseIdentity = { [weak self] issuers, answer in
-            guard let consumer = self?.exchange?.consumer else { return answer(nil) }
+        settings.chooseIdentity = { [weak exchange] issuers, answer in
+            guard let consumer = exchange?.consumer else { return answer(nil) }
             consumer.identityRequested(issuers: issuers, answer: answer)
         }
+        settings.sendsEarlyData = request.allowsEarlyData && exchange?.isRepeated == false
         return settings
     }
 
@@ -66,8 +70,9 @@ final class ConnectionAttempt: @unchecked Sendable {
         case .connected(let local, let peer):
             self.metadata.localAddress = local
             self.metadata.peerAddress = peer
+        case .took(let path): self.metadata.path = path
         case .secured(let metadata): self.metadata.tls = metadata
-        case .resolved, .tunnelled, .securing, .requested, .answered, .failed: break
+        case .resolved, .tunnelled, .securing, .requested, .answered, .failed, .waiting: break
         }
     }
 
@@ -77,11 +82,15 @@ final class ConnectionAttempt: @unchecked Sendable {
         self.exchange = nil
         switch result {
         case .success(let transport):
+            exchange.stopWaiting()
             self.metadata.timings = self.timings
+            self.metadata.sendsEarlyData = (transport as? SecureTransport)?.isSecured == false
             self.begin(exchange, on: transport)
         case .failure(let failure):
             exchange.metrics.timings = self.timings
             exchange.phase = .created
+            // Another exchange may take the place: it waits too, or uses a connection that it finds.
+            if exchange.waits(after: failure) { return self.pool.openingCancelled(self.key) }
             self.pool.openingFailed(self.key)
             exchange.fail(ExchangeFailure(connecting: failure))
         }

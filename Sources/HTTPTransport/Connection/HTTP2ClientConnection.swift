@@ -22,6 +22,8 @@ final class HTTP2ClientConnection: MultiplexedConnection {
     let key: PoolKey
     private(set) var idleSince: MonotonicInstant
     private let transport: any Transport
+    /// `transport`, if it is one of TLS: asked for each request.
+    private let secureTransport: SecureTransport?
     private let engine: HTTP2Connection
     private var windows = ReceiveWindows()
     private(set) var metadata: ConnectionMetadata
@@ -50,6 +52,7 @@ final class HTTP2ClientConnection: MultiplexedConnection {
         settings.maximumHeaderListSize = pool.settings.limits.headBytes
         self.engine = try HTTP2Connection(.client, settings: settings)
         self.transport = transport
+        self.secureTransport = transport as? SecureTransport
         self.metadata = metadata
         self.metadata.networkProtocol = "h2"
         self.key = key
@@ -67,9 +70,13 @@ final class HTTP2ClientConnection: MultiplexedConnection {
 
     /// Whether one more request can be sent now.
     var acceptsStream: Bool {
-        !self.isRetired && self.engine.acceptsRequests
+        !self.isRetired && self.isSecured && self.engine.acceptsRequests
             && self.engine.openStreams < self.engine.maximumPeerStreams && self.streams.count < Self.streamLimit
     }
+
+    /// Until the handshake is over, no request but the first may be sent: it would be early data.
+    var isSecured: Bool { self.secureTransport?.isSecured ?? true }
+    var isSecuring: Bool { !self.isRetired && !self.isSecured }
 
     // MARK: Requests
 
@@ -78,6 +85,7 @@ final class HTTP2ClientConnection: MultiplexedConnection {
         let stream = HTTP2ClientStream(exchange, on: self)
         let metadata = self.metadata
         self.metadata.isReused = true
+        self.metadata.sendsEarlyData = false
         self.metadata.timings = ConnectTimings()
         stream.begin(metadata)
         guard !exchange.isEnded, case .running = exchange.phase else { return }

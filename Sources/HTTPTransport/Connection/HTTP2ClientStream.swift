@@ -234,6 +234,10 @@ final class HTTP2ClientStream {
         let exchange = self.exchange
         exchange.phase = .created
         if let error { return exchange.fail(.http2(error)) }
+        // The handshake may have failed because of the early data (RFC 8446 §D.3).
+        if !self.connection.isSecured, cause != nil, exchange.prepareToRepeat() {
+            return exchange.pool.repeatOnFreshConnection(exchange)
+        }
         if let failure = ExchangeFailure(tls: cause) { return exchange.fail(failure) }
         switch exchange.progress.loss {
         case .none: exchange.responseFinished([])

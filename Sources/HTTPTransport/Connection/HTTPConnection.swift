@@ -137,6 +137,12 @@ final class HTTPConnection: ExchangeCarrier {
     private func failExchange(_ exchange: Exchange) {
         self.recordWireCounts(exchange)
         guard !exchange.isEnded else { return }
+        // The handshake may have failed because of the early data (RFC 8446 §D.3).
+        if (self.transport as? SecureTransport)?.isSecured == false, self.transportEnd != nil,
+            exchange.prepareToRepeat()
+        {
+            return self.pool.repeatOnFreshConnection(exchange)
+        }
         if let failure = ExchangeFailure(tls: self.lossCause) { return self.end(exchange, failure) }
         switch exchange.progress.loss {
         case .none: exchange.responseFinished([])

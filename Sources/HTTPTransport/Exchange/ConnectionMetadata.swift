@@ -8,8 +8,12 @@ package struct ConnectionMetadata: Sendable, Hashable {
     /// The proxy's, if there is one.
     package var peerAddress: SocketAddress?
     package var isProxied = false
+    /// The way that it took when it was opened; `nil` if that was not to be reported.
+    package var path: ConnectionPath?
     /// `nil` without TLS.
     package var tls: TLSMetadata?
+    /// Whether the exchange's request is sent as early data, which the server may refuse with 425 (RFC 8470 §5.2).
+    package var sendsEarlyData = false
     /// The ALPN name.
     package var networkProtocol = "http/1.1"
     /// Whether it served another exchange before. The timings are then empty.
@@ -84,7 +88,7 @@ package struct ConnectTimings: Sendable, Hashable {
             self.secureEnd = now
             self.connectEnd = now
         case .failed(.nameResolution): self.lookupEnd = .now
-        case .failed, .requested, .answered: break
+        case .failed, .requested, .answered, .took, .waiting: break
         }
     }
 }

@@ -14,6 +14,8 @@ package final class Exchange: @unchecked Sendable {
         /// Waits for the connection of its lease.
         case leasing(ConnectionLease)
         case connecting(ConnectionAttempt)
+        /// Waits until this machine has a way to the server.
+        case offline(PathWait)
         /// The request is written behind others of the connection.
         case pipelined(HTTPConnection)
         case running(any ExchangeCarrier)
@@ -43,6 +45,10 @@ package final class Exchange: @unchecked Sendable {
     private var drainLeft = 0
     /// Content received beyond the demand.
     private var bufferedContent: [UInt8] = []
+    /// `nil` before this machine lacked a way to the server. Not checked for overlapping access, which would cost every
+    /// exchange.
+    @exclusivity(unchecked) private var pathWait: PathWait?
+    private var hasWaited = false
 
     /// Why the request cannot be sent; reported by `start`.
     private let requestFailure: ExchangeFailure?
@@ -190,6 +196,7 @@ package final class Exchange: @unchecked Sendable {
         switch self.phase {
         case .running(let carrier): carrier.updateReading()
         case .draining(let trailers): self.end(.finished(trailers: trailers))
+        case .offline(let wait): wait.resume()
         case .created, .waiting, .leasing, .connecting, .pipelined, .ended: break
         }
     }
@@ -226,7 +233,7 @@ package final class Exchange: @unchecked Sendable {
         guard !self.isEnded else { return }
         self.phase = .ended
         switch phase {
-        case .created, .draining, .ended: break
+        case .created, .offline, .draining, .ended: break
         case .waiting(let waiter): self.pool.withdraw(waiter)
         case .leasing(let lease): lease.withdraw(self)
         case .pipelined(let connection): connection.withdraw(self)
@@ -240,6 +247,7 @@ package final class Exchange: @unchecked Sendable {
 
     func end(_ end: ExchangeEnd) {
         self.phase = .ended
+        self.stopWaiting()
         self.bufferedContent = []
         self.body = nil
         if let consumer {
@@ -256,6 +264,33 @@ package final class Exchange: @unchecked Sendable {
         var metrics = ExchangeMetrics(fetchStart: self.metrics.fetchStart)
         swap(&metrics, &self.metrics)
         return metrics
+    }
+
+    // MARK: Waiting for a network
+
+    /// - Returns: whether the request is sent when this machine's networks have changed.
+    func waits(after failure: TransportFailure) -> Bool {
+        guard self.request.waitsForConnectivity, !self.isRepeated, !self.isEnded else { return false }
+        let isFirst = !self.hasWaited
+        // `serveDemand` follows when the consumer resumes.
+        let wait = self.pathWait ?? PathWait(on: self.pool.loop) { [weak self] in self?.isSuspended ?? true }
+        let waits = wait.wait(after: failure) {
+            self.phase = .created
+            self.pool.submit(self)
+        }
+        guard waits else { return false }
+        self.pathWait = wait
+        self.hasWaited = true
+        self.phase = .offline(wait)
+        if isFirst { self.consumer?.waitingForConnectivity() }
+        return true
+    }
+
+    /// The exchange has a connection, or has ended.
+    func stopWaiting() {
+        guard let wait = self.pathWait else { return }
+        self.pathWait = nil
+        wait.end()
     }
 
     // MARK: Repeating
@@ -456,6 +491,10 @@ package protocol ExchangeConsumer: AnyObject, Sendable {
     /// send none.
     func identityRequested(issuers: [[UInt8]], answer: @escaping @Sendable (TLSIdentity?) -> Void)
 
+    /// This machine has no way to the server, and the exchange waits for one. At most once, and only with
+    /// `ExchangeRequest.waitsForConnectivity`.
+    func waitingForConnectivity()
+
     /// The system took `count` bytes of the request's body, without framing.
     func bodySent(_ count: Int)
 
@@ -471,59 +510,16 @@ package protocol ExchangeConsumer: AnyObject, Sendable {
     func exchangeEnded(_ end: ExchangeEnd, metrics: ExchangeMetrics)
 }
 
+extension ExchangeConsumer {
+    package func waitingForConnectivity() {}
+}
+
 /// What the consumer of an exchange takes.
 package enum ContentDemand: Sendable, Hashable {
     /// Nothing is read, not even a head, and the idle timeout does not run.
     case suspended
     /// So many bytes of content, `Int.max` for all; pieces are not cut, so slightly more may be delivered.
     case bytes(Int)
-}
-
-/// One request, with its destination, timeouts and priority.
-package struct ExchangeRequest: Sendable {
-    package var origin: ServerEndpoint
-    /// `nil` to connect directly. With `.forwarding` the request is sent in absolute form; the scheme is then `http`.
-    package var proxy: ProxyServer?
-    /// Needed for `https`. HTTP/2 is used if the context offers `h2` by ALPN and the server chooses it.
-    package var secure: SecureSetup?
-    /// Without TLS: uses HTTP/2 because the server is known to speak it (RFC 9113 §3.3). Default: false.
-    package var assumesHTTP2 = false
-    package var head: RequestHead
-    package var body: RequestBody = .none
-
-    /// Exchanges that wait for a connection are served by priority, 0 to 1, then by arrival. Default: 0.5.
-    package var priority: Float = 0.5
-    /// Only connections of the same identities are used, the server's and a forwarding proxy's. Default: `nil`, connections
-    /// that are not authenticated.
-    package var identity: ConnectionIdentity?
-    package var proxyIdentity: ConnectionIdentity?
-    /// Keeps the connection for further exchanges of the same lease. HTTP/1.1 only. Default: `nil`.
-    package var lease: ConnectionLease?
-    /// The request makes sense on the connection of its lease only: it is not sent on another. Default: false.
-    package var isBoundToLease = false
-    /// Whether the request may be written behind others when all connections are busy (RFC 9112 §9.3.2). Only for requests
-    /// without a body whose method is safe, over HTTP/1.1. Default: false.
-    package var usesPipelining = false
-    /// Opens a new connection even if an idle one exists. Default: false.
-    package var needsFreshConnection = false
-    /// For name resolution and connecting together. Default: 60 seconds.
-    package var connectTimeout: Duration = .seconds(60)
-    /// Longest time on an open connection without a byte in either direction. It does not run while the consumer has no
-    /// demand or the body source has no bytes. Default: 60 seconds; `nil`: none.
-    package var idleTimeout: Duration? = .seconds(60)
-    /// Sends the head with `Expect: 100-continue` and waits this long for `100 Continue` before the body is sent
-    /// (RFC 9110 §10.1.1). Default: `nil`, the body follows at once.
-    package var continueTimeout: Duration?
-    /// Marks the packets while the connection carries this exchange; those of connecting are not marked.
-    /// Default: `.standard`.
-    package var trafficClass = TrafficClass.standard
-    /// Whether `ExchangeMetrics` contains instants and the connection: reading clocks takes time. Default: true.
-    package var isMeasured = true
-
-    package init(_ origin: ServerEndpoint, head: RequestHead = RequestHead(method: "GET", target: "/")) {
-        self.origin = origin
-        self.head = head
-    }
 }
 
 /// How an exchange ended. Reported once, last.

@@ -150,6 +150,7 @@ package final class ConnectionPool: @unchecked Sendable {  // Its vars are used 
     /// Runs an exchange on a connection that has served another.
     func run(_ exchange: Exchange, on connection: HTTPConnection) {
         connection.metadata.isReused = true
+        connection.metadata.sendsEarlyData = false
         connection.metadata.timings = ConnectTimings()
         connection.run(exchange)
     }
@@ -372,6 +373,10 @@ struct PoolKey: Sendable, Hashable {
     /// `nil` for connections that are not authenticated.
     let identity: ConnectionIdentity?
     let proxyIdentity: ConnectionIdentity?
+    /// Interfaces that the connection does not use.
+    let forbiddenClasses: InterfaceClasses
+    /// Whether the address comes from an authenticated answer.
+    let hasAuthenticatedName: Bool
 
     /// Whether requests can share a connection, as far as that is known before one is open.
     var sharing: ConnectionSharing {
@@ -388,12 +393,16 @@ struct PoolKey: Sendable, Hashable {
         self.assumesHTTP2 = request.assumesHTTP2 && self.context == nil
         self.identity = request.identity
         self.proxyIdentity = request.proxyIdentity
+        self.forbiddenClasses = request.path.forbidden
+        self.hasAuthenticatedName = request.needsAuthenticatedName
     }
 
     static func == (left: PoolKey, right: PoolKey) -> Bool {
         left.origin == right.origin && left.context === right.context && left.serverName == right.serverName
             && left.assumesHTTP2 == right.assumesHTTP2 && left.proxy == right.proxy
             && left.identity == right.identity && left.proxyIdentity == right.proxyIdentity
+            && left.forbiddenClasses == right.forbiddenClasses
+            && left.hasAuthenticatedName == right.hasAuthenticatedName
     }
 
     func hash(into hasher: inout Hasher) {
@@ -433,6 +442,10 @@ package struct PoolSettings: Sendable {
     package var settingsTimeout: Duration = .seconds(30)
     /// Resolves a name. Default: `nil`, the system's resolver.
     package var resolve: ConnectAttempt.Resolve?
+    /// Resolves a name with authenticated answers only. Default: the system's name servers, with DNSSEC.
+    package var resolveAuthenticated: ConnectAttempt.Resolve = { host, port, answer in
+        ResolverThreads.shared.lookUpAuthenticated(host, port: port, answer)
+    }
     /// Whether an address may be connected to on behalf of the URL's host. Called for each address before it is tried,
     /// resolved or literal, on the loop. Default: all addresses.
     package var admits: @Sendable (SocketAddress, _ host: String) -> Bool = { _, _ in true }

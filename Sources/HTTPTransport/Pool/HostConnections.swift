@@ -6,6 +6,8 @@ package protocol MultiplexedConnection: AnyObject {
     var acceptsStream: Bool { get }
     /// Whether it carries none.
     var isIdle: Bool { get }
+    /// Whether its handshake is not over, and it accepts more exchanges then.
+    var isSecuring: Bool { get }
 }
 
 /// Whether the connections to a server carry one exchange or many.
@@ -61,6 +63,7 @@ package struct HostConnections<Connection: AnyObject, Shared: MultiplexedConnect
         }
         if !needsFresh, let connection = self.shared.first(where: \.acceptsStream) { return .join(connection) }
         if !needsFresh, self.opening > 0, self.sharing != .exclusive { return .wait }
+        if !needsFresh, self.shared.contains(where: \.isSecuring) { return .wait }
         if self.occupied + self.idle.count < self.limit {
             self.occupied += 1
             self.opening += 1
