@@ -25,6 +25,7 @@ final class ConnectionTaskState: @unchecked Sendable {  // Its vars are used on 
     var taskRecord: TaskRecord?
     /// Why the task ends, if it is known more precisely than the failure of its connection.
     var finalError: URLError?
+    private var hasWaited = false
 
     private let resourceTimer = LoopTimer()
     private var resourceTimeLeft: Duration
@@ -47,6 +48,14 @@ final class ConnectionTaskState: @unchecked Sendable {  // Its vars are used on 
     func notifyDelegate(_ method: DelegateMethod, _ call: @escaping @Sendable (DelegateProxy) -> Void) {
         guard let task = self.task else { return }
         self.core.delegateQueue.notify(self.core.delegates(for: task), method, call)
+    }
+
+    /// This machine has no way to the server. The delegate is notified once.
+    func waitingForConnectivity() {
+        guard !self.hasWaited, let task = self.task else { return }
+        self.hasWaited = true
+        let session = self.session
+        self.notifyDelegate(.waiting) { $0.task?.urlSession(session, taskIsWaitingForConnectivity: task) }
     }
 
     // MARK: Resource timeout

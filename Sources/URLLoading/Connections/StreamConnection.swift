@@ -20,6 +20,8 @@ final class StreamConnection: ConnectionTaskDriver, @unchecked Sendable {  // It
     private var writeClosed = false
     /// `captureStreams` waits for earlier operations.
     private var isCapturing = false
+    /// `nil` before the connection is open, and without a delegate for it.
+    private var routeWatch: RouteWatch?
 
     /// For a task that connects to `destination` when it is resumed.
     /// - Parameter proxies: `nil` to connect directly.
@@ -34,6 +36,10 @@ final class StreamConnection: ConnectionTaskDriver, @unchecked Sendable {  // It
         if case .host(let host, _) = destination { target.permits = taskState.core.permission(for: host) }
         target.connectTimeout = Self.timeout(taskState)
         target.socket.trafficClass = taskState.core.configuration.networkServiceType.trafficClass
+        target.path = taskState.core.networkSettings.path(for: nil, isReported: false)
+        target.resolveServer = taskState.core.resolveServer()
+        target.waitsForPath = taskState.core.networkSettings.waits
+        target.watch = { if case .waiting = $0 { taskState.waitingForConnectivity() } }
         let stream = StreamTask(to: target, on: taskState.loop)
         self.stream = stream
         self.publishRecord(of: stream)
@@ -63,6 +69,7 @@ final class StreamConnection: ConnectionTaskDriver, @unchecked Sendable {  // It
 
     func begin() {
         self.observeStream()
+        self.stream?.openObserver = { self.watchRoute() }
         self.stream?.resumeOnLoop()
     }
 
@@ -73,6 +80,7 @@ final class StreamConnection: ConnectionTaskDriver, @unchecked Sendable {  // It
             self.stream = stream
             self.publishRecord(of: stream)
             self.observeStream()
+            self.watchRoute()
         }
     }
 
@@ -87,14 +95,33 @@ final class StreamConnection: ConnectionTaskDriver, @unchecked Sendable {  // It
     func resume() { self.stream?.resumeOnLoop() }
 
     func cancelConnection() {
+        self.routeWatch.take()?.cancel()
         self.stream?.cancelOnLoop()
         self.taskState.end(self.taskState.finalError)
     }
 
     private func ended(_ failure: TaskFailure?) {
+        self.routeWatch.take()?.cancel()
         // `handOver` follows.
         if failure == nil, self.isCapturing { return }
         self.taskState.end(failure.map { self.taskState.error($0) })
+    }
+
+    // MARK: Routes
+
+    private func watchRoute() {
+        guard let task = self.taskState.task as? URLSessionStreamTask, let record = self.record,
+            self.taskState.core.delegates(for: task).contains(where: { $0.mayImplement(.betterRoute) })
+        else { return }
+        let session = self.taskState.session
+        let (local, peer) = record.read { ($0.localAddress, $0.peerAddress) }
+        self.routeWatch = RouteWatch(
+            of: local, to: peer,
+            forbidding: self.taskState.core.networkSettings.path(for: nil, isReported: false).forbidden,
+            on: self.taskState.loop
+        ) { [taskState] in
+            taskState.notifyDelegate(.betterRoute) { $0.stream?.urlSession(session, betterRouteDiscoveredFor: task) }
+        }
     }
 
     // MARK: Directions
@@ -237,6 +264,7 @@ final class StreamConnection: ConnectionTaskDriver, @unchecked Sendable {  // It
             $0.stream?.urlSession(
                 session, streamTask: task, didBecome: streams.input, outputStream: streams.output)
         }
+        self.routeWatch.take()?.cancel()
         _ = self.taskState.detachTask()
         self.taskState.core.endSilently(task, session: session)
     }

@@ -24,6 +24,8 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {  //
     /// The opening request was sent on the current connection.
     private var isRequestSent = false
     private var isOpen = false
+    /// A redirect or a challenge may follow, which does not wait for connectivity. Read on any thread.
+    private let hasConnected = Atomic(false)
     /// The program's close code and reason, until the server's Close frame arrives.
     private var localClose: (code: URLSessionWebSocketTask.CloseCode, reason: Data?)?
 
@@ -125,6 +127,10 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {  //
         target.socket.trafficClass = task.latestRequest.map(self.taskState.core.requestSettings.trafficClass)
         target.watch = { self.record($0) }
         let taskState = self.taskState
+        let isMeasured = taskState.core.delegates(for: task).contains { $0.mayImplement(.metrics) }
+        target.path = taskState.core.networkSettings.path(for: task.latestRequest, isReported: isMeasured)
+        target.waitsForPath =
+            taskState.core.networkSettings.waits && !self.hasConnected.load(ordering: .relaxed)
         target.selectProxies = taskState.core.proxySelection(
             for: url, scheme: url.isSecureWebSocket ? "wss" : "ws", task: task, session: taskState.session
         ) { error in
@@ -142,8 +148,12 @@ final class WebSocketConnection: ConnectionTaskDriver, @unchecked Sendable {  //
     private func record(_ step: OpeningStep) {
         switch step {
         case .requested: self.isRequestSent = true
-        case .connected, .failed: self.isRequestSent = false
-        case .began, .resolved, .tunnelled, .securing, .secured, .answered: break
+        case .connected:
+            self.isRequestSent = false
+            self.hasConnected.store(true, ordering: .relaxed)
+        case .failed: self.isRequestSent = false
+        case .waiting: self.taskState.waitingForConnectivity()
+        case .began, .resolved, .took, .tunnelled, .securing, .secured, .answered: break
         }
         self.timings?.record(step)
     }

@@ -76,15 +76,14 @@ final class WebSocketOpening: ChallengedRequest, @unchecked Sendable {  // Confi
     }
 
     private func makeDecision(_ cookies: [HTTPCookie]?) -> Decision {
-        if let validationError = Self.validationError(of: self.request) ?? self.core.refusal(of: self.request) {
-            return .failed(validationError)
-        }
+        if let validationError = Self.validationError(of: self.request) { return .failed(validationError) }
         guard let url = self.request.url, let origin = HTTPTransport.ServerEndpoint(url) else { return .refused }
         let fields = self.fields(url, cookies)
         do throws(URLError) {
             let socket = self.core.configuration.unixSocketPath.map { ConnectTarget.address(.unix(path: $0)) }
             var target = OpeningTarget(socket ?? .host(origin.host, port: origin.port))
             if socket == nil { target.permits = self.core.permission(for: origin.host) }
+            target.resolveServer = self.core.resolveServer(for: self.request)
             try self.prepare(&target, url)
             let opening = ClientOpening(
                 target: target, handshake: try self.handshake(url, fields), deflate: self.policy)
@@ -234,7 +233,8 @@ struct HandshakeTimings {
             self.metrics?.responseStart = now
             self.metrics?.responseEnd = now
             self.metrics?.responseHeadBytes = Int64(bytes)
-        case .tunnelled, .resolved, .securing, .failed: break
+        case .took(let path): self.metrics?.connection?.path = path
+        case .tunnelled, .resolved, .securing, .failed, .waiting: break
         }
         if let timings = self.metrics?.timings { self.metrics?.connection?.timings = timings }
     }

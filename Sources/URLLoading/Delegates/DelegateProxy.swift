@@ -31,12 +31,12 @@ final class DelegateProxy: Sendable {
         switch method {
         case .becameInvalid, .sessionChallenge, .sessionChallengeAsync: true
         case .createdTask, .redirection, .redirectionAsync, .taskChallenge, .taskChallengeAsync, .newBodyStream,
-            .newBodyStreamAsync, .sentBody, .informationalResponse, .metrics, .completion:
+            .newBodyStreamAsync, .sentBody, .informationalResponse, .waiting, .metrics, .completion:
             self.task != nil
         case .response, .responseAsync, .becameDownload, .becameStream, .data, .cacheProposal, .cacheProposalAsync:
             self.data != nil
         case .wroteData, .resumedAtOffset, .finishedDownload: self.download != nil
-        case .readClosed, .writeClosed, .capturedStreams: self.stream != nil
+        case .readClosed, .writeClosed, .betterRoute, .capturedStreams: self.stream != nil
         case .webSocketOpened, .webSocketClosed: self.webSocket != nil
         }
     }
@@ -102,6 +102,8 @@ enum DelegateMethod: Int {
     case capturedStreams
     case webSocketOpened
     case webSocketClosed
+    case waiting
+    case betterRoute
 
     fileprivate var bit: UInt64 { 1 << UInt64(self.rawValue) }
 }

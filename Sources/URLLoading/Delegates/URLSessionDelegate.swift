@@ -60,7 +60,7 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
         _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest
     ) async -> (URLSession.DelayedRequestDisposition, URLRequest?)
 
-    /// Never called: waiting for connectivity is not implemented.
+    /// The task has no network to its server and waits for one, with `waitsForConnectivity`. At most once for a task.
     func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask)
 
     /// The server redirects the request.
@@ -338,7 +338,8 @@ public protocol URLSessionStreamDelegate: URLSessionTaskDelegate {
     /// The writing side was closed; later writes fail.
     func urlSession(_ session: URLSession, writeClosedFor streamTask: URLSessionStreamTask)
 
-    /// Never called: network routes are not observed.
+    /// New connections to the server would now use another network interface or another local address: the program may
+    /// open a new one instead.
     func urlSession(_ session: URLSession, betterRouteDiscoveredFor streamTask: URLSessionStreamTask)
 
     /// Completes `captureStreams()`; the streams are not open. The task's last call.

@@ -11,7 +11,7 @@ extension HTTPLoad {
             ? self.core.requestSettings.cachePolicy : self.request.cachePolicy
     }
 
-    private var method: HTTPRequest.Method {
+    var method: HTTPRequest.Method {
         HTTPRequest.Method(self.request.httpMethod ?? "GET") ?? .get
     }
 

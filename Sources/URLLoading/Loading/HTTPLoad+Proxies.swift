@@ -15,7 +15,7 @@ extension HTTPLoad {
                     load.routes = try routes.get()[...]
                     load.send()
                 } catch {
-                    load.fail(error)
+                    if error.code != .notConnectedToInternet || !load.waitsForProxyScript() { load.fail(error) }
                 }
             })
     }

@@ -71,6 +71,11 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     private var needsFreshConnection = false
     /// Most repetitions of such a request.
     private static let refusalLimit = 5
+    var earlyData = EarlyDataUse.none
+    /// Waits for a way to the server of the proxy script.
+    var pathWait: PathWait?
+    /// Whether a request was sent on a connection.
+    var hasConnected = false
     /// Why the delegate rejected the TLS handshake.
     var tlsRefusal: URLError?
 
@@ -98,7 +103,6 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         guard self.origin != nil else {
             return self.fail(.badURL, "The URL has no host, or a port that does not exist.")
         }
-        if let refusal = self.core.refusal(of: self.request) { return self.fail(refusal) }
         self.routes = []
         if !self.body.isNone, self.request.httpMethod == "GET" {
             // Foundation asks the delegate for a stream even here; the answer does not matter.
@@ -115,11 +119,13 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     func stop() {
         self.leaveAttempt(drainingUpTo: 0)
         self.releaseLease()
+        if self.core.networkSettings.waits { self.stopWaiting() }
         self.step = .stopped
     }
 
     func demandChanged() {
         if self.decoder != nil { self.decode() }
+        if self.core.networkSettings.waits { self.pathWait?.resume() }
         self.attempt?.exchange?.demandChanged()
     }
 
@@ -243,6 +249,8 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         exchange.connectTimeout = timeout
         exchange.idleTimeout = timeout
         exchange.trafficClass = self.core.requestSettings.trafficClass(for: self.request)
+        self.prepareNetworks(&exchange)
+        if exchange.needsAuthenticatedName, !self.mayAuthenticateName(exchange) { return self.failForForwardedName() }
         self.publishRequest()
         let head = exchange.head
         let running = pool.exchange(exchange, consumer: self)
@@ -312,6 +320,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         }
         self.credentials.authorization?.received(
             authenticationLines: head.fields.values("Authentication-Info"))
+        if head.status == 425, self.repeatTooEarly() { return }
         if head.status == 401, self.authenticate(response, head) { return }
         if head.status == 407, self.authenticateProxy(response, head) { return }
         if self.lease != nil { self.releaseLease() }
@@ -575,34 +584,14 @@ extension HTTPLoad: ExchangeConsumer {
         return .bytes(demand > 0 && decoder.needsInput ? ContentDecoder.pieceLimit : 0)
     }
 
-    func connectionReady(_ connection: ConnectionMetadata) {}
+    func connectionReady(_ connection: ConnectionMetadata) {
+        if self.core.networkSettings.concernConnections { self.connected(connection) }
+    }
 
     func bodySent(_ count: Int) { self.loader.bodySent(count) }
 
     func informationalHeadReceived(_ head: ResponseHead) {
         guard let response = self.response(head, contentIsEncoded: false) else { return }
         self.loader.informationalReceived(response)
-    }
-}
-
-/// One exchange of a load, with what was sent; redirects and challenges take several.
-struct HTTPAttempt {
-    /// `nil` once it has ended.
-    var exchange: Exchange?
-    /// For metrics; `nil` if they are not collected.
-    let request: URLRequest?
-    /// The head that was sent.
-    let head: RequestHead
-    let body: HTTPTransport.RequestBody
-    /// For the cache; `nil` without a cache.
-    let startedAt: Date?
-}
-
-extension URLRequest {
-    /// The request with the header fields that were sent.
-    func withSentFields(_ head: RequestHead) -> URLRequest {
-        var request = self
-        for field in head.fields { request.setValue(field.value, forHTTPHeaderField: field.name) }
-        return request
     }
 }

@@ -101,7 +101,12 @@ enum LoadFailure {
     }
 
     static func error(_ failure: TransportFailure, url: URL?) -> URLError {
-        self.error(self.code(failure), url: url, cause: self.cause(failure), text: self.text(failure))
+        var more: [String: Any] = [:]
+        if let reason = URLError.NetworkUnavailableReason(failure.forbiddenClasses) {
+            more[NSURLErrorNetworkUnavailableReasonKey] = reason.rawValue
+        }
+        return self.error(
+            self.code(failure), url: url, cause: self.cause(failure), text: self.text(failure), more: more)
     }
 
     static func error(_ failure: FileBodyFailure, url: URL?) -> URLError {
@@ -135,12 +140,13 @@ enum LoadFailure {
         case .reset, .truncated: .networkConnectionLost
         case .peerUnresponsive, .deadlinePassed: .timedOut
         case .nameResolution(.nameNotFound): .cannotFindHost
+        case .offline, .nameResolution(.noRoute): .notConnectedToInternet
         case .nameResolution: .dnsLookupFailed
         case .refused, .noSuchFile, .notPermitted, .unusableEndpoint, .ownResources: .cannotConnectToHost
+        case .unreachable: .cannotConnectToHost
         case .tls: .secureConnectionFailed
         case .proxy: failure.proxyFailure.map { self.code($0) } ?? .cannotConnectToHost
-        case .unreachable(let error), .system(let error):
-            self.isOffline(error) ? .notConnectedToInternet : .cannotConnectToHost
+        case .system(let error): self.isOffline(error) ? .notConnectedToInternet : .cannotConnectToHost
         }
     }
 
@@ -247,6 +253,10 @@ enum LoadFailure {
         case .nameResolution(.failed(let reason)): "The server's name could not be resolved: \(reason)."
         case .nameResolution(.temporarilyUnavailable):
             "The server's name could not be resolved: the name server does not respond."
+        case .nameResolution(.noRoute), .offline(.noRoute): "There is no network connection to the server."
+        case .nameResolution(.notAuthenticated(let reason)):
+            "The server's name could not be resolved with DNSSEC: \(reason)."
+        case .offline(.forbidden): "The networks that lead to the server may not be used by this task."
         case .nameResolution(.tooManyLookups): "The server's name could not be resolved: too many pending lookups."
         case .reset: "The server reset the connection."
         case .peerUnresponsive: "The server stopped responding."
@@ -329,6 +339,21 @@ public let URLErrorHandshakeStatusCodeKey = "URLErrorHandshakeStatusCode"
 public let NSURLErrorNetworkUnavailableReasonKey = "NSURLErrorNetworkUnavailableReasonKey"
 /// The code for a file outside the sandbox. `URLError.Code` does not have it on Linux.
 public let NSURLErrorFileOutsideSafeArea = -1104
+
+extension URLError.NetworkUnavailableReason {
+    /// - Parameter classes: of the interfaces that may not be used; without any there is no reason.
+    fileprivate init?(_ classes: InterfaceClasses) {
+        if classes.contains(.cellular) {
+            self = .cellular
+        } else if classes.contains(.expensive) {
+            self = .expensive
+        } else if classes.contains(.constrained) {
+            self = .constrained
+        } else {
+            return nil
+        }
+    }
+}
 
 extension URLError {
     /// The status with which a server rejected a WebSocket opening handshake. An extension that Foundation does not

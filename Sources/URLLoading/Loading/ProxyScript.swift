@@ -184,13 +184,15 @@ package final class ProxyScript: Sendable {
 
     private func engine(_ loaded: inout Loaded) throws(ProxySettingsError) -> ProxyScriptEngine {
         if let engine = loaded.engine, loaded.loadedAt.duration(to: .now) < Self.lifetime { return engine }
+        var isOffline = false
         do throws(ProxyScriptFailure) {
-            let engine = try ProxyScriptEngine(try self.text())
+            let engine = try ProxyScriptEngine(try self.text(&isOffline))
             loaded = Loaded(engine: engine)
             return engine
         } catch {
             // Requests that wait meanwhile would wait as long for the same answer.
-            let error = Self.error("\(error)")
+            var error = Self.error("\(error)")
+            error.isOffline = isOffline
             self.failWaiting(error, isRunning: true)
             throw error
         }
@@ -204,12 +206,15 @@ package final class ProxyScript: Sendable {
         for question in waiting { question.answer(.failure(error)) }
     }
 
-    private func text() throws(ProxyScriptFailure) -> String {
+    /// - Parameter isOffline: set if this machine has no way to the script's server.
+    private func text(_ isOffline: inout Bool) throws(ProxyScriptFailure) -> String {
         switch self.source {
         case .text(let text): return text
         case .unusable(let reason): throw .failed(reason)
         case .url(let url):
-            let data = try ProxyScriptLoad(url, self.configuration, timeout: Self.loadTimeout).run()
+            let load = ProxyScriptLoad(url, self.configuration, timeout: Self.loadTimeout)
+            defer { isOffline = load.isOffline }
+            let data = try load.run()
             return String(data: data, encoding: .utf8) ?? String(data: data, encoding: .isoLatin1) ?? ""
         }
     }
@@ -222,6 +227,9 @@ private final class ProxyScriptLoad: NSObject, URLSessionDataDelegate, @unchecke
     private let configuration: URLSessionConfiguration
     private let isDone = DispatchSemaphore(value: 0)
     private let result = Mutex<Result<Data, ProxyScriptFailure>>(.success(Data()))
+    private let offlineFlag = Atomic(false)
+
+    var isOffline: Bool { self.offlineFlag.load(ordering: .relaxed) }
 
     init(_ url: URL, _ configuration: URLSessionConfiguration, timeout: TimeInterval) {
         self.url = url
@@ -269,6 +277,7 @@ private final class ProxyScriptLoad: NSObject, URLSessionDataDelegate, @unchecke
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         if let error { self.fail(error.localizedDescription) }
+        if (error as? URLError)?.code == .notConnectedToInternet { self.offlineFlag.store(true, ordering: .relaxed) }
         self.isDone.signal()
     }
 }

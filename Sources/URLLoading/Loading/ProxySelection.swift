@@ -24,7 +24,8 @@ extension SessionCore {
                 completion(.success(self.state.withLock { $0.failedProxies.last(in: routes) }))
             case .success(let routes): completion(.success(routes))
             case .failure(let error):
-                completion(.failure(LoadFailure.error(.unsupportedURL, url: url, text: error.text)))
+                let code: URLError.Code = error.isOffline ? .notConnectedToInternet : .unsupportedURL
+                completion(.failure(LoadFailure.error(code, url: url, text: error.text)))
             }
         }
     }

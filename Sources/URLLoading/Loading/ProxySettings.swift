@@ -97,6 +97,8 @@ extension ProxyAddress.Kind {
 /// Why the proxy for a URL cannot be used.
 package struct ProxySettingsError: Error, Hashable, Sendable {
     package let text: String
+    /// This machine has no way to the server of the proxy script.
+    package var isOffline = false
 }
 
 /// The proxies of `connectionProxyDictionary` (CFNetwork's keys).

@@ -150,11 +150,14 @@ open class URLSessionTaskTransactionMetrics: NSObject, @unchecked Sendable {  //
         self.connection?.tls.flatMap { tls_ciphersuite_t(rawValue: $0.cipherIdentifier) }
     }
 
-    /// The kind of network is unknown: these are always `false`.
-    open var isCellular: Bool { false }
-    open var isExpensive: Bool { false }
-    open var isConstrained: Bool { false }
-    open var isMultipath: Bool { false }
+    /// Whether the connection was opened over an interface of this class, as are the next two: a modem, or what the
+    /// environment variable `URLLOADING_INTERFACES` declares. `false` without a connection.
+    open var isCellular: Bool { self.path.classes.contains(.cellular) }
+    open var isExpensive: Bool { self.path.classes.contains(.expensive) }
+    open var isConstrained: Bool { self.path.classes.contains(.constrained) }
+    /// Whether the connection used Multipath TCP when it was opened.
+    open var isMultipath: Bool { self.path.isMultipath }
+    private var path: ConnectionPath { self.connection?.path ?? ConnectionPath() }
 
     open override var description: String {
         let status = (self.response as? HTTPURLResponse).map { " \($0.statusCode)" } ?? ""

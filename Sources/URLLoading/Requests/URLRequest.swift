@@ -50,26 +50,29 @@ public struct URLRequest: @unchecked Sendable {  // Its stream and `properties` 
         set { self.owned.values.networkServiceType = newValue }
     }
 
-    /// Stored without effect, as the next three.
+    /// As `URLSessionConfiguration.allowsCellularAccess`, as are the next two; the stricter setting counts.
     public var allowsCellularAccess: Bool {
-        get { self.storage.values.allowsCellularAccess }
-        set { self.owned.values.allowsCellularAccess = newValue }
+        get { !self.storage.values.restrictions.contains(.noCellular) }
+        set { self.owned.values.restrictions.set(.noCellular, to: !newValue) }
     }
 
     public var allowsExpensiveNetworkAccess: Bool {
-        get { self.storage.values.allowsExpensiveNetworkAccess }
-        set { self.owned.values.allowsExpensiveNetworkAccess = newValue }
+        get { !self.storage.values.restrictions.contains(.noExpensive) }
+        set { self.owned.values.restrictions.set(.noExpensive, to: !newValue) }
     }
 
     public var allowsConstrainedNetworkAccess: Bool {
-        get { self.storage.values.allowsConstrainedNetworkAccess }
-        set { self.owned.values.allowsConstrainedNetworkAccess = newValue }
+        get { !self.storage.values.restrictions.contains(.noConstrained) }
+        set { self.owned.values.restrictions.set(.noConstrained, to: !newValue) }
     }
 
+    /// Stored without effect.
     public var allowsUltraConstrainedNetworkAccess: Bool {
         get { self.storage.values.allowsUltraConstrainedNetworkAccess }
         set { self.owned.values.allowsUltraConstrainedNetworkAccess = newValue }
     }
+
+    var restrictions: NetworkRestrictions { self.storage.values.restrictions }
 
     /// Stored without effect: HTTP/3 is not supported.
     public var assumesHTTP3Capable: Bool {
@@ -82,10 +85,10 @@ public struct URLRequest: @unchecked Sendable {  // Its stream and `properties` 
         set { self.owned.values.attribution = newValue }
     }
 
-    /// Not implemented: `true` makes the task fail with `URLError.unsupportedURL`.
+    /// As `URLSessionConfiguration.requiresDNSSECValidation`; one of the two suffices.
     public var requiresDNSSECValidation: Bool {
-        get { self.storage.values.requiresDNSSECValidation }
-        set { self.owned.values.requiresDNSSECValidation = newValue }
+        get { self.storage.values.restrictions.contains(.dnssec) }
+        set { self.owned.values.restrictions.set(.dnssec, to: newValue) }
     }
 
     /// Whether the request sends stored cookies, and cookies of the response are stored.
@@ -194,13 +197,10 @@ private struct Values {
     var url: URL?
     var cachePolicy: URLRequest.CachePolicy
     var networkServiceType = URLRequest.NetworkServiceType.default
-    var allowsCellularAccess = true
-    var allowsExpensiveNetworkAccess = true
-    var allowsConstrainedNetworkAccess = true
+    var restrictions = NetworkRestrictions()
     var allowsUltraConstrainedNetworkAccess = true
     var assumesHTTP3Capable = false
     var attribution = URLRequest.Attribution.developer
-    var requiresDNSSECValidation = false
     var httpShouldHandleCookies = true
     var httpShouldUsePipelining = false
     var chosenTimeout: TimeInterval?
@@ -210,6 +210,29 @@ private struct Values {
     var fields = RequestFields()
     var body = RequestBody.none
     var properties: [String: Any] = [:]
+}
+
+/// What a request wants of the networks that it uses; nothing by default.
+struct NetworkRestrictions: OptionSet {
+    let rawValue: UInt8
+
+    static let noCellular = NetworkRestrictions(rawValue: 1)
+    static let noExpensive = NetworkRestrictions(rawValue: 2)
+    static let noConstrained = NetworkRestrictions(rawValue: 4)
+    static let dnssec = NetworkRestrictions(rawValue: 8)
+
+    /// Classes of networks that the request does not allow.
+    var forbiddenClasses: InterfaceClasses {
+        var classes = InterfaceClasses()
+        if self.contains(.noCellular) { classes.insert(.cellular) }
+        if self.contains(.noExpensive) { classes.insert(.expensive) }
+        if self.contains(.noConstrained) { classes.insert(.constrained) }
+        return classes
+    }
+
+    mutating func set(_ restriction: NetworkRestrictions, to isSet: Bool) {
+        if isSet { self.insert(restriction) } else { self.remove(restriction) }
+    }
 }
 
 private final class Storage {
@@ -394,6 +417,8 @@ enum RequestArchive {
         if let timeout = request.chosenTimeout { coder.encode(timeout, forKey: "timeoutInterval") }
         coder.encode(Int64(request.networkServiceType.rawValue), forKey: "networkServiceType")
         coder.encode(request.allowsCellularAccess, forKey: "allowsCellularAccess")
+        coder.encode(request.allowsExpensiveNetworkAccess, forKey: "allowsExpensiveNetworkAccess")
+        coder.encode(request.allowsConstrainedNetworkAccess, forKey: "allowsConstrainedNetworkAccess")
         coder.encode(request.httpShouldHandleCookies, forKey: "httpShouldHandleCookies")
         coder.encode(request.httpMethod.map { NSString(string: $0) }, forKey: "httpMethod")
         if let fields = request.allHTTPHeaderFields { ResponseArchive.write(fields, to: coder) }
@@ -414,6 +439,13 @@ enum RequestArchive {
         let service = UInt(exactly: coder.decodeInt64(forKey: "networkServiceType"))
         request.networkServiceType = service.flatMap(URLRequest.NetworkServiceType.init) ?? .default
         request.allowsCellularAccess = coder.decodeBool(forKey: "allowsCellularAccess")
+        let (expensive, constrained) = ("allowsExpensiveNetworkAccess", "allowsConstrainedNetworkAccess")
+        if coder.containsValue(forKey: expensive) {
+            request.allowsExpensiveNetworkAccess = coder.decodeBool(forKey: expensive)
+        }
+        if coder.containsValue(forKey: constrained) {
+            request.allowsConstrainedNetworkAccess = coder.decodeBool(forKey: constrained)
+        }
         request.httpShouldHandleCookies = coder.decodeBool(forKey: "httpShouldHandleCookies")
         request.httpMethod = coder.decodeObject(of: NSString.self, forKey: "httpMethod").map { "\($0)" }
         request.allHTTPHeaderFields = ResponseArchive.fields(coder)

@@ -32,6 +32,7 @@ final class SessionCore: Sendable {
     /// The session's own copy, which never changes.
     let configuration: URLSessionConfiguration
     let requestSettings: RequestSettings
+    let networkSettings: NetworkSettings
     let executor: SessionExecutor
     let delegateQueue: DelegateQueue
     let protocolClasses: [URLProtocol.Type]
@@ -52,6 +53,7 @@ final class SessionCore: Sendable {
     ) {
         self.configuration = configuration
         self.requestSettings = RequestSettings(configuration)
+        self.networkSettings = NetworkSettings(configuration)
         self.protocolClasses = (configuration.protocolClasses ?? []).compactMap { $0 as? URLProtocol.Type }
         self.proxies = ProxySettings(configuration)
         let defaultFields = RequestBuilder(configuration, self.requestSettings).defaultFields
@@ -63,6 +65,7 @@ final class SessionCore: Sendable {
             settings.admits = { permits(URLSessionConfiguration.ServerAddress($0), $1) }
         }
         settings.resolve = configuration.resolve
+        if let resolve = configuration.resolveAuthenticated { settings.resolveAuthenticated = resolve }
         let executor = SessionExecutor(settings, on: configuration.loop)
         self.executor = executor
         self.authorizations = ExecutorIsolated(AuthorizationCache(), to: executor)
@@ -88,6 +91,13 @@ final class SessionCore: Sendable {
     func permission(for host: String) -> ConnectAttempt.Permission? {
         guard let permits = self.configuration.permitsAddress else { return nil }
         return { address in permits(URLSessionConfiguration.ServerAddress(address), host) }
+    }
+
+    /// Looks up the server's name for a stream or WebSocket task; `nil` leaves that to the system or a proxy.
+    /// - Parameter request: its own setting counts too.
+    func resolveServer(for request: URLRequest? = nil) -> ConnectAttempt.Resolve? {
+        let isRequired = self.networkSettings.requiresDNSSEC || request?.requiresDNSSECValidation == true
+        return isRequired ? self.configuration.resolveAuthenticated ?? PoolSettings().resolveAuthenticated : nil
     }
 
     // MARK: TLS contexts
@@ -242,19 +252,6 @@ final class SessionCore: Sendable {
         guard self.configuration.identifier != nil else { return nil }
         return LoadFailure.error(
             .unsupportedURL, url: url, text: "Background sessions are not supported: use another configuration.")
-    }
-
-    /// The error of a request with settings that are not supported. Also checked for the target of a redirect.
-    func refusal(of request: URLRequest) -> URLError? {
-        guard let url = request.url else { return nil }
-        return self.refusal(ofConnectionFor: url, requiresDNSSECValidation: request.requiresDNSSECValidation)
-    }
-
-    func refusal(ofConnectionFor url: URL, requiresDNSSECValidation: Bool = false) -> URLError? {
-        guard requiresDNSSECValidation || self.configuration.requiresDNSSECValidation else { return nil }
-        return LoadFailure.error(
-            .unsupportedURL, url: url,
-            text: "DNSSEC validation is not supported: leave requiresDNSSECValidation false.")
     }
 
     // MARK: Redirects

@@ -343,7 +343,6 @@ extension URLSession {
         let task = URLSessionStreamTask(self.makeMetadata(nil), of: self)
         var (error, proxies) = (endpoint.validationError, OpeningTarget.SelectProxies?.none)
         if let url = endpoint.proxiedURL {
-            error = self.core.refusal(ofConnectionFor: url)
             proxies = self.core.proxySelection(for: url, scheme: "stream", task: task, session: self) {
                 [weak task] error in
                 guard let driver = task?.driver as? StreamConnection else { return }

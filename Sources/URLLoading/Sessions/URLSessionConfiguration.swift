@@ -16,14 +16,30 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     /// The DSCP mark of packets; a request's own type other than `default` takes precedence.
     open var networkServiceType: NSURLRequest.NetworkServiceType = .default
 
-    /// Not implemented: `true` makes all tasks fail with `URLError.unsupportedURL`.
+    /// Whether names are only used if the name server has authenticated their addresses with DNSSEC; otherwise tasks fail
+    /// with `URLError.dnsLookupFailed`. The word of a name server counts if it is on this machine, or if `/etc/resolv.conf`
+    /// says `options trust-ad`. Files such as `/etc/hosts` are not consulted. Does not apply to addresses and to the names
+    /// of proxies. Default: false.
     open var requiresDNSSECValidation = false
-    /// Stored without effect, as all properties up to `isDiscretionary`.
+    /// Whether connections may use modems, and other interfaces that the environment variable `URLLOADING_INTERFACES`
+    /// declares as `cellular`; of two settings, the session's and the request's, the stricter one counts. Other interfaces
+    /// that lead to the server are used instead. Without one the task fails with `URLError.notConnectedToInternet`, whose
+    /// `networkUnavailableReason` says why. Default: true.
+    ///
+    /// The variable has entries such as `wwan0=cellular usb*=expensive eth1=constrained,expensive`. Cellular interfaces are
+    /// expensive as well. It is read once.
     open var allowsCellularAccess = true
+    /// As `allowsCellularAccess`, of interfaces that are `expensive`.
     open var allowsExpensiveNetworkAccess = true
+    /// As `allowsCellularAccess`, of interfaces that are `constrained`.
     open var allowsConstrainedNetworkAccess = true
+    /// Stored without effect: no interface is known to be of that kind.
     open var allowsUltraConstrainedNetworkAccess = true
+    /// Whether a task waits where this machine has no network that leads to the server, or none that the task may use,
+    /// instead of failing with `URLError.notConnectedToInternet`. It connects as soon as there is one. Only the timeout for
+    /// the resource runs meanwhile; once a connection was established the task does not wait any more. Default: false.
     open var waitsForConnectivity = false
+    /// Stored without effect.
     open var isDiscretionary = false
 
     /// For background sessions, as the next property.
@@ -52,7 +68,10 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     /// minimum fails every secure connection.
     open var tlsMinimumSupportedProtocolVersion: tls_protocol_version_t = .TLSv12
     open var tlsMaximumSupportedProtocolVersion: tls_protocol_version_t = .TLSv13
-    /// Stored without effect.
+    /// Whether GET and HEAD requests without a body are sent with the first message of TLS 1.3, on sessions that are resumed
+    /// with servers that permit it (RFC 8470). A response comes a round trip earlier; but an attacker can make the server get
+    /// such a request more than once. A request that the server does not take, or answers with 425, is sent again behind the
+    /// handshake. Default: false.
     open var enablesEarlyData = false
 
     /// Whether requests are pipelined (RFC 9112 §9.3.2): GET, HEAD, OPTIONS and TRACE without a body, over HTTP/1.1, when all
@@ -81,7 +100,9 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     open var shouldUseExtendedBackgroundIdleMode = false
     /// Subclasses of `URLProtocol`, tried in this order before the built-in schemes.
     open var protocolClasses: [AnyClass]? = []
-    /// Stored without effect.
+    /// Whether connections use several networks at a time by Multipath TCP (RFC 8684), with servers that know it; the
+    /// kernel's own settings decide on the networks, so that all values but `none` mean the same. Where the kernel does not
+    /// have it, plain TCP is used. Default: none.
     open var multipathServiceType: MultipathServiceType = .none
     /// Stored without effect.
     open var usesClassicLoadingMode = true
@@ -104,6 +125,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     public var ticketHosts: [String] = []
     /// Resolves host names for HTTP; answers once, from any thread. `nil` uses the system's resolver.
     package var resolve: ConnectAttempt.Resolve?
+    /// As `resolve`, of every kind of task with `requiresDNSSECValidation`.
+    package var resolveAuthenticated: ConnectAttempt.Resolve?
     /// Does the session's work, and has all its connections: with a loop on a simulated network, whole sessions run in
     /// virtual time. Bodies that are streams or files, and downloads, still use threads of their own. `nil` chooses one of
     /// the shared loops.
@@ -198,6 +221,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
         copy.ticketHosts = self.ticketHosts
         copy.permitsAddress = self.permitsAddress
         copy.resolve = self.resolve
+        copy.resolveAuthenticated = self.resolveAuthenticated
         copy.loop = self.loop
     }
 }

@@ -232,7 +232,8 @@ enum StreamFailure {
         case .notPermitted: EACCES
         case .nameResolution, .proxy: EHOSTUNREACH
         case .tls: EPROTO
-        case .reset, .peerUnresponsive, .refused, .noSuchFile, .unreachable, .unusableEndpoint, .ownResources, .system:
+        case .reset, .peerUnresponsive, .refused, .noSuchFile, .unreachable, .offline, .unusableEndpoint, .ownResources,
+            .system:
             failure.systemError?.number ?? EIO
         }
     }

@@ -27,6 +27,8 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
     private(set) var record = TaskMetricsRecord()
     /// Whether a delegate may implement the metrics method; set when the task begins.
     private(set) var isMeasured = false
+    /// Whether the delegate knows that the task waited for connectivity.
+    private var hasWaited = false
     /// For a `multipart/x-mixed-replace` response.
     var multipart: MultipartSplitter?
     /// Bytes that the `ByteChannel` accepted and that were not yet credited to the load.
@@ -197,6 +199,16 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
         _ response: HTTPURLResponse, to request: URLRequest, _ answer: @escaping @Sendable (URLRequest?) -> Void
     ) {
         self.core.askRedirect(response, to: request, about: self.task, of: self.session, answer)
+    }
+
+    /// This machine has no way to the server. The delegate is notified once.
+    func waitingForConnectivity() {
+        guard !self.hasWaited else { return }
+        self.hasWaited = true
+        let (task, session) = (self.task, self.session)
+        self.core.delegateQueue.notify(self.delegates, .waiting) { delegate in
+            delegate.task?.urlSession(session, taskIsWaitingForConnectivity: task)
+        }
     }
 
     func askChallenge(_ challenge: URLAuthenticationChallenge, _ answer: @escaping @Sendable (ChallengeAnswer) -> Void)

@@ -22,12 +22,23 @@ extension SurfaceEntry {
             "D11", "networkServiceType", by: "TrafficMarkTests.trafficClassesAreThoseOfRFC4594",
             "TrafficMarkTests.socketOfALoadIsMarked",
             "TrafficMarkTests.socketsOfStreamAndWebSocketTasksAreMarked"),
-        .deviation("D12", "allowsCellularAccess", because: "Kept, copied, and without effect on Linux."),
-        .deviation("D13", "allowsExpensiveNetworkAccess", because: "Kept, copied, and without effect on Linux."),
-        .deviation("D14", "allowsConstrainedNetworkAccess", because: "Kept, copied, and without effect on Linux."),
-        .deviation("D15", "allowsUltraConstrainedNetworkAccess", because: "Kept, copied, and without effect on Linux."),
-        .deviation("D16", "requiresDNSSECValidation", because: "Names are not validated: where it is set, tasks fail."),
-        .deviation("D17", "waitsForConnectivity", because: "Kept, copied, and without effect on Linux."),
+        .proven(
+            "D12", "allowsCellularAccess", by: "ConnectivityTests.forbiddenNetworkIsTheReason",
+            "PathMonitorTests.forbiddenInterfacesAreAvoided", "InterfaceClassTests.aModemIsCellularAndExpensive"),
+        .proven(
+            "D13", "allowsExpensiveNetworkAccess", by: "ConnectivityTests.forbiddenNetworkIsTheReason",
+            "InterfaceClassTests.declaredInterfacesAreFoundByName"),
+        .proven("D14", "allowsConstrainedNetworkAccess", by: "ConnectivityTests.forbiddenNetworkIsTheReason"),
+        .deviation(
+            "D15", "allowsUltraConstrainedNetworkAccess",
+            because: "Kept, copied, and without effect: no interface is known to be of that kind on Linux."),
+        .proven(
+            "D16", "requiresDNSSECValidation", by: "AuthenticatedNameLoadingTests.authenticatedNameIsLoaded",
+            "AuthenticatedNameLoadingTests.nameThatIsNotAuthenticatedFails",
+            "AuthenticatedNameTests.anAnswerThatIsNotAuthenticatedIsRefused"),
+        .proven(
+            "D17", "waitsForConnectivity", by: "ConnectivityTests.waitingTaskConnectsWhenARouteAppears",
+            "ConnectivityTests.lostConnectionIsNotWaitedAfter", "ConnectivityTests.resourceTimeoutEndsTheWait"),
         .deviation("D18", "isDiscretionary", because: "Kept, copied, and without effect on Linux."),
         .deviation("D19", "sharedContainerIdentifier", because: "Kept, copied, and without effect on Linux."),
         .deviation("D20", "sessionSendsLaunchEvents", because: "Kept, copied, and without effect on Linux."),
@@ -75,11 +86,16 @@ extension SurfaceEntry {
             "SessionStoresTests.sessionWithoutStoresSendsNoCookies"),
         .deviation("D35", "shouldUseExtendedBackgroundIdleMode", because: "Kept, copied, and without effect on Linux."),
         .proven("D36", "protocolClasses", by: "ProtocolClassTests.protocolsAreAskedInOrderBeforeTheSessionsOwn"),
-        .deviation("D37", "multipathServiceType", because: "Kept, copied, and without effect on Linux."),
+        .proven(
+            "D37", "multipathServiceType", by: "MultipathTests.multipathIsUsedWhereTheServerHasIt",
+            "MultipathTests.plainTCPIsUsedWithOtherServers"),
         .proven(
             "D38", "MultipathServiceType", by: "URLSessionConfigurationTests.configurationEnumsHaveFoundationsRawValues"
         ),
         .deviation("D39", "usesClassicLoadingMode", because: "Kept, copied, and without effect on Linux."),
-        .deviation("D40", "enablesEarlyData", because: "Kept, copied, and without effect on Linux."),
+        .proven(
+            "D40", "enablesEarlyData", by: "EarlyDataLoadingTests.safeRequestIsSentAsEarlyData",
+            "EarlyDataLoadingTests.rejectedRequestIsSentBehindTheHandshake",
+            "EarlyDataLoadingTests.requestThatIsTooEarlyIsRepeated"),
     ]
 }

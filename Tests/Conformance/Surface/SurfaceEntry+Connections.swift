@@ -77,9 +77,9 @@ extension SurfaceEntry {
         .proven("I35", "URLSessionStreamDelegate", by: "StreamDirectionTests.taskCompletesWhenBothDirectionsAreClosed"),
         .proven("I36", "readClosedFor", by: "StreamDirectionTests.readClosedIsReportedWithoutARead"),
         .proven("I37", "writeClosedFor", by: "StreamDirectionTests.closeWriteFollowsQueuedWrites"),
-        .deviation(
-            "I38", "betterRouteDiscoveredFor",
-            because: "Never called: routes of the network are not watched."),
+        .proven(
+            "I38", "betterRouteDiscoveredFor", by: "ConnectivityTests.betterRouteOfAStreamIsReported",
+            "PathMonitorTests.aBetterRouteIsReportedOnce"),
         .proven(
             "I39", "didBecome inputStream:outputStream:",
             by: "CapturedStreamTests.capturedInputStartsWithBufferedBytes"),

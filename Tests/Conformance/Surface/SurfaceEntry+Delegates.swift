@@ -27,8 +27,9 @@ extension SurfaceEntry {
         .deviation(
             "I9", "willBeginDelayedRequest, async",
             because: "Never called: background sessions are not supported."),
-        .deviation(
-            "I10", "taskIsWaitingForConnectivity", because: "Never called: tasks do not wait for connectivity."),
+        .proven(
+            "I10", "taskIsWaitingForConnectivity", by: "ConnectivityTests.waitingTaskConnectsWhenARouteAppears",
+            "ConnectivityTests.waitingStreamAndWebSocketConnect"),
         .proven(
             "I11", "willPerformHTTPRedirection", by: "MessageOrderTests.redirectComesFirst",
             "MessageOrderTests.status300IsNotFollowed", "RedirectTests.changeAPostIntoAGetWithoutItsBody",

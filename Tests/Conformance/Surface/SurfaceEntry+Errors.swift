@@ -20,7 +20,7 @@ extension SurfaceEntry {
             "Q8", "downloadTaskResumeData, uploadTaskResumeData", by: "URLErrorTests.resumeDataIsReadFromTheUserInfo"),
         .proven(
             "Q9", "transport to code", by: "BrokenConnectionTests.connectionToAClosedPortIsRefused",
-            "BrokenConnectionTests.unknownNameIsAFailure",
+            "BrokenConnectionTests.unknownNameIsAFailure", "ConnectivityTests.offlineTaskFailsWithoutANetwork",
             "BrokenConnectionTests.incompleteResponseFailsTheTask",
             "SecureLoadingTests.certificateErrorHasItsCode", "InvalidResponseTests.invalidResponseFailsTheLoad"),
     ]

@@ -83,10 +83,10 @@ extension SurfaceEntry {
         .proven(
             "K38", "negotiatedTLSCipherSuite",
             by: "TransactionMetricsTests.metricsNameBothEndsTheProtocolAndTheSecurity"),
-        .deviation("K39", "isCellular", because: "The kind of network is not known on Linux; always false."),
-        .deviation("K40", "isExpensive", because: "The kind of network is not known on Linux; always false."),
-        .deviation("K41", "isConstrained", because: "The kind of network is not known on Linux; always false."),
-        .deviation("K42", "isMultipath", because: "Connections have one path; always false."),
+        .proven("K39", "isCellular", by: "ConnectivityTests.stricterSettingOfARequestCounts"),
+        .proven("K40", "isExpensive", by: "ConnectivityTests.stricterSettingOfARequestCounts"),
+        .proven("K41", "isConstrained", by: "ConnectivityTests.stricterSettingOfARequestCounts"),
+        .proven("K42", "isMultipath", by: "MultipathTests.multipathIsUsedWhereTheServerHasIt"),
         .deviation(
             "K43", "domainResolutionProtocol", because: "The system looks names up and does not tell how; unknown."),
     ]

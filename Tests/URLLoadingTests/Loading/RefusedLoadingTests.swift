@@ -4,34 +4,6 @@ import URLLoading
 
 @Suite("Unsupported features fail with an error", .loading, .timeLimit(.minutes(20)))
 struct RefusedLoadingTests {
-    enum Setting: CaseIterable { case session, request }
-
-    @Test(arguments: Setting.allCases)
-    func requiredDNSSECValidationIsUnsupported(_ setting: Setting) async throws {
-        let server = try await WebServer(["/": .text("hello")])
-        let session = URLSession.test { $0.requiresDNSSECValidation = setting == .session }
-        var request = URLRequest(url: server.url())
-        request.requiresDNSSECValidation = setting == .request
-        let error = try await session.load(request).error as? URLError
-        #expect(error?.code == .unsupportedURL && error?.failingURL == server.url())
-        #expect(error?.localizedDescription.contains("requiresDNSSECValidation") == true)
-        request.url = URL(string: "ws://127.0.0.1:\(server.port)/")
-        let socket = session.webSocketTask(with: request)
-        socket.resume()
-        let refused = await #expect(throws: URLError.self) { try await socket.receive() }
-        #expect(refused?.localizedDescription.contains("requiresDNSSECValidation") == true)
-        if setting == .session {
-            let stream = session.streamTask(withHostName: "127.0.0.1", port: server.port)
-            stream.resume()
-            let error = await #expect(throws: URLError.self) {
-                try await stream.readData(ofMinLength: 1, maxLength: 1, timeout: 60)
-            }
-            #expect(error?.localizedDescription.contains("requiresDNSSECValidation") == true)
-        }
-        #expect(server.connections == 0)
-        session.invalidateAndCancel()
-    }
-
     /// A redirect to another scheme does not bypass the proxy of that scheme.
     @Test func redirectUsesTheProxyOfItsScheme() async throws {
         let secure = try await WebServer(tls: Certificates.server(), ["/": .text("hello")])

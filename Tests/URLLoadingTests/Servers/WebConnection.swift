@@ -52,6 +52,11 @@ final class WebConnection: TransportConsumer, @unchecked Sendable {
         self.transport?.resumeReading()
     }
 
+    /// Ends the output; the connection is closed when the client has ended its own.
+    func finish() {
+        self.transport?.shutdownOutput()
+    }
+
     /// Closes the connection in any state.
     func drop() {
         self.transport?.close(linger: .zero)

@@ -68,6 +68,13 @@ final class WebServer: Sendable {
         }
     }
 
+    /// Ends every connection, and keeps accepting new ones; `hasLost` waits for the clients' ends.
+    func finishConnections() {
+        for connection in self.state.with({ Array($0.open.values) }) {
+            self.door.loop.execute { connection.finish() }
+        }
+    }
+
     /// Accepts connections. Confined to its loop.
     private final class Acceptor: SocketListenerOwner, @unchecked Sendable {
         private static let loops = Result { try LoopGroup(count: 4) }

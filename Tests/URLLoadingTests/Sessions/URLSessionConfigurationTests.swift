@@ -79,11 +79,12 @@ struct URLSessionConfigurationTests {
         changed.ticketHosts = [".example.org"]
         changed.permitsAddress = { _, _ in false }
         changed.resolve = { _, _, answer in answer(.success([])) }
+        changed.resolveAuthenticated = changed.resolve
         changed.loop = Loop(system: SimulatedNetwork(seed: 1).makeSystem())
         let copy = try #require(changed.copy() as? URLSessionConfiguration)
         let plain = URLSessionConfiguration.default
         let values = Self.values(changed)
-        #expect(Self.values(copy) == values && values.count == 38)
+        #expect(Self.values(copy) == values && values.count == 39)
         // All values differ from the defaults, so that a property that is not copied is detected.
         for (value, standard) in zip(values, Self.values(plain)) { #expect(value != standard) }
         copy.timeoutIntervalForRequest = 9

@@ -1,0 +1,50 @@
+import Foundation
+import StreamTransport
+import Synchronization
+import Testing
+import URLLoading
+
+@Suite("Proxy scripts without a network", .loading, .timeLimit(.minutes(20)))
+struct ProxyScriptNetworkTests {
+    /// The script's server has no route for the first lookups.
+    private static func session(
+        _ server: WebServer, _ recorder: DataRecorder, offlineLookups: Int, waits: Bool
+    ) -> URLSession {
+        let lookups = Atomic(0)
+        let place = SocketAddress.ipv4(address: 0x7F00_0001, port: UInt16(clamping: server.port))
+        return URLSession.test(recorder) {
+            $0.waitsForConnectivity = waits
+            $0.connectionProxyDictionary = [
+                "ProxyAutoConfigEnable": 1, "ProxyAutoConfigURLString": "http://script.test:\(server.port)/proxy.pac",
+            ]
+            $0.resolve = { _, _, answer in
+                let isOffline = lookups.add(1, ordering: .relaxed).oldValue < offlineLookups
+                answer(isOffline ? .failure(.noRoute) : .success([place]))
+            }
+        }
+    }
+
+    @Test func offlineScriptIsNotConnectedToTheInternet() async throws {
+        let server = try await WebServer()
+        let recorder = DataRecorder()
+        let session = Self.session(server, recorder, offlineLookups: .max, waits: false)
+        session.dataTask(with: server.url()).resume()
+        let error = try await recorder.end().error as? URLError
+        #expect(error?.code == .notConnectedToInternet && error?.localizedDescription.contains("proxy script") == true)
+        session.invalidateAndCancel()
+    }
+
+    /// What changed before the kernel's notifications began may have been missed: the first repetition needs no change.
+    @Test(.onlyWithHTTP11) func taskWaitsForItsProxyScript() async throws {
+        let server = try await WebServer([
+            "/proxy.pac": .text("function FindProxyForURL(url, host) { return 'DIRECT' }"), "/": .text("hello"),
+        ])
+        let recorder = DataRecorder()
+        let session = Self.session(server, recorder, offlineLookups: 1, waits: true)
+        session.dataTask(with: server.url()).resume()
+        let notes = try await recorder.end()
+        #expect(notes.data == Data("hello".utf8) && notes.error == nil)
+        #expect(server.requests.map(\.path) == ["/proxy.pac", "/"])
+        session.invalidateAndCancel()
+    }
+}
