@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from support.loading import load_one
+from support.loading import load, load_one
 from support.web import Nginx
 
 
@@ -111,3 +111,31 @@ def test_an_untrusted_client_certificate_is_refused_by_the_server(asking, author
                     "-out", certificate, "-subj", "/CN=stranger"], check=True, capture_output=True)
     got = load_one(f"{asking.base}/text", "--certificate", certificate, "--key", key, authority=authority)
     assert got.status == 400
+
+
+# -- early data
+
+# Far enough apart for a connection each: nginx closes idle ones after 50 ms.
+SEVERAL = ("--times", "6", "--pause", "200")
+
+
+@pytest.mark.parametrize("http2", [False, True])
+def test_requests_of_resumed_sessions_are_sent_as_early_data_and_again_if_too_early(web, authority, server_certificate, http2):
+    server = web(server_certificate, early_data=True, http2=http2)
+    reports = load(f"{server.base}/later", *SEVERAL, "--early-data", authority=authority)
+    assert [report.status for report in reports] == 6 * [200]
+    early = [report for report in reports if len(report.transactions) > 1]
+    assert all([transaction["status"] for transaction in report.transactions] == [425, 200] for report in early)
+    assert sorted(status for *_, status in server.requests()) == 6 * [200] + len(early) * [425]
+    # Not the first, without a session; of the others those that nginx reads before it has the whole handshake, nearly all.
+    assert 1 <= len(early) <= 5
+    assert {report.transactions[-1]["networkProtocol"] for report in reports} == {"h2" if http2 else "http/1.1"}
+
+
+@pytest.mark.parametrize(("option", "permits"), [(None, True), ("--early-data", False)], ids=["not wanted", "not permitted"])
+def test_early_data_takes_both_sides(web, authority, server_certificate, option, permits):
+    server = web(server_certificate, early_data=permits)
+    path = "later" if permits else "brief/text"
+    reports = load(f"{server.base}/{path}", *SEVERAL, *([option] if option else []), authority=authority)
+    assert [report.status for report in reports] == 6 * [200]
+    assert [status for *_, status in server.requests()] == 6 * [200]

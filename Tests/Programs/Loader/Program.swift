@@ -5,5 +5,5 @@ import ArgumentParser
 struct Program: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "Loader", abstract: "Load URLs, and tell as JSON what happened.",
-        subcommands: [LoadCommand.self, SocketCommand.self])
+        subcommands: [LoadCommand.self, SocketCommand.self, NetworkCommand.self])
 }

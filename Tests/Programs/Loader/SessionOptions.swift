@@ -21,6 +21,7 @@ struct SessionOptions: ParsableArguments {
     @Option(help: "NAME=VALUE, for the host of the first URL.") var cookie: [String] = []
     @Option(help: ArgumentHelp("A folder for a cache on disk.", valueName: "folder")) var cache: String?
     @Flag(help: "Do not speak TLS 1.3.") var tls12 = false
+    @Flag(help: "Send requests as early data of TLS 1.3.") var earlyData = false
     @Option(help: ArgumentHelp("A proxy for all connections, loopback included.", valueName: "url")) var proxy: String?
     @Option(help: ArgumentHelp("A script that chooses proxies (PAC).", valueName: "url")) var proxyScript: String?
 
@@ -29,6 +30,7 @@ struct SessionOptions: ParsableArguments {
         if let idleTimeout { configuration.timeoutIntervalForRequest = idleTimeout }
         if let resourceTimeout { configuration.timeoutIntervalForResource = resourceTimeout }
         if let connections { configuration.httpMaximumConnectionsPerHost = connections }
+        configuration.enablesEarlyData = self.earlyData
         if self.tls12 { configuration.tlsMaximumSupportedProtocolVersion = .TLSv12 }
         configuration.ticketHosts = self.ticketHost
         if let proxy {

@@ -20,7 +20,8 @@ class Nginx:
     """nginx over a folder of files:
 
     /file, /text (with gzip), /slow/file (limited), /moved → /file, /upload/… (PUT, DELETE), /private/file (Basic, ada:secret),
-    /brief/… (idle connections are closed after 50 ms), /sparse (10 GiB of zeros with a mark at the end).
+    /brief/… (idle connections are closed after 50 ms), /later (425 to early data),
+    /sparse (10 GiB of zeros with a mark at the end).
     """
 
     MARK = b"the end of ten gibibytes"
@@ -28,7 +29,7 @@ class Nginx:
     SLOW_RATE = 2 << 20
 
     def __init__(self, folder, server_certificate=None, client_authority=None, content=None, slow_rate=SLOW_RATE,
-                 http2=False):
+                 http2=False, early_data=False):
         self.folder = folder
         self.files = folder / "files"
         self.uploads = folder / "upload"
@@ -48,16 +49,19 @@ class Nginx:
         self.scheme = "https" if server_certificate else "http"
         self.base = f"{self.scheme}://{'localhost' if server_certificate else '127.0.0.1'}:{self.port}"
         configuration = folder / "nginx.conf"
-        configuration.write_text(self._configuration(server_certificate, client_authority, slow_rate, http2))
+        configuration.write_text(self._configuration(server_certificate, client_authority, slow_rate, http2, early_data))
         self.program = Program(find("nginx"), "-c", configuration, "-p", folder, "-e", "stderr")
         self.program.wait_listening(self.port)
 
-    def _configuration(self, certificate, client_authority, slow_rate, http2):
+    def _configuration(self, certificate, client_authority, slow_rate, http2, early_data):
         secure = ""
         if certificate:
             secure = f"ssl_protocols TLSv1.2 TLSv1.3; ssl_certificate {certificate[0]}; ssl_certificate_key {certificate[1]};"
         if client_authority:
             secure += f" ssl_verify_client on; ssl_client_certificate {client_authority.certificate};"
+        if early_data:
+            # Each request on a connection of its own, if they are far enough apart.
+            secure += " ssl_early_data on; keepalive_timeout 50ms;"
         temporary = " ".join(f"{kind}_temp_path {self.folder}/temporary;"
                              for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
         user = "user root;" if os.getuid() == 0 else ""
@@ -82,6 +86,7 @@ class Nginx:
                     location = /text {{ default_type text/plain; gzip on; gzip_types text/plain; gzip_min_length 1; }}
                     location /slow/ {{ alias {self.files}/; limit_rate {slow_rate}; }}
                     location /brief/ {{ alias {self.files}/; keepalive_timeout 50ms; }}
+                    location = /later {{ if ($ssl_early_data) {{ return 425; }} return 200 "later"; }}
                     location /upload/ {{
                         alias {self.uploads}/; dav_methods PUT DELETE; create_full_put_path on;
                     }}

@@ -1,0 +1,244 @@
+"""The URL loading system where networks come and go, in network namespaces."""
+
+import signal
+import socket
+import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from support import loading, networks
+from support.programs import Program
+
+pytestmark = pytest.mark.skipif(not networks.allowed(), reason="network namespaces are not available")
+
+MULTIPATH = 262  # IPPROTO_MPTCP
+
+
+class Answerer(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.send_header("Content-Length", "5")
+        self.end_headers()
+        self.wfile.write(b"hello")
+
+    def log_message(self, *_):
+        pass
+
+
+class Server(ThreadingHTTPServer):
+    """An HTTP server in a network, at all of its addresses."""
+
+    daemon_threads = True
+
+    def __init__(self, network, protocol=0):
+        with network.inside():
+            super().__init__(("0.0.0.0", 0), Answerer, bind_and_activate=False)
+            if protocol:
+                self.socket.close()
+                self.socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, protocol)
+            self.server_bind()
+            self.server_activate()
+        self.port = self.server_address[1]
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def close(self):
+        self.shutdown()
+        self.server_close()
+
+
+class Machine:
+    """A network of the program alone, and the one of its server, joined by a cable for each of their subnets."""
+
+    def __init__(self):
+        self.near, self.far = networks.Network(None), networks.Network("198.18.9.1")
+        self.far.ip("address", "add", f"{self.far.address}/32", "dev", "lo")
+        self.server = Server(self.far)
+        self.programs = []
+
+    @property
+    def url(self):
+        return f"http://{self.far.address}:{self.server.port}/"
+
+    def join(self, number, up=True):
+        """Adds the interface `near{number}` with the address 198.18.{number}.1, without a route to the server."""
+        self.near.ip("link", "add", f"near{number}", "type", "veth", "peer", "name", f"far{number}", "netns", str(self.far.pid))
+        for network, side, host in ((self.near, "near", 1), (self.far, "far", 2)):
+            network.ip("address", "add", f"198.18.{number}.{host}/24", "dev", f"{side}{number}")
+        self.far.ip("link", "set", f"far{number}", "up")
+        if up:
+            self.near.ip("link", "set", f"near{number}", "up")
+
+    def route(self, number, metric=100):
+        self.near.ip("route", "add", "default", "via", f"198.18.{number}.2", "metric", str(metric))
+
+    def run(self, *words, interfaces="", url=None):
+        binary = loading.FOLDER / "Loader"
+        program = Program(*self.near.entering, binary, "network", url or self.url, *words,
+                          env=loading.environment(URLLOADING_INTERFACES=interfaces))
+        self.programs.append(program)
+        return program
+
+    def close(self):
+        for program in self.programs:
+            program.end()
+        self.server.close()
+        self.near.close()
+        self.far.close()
+
+
+@pytest.fixture
+def machine():
+    one = Machine()
+    yield one
+    one.close()
+
+
+def ended(program):
+    program.wait()
+    return program.output.all()
+
+
+def awaited(program, line):
+    program.output.wait_for(lambda one: one == line, line)
+
+
+def test_a_machine_without_a_route_is_offline(machine):
+    assert ended(machine.run()) == ["failed -1009"]
+    machine.join(1)
+    assert ended(machine.run()) == ["failed -1009"]
+    machine.route(1)
+    assert ended(machine.run()) == ["data hello", "connection from 198.18.1.1", "completed"]
+
+
+def test_a_name_without_a_route_to_a_name_server_is_offline(machine):
+    assert ended(machine.run(url="http://server.invalid-name.test/")) == ["failed -1009"]
+
+
+def test_a_server_that_refuses_or_is_not_there_is_not_offline(machine):
+    machine.join(1)
+    machine.route(1)
+    assert ended(machine.run(url=f"http://{machine.far.address}:1/")) == ["failed -1004"]
+    # A neighbour that does not answer, on a link that is there.
+    assert ended(machine.run(url="http://198.18.1.77/")) == ["failed -1004"]
+
+
+def test_a_link_without_its_peer_is_offline(machine):
+    machine.join(1)
+    machine.far.ip("link", "set", "far1", "down")
+    assert ended(machine.run(url="http://198.18.1.77/")) == ["failed -1009"]
+
+
+def test_a_waiting_task_connects_when_the_link_comes_up(machine):
+    machine.join(1, up=False)
+    program = machine.run("--waits")
+    awaited(program, "waiting")
+    # Links and addresses alone do not help.
+    machine.near.ip("link", "set", "near1", "up")
+    machine.near.ip("address", "add", "198.18.77.1/24", "dev", "near1")
+    machine.near.ip("link", "set", "near1", "down")
+    assert program.output.all() == ["waiting"]
+    machine.near.ip("link", "set", "near1", "up")
+    machine.route(1)
+    assert ended(program) == ["waiting", "data hello", "connection from 198.18.1.1", "completed"]
+
+
+def test_a_change_among_lost_notifications_is_noticed(machine, tmp_path):
+    machine.join(1, up=False)
+    program = machine.run("--waits")
+    awaited(program, "waiting")
+    program.process.send_signal(signal.SIGSTOP)
+    # More than the kernel keeps for a socket that is not read: what comes behind is lost (ENOBUFS).
+    batch = tmp_path / "batch"
+    batch.write_text("".join(f"address add 198.18.{100 + number // 250}.{number % 250 + 1}/32 dev lo\n" for number in range(2000)))
+    machine.near.ip("-batch", str(batch))
+    machine.near.ip("link", "set", "near1", "up")
+    machine.route(1)
+    program.process.send_signal(signal.SIGCONT)
+    assert ended(program) == ["waiting", "data hello", "connection from 198.18.1.1", "completed"]
+
+
+def test_a_waiting_task_ends_with_its_resource_timeout(machine):
+    assert ended(machine.run("--waits", "--resource-timeout", "1")) == ["waiting", "failed -1001"]
+
+
+def test_a_better_route_of_a_stream_is_reported(machine):
+    machine.join(1)
+    machine.route(1, metric=200)
+    accepted = socket_in(machine.far)
+    program = machine.run(url=f"tcp://{machine.far.address}:{accepted.getsockname()[1]}")
+    connection, _ = accepted.accept()
+    machine.join(2)
+    machine.route(2, metric=300)
+    machine.route(2, metric=50)
+    awaited(program, "better route")
+    connection.close()
+    accepted.close()
+    program.end()
+    assert program.output.all().count("better route") == 1
+
+
+def socket_in(network):
+    with network.inside():
+        listener = socket.socket()
+        listener.bind((network.address, 0))
+        listener.listen()
+        listener.settimeout(20)
+        return listener
+
+
+@pytest.mark.parametrize(("classes", "option", "reason", "words"), [
+    ("cellular", "--no-cellular", "cellular", "cellular expensive"),
+    ("expensive", "--no-expensive", "expensive", "expensive"),
+    ("constrained", "--no-constrained", "constrained", "constrained")])
+def test_a_forbidden_network_is_not_used_if_it_is_the_only_one(machine, classes, option, reason, words):
+    machine.join(1)
+    machine.route(1)
+    interfaces = f"near1={classes}"
+    assert ended(machine.run(interfaces=interfaces)) == ["data hello", f"connection from 198.18.1.1 {words}", "completed"]
+    assert ended(machine.run(option, interfaces=interfaces)) == [f"failed -1009 {reason}"]
+    # Another one is used, although the kernel prefers the first.
+    machine.join(2)
+    machine.route(2, metric=200)
+    assert ended(machine.run(option, interfaces=interfaces)) == ["data hello", "connection from 198.18.2.1", "completed"]
+
+
+def test_a_task_waits_for_a_network_that_it_may_use(machine):
+    machine.join(1)
+    machine.route(1)
+    program = machine.run("--waits", "--no-cellular", interfaces="near1=cellular")
+    awaited(program, "waiting")
+    machine.join(2)
+    machine.route(2, metric=200)
+    assert ended(program) == ["waiting", "data hello", "connection from 198.18.2.1", "completed"]
+
+
+def has_multipath():
+    try:
+        socket.socket(socket.AF_INET, socket.SOCK_STREAM, MULTIPATH).close()
+        return True
+    except OSError:
+        return False
+
+
+@pytest.mark.skipif(not has_multipath(), reason="the kernel has no Multipath TCP")
+def test_multipath_is_used_with_a_server_that_has_it(machine):
+    machine.join(1)
+    machine.route(1)
+    assert ended(machine.run("--multipath")) == ["data hello", "connection from 198.18.1.1", "completed"]
+    server = Server(machine.far, MULTIPATH)
+    url = f"http://{machine.far.address}:{server.port}/"
+    assert ended(machine.run("--multipath", url=url)) == ["data hello", "connection from 198.18.1.1 multipath", "completed"]
+    assert ended(machine.run(url=url)) == ["data hello", "connection from 198.18.1.1", "completed"]
+    server.close()
+
+
+@pytest.mark.skipif(not has_multipath(), reason="the kernel has no Multipath TCP")
+def test_plain_tcp_is_used_where_multipath_is_switched_off(machine):
+    machine.join(1)
+    machine.route(1)
+    # /proc/sys/net is that of the network that the process is in.
+    off = [*machine.near.entering, "sh", "-c", "echo 0 > /proc/sys/net/mptcp/enabled"]
+    subprocess.run(off, check=True)
+    assert ended(machine.run("--multipath")) == ["data hello", "connection from 198.18.1.1", "completed"]
