@@ -1,4 +1,3 @@
-import CLinux
 import HeapModule
 
 /// Timers of one loop in the order in which they are due.
@@ -155,9 +154,7 @@ package struct MonotonicInstant: InstantProtocol, Hashable, Sendable {
 package struct ContinuousInstant: InstantProtocol, Hashable, Sendable {
     private let nanoseconds: Int64
 
-    package static var now: ContinuousInstant { ContinuousInstant(nanoseconds: sluice_boottime_nanoseconds()) }
-
-    private init(nanoseconds: Int64) {
+    init(nanoseconds: Int64) {
         self.nanoseconds = nanoseconds
     }
 

@@ -465,3 +465,7 @@ package enum TrafficClass: UInt8, CaseIterable, Hashable, Sendable {
         }
     }
 }
+
+extension ContinuousInstant {
+    package static var now: ContinuousInstant { ContinuousInstant(nanoseconds: sluice_boottime_nanoseconds()) }
+}
