@@ -90,6 +90,7 @@ final class HTTP2ClientStream {
         exchange.metrics.requestContentBytes += Int64(count)
         exchange.metrics.requestBodyBytes += Int64(count)
         if exchange.progress.sending == .done { exchange.metrics.requestEnd = exchange.timestamp }
+        exchange.progress.bodyProgressed()
         exchange.consumer?.bodySent(count)
         if exchange.progress.sending == .body { self.loop.inNextTurn(self) }
     }

@@ -268,6 +268,7 @@ extension HTTPConnection {
         exchange.metrics.requestContentBytes += Int64(count)
         exchange.metrics.requestBodyBytes = self.requestBytes
         if exchange.progress.sending == .done { exchange.metrics.requestEnd = exchange.timestamp }
+        exchange.progress.bodyProgressed()
         exchange.consumer?.bodySent(count)
         // In another turn, so that a fast peer does not starve the loop's other connections.
         if exchange.progress.sending == .body { self.loop.inNextTurn(self) }

@@ -377,6 +377,11 @@ package struct ExchangeProgress: Equatable {
         return true
     }
 
+    /// Bytes of the body were sent: a server may report its progress in informational heads for as long as there is some.
+    package mutating func bodyProgressed() {
+        if case .awaitingHead(2...) = self.receiving { self.receiving = .awaitingHead(informational: 1) }
+    }
+
     package mutating func bodyEnded() {
         guard self.sending == .body else { return }
         self.sending = .done

@@ -44,6 +44,20 @@ struct ExchangeProgressTests {
         #expect(progress.responseEnded() == false)
     }
 
+    @Test func informationalHeadsAreCountedBetweenPiecesOfTheBody() {
+        var progress = self.progress(hasBody: true)
+        for _ in 0..<10 {
+            for _ in 0..<2 {
+                #expect(progress.informationalReceived(self.head(104), limit: 3) == .deliver(startsBody: false))
+            }
+            progress.bodyProgressed()
+            // Some were received, so the request is not sent again by itself.
+            #expect(progress.loss == .beforeHead)
+        }
+        for _ in 0..<2 { _ = progress.informationalReceived(self.head(104), limit: 3) }
+        #expect(progress.informationalReceived(self.head(104), limit: 3) == .refuse(.tooManyInformationalHeads))
+    }
+
     @Test func numberOfInformationalHeadsIsBounded() {
         var progress = self.progress()
         for _ in 0..<3 {
