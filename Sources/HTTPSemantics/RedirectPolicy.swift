@@ -49,6 +49,16 @@ package enum RedirectPolicy {
         }
     }
 
+    /// The fields of a request without content that goes to `target`, made from those of a request with content.
+    package static func fieldsWithoutContent(
+        _ fields: HTTPFields, from origin: Origin, to target: Origin
+    ) -> HTTPFields {
+        var kept = fields
+        self.removeContent(from: &kept)
+        self.removeSecrets(from: &kept, origin: origin, target: target)
+        return kept
+    }
+
     private static func removeContent(from fields: inout HTTPFields) {
         let contentFields: Set<HTTPField.Name> = [
             .contentType, .contentLength, .contentEncoding, .contentLanguage, .contentLocation, .contentDisposition,

@@ -72,7 +72,7 @@ extension HTTPField.Name {
     static let hostName = Self.known("Host")
     static let contentMD5 = Self.known("Content-MD5")
 
-    private static func known(_ name: String) -> Self {
+    static func known(_ name: String) -> Self {
         Self(name) ?? .via
     }
 }

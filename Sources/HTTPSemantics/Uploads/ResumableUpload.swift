@@ -1,0 +1,320 @@
+import HTTPTypes
+
+/// One resumable upload from the view of its client: what to do after each response and each interruption.
+///
+/// The first request carries the whole content and announces the protocol. A 104 response names the upload resource;
+/// from then on the upload is continued after an interruption: HEAD asks the resource for its offset, and PATCH appends
+/// what is missing.
+/// - Source: draft-ietf-httpbis-resumable-upload, revisions 01 to 12.
+package struct ResumableUpload: Equatable, Sendable {
+    package enum Phase: Equatable, Sendable {
+        /// The request that creates the upload is to be sent, or was sent.
+        case creating
+        /// Nothing is sent until the pause is over.
+        case pausing
+        /// HEAD is to be sent, or was sent.
+        case retrievingOffset
+        /// PATCH is to be sent, or was sent.
+        case appending(UploadPart)
+        /// The final response was received, or the upload has failed.
+        case ended
+    }
+
+    /// Most requests after which an upload is continued without any progress.
+    package static let fruitlessLimit = 8
+    /// Most continuations of one upload.
+    package static let continuationLimit = 1000
+    /// Longest pause, unless the server asks for a longer one.
+    static let longestPause = Duration.seconds(60)
+    /// Longest pause that a server may ask for.
+    static let longestRetryAfter: Int64 = 300
+
+    package private(set) var version: UploadVersion
+    /// In bytes; `nil` if unknown.
+    package let length: Int64?
+    package private(set) var phase = Phase.creating
+    /// Whether the server has named the upload resource, and has not forgotten it.
+    package private(set) var isResumable = false
+    package private(set) var limits = UploadLimits()
+    /// Bytes that the server has acknowledged; they cannot be lost again.
+    package private(set) var acknowledged: Int64 = 0
+    /// Whether the version was changed to that of the server.
+    private var isVersionAdjusted = false
+    private var fruitless = 0
+    private var continuations = 0
+
+    /// An upload that is yet to be created.
+    package init(_ version: UploadVersion, length: Int64?) {
+        self.version = version
+        self.length = length
+    }
+
+    /// An upload that was created before. It begins by asking for the offset.
+    package init(
+        resuming version: UploadVersion, length: Int64?, acknowledged: Int64, limits: UploadLimits = UploadLimits()
+    ) {
+        self.version = version
+        self.length = length
+        self.acknowledged = acknowledged
+        self.limits = limits
+        self.isResumable = true
+        self.phase = .retrievingOffset
+    }
+
+    /// Fields of the next request, besides those of the program.
+    package var requestFields: HTTPFields {
+        switch self.phase {
+        case .creating: self.version.creationFields(length: self.length)
+        case .pausing, .retrievingOffset: self.version.offsetFields
+        case .appending(let part): self.version.fields(of: part)
+        case .ended: [:]
+        }
+    }
+
+    // MARK: Informational responses
+
+    package enum InformationalAction: Equatable, Sendable {
+        /// The upload resource is this reference, to be resolved against the request's URL.
+        case remember(String)
+        /// The server takes no upload of this length.
+        case refuse(limit: Int64)
+        case ignore
+    }
+
+    package mutating func informationalReceived(status: Int, fields: HTTPFields) -> InformationalAction {
+        guard status == 104, UploadVersion(fields) == self.version else { return .ignore }
+        let state = UploadState(fields)
+        self.limits.update(state.limits)
+        if let offset = state.offset, offset <= self.length ?? .max {
+            self.acknowledged = max(self.acknowledged, offset)
+        }
+        if let limit = self.limits.size, let length = self.length, length > limit { return .refuse(limit: limit) }
+        // That of a part must name no resource, and a second one is not believed.
+        guard self.phase == .creating, !self.isResumable,
+            case .reference(let reference) = RedirectLocation(status: 307, fields: fields)
+        else { return .ignore }
+        return .remember(reference)
+    }
+
+    /// The reference of `remember` is a URL that can be used.
+    package mutating func resourceFound() { self.isResumable = self.phase != .ended }
+
+    /// The request that creates the upload is sent again, with a challenge answered or on another connection: a resource
+    /// that was named before is not its own.
+    package mutating func creationRepeated() {
+        guard self.phase == .creating else { return }
+        (self.isResumable, self.acknowledged, self.limits) = (false, 0, UploadLimits())
+    }
+
+    // MARK: Interruptions
+
+    package enum InterruptionAction: Equatable, Sendable {
+        /// Asks for the offset after the pause; zero means now.
+        case retrieveOffset(after: Duration)
+        case giveUp
+    }
+
+    /// The connection was lost, or could not be made.
+    package mutating func interrupted() -> InterruptionAction { self.pause(atLeast: 0) }
+
+    private mutating func pause(atLeast retryAfter: Int64?) -> InterruptionAction {
+        guard self.isResumable, self.phase != .ended, self.fruitless < Self.fruitlessLimit,
+            self.continuations < Self.continuationLimit
+        else { return .giveUp }
+        let own = Self.pause(after: self.fruitless)
+        self.fruitless += 1
+        self.continuations += 1
+        self.phase = .pausing
+        let wanted = Duration.seconds(min(retryAfter ?? 0, Self.longestRetryAfter))
+        return .retrieveOffset(after: max(own, wanted))
+    }
+
+    /// 100 ms, then four times as long each time.
+    private static func pause(after count: Int) -> Duration {
+        min(Duration.milliseconds(100) * (1 << (2 * min(count, 6))), self.longestPause)
+    }
+
+    /// The pause is over: HEAD is sent.
+    package mutating func pauseEnded() {
+        if self.phase == .pausing { self.phase = .retrievingOffset }
+    }
+
+    /// The response is final.
+    package mutating func end() { (self.phase, self.isResumable) = (.ended, false) }
+
+    // MARK: Responses
+
+    /// What follows a final response.
+    package enum ResponseAction: Equatable, Sendable {
+        /// It is the response of the upload.
+        case deliver
+        /// Sends the whole request again, in the version of the server.
+        case createAgain
+        case retrieveOffset(after: Duration)
+        case append(UploadPart)
+        /// The resource is at another place: `retrieveOffset` there.
+        case move
+        case fail(UploadFailure)
+    }
+
+    /// - Parameter isWholePartSent: whether the request was sent to its end.
+    package mutating func responseReceived(status: Int, fields: HTTPFields, isWholePartSent: Bool) -> ResponseAction {
+        let state = UploadState(fields)
+        self.limits.update(state.limits)
+        let action: ResponseAction =
+            switch self.phase {
+            case .creating: self.creationAnswered(status, fields, state, isWholePartSent)
+            case .retrievingOffset: self.offsetAnswered(status, state)
+            case .appending(let part): self.partAnswered(status, state, part, isWholePartSent)
+            case .pausing, .ended: .deliver
+            }
+        switch action {
+        case .deliver: self.end()
+        case .fail: self.phase = .ended
+        case .append(let part): self.phase = .appending(part)
+        case .move: self.phase = .retrievingOffset
+        case .createAgain, .retrieveOffset: break
+        }
+        return action
+    }
+
+    private mutating func creationAnswered(
+        _ status: Int, _ fields: HTTPFields, _ state: UploadState, _ isWholePartSent: Bool
+    ) -> ResponseAction {
+        if status == 400, !self.isVersionAdjusted, let spoken = UploadVersion(fields), spoken != self.version {
+            self.isVersionAdjusted = true
+            self.version = spoken
+            self.creationRepeated()
+            return .createAgain
+        }
+        if status == 413, self.isResumable, let limit = self.limits.partSize, limit < self.length ?? .max {
+            return self.retry(state)
+        }
+        if 200...299 ~= status, state.isComplete == false { return self.retry(state) }
+        return self.isInterruption(status, state, isWholePartSent, ofPart: false) ? self.retry(state) : .deliver
+    }
+
+    /// Whether a response is about the transfer, not from the target of the upload.
+    private func isInterruption(
+        _ status: Int, _ state: UploadState, _ isWholePartSent: Bool, ofPart isPart: Bool
+    ) -> Bool {
+        guard status >= 500, self.isResumable, state.isComplete != true else { return false }
+        return !isWholePartSent || self.version.marksFinalResponse(ofPart: isPart)
+    }
+
+    private mutating func retry(_ state: UploadState, else last: ResponseAction = .deliver) -> ResponseAction {
+        switch self.pause(atLeast: state.retryAfter) {
+        case .retrieveOffset(let pause): .retrieveOffset(after: pause)
+        case .giveUp: last
+        }
+    }
+
+    private mutating func offsetAnswered(_ status: Int, _ state: UploadState) -> ResponseAction {
+        switch status {
+        case 200...299: return self.offsetReceived(state)
+        case 301, 302, 307, 308: return .move
+        case 404, 410:
+            self.isResumable = false
+            return .fail(.gone(status: status))
+        case 408, 425, 429, 500...: return self.retry(state, else: .fail(.refused(status: status)))
+        default: return .fail(.refused(status: status))
+        }
+    }
+
+    private mutating func offsetReceived(_ state: UploadState) -> ResponseAction {
+        if let failure = self.contradiction(in: state) {
+            self.isResumable = false
+            return .fail(failure)
+        }
+        // The response of the target was lost. This one is the last that there is.
+        if state.isComplete == true { return .deliver }
+        guard let offset = state.offset else { return .fail(.noOffset) }
+        return self.appendPart(at: offset)
+    }
+
+    private func contradiction(in state: UploadState) -> UploadFailure? {
+        if let length = self.length, let other = state.length, other != length { return .otherLength(other) }
+        guard let offset = state.offset else { return nil }
+        if offset < self.acknowledged { return .offsetDecreased(from: self.acknowledged, to: offset) }
+        if let length = self.length, offset > length || state.isComplete == true && offset < length {
+            return .wrongOffset(offset, length: length)
+        }
+        return nil
+    }
+
+    private mutating func appendPart(at offset: Int64) -> ResponseAction {
+        if offset > self.acknowledged {
+            self.acknowledged = offset
+            self.fruitless = 0
+        }
+        guard let length = self.length else {
+            // The end of a stream is not known before it is read, so it cannot be divided.
+            return .append(UploadPart(offset: offset, length: nil, isLast: true))
+        }
+        let rest = length - offset
+        let count = min(rest, self.limits.partSize ?? rest)
+        return .append(UploadPart(offset: offset, length: count, isLast: count == rest))
+    }
+
+    private mutating func partAnswered(
+        _ status: Int, _ state: UploadState, _ part: UploadPart, _ isWholePartSent: Bool
+    ) -> ResponseAction {
+        switch status {
+        case 409 where state.isComplete != true || self.isMismatch(state, part):
+            // Without an offset it may be the answer of the target.
+            return state.offset == nil && self.version.rawValue < 7 && part.isLast ? .deliver : self.retry(state)
+        case _ where state.isComplete == true: return .deliver
+        case 200...299: return self.partAccepted(state, part, isWholePartSent)
+        case 307, 308: return self.continuations < Self.continuationLimit ? .move : .deliver
+        case 404, 410:
+            self.isResumable = false
+            return .fail(.gone(status: status))
+        case 413 where self.limits.partSize.map { $0 < part.length ?? .max } == true: return self.retry(state)
+        case 408, 425, 429: return self.retry(state)
+        default: return self.isInterruption(status, state, isWholePartSent, ofPart: true) ? self.retry(state) : .deliver
+        }
+    }
+
+    /// Whether a 409 names another offset than the part had.
+    private func isMismatch(_ state: UploadState, _ part: UploadPart) -> Bool {
+        guard let offset = state.offset else { return false }
+        return offset != part.offset + (part.length ?? 0)
+    }
+
+    private mutating func partAccepted(
+        _ state: UploadState, _ part: UploadPart, _ isWholePartSent: Bool
+    ) -> ResponseAction {
+        if part.isLast { return state.isComplete == nil ? .deliver : self.retry(state) }
+        guard isWholePartSent, let length = part.length else { return self.retry(state) }
+        let end = part.offset + length
+        guard state.offset ?? end == end else { return self.retry(state) }
+        return self.appendPart(at: end)
+    }
+}
+
+/// Why an upload cannot be continued.
+package enum UploadFailure: Error, Equatable, Sendable, CustomStringConvertible {
+    /// The server does not have the upload any more.
+    case gone(status: Int)
+    /// The server does not tell the offset.
+    case refused(status: Int)
+    case noOffset
+    /// The server has lost bytes that it had acknowledged.
+    case offsetDecreased(from: Int64, to: Int64)
+    /// The offset is beyond the end, or the upload is complete before its end.
+    case wrongOffset(Int64, length: Int64)
+    case otherLength(Int64)
+
+    package var description: String {
+        switch self {
+        case .gone(let status): "the server does not have the upload any more (status \(status))"
+        case .refused(let status): "the server refuses to continue the upload (status \(status))"
+        case .noOffset: "the server does not tell how much of the upload it has"
+        case .offsetDecreased(let old, let new):
+            "the server has lost a part of the upload: it had \(old) bytes, and now has \(new)"
+        case .wrongOffset(let offset, let length):
+            "the server claims to have \(offset) bytes of an upload of \(length) bytes"
+        case .otherLength(let length): "the server claims that the upload has \(length) bytes"
+        }
+    }
+}
