@@ -6,10 +6,14 @@ import StreamTransport
 final class FileReader: BodyReader {
     let chunkSize = 256 << 10
     let isRepeatable = true
+    /// Of the bytes to send.
     let length: Int64
+    let identity: FileIdentity
+    private let start: Int64
     private let descriptor: Int32
 
-    init(_ url: URL) throws(FileBodyFailure) {
+    /// - Parameter part: what to read of the file, which must be unchanged; `nil` reads the whole file.
+    init(_ url: URL, part: FilePart? = nil) throws(FileBodyFailure) {
         let descriptor = open(url.path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw FileBodyFailure(errorNumber: errno) }
         guard DescriptorReserve.process.admits(descriptor) else {
@@ -22,8 +26,15 @@ final class FileReader: BodyReader {
             _ = Foundation.close(descriptor)
             throw isFolder ? .isDirectory : .notAFile
         }
+        let identity = FileIdentity(status)
+        guard part.map({ $0.identity == identity }) ?? true else {
+            _ = Foundation.close(descriptor)
+            throw .changed
+        }
         self.descriptor = descriptor
-        self.length = Int64(status.st_size)
+        self.identity = identity
+        self.start = part?.offset ?? 0
+        self.length = part?.length ?? Int64(status.st_size)
         _ = posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL)
     }
 
@@ -31,7 +42,7 @@ final class FileReader: BodyReader {
         let wanted = Int(min(Int64(chunk.count), self.length - offset))
         guard wanted > 0 else { return 0 }
         while true {
-            let count = pread(self.descriptor, &chunk, wanted, off_t(offset))
+            let count = pread(self.descriptor, &chunk, wanted, off_t(self.start + offset))
             if count > 0 { return count }
             guard count < 0 else { throw FileBodyFailure.becameShorter(missing: self.length - offset) }
             let number = errno
@@ -42,6 +53,39 @@ final class FileReader: BodyReader {
     func close() {
         _ = Foundation.close(self.descriptor)
     }
+}
+
+/// What tells a file from another one, or from itself after a change.
+package struct FileIdentity: Equatable, Sendable {
+    package let device: UInt64
+    package let inode: UInt64
+    /// In bytes.
+    package let size: Int64
+    /// When the content was last modified, in nanoseconds since 1970.
+    package let modified: Int64
+
+    package init(device: UInt64, inode: UInt64, size: Int64, modified: Int64) {
+        self.device = device
+        self.inode = inode
+        self.size = size
+        self.modified = modified
+    }
+
+    init(_ status: stat) {
+        self.device = UInt64(status.st_dev)
+        self.inode = UInt64(status.st_ino)
+        self.size = Int64(status.st_size)
+        self.modified = Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec)
+    }
+}
+
+/// A part of a file that is sent after another part.
+struct FilePart: Equatable, Sendable {
+    /// 0 to the file's size.
+    let offset: Int64
+    let length: Int64
+    /// Of the file when its first part was sent.
+    let identity: FileIdentity
 }
 
 /// A blocking source of a body. Used on the queue of its `ReadAheadBody`, except `isRepeatable`.
@@ -66,6 +110,8 @@ package enum FileBodyFailure: Error, Equatable, Sendable, CustomStringConvertibl
     /// A pipe, a device, a socket.
     case notAFile
     case noPermission
+    /// The file was changed, or replaced by another one, between two parts of its upload.
+    case changed
     /// The file was truncated while it was sent.
     case becameShorter(missing: Int64)
     /// Another `errno`.
@@ -85,7 +131,7 @@ package enum FileBodyFailure: Error, Equatable, Sendable, CustomStringConvertibl
         case .notFound: .fileDoesNotExist
         case .isDirectory: .fileIsDirectory
         case .noPermission: .noPermissionsToReadFile
-        case .notAFile, .becameShorter, .system: .cannotOpenFile
+        case .notAFile, .changed, .becameShorter, .system: .cannotOpenFile
         }
     }
 
@@ -96,7 +142,7 @@ package enum FileBodyFailure: Error, Equatable, Sendable, CustomStringConvertibl
         case .isDirectory: Self.posix(EISDIR)
         case .noPermission: Self.posix(EACCES)
         case .system(let number): Self.posix(number)
-        case .notAFile, .becameShorter: nil
+        case .notAFile, .changed, .becameShorter: nil
         }
     }
 
@@ -110,6 +156,7 @@ package enum FileBodyFailure: Error, Equatable, Sendable, CustomStringConvertibl
         case .isDirectory: "the file to upload is a directory"
         case .notAFile: "the file to upload is not a regular file"
         case .noPermission: "no permission to read the file to upload"
+        case .changed: "the file to upload was changed since the upload began"
         case .becameShorter(let missing): "the file was truncated during the upload: \(missing) bytes are missing"
         case .system(let number): "the file to upload cannot be read: \(SystemError(number))"
         }

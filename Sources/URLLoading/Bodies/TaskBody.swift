@@ -5,8 +5,11 @@ enum TaskBody {
     case none
     case data(Data)
     case file(URL)
+    case filePart(URL, FilePart)
     /// - Parameter first: the stream to send first; `nil` asks the delegate for one.
     case stream(first: InputStream?)
+    /// The rest of a streamed body, for which the delegate is asked.
+    case streamRest(from: Int64)
 
     /// The body of the request itself; empty data count as no body.
     init(_ request: URLRequest) {
@@ -28,6 +31,8 @@ enum TaskBody {
         case .none: 0
         case .data(let data): Int64(data.count)
         case .file(let url): Self.size(of: url) ?? NSURLSessionTransferSizeUnknown
+        case .filePart(_, let part): part.length
+        case .streamRest: NSURLSessionTransferSizeUnknown
         case .stream:
             request?.value(forHTTPHeaderField: "Content-Length").flatMap { Int64($0) }
                 ?? NSURLSessionTransferSizeUnknown

@@ -31,7 +31,8 @@ final class DelegateProxy: Sendable {
         switch method {
         case .becameInvalid, .sessionChallenge, .sessionChallengeAsync: true
         case .createdTask, .redirection, .redirectionAsync, .taskChallenge, .taskChallengeAsync, .newBodyStream,
-            .newBodyStreamAsync, .sentBody, .informationalResponse, .waiting, .metrics, .completion:
+            .newBodyStreamAsync, .bodyStreamFromOffset, .bodyStreamFromOffsetAsync, .sentBody, .informationalResponse,
+            .waiting, .metrics, .completion:
             self.task != nil
         case .response, .responseAsync, .becameDownload, .becameStream, .data, .cacheProposal, .cacheProposalAsync:
             self.data != nil
@@ -83,6 +84,8 @@ enum DelegateMethod: Int {
     case taskChallengeAsync
     case newBodyStream
     case newBodyStreamAsync
+    case bodyStreamFromOffset
+    case bodyStreamFromOffsetAsync
     case sentBody
     case informationalResponse
     case metrics

@@ -93,7 +93,8 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
 
     func urlSession(_ session: URLSession, needNewBodyStreamForTask task: URLSessionTask) async -> InputStream?
 
-    /// Never called: resumable uploads are not implemented.
+    /// A streamed upload was interrupted, and its server has the first `offset` bytes.
+    /// - Parameter completionHandler: takes a stream that is not open and begins at `offset`; `nil` fails the task.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, needNewBodyStreamFrom offset: Int64,
         completionHandler: @escaping @Sendable (InputStream?) -> Void)
@@ -183,13 +184,15 @@ extension URLSessionTaskDelegate {
         _ session: URLSession, task: URLSessionTask, needNewBodyStreamFrom offset: Int64,
         completionHandler: @escaping @Sendable (InputStream?) -> Void
     ) {
+        MissingMethodFlag.set()
         completionHandler(nil)
     }
 
     public func urlSession(
         _ session: URLSession, needNewBodyStreamForTask task: URLSessionTask, from offset: Int64
     ) async -> InputStream? {
-        nil
+        MissingMethodFlag.set()
+        return nil
     }
 
     public func urlSession(

@@ -34,7 +34,7 @@ package struct ResumeData: Sendable {
         guard data.count <= Self.limit, data.starts(with: "bplist00".utf8),
             let record = try? PropertyListDecoder().decode(ResumeRecord.self, from: data),
             record.version == ResumeRecord.version,
-            let original = record.originalRequest.request, let current = record.currentRequest.request,
+            let original = record.originalRequest.request("GET"), let current = record.currentRequest.request("GET"),
             let validator = record.resumeValidator, let file = DownloadFileName(record.file),
             record.bytesReceived > 0, record.total.map({ $0 >= record.bytesReceived }) ?? true
         else { return nil }
@@ -90,52 +90,5 @@ private struct ResumeRecord: Codable {
     /// The validator becomes the value of `If-Range`.
     private static func isFieldValue(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.count <= 1024 && text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
-    }
-}
-
-/// An HTTP request in resume data: without a body, because only GET can be resumed.
-private struct StoredRequest: Codable {
-    let url: String
-    let mainDocumentURL: String?
-    let method: String
-    let fields: [String: String]
-    let timeout: Double?
-    let cachePolicy: UInt
-    let networkServiceType: UInt
-    let handlesCookies: Bool
-
-    /// - Returns: `nil` if it is not an HTTP request.
-    init?(_ request: URLRequest) {
-        guard let url = request.url, Self.isOfHTTP(url) else { return nil }
-        self.url = url.absoluteString
-        self.mainDocumentURL = request.mainDocumentURL?.absoluteString
-        self.method = request.httpMethod ?? "GET"
-        self.fields = request.allHTTPHeaderFields ?? [:]
-        self.timeout = request.chosenTimeout
-        self.cachePolicy = request.cachePolicy.rawValue
-        self.networkServiceType = request.networkServiceType.rawValue
-        self.handlesCookies = request.httpShouldHandleCookies
-    }
-
-    /// `nil` if the stored values cannot come from a request.
-    var request: URLRequest? {
-        guard let url = URL(string: self.url), Self.isOfHTTP(url), self.method == "GET" else { return nil }
-        var request = URLRequest(url: url)
-        request.mainDocumentURL = self.mainDocumentURL.flatMap { URL(string: $0) }
-        if !self.fields.isEmpty {
-            request.allHTTPHeaderFields = self.fields
-            // Invalid and duplicate fields are dropped by `URLRequest`; stored ones have neither.
-            guard request.allHTTPHeaderFields?.count == self.fields.count else { return nil }
-        }
-        if let timeout = self.timeout, timeout.isFinite { request.timeoutInterval = timeout }
-        request.cachePolicy = .init(rawValue: self.cachePolicy) ?? .useProtocolCachePolicy
-        request.networkServiceType = .init(rawValue: self.networkServiceType) ?? .default
-        request.httpShouldHandleCookies = self.handlesCookies
-        return request
-    }
-
-    private static func isOfHTTP(_ url: URL) -> Bool {
-        guard let scheme = url.scheme?.lowercased(), scheme == "http" || scheme == "https" else { return false }
-        return url.host?.isEmpty == false
     }
 }

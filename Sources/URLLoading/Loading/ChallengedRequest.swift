@@ -366,7 +366,11 @@ extension TaskBody {
         // A file is mapped into memory.
         case .file(let url):
             if let data = try? Data(contentsOf: url, options: .mappedIfSafe) { hasher.update([UInt8](data)) }
-        case .stream: return nil
+        case .filePart(let url, let part):
+            let data = try? Data(contentsOf: url, options: .mappedIfSafe)
+            let bytes = data?.dropFirst(Int(clamping: part.offset)).prefix(Int(clamping: part.length))
+            if let bytes { hasher.update([UInt8](bytes)) }
+        case .stream, .streamRest: return nil
         }
         return hasher.finalize()
     }

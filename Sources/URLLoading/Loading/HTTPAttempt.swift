@@ -2,7 +2,7 @@ import Foundation
 import HTTPTransport
 import WireText
 
-/// One exchange of a load, with what was sent; redirects and challenges take several.
+/// One exchange of a load, with what was sent; redirects, challenges and continued uploads take several.
 struct HTTPAttempt {
     /// `nil` once it has ended.
     var exchange: Exchange?

@@ -36,17 +36,17 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     let core: SessionCore
     let loader: TaskLoader
     /// As the program made it, or as redirects and the delegate changed it.
-    private(set) var request: URLRequest { didSet { self.isRequestPublished = false } }
+    var request: URLRequest { didSet { self.isRequestPublished = false } }
     private var isRequestPublished: Bool
-    private(set) var body: TaskBody
+    var body: TaskBody
     private(set) var attempt: HTTPAttempt?
     private var step = Step.sending
     /// Incremented by each asynchronous step, so that an outdated answer is recognized.
     private(set) var generation = 0
     /// Where the request goes.
-    private(set) var origin: HTTPTransport.ServerEndpoint?
+    var origin: HTTPTransport.ServerEndpoint?
 
-    private var redirects = 0
+    private(set) var redirects = 0
     /// Cookies from a custom cookie storage; `nil` with the standard storage.
     private var cookies: [HTTPCookie]?
     var credentials = RequestCredentials()
@@ -64,7 +64,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     var conditions = HTTPFields()
     var cacheWriter: CacheWriter?
     /// The server has refused the request over HTTP/2 (RFC 9113 §7).
-    private var requiresHTTP11 = false
+    var requiresHTTP11 = false
     /// How often a server has refused the request, whose body is a stream.
     private var refusals = 0
     /// Another idle connection may have been closed by the server as well.
@@ -85,14 +85,17 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     private var wireBytes = 0
     /// The content of the earlier attempt of a download cannot be used.
     private var restartsDownload = false
+    /// Continues the upload after an interruption; `nil` for other requests.
+    var upload: UploadTransfer?
 
     init(_ request: URLRequest, body: TaskBody, for loader: TaskLoader) {
         self.core = loader.core
         self.loader = loader
         self.request = request
         // The request of a resumed download differs from the task's current request.
-        self.isRequestPublished = loader.resumption == nil
+        self.isRequestPublished = loader.resumption == nil && loader.uploadResumption == nil
         self.body = body
+        self.upload = loader.uploadResumption.map { UploadTransfer(resuming: $0) }
     }
 
     // MARK: RequestLoad
@@ -104,6 +107,8 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
             return self.fail(.badURL, "The URL has no host, or a port that does not exist.")
         }
         self.routes = []
+        if self.upload?.machine.phase == .retrievingOffset { return self.sendUploadRequest() }
+        self.upload = self.newUpload
         if !self.body.isNone, self.request.httpMethod == "GET" {
             // Foundation asks the delegate for a stream even here; the answer does not matter.
             guard case .stream(nil) = self.body else { return self.failForBodyOfGET() }
@@ -117,6 +122,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     }
 
     func stop() {
+        self.upload?.stopPausing(on: self.core)
         self.leaveAttempt(drainingUpTo: 0)
         self.releaseLease()
         if self.core.networkSettings.waits { self.stopWaiting() }
@@ -124,6 +130,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     }
 
     func demandChanged() {
+        self.continueUploadIfDue()
         if self.decoder != nil { self.decode() }
         if self.core.networkSettings.waits { self.pathWait?.resume() }
         self.attempt?.exchange?.demandChanged()
@@ -133,7 +140,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         self.attempt?.exchange?.setPriority(priority)
     }
 
-    private var isStopped: Bool {
+    var isStopped: Bool {
         if case .stopped = self.step { true } else { false }
     }
 
@@ -181,49 +188,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         self.core.executor.executeLater { send(true) }
     }
 
-    func sendBody() {
-        switch self.body {
-        case .none: self.send(.none)
-        case .data(let data): self.send(.source(DataBody(data), length: Int64(data.count)))
-        case .file(let url): self.sendFile(url)
-        case .stream(let first?):
-            self.body = .stream(first: nil)
-            self.send(first)
-        case .stream(nil):
-            self.loader.askBodyStream(
-                self.awaiting { load, stream in
-                    guard load.request.httpMethod != "GET" else { return load.failForBodyOfGET() }
-                    guard let stream = stream.value ?? load.takeBodyStream() else {
-                        return load.fail(
-                            .requestBodyStreamExhausted, "The body must be sent, and the delegate provided no stream.")
-                    }
-                    load.send(stream)
-                })
-        }
-    }
-
-    /// The request's own stream, which can be read once.
-    private func takeBodyStream() -> InputStream? {
-        defer { self.request.httpBodyStream = nil }
-        return self.request.httpBodyStream
-    }
-
-    private func sendFile(_ url: URL) {
-        do throws(FileBodyFailure) {
-            let (body, length) = try ReadAheadBody.file(url)
-            self.send(.source(body, length: length))
-        } catch {
-            self.fail(LoadFailure.error(error, url: self.request.url))
-        }
-    }
-
-    private func send(_ stream: InputStream) {
-        let body = ReadAheadBody(UncheckedTransfer(stream).value)
-        let length = self.body.length(for: self.request)
-        self.send(.source(body, length: length >= 0 ? length : nil))
-    }
-
-    private func send(_ body: HTTPTransport.RequestBody) {
+    func send(_ body: HTTPTransport.RequestBody) {
         guard let url = self.request.url, let origin = self.origin, let pool = self.core.executor.pool else { return }
         var exchange = ExchangeRequest(origin)
         exchange.origin.socketPath = self.core.requestSettings.unixSocketPath
@@ -277,7 +242,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     private func head(at url: URL) -> RequestHead {
         var builder = self.requestBuilder
         builder.hasBody = !self.body.isNone
-        builder.conditionalFields = self.conditions
+        builder.conditionalFields = self.upload?.machine.requestFields ?? self.conditions
         builder.cookies = self.cookies
         let method = self.request.httpMethod ?? "GET"
         let target = url.requestTarget
@@ -324,6 +289,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         if head.status == 401, self.authenticate(response, head) { return }
         if head.status == 407, self.authenticateProxy(response, head) { return }
         if self.lease != nil { self.releaseLease() }
+        if self.upload != nil, self.handleUploadResponse(response, head) { return }
         // Most responses are final without a look at their fields.
         if head.status < 300, self.loader.resumption == nil { return self.deliverResponse(response) }
         let fields = HTTPFields(head.fields.all)
@@ -343,6 +309,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     /// Delivers the final response.
     func deliverResponse(_ response: HTTPURLResponse) {
         self.step = .receiving(response, self.step.end)
+        self.upload?.machine.end()
         self.startCaching(response)
         self.loader.responseReceived(response)
         self.completeUnlessDecoding()
@@ -366,8 +333,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     }
 
     private func follow(_ next: URLRequest, keepsContent: Bool) {
-        self.redirects += 1
-        self.loader.countRedirect()
+        self.countRedirect()
         self.abandonAttempt()
         if !keepsContent { self.body = TaskBody(next) }
         self.request = next
@@ -377,6 +343,11 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         self.releaseLease()
         self.requiresHTTP11 = false
         self.start()
+    }
+
+    func countRedirect() {
+        self.redirects += 1
+        self.loader.countRedirect()
     }
 
     /// Leaves an exchange whose response is not the final one.
@@ -491,6 +462,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
             if self.isUploadLostUnread(failure, attempt), self.sendAnotherStream(onFreshConnection: true) { return }
             if self.takeNextRoute(after: failure) { return }
             if self.lease != nil, self.repeatHandshake(after: failure, of: attempt.head) { return }
+            if self.upload != nil, self.continueUpload(after: failure, of: attempt) { return }
             self.fail(self.tlsRefusal ?? self.error(failure, attempt))
         case .deciding(let response, _): self.step = .deciding(response, end)
         case .receiving(let response, _):
@@ -530,16 +502,6 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         if self.decoder == nil, let end = self.step.end { self.complete(end) }
     }
 
-    private func error(_ failure: ExchangeFailure, _ attempt: HTTPAttempt) -> URLError {
-        guard case .body = failure, case .source(let source, _) = attempt.body,
-            let cause = (source as? ReadAheadBody)?.failure
-        else {
-            return LoadFailure.error(failure, url: self.request.url)
-        }
-        if let file = cause as? FileBodyFailure { return LoadFailure.error(file, url: self.request.url) }
-        return LoadFailure.error(.requestBodyStreamExhausted, url: self.request.url, cause: cause)
-    }
-
     private func complete(_ end: ExchangeEnd) {
         if let response = self.step.response { self.step = .receiving(response, nil) }
         switch end {
@@ -556,8 +518,6 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
                 request: request.withSentFields(attempt.head), response: self.step.response, source: .network(metrics),
                 decodedBytes: self.decodedBytes))
     }
-
-    private func failForBodyOfGET() { self.fail(.dataLengthExceedsMaximum, "resource exceeds maximum size") }
 
     func fail(_ code: URLError.Code, _ text: String) {
         self.fail(LoadFailure.error(code, url: self.request.url, text: text))
@@ -585,13 +545,18 @@ extension HTTPLoad: ExchangeConsumer {
     }
 
     func connectionReady(_ connection: ConnectionMetadata) {
+        self.upload?.requestBegins(for: self.loader)
         if self.core.networkSettings.concernConnections { self.connected(connection) }
     }
 
-    func bodySent(_ count: Int) { self.loader.bodySent(count) }
+    func bodySent(_ count: Int) {
+        self.upload?.sent += Int64(count)
+        self.loader.bodySent(count)
+    }
 
     func informationalHeadReceived(_ head: ResponseHead) {
         guard let response = self.response(head, contentIsEncoded: false) else { return }
         self.loader.informationalReceived(response)
+        if self.upload != nil { self.handleInformational(head) }
     }
 }

@@ -40,6 +40,7 @@ final class SessionCore: Sendable {
     let authorizations: ExecutorIsolated<AuthorizationCache>
     /// Those for proxies.
     let proxyAuthorizations: ExecutorIsolated<AuthorizationCache>
+    let uploadVersions: ExecutorIsolated<UploadVersions>
     /// Fields sent with a request that has no fields of its own.
     let defaultFields: [FieldLine]
     /// Whether `defaultFields` contain an `Authorization`.
@@ -70,6 +71,7 @@ final class SessionCore: Sendable {
         self.executor = executor
         self.authorizations = ExecutorIsolated(AuthorizationCache(), to: executor)
         self.proxyAuthorizations = ExecutorIsolated(AuthorizationCache(), to: executor)
+        self.uploadVersions = ExecutorIsolated(UploadVersions(), to: executor)
         self.delegateQueue = DelegateQueue(queue, executor)
         self.state = Mutex(State(delegate: delegate.map { DelegateProxy($0) }))
     }

@@ -134,16 +134,17 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {  // Not final;
         self.uploadTask(request, body: .data(bodyData ?? Data()), consumer: .data(completionHandler))
     }
 
-    /// Not implemented: the task fails with `URLError.unsupportedURL`.
+    /// Continues an upload from the data of `cancel(byProducingResumeData:)` or of a failure. Invalid data fail the task
+    /// with `URLError.unsupportedURL`, a file that was changed since with `URLError.cannotOpenFile`.
     open func uploadTask(withResumeData resumeData: Data) -> URLSessionUploadTask {
-        self.unsupportedUpload(.delegate)
+        self.uploadTask(resuming: resumeData, consumer: .delegate)
     }
 
     open func uploadTask(
         withResumeData resumeData: Data,
         completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
     ) -> URLSessionUploadTask {
-        self.unsupportedUpload(.data(completionHandler))
+        self.uploadTask(resuming: resumeData, consumer: .data(completionHandler))
     }
 
     /// Loads the request into a file.
@@ -280,13 +281,15 @@ extension URLSession {
             initialError: resumption == nil ? error : nil)
     }
 
-    private func unsupportedUpload(
-        _ consumer: LoadConsumer, delegate: (any URLSessionTaskDelegate)? = nil
+    private func uploadTask(
+        resuming data: Data, consumer: LoadConsumer, delegate: (any URLSessionTaskDelegate)? = nil
     ) -> URLSessionUploadTask {
-        let error = LoadFailure.error(
-            .unsupportedURL, url: nil, text: "Resumable uploads are not supported: send the whole body again.")
-        let task = URLSessionUploadTask(self.makeMetadata(nil), of: self)
-        return self.assignLoader(task, body: .none, consumer, delegate, initialError: error)
+        let resumption = UploadResumeData(data)
+        let task = URLSessionUploadTask(self.makeMetadata(resumption?.originalRequest), of: self)
+        let error = LoadFailure.error(.unsupportedURL, url: nil, text: "The resume data cannot be read.")
+        return self.assignLoader(
+            task, body: resumption.map { TaskBody($0.body) } ?? .none, consumer, delegate, uploadResumption: resumption,
+            initialError: resumption == nil ? error : nil)
     }
 
     private func makeMetadata(_ request: URLRequest?) -> TaskMetadata {
@@ -296,7 +299,7 @@ extension URLSession {
     /// Gives a data, upload or download task its loader.
     private func assignLoader<LoadingTask: URLSessionTask>(
         _ task: LoadingTask, body: TaskBody, _ consumer: LoadConsumer, _ delegate: (any URLSessionTaskDelegate)?,
-        resumption: DownloadResumption? = nil, initialError: URLError? = nil
+        resumption: DownloadResumption? = nil, uploadResumption: UploadResumeData? = nil, initialError: URLError? = nil
     ) -> LoadingTask {
         let proxy = delegate.map { DelegateProxy($0) }
         task.metadata.withLock { metadata in
@@ -306,7 +309,8 @@ extension URLSession {
         }
         task.setDriver(
             TaskLoader(
-                task, of: self, body: body, consumer: consumer, resumption: resumption, initialError: initialError))
+                task, of: self, body: body, consumer: consumer, resumption: resumption,
+                uploadResumption: uploadResumption, initialError: initialError))
         self.admit(task) { error in
             RefusedTask(task, error) { task, error in
                 let loader = TaskLoader(task, of: self, body: .none, consumer: consumer)
@@ -443,11 +447,13 @@ extension URLSession {
         }
     }
 
-    /// Not implemented: throws `URLError.unsupportedURL`.
+    /// Continues an upload and loads the response into memory.
     public func upload(
         resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil
     ) async throws -> (Data, URLResponse) {
-        try await self.awaitResult { self.unsupportedUpload(.awaitedData($0), delegate: delegate) }
+        try await self.awaitResult {
+            self.uploadTask(resuming: resumeData, consumer: .awaitedData($0), delegate: delegate)
+        }
     }
 
     /// Loads the request into a file, which the caller owns.

@@ -117,6 +117,9 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     /// Extension to Foundation. Whether `http` URLs are loaded over HTTP/2, without negotiation (RFC 9113 §3.3): loads
     /// from servers that do not speak it fail. `https` needs no setting.
     public var assumesHTTP2 = false
+    /// Extension to Foundation. Whether upload tasks announce that they can be continued after an interruption, and are
+    /// continued if the server can do so (draft-ietf-httpbis-resumable-upload). Default: `true`, as on Apple's platforms.
+    public var resumesUploads = true
     /// Extension to Foundation. Certificate authorities in PEM, at least one, to trust instead of the system's.
     public var certificateAuthorities: Data?
     /// Extension to Foundation. Hosts that may get a Kerberos ticket of the process's user when they or their proxies ask for
@@ -217,6 +220,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
         copy.multipathServiceType = self.multipathServiceType
         copy.unixSocketPath = self.unixSocketPath
         copy.assumesHTTP2 = self.assumesHTTP2
+        copy.resumesUploads = self.resumesUploads
         copy.certificateAuthorities = self.certificateAuthorities
         copy.ticketHosts = self.ticketHosts
         copy.permitsAddress = self.permitsAddress

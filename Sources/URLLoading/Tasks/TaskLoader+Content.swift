@@ -229,6 +229,13 @@ extension TaskLoader {
         }
     }
 
+    /// The bytes before `offset` are at the server; those sent before and lost are not counted any more.
+    func bodyContinues(at offset: Int64) {
+        guard self.transfer.isActive else { return }
+        self.task.mutate(\.countOfBytesSent) { $0.bytesSent = offset }
+        self.updateProgress()
+    }
+
     func informationalReceived(_ response: HTTPURLResponse) {
         let (task, session) = (self.task, self.session)
         self.core.delegateQueue.notify(self.delegates, .informationalResponse) { delegate in

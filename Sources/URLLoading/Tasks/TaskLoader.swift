@@ -17,6 +17,8 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
     private let body: TaskBody
     /// For a download that was created from resume data.
     let resumption: DownloadResumption?
+    /// For an upload that was created from resume data.
+    let uploadResumption: UploadResumeData?
     /// Fails the task when it is resumed.
     private let initialError: URLError?
 
@@ -42,7 +44,7 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
 
     init(
         _ task: URLSessionTask, of session: URLSession, body: TaskBody, consumer: LoadConsumer,
-        resumption: DownloadResumption? = nil, initialError: URLError? = nil
+        resumption: DownloadResumption? = nil, uploadResumption: UploadResumeData? = nil, initialError: URLError? = nil
     ) {
         self.core = session.core
         self.session = session
@@ -50,6 +52,7 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
         self.body = body
         self.consumer = consumer
         self.resumption = resumption
+        self.uploadResumption = uploadResumption
         self.initialError = initialError
         self.transfer = TransferMachine(
             timeout: Duration(timeout: session.core.requestSettings.resourceTimeout))
@@ -104,7 +107,8 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
             self.delegateReceivesContent = self.contentDelegates.contains { $0.mayImplement(.data) }
         }
         if let initialError { return self.failed(initialError) }
-        guard let request = self.resumption?.currentRequest ?? self.task.latestRequest else {
+        let resumed = self.resumption?.currentRequest ?? self.uploadResumption?.currentRequest
+        guard let request = resumed ?? self.task.latestRequest else {
             return self.failed(LoadFailure.error(.badURL, url: nil, text: "The request has no URL."))
         }
         self.load(request)
@@ -295,14 +299,12 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
         }
     }
 
-    /// The load failed. A download keeps its file for resuming, unless it was cancelled.
+    /// The load failed. A download or upload can be resumed afterwards, unless it was cancelled.
     func failed(_ error: any Error) {
         guard !self.transfer.hasEnded else { return }
-        if let error = error as? URLError, error.code != .cancelled, case .file = self.sink {
-            self.failKeepingResumeData(error) { _ in }
-        } else {
-            self.end(error)
-        }
+        guard let error = error as? URLError, error.code != .cancelled else { return self.end(error) }
+        if case .file = self.sink { return self.failKeepingResumeData(error) { _ in } }
+        self.failKeepingUpload(error) { _ in }
     }
 
     func end(_ error: (any Error)?) {

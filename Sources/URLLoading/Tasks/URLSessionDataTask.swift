@@ -30,11 +30,15 @@ open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // Not
 
 /// Sends a body from data, a file or a stream. The response is delivered as for a data task.
 open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // Not final; thread-safe.
-    /// Cancels the task.
-    /// - Parameter completionHandler: gets `nil` on the delegate queue: resumable uploads are not implemented.
+    /// Cancels the task, so that another task can continue the upload.
+    /// - Parameter completionHandler: called on the delegate queue before the task's completion; gets `nil` if the upload
+    ///   cannot be continued: the server has not announced (104) that it can, or has received everything, or the body is
+    ///   data of more than 8 MiB.
     open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
-        self.cancel()
-        self.onDelegateQueue { completionHandler(nil) }
+        guard self.beginCancelling(), let loader = self.loader else {
+            return self.onDelegateQueue { completionHandler(nil) }
+        }
+        loader.cancelled(producingUploadData: completionHandler)
     }
 
     /// As `cancel(byProducingResumeData:)`.

@@ -19,6 +19,10 @@ struct Policies: Sendable {
     var challenge: ChallengeHandler?
     var sessionChallenge: ChallengeHandler?
     var stream: BodyStreamHandler?
+    /// The rest of a body from an offset on.
+    var streamRest: (@Sendable (Int64) -> InputStream?)?
+    /// Called within `didReceiveInformationalResponse`.
+    var informational: (@Sendable (HTTPURLResponse) -> Void)?
     var response: ResponseHandler?
     var caching: CachingHandler?
     /// Opened when the delegate is asked about caching; the delegate then never answers.

@@ -116,6 +116,14 @@ class Recorder: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
     }
 
     func urlSession(
+        _ session: URLSession, task: URLSessionTask, needNewBodyStreamFrom offset: Int64,
+        completionHandler: @escaping @Sendable (InputStream?) -> Void
+    ) {
+        self.note("needs body from \(offset)")
+        completionHandler(self.policies.streamRest?(offset))
+    }
+
+    func urlSession(
         _ session: URLSession, task: URLSessionTask, didSendBodyData bytesSent: Int64, totalBytesSent: Int64,
         totalBytesExpectedToSend: Int64
     ) {
@@ -128,6 +136,7 @@ class Recorder: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
         _ session: URLSession, task: URLSessionTask, didReceiveInformationalResponse response: HTTPURLResponse
     ) {
         self.note("informational \(response.statusCode)") { $0.informational.append(response) }
+        self.policies.informational?(response)
     }
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didFinishCollecting metrics: URLSessionTaskMetrics) {

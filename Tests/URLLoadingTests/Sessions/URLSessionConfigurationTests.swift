@@ -56,6 +56,7 @@ struct URLSessionConfigurationTests {
         changed.isDiscretionary = true
         changed.sharedContainerIdentifier = "c"
         changed.sessionSendsLaunchEvents = false
+        changed.resumesUploads = false
         changed.connectionProxyDictionary = ["HTTPEnable": 1]
         changed.proxyConfigurations = [ProxyConfiguration(socksv5Proxy: .hostPort(host: "p.example", port: .socks))]
         changed.tlsMinimumSupportedProtocolVersion = .TLSv13

@@ -1,0 +1,176 @@
+import Foundation
+import HTTPSemantics
+import HTTPTransport
+import HTTPTypes
+import StreamTransport
+import TLSEngine
+import WireText
+
+/// Uploads that are continued after an interruption.
+extension HTTPLoad {
+    /// The upload that the request is about to create; `nil` if it cannot be continued.
+    var newUpload: UploadTransfer? {
+        guard self.loader.task is URLSessionUploadTask,
+            let version = UploadTransfer.version(for: self.request, self.body, self.core)
+        else { return nil }
+        return UploadTransfer(version, self.request, self.body)
+    }
+
+    // MARK: Responses
+
+    func handleInformational(_ head: ResponseHead) {
+        guard let upload = self.upload, let url = self.request.url else { return }
+        switch upload.machine.informationalReceived(status: head.status, fields: HTTPFields(head.fields.all)) {
+        case .ignore: break
+        case .remember(let reference): upload.found(reference, at: url)
+        case .refuse(let limit):
+            upload.machine.end()
+            self.fail(.dataLengthExceedsMaximum, "The server takes uploads of \(limit) bytes at most.")
+        }
+    }
+
+    /// - Returns: whether the response is not the final one.
+    func handleUploadResponse(_ response: HTTPURLResponse, _ head: ResponseHead) -> Bool {
+        guard let upload = self.upload else { return false }
+        let fields = HTTPFields(head.fields.all)
+        let phase = upload.machine.phase
+        switch upload.machine.responseReceived(
+            status: head.status, fields: fields, isWholePartSent: upload.isWholePartSent)
+        {
+        case .deliver:
+            if phase == .creating { self.learnVersion(fields) } else { return self.deliverLast(response) }
+            return false
+        case .createAgain:
+            self.learnVersion(fields)
+            self.abandonAttempt()
+            self.send()
+        case .retrieveOffset(let pause):
+            self.abandonAttempt()
+            self.pauseUpload(pause)
+        case .append:
+            self.abandonAttempt()
+            self.sendUploadRequest()
+        case .move: self.moveUpload(response, fields)
+        case .fail(let failure): self.failUpload(failure)
+        }
+        return true
+    }
+
+    /// The response to a part answers the whole upload: a redirect that keeps the content would take the part alone.
+    /// - Returns: whether it was delivered.
+    private func deliverLast(_ response: HTTPURLResponse) -> Bool {
+        guard 300...399 ~= response.statusCode, response.statusCode != 303 else { return false }
+        self.deliverResponse(response)
+        return true
+    }
+
+    /// The server says which version it speaks.
+    private func learnVersion(_ fields: HTTPFields) {
+        guard let version = UploadVersion(fields), let origin = self.request.url.flatMap({ Origin($0) }) else { return }
+        self.core.uploadVersions.value.insert(version, at: origin)
+    }
+
+    private func moveUpload(_ response: HTTPURLResponse, _ fields: HTTPFields) {
+        guard let url = self.request.url else { return }
+        switch RedirectStep(response, fields: fields, of: self.request, at: url, count: self.redirects) {
+        case .none: self.failUpload(.refused(status: response.statusCode))
+        case .refuse(let code, let text): self.fail(code, text)
+        case .follow(let next, _):
+            self.loader.askRedirect(
+                response, to: next,
+                self.awaiting { load, chosen in
+                    guard let target = chosen?.url else { return load.deliverResponse(response) }
+                    load.countRedirect()
+                    load.abandonAttempt()
+                    load.upload?.resource = target
+                    load.sendUploadRequest()
+                })
+        }
+    }
+
+    // MARK: Interruptions
+
+    /// - Returns: whether the upload is continued.
+    func continueUpload(after failure: ExchangeFailure, of attempt: HTTPAttempt) -> Bool {
+        guard let upload = self.upload, failure.interruptsUploads,
+            case .retrieveOffset(let pause) = upload.machine.interrupted()
+        else { return false }
+        upload.interruption = self.error(failure, attempt)
+        self.attemptEnded()
+        self.pauseUpload(pause)
+        return true
+    }
+
+    private func pauseUpload(_ pause: Duration) {
+        self.upload?.pause(pause, on: self.core, for: self)
+    }
+
+    /// The task goes on after a suspension.
+    func continueUploadIfDue() {
+        guard let upload = self.upload, upload.isDue, !self.loader.transfer.isSuspended else { return }
+        upload.isDue = false
+        upload.machine.pauseEnded()
+        self.sendUploadRequest()
+    }
+
+    // MARK: Requests to the upload resource
+
+    /// Asks for the offset, or appends a part.
+    func sendUploadRequest() {
+        guard let upload = self.upload else { return }
+        guard let (request, body) = upload.request, let url = request.url, let origin = ServerEndpoint(url) else {
+            return self.failUpload(.noOffset)
+        }
+        if origin != self.origin { self.forgetOrigin() }
+        self.origin = origin
+        (self.request, self.body) = (request, body)
+        if let refusal = self.core.refusal(of: request) { return self.fail(refusal) }
+        self.send()
+    }
+
+    private func forgetOrigin() {
+        self.routes = []
+        self.credentials = RequestCredentials()
+        self.releaseLease()
+        self.requiresHTTP11 = false
+    }
+
+    // MARK: Failing
+
+    private func failUpload(_ failure: UploadFailure) {
+        let interruption = self.upload?.interruption
+        self.fail(
+            LoadFailure.error(
+                interruption?.code ?? .badServerResponse, url: self.request.url, cause: failure,
+                text: "The upload cannot be continued: \(failure)."))
+    }
+
+    /// The delegate has no stream for the rest of the body.
+    func failWithoutRest(from offset: Int64) {
+        let text = "The delegate provided no stream for the body from byte \(offset) on."
+        let code = self.upload?.interruption?.code ?? .requestBodyStreamExhausted
+        self.fail(LoadFailure.error(code, url: self.request.url, cause: self.upload?.interruption, text: text))
+    }
+}
+
+extension HTTPLoad: TimerTarget {
+    /// The pause before an upload is continued is over.
+    func timerFired(_ timer: LoopTimer) {
+        guard !self.isStopped else { return }
+        self.upload?.isDue = true
+        self.continueUploadIfDue()
+    }
+}
+
+extension ExchangeFailure {
+    /// Whether the connection is to blame, so that another attempt may succeed.
+    fileprivate var interruptsUploads: Bool {
+        switch self {
+        case .connecting, .idle, .connectionLost, .leaseLost, .truncated: true
+        case .securing(let failure): failure.kind == .closedDuringHandshake
+        case .http2(.reset), .http2(.refused), .http2(.overload), .http2(.settingsTimeout): true
+        case .http2(.http11Required), .http2(.violation), .http2(.outOfMemory): false
+        case .cancelled, .request, .notAdmitted, .violation, .body, .poolClosed: false
+        }
+    }
+}

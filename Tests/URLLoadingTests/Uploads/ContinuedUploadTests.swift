@@ -1,0 +1,238 @@
+import Foundation
+import Synchronization
+import Testing
+import URLLoading
+
+@Suite("Continued uploads", .loading, .timeLimit(.minutes(20)))
+struct ContinuedUploadTests {
+    private static let content = InterruptedUpload.content
+
+    @Test func uploadContinuesFromTheServersOffset() async throws {
+        let upload = try await InterruptedUpload(answers: Answer.continuing(at: 70_000))
+        let folder = try TemporaryFolder()
+        let file = folder.url.appendingPathComponent("up")
+        try Self.content.write(to: file)
+        let task = upload.session.uploadTask(with: upload.request, fromFile: file)
+        task.resume()
+        let notes = try await upload.recorder.end()
+        #expect(notes.error == nil && notes.data == Data("done".utf8))
+        #expect(upload.parts == ["HEAD", "PATCH 70000"])
+        let part = try #require(upload.server.requests("/part").last)
+        #expect(Data(part.body) == Self.content.dropFirst(70_000))
+        #expect(part["Content-Type"] == "application/partial-upload" && part["Upload-Complete"] == "?1")
+        #expect(part["Content-Length"] == "130000" && part["X-Own"] == "1")
+        #expect(task.countOfBytesSent == 200_000 && task.countOfBytesExpectedToSend == 200_000)
+        #expect((task.response as? HTTPURLResponse)?.url == upload.server.url("/part"))
+        #expect(task.originalRequest?.url == upload.server.url("/up") && task.currentRequest?.httpMethod == "PATCH")
+    }
+
+    @Test func creationAnnouncesItsLengthAndVersion() async throws {
+        let upload = try await InterruptedUpload(answers: Answer.continuing(at: 0))
+        upload.server.on("/plain", .text("taken"))
+        let (_, response) = try await upload.session.upload(
+            for: .to(upload.server.url("/plain"), "PUT"), from: Self.content)
+        #expect((response as? HTTPURLResponse)?.statusCode == 200)
+        let heard = try #require(upload.server.requests("/plain").last)
+        #expect(heard["Upload-Complete"] == "?1" && heard["Upload-Length"] == "200000")
+        #expect(heard["Upload-Draft-Interop-Version"] == "9" && heard["Upload-Offset"] == nil)
+        #expect(Data(heard.body) == Self.content)
+    }
+
+    @Test func countsOfAContinuedUploadAreThoseOfItsContent() async throws {
+        let upload = try await InterruptedUpload(answers: Answer.continuing(at: 70_000))
+        let notes = try await upload.run()
+        #expect(notes.error == nil && notes.informational.map(\.statusCode) == [104])
+        let part = try #require(notes.sent.firstIndex { $0.total - $0.now == 70_000 })
+        var end: Int64 = 70_000
+        for sent in notes.sent[part...] {
+            #expect(sent.total - sent.now == end && sent.expected == 200_000)
+            end = sent.total
+        }
+        #expect(end == 200_000)
+    }
+
+    @Test func eachRequestOfAContinuedUploadIsATransaction() async throws {
+        let upload = try await InterruptedUpload(answers: Answer.continuing(at: 70_000))
+        let notes = try await upload.run()
+        let metrics = try #require(notes.metrics)
+        #expect(metrics.transactionMetrics.map(\.request.httpMethod) == ["POST", "HEAD", "PATCH"])
+        let statuses = metrics.transactionMetrics.map { ($0.response as? HTTPURLResponse)?.statusCode }
+        #expect(statuses == [nil, 204, 200])
+        #expect(metrics.transactionMetrics.last?.countOfRequestBodyBytesSent == 130_000)
+        #expect(metrics.redirectCount == 0)
+    }
+
+    @Test func completeUploadEndsWithTheServersLastResponse() async throws {
+        let upload = try await InterruptedUpload { _ in .offset(200_000, ["Upload-Complete: ?1", "X-Result: 7"]) }
+        let notes = try await upload.run()
+        let response = try #require(notes.response as? HTTPURLResponse)
+        #expect(notes.error == nil && response.statusCode == 204)
+        #expect(response.value(forHTTPHeaderField: "X-Result") == "7" && upload.parts == ["HEAD"])
+    }
+
+    @Test func conflictingOffsetIsAskedForAgain() async throws {
+        let turns = Mutex(0)
+        let upload = try await InterruptedUpload { request in
+            let turn = turns.withLock { turns in
+                turns += 1
+                return turns
+            }
+            if request.method == "HEAD" { return .offset(turn == 1 ? 1000 : 2000) }
+            return turn == 2 ? .text("{}", ["Upload-Offset: 2000", "Upload-Complete: ?0"], status: 409) : .uploaded
+        }
+        #expect(try await upload.run().error == nil)
+        #expect(upload.parts == ["HEAD", "PATCH 1000", "HEAD", "PATCH 2000"])
+    }
+
+    @Test func partsFollowOneAnotherWithinTheServersLimit() async throws {
+        let limit = ["Upload-Limit: max-append-size=80000"]
+        let upload = try await InterruptedUpload(announcing: InterruptedUpload.announcement(9, more: limit)) { request in
+            if request.method == "HEAD" { return .offset(0) }
+            return request["Upload-Complete"] == "?1" ? .uploaded : .head(204, ["Upload-Complete: ?0"])
+        }
+        let notes = try await upload.run()
+        #expect(notes.error == nil && notes.sent.last?.total == 200_000)
+        #expect(upload.parts == ["HEAD", "PATCH 0", "PATCH 80000", "PATCH 160000"])
+        let bodies = upload.server.requests("/part").flatMap(\.body)
+        #expect(Data(bodies) == Self.content)
+    }
+
+    @Test func uploadAboveTheServersLimitFailsAtOnce() async throws {
+        let limit = ["Upload-Limit: max-size=1000"]
+        let upload = try await InterruptedUpload(announcing: InterruptedUpload.announcement(9, more: limit)) { _ in .hang }
+        let error = try #require(try await upload.run().error as? URLError)
+        #expect(error.code == .dataLengthExceedsMaximum && error.uploadTaskResumeData == nil && upload.parts == [])
+    }
+
+    @Test func temporaryErrorsAreWaitedFor() async throws {
+        let turns = Mutex(0)
+        let upload = try await InterruptedUpload { request in
+            let turn = turns.withLock { turns in
+                turns += 1
+                return turns
+            }
+            if turn == 1 { return .head(503) }
+            if request.method == "HEAD" { return .offset(5) }
+            return turn == 3 ? .text("later", ["Upload-Complete: ?0"], status: 502) : .uploaded
+        }
+        #expect(try await upload.run().error == nil)
+        #expect(upload.parts == ["HEAD", "HEAD", "PATCH 5", "HEAD", "PATCH 5"])
+    }
+
+    @Test func challengesOfTheUploadResourceAreAnswered() async throws {
+        let upload = try await InterruptedUpload(policies: .credential("user", "passwd")) { request in
+            guard request["Authorization"] == "Basic dXNlcjpwYXNzd2Q=" else {
+                return .text("no", ["WWW-Authenticate: Basic realm=\"r\""], status: 401)
+            }
+            return request.method == "HEAD" ? .offset(70_000) : .uploaded
+        }
+        let notes = try await upload.run()
+        #expect(notes.error == nil && notes.challenges.count == 1 && notes.sent.last?.total == 200_000)
+        #expect(upload.parts == ["HEAD", "HEAD", "PATCH 70000"])
+    }
+
+    @Test func challengedPartIsSentAgain() async throws {
+        let upload = try await InterruptedUpload(policies: .credential("user", "passwd")) { request in
+            if request.method == "HEAD" { return .offset(70_000) }
+            guard request["Authorization"] != nil else {
+                return .text("no", ["WWW-Authenticate: Basic realm=\"r\""], status: 401)
+            }
+            return .uploaded
+        }
+        let notes = try await upload.run()
+        #expect(notes.error == nil && notes.sent.allSatisfy { $0.total <= 200_000 })
+        #expect(upload.parts == ["HEAD", "PATCH 70000", "PATCH 70000"])
+        #expect(upload.server.requests("/part").last.map { Data($0.body) } == Self.content.dropFirst(70_000))
+    }
+
+    @Test func movedUploadResourceIsFollowed() async throws {
+        let upload = try await InterruptedUpload { _ in .redirect(307, to: "/moved") }
+        upload.server.on("/moved") { request in
+            request.method == "HEAD" ? .offset(9) : .uploaded
+        }
+        let notes = try await upload.run()
+        #expect(notes.error == nil && notes.redirects.map(\.request.httpMethod) == ["HEAD"])
+        #expect(upload.server.requests("/moved").map(\.method) == ["HEAD", "PATCH"])
+        #expect(notes.metrics?.redirectCount == 1)
+    }
+
+    @Test func redirectedCreationIsAnnouncedAgain() async throws {
+        let upload = try await InterruptedUpload(answers: Answer.continuing(at: 9))
+        upload.server.on("/away", .redirect(307, to: "/up"))
+        upload.session.uploadTask(with: .to(upload.server.url("/away"), "PUT"), from: Self.content).resume()
+        #expect(try await upload.recorder.end().error == nil)
+        #expect(upload.parts == ["HEAD", "PATCH 9"])
+        #expect(upload.server.requests("/away").first?["Upload-Complete"] == "?1")
+    }
+
+    @Test func resultOfAnUploadMayBeElsewhere() async throws {
+        let upload = try await InterruptedUpload { request in
+            request.method == "HEAD" ? .offset(9) : .redirect(303, to: "/result", ["Upload-Complete: ?1"])
+        }
+        upload.server.on("/result", .text("here"))
+        #expect(try await upload.run().data == Data("here".utf8))
+        #expect(upload.server.requests("/result").first?["Upload-Draft-Interop-Version"] == nil)
+    }
+
+    @Test func cookiesGoToTheUploadResource() async throws {
+        let upload = try await InterruptedUpload { request in
+            request.method == "HEAD" ? .offset(9, ["Set-Cookie: step=2"]) : .uploaded
+        }
+        let cookie = try #require(
+            HTTPCookie(properties: [.name: "a", .value: "b", .domain: "127.0.0.1", .path: "/part"]))
+        upload.session.configuration.httpCookieStorage?.setCookie(cookie)
+        #expect(try await upload.run().error == nil)
+        let cookies = upload.server.requests("/part").map { $0["Cookie"] ?? "" }
+        #expect(cookies.first == "a=b" && cookies.last?.contains("step=2") == true)
+    }
+
+    @Test func secretsAreNotSentToAnotherOrigin() async throws {
+        let other = try await WebServer()
+        other.on("/elsewhere", Answer.continuing(at: 9))
+        let location = other.url("/elsewhere").absoluteString
+        let upload = try await InterruptedUpload(announcing: InterruptedUpload.announcement(9, at: location)) { _ in
+            .hang
+        }
+        var request = upload.request
+        request.setValue("Bearer secret", forHTTPHeaderField: "Authorization")
+        request.setValue("\"v1\"", forHTTPHeaderField: "If-Match")
+        upload.session.uploadTask(with: request, from: Self.content).resume()
+        #expect(try await upload.recorder.end().error == nil)
+        #expect(other.requests.map(\.method) == ["HEAD", "PATCH"])
+        #expect(other.requests.allSatisfy { $0["Authorization"] == nil && $0["If-Match"] == nil && $0["X-Own"] == "1" })
+    }
+
+    @Test(.onlyWithHTTP11) func uploadContinuesThroughAProxy() async throws {
+        let proxy = try await RelayProxy()
+        let upload = try await InterruptedUpload(
+            configure: {
+                $0.connectionProxyDictionary = [
+                    "HTTPEnable": 1, "HTTPProxy": "127.0.0.1", "HTTPPort": proxy.port,
+                ]
+            }, answers: Answer.continuing(at: 9))
+        #expect(try await upload.run().error == nil)
+        #expect(upload.parts == ["HEAD", "PATCH 9"] && proxy.tunnels >= 2)
+    }
+
+    @Test func delegateSuppliesTheRestOfAStream() async throws {
+        var policies = Policies()
+        policies.stream = { $0(InputStream(data: Self.content)) }
+        policies.streamRest = { InputStream(data: Self.content.dropFirst(Int($0))) }
+        let upload = try await InterruptedUpload(policies: policies, answers: Answer.continuing(at: 70_000))
+        upload.session.uploadTask(withStreamedRequest: upload.request).resume()
+        let notes = try await upload.recorder.end()
+        #expect(notes.error == nil && notes.sent.last?.total == 200_000)
+        #expect(upload.recorder.log.count("needs body from 70000") == 1)
+        #expect(upload.server.requests("/part").last.map { Data($0.body) } == Self.content.dropFirst(70_000))
+    }
+
+    @Test func streamWithoutARestFailsTheUpload() async throws {
+        var policies = Policies()
+        policies.stream = { $0(InputStream(data: Self.content)) }
+        let upload = try await InterruptedUpload(policies: policies, answers: Answer.continuing(at: 70_000))
+        upload.session.uploadTask(withStreamedRequest: upload.request).resume()
+        let error = try #require(try await upload.recorder.end().error as? URLError)
+        #expect(error.code == .networkConnectionLost && error.uploadTaskResumeData != nil)
+        #expect(upload.parts == ["HEAD"])
+    }
+}
