@@ -293,6 +293,19 @@ let package = Package(
             ],
             swiftSettings: house),
         .testTarget(
+            name: "UploadInteropTests",
+            dependencies: [
+                "URLLoading",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+                .product(name: "NIOCore", package: "swift-nio", condition: gateway),
+                .product(name: "NIOHTTP1", package: "swift-nio", condition: gateway),
+                .product(name: "NIOHTTPTypes", package: "swift-nio-extras", condition: gateway),
+                .product(name: "NIOHTTPTypesHTTP1", package: "swift-nio-extras", condition: gateway),
+                .product(name: "NIOPosix", package: "swift-nio", condition: gateway),
+                .product(name: "NIOResumableUpload", package: "swift-nio-extras", condition: gateway),
+            ],
+            swiftSettings: house),
+        .testTarget(
             name: "CommandsTests",
             dependencies: [
                 "Commands", "ControlAPI", "ControlPlane", "GatewayConfiguration", "GatewayTestSupport", "TestSupport",

@@ -86,7 +86,8 @@ struct ContinuedUploadTests {
 
     @Test func partsFollowOneAnotherWithinTheServersLimit() async throws {
         let limit = ["Upload-Limit: max-append-size=80000"]
-        let upload = try await InterruptedUpload(announcing: InterruptedUpload.announcement(9, more: limit)) { request in
+        let upload = try await InterruptedUpload(announcing: InterruptedUpload.announcement(9, more: limit)) {
+            request in
             if request.method == "HEAD" { return .offset(0) }
             return request["Upload-Complete"] == "?1" ? .uploaded : .head(204, ["Upload-Complete: ?0"])
         }
@@ -99,7 +100,8 @@ struct ContinuedUploadTests {
 
     @Test func uploadAboveTheServersLimitFailsAtOnce() async throws {
         let limit = ["Upload-Limit: max-size=1000"]
-        let upload = try await InterruptedUpload(announcing: InterruptedUpload.announcement(9, more: limit)) { _ in .hang }
+        let announcement = InterruptedUpload.announcement(9, more: limit)
+        let upload = try await InterruptedUpload(announcing: announcement) { _ in .hang }
         let error = try #require(try await upload.run().error as? URLError)
         #expect(error.code == .dataLengthExceedsMaximum && error.uploadTaskResumeData == nil && upload.parts == [])
     }
@@ -190,9 +192,8 @@ struct ContinuedUploadTests {
         let other = try await WebServer()
         other.on("/elsewhere", Answer.continuing(at: 9))
         let location = other.url("/elsewhere").absoluteString
-        let upload = try await InterruptedUpload(announcing: InterruptedUpload.announcement(9, at: location)) { _ in
-            .hang
-        }
+        let announcement = InterruptedUpload.announcement(9, at: location)
+        let upload = try await InterruptedUpload(announcing: announcement) { _ in .hang }
         var request = upload.request
         request.setValue("Bearer secret", forHTTPHeaderField: "Authorization")
         request.setValue("\"v1\"", forHTTPHeaderField: "If-Match")
