@@ -110,11 +110,14 @@ extension HTTPLoad {
     }
 
     private func invalidateCache(_ response: HTTPURLResponse, _ cache: URLCache) {
-        guard CacheInvalidation.invalidatesTarget(method: self.method, status: response.statusCode),
-            let url = self.request.url, let origin = HTTPSemantics.Origin(url)
+        // The response may be that of an upload which was continued elsewhere.
+        let request = self.upload?.creation ?? self.request
+        let method = HTTPRequest.Method(request.httpMethod ?? "GET") ?? .get
+        guard CacheInvalidation.invalidatesTarget(method: method, status: response.statusCode),
+            let url = request.url, let origin = HTTPSemantics.Origin(url)
         else { return }
         let references = CacheInvalidation.invalidatedReferences(
-            method: self.method, status: response.statusCode, fields: response.httpFields)
+            method: method, status: response.statusCode, fields: response.httpFields)
         let targets = references.compactMap { URL(string: $0, relativeTo: url)?.absoluteURL }
             .filter { HTTPSemantics.Origin($0) == origin }
         DiskQueue.shared.async {

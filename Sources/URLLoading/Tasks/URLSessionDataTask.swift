@@ -35,10 +35,10 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // N
     ///   cannot be continued: the server has not announced (104) that it can, or has received everything, or the body is
     ///   data of more than 8 MiB.
     open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
-        guard self.beginCancelling(), let loader = self.loader else {
-            return self.onDelegateQueue { completionHandler(nil) }
-        }
-        loader.cancelled(producingUploadData: completionHandler)
+        let cancels = self.beginCancelling()
+        if cancels, let loader = self.loader { return loader.cancelled(producingUploadData: completionHandler) }
+        if cancels { self.driver?.cancelled() }
+        self.onDelegateQueue { completionHandler(nil) }
     }
 
     /// As `cancel(byProducingResumeData:)`.

@@ -49,14 +49,18 @@ final class UploadTransfer {
 
     /// The version in which a request announces that its upload can be continued; `nil` if it does not.
     ///
-    /// It does unless the program itself takes part in such a protocol. The program may choose the version.
+    /// It does unless the program itself takes part in such a protocol. The program may choose the version. Both may be
+    /// in the fields of the request or of the session.
     static func version(for request: URLRequest, _ body: TaskBody, _ core: SessionCore) -> UploadVersion? {
         guard core.configuration.resumesUploads, let method = request.httpMethod,
             ["POST", "PUT", "PATCH"].contains(method), body.length(for: request) != 0, let url = request.url
         else { return nil }
         let fields = HTTPFields(request.allHTTPHeaderFields)
-        guard !UploadVersion.isSpoken(by: fields) else { return nil }
+        let shared = core.configuration.httpAdditionalHeaders?.map { ("\($0.key.base)", "\($0.value)") } ?? []
+        let sharedFields = HTTPFields(Dictionary(shared) { first, _ in first })
+        guard !UploadVersion.isSpoken(by: fields), !UploadVersion.isSpoken(by: sharedFields) else { return nil }
         if UploadVersion.isNamed(by: fields) { return UploadVersion(fields) }
+        if UploadVersion.isNamed(by: sharedFields) { return UploadVersion(sharedFields) }
         return HTTPSemantics.Origin(url).flatMap { core.uploadVersions.value[$0] } ?? .newest
     }
 
@@ -124,7 +128,7 @@ final class UploadTransfer {
         switch self.body {
         case .data(let data):
             guard let length = part.length, part.offset + length <= data.count else { return nil }
-            return .data(Data(data.dropFirst(Int(part.offset)).prefix(Int(length))))
+            return .data(data.dropFirst(Int(part.offset)).prefix(Int(length)))
         case .file(let url):
             guard let identity, let length = part.length else { return nil }
             return .filePart(url, FilePart(offset: part.offset, length: length, identity: identity))

@@ -17,6 +17,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case responseHeads = "response-heads"
     case responses
     case resumeData = "resume-data"
+    case uploadData = "upload-data"
 
     /// - Throws: what of it does not hold for these bytes. What traps is not caught.
     package func check(_ bytes: [UInt8]) throws(InvariantViolation) {
@@ -37,6 +38,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .responseHeads: try ResponseHeadsCheck.run(bytes)
         case .responses: try ResponsesCheck.run(bytes)
         case .resumeData: try ResumeDataCheck.run(bytes)
+        case .uploadData: try UploadDataCheck.run(bytes)
         }
     }
 }

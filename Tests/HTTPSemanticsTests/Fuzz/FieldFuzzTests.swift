@@ -49,6 +49,26 @@ struct FieldFuzzTests {
         return true
     }
 
+    @Test func anyTextGivesStatesOfUploadsWithinTheirLimits() {
+        let pieces = [
+            "?1", "?0", "?", "7", "0", "-", "999999999999999", ";", "a=b", "max-size", "max-append-size", "=", ", ", "\"",
+            "max-age=60",
+        ]
+        let offsets = self.each(pieces) { line, seed in
+            var fields = HTTPFields()
+            for name in ["Upload-Offset", "Upload-Complete", "Upload-Length", "Upload-Limit", "Retry-After"] {
+                if let name = HTTPField.Name(name) { fields.append(HTTPField(name: name, value: line)) }
+            }
+            let state = UploadState(fields)
+            for number in [state.offset, state.length, state.limits.size, state.retryAfter] {
+                #expect((0..<1_000_000_000_000_000).contains(number ?? 0), "\(seed)")
+            }
+            #expect(state.limits.partSize ?? 1 > 0, "\(seed)")
+            return state.offset != nil
+        }
+        #expect(offsets > 10)
+    }
+
     @Test func anyTextGivesMediaTypesOfTwoTokens() {
         let pieces = [
             "text", "/", "html", ";", " ", "charset", "=", "utf-8", "\"", "\\", "boundary=", "b", "text/html",

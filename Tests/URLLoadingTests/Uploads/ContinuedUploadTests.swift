@@ -176,6 +176,19 @@ struct ContinuedUploadTests {
         #expect(upload.server.requests("/result").first?["Upload-Draft-Interop-Version"] == nil)
     }
 
+    @Test func continuedUploadInvalidatesTheCachedTarget() async throws {
+        let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0)
+        let upload = try await InterruptedUpload(configure: { $0.urlCache = cache }, answers: Answer.continuing(at: 9))
+        let request = URLRequest(url: upload.server.url("/up"))
+        let response = try #require(
+            HTTPURLResponse(url: upload.server.url("/up"), statusCode: 200, httpVersion: nil, headerFields: nil))
+        cache.storeCachedResponse(CachedURLResponse(response: response, data: Data("old".utf8)), for: request)
+        #expect(cache.cachedResponse(for: request) != nil)
+        #expect(try await upload.run().error == nil)
+        // On the queue of the cache.
+        while cache.cachedResponse(for: request) != nil { await Task.yield() }
+    }
+
     @Test func cookiesGoToTheUploadResource() async throws {
         let upload = try await InterruptedUpload { request in
             request.method == "HEAD" ? .offset(9, ["Set-Cookie: step=2"]) : .uploaded

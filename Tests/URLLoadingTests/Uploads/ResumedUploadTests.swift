@@ -191,6 +191,18 @@ struct ResumedUploadTests {
         #expect(error.code == .timedOut && error.uploadTaskResumeData != nil)
     }
 
+    @Test func taskOfAnInvalidSessionGivesNoResumeData() async throws {
+        let upload = try await self.refused()
+        let data = try await upload.resumeData { $0.uploadTask(with: $1, from: Self.content) }
+        let recorder = Recorder()
+        let session = URLSession.test()
+        session.invalidateAndCancel()
+        let task = session.uploadTask(withResumeData: data)
+        task.delegate = recorder
+        #expect(await task.cancelByProducingResumeData() == nil)
+        #expect((try await recorder.end().error as? URLError)?.code == .cancelled)
+    }
+
     @Test func largeDataAreNotResumed() async throws {
         let upload = try await self.refused()
         let error = try #require(

@@ -47,6 +47,17 @@ struct UploadAnnouncementTests {
         session.invalidateAndCancel()
     }
 
+    @Test func fieldsOfTheSessionCountAsWell() async throws {
+        let server = try await self.server()
+        for (fields, version) in [(["Tus-Resumable": "1.0.0"], nil), (["Upload-Draft-Interop-Version": "6"], "6")] {
+            let session = URLSession.test { $0.httpAdditionalHeaders = fields }
+            _ = try await session.upload(for: .to(server.url(), "PUT"), from: Data("body".utf8))
+            let heard = try #require(server.requests.last)
+            #expect(heard["Upload-Draft-Interop-Version"] == version && self.isAnnounced(heard) == (version != nil))
+            session.invalidateAndCancel()
+        }
+    }
+
     @Test(arguments: [3, 4, 5, 6, 7, 8, 9])
     func programChoosesTheVersion(_ version: Int) async throws {
         let upload = try await InterruptedUpload(announcing: InterruptedUpload.announcement(version)) { request in
