@@ -33,11 +33,19 @@ final class SimulatedUploadServer {
         for connection in self.connections where !connection.peer.isClosed { self.step(connection) }
     }
 
+    /// A request to the upload ends all others, which the client has given up.
+    private func takeOver(_ connection: UploadConnection) {
+        for other in self.connections where other !== connection && !other.peer.isClosed { other.peer.reset() }
+    }
+
     private func step(_ connection: UploadConnection) {
         let peer = connection.peer
         guard peer.failure == nil else { return peer.close() }
         if connection.isCut { return self.cut(connection) }
-        if !peer.received.isEmpty { connection.received(peer.takeReceived(), self.upload) }
+        if !peer.received.isEmpty {
+            if !connection.isWithinRequest { self.takeOver(connection) }
+            connection.received(peer.takeReceived(), self.upload)
+        }
         connection.flush()
         if peer.sawEnd, peer.unsentBytes == 0 { peer.close() }
     }
@@ -68,11 +76,14 @@ private final class UploadConnection {
     private var missing: Int?
     private var engine: HTTP2Connection?
     private var methods: [HTTP2StreamID: String] = [:]
+    private var hasOpenStream = false
 
     init(_ peer: ScriptedPeer, _ began: MonotonicInstant) {
         self.peer = peer
         self.began = began
     }
+
+    var isWithinRequest: Bool { self.missing != nil || self.hasOpenStream }
 
     func received(_ bytes: [UInt8], _ upload: SimulatedUpload) {
         if self.engine == nil, self.missing == nil, self.input.isEmpty, bytes.starts(with: "PRI * HTTP/2.0".utf8) {
@@ -160,6 +171,7 @@ private final class UploadConnection {
                 }
                 let method = fields[":method"] ?? ""
                 self.methods[stream] = method
+                self.hasOpenStream = !isLast
                 let reply = upload.headReceived(method: method, path: fields[":path"] ?? "", fields)
                 self.reply(reply, on: stream, engine, upload)
                 if upload.isCut, reply == .announce { self.isCut = true }
@@ -168,6 +180,7 @@ private final class UploadConnection {
                 engine.consume(stream, range.count)
                 if upload.bodyReceived(bytes[range]) { self.isCut = true }
             case .inputEnded(let stream):
+                self.hasOpenStream = false
                 if self.methods[stream] != "HEAD" { self.reply(upload.bodyEnded(), on: stream, engine, upload) }
             default: break
             }

@@ -57,6 +57,30 @@ struct UploadCutPointTests {
         #expect(scene.complaints == [])
     }
 
+    @Test(arguments: WebProtocol.allCases)
+    func uploadIsWholeOrFailsUnderEveryFault(_ version: WebProtocol) throws {
+        let content = UploadScene.content.prefix(40_000)
+        var successes = 0
+        for seed in UInt64(1)...40 {
+            var faults = FaultPlan.rough
+            faults.reset = 0.5
+            faults.resetAfter = 0...40_000
+            faults.lookupFailure = 0
+            let scene = try UploadScene(content, cuts: [], version, seed: seed, faults: faults)
+            let upload = scene.server.upload
+            if scene.run() == nil {
+                let codes: [URLError.Code] = [.networkConnectionLost, .cannotConnectToHost, .timedOut]
+                #expect(codes.contains(scene.recorder.error?.code ?? .unknown), "seed \(seed)")
+                #expect(content.starts(with: upload.content), "seed \(seed)")
+            } else {
+                successes += 1
+                #expect(Data(upload.content) == content, "seed \(seed)")
+            }
+            #expect(scene.complaints == [], "seed \(seed)")
+        }
+        #expect(successes > 20)
+    }
+
     @Test func suspendedTaskIsContinuedAfterItsResumption() throws {
         let scene = try UploadScene(UploadScene.content, cuts: [500_000])
         scene.task.resume()
