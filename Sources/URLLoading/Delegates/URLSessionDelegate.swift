@@ -185,7 +185,6 @@ extension URLSessionTaskDelegate {
         completionHandler: @escaping @Sendable (InputStream?) -> Void
     ) {
         MissingMethodFlag.set()
-        completionHandler(nil)
     }
 
     public func urlSession(

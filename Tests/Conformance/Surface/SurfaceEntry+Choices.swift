@@ -21,6 +21,8 @@ extension SurfaceEntry {
         .proven(
             "J9", "NSURLSessionDownloadTaskResumeData", by: "URLErrorTests.resumeDataIsReadFromTheUserInfo",
             "ResumedDownloadTests.brokenDownloadHasResumeData"),
-        .proven("J10", "NSURLSessionUploadTaskResumeData", by: "URLErrorTests.resumeDataIsReadFromTheUserInfo"),
+        .proven(
+            "J10", "NSURLSessionUploadTaskResumeData", by: "URLErrorTests.resumeDataIsReadFromTheUserInfo",
+            "ResumedUploadTests.failedUploadIsResumedByAnotherSession"),
     ]
 }

@@ -48,17 +48,19 @@ extension SurfaceEntry {
             "I15", "needNewBodyStream", by: "UploadTaskTests.delegateIsAskedForTheBodyStream",
             "UploadTaskTests.missingStreamFailsTheUpload", "MessageOrderTests.bodyIsAskedForAgainAfterAChallenge"),
         .proven("I16", "needNewBodyStreamForTask", by: "AsyncDelegateTests.asyncDelegateAnswersInPlaceOfHandlers"),
-        .deviation(
-            "I17", "needNewBodyStreamFrom", because: "Never called: resumable uploads are not supported."),
-        .deviation(
+        .proven(
+            "I17", "needNewBodyStreamFrom", by: "ContinuedUploadTests.delegateSuppliesTheRestOfAStream",
+            "ContinuedUploadTests.streamWithoutARestFailsTheUpload"),
+        .proven(
             "I18", "needNewBodyStreamForTask from",
-            because: "Never called: resumable uploads are not supported."),
+            by: "ContinuedUploadTests.asyncDelegateSuppliesTheRestOfAStream"),
         .proven(
             "I19", "didSendBodyData", by: "UploadTaskTests.uploadedDataReplacesTheRequestsBody",
             "MessageOrderTests.bodyIsSentBeforeTheResponse"),
         .proven(
             "I20", "didReceiveInformationalResponse",
-            by: "MessageOrderTests.informationalResponseComesBeforeTheFinalOne"),
+            by: "MessageOrderTests.informationalResponseComesBeforeTheFinalOne",
+            "ContinuedUploadTests.countsOfAContinuedUploadAreThoseOfItsContent"),
         .proven(
             "I21", "didFinishCollecting metrics", by: "MessageOrderTests.plainLoadHasItsOrder",
             "MessageOrderTests.failureHasItsOrder"),

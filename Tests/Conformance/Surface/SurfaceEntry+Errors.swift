@@ -17,7 +17,8 @@ extension SurfaceEntry {
         .proven("Q6", "backgroundTaskCancelledReason", by: "URLErrorTests.cancellationReasonIsReadFromTheUserInfo"),
         .proven("Q7", "networkUnavailableReason", by: "URLErrorTests.networkUnavailableReasonIsReadFromTheUserInfo"),
         .proven(
-            "Q8", "downloadTaskResumeData, uploadTaskResumeData", by: "URLErrorTests.resumeDataIsReadFromTheUserInfo"),
+            "Q8", "downloadTaskResumeData, uploadTaskResumeData", by: "URLErrorTests.resumeDataIsReadFromTheUserInfo",
+            "ResumedUploadTests.failedUploadIsResumedByAnotherSession"),
         .proven(
             "Q9", "transport to code", by: "BrokenConnectionTests.connectionToAClosedPortIsRefused",
             "BrokenConnectionTests.unknownNameIsAFailure", "ConnectivityTests.offlineTaskFailsWithoutANetwork",

@@ -57,12 +57,15 @@ extension SurfaceEntry {
         .proven(
             "B7", "uploadTask(withStreamedRequest:)", by: "UploadTaskTests.delegateIsAskedForTheBodyStream",
             "UploadTaskTests.repeatedRequestRequestsTheStreamAgain"),
-        .proven("B8", "uploadTask(withResumeData:)", by: "UploadTaskTests.invalidUploadResumeDataIsRefused"),
+        .proven(
+            "B8", "uploadTask(withResumeData:)", by: "ResumedUploadTests.failedUploadIsResumedByAnotherSession",
+            "ResumedUploadTests.changedFileIsNotResumed", "UploadTaskTests.invalidUploadResumeDataIsRefused"),
         .proven("B9", "uploadTask(with:fromFile:completionHandler:)", by: "UploadTaskTests.fileIsUploaded"),
         .proven("B10", "uploadTask(with:from:completionHandler:)", by: "UploadTaskTests.noDataIsSentAsAnEmptyBody"),
         .proven(
             "B11", "uploadTask(withResumeData:completionHandler:)",
-            by: "UploadTaskTests.invalidUploadResumeDataIsRefused"),
+            by: "ResumedUploadTests.cancelledUploadIsResumedWithAHandler",
+            "UploadTaskTests.invalidUploadResumeDataIsRefused"),
         .proven("B12", "downloadTask(with: request)", by: "DownloadTaskTests.delegateReceivesTheTemporaryFile"),
         .proven("B13", "downloadTask(with: url)", by: "DownloadTaskTests.delegateReceivesTheTemporaryFile"),
         .proven(

@@ -67,10 +67,12 @@ extension SurfaceEntry {
             "TaskListTests.taskListIsSortedByKind"),
         .proven(
             "F3", "cancel(byProducingResumeData:) of uploads",
-            by: "UploadTaskTests.serverWithoutResumptionGivesNoResumeData"),
+            by: "UploadCutPointTests.cancelledPauseGivesResumeData",
+            "UploadTaskTests.serverWithoutResumptionGivesNoResumeData"),
         .proven(
             "F4", "cancelByProducingResumeData() of uploads",
-            by: "UploadTaskTests.serverWithoutResumptionGivesNoResumeData"),
+            by: "ResumedUploadTests.cancelledUploadIsResumedWithAHandler",
+            "UploadTaskTests.serverWithoutResumptionGivesNoResumeData"),
         .proven(
             "F5", "URLSessionDownloadTask", by: "DownloadTaskTests.delegateReceivesTheTemporaryFile",
             "DownloadTaskTests.failureLeavesNoFile"),

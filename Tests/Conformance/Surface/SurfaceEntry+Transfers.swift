@@ -13,7 +13,9 @@ extension SurfaceEntry {
         .proven(
             "C4", "upload(for:from:delegate:)", by: "AsyncTransferTests.asyncUploadSendsDataAndFiles",
             "AsyncTransferTests.asyncUploadReportsProgressToItsDelegate"),
-        .proven("C5", "upload(resumeFrom:delegate:)", by: "AsyncTransferTests.asyncUploadSendsDataAndFiles"),
+        .proven(
+            "C5", "upload(resumeFrom:delegate:)", by: "ResumedUploadTests.asyncUploadIsResumed",
+            "AsyncTransferTests.asyncUploadSendsDataAndFiles"),
         .proven(
             "C6", "download(for:delegate:)", by: "AsyncTransferTests.downloadedFileIsLeftWithTheProgram",
             "AsyncTransferTests.asyncDownloadReportsProgressToItsDelegate"),

@@ -51,7 +51,8 @@ struct FieldFuzzTests {
 
     @Test func anyTextGivesStatesOfUploadsWithinTheirLimits() {
         let pieces = [
-            "?1", "?0", "?", "7", "0", "-", "999999999999999", ";", "a=b", "max-size", "max-append-size", "=", ", ", "\"",
+            "?1", "?0", "?", "7", "0", "-", "999999999999999", ";", "a=b", "max-size", "max-append-size", "=", ", ",
+            "\"",
             "max-age=60",
         ]
         let offsets = self.each(pieces) { line, seed in

@@ -48,6 +48,11 @@ enum Transfers {
         print((response as? HTTPURLResponse)?.statusCode ?? 0)
     }
 
+    static func pauseAndGoOn(_ task: URLSessionUploadTask, in session: URLSession) async {
+        guard let resumeData = await task.cancelByProducingResumeData() else { return }
+        session.uploadTask(withResumeData: resumeData).resume()
+    }
+
     static func download(_ url: URL, to place: URL) async throws {
         let (file, _) = try await URLSession.shared.download(from: url)
         try FileManager.default.moveItem(at: file, to: place)

@@ -176,6 +176,23 @@ struct ContinuedUploadTests {
         #expect(upload.server.requests("/result").first?["Upload-Draft-Interop-Version"] == nil)
     }
 
+    @Test func uploadContinuesOverTLS() async throws {
+        let upload = try await InterruptedUpload(
+            policies: .trusting, tls: Certificates.server(), answers: Answer.continuing(at: 70_000))
+        #expect(try await upload.run().error == nil)
+        #expect(upload.server.requests("/part").last.map { Data($0.body) } == Self.content.dropFirst(70_000))
+    }
+
+    @Test func encryptedUploadIsNotContinuedInTheClear() async throws {
+        let other = try await WebServer()
+        let location = other.url("/part").absoluteString
+        let upload = try await InterruptedUpload(
+            announcing: InterruptedUpload.announcement(9, at: location), policies: .trusting,
+            tls: Certificates.server(), answers: Answer.continuing(at: 70_000))
+        let error = try #require(try await upload.run().error as? URLError)
+        #expect(error.code == .networkConnectionLost && error.uploadTaskResumeData == nil && other.requests.isEmpty)
+    }
+
     @Test func continuedUploadInvalidatesTheCachedTarget() async throws {
         let cache = URLCache(memoryCapacity: 1 << 20, diskCapacity: 0)
         let upload = try await InterruptedUpload(configure: { $0.urlCache = cache }, answers: Answer.continuing(at: 9))
@@ -240,6 +257,18 @@ struct ContinuedUploadTests {
         #expect(upload.server.requests("/part").last.map { Data($0.body) } == Self.content.dropFirst(70_000))
     }
 
+    @Test func asyncDelegateSuppliesTheRestOfAStream() async throws {
+        let upload = try await InterruptedUpload(answers: Answer.continuing(at: 70_000))
+        let delegate = StreamSource(Self.content)
+        let task = upload.session.uploadTask(withStreamedRequest: upload.request)
+        task.delegate = delegate
+        task.resume()
+        let notes = try await upload.recorder.end()
+        #expect(notes.error == nil && notes.data == Data("done".utf8))
+        #expect(delegate.offsets == [0, 70_000])
+        #expect(upload.server.requests("/part").last.map { Data($0.body) } == Self.content.dropFirst(70_000))
+    }
+
     @Test func streamWithoutARestFailsTheUpload() async throws {
         var policies = Policies()
         policies.stream = { $0(InputStream(data: Self.content)) }
@@ -248,5 +277,26 @@ struct ContinuedUploadTests {
         let error = try #require(try await upload.recorder.end().error as? URLError)
         #expect(error.code == .networkConnectionLost && error.uploadTaskResumeData != nil)
         #expect(upload.parts == ["HEAD"])
+    }
+}
+
+/// A task's delegate that supplies a body, and its rest.
+private final class StreamSource: NSObject, URLSessionTaskDelegate, Sendable {
+    private let content: Data
+    private let asked = Mutex<[Int64]>([])
+
+    init(_ content: Data) { self.content = content }
+
+    var offsets: [Int64] { self.asked.withLock { $0 } }
+
+    func urlSession(_ session: URLSession, needNewBodyStreamForTask task: URLSessionTask) async -> InputStream? {
+        await self.urlSession(session, needNewBodyStreamForTask: task, from: 0)
+    }
+
+    func urlSession(
+        _ session: URLSession, needNewBodyStreamForTask task: URLSessionTask, from offset: Int64
+    ) async -> InputStream? {
+        self.asked.withLock { $0.append(offset) }
+        return InputStream(data: self.content.dropFirst(Int(offset)))
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import TLSEngine
 import Testing
 import URLLoading
 
@@ -13,11 +14,13 @@ final class InterruptedUpload: Sendable {
 
     /// - Parameters:
     ///   - announcement: the fields of the 104 response.
+    ///   - tls: of the server; `nil` for none.
     ///   - change: to the session's configuration.
     ///   - script: answers the requests to `/part`.
     init(
         announcing announcement: [String] = announcement(), policies: Policies = Policies(),
-        configure change: (URLSessionConfiguration) -> Void = { _ in }, answers script: @escaping WebServer.Script
+        tls: TLSContext? = nil, configure change: (URLSessionConfiguration) -> Void = { _ in },
+        answers script: @escaping WebServer.Script
     ) async throws {
         let known = Gate()
         var policies = policies
@@ -27,7 +30,7 @@ final class InterruptedUpload: Sendable {
             $0.urlCache = nil
             change($0)
         }
-        self.server = try await WebServer()
+        self.server = try await WebServer(tls: tls)
         self.server.onHead("/up") { _ in .head(104, announcement).then(.wait(known), .reset) }
         self.server.on("/part", script)
     }

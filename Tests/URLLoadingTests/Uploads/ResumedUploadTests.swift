@@ -179,6 +179,7 @@ struct ResumedUploadTests {
         task.cancel()
         let error = try #require(try await upload.recorder.end().error as? URLError)
         #expect(error.code == .cancelled && error.uploadTaskResumeData == nil)
+        #expect(!upload.parts.contains("DELETE"))
     }
 
     @Test func resourceTimeoutEndsThePauses() async throws {
