@@ -5,7 +5,7 @@ enum TaskBody {
     case none
     case data(Data)
     case file(URL)
-    case filePart(URL, FilePart)
+    indirect case filePart(URL, FilePart)
     /// - Parameter first: the stream to send first; `nil` asks the delegate for one.
     case stream(first: InputStream?)
     /// The rest of a streamed body, for which the delegate is asked.

@@ -111,10 +111,10 @@ extension HTTPLoad {
 
     private func invalidateCache(_ response: HTTPURLResponse, _ cache: URLCache) {
         // The response may be that of an upload which was continued elsewhere.
-        let request = self.upload?.creation ?? self.request
-        let method = HTTPRequest.Method(request.httpMethod ?? "GET") ?? .get
+        let creation = self.upload?.creation
+        let method = creation.map { HTTPRequest.Method($0.httpMethod ?? "") ?? .put } ?? self.method
         guard CacheInvalidation.invalidatesTarget(method: method, status: response.statusCode),
-            let url = request.url, let origin = HTTPSemantics.Origin(url)
+            let url = creation?.url ?? self.request.url, let origin = HTTPSemantics.Origin(url)
         else { return }
         let references = CacheInvalidation.invalidatedReferences(
             method: method, status: response.statusCode, fields: response.httpFields)

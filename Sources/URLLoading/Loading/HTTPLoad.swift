@@ -95,7 +95,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         // The request of a resumed download differs from the task's current request.
         self.isRequestPublished = loader.resumption == nil && loader.uploadResumption == nil
         self.body = body
-        self.upload = loader.uploadResumption.map { UploadTransfer(resuming: $0) }
+        self.upload = loader.uploadResumption.map { UploadTransfer(resuming: $0.data) }
     }
 
     // MARK: RequestLoad

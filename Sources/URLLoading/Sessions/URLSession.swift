@@ -284,12 +284,12 @@ extension URLSession {
     private func uploadTask(
         resuming data: Data, consumer: LoadConsumer, delegate: (any URLSessionTaskDelegate)? = nil
     ) -> URLSessionUploadTask {
-        let resumption = UploadResumeData(data)
-        let task = URLSessionUploadTask(self.makeMetadata(resumption?.originalRequest), of: self)
+        let resumption = UploadResumeData(data).map { UploadResumption($0) }
+        let task = URLSessionUploadTask(self.makeMetadata(resumption?.data.originalRequest), of: self)
         let error = LoadFailure.error(.unsupportedURL, url: nil, text: "The resume data cannot be read.")
         return self.assignLoader(
-            task, body: resumption.map { TaskBody($0.body) } ?? .none, consumer, delegate, uploadResumption: resumption,
-            initialError: resumption == nil ? error : nil)
+            task, body: resumption.map { TaskBody($0.data.body) } ?? .none, consumer, delegate,
+            uploadResumption: resumption, initialError: resumption == nil ? error : nil)
     }
 
     private func makeMetadata(_ request: URLRequest?) -> TaskMetadata {
@@ -299,7 +299,7 @@ extension URLSession {
     /// Gives a data, upload or download task its loader.
     private func assignLoader<LoadingTask: URLSessionTask>(
         _ task: LoadingTask, body: TaskBody, _ consumer: LoadConsumer, _ delegate: (any URLSessionTaskDelegate)?,
-        resumption: DownloadResumption? = nil, uploadResumption: UploadResumeData? = nil, initialError: URLError? = nil
+        resumption: DownloadResumption? = nil, uploadResumption: UploadResumption? = nil, initialError: URLError? = nil
     ) -> LoadingTask {
         let proxy = delegate.map { DelegateProxy($0) }
         task.metadata.withLock { metadata in

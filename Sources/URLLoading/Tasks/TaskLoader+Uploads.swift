@@ -35,7 +35,7 @@ extension TaskLoader {
     /// That of a task which was never resumed is what it was made from.
     private var uploadResumeData: UploadResumeData? {
         guard let load = self.currentLoad as? HTTPLoad else {
-            return self.transfer.isActive ? nil : self.uploadResumption
+            return self.transfer.isActive ? nil : self.uploadResumption?.data
         }
         guard let original = self.task.metadata.withLock({ $0.originalRequest }) else { return nil }
         return load.upload?.resumeData(originalRequest: original)

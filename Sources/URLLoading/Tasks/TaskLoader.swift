@@ -18,7 +18,7 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
     /// For a download that was created from resume data.
     let resumption: DownloadResumption?
     /// For an upload that was created from resume data.
-    let uploadResumption: UploadResumeData?
+    let uploadResumption: UploadResumption?
     /// Fails the task when it is resumed.
     private let initialError: URLError?
 
@@ -44,7 +44,7 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
 
     init(
         _ task: URLSessionTask, of session: URLSession, body: TaskBody, consumer: LoadConsumer,
-        resumption: DownloadResumption? = nil, uploadResumption: UploadResumeData? = nil, initialError: URLError? = nil
+        resumption: DownloadResumption? = nil, uploadResumption: UploadResumption? = nil, initialError: URLError? = nil
     ) {
         self.core = session.core
         self.session = session
@@ -107,7 +107,7 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
             self.delegateReceivesContent = self.contentDelegates.contains { $0.mayImplement(.data) }
         }
         if let initialError { return self.failed(initialError) }
-        let resumed = self.resumption?.currentRequest ?? self.uploadResumption?.currentRequest
+        let resumed = self.resumption?.currentRequest ?? self.uploadResumption?.data.currentRequest
         guard let request = resumed ?? self.task.latestRequest else {
             return self.failed(LoadFailure.error(.badURL, url: nil, text: "The request has no URL."))
         }

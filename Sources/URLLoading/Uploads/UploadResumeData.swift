@@ -92,6 +92,13 @@ extension UploadResumeData.Body {
     }
 }
 
+/// The resume data that a task was made from: one reference, because few tasks have any.
+final class UploadResumption: Sendable {
+    let data: UploadResumeData
+
+    init(_ data: UploadResumeData) { self.data = data }
+}
+
 /// The encoded form of an upload's resume data.
 private struct UploadRecord: Codable {
     static let version = 1
