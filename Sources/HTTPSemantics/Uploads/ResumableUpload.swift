@@ -85,15 +85,19 @@ package struct ResumableUpload: Equatable, Sendable {
         guard status == 104, UploadVersion(fields) == self.version else { return .ignore }
         let state = UploadState(fields)
         self.limits.update(state.limits)
-        if let offset = state.offset, offset <= self.length ?? .max {
-            self.acknowledged = max(self.acknowledged, offset)
-        }
+        if let offset = state.offset, offset <= self.length ?? .max { self.acknowledge(offset) }
         if let limit = self.limits.size, let length = self.length, length > limit { return .refuse(limit: limit) }
         // That of a part must name no resource, and a second one is not believed.
         guard self.phase == .creating, !self.isResumable,
             case .reference(let reference) = RedirectLocation(status: 307, fields: fields)
         else { return .ignore }
         return .remember(reference)
+    }
+
+    private mutating func acknowledge(_ offset: Int64) {
+        guard offset > self.acknowledged else { return }
+        self.acknowledged = offset
+        self.fruitless = 0
     }
 
     /// The reference of `remember` is a URL that can be used.
@@ -243,10 +247,7 @@ package struct ResumableUpload: Equatable, Sendable {
     }
 
     private mutating func appendPart(at offset: Int64) -> ResponseAction {
-        if offset > self.acknowledged {
-            self.acknowledged = offset
-            self.fruitless = 0
-        }
+        self.acknowledge(offset)
         guard let length = self.length else {
             // The end of a stream is not known before it is read, so it cannot be divided.
             return .append(UploadPart(offset: offset, length: nil, isLast: true))

@@ -10,10 +10,18 @@ import WireText
 extension HTTPLoad {
     /// The upload that the request is about to create; `nil` if it cannot be continued.
     var newUpload: UploadTransfer? {
-        guard self.loader.task is URLSessionUploadTask,
+        guard self.loader.task is URLSessionUploadTask, self.canReadBodyAgain,
             let version = UploadTransfer.version(for: self.request, self.body, self.core)
         else { return nil }
         return UploadTransfer(version, self.request, self.body)
+    }
+
+    /// Whether the rest of the body can be sent after an interruption, as far as is known of the delegates.
+    private var canReadBodyAgain: Bool {
+        guard case .stream = self.body else { return true }
+        return self.loader.delegates.contains {
+            $0.mayImplement(.bodyStreamFromOffset) || $0.mayImplement(.bodyStreamFromOffsetAsync)
+        }
     }
 
     // MARK: Responses

@@ -315,6 +315,17 @@ struct ResumableUploadTests {
         #expect(continuations == ResumableUpload.continuationLimit)
     }
 
+    @Test func progressOfAPartAllowsMoreInterruptions() {
+        var upload = self.appending(from: 0)
+        for offset in 1...30 {
+            let lines: Fields = [("Upload-Draft-Interop-Version", "9"), ("Upload-Offset", "\(offset)")]
+            _ = upload.informationalReceived(status: 104, fields: self.fields(lines))
+            #expect(upload.interrupted() == .retrieveOffset(after: .milliseconds(100)))
+            upload.pauseEnded()
+            _ = self.answer(&upload, 204, [("Upload-Offset", "\(offset)")])
+        }
+    }
+
     @Test func serverMayAskForALongerPause() {
         for (text, seconds) in [("7", 7), ("100000", 300), ("soon", 0)] {
             var upload = self.asking()
