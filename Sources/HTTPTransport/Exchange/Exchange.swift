@@ -97,6 +97,9 @@ package final class Exchange: @unchecked Sendable {
     /// Whether the connection can be used again after the response, as far as the head says. On the loop.
     package var keepsConnection: Bool { self.progress.keepsAlive }
 
+    /// Whether the whole request was given to the connection. On the loop.
+    package var isRequestSent: Bool { self.progress.sending == .done }
+
     /// The connection that the exchange runs on. On the loop.
     package var connection: ConnectionMetadata? {
         if case .running(let carrier) = self.phase { carrier.metadata } else { nil }

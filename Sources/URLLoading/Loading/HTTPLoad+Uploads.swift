@@ -42,9 +42,8 @@ extension HTTPLoad {
         guard let upload = self.upload else { return false }
         let fields = HTTPFields(head.fields.all)
         let phase = upload.machine.phase
-        switch upload.machine.responseReceived(
-            status: head.status, fields: fields, isWholePartSent: upload.isWholePartSent)
-        {
+        let isSent = self.attempt?.exchange?.isRequestSent ?? true
+        switch upload.machine.responseReceived(status: head.status, fields: fields, isWholePartSent: isSent) {
         case .deliver:
             if phase == .creating { self.learnVersion(fields) } else { return self.deliverLast(response) }
             return false

@@ -107,8 +107,8 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
             return self.fail(.badURL, "The URL has no host, or a port that does not exist.")
         }
         self.routes = []
-        if self.upload?.machine.phase == .retrievingOffset { return self.sendUploadRequest() }
-        self.upload = self.newUpload
+        if let upload, upload.machine.phase == .retrievingOffset { return self.sendUploadRequest() }
+        self.upload = self.body.isNone ? nil : self.newUpload
         if !self.body.isNone, self.request.httpMethod == "GET" {
             // Foundation asks the delegate for a stream even here; the answer does not matter.
             guard case .stream(nil) = self.body else { return self.failForBodyOfGET() }
@@ -549,10 +549,7 @@ extension HTTPLoad: ExchangeConsumer {
         if self.core.networkSettings.concernConnections { self.connected(connection) }
     }
 
-    func bodySent(_ count: Int) {
-        self.upload?.sent += Int64(count)
-        self.loader.bodySent(count)
-    }
+    func bodySent(_ count: Int) { self.loader.bodySent(count) }
 
     func informationalHeadReceived(_ head: ResponseHead) {
         guard let response = self.response(head, contentIsEncoded: false) else { return }

@@ -17,8 +17,6 @@ final class UploadTransfer {
     var resource: URL?
     /// Of the file, when its first byte was sent.
     private(set) var identity: FileIdentity?
-    /// Bytes of the body that the current request has sent.
-    var sent: Int64 = 0
     /// Why the latest request was interrupted.
     var interruption: URLError?
     /// The pause ended while the task was suspended.
@@ -68,15 +66,8 @@ final class UploadTransfer {
 
     /// A request is about to be sent, possibly again.
     func requestBegins(for loader: TaskLoader) {
-        self.sent = 0
         self.machine.creationRepeated()
         if case .appending(let part) = self.machine.phase { loader.bodyContinues(at: part.offset) }
-    }
-
-    /// Whether the current request was sent to its end.
-    var isWholePartSent: Bool {
-        let length = if case .appending(let part) = self.machine.phase { part.length } else { self.machine.length }
-        return length.map { self.sent >= $0 } ?? false
     }
 
     func fileOpened(_ identity: FileIdentity) {

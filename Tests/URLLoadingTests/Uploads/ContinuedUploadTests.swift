@@ -121,6 +121,28 @@ struct ContinuedUploadTests {
         #expect(upload.parts == ["HEAD", "HEAD", "PATCH 5", "HEAD", "PATCH 5"])
     }
 
+    @Test func serverErrorWithinTheCreationIsAnInterruption() async throws {
+        let (known, never) = (Gate(), Gate())
+        var policies = Policies()
+        policies.informational = { _ in known.open() }
+        let (server, recorder) = (try await WebServer(), DataRecorder(policies))
+        // The body cannot be sent to its end.
+        server.onHead("/up") { _ in
+            Answer([.stopReading(never)]).then(.head(104, InterruptedUpload.announcement()))
+                .then(.wait(known)).then(.text("overloaded", status: 503)).closing
+        }
+        let content = Data(count: 24 << 20)
+        server.on("/part", Answer.continuing(at: content.count - 100))
+        let session = URLSession.test(recorder)
+        session.uploadTask(with: .to(server.url("/up"), "PUT"), from: content).resume()
+        let notes = try await recorder.end()
+        #expect(notes.error == nil && notes.data == Data("done".utf8))
+        #expect(server.requests("/part").map(\.method) == ["HEAD", "PATCH"])
+        #expect(server.requests("/part").last?.bodyCount == 100)
+        session.invalidateAndCancel()
+        never.open()
+    }
+
     @Test func challengesOfTheUploadResourceAreAnswered() async throws {
         let upload = try await InterruptedUpload(policies: .credential("user", "passwd")) { request in
             guard request["Authorization"] == "Basic dXNlcjpwYXNzd2Q=" else {

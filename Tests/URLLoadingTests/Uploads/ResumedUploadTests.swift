@@ -204,6 +204,18 @@ struct ResumedUploadTests {
         #expect((try await recorder.end().error as? URLError)?.code == .cancelled)
     }
 
+    @Test func dataOfSeveralMegabytesAreResumed() async throws {
+        let upload = try await self.refused()
+        let content = Data(count: 3 << 20)
+        let data = try await upload.resumeData { $0.uploadTask(with: $1, from: content) }
+        #expect(data.count > content.count)
+        upload.server.on("/part", Answer.continuing(at: 1 << 20))
+        let session = URLSession.test()
+        let (text, _) = try await session.upload(resumeFrom: data)
+        #expect(text == Data("done".utf8) && upload.server.requests("/part").last?.bodyCount == 2 << 20)
+        session.invalidateAndCancel()
+    }
+
     @Test func largeDataAreNotResumed() async throws {
         let upload = try await self.refused()
         let error = try #require(
