@@ -143,6 +143,61 @@ struct ContinuedUploadTests {
         never.open()
     }
 
+    /// How a server ends a request that it does not answer.
+    enum Interruption: CaseIterable {
+        case reset
+        /// FIN, or RST_STREAM of HTTP/2.
+        case close
+        /// Nothing more happens.
+        case stall
+
+        var step: Answer.Step {
+            switch self {
+            case .reset: .reset
+            case .close: .close
+            case .stall: .hang
+            }
+        }
+    }
+
+    @Test(arguments: Interruption.allCases)
+    func uploadContinuesAfterAnyInterruption(_ interruption: Interruption) async throws {
+        let upload = try await InterruptedUpload(
+            interruptedBy: interruption.step,
+            configure: { if interruption == .stall { $0.timeoutIntervalForRequest = 0.5 } },
+            answers: Answer.continuing(at: 70_000))
+        let notes = try await upload.run()
+        #expect(notes.error == nil && notes.data == Data("done".utf8), "\(notes.error as Any)")
+        #expect(upload.parts == ["HEAD", "PATCH 70000"])
+    }
+
+    @Test func challengedCreationForgetsItsResource() async throws {
+        let known = [Gate(), Gate()]
+        let count = Mutex(0)
+        var policies = Policies.credential("user", "passwd")
+        policies.informational = { _ in
+            let index = count.withLock { count in
+                defer { count += 1 }
+                return count
+            }
+            known[index].open()
+        }
+        let (server, recorder) = (try await WebServer(), DataRecorder(policies))
+        server.onHead("/up") { request in
+            guard request["Authorization"] != nil else {
+                let challenge = Answer.text("no", ["WWW-Authenticate: Basic realm=\"r\""], status: 401)
+                return .head(104, InterruptedUpload.announcement(9, at: "/old")).then(.wait(known[0])).then(challenge)
+            }
+            return .head(104, InterruptedUpload.announcement()).then(.wait(known[1]), .reset)
+        }
+        server.on("/part", Answer.continuing(at: 9))
+        let session = URLSession.test(recorder)
+        session.uploadTask(with: .to(server.url("/up"), "PUT"), from: Self.content).resume()
+        #expect(try await recorder.end().error == nil)
+        #expect(server.requests("/old").isEmpty && server.requests("/part").count == 2)
+        session.invalidateAndCancel()
+    }
+
     @Test func challengesOfTheUploadResourceAreAnswered() async throws {
         let upload = try await InterruptedUpload(policies: .credential("user", "passwd")) { request in
             guard request["Authorization"] == "Basic dXNlcjpwYXNzd2Q=" else {

@@ -14,11 +14,13 @@ final class InterruptedUpload: Sendable {
 
     /// - Parameters:
     ///   - announcement: the fields of the 104 response.
+    ///   - end: of the interrupted request.
     ///   - tls: of the server; `nil` for none.
     ///   - change: to the session's configuration.
     ///   - script: answers the requests to `/part`.
     init(
-        announcing announcement: [String] = announcement(), policies: Policies = Policies(),
+        announcing announcement: [String] = announcement(), interruptedBy end: Answer.Step = .reset,
+        policies: Policies = Policies(),
         tls: TLSContext? = nil, configure change: (URLSessionConfiguration) -> Void = { _ in },
         answers script: @escaping WebServer.Script
     ) async throws {
@@ -31,7 +33,7 @@ final class InterruptedUpload: Sendable {
             change($0)
         }
         self.server = try await WebServer(tls: tls)
-        self.server.onHead("/up") { _ in .head(104, announcement).then(.wait(known), .reset) }
+        self.server.onHead("/up") { _ in .head(104, announcement).then(.wait(known), end) }
         self.server.on("/part", script)
     }
 
