@@ -131,7 +131,6 @@ extension HTTPLoad {
         if origin != self.origin { self.forgetOrigin() }
         self.origin = origin
         (self.request, self.body) = (request, body)
-        if let refusal = self.core.refusal(of: request) { return self.fail(refusal) }
         self.send()
     }
 
