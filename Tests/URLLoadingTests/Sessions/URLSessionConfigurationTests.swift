@@ -85,7 +85,7 @@ struct URLSessionConfigurationTests {
         let copy = try #require(changed.copy() as? URLSessionConfiguration)
         let plain = URLSessionConfiguration.default
         let values = Self.values(changed)
-        #expect(Self.values(copy) == values && values.count == 39)
+        #expect(Self.values(copy) == values && values.count == 40)
         // All values differ from the defaults, so that a property that is not copied is detected.
         for (value, standard) in zip(values, Self.values(plain)) { #expect(value != standard) }
         copy.timeoutIntervalForRequest = 9
