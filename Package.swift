@@ -56,6 +56,7 @@ let package = Package(
         .systemLibrary(name: "CDuktape"),
         .systemLibrary(name: "CCodings"),
         .systemLibrary(name: "CPublicSuffix"),
+        .systemLibrary(name: "CSQLite"),
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CNGHTTP2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
@@ -71,6 +72,7 @@ let package = Package(
         .target(name: "PACEngine", dependencies: ["CDuktape"], swiftSettings: unsafeCode),
         .target(name: "PublicSuffixList", dependencies: ["CPublicSuffix"], swiftSettings: unsafeCode),
         .target(name: "ContentCodings", dependencies: ["CCodings"], swiftSettings: unsafeCode),
+        .target(name: "SQLiteStorage", dependencies: ["CSQLite"], swiftSettings: unsafeCode),
         .target(name: "WebSocketProtocol", dependencies: ["WireText", "ByteKernels", "Deflate"], swiftSettings: house),
         .target(
             name: "HTTPSemantics",
@@ -97,10 +99,19 @@ let package = Package(
                 .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: house),
+        .target(name: "BackgroundTransfers", dependencies: ["ByteKernels", "StreamTransport"], swiftSettings: house),
+        .target(
+            name: "TransferDaemon",
+            dependencies: [
+                "BackgroundTransfers", "ByteKernels", "HTTPSemantics", "SQLiteStorage", "StreamTransport",
+                "URLLoading",
+                .product(name: "HTTPTypes", package: "swift-http-types"),
+            ],
+            swiftSettings: house),
         .target(
             name: "URLLoading",
             dependencies: [
-                "CRunLoop", "WireText",
+                "BackgroundTransfers", "CRunLoop", "WireText",
                 "HTTPTransport", "SessionTasks", "StreamTransport", "HTTPSemantics", "TLSEngine", "GSSEngine",
                 "PACEngine", "Deflate", "ContentCodings", "PublicSuffixList",
                 "ByteKernels", "WebSocketProtocol",
@@ -152,8 +163,9 @@ let package = Package(
             name: "Commands",
             dependencies: [
                 "WireText",
-                "CommandLineText", "ControlAPI", "ControlClient", "ControlPlane", "GatewayConfiguration",
-                "GatewayCore", "HTTPSemantics", "SessionTasks", "StreamTransport", "TLSEngine", "URLLoading",
+                "BackgroundTransfers", "CommandLineText", "ControlAPI", "ControlClient", "ControlPlane",
+                "GatewayConfiguration", "GatewayCore", "HTTPSemantics", "SessionTasks", "StreamTransport", "TLSEngine",
+                "TransferDaemon", "URLLoading",
                 "WebSocketProtocol",
                 .product(name: "ArgumentParser", package: "swift-argument-parser", condition: gateway),
             ],
@@ -172,6 +184,9 @@ let package = Package(
                 "URLLoading", .product(name: "ArgumentParser", package: "swift-argument-parser", condition: gateway),
             ],
             path: "Tests/Programs/Loader", swiftSettings: house),
+        .executableTarget(
+            name: "BackgroundLoader", dependencies: ["URLLoading"], path: "Tests/Programs/BackgroundLoader",
+            swiftSettings: house),
         application("AsyncDelegate"),
         application("AsyncStyle"),
         application("CompletionStyle", mode: .v5),
@@ -258,6 +273,12 @@ let package = Package(
         .testTarget(name: "PACEngineTests", dependencies: ["PACEngine"], swiftSettings: house),
         .testTarget(name: "GSSEngineTests", dependencies: ["GSSEngine", "TestSupport"], swiftSettings: house),
         .testTarget(
+            name: "TransferDaemonTests",
+            dependencies: [
+                "BackgroundTransfers", "ByteKernels", "SQLiteStorage", "TestSupport", "TransferDaemon",
+            ],
+            swiftSettings: house),
+        .testTarget(
             name: "URLLoadingTests",
             dependencies: [
                 "URLLoading", "HTTPTransport", "HTTP2Engine", "GSSEngine", "SessionTasks", "StreamTransport",
@@ -341,11 +362,12 @@ if part == "gateway" {
 } else if part == "engines" || part == "threaded-engines" || part == "library" {
     let loading = [
         "HTTPSemantics", "HTTPTransport", "URLLoading", "GSSEngine", "PACEngine", "PublicSuffixList", "ContentCodings",
+        "BackgroundTransfers", "SQLiteStorage", "TransferDaemon",
     ]
     let tested = part == "threaded-engines" ? threadedEngines : part == "engines" ? engines : engines + loading
     let support = [
         "CLinux", "CZlib", "COpenSSL", "CNGHTTP2", "CRunLoop", "CGSSAPI", "CDuktape", "CCodings", "CPublicSuffix",
-        "SimulatedNetwork", "TestSupport",
+        "CSQLite", "SimulatedNetwork", "TestSupport",
     ]
     let kept = Set(tested + (part == "library" ? [] : engines) + support + tested.map { $0 + "Tests" })
     let packages = part == "library" ? ["/swift-collections", "/swift-http-types"] : ["/swift-collections"]

@@ -258,6 +258,19 @@ static inline int sluice_getpeername(int fd, struct sockaddr_storage *a, socklen
     return getpeername(fd, (struct sockaddr *)a, n);
 }
 
+// Effective user of the process at the other end of a Unix socket; -1 if the system does not say. The struct is declared by
+// the headers only under _GNU_SOURCE.
+static inline int64_t sluice_peer_user(int fd) {
+    struct {
+        pid_t pid;
+        uid_t uid;
+        gid_t gid;
+    } peer = {0, (uid_t)-1, 0};
+    socklen_t length = sizeof peer;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 || length != sizeof peer) return -1;
+    return peer.uid == (uid_t)-1 ? -1 : (int64_t)peer.uid;
+}
+
 // Bytes of a connection's output that the peer has not acknowledged, those not sent yet included; of a Unix socket, memory
 // of what the peer has not read. -1 where that is unknown.
 static inline int sluice_unacknowledged(int fd) {

@@ -215,7 +215,7 @@ struct CookieAttributes: Hashable, Sendable {
 
 extension HTTPDate {
     /// Rounded down to the second, and clamped to the range of `HTTPDate`.
-    init(_ date: Date) {
+    package init(_ date: Date) {
         let seconds = date.timeIntervalSince1970.rounded(.down)
         self.init(seconds: Int64(exactly: seconds) ?? (seconds < 0 ? .min : .max))
     }
