@@ -29,10 +29,10 @@ final class DelegateProxy: Sendable {
 
     private func conforms(for method: DelegateMethod) -> Bool {
         switch method {
-        case .becameInvalid, .sessionChallenge, .sessionChallengeAsync: true
+        case .becameInvalid, .sessionChallenge, .sessionChallengeAsync, .finishedEvents: true
         case .createdTask, .redirection, .redirectionAsync, .taskChallenge, .taskChallengeAsync, .newBodyStream,
             .newBodyStreamAsync, .bodyStreamFromOffset, .bodyStreamFromOffsetAsync, .sentBody, .informationalResponse,
-            .waiting, .metrics, .completion:
+            .waiting, .metrics, .completion, .delayedRequest, .delayedRequestAsync:
             self.task != nil
         case .response, .responseAsync, .becameDownload, .becameStream, .data, .cacheProposal, .cacheProposalAsync:
             self.data != nil
@@ -107,6 +107,9 @@ enum DelegateMethod: Int {
     case webSocketClosed
     case waiting
     case betterRoute
+    case delayedRequest
+    case delayedRequestAsync
+    case finishedEvents
 
     fileprivate var bit: UInt64 { 1 << UInt64(self.rawValue) }
 }

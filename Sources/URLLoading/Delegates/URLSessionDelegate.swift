@@ -19,7 +19,8 @@ public protocol URLSessionDelegate: NSObjectProtocol, Sendable {
         _ session: URLSession, didReceive challenge: URLAuthenticationChallenge
     ) async -> (URLSession.AuthChallengeDisposition, URLCredential?)
 
-    /// Never called: background sessions are not implemented.
+    /// A background session has delivered all messages about transfers that ended while no program had it. Called once for
+    /// a session, if there were such messages or if the daemon started the program for an answer to a challenge.
     func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession)
 }
 
@@ -42,7 +43,7 @@ extension URLSessionDelegate {
         return (.performDefaultHandling, nil)
     }
 
-    public func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) {}
+    public func urlSessionDidFinishEvents(forBackgroundURLSession session: URLSession) { MissingMethodFlag.set() }
 }
 
 /// Receives the events of one task of any kind. Every method is optional: one that the task's own delegate does not
@@ -51,7 +52,9 @@ public protocol URLSessionTaskDelegate: URLSessionDelegate {
     /// The task's first call: on the thread that creates the task, before the creating method returns.
     func urlSession(_ session: URLSession, didCreateTask task: URLSessionTask)
 
-    /// Never called: background sessions are not implemented.
+    /// The `earliestBeginDate` of a background session's task has come. If not implemented, the request is sent as it is.
+    /// - Parameter completionHandler: takes what to do, and the request to send instead for `useNewRequest`; `cancel` ends
+    ///   the task with `URLError.cancelled`.
     func urlSession(
         _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
         completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void)
@@ -126,13 +129,14 @@ extension URLSessionTaskDelegate {
         _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest,
         completionHandler: @escaping @Sendable (URLSession.DelayedRequestDisposition, URLRequest?) -> Void
     ) {
-        completionHandler(.continueLoading, nil)
+        MissingMethodFlag.set()
     }
 
     public func urlSession(
         _ session: URLSession, task: URLSessionTask, willBeginDelayedRequest request: URLRequest
     ) async -> (URLSession.DelayedRequestDisposition, URLRequest?) {
-        (.continueLoading, nil)
+        MissingMethodFlag.set()
+        return (.continueLoading, nil)
     }
 
     public func urlSession(_ session: URLSession, taskIsWaitingForConnectivity task: URLSessionTask) {

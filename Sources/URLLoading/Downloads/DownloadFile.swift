@@ -228,7 +228,7 @@ package struct DownloadFileName: Hashable, Sendable {
     }
 
     /// An unpredictable name.
-    static func random() -> DownloadFileName {
+    package static func random() -> DownloadFileName {
         Self(middle: (0..<Self.letterCount).map { _ in Self.letters.randomElement() ?? Self.letters[0] })
     }
 

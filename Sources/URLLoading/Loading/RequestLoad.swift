@@ -27,7 +27,6 @@ enum RequestLoadFactory {
     static func load(
         for request: URLRequest, body: TaskBody, loader: TaskLoader
     ) -> Result<any RequestLoad, URLError> {
-        if let refusal = loader.core.refusal(of: request.url) { return .failure(refusal) }
         guard let url = request.url, let scheme = url.scheme?.loweredASCII else {
             return self.unsupported(request, "There is no URL, or it has no scheme.")
         }

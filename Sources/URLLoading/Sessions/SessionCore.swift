@@ -27,6 +27,8 @@ final class SessionCore: Sendable {
         var streamTLSContext: Result<TLSContext, TLSFailure>?
         var proxyTLSContext: Result<TLSContext, TLSFailure>?
         var failedProxies = FailedProxies()
+        /// Of a background session, until it is invalid.
+        var background: BackgroundSession?
     }
 
     /// The session's own copy, which never changes.
@@ -100,6 +102,26 @@ final class SessionCore: Sendable {
     func resolveServer(for request: URLRequest? = nil) -> ConnectAttempt.Resolve? {
         let isRequired = self.networkSettings.requiresDNSSEC || request?.requiresDNSSECValidation == true
         return isRequired ? self.configuration.resolveAuthenticated ?? PoolSettings().resolveAuthenticated : nil
+    }
+
+    // MARK: Background sessions
+
+    var background: BackgroundSession? { self.state.withLock { $0.background } }
+
+    /// Attaches a background session to the daemon; does nothing for others.
+    func openBackground(for session: URLSession) {
+        guard let identifier = self.configuration.identifier else { return }
+        let background = BackgroundSession(identifier, of: self)
+        self.state.withLock { $0.background = background }
+        background.begin(for: session)
+    }
+
+    func closeBackground() {
+        let background = self.state.withLock { state in
+            defer { state.background = nil }
+            return state.background
+        }
+        background?.close()
     }
 
     // MARK: TLS contexts
@@ -237,6 +259,7 @@ final class SessionCore: Sendable {
         }
         guard isFirst else { return }
         self.executor.close()
+        self.closeBackground()
         self.delegateQueue.add {
             if let delegate = self.delegate {
                 _ = delegate.notify(.becameInvalid) {
@@ -249,11 +272,38 @@ final class SessionCore: Sendable {
 
     // MARK: Unsupported settings
 
-    /// The error of every task of a background session.
+    /// The error of stream and WebSocket tasks of a background session.
     func refusal(of url: URL?) -> URLError? {
         guard self.configuration.identifier != nil else { return nil }
         return LoadFailure.error(
-            .unsupportedURL, url: url, text: "Background sessions are not supported: use another configuration.")
+            .unsupportedURL, url: url, text: "A background session has no stream and WebSocket tasks.")
+    }
+
+    /// The error of a data, upload or download task that a background session cannot have.
+    func refusal(
+        of task: URLSessionTask, _ body: TaskBody, _ consumer: LoadConsumer, hasDelegate: Bool
+    ) -> URLError? {
+        guard self.configuration.identifier != nil else { return nil }
+        let url = task.originalRequest?.url
+        let problem: String?
+        if !consumer.isDelegate {
+            problem = "has no completion handlers and no asynchronous methods: use a delegate."
+        } else if hasDelegate {
+            problem = "has no delegates of single tasks: use the session's."
+        } else if !(task is URLSessionDataTask || task is URLSessionDownloadTask) {
+            problem = "has no tasks of this kind."
+        } else if task is URLSessionUploadTask {
+            if case .file = body { problem = nil } else { problem = "uploads files only." }
+        } else if case .stream = body, task is URLSessionDownloadTask {
+            problem = "has no downloads whose request has a body stream."
+        } else {
+            problem = nil
+        }
+        if let problem { return LoadFailure.error(.unsupportedURL, url: url, text: "A background session \(problem)") }
+        let isTransfer = task is URLSessionUploadTask || task is URLSessionDownloadTask
+        guard isTransfer, let scheme = url?.scheme?.lowercased(), scheme != "http", scheme != "https" else { return nil }
+        return LoadFailure.error(
+            .unsupportedURL, url: url, text: "A background session transfers http and https URLs only.")
     }
 
     // MARK: Redirects

@@ -1,3 +1,4 @@
+import BackgroundTransfers
 import Foundation
 import HTTPTransport
 import SessionTasks
@@ -33,6 +34,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {  // Not final;
     public init(configuration: URLSessionConfiguration) {
         self.core = SessionCore(configuration.independent, delegate: nil, queue: nil)
         super.init()
+        self.core.openBackground(for: self)
     }
 
     /// - Parameters:
@@ -46,9 +48,13 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {  // Not final;
     ) {
         self.core = SessionCore(configuration.independent, delegate: delegate, queue: queue)
         super.init()
+        self.core.openBackground(for: self)
     }
 
-    deinit { self.core.executor.close() }
+    deinit {
+        self.core.executor.close()
+        self.core.closeBackground()
+    }
 
     open override func copy() -> Any { self.copy(with: nil) }
     /// The session itself.
@@ -307,10 +313,15 @@ extension URLSession {
             metadata.delegate = proxy
             metadata.prefersIncrementalDelivery = consumer.isDelegate && !(task is URLSessionDownloadTask)
         }
-        task.setDriver(
-            TaskLoader(
-                task, of: self, body: body, consumer: consumer, resumption: resumption,
-                uploadResumption: uploadResumption, initialError: initialError))
+        let error =
+            initialError ?? self.core.refusal(of: task, body, consumer, hasDelegate: delegate != nil)
+            ?? self.createTransfer(of: task, body, resumption)
+        if error != nil || task.driver == nil {
+            task.setDriver(
+                TaskLoader(
+                    task, of: self, body: body, consumer: consumer, resumption: resumption,
+                    uploadResumption: uploadResumption, initialError: error))
+        }
         self.admit(task) { error in
             RefusedTask(task, error) { task, error in
                 let loader = TaskLoader(task, of: self, body: .none, consumer: consumer)
@@ -319,6 +330,21 @@ extension URLSession {
             }
         }
         return task
+    }
+
+    /// Gives a download or upload task of a background session its driver; does nothing for other tasks.
+    /// - Returns: the error with which the task must fail.
+    private func createTransfer(
+        of task: URLSessionTask, _ body: TaskBody, _ resumption: DownloadResumption?
+    ) -> URLError? {
+        guard let background = self.core.background, task is URLSessionDownloadTask || task is URLSessionUploadTask
+        else { return nil }
+        let driver = BackgroundTask(
+            task, of: self, in: background, kind: task is URLSessionUploadTask ? .upload : .download,
+            counts: TransferCounts())
+        if let error = background.create(task, body, resuming: resumption) { return error }
+        task.setDriver(driver)
+        return nil
     }
 
     /// Registers a task and notifies the delegate.

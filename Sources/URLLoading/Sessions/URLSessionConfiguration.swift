@@ -39,12 +39,21 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     /// instead of failing with `URLError.notConnectedToInternet`. It connects as soon as there is one. Only the timeout for
     /// the resource runs meanwhile; once a connection was established the task does not wait any more. Default: false.
     open var waitsForConnectivity = false
-    /// Stored without effect.
+    /// Whether the transfers of a background session wait for a network that is not metered, for mains power and for a load
+    /// below 0.75 per processor.
     open var isDiscretionary = false
 
-    /// For background sessions, as the next property.
+    /// Stored without effect.
     open var sharedContainerIdentifier: String?
+    /// Whether the daemon starts the program when all transfers of a background session have ended, or when one needs an
+    /// answer, and no program has the session.
     open var sessionSendsLaunchEvents = true
+    /// Extension to Foundation. How it starts the program; `nil` means this program with its arguments and environment.
+    public var launchCommand: BackgroundLaunchCommand?
+    /// Extension to Foundation. Path of the executable `sluice`, whose daemon background sessions need. `nil` means the
+    /// environment variable `SLUICE_TRANSFERD` or, without it, `PATH`. Not used while a daemon runs, nor where the service
+    /// manager starts it.
+    public var transferDaemonPath: String?
 
     /// Proxies by CFNetwork's keys, the constants `kCFNetworkProxies…`, `kCFProxy…` and `kCFStreamPropertySOCKS…`:
     /// `HTTPEnable`, `HTTPProxy` and `HTTPPort`, the same with `HTTPS` and `SOCKS`, `ExceptionsList`,
@@ -164,7 +173,13 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
             cache: URLCache(memoryCapacity: 4 << 20, diskCapacity: 0, directory: folder))
     }
 
-    /// Not implemented: all tasks of a background session fail.
+    /// Downloads, and uploads of files, that go on when the program has ended: the daemon `sluice transferd` carries them
+    /// out. A later session with the same identifier gets the messages that were not delivered.
+    ///
+    /// Creating the session attaches it to the user's daemon, which is started if necessary, and waits for that up to 5 s.
+    /// Without it, and while another session has the identifier, the tasks fail with
+    /// `URLError.backgroundSessionWasDisconnected` and `URLError.backgroundSessionInUseByAnotherProcess`.
+    /// - Parameter identifier: 1 to 80 bytes, unique among the user's programs.
     open class func background(withIdentifier identifier: String) -> URLSessionConfiguration {
         URLSessionConfiguration(identifier: identifier, cookies: .shared, credentials: .shared, cache: nil)
     }
@@ -214,6 +229,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
         copy.isDiscretionary = self.isDiscretionary
         copy.sharedContainerIdentifier = self.sharedContainerIdentifier
         copy.sessionSendsLaunchEvents = self.sessionSendsLaunchEvents
+        copy.launchCommand = self.launchCommand
+        copy.transferDaemonPath = self.transferDaemonPath
         copy.connectionProxyDictionary = self.connectionProxyDictionary
         copy.proxyConfigurations = self.proxyConfigurations
         copy.shouldUseExtendedBackgroundIdleMode = self.shouldUseExtendedBackgroundIdleMode

@@ -135,6 +135,9 @@ struct DownloadResumption {
         self.range = range
     }
 
+    /// What another program needs to go on.
+    var resumeData: ResumeData { self.data }
+
     var originalRequest: URLRequest { self.data.originalRequest }
     var currentRequest: URLRequest { self.data.currentRequest }
 

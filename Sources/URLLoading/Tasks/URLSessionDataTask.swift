@@ -7,17 +7,19 @@ open class URLSessionDataTask: URLSessionTask, @unchecked Sendable {  // Not fin
 
 /// Loads a URL into a file.
 open class URLSessionDownloadTask: URLSessionTask, @unchecked Sendable {  // Not final; thread-safe.
-    private var loader: TaskLoader? { self.driver as? TaskLoader }
-
     /// Cancels the task and keeps the content received so far, so that another task can resume the download.
     /// - Parameter completionHandler: called on the delegate queue before the task's completion; gets `nil` if the
     ///   download cannot be resumed: the request is not an HTTP GET, or the response has neither an entity tag nor a
     ///   Last-Modified date, or the server accepts no ranges.
     open func cancel(byProducingResumeData completionHandler: @escaping @Sendable (Data?) -> Void) {
-        guard self.beginCancelling(), let loader = self.loader else {
-            return self.onDelegateQueue { completionHandler(nil) }
+        guard self.beginCancelling() else { return self.onDelegateQueue { completionHandler(nil) } }
+        switch self.driver {
+        case let loader as TaskLoader: loader.cancelled(producingResumeData: completionHandler)
+        case let transfer as BackgroundTask: transfer.cancelled(producingResumeData: completionHandler)
+        case let driver:
+            driver?.cancelled()
+            self.onDelegateQueue { completionHandler(nil) }
         }
-        loader.cancelled(producingResumeData: completionHandler)
     }
 
     /// As `cancel(byProducingResumeData:)`.

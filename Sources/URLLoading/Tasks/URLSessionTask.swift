@@ -146,7 +146,10 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
     /// A label for the program's use.
     open var taskDescription: String? {
         get { self.observe(\.taskDescription) { $0.description } }
-        set { self.mutate(\.taskDescription) { $0.description = newValue } }
+        set {
+            self.mutate(\.taskDescription) { $0.description = newValue }
+            self.driver?.attributesChanged()
+        }
     }
 
     /// 0 to 1, by default 0.5; other values are clamped. Requests that wait for a connection are served in this order; an
@@ -160,20 +163,31 @@ open class URLSessionTask: NSObject, NSCopying, ProgressReporting, @unchecked Se
         }
     }
 
-    /// Stored without effect: applies to background sessions only.
+    /// For tasks of background sessions: the task does not begin before, and then calls `willBeginDelayedRequest`. Others
+    /// store it without effect.
     open var earliestBeginDate: Date? {
         get { self.observe(\.earliestBeginDate) { $0.earliestBeginDate } }
-        set { self.mutate(\.earliestBeginDate) { $0.earliestBeginDate = newValue } }
+        set {
+            self.mutate(\.earliestBeginDate) { $0.earliestBeginDate = newValue }
+            self.driver?.attributesChanged()
+        }
     }
 
-    /// Hints in bytes, heads included; -1 by default. `progress` uses them while the real sizes are unknown.
+    /// Hints in bytes, heads included; -1 by default. `progress` uses them while the real sizes are unknown. A background
+    /// session begins smaller transfers first.
     open var countOfBytesClientExpectsToSend: Int64 {
         get { self.observe(\.countOfBytesClientExpectsToSend) { $0.clientExpectsToSend } }
-        set { self.mutate(\.countOfBytesClientExpectsToSend) { $0.clientExpectsToSend = newValue } }
+        set {
+            self.mutate(\.countOfBytesClientExpectsToSend) { $0.clientExpectsToSend = newValue }
+            self.driver?.attributesChanged()
+        }
     }
     open var countOfBytesClientExpectsToReceive: Int64 {
         get { self.observe(\.countOfBytesClientExpectsToReceive) { $0.clientExpectsToReceive } }
-        set { self.mutate(\.countOfBytesClientExpectsToReceive) { $0.clientExpectsToReceive = newValue } }
+        set {
+            self.mutate(\.countOfBytesClientExpectsToReceive) { $0.clientExpectsToReceive = newValue }
+            self.driver?.attributesChanged()
+        }
     }
 
     /// Whether content is delivered as it arrives; `false` allows delivery in one piece at the end.
@@ -252,6 +266,12 @@ protocol TaskDriver: AnyObject, Sendable {
     /// The task must end with `URLError.cancelled`.
     func cancelled()
     func priorityChanged(_ priority: Float)
+    /// A property changed that a background session passes on: description, earliest date or expected sizes.
+    func attributesChanged()
+}
+
+extension TaskDriver {
+    func attributesChanged() {}
 }
 
 /// The mutable state of a task, guarded by the task's lock.

@@ -1,0 +1,326 @@
+import BackgroundTransfers
+import Foundation
+import StreamTransport
+import Synchronization
+
+/// The part of a background session that is in the program: the connection to the daemon, which carries out the transfers.
+///
+/// Thread-safe. Messages of the daemon arrive on a loop, in order, and are passed to the delegate queue in that order.
+final class BackgroundSession: Sendable {
+    /// How long the first connection may take, the start of the daemon included.
+    private static let attachTimeout = Duration.seconds(5)
+
+    private struct State {
+        var link: DaemonLink?
+        var failure: URLError?
+        var folder = ""
+        /// Last message about an ended transfer that was passed to the delegate queue.
+        var lastSequence = 0
+        /// Such messages that are left of those that waited for the program; `nil` once they are delivered.
+        var waitingMessages: Int?
+        /// Tasks that this program is about to create.
+        var creating: Set<Int> = []
+    }
+
+    let core: SessionCore
+    private let identifier: String
+    private let state = Mutex(State())
+    private let attaching = NSLock()
+    /// Does not retain the session: its tasks do while they run.
+    private let owner = Mutex<WeakSession>(WeakSession())
+
+    private struct WeakSession {
+        weak var session: URLSession?
+    }
+
+    init(_ identifier: String, of core: SessionCore) {
+        self.identifier = identifier
+        self.core = core
+    }
+
+    private var session: URLSession? { self.owner.withLock { $0.session } }
+    private var link: DaemonLink? { self.state.withLock { $0.link } }
+    /// Of the files of the session's transfers.
+    var folder: String { self.state.withLock { $0.folder } }
+
+    // MARK: Attaching
+
+    /// Attaches to the daemon, and waits for that up to 5 s. Afterwards the session has all its tasks.
+    func begin(for session: URLSession) {
+        self.owner.withLock { $0.session = session }
+        _ = self.attachIfNeeded()
+    }
+
+    /// - Returns: `nil` if the session is attached; otherwise the error of its tasks.
+    private func attachIfNeeded() -> URLError? {
+        self.attaching.withLock {
+            let isAttached = self.state.withLock { $0.link != nil && $0.failure == nil }
+            guard !isAttached else { return nil }
+            let result = self.attach()
+            self.state.withLock { $0.failure = result }
+            return result
+        }
+    }
+
+    private func attach() -> URLError? {
+        let settings: SessionSettings
+        do throws(URLError) {
+            settings = try SessionSettings(self.core)
+        } catch {
+            return error
+        }
+        guard !self.identifier.isEmpty, self.identifier.utf8.count <= TransferFolders.identifierLimit else {
+            return LoadFailure.error(
+                .unsupportedURL, url: nil,
+                text: "The identifier of a background session has 1 to \(TransferFolders.identifierLimit) bytes.")
+        }
+        guard let loop = self.core.configuration.loop ?? SharedLoops.next() else {
+            return LoadFailure.outOfDescriptors(nil)
+        }
+        let folders = TransferFolders.current
+        let path = self.core.configuration.transferDaemonPath
+        let link = DaemonLink(
+            on: loop, folders: folders,
+            attachment: SessionAttachment(
+                identifier: self.identifier, settings: settings,
+                isLaunchedForEvents: BackgroundLaunch.identifier != nil, isReattachment: false)
+        ) { DaemonStarter.start(path, folders: folders) }
+        self.state.withLock { $0.link = link }
+        let failure = link.attach(within: Self.attachTimeout) { [weak self] in self?.handle($0) }
+        guard let failure else { return nil }
+        link.close()
+        self.state.withLock { $0.link = nil }
+        return Self.error(failure)
+    }
+
+    private static func error(_ failure: DaemonLinkFailure, url: URL? = nil) -> URLError {
+        let isInUse = failure == .refused(.inUse)
+        return LoadFailure.error(
+            isInUse ? .backgroundSessionInUseByAnotherProcess : .backgroundSessionWasDisconnected, url: url,
+            text: failure.text)
+    }
+
+    /// Lets the session go: another program may take it.
+    func close() {
+        let link = self.state.withLock { state in
+            defer { state.link = nil }
+            return state.link
+        }
+        link?.close()
+    }
+
+    // MARK: Creating tasks
+
+    /// Registers a transfer with the daemon, suspended.
+    /// - Returns: the error with which the task must fail; `nil` if the daemon has it in its journal.
+    func create(
+        _ task: URLSessionTask, _ body: TaskBody, resuming resumption: DownloadResumption?
+    ) -> URLError? {
+        let url = task.originalRequest?.url
+        if let error = self.attachIfNeeded() {
+            return LoadFailure.error(error.code, url: url, text: error.localizedDescription)
+        }
+        let identifier = task.taskIdentifier
+        self.state.withLock { _ = $0.creating.insert(identifier) }
+        defer { self.state.withLock { _ = $0.creating.remove(identifier) } }
+        let transfer: TransferRecord
+        do throws(URLError) {
+            transfer = try self.record(of: task, body, resuming: resumption)
+        } catch {
+            return error
+        }
+        guard let error = self.perform(.create(transfer), url: url) else { return nil }
+        if let name = transfer.body { unlink("\(self.folder)/\(name)") }
+        return error
+    }
+
+    private func record(
+        of task: URLSessionTask, _ body: TaskBody, resuming resumption: DownloadResumption?
+    ) throws(URLError) -> TransferRecord {
+        let (attributes, original) = task.metadata.withLock { (TransferAttributes($0), $0.originalRequest) }
+        guard let request = resumption?.currentRequest ?? original else {
+            throw LoadFailure.error(.badURL, url: nil, text: "The request has no URL.")
+        }
+        let cookies = request.url.flatMap { url in
+            request.httpShouldHandleCookies && self.core.configuration.httpShouldSetCookies
+                ? self.core.configuration.httpCookieStorage?.cookies(for: url, mainDocumentURL: request.mainDocumentURL)
+                : nil
+        }
+        let isUpload = task is URLSessionUploadTask
+        var record = TransferRecord(
+            identifier: task.taskIdentifier, kind: isUpload ? .upload : .download,
+            request: TransferRequest(request, cookies: cookies ?? []), attributes: attributes)
+        if let original { record.originalRequest = TransferRequest(original) }
+        if case .file(let file) = body {
+            record.originalRequest.body = nil
+            record.currentRequest.body = nil
+            let (name, size) = try self.copy(file, for: task)
+            record.body = name
+            record.counts.totalToSend = size
+        } else if let body = request.httpBody, body.count > TransferRequest.bodyLimit {
+            throw LoadFailure.error(
+                .dataLengthExceedsMaximum, url: request.url,
+                text: "A download of a background session has a body of at most \(TransferRequest.bodyLimit) bytes.")
+        }
+        if let resumption { try self.adopt(resumption.resumeData, for: &record) }
+        return record
+    }
+
+    /// Copies the file of an upload: the program may change or delete it.
+    private func copy(_ file: URL, for task: URLSessionTask) throws(URLError) -> (name: String, size: Int64) {
+        let name = "\(task.taskIdentifier)-\(UUID().uuidString).body"
+        let target = URL(fileURLWithPath: "\(self.folder)/\(name)")
+        // Symbolic links are followed, as in other sessions.
+        let source = file.resolvingSymlinksInPath()
+        var status = stat()
+        guard file.isFileURL, stat(source.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw LoadFailure.error(.fileDoesNotExist, url: task.originalRequest?.url)
+        }
+        do {
+            try FileManager.default.copyItem(at: source, to: target)
+            let handle = try FileHandle(forUpdating: target)
+            try handle.synchronize()
+            let size = try handle.seekToEnd()
+            try handle.close()
+            _ = chmod(target.path, 0o600)
+            return (name, Int64(clamping: size))
+        } catch {
+            unlink(target.path)
+            throw LoadFailure.error(
+                .cannotOpenFile, url: task.originalRequest?.url, cause: error,
+                text: "The file of a background upload cannot be copied.")
+        }
+    }
+
+    /// Moves the content of an interrupted download to where the daemon continues it.
+    private func adopt(_ data: ResumeData, for record: inout TransferRecord) throws(URLError) {
+        let target = "\(self.folder)/\(record.contentName)"
+        unlink(target)
+        do {
+            try FileManager.default.moveItem(atPath: data.file.url.path, toPath: target)
+            let handle = try FileHandle(forUpdating: URL(fileURLWithPath: target))
+            try handle.synchronize()
+            try handle.close()
+        } catch {
+            throw LoadFailure.error(
+                .cannotOpenFile, url: data.currentRequest.url, cause: error,
+                text: "The file of the interrupted download cannot be moved to the background session.")
+        }
+        record.partial = PartialDownload(data)
+        record.counts.received = data.bytesReceived
+        record.counts.totalToReceive = data.total ?? NSURLSessionTransferSizeUnknown
+    }
+
+    /// Sends a request, and waits until the daemon's journal has it.
+    /// - Returns: why the task must fail; `nil` if it need not.
+    func perform(_ request: SessionRequest, url: URL?) -> URLError? {
+        guard let link = self.link else { return Self.error(.closed, url: url) }
+        switch link.perform(request) {
+        case .success(.refused(let error)): return error.urlError()
+        // It has ended: the message about that is on its way.
+        case .success(.done), .success(.unknownTransfer): return nil
+        case .failure(let failure): return Self.error(failure, url: url)
+        }
+    }
+
+    func acknowledge(_ sequence: Int) { self.link?.acknowledge(sequence) }
+
+    // MARK: Messages of the daemon, on the loop
+
+    private func handle(_ event: DaemonLink.Event) {
+        switch event {
+        case .message(let message): self.handle(message)
+        // It has all tasks, or messages about their ends: creating one returns only when they are in its journal.
+        case .reattached: break
+        case .lost(let failure): self.lost(failure)
+        }
+    }
+
+    private func handle(_ message: DaemonMessage) {
+        switch message {
+        case .attached(let info): self.attached(info)
+        case .transfer(_, let transfer): self.received(transfer)
+        case .ready: self.finishEventsIfDelivered()
+        case .ended(let sequence, let end): self.ended(end, sequence)
+        case .progress(_, let task, let counts): self.driver(task)?.progressed(counts)
+        case .resumed(let task, let offset, let total): self.driver(task)?.restarted(at: offset, expected: total)
+        case .refused, .reply, .removed: break
+        }
+    }
+
+    private func attached(_ info: AttachedSession) {
+        self.core.state.withLock { $0.lastIdentifier = max($0.lastIdentifier, info.lastIdentifier) }
+        self.state.withLock { state in
+            if state.folder.isEmpty, info.waitingMessages > 0 || info.hasQuestions || BackgroundLaunch.identifier != nil
+            {
+                state.waitingMessages = info.waitingMessages
+            }
+            state.folder = info.folder
+        }
+    }
+
+    private func task(_ identifier: Int) -> URLSessionTask? {
+        self.core.state.withLock { $0.tasks[identifier] }
+    }
+
+    private func driver(_ identifier: Int) -> BackgroundTask? {
+        self.task(identifier)?.driver as? BackgroundTask
+    }
+
+    private func received(_ transfer: TransferRecord) {
+        guard !self.state.withLock({ $0.creating.contains(transfer.identifier) }) else { return }
+        (self.driver(transfer.identifier) ?? self.adopt(transfer))?.received(transfer)
+    }
+
+    /// Creates the task of a transfer that an earlier program created.
+    private func adopt(_ transfer: TransferRecord) -> BackgroundTask? {
+        guard let session = self.session else { return nil }
+        let metadata = TaskMetadata(transfer)
+        let task =
+            switch transfer.kind {
+            case .download: URLSessionDownloadTask(metadata, of: session)
+            case .upload: URLSessionUploadTask(metadata, of: session)
+            }
+        let driver = BackgroundTask(task, of: session, in: self, kind: transfer.kind, counts: transfer.counts)
+        task.setDriver(driver)
+        _ = self.core.register(task)
+        return driver
+    }
+
+    private func ended(_ end: TransferEnd, _ sequence: Int) {
+        let isNew = self.state.withLock { state in
+            guard sequence > state.lastSequence else { return false }
+            state.lastSequence = sequence
+            return true
+        }
+        guard isNew, let driver = self.driver(end.transfer.identifier) ?? self.adopt(end.transfer) else { return }
+        driver.ended(end, sequence)
+        self.state.withLock { state in
+            if let count = state.waitingMessages { state.waitingMessages = count - 1 }
+        }
+        self.finishEventsIfDelivered()
+    }
+
+    /// Calls `urlSessionDidFinishEvents` behind the messages that waited for the program.
+    private func finishEventsIfDelivered() {
+        let isLast = self.state.withLock { state in
+            guard let count = state.waitingMessages, count <= 0 else { return false }
+            state.waitingMessages = nil
+            return true
+        }
+        guard isLast, let session = self.session, let delegate = self.core.delegate else { return }
+        self.core.delegateQueue.notify([delegate], .finishedEvents) {
+            $0.delegate.urlSessionDidFinishEvents(forBackgroundURLSession: session)
+        }
+    }
+
+    private func lost(_ failure: DaemonLinkFailure) {
+        self.state.withLock { state in
+            state.link = nil
+            state.failure = Self.error(failure)
+        }
+        for task in self.core.state.withLock({ Array($0.tasks.values) }) {
+            (task.driver as? BackgroundTask)?.fail(Self.error(failure, url: task.originalRequest?.url))
+        }
+    }
+}
