@@ -1,0 +1,62 @@
+import ArgumentParser
+import BackgroundTransfers
+import CommandLineText
+import Foundation
+import StreamTransport
+import TransferDaemon
+
+/// `sluice transferd`: the daemon of background sessions.
+struct TransferDaemonCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "transferd",
+        abstract: "Carry out the transfers of background sessions, also while their programs do not run.",
+        discussion: """
+            One daemon serves a user. Programs whose URLSession has a background configuration start it, or systemd does with \
+            the units in deploy. It ends when no program is connected and no transfer is left.
+
+            Its socket is in $XDG_RUNTIME_DIR/sluice, its journal and files in $XDG_STATE_HOME/sluice (~/.local/state/sluice). \
+            It can be killed at any time: the next one continues. Needs the package libsqlite3-0.
+
+            ENVIRONMENT
+              SLUICE_TRANSFERD_CONDITIONS        instead of the machine's: metered, battery, busy, or good
+              SLUICE_TRANSFERD_BACKGROUND_DELAY  instead of 15: seconds that the first transfer waits which a program
+                                                 creates that the daemon started
+
+            EXAMPLES
+              sluice transferd
+              systemctl --user enable --now sluice-transferd.socket sluice-transferd.service
+
+            EXIT CODES
+              0   nothing was left, or another daemon runs
+              64  invalid command line
+              71  system error, like a folder that others can write, a full disk or a missing library
+            """)
+
+    func run() throws {
+        signal(SIGHUP, SIG_IGN)
+        var settings = DaemonSettings()
+        let environment = ProcessInfo.processInfo.environment
+        settings.conditions = { ConditionSources.read() }
+        settings.launch = { ProgramLauncher.start($0, for: $1) }
+        settings.log = { Self.log($0) }
+        if let delay = environment["SLUICE_TRANSFERD_BACKGROUND_DELAY"].flatMap({ Double($0) }), delay >= 0 {
+            settings.backgroundDelay = min(delay, TransferRules.longestBackgroundDelay)
+        }
+        do throws(DaemonProcess.Failure) {
+            let outcome = try DaemonProcess.run(.current, settings) {
+                Self.log("serving \(TransferFolders.current.socket)")
+                try? ServiceSupervisor.notify("READY=1")
+            }
+            Self.log(outcome == .ended ? "nothing is left" : "another daemon runs")
+        } catch {
+            ErrorReporter.print("sluice: \(error)")
+            throw ExitStatus.systemError
+        }
+    }
+
+    private static func log(_ text: String) {
+        let line =
+            "\(Date().formatted(.iso8601)) transferd[\(getpid())]: \(TerminalText.singleLine(text, limit: 1000))\n"
+        _ = StandardError.write(Array(line.utf8))
+    }
+}
