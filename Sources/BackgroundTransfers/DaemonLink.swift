@@ -73,11 +73,6 @@ package final class DaemonLink: @unchecked Sendable {  // `machine` is used on t
         return answer.wait(Self.requestTimeout) ?? .failure(.unreachable("it did not answer in time"))
     }
 
-    /// Tells the daemon that messages were delivered.
-    package func acknowledge(_ sequence: Int) {
-        self.loop.execute { self.machine.acknowledge(sequence) }
-    }
-
     /// Lets the session go. No more events.
     package func close() {
         self.loop.execute { self.machine.close() }
@@ -155,7 +150,7 @@ private final class LinkMachine {
     /// How long a lost daemon is looked for.
     private static let reconnectLimit = Duration.seconds(30)
     /// Between two attempts to start a daemon.
-    private static let startInterval = Duration.milliseconds(500)
+    private static let startInterval = Duration.milliseconds(150)
 
     private let loop: Loop
     private let socket: String
@@ -172,7 +167,6 @@ private final class LinkMachine {
     /// Requests without an answer, in the order of their numbers. Each belongs to a thread that waits for it.
     private var pending: [Pending] = []
     private var lastNumber = 0
-    private var acknowledged = 0
 
     init(on loop: Loop, socket: String, hello: Hello, start: @escaping @Sendable () -> DaemonLinkFailure?) {
         self.loop = loop
@@ -215,6 +209,8 @@ private final class LinkMachine {
         let now = self.loop.now
         if let lastStart, now < lastStart.advanced(by: Self.startInterval) { return }
         self.lastStart = now
+        // It listens soon.
+        self.pause = Self.pauses.0
         let (start, box) = (self.start, LoopIsolated(self, on: self.loop))
         SystemThread.start(named: "start-daemon") {
             guard let failure = start() else { return }
@@ -277,13 +273,6 @@ private final class LinkMachine {
             text: "The request is too large for a background session: send its body from a file.")
     }
 
-    func acknowledge(_ sequence: Int) {
-        self.acknowledged = max(self.acknowledged, sequence)
-        if case .attached(let connection) = self.state {
-            self.send(.acknowledge(sequence: self.acknowledged), on: connection)
-        }
-    }
-
     // MARK: Messages
 
     private func received(_ message: DaemonMessage) {
@@ -314,7 +303,6 @@ private final class LinkMachine {
         let opened = self.opened
         self.opened = nil
         opened?(nil)
-        if self.acknowledged > 0 { self.send(.acknowledge(sequence: self.acknowledged), on: connection) }
         for request in self.pending { self.send(request.message(request.number), on: connection) }
     }
 

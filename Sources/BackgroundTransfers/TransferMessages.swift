@@ -18,8 +18,6 @@ package enum ClientMessage: Codable, Hashable, Sendable {
     case request(number: Int, SessionRequest)
     /// As `request`, of an observer: for a session of another program.
     case steer(number: Int, session: String, task: Int, SteeringVerb)
-    /// The program has got the messages up to this one.
-    case acknowledge(sequence: Int)
 }
 
 /// Takes a session: no other program gets it until the connection ends.
@@ -54,6 +52,8 @@ package enum SessionRequest: Codable, Hashable, Sendable {
     case cancel(task: Int, reason: Int?)
     case answerChallenge(task: Int, TransferChallengeAnswer)
     case answerRequest(task: Int, DelayedRequestAnswer)
+    /// The program has got the messages up to this one.
+    case acknowledge(sequence: Int)
 }
 
 package enum SteeringVerb: String, Codable, Hashable, Sendable {

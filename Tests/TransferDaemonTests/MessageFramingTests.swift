@@ -6,7 +6,7 @@ import Testing
 @Suite("Messages between programs and the transfer daemon")
 struct MessageFramingTests {
     private static let messages: [ClientMessage] = [
-        .observe(version: 1), .acknowledge(sequence: 7),
+        .observe(version: 1), .request(number: 9, .acknowledge(sequence: 7)),
         .request(number: 1, .create(.sample(1))), .request(number: 2, .resume(task: 1)),
         .steer(number: 3, session: "a", task: 1, .cancel),
         .request(number: 4, .answerChallenge(task: 1, .credential(user: "ada", password: "ü\u{0}"))),
@@ -34,9 +34,9 @@ struct MessageFramingTests {
 
     @Test func prefixIsFourBytesMostSignificantFirst() throws {
         var reader = MessageReader<ClientMessage>()
-        let body = Array(#"{"acknowledge":{"sequence":5}}"#.utf8)
+        let body = Array(#"{"observe":{"version":5}}"#.utf8)
         ([0, 0, 0, UInt8(body.count)] + body).withRawSpan { reader.bytesReceived($0) }
-        #expect(try reader.nextMessage() == .acknowledge(sequence: 5))
+        #expect(try reader.nextMessage() == .observe(version: 5))
         #expect(reader.bufferedCount == 0)
     }
 
@@ -51,7 +51,7 @@ struct MessageFramingTests {
     }
 
     @Test(arguments: [
-        "", "null", "{}", #"{"acknowledge":{}}"#, #"{"acknowledge":{"sequence":1e999}}"#, #"{"other":{}}"#, "\u{0}",
+        "", "null", "{}", #"{"observe":{}}"#, #"{"observe":{"version":1e999}}"#, #"{"other":{}}"#, "\u{0}",
         #"{"observe":{"version":99999999999999999999}}"#,
         #"{"request":{"number":1,"_1":{"resume":{"task":"1"}}}}"#,
         String(repeating: "[", count: 100_000),

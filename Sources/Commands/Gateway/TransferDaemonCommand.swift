@@ -21,6 +21,7 @@ struct TransferDaemonCommand: ParsableCommand {
               SLUICE_TRANSFERD_CONDITIONS        instead of the machine's: metered, battery, busy, or good
               SLUICE_TRANSFERD_BACKGROUND_DELAY  instead of 15: seconds that the first transfer waits which a program
                                                  creates that the daemon started
+              SLUICE_TRANSFERD_IDLE_TIME         instead of 10: seconds that it stays when nothing is left
 
             EXAMPLES
               sluice transferd
@@ -41,6 +42,9 @@ struct TransferDaemonCommand: ParsableCommand {
         settings.log = { Self.log($0) }
         if let delay = environment["SLUICE_TRANSFERD_BACKGROUND_DELAY"].flatMap({ Double($0) }), delay >= 0 {
             settings.backgroundDelay = min(delay, TransferRules.longestBackgroundDelay)
+        }
+        if let time = environment["SLUICE_TRANSFERD_IDLE_TIME"].flatMap({ Double($0) }), time >= 0, time < 86_400 {
+            settings.idleLimit = .seconds(time)
         }
         do throws(DaemonProcess.Failure) {
             let outcome = try DaemonProcess.run(.current, settings) {

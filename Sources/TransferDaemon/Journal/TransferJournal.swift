@@ -153,6 +153,9 @@ package struct TransferJournal {
             return self.answer(answer, to: task, of: identifier, now: now)
         case .answerRequest(let task, let answer):
             return self.answer(answer, to: task, of: identifier, now: now)
+        case .acknowledge(let sequence):
+            _ = self.acknowledge(sequence, of: identifier)
+            return (.done, .none)
         }
     }
 

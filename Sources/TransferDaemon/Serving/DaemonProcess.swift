@@ -49,11 +49,16 @@ package enum DaemonProcess {
         return try self.serve(file, folders, settings, began)
     }
 
+    /// Writes the number of this process into the file.
     /// - Returns: a descriptor that holds the lock while it is open; `nil` if another process has it.
     private static func lock(_ path: String) throws(Failure) -> Int32? {
         let descriptor = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw .system(SystemError(errno)) }
-        if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return descriptor }
+        if flock(descriptor, LOCK_EX | LOCK_NB) == 0 {
+            let number = "\(getpid())\n"
+            if ftruncate(descriptor, 0) == 0 { _ = write(descriptor, number, number.utf8.count) }
+            return descriptor
+        }
         _ = close(descriptor)
         return nil
     }

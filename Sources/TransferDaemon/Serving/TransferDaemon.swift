@@ -129,6 +129,8 @@ package final class TransferDaemon {
         switch (message, client.role) {
         case (.attach(let attachment), .unknown): self.attach(attachment, client)
         case (.observe(let version), .unknown): self.observe(version, client)
+        case (.request(let number, .acknowledge(let sequence)), .owner(let session)):
+            self.acknowledge(sequence, of: session) { client.send(.reply(number: number, .done)) }
         case (.request(let number, let request), .owner(let session)):
             self.perform(request, of: session) { client.send(.reply(number: number, $0)) }
         case (.steer(let number, let session, let task, let verb), .observer):
@@ -142,8 +144,7 @@ package final class TransferDaemon {
                 client.send(.reply(number: number, outcome))
                 self.notifyOwner(of: task, session)
             }
-        case (.acknowledge(let sequence), .owner(let session)): self.acknowledge(sequence, of: session)
-        case (.attach, _), (.observe, _), (.request, _), (.steer, _), (.acknowledge, _): client.refuse(.malformed)
+        case (.attach, _), (.observe, _), (.request, _), (.steer, _): client.refuse(.malformed)
         }
     }
 
@@ -195,7 +196,13 @@ package final class TransferDaemon {
         guard case .owner(let session) = client.role, self.owners[session] === client else { return self.schedule() }
         self.owners[session] = nil
         self.journal.detach(session)
-        if self.commit() { self.schedule() }
+        guard self.commit() else { return }
+        if self.journal.sessions[session] == nil {
+            self.loads.removeValue(forKey: session)?.loads.close()
+            // Only if it is empty.
+            _ = rmdir(self.folders.session(session))
+        }
+        self.schedule()
     }
 
     private func perform(
@@ -216,9 +223,10 @@ package final class TransferDaemon {
         }
     }
 
-    private func acknowledge(_ sequence: Int, of session: String) {
+    private func acknowledge(_ sequence: Int, of session: String, _ reply: () -> Void) {
         let files = self.journal.acknowledge(sequence, of: session)
         guard self.commit() else { return }
+        reply()
         let folder = self.folders.session(session)
         for file in files where TransferFolders.isFileName(file) { _ = unlink("\(folder)/\(file)") }
         self.deliverMessages(of: session)
@@ -483,6 +491,7 @@ extension SessionRequest {
         case .change(let task, _), .resume(let task), .suspend(let task), .cancel(let task, _),
             .answerChallenge(let task, _), .answerRequest(let task, _):
             task
+        case .acknowledge: 0
         }
     }
 }

@@ -16,6 +16,8 @@ final class BackgroundSession: Sendable {
         var folder = ""
         /// Last message about an ended transfer that was passed to the delegate queue.
         var lastSequence = 0
+        /// Of those the ones that the delegate has not got yet: on a concurrent queue a later one may be first.
+        var undelivered: Set<Int> = []
         /// Such messages that are left of those that waited for the program; `nil` once they are delivered.
         var waitingMessages: Int?
         /// Tasks that this program is about to create.
@@ -223,7 +225,14 @@ final class BackgroundSession: Sendable {
         }
     }
 
-    func acknowledge(_ sequence: Int) { self.link?.acknowledge(sequence) }
+    /// Tells the daemon that a message and all before it were delivered, and waits until its journal has that.
+    func acknowledge(_ sequence: Int) {
+        let last = self.state.withLock { state in
+            state.undelivered.remove(sequence)
+            return (state.undelivered.min() ?? state.lastSequence + 1) - 1
+        }
+        _ = self.link?.perform(.acknowledge(sequence: last))
+    }
 
     // MARK: Messages of the daemon, on the loop
 
@@ -273,9 +282,10 @@ final class BackgroundSession: Sendable {
     }
 
     /// Creates the task of a transfer that an earlier program created.
-    private func adopt(_ transfer: TransferRecord) -> BackgroundTask? {
+    private func adopt(_ transfer: TransferRecord, hasEnded: Bool = false) -> BackgroundTask? {
         guard let session = self.session else { return nil }
-        let metadata = TaskMetadata(transfer)
+        var metadata = TaskMetadata(transfer)
+        if hasEnded { metadata.state = .completed }
         let task =
             switch transfer.kind {
             case .download: URLSessionDownloadTask(metadata, of: session)
@@ -291,9 +301,11 @@ final class BackgroundSession: Sendable {
         let isNew = self.state.withLock { state in
             guard sequence > state.lastSequence else { return false }
             state.lastSequence = sequence
+            state.undelivered.insert(sequence)
             return true
         }
-        guard isNew, let driver = self.driver(end.transfer.identifier) ?? self.adopt(end.transfer) else { return }
+        guard isNew, let driver = self.driver(end.transfer.identifier) ?? self.adopt(end.transfer, hasEnded: true)
+        else { return }
         driver.ended(end, sequence)
         self.state.withLock { state in
             if let count = state.waitingMessages { state.waitingMessages = count - 1 }

@@ -242,7 +242,11 @@ final class BackgroundTask: TaskDriver {
             let resumeData = end.error == nil ? nil : self.resumeData(from: end.transfer)
             handler?(resumeData)
             self.notifyEnd(end, resumeData)
+            // Before the session can become invalid: a program may end then.
             self.background.acknowledge(sequence)
+            self.task.metadata.withLock { $0.delegate = nil }
+            self.core.taskEnded(self.task, of: self.session)
+            self.task.setDriver(nil)
         }
     }
 
@@ -312,9 +316,6 @@ final class BackgroundTask: TaskDriver {
         delegates.notifyFirst(.completion) { delegate in
             delegate.task?.urlSession(session, task: task, didCompleteWithError: error)
         }
-        task.metadata.withLock { $0.delegate = nil }
-        self.core.taskEnded(task, of: session)
-        task.setDriver(nil)
     }
 }
 

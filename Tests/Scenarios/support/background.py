@@ -1,0 +1,179 @@
+"""Programs with background sessions, and the daemon that carries out their transfers."""
+
+import os
+import signal
+import subprocess
+import threading
+from collections import Counter
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+from . import gateway, loading
+from .deadlines import eventually, seconds
+
+
+class HeldOrigin:
+    """A server that answers only once `release` was called: GET with the content, or a range of it, PUT with 201; /moved
+    redirects. From /slow/… it sends the content at once, but for the last piece, in pieces of 16 KiB every 10 ms."""
+
+    PIECE = 16 << 10
+
+    def __init__(self, content):
+        self.content = content
+        self.uploads = {}
+        self.requests = []
+        self.gate = threading.Event()
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self.server.daemon_threads = True
+        self.base = f"http://127.0.0.1:{self.server.server_address[1]}"
+        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+        self.thread.start()
+
+    def release(self):
+        self.gate.set()
+
+    def _handler(self):
+        origin = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def answer(self):
+                body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+                origin.requests.append((self.command, self.path, dict(self.headers)))
+                if self.path.startswith("/slow/"):
+                    return self.trickle()
+                origin.gate.wait(seconds(60))
+                if self.command == "PUT":
+                    origin.uploads[self.path] = body
+                    self.reply(201, b"stored")
+                elif self.path == "/moved":
+                    self.reply(302, b"", Location="/file")
+                else:
+                    self.reply(200, origin.content, ETag='"v1"', **{"Accept-Ranges": "bytes"})
+
+            def trickle(self):
+                fields = {"ETag": '"v1"', "Accept-Ranges": "bytes"}
+                start = int(self.headers.get("Range", "bytes=0-").removeprefix("bytes=").removesuffix("-"))
+                rest, size = origin.content[start:], len(origin.content)
+                if start:
+                    fields["Content-Range"] = f"bytes {start}-{size - 1}/{size}"
+                self.reply(206 if start else 200, b"", **{**fields, "Content-Length": len(rest)})
+                for offset in range(0, len(rest), origin.PIECE):
+                    is_last = offset + origin.PIECE >= len(rest)
+                    origin.gate.wait(seconds(60) if is_last else 0.01)
+                    try:
+                        self.wfile.write(rest[offset:offset + origin.PIECE])
+                    except OSError:
+                        return  # The daemon was killed.
+
+            def reply(self, status, body, **fields):
+                try:
+                    self.send_response(status)
+                    for name, value in {"Content-Length": len(body), **fields}.items():
+                        self.send_header(name, str(value))
+                    self.end_headers()
+                    self.wfile.write(body)
+                except OSError:
+                    pass  # The daemon was killed.
+
+            do_GET = do_PUT = answer
+
+            def log_message(self, *_):
+                pass
+
+        return Handler
+
+    def end(self):
+        self.gate.set()
+        self.server.shutdown()
+        self.server.server_close()
+        self.thread.join()
+
+
+class Background:
+    """The folders of one user: socket, journal, and the files that programs got."""
+
+    def __init__(self, folder, **variables):
+        self.folder = folder
+        self.runtime, self.state, self.files = folder / "runtime", folder / "state", folder / "files"
+        for one in (self.runtime, self.state, self.files):
+            one.mkdir(mode=0o700)
+        self.environment = loading.environment(
+            None, folder, XDG_RUNTIME_DIR=str(self.runtime), XDG_STATE_HOME=str(self.state),
+            SLUICE_TRANSFERD=str(gateway.BINARY), SLUICE_TRANSFERD_CONDITIONS="good",
+            SLUICE_TRANSFERD_IDLE_TIME="0.3", **variables)
+
+    # -- programs
+
+    def start(self, identifier, *words):
+        binary = loading.FOLDER / "BackgroundLoader"
+        assert binary.exists(), f"there is no binary at {binary}: build the product BackgroundLoader"
+        return subprocess.Popen(
+            [binary, identifier, self.files, *map(str, words)], env=self.environment, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True)
+
+    def run(self, identifier, *words, within=30.0):
+        """The lines that a program printed, until it ended; `kill` among its words is no failure."""
+        process = self.start(identifier, *words)
+        return self.finish(process, killed="kill" in words, within=within)
+
+    @staticmethod
+    def finish(process, killed=False, within=30.0):
+        try:
+            output, errors = process.communicate(timeout=seconds(within))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            output, errors = process.communicate()
+            raise AssertionError(f"the program did not end: {output[-2000:]} {errors[-2000:]}") from None
+        assert process.returncode == (-signal.SIGKILL if killed else 0), f"{process.returncode}: {output} {errors}"
+        return output.splitlines()
+
+    def log(self):
+        """The lines of all programs."""
+        path = self.files / "log"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def completions(self):
+        """How often each label was completed, and all lines about that."""
+        lines = [line.split(maxsplit=4) for line in self.log() if line.startswith("completed ")]
+        return Counter(line[2] for line in lines), lines
+
+    # -- the daemon
+
+    @property
+    def daemon(self):
+        """Process number; `None` if none runs."""
+        try:
+            number = int((self.runtime / "sluice" / "transferd.lock").read_text() or 0)
+            state = Path(f"/proc/{number}/stat").read_text().rsplit(")", 1)[1].split()[0] if number else "Z"
+        except (FileNotFoundError, ProcessLookupError, ValueError):
+            return None
+        return None if state == "Z" else number
+
+    def kill_daemon(self, within=10.0):
+        number = eventually(lambda: self.daemon, "a daemon runs", within)
+        os.kill(number, signal.SIGKILL)
+        eventually(lambda: self.daemon != number, "the daemon is gone", within)
+
+    def daemon_log(self):
+        path = self.state / "sluice" / "transferd.log"
+        return path.read_text() if path.exists() else ""
+
+    def transferd(self, **variables):
+        """Starts the daemon as a service manager would."""
+        return subprocess.Popen([gateway.BINARY, "transferd"], env={**self.environment, **variables},
+                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def sluice(self, *words, code=0, within=20.0):
+        ended = subprocess.run([gateway.BINARY, *map(str, words)], env=self.environment, capture_output=True, text=True,
+                               timeout=seconds(within))
+        assert ended.returncode == code, f"{ended.returncode}: {ended.stdout} {ended.stderr}"
+        return ended.stdout
+
+    def end(self):
+        """Ends what still runs. No daemon may have trapped."""
+        number = self.daemon
+        if number:
+            os.kill(number, signal.SIGKILL)
+        assert "Fatal error" not in self.daemon_log(), self.daemon_log()[-4000:]

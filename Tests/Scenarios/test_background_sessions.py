@@ -1,0 +1,244 @@
+"""Background sessions: transfers that go on without their program, and without a certain daemon."""
+
+import json
+import random
+import subprocess
+import threading
+
+import pytest
+
+from support import gateway
+from support.background import Background, HeldOrigin
+from support.deadlines import Lines, eventually, sized
+from support.programs import find
+
+SESSION = "org.example.background"
+
+
+@pytest.fixture
+def background(tmp_path):
+    one = Background(tmp_path)
+    yield one
+    one.end()
+
+
+@pytest.fixture
+def held():
+    one = HeldOrigin(random.Random(2).randbytes(300_000))
+    yield one
+    one.end()
+
+
+FOUR = ["one", "two", "three", "sent"]
+
+
+def start_four(background, held):
+    """A program that starts three downloads and an upload, and is killed."""
+    source = background.folder / "source"
+    source.write_bytes(held.content)
+    background.run(
+        SESSION, "silent", "label", "one", "download", f"{held.base}/file", "label", "two", "download", f"{held.base}/file",
+        "label", "three", "download", f"{held.base}/moved", "label", "sent", "upload", source, f"{held.base}/upload", "kill")
+    source.unlink()
+
+
+def check_four(background, held):
+    counts, completions = background.completions()
+    assert counts == {label: 1 for label in FOUR}, completions
+    assert all(line[3] in ("200", "201") and line[4] == "0" for line in completions), completions
+    for name in FOUR[:3]:
+        assert (background.files / name).read_bytes() == held.content
+    assert held.uploads["/upload"] == held.content
+
+
+def test_transfers_survive_program_and_daemon(background, held):
+    """The daemon is killed and started; a second program gets every message once, and complete files."""
+    start_four(background, held)
+    eventually(lambda: len(held.requests) >= 4, "all transfers have begun")
+    background.kill_daemon()
+    service = background.transferd()
+    held.release()
+    lines = background.run(SESSION, "silent", "list", "collect", 4)
+    check_four(background, held)
+    assert "data 4 6" in lines
+    eventually(lambda: service.poll() == 0, "the daemon ends when nothing is left", 20)
+
+
+def test_messages_wait_for_the_next_program(background, held):
+    """All transfers end while no program runs; the messages are followed by urlSessionDidFinishEvents."""
+    start_four(background, held)
+    held.release()
+    eventually(lambda: background.sluice("transfers", "--json") == "", "no transfer is left")
+    lines = background.run(SESSION, "silent", "list", "events")
+    check_four(background, held)
+    assert lines[-2:] == ["events finished", "invalid"] and not any(line.startswith("listed") for line in lines)
+
+
+def test_later_program_lists_what_goes_on(background, held):
+    start_four(background, held)
+    background.run(SESSION, "silent", "list", "kill")
+    assert [line for line in background.log() if line.startswith("listed")] == [
+        f"listed {number} {label} running" for number, label in enumerate(FOUR, 1)]
+    held.release()
+    background.run(SESSION, "silent", "collect", 4)
+    check_four(background, held)
+
+
+def test_session_belongs_to_one_program(background, held):
+    first = background.start(SESSION, "silent", "label", "first", "download", f"{held.base}/file", "collect", 1)
+    eventually(lambda: held.requests, "the first program's transfer has begun")
+    lines = background.run(SESSION, "silent", "label", "second", "download", f"{held.base}/file", "collect", 1)
+    assert any(line.startswith("completed 1 second 0 -996 ") for line in lines), lines
+    held.release()
+    background.finish(first)
+    lines = background.run(SESSION, "silent", "label", "third", "download", f"{held.base}/file", "collect", 1)
+    assert any(line.startswith("completed 1 third 200 0") for line in lines), lines
+
+
+def test_daemon_may_be_killed_at_any_time(background, held):
+    """No transfer is lost, none ends twice, and interrupted downloads go on where they were."""
+    kills = sized(20, 1000)
+    seed = random.randrange(1 << 32)
+    chance = random.Random(seed)
+    source = background.folder / "source"
+    source.write_bytes(held.content)
+    labels = [f"transfer-{number}" for number in range(24)]
+    words = ["silent"]
+    for number, label in enumerate(labels):
+        if number % 4 == 3:
+            words += ["label", label, "upload", source, f"{held.base}/upload/{label}"]
+        else:
+            words += ["label", label, "download", f"{held.base}/slow/{label}"]
+    program = background.start(SESSION, *words, "collect", len(labels))
+    eventually(lambda: f"created 1 {labels[0]}" in background.log(), "the first transfer is created")
+    pause = threading.Event()
+    for _ in range(kills):
+        pause.wait(chance.uniform(0, 0.15))
+        background.kill_daemon()
+    held.release()
+    background.finish(program)
+    counts, completions = background.completions()
+    assert counts == {label: 1 for label in labels}, f"seed {seed}"
+    assert all(line[3] in ("200", "201") and line[4] == "0" for line in completions), f"seed {seed}: {completions}"
+    for number, label in enumerate(labels):
+        content = held.uploads[f"/upload/{label}"] if number % 4 == 3 else (background.files / label).read_bytes()
+        assert content == held.content, f"seed {seed}: {label}"
+
+
+def test_interrupted_download_goes_on_where_it_was(background, held):
+    program = background.start(SESSION, "silent", "label", "whole", "download", f"{held.base}/slow/file", "collect", 1)
+    part = background.state / "sluice" / "transfers" / "org_2eexample_2ebackground" / "1.content"
+    eventually(lambda: part.exists() and part.stat().st_size > 3 * held.PIECE, "a part has arrived")
+    background.kill_daemon()
+    eventually(lambda: len(held.requests) == 2, "the download goes on")
+    start = int(held.requests[1][2]["Range"].removeprefix("bytes=").removesuffix("-"))
+    assert start > 3 * held.PIECE and held.requests[1][2]["If-Range"] == '"v1"'
+    held.release()
+    lines = background.finish(program)
+    assert f"resumed 1 {start} {len(held.content)}" in lines
+    assert (background.files / "whole").read_bytes() == held.content
+
+
+def test_program_is_started_for_the_events_of_its_session(background, held):
+    """The daemon starts the program again when all transfers are over, without its words for new transfers."""
+    background.run(SESSION, "label", "one", "download", f"{held.base}/file", "label", "two", "download", f"{held.base}/none",
+                   "kill")
+    eventually(lambda: len(held.requests) == 2, "both transfers have begun")
+    held.release()
+    eventually(lambda: "invalid" in background.log(), "the started program has ended")
+    lines = background.log()
+    assert lines[lines.index("killed") + 1] == f"launched for {SESSION}"
+    assert lines[-2:] == ["events finished", "invalid"]
+    assert background.completions()[0] == {"one": 1, "two": 1}
+    assert lines.count(f"launched for {SESSION}") == 1
+    assert (background.files / "one").read_bytes() == held.content
+
+
+def test_program_is_started_to_answer_a_challenge(background, nginx):
+    background.run(SESSION, "user", "ada", "secret", "after", 0.1, "label", "private", "download",
+                   f"{nginx.base}/private/file", "kill")
+    eventually(lambda: "invalid" in background.log(), "the started program has ended")
+    lines = background.log()
+    assert "delayed 1" in lines and "challenge 1 The cellar" in lines, lines
+    assert background.completions()[0] == {"private": 1}
+    assert (background.files / "private").read_bytes() == nginx.content
+
+
+def test_program_that_takes_no_message_is_not_started_in_a_loop(background, held):
+    """Its log is a folder: it ends before it makes its session."""
+    held.release()
+    background.run(SESSION, "label", "one", "after", 0.2, "download", f"{held.base}/file", "kill")
+    log = background.files / "log"
+    log.rename(background.files / "log.old")
+    log.mkdir()
+    eventually(lambda: "started" in background.daemon_log(), "the program was started")
+    number = background.daemon
+    # The next start is 10 s later: until then the daemon waits, and does nothing.
+    assert background.daemon == number and background.daemon_log().count("started") == 1
+
+
+def test_transfers_are_listed_and_steered_from_a_shell(background, held):
+    program = background.start(SESSION, "silent", "label", "one", "download", f"{held.base}/slow/file",
+                               "label", "two", "after", 3600, "download", f"{held.base}/file", "collect", 2)
+    eventually(lambda: len(held.requests) == 1, "the first transfer has begun")
+    eventually(lambda: "created 2 two" in background.log(), "both are created")
+
+    def transfers():
+        return {line["task"]: line for line in map(json.loads, background.sluice("transfers", "--json").splitlines())}
+
+    listed = transfers()
+    assert [listed[1][key] for key in ("session", "kind", "state", "label")] == [SESSION, "download", "running", "one"]
+    assert listed[2]["state"] == "waiting" and listed[2]["url"] == f"{held.base}/file"
+    assert "org.example.background" in background.sluice("transfers")
+    background.sluice("transfers", "--suspend", SESSION, 1)
+    assert transfers()[1]["state"] == "suspended"
+    background.sluice("transfers", "--resume", SESSION, 1)
+    eventually(lambda: transfers()[1]["state"] == "running", "it goes on")
+    held.release()
+    background.sluice("transfers", "--cancel", SESSION, 2)
+    lines = background.finish(program)
+    assert any(line.startswith("completed 2 two 0 -999 reason 0") for line in lines), lines
+    assert (background.files / "one").read_bytes() == held.content
+    background.sluice("transfers", "--cancel", SESSION, 2, code=66)
+    background.sluice("transfers", "--cancel", SESSION, code=64)
+
+
+def test_changes_are_followed_from_a_shell(background, held):
+    program = background.start(SESSION, "silent", "label", "one", "download", f"{held.base}/file", "collect", 1)
+    eventually(lambda: held.requests, "the transfer has begun")
+    follower = subprocess.Popen([gateway.BINARY, "transfers", "--follow", "--json"], env=background.environment,
+                                stdout=subprocess.PIPE)
+    lines = Lines(follower.stdout)
+    lines.wait_for(lambda line: '"running"' in line, "the running transfer")
+    held.release()
+    lines.wait_for(lambda line: '"finished"' in line, "the end of the transfer")
+    background.finish(program)
+    follower.kill()
+    follower.wait()
+
+
+def test_service_manager_passes_the_socket(background, held):
+    """With a socket unit the daemon starts at the first connection: no program starts one."""
+    folder = background.runtime / "sluice"
+    folder.mkdir(mode=0o700)
+    background.environment["SLUICE_TRANSFERD"] = "/nonexistent"
+    held.release()
+    manager = subprocess.Popen(
+        [find("systemd-socket-activate"), "--listen", folder / "transferd.socket",
+         *(word for name in ("XDG_RUNTIME_DIR", "XDG_STATE_HOME", "HOME") for word in ("-E", f"{name}={background.environment[name]}")),
+         gateway.BINARY, "transferd"], env=background.environment, stderr=subprocess.DEVNULL)
+    eventually((folder / "transferd.socket").exists, "the manager listens")
+    lines = background.run(SESSION, "silent", "label", "one", "download", f"{held.base}/file", "collect", 1)
+    assert any(line.startswith("completed 1 one 200 0") for line in lines), lines
+    manager.kill()
+    manager.wait()
+
+
+@pytest.mark.parametrize("program, text", [
+    ("/nonexistent", "/nonexistent cannot be executed"), ("", "install it, put it into PATH, or set transferDaemonPath")])
+def test_session_without_a_daemon_says_what_it_needs(background, held, program, text):
+    background.environment.update(SLUICE_TRANSFERD=program, PATH="/nonexistent")
+    if not program:
+        del background.environment["SLUICE_TRANSFERD"]
+    lines = background.run(SESSION, "label", "one", "download", f"{held.base}/file", "collect", 1)
+    assert any(line.startswith("completed 1 one 0 -997 ") and text in line for line in lines), lines
