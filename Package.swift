@@ -281,6 +281,7 @@ let package = Package(
         .testTarget(
             name: "URLLoadingTests",
             dependencies: [
+                "BackgroundTransfers", "TransferDaemon",
                 "URLLoading", "HTTPTransport", "HTTP2Engine", "GSSEngine", "SessionTasks", "StreamTransport",
                 "HTTPSemantics",
                 "TLSEngine", "Deflate", "ByteKernels", "SimulatedNetwork", "TestSupport", "WebSocketProtocol",

@@ -5,7 +5,8 @@ enum HouseRules {
     static let rooms = [
         "Sources/WireText/", "Sources/ByteKernels/", "Sources/Deflate/", "Sources/TLSEngine/OpenSSL/",
         "Sources/ContentCodings/Libraries/", "Sources/GSSEngine/GSSAPI/", "Sources/HTTP2Engine/NGHTTP2/",
-        "Sources/PACEngine/Duktape/", "Sources/PublicSuffixList/Library/", "Sources/StreamTransport/System/",
+        "Sources/PACEngine/Duktape/", "Sources/PublicSuffixList/Library/", "Sources/SQLiteStorage/Library/",
+        "Sources/StreamTransport/System/",
         // One call, whose name alone is unsafe: NIO's generic way to ask a socket for an option.
         "Sources/ControlPlane/Access/PeerProcess.swift",
     ]

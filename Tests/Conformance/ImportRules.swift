@@ -18,11 +18,12 @@ enum ImportRules {
         ],
         "CPublicSuffix": ["PublicSuffixList/Library/"],
         "CRunLoop": ["URLLoading/Streams/"],
+        "CSQLite": ["SQLiteStorage/Library/"],
         "Glibc": ["StreamTransport/System/"],
         "Dispatch": ["URLLoading/"],
         "Foundation": [
-            "URLLoading/", "ControlClient/", "ControlPlane/", "Commands/", "GatewayTestSupport/",
-            "TestSupport/NTLMUsers.swift",
+            "BackgroundTransfers/", "TransferDaemon/", "URLLoading/", "ControlClient/", "ControlPlane/", "Commands/",
+            "GatewayTestSupport/", "TestSupport/NTLMUsers.swift",
         ],
         "FoundationEssentials": ["ControlPlane/"],
         // URLLoading takes its place; only side-by-side tests and benchmarks link it.

@@ -79,7 +79,7 @@ final class BackgroundSession: Sendable {
         guard let loop = self.core.configuration.loop ?? SharedLoops.next() else {
             return LoadFailure.outOfDescriptors(nil)
         }
-        let folders = TransferFolders.current
+        let folders = self.core.configuration.transferFolders ?? .current
         let path = self.core.configuration.transferDaemonPath
         let link = DaemonLink(
             on: loop, folders: folders,

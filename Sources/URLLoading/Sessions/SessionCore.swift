@@ -301,7 +301,9 @@ final class SessionCore: Sendable {
         }
         if let problem { return LoadFailure.error(.unsupportedURL, url: url, text: "A background session \(problem)") }
         let isTransfer = task is URLSessionUploadTask || task is URLSessionDownloadTask
-        guard isTransfer, let scheme = url?.scheme?.lowercased(), scheme != "http", scheme != "https" else { return nil }
+        guard isTransfer, let scheme = url?.scheme?.lowercased(), scheme != "http", scheme != "https" else {
+            return nil
+        }
         return LoadFailure.error(
             .unsupportedURL, url: url, text: "A background session transfers http and https URLs only.")
     }

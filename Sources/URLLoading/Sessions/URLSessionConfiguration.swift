@@ -1,3 +1,4 @@
+import BackgroundTransfers
 import Foundation
 import HTTPTransport
 import StreamTransport
@@ -135,6 +136,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     /// Negotiate and neither the delegate nor the credential storage decides: names such as `intranet.example.org`, or
     /// `.example.org` for a domain with all its subdomains. Empty by default: a ticket says who the user is.
     public var ticketHosts: [String] = []
+    /// Where a background session finds its daemon; `nil` for the folders of the user.
+    package var transferFolders: TransferFolders?
     /// Resolves host names for HTTP; answers once, from any thread. `nil` uses the system's resolver.
     package var resolve: ConnectAttempt.Resolve?
     /// As `resolve`, of every kind of task with `requiresDNSSECValidation`.
@@ -231,6 +234,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
         copy.sessionSendsLaunchEvents = self.sessionSendsLaunchEvents
         copy.launchCommand = self.launchCommand
         copy.transferDaemonPath = self.transferDaemonPath
+        copy.transferFolders = self.transferFolders
         copy.connectionProxyDictionary = self.connectionProxyDictionary
         copy.proxyConfigurations = self.proxyConfigurations
         copy.shouldUseExtendedBackgroundIdleMode = self.shouldUseExtendedBackgroundIdleMode

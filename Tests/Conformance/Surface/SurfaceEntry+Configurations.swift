@@ -5,10 +5,19 @@ extension SurfaceEntry {
             "D1", "URLSessionConfiguration", by: "URLSessionConfigurationTests.configurationIsCopiedWithEveryProperty"),
         .proven("D2", "default", by: "URLSessionConfigurationTests.configurationHasFoundationsDefaults"),
         .proven("D3", "ephemeral", by: "URLSessionConfigurationTests.ephemeralConfigurationsHaveTheirOwnStores"),
+        .proven(
+            "D4", "background(withIdentifier:)", by: "BackgroundSessionTests.laterSessionGetsTheMessagesThatItMissed",
+            "BackgroundSessionTests.uploadSendsACopyOfItsFile",
+            "BackgroundSessionTests.secondSessionOfAnIdentifierIsRefusedUntilTheFirstIsInvalid",
+            "BackgroundSessionTests.redirectsAreFollowedWithoutAsking",
+            "BackgroundSessionTests.lostNetworkIsTriedAgain",
+            "BackgroundMisuseTests.otherTasksAndBodiesAreRefused", "BackgroundMisuseTests.completionHandlersAreRefused"
+        ).except(
+            "Needs sluice transferd. The delegate is not asked to trust a server, nor for a client certificate: the default "
+                + "handling decides."),
         .deviation(
-            "D4", "background(withIdentifier:)",
-            because: "Not supported: a transfer ends with its process. The configuration can be made."),
-        .deviation("D5", "backgroundSessionConfiguration(_:)", because: "As D4."),
+            "D5", "backgroundSessionConfiguration(_:)",
+            because: "As D4, under a deprecated name that no test of ours uses."),
         .proven("D6", "init()", by: "URLSessionConfigurationTests.configurationHasFoundationsDefaults"),
         .proven("D7", "identifier", by: "URLSessionConfigurationTests.backgroundConfigurationHasItsIdentifier"),
         .proven("D8", "requestCachePolicy", by: "CacheLoadingTests.policyOfTheConfigurationIsFollowed"),
@@ -39,9 +48,14 @@ extension SurfaceEntry {
         .proven(
             "D17", "waitsForConnectivity", by: "ConnectivityTests.waitingTaskConnectsWhenARouteAppears",
             "ConnectivityTests.lostConnectionIsNotWaitedAfter", "ConnectivityTests.resourceTimeoutEndsTheWait"),
-        .deviation("D18", "isDiscretionary", because: "Kept, copied, and without effect on Linux."),
+        .proven(
+            "D18", "isDiscretionary", by: "TransferScheduleTests.discretionaryTransferWaitsForTheMachine",
+            "URLSessionConfigurationTests.configurationIsCopiedWithEveryProperty"),
         .deviation("D19", "sharedContainerIdentifier", because: "Kept, copied, and without effect on Linux."),
-        .deviation("D20", "sessionSendsLaunchEvents", because: "Kept, copied, and without effect on Linux."),
+        .proven(
+            "D20", "sessionSendsLaunchEvents", by: "LaunchPolicyTests.programIsStartedWhenAllItsTransfersAreOver",
+            "LaunchPolicyTests.programIsNotStartedAgainstItsWill",
+            "URLSessionConfigurationTests.configurationIsCopiedWithEveryProperty"),
         .proven(
             "D21", "connectionProxyDictionary", by: "ProxyLoadingTests.requestIsForwardedInAbsoluteForm",
             "ProxySettingsTests.dictionaryNamesTheProxyOfAScheme",

@@ -15,18 +15,18 @@ extension SurfaceEntry {
         .proven(
             "I4", "didReceive challenge of the session, async",
             by: "AsyncDelegateTests.asyncDelegateAnswersInPlaceOfHandlers"),
-        .deviation(
-            "I5", "urlSessionDidFinishEvents",
-            because: "Never called: background sessions are not supported."),
+        .proven(
+            "I5", "urlSessionDidFinishEvents", by: "BackgroundSessionTests.laterSessionGetsTheMessagesThatItMissed"),
         .proven(
             "I6", "URLSessionTaskDelegate", by: "TaskDelegateTests.taskDelegateIsAskedBeforeTheSessions",
             "TaskDelegateTests.taskDelegateMayImplementNoMethod"),
         .proven("I7", "didCreateTask", by: "MessageOrderTests.didCreateTaskIsCalledFirst"),
-        .deviation(
-            "I8", "willBeginDelayedRequest", because: "Never called: background sessions are not supported."),
-        .deviation(
+        .proven(
+            "I8", "willBeginDelayedRequest",
+            by: "BackgroundSessionTests.delayedRequestIsContinuedReplacedOrCancelled"),
+        .proven(
             "I9", "willBeginDelayedRequest, async",
-            because: "Never called: background sessions are not supported."),
+            by: "BackgroundSessionTests.delayedRequestIsReplacedAsynchronously"),
         .proven(
             "I10", "taskIsWaitingForConnectivity", by: "ConnectivityTests.waitingTaskConnectsWhenARouteAppears",
             "ConnectivityTests.waitingStreamAndWebSocketConnect"),

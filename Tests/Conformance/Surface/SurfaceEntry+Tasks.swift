@@ -22,7 +22,9 @@ extension SurfaceEntry {
             "E8", "progress", by: "TaskCountTests.completedTaskFinishesItsProgress",
             "TaskCountTests.progressControlsItsTask",
             "TaskCountTests.cancelledParentProgressCancelsTheTask"),
-        .proven("E9", "earliestBeginDate", by: "TaskStateTests.taskKeepsDescriptionAndHints"),
+        .proven(
+            "E9", "earliestBeginDate", by: "TaskStateTests.taskKeepsDescriptionAndHints",
+            "BackgroundSessionTests.delayedRequestIsContinuedReplacedOrCancelled"),
         .proven("E10", "countOfBytesClientExpectsToSend", by: "TaskStateTests.taskKeepsDescriptionAndHints"),
         .proven("E11", "countOfBytesClientExpectsToReceive", by: "TaskStateTests.taskKeepsDescriptionAndHints"),
         .proven(
