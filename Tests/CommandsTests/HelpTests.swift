@@ -3,7 +3,7 @@ import Testing
 @Suite("Help of the command line")
 struct HelpTests {
     static let gateway = ["serve", "check", "bridge"]
-    static let local = ["connect", "token"]
+    static let local = ["connect", "token", "transferd", "transfers"]
     /// Commands that talk to a running gateway.
     static let clients = [
         "ls", "show", "open", "send", "receive", "attach", "ping", "close", "suspend", "resume", "secure", "set", "tap",

@@ -2,14 +2,16 @@
 
 import json
 import random
+import socket
+import sqlite3
 import subprocess
 import threading
 
 import pytest
 
-from support import gateway
+from support import gateway, units
 from support.background import Background, HeldOrigin
-from support.deadlines import Lines, eventually, sized
+from support.deadlines import Lines, eventually, seconds, sized
 from support.programs import find
 
 SESSION = "org.example.background"
@@ -139,6 +141,24 @@ def test_interrupted_download_goes_on_where_it_was(background, held):
     assert (background.files / "whole").read_bytes() == held.content
 
 
+def test_restart_of_the_machine_forgets_what_was_not_on_the_disk(background, held):
+    """The journal names another boot: the file's bytes do not count, and the download begins anew."""
+    program = background.start(SESSION, "silent", "label", "whole", "download", f"{held.base}/slow/file", "kill")
+    background.finish(program, killed=True)
+    part = background.state / "sluice" / "transfers" / "org_2eexample_2ebackground" / "1.content"
+    eventually(lambda: part.exists() and part.stat().st_size > held.PIECE, "a part has arrived")
+    background.kill_daemon()
+    with sqlite3.connect(background.state / "sluice" / "transfers.sqlite") as journal:
+        record = json.loads(journal.execute("SELECT record FROM transfer").fetchone()[0])
+        record["partial"]["boot"] = "another"
+        journal.execute("UPDATE transfer SET record = ?", (json.dumps(record).encode(),))
+    journal.close()
+    held.release()
+    background.run(SESSION, "silent", "collect", 1)
+    assert "Range" not in held.requests[1][2]
+    assert (background.files / "whole").read_bytes() == held.content
+
+
 def test_program_is_started_for_the_events_of_its_session(background, held):
     """The daemon starts the program again when all transfers are over, without its words for new transfers."""
     background.run(SESSION, "label", "one", "download", f"{held.base}/file", "label", "two", "download", f"{held.base}/none",
@@ -232,6 +252,22 @@ def test_service_manager_passes_the_socket(background, held):
     assert any(line.startswith("completed 1 one 200 0") for line in lines), lines
     manager.kill()
     manager.wait()
+
+
+def test_user_units_start_the_daemon_at_login_and_at_the_first_connection(background, tmp_path):
+    service, sockets = units.Unit("sluice-transferd.service"), units.Unit("sluice-transferd.socket")
+    files = [service.moved(tmp_path, {"/usr/local/bin/sluice": gateway.BINARY}), sockets.moved(tmp_path, {})]
+    got = units.analyze("verify", *files)
+    assert (got.returncode, got.stdout + got.stderr) == (0, "")
+    assert sockets["Socket", "ListenStream"] == "%t/sluice/transferd.socket" and sockets["Socket", "SocketMode"] == "0600"
+    assert service["Install", "WantedBy"] == "default.target" and service["Service", "Type"] == "notify"
+    where = tmp_path / "notify.sock"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as notify:
+        notify.bind(str(where))
+        notify.settimeout(seconds(20))
+        daemon = background.transferd(NOTIFY_SOCKET=str(where))
+        assert notify.recv(4096) == b"READY=1"
+    eventually(lambda: daemon.poll() == 0, "the daemon ends when nothing is left")
 
 
 @pytest.mark.parametrize("program, text", [

@@ -17,20 +17,23 @@ struct TransferDaemonCommand: ParsableCommand {
             Its socket is in $XDG_RUNTIME_DIR/sluice, its journal and files in $XDG_STATE_HOME/sluice (~/.local/state/sluice). \
             It can be killed at any time: the next one continues. Needs the package libsqlite3-0.
 
-            ENVIRONMENT
-              SLUICE_TRANSFERD_CONDITIONS        instead of the machine's: metered, battery, busy, or good
-              SLUICE_TRANSFERD_BACKGROUND_DELAY  instead of 15: seconds that the first transfer waits which a program
-                                                 creates that the daemon started
-              SLUICE_TRANSFERD_IDLE_TIME         instead of 10: seconds that it stays when nothing is left
+            ENVIRONMENT, for tests
+              SLUICE_TRANSFERD_CONDITIONS
+                  Instead of the machine's: metered, battery, busy, or good.
+              SLUICE_TRANSFERD_BACKGROUND_DELAY
+                  Seconds that the first transfer waits which a program creates
+                  that the daemon started. (default: 15)
+              SLUICE_TRANSFERD_IDLE_TIME
+                  Seconds that the daemon stays when nothing is left. (default: 10)
 
             EXAMPLES
               sluice transferd
-              systemctl --user enable --now sluice-transferd.socket sluice-transferd.service
+              systemctl --user enable --now sluice-transferd.socket
 
             EXIT CODES
               0   nothing was left, or another daemon runs
               64  invalid command line
-              71  system error, like a folder that others can write, a full disk or a missing library
+              71  system error, like a full disk or a missing library
             """)
 
     func run() throws {

@@ -26,6 +26,8 @@ package struct TransferJournal {
         }
     }
 
+    /// Largest identifier of a task: the integers that JSON's readers agree about.
+    private static let identifierLimit = 1 << 53
     /// Most sessions that the journal keeps.
     package static let sessionLimit = 1000
 
@@ -190,7 +192,7 @@ package struct TransferJournal {
                 url: url)
         }
         let isNamed = transfer.body.map(TransferFolders.isFileName) ?? (transfer.kind == .download)
-        guard isNamed, transfer.identifier > 0 else {
+        guard isNamed, 1...Self.identifierLimit ~= transfer.identifier else {
             return TransferError(
                 code: URLError.Code.unsupportedURL.rawValue, text: "The transfer is not valid.", url: url)
         }

@@ -28,11 +28,12 @@ final class BackgroundSession: Sendable {
     private let identifier: String
     private let state = Mutex(State())
     private let attaching = NSLock()
-    /// Does not retain the session: its tasks do while they run.
-    private let owner = Mutex<WeakSession>(WeakSession())
+    private let owner = Mutex<Owner>(Owner())
 
-    private struct WeakSession {
+    private struct Owner {
         weak var session: URLSession?
+        /// The session while it is attached: messages may arrive at any time until it is invalid.
+        var attached: URLSession?
     }
 
     init(_ identifier: String, of core: SessionCore) {
@@ -88,8 +89,10 @@ final class BackgroundSession: Sendable {
                 isLaunchedForEvents: BackgroundLaunch.identifier != nil, isReattachment: false)
         ) { DaemonStarter.start(path, folders: folders) }
         self.state.withLock { $0.link = link }
+        self.owner.withLock { $0.attached = $0.session }
         let failure = link.attach(within: Self.attachTimeout) { [weak self] in self?.handle($0) }
         guard let failure else { return nil }
+        self.releaseSession()
         link.close()
         self.state.withLock { $0.link = nil }
         return Self.error(failure)
@@ -109,6 +112,15 @@ final class BackgroundSession: Sendable {
             return state.link
         }
         link?.close()
+        self.releaseSession()
+    }
+
+    /// Not within the lock: the session may end here, and closes this then.
+    private func releaseSession() {
+        _ = self.owner.withLock { owner in
+            defer { owner.attached = nil }
+            return owner.attached
+        }
     }
 
     // MARK: Creating tasks
@@ -334,5 +346,6 @@ final class BackgroundSession: Sendable {
         for task in self.core.state.withLock({ Array($0.tasks.values) }) {
             (task.driver as? BackgroundTask)?.fail(Self.error(failure, url: task.originalRequest?.url))
         }
+        self.releaseSession()
     }
 }

@@ -182,6 +182,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     /// Creating the session attaches it to the user's daemon, which is started if necessary, and waits for that up to 5 s.
     /// Without it, and while another session has the identifier, the tasks fail with
     /// `URLError.backgroundSessionWasDisconnected` and `URLError.backgroundSessionInUseByAnotherProcess`.
+    /// The session exists until it is invalidated.
     /// - Parameter identifier: 1 to 80 bytes, unique among the user's programs.
     open class func background(withIdentifier identifier: String) -> URLSessionConfiguration {
         URLSessionConfiguration(identifier: identifier, cookies: .shared, credentials: .shared, cache: nil)

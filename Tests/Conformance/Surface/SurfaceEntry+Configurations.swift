@@ -11,6 +11,8 @@ extension SurfaceEntry {
             "BackgroundSessionTests.secondSessionOfAnIdentifierIsRefusedUntilTheFirstIsInvalid",
             "BackgroundSessionTests.redirectsAreFollowedWithoutAsking",
             "BackgroundSessionTests.lostNetworkIsTriedAgain",
+            "test_background_sessions.py::test_transfers_survive_program_and_daemon",
+            "test_background_sessions.py::test_daemon_may_be_killed_at_any_time",
             "BackgroundMisuseTests.otherTasksAndBodiesAreRefused", "BackgroundMisuseTests.completionHandlersAreRefused"
         ).except(
             "Needs sluice transferd. The delegate is not asked to trust a server, nor for a client certificate: the default "
@@ -53,7 +55,9 @@ extension SurfaceEntry {
             "URLSessionConfigurationTests.configurationIsCopiedWithEveryProperty"),
         .deviation("D19", "sharedContainerIdentifier", because: "Kept, copied, and without effect on Linux."),
         .proven(
-            "D20", "sessionSendsLaunchEvents", by: "LaunchPolicyTests.programIsStartedWhenAllItsTransfersAreOver",
+            "D20", "sessionSendsLaunchEvents",
+            by: "test_background_sessions.py::test_program_is_started_for_the_events_of_its_session",
+            "LaunchPolicyTests.programIsStartedWhenAllItsTransfersAreOver",
             "LaunchPolicyTests.programIsNotStartedAgainstItsWill",
             "URLSessionConfigurationTests.configurationIsCopiedWithEveryProperty"),
         .proven(

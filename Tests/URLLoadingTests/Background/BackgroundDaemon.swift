@@ -7,23 +7,24 @@ import URLLoading
 /// A daemon within a test, with folders of its own. It serves as long as the object or a delegate of its sessions exists.
 final class BackgroundDaemon: Sendable {
     let folders: TransferFolders
-    /// Keeps the daemon from ending; it ends, and its folder is removed, soon after this is closed.
+    private let folder: TemporaryFolder
+    /// Keeps the daemon from ending; it ends some time after this is closed.
     private let observer: DaemonLink
 
     init(_ change: (inout DaemonSettings) -> Void = { _ in }) async throws {
         let folder = try TemporaryFolder()
         let folders = TransferFolders(runtime: "\(folder.url.path)/r", state: "\(folder.url.path)/s")
         var settings = DaemonSettings()
-        settings.idleLimit = .seconds(2)
+        settings.idleLimit = .seconds(120)
         settings.jitter = { 0 }
         change(&settings)
+        self.folder = folder
         self.folders = folders
         self.observer = DaemonLink(observing: folders, on: try LoopGroup(count: 1).loops[0]) {
             .cannotStart("not in this test")
         }
         let began = Outcome<Bool>()
         SystemThread.start(named: "transferd") { [settings] in
-            defer { withExtendedLifetime(folder) {} }
             do {
                 _ = try DaemonProcess.run(folders, settings) { began.give(true) }
             } catch {
