@@ -22,6 +22,8 @@ final class BackgroundSession: Sendable {
         var waitingMessages: Int?
         /// Tasks that this program is about to create.
         var creating: Set<Int> = []
+        /// Tasks that failed here, whatever the daemon does with them: it is to cancel them, and their end is no message.
+        var discarded: Set<Int> = []
     }
 
     let core: SessionCore
@@ -144,6 +146,7 @@ final class BackgroundSession: Sendable {
             return error
         }
         guard let error = self.perform(.create(transfer), url: url) else { return nil }
+        self.state.withLock { _ = $0.discarded.insert(identifier) }
         if let name = transfer.body { unlink("\(self.folder)/\(name)") }
         return error
     }
@@ -237,6 +240,15 @@ final class BackgroundSession: Sendable {
         }
     }
 
+    /// A task failed in the program: the daemon gives its transfer up, now or when it is attached again.
+    func discard(_ identifier: Int) {
+        let link = self.state.withLock { state in
+            state.discarded.insert(identifier)
+            return state.link
+        }
+        _ = link?.perform(.cancel(task: identifier, reason: nil))
+    }
+
     /// Tells the daemon that a message and all before it were delivered, and waits until its journal has that.
     func acknowledge(_ sequence: Int) {
         let last = self.state.withLock { state in
@@ -289,7 +301,12 @@ final class BackgroundSession: Sendable {
     }
 
     private func received(_ transfer: TransferRecord) {
-        guard !self.state.withLock({ $0.creating.contains(transfer.identifier) }) else { return }
+        let identifier = transfer.identifier
+        let (isBeingCreated, isDiscarded) = self.state.withLock {
+            ($0.creating.contains(identifier), $0.discarded.contains(identifier))
+        }
+        if isDiscarded { return self.discard(identifier) }
+        guard !isBeingCreated else { return }
         (self.driver(transfer.identifier) ?? self.adopt(transfer))?.received(transfer)
     }
 
@@ -310,12 +327,13 @@ final class BackgroundSession: Sendable {
     }
 
     private func ended(_ end: TransferEnd, _ sequence: Int) {
-        let isNew = self.state.withLock { state in
-            guard sequence > state.lastSequence else { return false }
+        let (isNew, isDiscarded) = self.state.withLock { state in
+            guard sequence > state.lastSequence else { return (false, false) }
             state.lastSequence = sequence
             state.undelivered.insert(sequence)
-            return true
+            return (true, state.discarded.remove(end.transfer.identifier) != nil)
         }
+        if isDiscarded { return self.acknowledge(sequence) }
         guard isNew, let driver = self.driver(end.transfer.identifier) ?? self.adopt(end.transfer, hasEnded: true)
         else { return }
         driver.ended(end, sequence)

@@ -211,9 +211,10 @@ final class BackgroundTask: TaskDriver {
 
     // MARK: The end
 
-    /// The daemon cannot carry out the task.
+    /// The task cannot be carried out.
     func fail(_ error: URLError) {
         guard let handler = self.beginEnding() else { return }
+        self.background.discard(self.identifier)
         handler.map { handler in self.core.delegateQueue.add { handler(nil) } }
         self.core.notifyEnd(of: self.task, error, TaskMetricsRecord(), session: self.session)
         self.core.delegateQueue.add { self.task.setDriver(nil) }

@@ -41,6 +41,26 @@ struct BackgroundMisuseTests {
         #expect(server.requests.isEmpty)
     }
 
+    @Test func transferOfARefusedTaskIsGivenUp() async throws {
+        let server = try await WebServer(["/": .text("hello")])
+        let daemon = try await BackgroundDaemon()
+        let recorder = BackgroundRecorder()
+        let session = daemon.session(recorder)
+        let task = session.downloadTask(with: server.url())
+        task.delegate = SilentDelegate()
+        task.resume()
+        #expect(await recorder.log.has("completed 1"))
+        session.downloadTask(with: server.url()).resume()
+        #expect(await recorder.log.has("completed 2"))
+        session.finishTasksAndInvalidate()
+        #expect(await recorder.log.has("invalid"))
+        #expect(recorder.log.count("completed 1") == 1 && server.requests.count == 1)
+        // Nothing is left for another session.
+        let other = daemon.session(BackgroundRecorder())
+        #expect(await other.allTasks.isEmpty)
+        other.invalidateAndCancel()
+    }
+
     @Test func completionHandlersAreRefused() async throws {
         let server = try await WebServer(["/": .text("hello")])
         let session = try await BackgroundDaemon().session(BackgroundRecorder())

@@ -1,3 +1,4 @@
+import BackgroundTransfers
 import Foundation
 import SimulatedNetwork
 import StreamTransport
@@ -81,11 +82,14 @@ struct URLSessionConfigurationTests {
         changed.permitsAddress = { _, _ in false }
         changed.resolve = { _, _, answer in answer(.success([])) }
         changed.resolveAuthenticated = changed.resolve
+        changed.launchCommand = .current
+        changed.transferDaemonPath = "/usr/local/bin/sluice"
+        changed.transferFolders = TransferFolders(runtime: "/run/a", state: "/state")
         changed.loop = Loop(system: SimulatedNetwork(seed: 1).makeSystem())
         let copy = try #require(changed.copy() as? URLSessionConfiguration)
         let plain = URLSessionConfiguration.default
         let values = Self.values(changed)
-        #expect(Self.values(copy) == values && values.count == 40)
+        #expect(Self.values(copy) == values && values.count == 43)
         // All values differ from the defaults, so that a property that is not copied is detected.
         for (value, standard) in zip(values, Self.values(plain)) { #expect(value != standard) }
         copy.timeoutIntervalForRequest = 9
