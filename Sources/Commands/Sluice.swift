@@ -48,7 +48,8 @@ package struct Sluice: AsyncParsableCommand {
             CommandGroup(
                 name: "Gateway", subcommands: [ServeCommand.self, CheckCommand.self, BridgeCommand.self]),
             CommandGroup(name: "Client without a gateway", subcommands: [ConnectCommand.self, TokenCommand.self]),
-            CommandGroup(name: "Background sessions", subcommands: [TransfersCommand.self, TransferDaemonCommand.self]),
+            CommandGroup(
+                name: "Background sessions", subcommands: [TransfersCommand.self, TransferDaemonCommand.self]),
             CommandGroup(
                 name: "Connections of a running gateway",
                 subcommands: [

@@ -119,7 +119,7 @@ def test_daemon_may_be_killed_at_any_time(background, held):
         if number % 4 == 0:
             # Some get beyond their start, on slow machines too.
             eventually(lambda: len(held.requests) > requests, f"seed {seed}: transfers go on")
-        pause.wait(chance.uniform(0, 0.15))
+        pause.wait(chance.uniform(0, 0.1))
         background.kill_daemon()
     held.release()
     background.finish(program)
@@ -272,6 +272,42 @@ def test_user_units_start_the_daemon_at_login_and_at_the_first_connection(backgr
         daemon = background.transferd(NOTIFY_SOCKET=str(where))
         assert notify.recv(4096) == b"READY=1"
     eventually(lambda: daemon.poll() == 0, "the daemon ends when nothing is left")
+
+
+def framed(text):
+    body = text.encode()
+    return len(body).to_bytes(4, "big") + body
+
+
+def test_peers_that_send_anything_do_not_harm_the_daemon(background, held):
+    background.environment["SLUICE_TRANSFERD_IDLE_TIME"] = "60"
+    program = background.start(SESSION, "silent", "label", "one", "download", f"{held.base}/file", "collect", 1)
+    eventually(lambda: held.requests, "the transfer has begun")
+    number = background.daemon
+    attach = '{"attach":{"_0":{"version":1,"identifier":"%s","settings":%s,"isLaunchedForEvents":false,"isReattachment":false}}}'
+    payloads = [
+        b"", b"\0", b"\0\0\0\0", b"\xff\xff\xff\xff", random.Random(3).randbytes(100_000), framed("[" * 100_000),
+        framed('{"observe":{"version":2}}'), framed('{"observe":{"version":1}}') * 3,
+        framed('{"request":{"number":1,"_1":{"resume":{"task":1}}}}'),
+        framed('{"observe":{"version":1}}') + framed('{"request":{"number":1,"_1":{"resume":{"task":1}}}}'),
+        framed('{"observe":{"version":1}}') + framed('{"steer":{"number":1,"session":"x","task":-1,"_3":"cancel"}}'),
+        framed(attach % ("../x", "{}")), framed(attach % (SESSION, "{}")), framed('{"attach":{"_0":null}}'),
+    ]
+    for payload in payloads:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as peer:
+            peer.settimeout(seconds(20))
+            peer.connect(str(background.runtime / "sluice" / "transferd.socket"))
+            try:
+                peer.sendall(payload)
+                peer.shutdown(socket.SHUT_WR)
+                while peer.recv(65536):
+                    pass
+            except (ConnectionResetError, BrokenPipeError):
+                pass
+    held.release()
+    lines = background.finish(program)
+    assert any(line.startswith("completed 1 one 200 0") for line in lines), lines
+    assert background.daemon == number
 
 
 @pytest.mark.parametrize("program, text", [

@@ -91,7 +91,7 @@ package enum DaemonProcess {
                 finish(error)
             }
         }
-        end.wait()
+        withExtendedLifetime(holder) { end.wait() }
         group.stop()
         if let failure = result.withLock({ $0 }) { throw failure }
         return .ended
