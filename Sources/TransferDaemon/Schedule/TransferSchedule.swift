@@ -17,6 +17,9 @@ package struct MachineConditions: Hashable, Sendable {
         self.load = load
     }
 
+    /// Not read yet: discretionary transfers wait.
+    package static let unknown = MachineConditions(isMetered: true, isOnBattery: true, load: .infinity)
+
     package var allowsDiscretionary: Bool { !self.isMetered && !self.isOnBattery && self.load < Self.loadLimit }
 }
 

@@ -25,8 +25,9 @@ package final class TransferDaemon {
     /// Numbers the attempts, so that reports of an earlier one are recognized.
     private var attempts: [TransferSchedule.Task: Int] = [:]
     private var lastAttempt = 0
-    private var conditions = MachineConditions()
-    private var conditionsAge: Date?
+    /// With the time at which they were read; `nil` before discretionary transfers need them.
+    private var conditions: (value: MachineConditions, read: Date)?
+    private var isReadingConditions = false
     private var isScheduling = false
     private let scheduleTimer = LoopTimer()
     private let idleTimer = LoopTimer()
@@ -345,7 +346,8 @@ package final class TransferDaemon {
         guard !self.isFinished else { return }
         let now = self.settings.now()
         let plan = TransferSchedule(
-            self.journal, conditions: self.conditions, now: now, limit: self.settings.runningLimit)
+            self.journal, conditions: self.currentConditions(now) ?? .unknown, now: now,
+            limit: self.settings.runningLimit)
         for task in plan.expired { self.journal.expired(task.identifier, of: task.session, now: now) }
         for task in plan.questions { self.ask(task) }
         guard self.commit() else { return }
@@ -383,15 +385,21 @@ package final class TransferDaemon {
         self.loop.arm(self.scheduleTimer, after: .seconds(seconds), target: self)
     }
 
+    /// - Returns: `nil` if they must be read anew.
+    private func currentConditions(_ now: Date) -> MachineConditions? {
+        guard let conditions else { return nil }
+        let age = now.timeIntervalSince(conditions.read)
+        return age >= 0 && age < TransferSchedule.conditionsInterval ? conditions.value : nil
+    }
+
     private func refreshConditions(_ now: Date) {
-        if let conditionsAge, now.timeIntervalSince(conditionsAge) < TransferSchedule.conditionsInterval / 2 { return }
-        self.conditionsAge = now
+        guard !self.isReadingConditions, self.currentConditions(now) == nil else { return }
         let (read, box) = (self.settings.conditions, LoopIsolated(self, on: self.loop))
-        SystemThread.start(named: "conditions") {
-            let conditions = read()
+        self.isReadingConditions = SystemThread.start(named: "conditions") {
+            let value = read()
             box.execute { daemon in
-                guard daemon.conditions != conditions else { return }
-                daemon.conditions = conditions
+                daemon.isReadingConditions = false
+                daemon.conditions = (value, daemon.settings.now())
                 daemon.schedule()
             }
         }

@@ -8,6 +8,7 @@ import URLLoading
 ///     download URL, upload FILE URL   creates and resumes a task, with the settings of the words before
 ///     label TEXT, after SECONDS, priority NUMBER, hold   settings of the next task; `hold` does not resume it
 ///     discretionary, silent, user NAME PASSWORD, replace URL, later   settings of the session, before the first task
+///     anyway       follows the words also if the daemon started the program
 ///     list         prints the session's tasks
 ///     kill         ends the program at once, as SIGKILL does
 ///     collect N    waits for N completions
@@ -108,8 +109,10 @@ struct Plan {
             guard let url = URL(string: try next()) else { throw Malformed() }
             return url
         }
+        var followsWords = false
         while let word = words.popFirst() {
             switch word {
+            case "anyway": followsWords = true
             case "label": settings.label = try next()
             case "after": settings.delay = Double(try next())
             case "priority": settings.priority = Float(try next())
@@ -132,7 +135,7 @@ struct Plan {
             default: throw Malformed()
             }
         }
-        if launched { self.steps = [.events] }
+        if launched, !followsWords { self.steps = [.events] }
     }
 
     func apply(to configuration: URLSessionConfiguration) {
