@@ -189,15 +189,18 @@ def test_program_is_started_to_answer_a_challenge(background, nginx):
 
 def test_program_that_takes_no_message_is_not_started_in_a_loop(background, held):
     """Its log is a folder: it ends before it makes its session."""
-    held.release()
-    background.run(SESSION, "label", "one", "after", 0.2, "download", f"{held.base}/file", "kill")
+    background.run(SESSION, "label", "one", "download", f"{held.base}/file", "kill")
     log = background.files / "log"
     log.rename(background.files / "log.old")
     log.mkdir()
+    held.release()
     eventually(lambda: "started" in background.daemon_log(), "the program was started")
-    number = background.daemon
-    # The next start is 10 s later: until then the daemon waits, and does nothing.
-    assert background.daemon == number and background.daemon_log().count("started") == 1
+    eventually(lambda: not background.programs(), "it has ended")
+    # The next start is 10 s later: until then the daemon waits.
+    assert background.daemon and background.daemon_log().count("started") == 1
+    log.rmdir()
+    lines = background.run(SESSION, "events")
+    assert any(line.startswith("completed 1 one 200 0") for line in lines), lines
 
 
 def test_transfers_are_listed_and_steered_from_a_shell(background, held):

@@ -18,6 +18,7 @@ final class EventLog: @unchecked Sendable {  // The condition guards its vars.
     func write(_ line: String) {
         let bytes = Data((line + "\n").utf8)
         let descriptor = open(self.folder.appending(path: "log").path, O_WRONLY | O_CREAT | O_APPEND, 0o600)
+        guard descriptor >= 0 else { exit(66) }
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         try? file.write(contentsOf: bytes)
         try? FileHandle.standardOutput.write(contentsOf: bytes)

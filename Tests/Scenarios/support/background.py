@@ -171,9 +171,28 @@ class Background:
         assert ended.returncode == code, f"{ended.returncode}: {ended.stdout} {ended.stderr}"
         return ended.stdout
 
+    def programs(self):
+        """Numbers of the running programs with these folders, those that the daemon started included."""
+        found = []
+        for path in Path("/proc").glob("[0-9]*/cmdline"):
+            try:
+                words = path.read_bytes().split(b"\0")
+            except OSError:
+                continue
+            if words[0].endswith(b"/BackgroundLoader") and str(self.files).encode() in words:
+                found.append(int(path.parent.name))
+        return found
+
     def end(self):
-        """Ends what still runs. No daemon may have trapped."""
-        number = self.daemon
-        if number:
-            os.kill(number, signal.SIGKILL)
+        """Ends what still runs: first the programs, which would start another daemon. No daemon may have trapped."""
+        def is_over():
+            running = [*self.programs(), *([self.daemon] if self.daemon else [])]
+            for number in running:
+                try:
+                    os.kill(number, signal.SIGKILL)
+                except ProcessLookupError:
+                    pass
+            return not running
+
+        eventually(is_over, "programs and daemon are gone")
         assert "Fatal error" not in self.daemon_log(), self.daemon_log()[-4000:]
