@@ -1,5 +1,15 @@
 import Foundation
 
+/// Which networks and names a request or a session may use.
+package struct NetworkPermissions: Codable, Hashable, Sendable {
+    package var allowsCellular = true
+    package var allowsExpensive = true
+    package var allowsConstrained = true
+    package var requiresDNSSEC = false
+
+    package init() {}
+}
+
 /// An HTTP request as the daemon stores and sends it.
 package struct TransferRequest: Codable, Hashable, Sendable {
     /// Largest body of a download's request, in bytes: longer ones are sent by upload tasks, from files.
@@ -13,6 +23,7 @@ package struct TransferRequest: Codable, Hashable, Sendable {
     package var timeout: Double?
     /// Raw value of `URLRequest.NetworkServiceType`.
     package var serviceType: UInt
+    package var permissions = NetworkPermissions()
 
     package init(
         url: String, method: String = "GET", fields: [String: String] = [:], body: Data? = nil, timeout: Double? = nil,
@@ -276,6 +287,7 @@ package struct SessionSettings: Codable, Hashable, Sendable {
     package var lowestTLSVersion: UInt16 = 0x0303
     package var highestTLSVersion: UInt16 = 0x0304
     package var serviceType: UInt = 0
+    package var permissions = NetworkPermissions()
     package var certificateAuthorities: Data?
     package var unixSocketPath: String?
     package var assumesHTTP2 = false

@@ -61,6 +61,10 @@ extension TransferRequest {
         request.httpBody = self.body
         if let timeout = self.timeout, timeout.isFinite { request.timeoutInterval = timeout }
         request.networkServiceType = .init(rawValue: self.serviceType) ?? .default
+        request.allowsCellularAccess = self.permissions.allowsCellular
+        request.allowsExpensiveNetworkAccess = self.permissions.allowsExpensive
+        request.allowsConstrainedNetworkAccess = self.permissions.allowsConstrained
+        request.requiresDNSSECValidation = self.permissions.requiresDNSSEC
         return request
     }
 }
@@ -80,6 +84,10 @@ extension URLSessionConfiguration {
         self.tlsMinimumSupportedProtocolVersion = .init(rawValue: settings.lowestTLSVersion) ?? .TLSv12
         self.tlsMaximumSupportedProtocolVersion = .init(rawValue: settings.highestTLSVersion) ?? .TLSv13
         self.networkServiceType = .init(rawValue: settings.serviceType) ?? .default
+        self.allowsCellularAccess = settings.permissions.allowsCellular
+        self.allowsExpensiveNetworkAccess = settings.permissions.allowsExpensive
+        self.allowsConstrainedNetworkAccess = settings.permissions.allowsConstrained
+        self.requiresDNSSECValidation = settings.permissions.requiresDNSSEC
         self.certificateAuthorities = settings.certificateAuthorities
         self.unixSocketPath = settings.unixSocketPath
         self.assumesHTTP2 = settings.assumesHTTP2

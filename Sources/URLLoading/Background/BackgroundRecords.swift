@@ -14,6 +14,10 @@ extension TransferRequest {
         self.init(
             url: request.url?.absoluteString ?? "", method: request.httpMethod ?? "GET", fields: fields,
             body: request.httpBody, timeout: request.chosenTimeout, serviceType: request.networkServiceType.rawValue)
+        self.permissions.allowsCellular = request.allowsCellularAccess
+        self.permissions.allowsExpensive = request.allowsExpensiveNetworkAccess
+        self.permissions.allowsConstrained = request.allowsConstrainedNetworkAccess
+        self.permissions.requiresDNSSEC = request.requiresDNSSECValidation
     }
 
     /// `nil` if the URL is not valid.
@@ -25,6 +29,10 @@ extension TransferRequest {
         request.httpBody = self.body
         if let timeout = self.timeout, timeout.isFinite { request.timeoutInterval = timeout }
         request.networkServiceType = .init(rawValue: self.serviceType) ?? .default
+        request.allowsCellularAccess = self.permissions.allowsCellular
+        request.allowsExpensiveNetworkAccess = self.permissions.allowsExpensive
+        request.allowsConstrainedNetworkAccess = self.permissions.allowsConstrained
+        request.requiresDNSSECValidation = self.permissions.requiresDNSSEC
         return request
     }
 }
@@ -151,6 +159,10 @@ extension SessionSettings {
         self.lowestTLSVersion = configuration.tlsMinimumSupportedProtocolVersion.rawValue
         self.highestTLSVersion = configuration.tlsMaximumSupportedProtocolVersion.rawValue
         self.serviceType = configuration.networkServiceType.rawValue
+        self.permissions.allowsCellular = configuration.allowsCellularAccess
+        self.permissions.allowsExpensive = configuration.allowsExpensiveNetworkAccess
+        self.permissions.allowsConstrained = configuration.allowsConstrainedNetworkAccess
+        self.permissions.requiresDNSSEC = configuration.requiresDNSSECValidation
         self.certificateAuthorities = configuration.certificateAuthorities
         self.unixSocketPath = configuration.unixSocketPath
         self.assumesHTTP2 = configuration.assumesHTTP2
@@ -167,7 +179,6 @@ extension SessionSettings {
         if !(configuration.protocolClasses ?? []).isEmpty { return "protocolClasses" }
         if configuration.permitsAddress != nil { return "permitsAddress" }
         if !configuration.proxyConfigurations.isEmpty { return "proxyConfigurations; use connectionProxyDictionary" }
-        if configuration.requiresDNSSECValidation { return "requiresDNSSECValidation" }
         if !configuration.ticketHosts.isEmpty { return "ticketHosts" }
         let proxies = configuration.connectionProxyDictionary ?? [:]
         if Self.proxies(proxies).count < proxies.count { return "a value of connectionProxyDictionary" }
