@@ -79,6 +79,8 @@ extension URLSessionConfiguration {
         self.urlCache = nil
         self.timeoutIntervalForRequest = settings.requestTimeout
         self.timeoutIntervalForResource = settings.resourceTimeout
+        // A transfer without a network goes on as soon as there is one.
+        self.waitsForConnectivity = true
         self.httpAdditionalHeaders = settings.fields
         self.httpMaximumConnectionsPerHost = settings.connectionsPerHost
         self.tlsMinimumSupportedProtocolVersion = .init(rawValue: settings.lowestTLSVersion) ?? .TLSv12
