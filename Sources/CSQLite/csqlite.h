@@ -43,7 +43,7 @@ static inline int sluice_sqlite_bind_copy(
     return sqlite->bind_blob(statement, index, bytes == NULL ? &empty : bytes, count, (void (*)(void *))(intptr_t)-1);
 }
 
-// Opens the library and finds its functions. Returns NULL, or what is missing.
+// Opens the library and finds its functions. Returns NULL, or the name of the missing function or library.
 static inline const char *sluice_sqlite_load(sluice_sqlite_functions *sqlite, const char *library) {
     const struct {
         const char *name;

@@ -130,7 +130,7 @@ package struct ExchangeProgress: Equatable {
         case none
     }
 
-    /// What is lost if the connection ends now.
+    /// The part of the response that is lost if the connection ends now.
     package var loss: Loss {
         switch self.receiving {
         case .awaitingHead(informational: 0): .beforeResponse

@@ -1,4 +1,4 @@
-/// Which ways a connection may take, and what is to be known of the one it takes.
+/// The interfaces that a connection may use, and the properties of the chosen one.
 package struct PathOptions: Hashable, Sendable {
     /// Interfaces of these classes are not used. Default: none.
     package var forbidden: InterfaceClasses = []

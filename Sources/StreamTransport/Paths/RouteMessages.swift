@@ -34,7 +34,7 @@ package struct Route: Hashable, Sendable {
     }
 }
 
-/// Reads the messages of one datagram. Lengths that do not fit end it with `.overrun`: what was in the rest is unknown.
+/// Reads the messages of one datagram. Lengths that do not fit end it with `.overrun`, because the rest cannot be read.
 package struct RouteMessages {
     /// nlmsghdr.
     private static let headLength = 16

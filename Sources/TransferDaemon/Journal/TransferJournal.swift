@@ -266,7 +266,7 @@ package struct TransferJournal {
     }
 
     /// A response arrived whose content goes to the transfer's file.
-    /// - Parameter partial: what is needed to go on from the middle of the content; `nil` if that is not possible.
+    /// - Parameter partial: validator and size for resuming the download; `nil` if it cannot be resumed.
     /// - Returns: whether the transfer runs still.
     package mutating func responseReceived(
         _ response: TransferResponse, _ partial: PartialDownload?, for task: Int, of identifier: String

@@ -17,7 +17,7 @@ package enum RetryPolicy {
     }
 }
 
-/// Rules for transfers of programs that nobody started.
+/// Delays of transfers that a program creates while it runs only because the daemon started it.
 package enum TransferRules {
     /// In seconds.
     package static let standardBackgroundDelay: TimeInterval = 15
@@ -33,7 +33,7 @@ package enum TransferRules {
     }
 }
 
-/// When the daemon starts the program of a session that nobody runs.
+/// When the daemon starts the program of a session that no running program has.
 package enum LaunchPolicy {
     /// Starts in a row after which the program took no message.
     package static let limit = 5

@@ -1,7 +1,7 @@
 import BackgroundTransfers
 import Foundation
 
-/// Starts the programs of sessions that nobody runs.
+/// Starts the programs of sessions that no running program has.
 package enum ProgramLauncher {
     /// Starts the program in the background, without input and output, in a process group of its own.
     /// - Returns: whether it was started.

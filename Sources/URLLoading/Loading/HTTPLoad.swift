@@ -207,6 +207,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         exchange.assumesHTTP2 = self.assumesHTTP2(exchange.head)
         self.lease(&exchange)
         exchange.needsFreshConnection = self.needsFreshConnection
+        self.needsFreshConnection = false
         exchange.isMeasured = self.loader.isMeasured
         exchange.priority = self.loader.priority
         exchange.usesPipelining = self.core.requestSettings.usesPipelining || self.request.httpShouldUsePipelining

@@ -83,7 +83,7 @@ final class UploadTransfer {
             HTTPTransport.ServerEndpoint(resource) != nil, let scheme = resource.scheme?.loweredASCII,
             ["http", "https"].contains(scheme)
         else { return }
-        // What is encrypted stays so.
+        // An encrypted upload is never continued without encryption.
         if Origin(url)?.isSecure == true, !origin.isSecure { return }
         self.resource = resource
         self.machine.resourceFound()
