@@ -120,16 +120,22 @@ let package = Package(
             ],
             swiftSettings: house),
         .target(
+            name: "Rooms",
+            dependencies: [
+                "WireText", "ByteKernels", .product(name: "DequeModule", package: "swift-collections"),
+            ],
+            swiftSettings: house),
+        .target(
             name: "GatewayConfiguration",
             dependencies: [
-                "WireText", "WebSocketProtocol", .product(name: "Yams", package: "Yams", condition: gateway),
+                "Rooms", "WireText", "WebSocketProtocol", .product(name: "Yams", package: "Yams", condition: gateway),
             ],
             swiftSettings: house),
         .target(
             name: "GatewayCore",
             dependencies: [
                 "WireText",
-                "GatewayConfiguration", "SessionTasks", "StreamTransport", "WebSocketProtocol", "TLSEngine",
+                "GatewayConfiguration", "Rooms", "SessionTasks", "StreamTransport", "WebSocketProtocol", "TLSEngine",
                 "ByteKernels",
                 .product(name: "DequeModule", package: "swift-collections"),
             ],
@@ -290,6 +296,8 @@ let package = Package(
             ],
             swiftSettings: house),
         .testTarget(
+            name: "RoomsTests", dependencies: ["Rooms", "ByteKernels", "WireText", "TestSupport"], swiftSettings: house),
+        .testTarget(
             name: "GatewayConfigurationTests",
             dependencies: [
                 "GatewayConfiguration", "GatewayCore", "GatewayTestSupport", "StreamTransport", "TestSupport",
@@ -298,7 +306,7 @@ let package = Package(
         .testTarget(
             name: "GatewayCoreTests",
             dependencies: [
-                "GatewayConfiguration", "GatewayCore", "GatewayTestSupport", "SessionTasks", "StreamTransport",
+                "GatewayConfiguration", "GatewayCore", "GatewayTestSupport", "Rooms", "SessionTasks", "StreamTransport",
                 "SimulatedNetwork", "WebSocketProtocol", "TLSEngine", "ByteKernels", "TestSupport",
             ],
             swiftSettings: house),

@@ -135,3 +135,11 @@ package struct UTF8Validator: Equatable, Sendable {
         return 0
     }
 }
+
+extension [UInt8] {
+    /// Whether all bytes together are a valid text in UTF-8.
+    package var isValidUTF8: Bool {
+        var validator = UTF8Validator()
+        return self.withRawSpan { validator.validate($0) } == nil && validator.isComplete
+    }
+}

@@ -12,6 +12,7 @@ package struct Configuration: Sendable, Equatable {
     package var drain = DrainSettings()
     package var log = LogSettings()
     package var control = ControlSettings()
+    package var rooms = RoomSettings()
 
     package static let defaultMaximumConnections = 65_536
 
@@ -36,12 +37,12 @@ package struct Configuration: Sendable, Equatable {
     }
 
     /// The upstream of `route`: the named one, or for a URL as target an upstream with that endpoint, the URL as its
-    /// name, and default settings. `nil` for `echo` and `chat`.
+    /// name, and default settings. `nil` for targets in the gateway itself.
     package func upstream(of route: RouteConfiguration) -> UpstreamConfiguration? {
         switch route.target {
         case .upstream(let name): self.upstream(named: name)
         case .url(let url): UpstreamConfiguration(name: url.description, endpoints: [UpstreamEndpoint(url: url)])
-        case .echo, .chat: nil
+        case .echo, .chat, .rooms: nil
         }
     }
 
@@ -69,6 +70,7 @@ extension GatewayKey {
     package static var routes: Self { "routes" }
     package static var upstreams: Self { "upstreams" }
     package static var control: Self { "control" }
+    package static var rooms: Self { "rooms" }
     fileprivate static var closeSpread: Self { "close-spread" }
 }
 
@@ -98,6 +100,9 @@ extension Configuration: SettingsSection {
             reach its address may do everything, unless `tokens`, `clients` or `peers` restrict them. See \
             <doc:Operations>.
             """),
+        .section(
+            .rooms, \.rooms, example: #"{policies: [{name: all, pattern: "*", history-size: 100, recovery: stream}]}"#,
+            "Rooms of the targets `rooms` and `chat`: what they keep and permit. See <doc:Rooms>."),
         .value(
             "max-connections", \.maximumConnections, .integer(1...10_000_000),
             """
@@ -121,7 +126,8 @@ extension Configuration: SettingsSection {
 }
 
 extension Configuration {
-    /// Configuration of `sluice serve` without a file: `ws://127.0.0.1:8080` with `/echo` and `/chat/{room}`.
+    /// Configuration of `sluice serve` without a file: `ws://127.0.0.1:8080` with `/echo`, `/chat/{room}` and
+    /// `/connection/websocket`, which serves the same rooms to programs.
     ///
     /// `/echo` accepts permessage-deflate and messages up to 16 MiB.
     package static let builtInText = """
@@ -138,6 +144,19 @@ extension Configuration {
           - name: chat
             path: /chat/{room}
             target: chat
+          - name: rooms
+            path: /connection/websocket
+            target: rooms
+            compress: true
+        rooms:
+          policies:
+            - name: all
+              pattern: "*"
+              history-size: 100
+              history-time: 1h
+              recovery: stream
+              presence: true
+              join-leave: true
         """
 }
 

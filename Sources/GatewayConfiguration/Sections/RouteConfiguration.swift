@@ -45,6 +45,16 @@ package enum RouteTarget: Sendable, Equatable {
     /// Each message goes to all other members of the room named by the path's parameter `{room}`; without this
     /// parameter the room has the route's name.
     case chat
+    /// Clients speak Centrifuge's client protocol, and are in any number of rooms.
+    case rooms
+
+    /// Whether the gateway itself is the endpoint.
+    package var isBuiltIn: Bool {
+        switch self {
+        case .echo, .chat, .rooms: true
+        case .upstream, .url: false
+        }
+    }
 }
 
 /// The paths that a route matches, as a list of segments.
@@ -297,8 +307,9 @@ extension RouteConfiguration: SettingsSection {
             .target, \.target, .routeTarget,
             """
             Where connections are forwarded. `echo` sends each message or byte back. `chat` sends each message to all \
-            others in the room that the path's parameter `{room}` names; without it the room has the route's name. A \
-            URL is an upstream with default settings.
+            others in the room that the path's parameter `{room}` names; without it the room has the route's name. \
+            `rooms` serves the same rooms to programs, with Centrifuge's client protocol. A URL is an upstream with \
+            default settings.
             """),
     ]
 
@@ -402,7 +413,7 @@ extension RouteConfiguration: SettingsSection {
 
     /// Where messages are assembled, they must have a limit, and a length prefix of four bytes implies one.
     private mutating func readMessageSize(_ section: SectionReader<RouteConfiguration>) {
-        let isBuiltIn = section.isSet(.target) && (self.target == .echo || self.target == .chat)
+        let isBuiltIn = section.isSet(.target) && self.target.isBuiltIn
         if isBuiltIn || self.tunnel.framing == .lengthPrefixed {
             self.tunnel.maximumMessageSize =
                 section.value(.maxMessageSize, as: TunnelSettings.assembledMessageSize)

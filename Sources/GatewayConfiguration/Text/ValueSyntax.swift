@@ -310,14 +310,15 @@ extension ValueSyntax<RouteTarget> {
     /// `echo`, `chat`, a URL, or the name of an upstream.
     package static var routeTarget: ValueSyntax {
         ValueSyntax(
-            .text("backend", "the name of an upstream, a URL as in *Where to connect*, `echo` or `chat`")
+            .text("backend", "the name of an upstream, a URL as in *Where to connect*, `echo`, `chat` or `rooms`")
         ) { text throws(ValueSyntaxError) in
             if text == "echo" { return .echo }
             if text == "chat" { return .chat }
+            if text == "rooms" { return .rooms }
             if text.contains("://") { return .url(try EndpointURL(text)) }
             guard NameText.isName(text) else {
                 throw ValueSyntaxError(
-                    expected: "echo, chat, a URL, or the name of an upstream",
+                    expected: "echo, chat, rooms, a URL, or the name of an upstream",
                     remedy: "write a URL like tcp://127.0.0.1:5900")
             }
             return .upstream(text)

@@ -203,14 +203,14 @@ package struct ConfigurationValidator {
         let keyPath = path.key(RouteKey.target)
         guard self.problems.isValid(keyPath) else { return }
         switch route.target {
-        case .echo, .chat: return
+        case .echo, .chat, .rooms: return
         case .upstream(let name):
             let upstreams = self.configuration.upstreams
             if self.configuration.upstream(named: name) == nil, self.areNamesKnown(upstreams.count, in: Self.upstreams)
             {
                 self.reportUnknown(
-                    name, at: keyPath, among: upstreams.map(\.name) + ["echo", "chat"],
-                    kind: "an upstream, echo, chat or a URL")
+                    name, at: keyPath, among: upstreams.map(\.name) + ["echo", "chat", "rooms"],
+                    kind: "an upstream, echo, chat, rooms or a URL")
             }
         case .url(let url):
             if url.scheme.speaksTLS, url.hostName == nil {
@@ -238,7 +238,7 @@ package struct ConfigurationValidator {
     /// Checks options that need a certain kind of target.
     private func validateTargetOptions(of route: RouteConfiguration, at path: ConfigurationKeyPath) {
         guard self.problems.isValid(path.key(RouteKey.target)) else { return }
-        let isBuiltIn = route.target == .echo || route.target == .chat
+        let isBuiltIn = route.target.isBuiltIn
         if route.proxyProtocol != nil, isBuiltIn {
             self.problems.add(
                 at: path.key(RouteKey.proxyProtocol), expected: "no PROXY header, as the route has no upstream",

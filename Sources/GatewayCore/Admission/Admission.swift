@@ -240,7 +240,7 @@ extension Configuration {
         let hasTunnels = self.routes.contains { route in
             switch route.target {
             case .upstream, .url: true
-            case .echo, .chat: false
+            case .echo, .chat, .rooms: false
             }
         }
         return hasTunnels ? 2 : 1

@@ -22,10 +22,13 @@ final class EndpointSession {
         start(task)
     }
 
-    func accept(_ transport: any Transport, _ matched: MatchedRequest, relay: any EndpointRelay) {
+    /// - Parameter subprotocols: supported ones; `nil` are those of the route.
+    func accept(
+        _ transport: any Transport, _ matched: MatchedRequest, relay: any EndpointRelay, subprotocols: [String]? = nil
+    ) {
         let route = matched.route
         let acceptance = matched.request.acceptance(
-            subprotocols: route.configuration.subprotocols, deflate: route.deflate)
+            subprotocols: subprotocols ?? route.configuration.subprotocols, deflate: route.deflate)
         let task = WebSocketTask(
             accepting: transport, response: acceptance.response, subprotocol: acceptance.subprotocol,
             deflate: route.negotiated(acceptance), options: route.webSocketOptions, relay: relay)
@@ -109,4 +112,4 @@ protocol EndpointRelay: WebSocketRelay {
 }
 
 extension WebSocketEcho: EndpointRelay {}
-extension ChatMember: EndpointRelay {}
+extension PlainWebSocketMember: EndpointRelay {}

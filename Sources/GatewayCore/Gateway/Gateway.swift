@@ -34,7 +34,7 @@ package final class Gateway: Sendable {
         self.passedSockets = passedSockets
         let control = configuration.control
         let shared = GatewayShared(
-            log: log, hub: ChatHub(loops: loops), admission: Admission(configuration),
+            log: log, hub: RoomHub(loops: loops, settings: configuration.rooms), admission: Admission(configuration),
             closedLimit: control.address == nil ? 0 : control.closedConnections,
             keepsHandshakes: control.address != nil && control.keepsHandshakes,
             eventLog: control.address == nil ? nil : EventLog(), returnsMemory: true)
@@ -122,6 +122,7 @@ package final class Gateway: Sendable {
         }
         for listener in kept { await self.onEachLoop { $0.replace(listener) } }
         self.state.withLock { $0.plan = plan }
+        self.shared.hub.apply(configuration.rooms)
         await self.closeAll(of: former, but: plan)
         self.shared.withAdmission { $0.retire(allBut: configuration) }
         self.shared.eventLog?.publish(GatewayEvent(.reloaded))

@@ -4,7 +4,7 @@ import Synchronization
 /// State shared by all loops of a gateway. Used when connections open and close, never per byte.
 package final class GatewayShared: Sendable {
     let log: TunnelLog
-    package let hub: ChatHub
+    package let hub: RoomHub
     package let counters = GatewayCounters()
     /// Connections remembered after their end, on all loops together.
     package let closedLimit: Int
@@ -17,7 +17,7 @@ package final class GatewayShared: Sendable {
     private let admission: Mutex<Admission>
 
     package init(
-        log: TunnelLog, hub: ChatHub, admission: Admission, closedLimit: Int = 0, keepsHandshakes: Bool = false,
+        log: TunnelLog, hub: RoomHub, admission: Admission, closedLimit: Int = 0, keepsHandshakes: Bool = false,
         eventLog: EventLog? = nil, returnsMemory: Bool = false
     ) {
         self.memory = returnsMemory ? MemoryReturn() : nil

@@ -1,4 +1,5 @@
 import GatewayConfiguration
+import Rooms
 import SessionTasks
 import StreamTransport
 import WebSocketProtocol
@@ -242,12 +243,24 @@ extension LoopGateway {
             let echo = WebSocketEcho(keepsFragmentation: settings.keepsFragmentation)
             EndpointSession(context, route: route).accept(transport, matched, relay: echo)
         case (.chat, nil):
-            let member = StreamChatMember(room: route.configuration.name, rooms: self.rooms, settings: settings)
+            let member = PlainStreamMember(
+                room: route.configuration.name, rooms: self.rooms, client: "\(context.identifier)", settings: settings)
             EndpointSession(context, route: route).begin(transport) { member.start($0) }
         case (.chat, let matched?):
             let room = matched.match.value(of: "room") ?? route.configuration.name
             EndpointSession(context, route: route).accept(
-                transport, matched, relay: ChatMember(room: room, rooms: self.rooms))
+                transport, matched, relay: PlainWebSocketMember(room: room, rooms: self.rooms, client: "\(context.identifier)"))
+        case (.rooms, nil):
+            assertionFailure("route \(route.configuration.name) serves rooms to a listener without requests")
+            transport.consumer = nil
+            transport.reset()
+            return self.ended(context, TerminationReason(.gateway, .connecting, .system))
+        case (.rooms, let matched?):
+            let encoding = ProtocolEncoding(of: matched)
+            let user = self.shared.hub.currentSettings.userHeader.flatMap { matched.head.fields[$0] }
+            EndpointSession(context, route: route).accept(
+                transport, matched, relay: RoomSession(context, encoding: encoding, trustedUser: user),
+                subprotocols: ProtocolEncoding.subprotocols)
         case (.upstream, _), (.url, _):
             guard let upstream = route.upstream else {
                 assertionFailure("route \(route.configuration.name) has no upstream")

@@ -1,24 +1,25 @@
 import ByteKernels
 import GatewayConfiguration
+import Rooms
 import SessionTasks
 import StreamTransport
 import WebSocketProtocol
 
-/// A task in a chat room, whatever its protocol.
-protocol RoomMember: ChatSubscriber, OutputSource {
+/// A task in a room that speaks no protocol: each message is one publication.
+protocol PlainRoomMember: RoomSubscriber, OutputSource {
     associatedtype Task: RelayTask
 
     /// Released when it ends.
     var task: Task? { get }
     var rooms: LoopRooms { get }
     /// Membership in the room; `nil` before the task joins and after it leaves.
-    var subscription: ChatSubscription? { get set }
+    var subscription: RoomSubscription? { get set }
     /// Beginning of the message that is being received.
     var unfinished: [UInt8] { get set }
 }
 
-extension RoomMember {
-    var takesMore: Bool { self.queuedBytes < ChatRoom.outputWatermark }
+extension PlainRoomMember {
+    var takesMore: Bool { self.queuedBytes < LoopRoom.outputWatermark }
     var queuedBytes: Int { self.task?.queuedBytes ?? 0 }
     var unconsumedBytes: Int { self.subscription.map { $0.room.backlog(of: $0) } ?? 0 }
 
@@ -30,12 +31,32 @@ extension RoomMember {
         if let subscription = self.subscription { self.rooms.outputProgressed(subscription) }
     }
 
+    /// Enters the room, if its policy lets clients without a name in.
+    /// - Parameter client: identifier of the connection for the room's list of members.
+    func join(_ room: String, client: String) -> PlainRefusal? {
+        let policy = self.rooms.hub.policy(of: room) ?? .open
+        guard policy.subscribe == .everyone else { return .notPermitted }
+        do {
+            self.subscription = try self.rooms.join(self, room: room, info: ClientInfo(client: client)).subscription
+            return nil
+        } catch {
+            return .full
+        }
+    }
+
     /// Sends the message that is complete now to the others.
-    func publish(_ kind: MessageKind) {
-        guard let subscription = self.subscription else { return }
-        let message = ChatMessage(kind: kind, bytes: self.unfinished)
+    func publish(_ kind: MessageKind) -> PlainRefusal? {
+        guard let subscription = self.subscription else { return nil }
+        let plain = RoomMessage.Plain(kind: kind, bytes: self.unfinished)
         self.unfinished = []
-        self.rooms.publish(message, by: subscription)
+        let shared = subscription.room.shared
+        let policy = shared.policy
+        guard policy.publish == .everyone || policy.publish == .members else { return .notPermitted }
+        // Checking whether the text is JSON costs more than delivering it: only where the room keeps it.
+        let payload = policy.keepsHistory ? plain.payload : .binary([])
+        let publication = Publication(payload, info: subscription.info)
+        _ = self.rooms.publish(publication, plain: plain, in: shared, by: subscription)
+        return nil
     }
 
     func leave() {
@@ -45,22 +66,42 @@ extension RoomMember {
     }
 }
 
-/// One WebSocket in a chat room.
-final class ChatMember: WebSocketRelay {
+/// Why a client without a protocol may not do something in a room.
+enum PlainRefusal {
+    case notPermitted
+    case full
+
+    fileprivate var close: (code: CloseCode, reason: String) {
+        switch self {
+        case .notPermitted: (.policyViolation, "the room's policy does not permit it")
+        case .full: (.tryAgainLater, "the room has as many members as it may have")
+        }
+    }
+}
+
+/// One WebSocket in a room.
+final class PlainWebSocketMember: WebSocketRelay {
     private(set) var task: WebSocketTask?
     private let room: String
     let rooms: LoopRooms
     var unfinished: [UInt8] = []
-    var subscription: ChatSubscription?
+    var subscription: RoomSubscription?
+    private let client: String
 
-    init(room: String, rooms: LoopRooms) {
+    init(room: String, rooms: LoopRooms, client: String) {
         self.room = room
         self.rooms = rooms
+        self.client = client
     }
 
     func start(_ task: WebSocketTask) {
         self.task = task
-        self.subscription = self.rooms.join(self, room: self.room)
+        if let refusal = self.join(self.room, client: self.client) { self.end(refusal) }
+    }
+
+    private func end(_ refusal: PlainRefusal) {
+        self.leave()
+        self.task?.close(refusal.close.code, reason: Array(refusal.close.reason.utf8))
     }
 
     func webSocketOpened() {}
@@ -69,7 +110,7 @@ final class ChatMember: WebSocketRelay {
         // A removed member may still receive input for a while.
         guard self.subscription != nil else { return }
         self.unfinished.append(bytes)
-        if mark.endsMessage { self.publish(mark.kind) }
+        if mark.endsMessage, let refusal = self.publish(mark.kind) { self.end(refusal) }
     }
 
     func peerClosed(_ code: CloseCode?, reason: [UInt8]) -> Bool {
@@ -83,20 +124,20 @@ final class ChatMember: WebSocketRelay {
     }
 }
 
-extension ChatMember: RoomMember {
-    func deliver(_ message: ChatMessage) {
-        guard let task = self.task else { return }
-        message.bytes.withRawSpan { task.sendFrame(message.kind, startsMessage: true, endsMessage: true, $0) }
+extension PlainWebSocketMember: PlainRoomMember {
+    func deliver(_ message: LoopMessage, to subscription: RoomSubscription) {
+        guard let task = self.task, let plain = message.plain else { return }
+        plain.bytes.withRawSpan { task.sendFrame(plain.kind, startsMessage: true, endsMessage: true, $0) }
     }
 
-    func backlogExceeded() {
+    func backlogExceeded(_ subscription: RoomSubscription) {
         self.leave()
         self.task?.close(.tryAgainLater, reason: Array("reading too slowly for this room".utf8))
     }
 }
 
-/// A byte stream in a chat room. The route's framing converts between its bytes and the room's messages.
-final class StreamChatMember: TransportConsumer {
+/// A byte stream in a room. The route's framing converts between its bytes and the room's messages.
+final class PlainStreamMember: TransportConsumer {
     private(set) var task: StreamTask?
     private let room: String
     let rooms: LoopRooms
@@ -105,9 +146,11 @@ final class StreamChatMember: TransportConsumer {
     private let messageLimit: Int
     private let framing: Framing
     var unfinished: [UInt8] = []
-    var subscription: ChatSubscription?
+    var subscription: RoomSubscription?
+    private let client: String
 
-    init(room: String, rooms: LoopRooms, settings: TunnelSettings) {
+    init(room: String, rooms: LoopRooms, client: String, settings: TunnelSettings) {
+        self.client = client
         self.room = room
         self.rooms = rooms
         self.messageLimit = settings.maximumMessageSize ?? TunnelSettings.defaultMaximumMessageSize
@@ -118,8 +161,8 @@ final class StreamChatMember: TransportConsumer {
 
     func start(_ task: StreamTask) {
         self.task = task
-        self.subscription = self.rooms.join(self, room: self.room)
         task.attach(self)
+        guard self.join(self.room, client: self.client) == nil else { return self.fail() }
         task.resumeReading()
     }
 
@@ -145,7 +188,7 @@ final class StreamChatMember: TransportConsumer {
         guard self.subscription != nil else { return }
         guard piece.byteCount <= self.messageLimit - self.unfinished.count else { return self.fail() }
         self.unfinished.append(piece)
-        if mark.endsMessage { self.publish(mark.kind) }
+        if mark.endsMessage, self.publish(mark.kind) != nil { self.fail() }
     }
 
     func inputClosed() {
@@ -170,13 +213,13 @@ final class StreamChatMember: TransportConsumer {
     }
 }
 
-extension StreamChatMember: RoomMember {
-    func deliver(_ message: ChatMessage) {
-        guard let task = self.task else { return }
+extension PlainStreamMember: PlainRoomMember {
+    func deliver(_ message: LoopMessage, to subscription: RoomSubscription) {
+        guard let task = self.task, let plain = message.plain else { return }
         var made: [UInt8] = []
-        let delivery = message.bytes.withRawSpan { self.toStream.take($0, .whole(message.kind), into: &made) }
+        let delivery = plain.bytes.withRawSpan { self.toStream.take($0, .whole(plain.kind), into: &made) }
         switch delivery {
-        case .unchanged: message.bytes.withRawSpan { task.enqueue($0) }
+        case .unchanged: plain.bytes.withRawSpan { task.enqueue($0) }
         case .rewritten: made.withRawSpan { task.enqueue($0) }
         case .violation:
             // The message cannot be expressed in this member's framing: it is skipped, and the member stays.
@@ -184,7 +227,7 @@ extension StreamChatMember: RoomMember {
         }
     }
 
-    func backlogExceeded() {
+    func backlogExceeded(_ subscription: RoomSubscription) {
         self.fail()
     }
 }

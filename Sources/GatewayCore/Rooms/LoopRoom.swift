@@ -1,26 +1,26 @@
 import DequeModule
-import WebSocketProtocol
+import Rooms
 
-/// Receives the messages of a chat room.
-protocol ChatSubscriber: AnyObject {
+/// Receives the messages of rooms. One object may be in several.
+protocol RoomSubscriber: AnyObject {
     /// Whether the output takes another message now. After `false`, the subscriber calls `LoopRooms.outputProgressed`
-    /// when it does again.
+    /// for each of its subscriptions when it does again.
     var takesMore: Bool { get }
     /// Bytes queued in the subscriber's own output.
     var queuedBytes: Int { get }
-    /// Delivers a message of another member.
-    func deliver(_ message: ChatMessage)
+    func deliver(_ message: LoopMessage, to subscription: RoomSubscription)
     /// Requests a call of `LoopRooms.outputProgressed`.
     func awaitProgress()
-    /// The member's backlog exceeds `ChatRoom.backlogLimit`. It must leave.
-    func backlogExceeded()
-    /// The room accepts no more messages for now. The member may complete the message it has begun.
+    /// The subscription's backlog exceeds its limit, and the room's policy does not skip messages. It must leave.
+    func backlogExceeded(_ subscription: RoomSubscription)
+    /// The room accepts no more messages for now. The member may complete the message it has begun. Balanced by
+    /// `resumeReading`.
     func pauseReading()
     func resumeReading()
 }
 
 /// A member's position in the messages of a room.
-final class ChatSubscription {
+final class RoomSubscription {
     enum State {
         /// All messages are delivered.
         case idle
@@ -31,25 +31,42 @@ final class ChatSubscription {
     }
 
     let number: UInt64
-    let room: ChatRoom
+    let room: LoopRoom
+    /// As others see it; `nil` if the room does not list it.
+    let info: ClientInfo?
+    /// A gap in its messages ends it: the client recovers what it missed.
+    let isPositioned: Bool
     /// `nil` once the member has left.
-    fileprivate(set) var subscriber: (any ChatSubscriber)?
+    fileprivate(set) var subscriber: (any RoomSubscriber)?
     fileprivate(set) var state = State.idle
     /// Number of the next message to deliver.
     fileprivate(set) var next: UInt64
+    /// Messages of the room up to this number came before it.
+    fileprivate let joinedAfter: UInt64
     /// The member's reading is paused.
     var isPaused = false
 
-    fileprivate init(_ number: UInt64, in room: ChatRoom, _ subscriber: any ChatSubscriber, next: UInt64) {
+    fileprivate init(
+        _ number: UInt64, in room: LoopRoom, _ subscriber: any RoomSubscriber, info: ClientInfo?, isPositioned: Bool,
+        next: UInt64, joinedAfter: UInt64
+    ) {
         self.number = number
         self.room = room
         self.subscriber = subscriber
+        self.info = info
+        self.isPositioned = isPositioned
         self.next = next
+        self.joinedAfter = joinedAfter
+    }
+
+    /// Whether this member receives the message: not if it joined later, or sent it without a protocol.
+    fileprivate func receives(_ message: RoomMessage, onLoop loop: Int) -> Bool {
+        message.sequence > self.joinedAfter && message.origin != RoomMessage.Origin(loop: loop, member: self.number)
     }
 }
 
 /// Bytes that the rooms of one loop keep for slow members, in total.
-final class ChatBacklog {
+final class RoomBacklog {
     /// In bytes. Above it, members that are behind are removed much sooner.
     let limit: Int
     /// Total cost of the stored messages, in bytes.
@@ -61,10 +78,9 @@ final class ChatBacklog {
 }
 
 /// One loop's members of a room, and the messages not yet delivered to all of them. Each message is stored once.
-final class ChatRoom {
-    struct Entry {
-        let message: ChatMessage
-        let publisher: UInt64
+final class LoopRoom {
+    private struct Entry {
+        let message: LoopMessage
         /// Cost of all messages up to and including this one.
         let end: UInt64
     }
@@ -77,52 +93,52 @@ final class ChatRoom {
     /// Replaces `backlogLimit` while the rooms of the loop together exceed theirs.
     private static let sharedBacklogLimit = 256 << 10
 
-    let name: String
-    private(set) var subscriptions: [UInt64: ChatSubscription] = [:]
-    /// The room is listed for delivery.
-    var hasPendingMessages = false
-    /// Loops whose channel is full of this room's messages.
+    let shared: SharedRoom
+    private let loop: Int
+    private(set) var subscriptions: [UInt64: RoomSubscription] = [:]
+    /// Loops that are behind with this room's messages.
     var blockedLoops: Set<Int> = []
-    /// Messages of this loop's members not yet forwarded to other loops.
-    private var outgoing: [ChatMessage] = []
     private var log: Deque<Entry> = []
     /// Number of the first message in `log`.
     private var first: UInt64 = 0
     /// Cost of all messages so far, and of those removed.
     private var end: UInt64 = 0
     private var forgotten: UInt64 = 0
-    private let backlog: ChatBacklog
+    private let backlog: RoomBacklog
     /// Members that are not idle.
     private var pending = 0
     /// Length of `log` at which messages delivered to all members are removed.
-    private var trimThreshold = ChatRoom.shortLog
+    private var trimThreshold = LoopRoom.shortLog
     private static let shortLog = 64
 
-    init(_ name: String, _ backlog: ChatBacklog) {
-        self.name = name
+    init(_ shared: SharedRoom, loop: Int, _ backlog: RoomBacklog) {
+        self.shared = shared
+        self.loop = loop
         self.backlog = backlog
     }
 
+    var name: String { self.shared.name }
     var isEmpty: Bool { self.subscriptions.isEmpty }
-
-    /// Messages not yet delivered to all members.
-    private var messageCount: Int { self.log.count }
 
     // MARK: Members
 
-    func add(_ subscriber: any ChatSubscriber, number: UInt64) -> ChatSubscription {
-        let subscription = ChatSubscription(number, in: self, subscriber, next: self.first + UInt64(self.log.count))
+    func add(
+        _ subscriber: any RoomSubscriber, number: UInt64, info: ClientInfo?, isPositioned: Bool, joinedAfter: UInt64
+    ) -> RoomSubscription {
+        let subscription = RoomSubscription(
+            number, in: self, subscriber, info: info, isPositioned: isPositioned,
+            next: self.first + UInt64(self.log.count), joinedAfter: joinedAfter)
         self.subscriptions[number] = subscription
         return subscription
     }
 
-    func remove(_ subscription: ChatSubscription) {
+    func remove(_ subscription: RoomSubscription) {
         self.subscriptions[subscription.number] = nil
         self.set(subscription, .idle)
         subscription.subscriber = nil
     }
 
-    func set(_ subscription: ChatSubscription, _ state: ChatSubscription.State) {
+    func set(_ subscription: RoomSubscription, _ state: RoomSubscription.State) {
         guard subscription.subscriber != nil else { return }
         if subscription.state == .idle, state != .idle { self.pending += 1 }
         if subscription.state != .idle, state == .idle { self.pending -= 1 }
@@ -132,44 +148,55 @@ final class ChatRoom {
 
     // MARK: Messages
 
-    /// - Parameter publisher: number of the member that sent it, to which it is not delivered; 0 for a member on another
-    ///   loop.
-    func append(_ message: ChatMessage, from publisher: UInt64) {
+    func append(_ message: RoomMessage) {
+        let message = LoopMessage(message, room: self.name)
         self.end += UInt64(message.cost)
         self.backlog.cost += message.cost
-        self.log.append(Entry(message: message, publisher: publisher, end: self.end))
-        if publisher != 0 { self.outgoing.append(message) }
-    }
-
-    func takeOutgoing() -> [ChatMessage] {
-        defer { self.outgoing = [] }
-        return self.outgoing
+        self.log.append(Entry(message: message, end: self.end))
     }
 
     /// Returns the next message for this member and advances its position; `nil` if there is none.
-    func take(for subscription: ChatSubscription) -> Entry? {
-        guard subscription.next >= self.first, subscription.next - self.first < UInt64(self.log.count) else {
-            return nil
+    func take(for subscription: RoomSubscription) -> LoopMessage? {
+        while subscription.next >= self.first, subscription.next - self.first < UInt64(self.log.count) {
+            let entry = self.log[Int(subscription.next - self.first)]
+            subscription.next += 1
+            if subscription.receives(entry.message.message, onLoop: self.loop) { return entry.message }
         }
-        let entry = self.log[Int(subscription.next - self.first)]
-        subscription.next += 1
-        return entry
+        return nil
     }
 
-    func hasMore(for subscription: ChatSubscription) -> Bool {
+    func hasMore(for subscription: RoomSubscription) -> Bool {
         subscription.next < self.first + UInt64(self.log.count)
     }
 
     /// Cost of the messages not yet delivered to the member.
-    func backlog(of subscription: ChatSubscription) -> Int {
+    func backlog(of subscription: RoomSubscription) -> Int {
         guard self.hasMore(for: subscription), subscription.next >= self.first else { return 0 }
         let entry = self.log[Int(subscription.next - self.first)]
         return Int(self.end - entry.end) + entry.message.cost
     }
 
-    func isTooFarBehind(_ subscription: ChatSubscription) -> Bool {
-        let limit = self.backlog.cost > self.backlog.limit ? Self.sharedBacklogLimit : Self.backlogLimit
-        return self.backlog(of: subscription) + (subscription.subscriber?.queuedBytes ?? 0) > limit
+    private var memberLimit: Int {
+        self.backlog.cost > self.backlog.limit ? Self.sharedBacklogLimit : Self.backlogLimit
+    }
+
+    func isTooFarBehind(_ subscription: RoomSubscription) -> Bool {
+        self.backlog(of: subscription) + (subscription.subscriber?.queuedBytes ?? 0) > self.memberLimit
+    }
+
+    /// Skips messages of a member that is too far behind, as the room's policy says.
+    /// - Returns: how many were skipped; `nil` if the policy does not skip, or the member must not miss any.
+    func skip(for subscription: RoomSubscription) -> Int? {
+        guard !subscription.isPositioned else { return nil }
+        let start = subscription.next
+        switch self.shared.policy.slowReaders {
+        case .disconnect: return nil
+        case .dropOldest:
+            while self.backlog(of: subscription) > self.memberLimit / 2 { subscription.next += 1 }
+        case .skipToLatest:
+            subscription.next = max(start, self.first + UInt64(max(0, self.log.count - 1)))
+        }
+        return Int(subscription.next - start)
     }
 
     /// Removes the messages delivered to all members.
@@ -187,22 +214,5 @@ final class ChatRoom {
         self.forgotten = end
         self.first += UInt64(count)
         if count == self.log.count { self.log = [] } else { self.log.removeFirst(count) }
-    }
-}
-
-/// A message published in a room. All loops and members share its bytes.
-package struct ChatMessage: Sendable {
-    /// Memory of a message in all queues together, without its bytes.
-    private static let overhead = 128
-
-    package let kind: MessageKind
-    package let bytes: [UInt8]
-
-    /// Cost of the message in limits, in bytes, so that one limit bounds both large and empty messages.
-    package var cost: Int { self.bytes.count + Self.overhead }
-
-    package init(kind: MessageKind, bytes: [UInt8]) {
-        self.kind = kind
-        self.bytes = bytes
     }
 }

@@ -1,0 +1,209 @@
+import Rooms
+
+/// Settings of the rooms: policies by name, and limits of the clients' connections.
+package struct RoomSettings: Sendable, Equatable {
+    package var policies: [RoomPolicy] = []
+    package var client = RoomClientSettings()
+    /// Connections that one user may have; `nil` is unlimited.
+    package var maximumConnectionsPerUser: Int?
+    /// Field of the opening request that names the user; `nil` trusts none.
+    package var userHeader: String?
+
+    package init() {}
+
+    /// The first policy whose pattern matches. Without any policy, rooms of all names are open; with some, a name that
+    /// none matches has `nil`.
+    package func policy(of room: String) -> RoomPolicy? {
+        guard !self.policies.isEmpty else { return .open }
+        return self.policies.first { $0.pattern.matches(room) }
+    }
+}
+
+/// Keys of `rooms`.
+package typealias RoomKey = SettingsKeyName<RoomSettings>
+
+extension RoomKey {
+    package static var policies: Self { "policies" }
+    fileprivate static var pingInterval: Self { "ping-interval" }
+    fileprivate static var pongTimeout: Self { "pong-timeout" }
+}
+
+extension RoomSettings: SettingsSection {
+    static let sectionName = "Rooms"
+    static let initial = RoomSettings()
+    static let keys: [SettingsKey<RoomSettings>] = [
+        .sections(
+            .policies, \.policies, example: #"[{name: news, pattern: "news:*", publish: nobody, history-size: 100}]"#,
+            """
+            What rooms keep and permit, by patterns of their names; the first that matches counts. Without policies all \
+            rooms are open and keep nothing. With some, a room that none matches does not exist for clients of the \
+            protocol (error 102).
+            """),
+        .value(
+            .pingInterval, \.client.pingInterval, .duration(.seconds(1) ... .seconds(86_400)),
+            "Interval of the pings that clients of the protocol get."),
+        .value(
+            .pongTimeout, \.client.pongTimeout, .duration(.seconds(1) ... .seconds(86_400)),
+            "Time in which a client must answer a ping; after it the connection ends with 3012."),
+        .value(
+            "connect-timeout", \.client.connectTimeout, .duration(.seconds(1) ... .seconds(86_400)),
+            "Time in which a client must send `connect`; after it the connection ends with 3502."),
+        .value(
+            "refresh-delay", \.client.refreshDelay, .duration(.seconds(1) ... .seconds(86_400)),
+            """
+            Time after the expiry of a token in which the client may still renew it; after it the connection ends with \
+            3005, or the subscription with 2501.
+            """),
+        .value(
+            "max-rooms", \.client.maximumSubscriptions, .integer(1...100_000),
+            "Rooms that one connection may be in. Above it a subscription is refused with 106."),
+        .value(
+            "max-name-length", \.client.maximumChannelLength, .integer(1...4096),
+            "Length of a room's name in bytes. A longer one is refused with 107."),
+        .value(
+            "command-rate", \.client.commandRate, .integer(1...1_000_000),
+            "Commands of one connection in a second, on average. Above it the connection ends with 3013."),
+        .value(
+            "max-recovery", \.client.maximumRecovery, .integer(1...100_000),
+            """
+            Publications that a client gets when it comes back. A client that missed more is told that it cannot \
+            recover.
+            """),
+        .value(
+            "max-history", \.client.maximumHistory, .integer(1...100_000),
+            "Publications that one request for the history returns."),
+        .orNone(
+            "max-connections-per-user", \.maximumConnectionsPerUser, .integer(1...1_000_000), example: "16",
+            "Connections that one user may have. A further one ends with 3504. Users without a name are not counted."),
+        .optional(
+            "user-header", \.userHeader, .headerName, example: "X-User",
+            """
+            Field of the opening request whose value is the user's name. Only for listeners that a proxy alone can \
+            reach, and a proxy that removes the field from its clients' requests: nothing checks it.
+            """),
+    ]
+
+    mutating func check(_ section: SectionReader<RoomSettings>) {
+        for (index, policy) in self.policies.enumerated() where !policy.name.isEmpty {
+            guard self.policies.prefix(index).contains(where: { $0.name == policy.name }) else { continue }
+            section.problems.add(
+                at: section.path(.policies).index(index).key("name"),
+                expected: "a name that no other policy has", remedy: "choose another")
+        }
+        if section.isSet(.pongTimeout) || section.isSet(.pingInterval),
+            self.client.pongTimeout >= self.client.pingInterval
+        {
+            section.add(
+                section.isSet(.pongTimeout) ? .pongTimeout : .pingInterval,
+                expected: "a pong timeout shorter than the ping interval",
+                remedy: "a client that has not answered a ping gets no further one")
+        }
+    }
+}
+
+/// Keys of an entry of `rooms.policies`.
+package typealias RoomPolicyKey = SettingsKeyName<RoomPolicy>
+
+extension RoomPolicyKey {
+    fileprivate static var historySize: Self { "history-size" }
+    fileprivate static var recovery: Self { "recovery" }
+}
+
+extension RoomPolicy: SettingsSection {
+    static let sectionName = "RoomPolicy"
+    static let initial = RoomPolicy(name: "", pattern: RoomPattern("*"))
+    static let keys: [SettingsKey<RoomPolicy>] = Self.permissionKeys + Self.historyKeys + Self.limitKeys
+
+    private static let permissionKeys: [SettingsKey<RoomPolicy>] = [
+        .required("name", \.name, .name, "Name for metrics, unique among policies."),
+        .required(
+            "pattern", \.pattern, .roomPattern,
+            "Names of the rooms: `*` stands for any text, also none; other characters for themselves."),
+        .value(
+            "subscribe", \.subscribe, .choice,
+            """
+            Who may enter the rooms: `everyone`; `users`, who have a name; `token`, whose token names the room; \
+            `nobody` but those whom the server subscribes. Clients without a protocol (`target: chat`) need `everyone`.
+            """),
+        .value(
+            "publish", \.publish, .choice,
+            "Who may publish: `everyone`, `users`, `members` of the room, those with a `token` for it, or `nobody`."),
+        .value(
+            "read", \.read, .choice,
+            "Who may ask for the history and for presence: as for `publish`. Others are refused with 103."),
+        .value(
+            "presence", \.hasPresence, .boolean, "Whether members can ask who is in the room; else 108."),
+        .value(
+            "join-leave", \.sendsJoinLeave, .boolean,
+            "Whether members are told who enters and leaves. In a room of n members each entry costs n messages."),
+    ]
+
+    private static let historyKeys: [SettingsKey<RoomPolicy>] = [
+        .value(
+            .historySize, \.historySize, .integer(0...1_000_000),
+            "Publications kept; 0 keeps none. Above it the oldest is removed."),
+        .value(
+            "history-time", \.historyTime, .duration(.seconds(1) ... .seconds(31_536_000)),
+            "How long the history is kept after the last publication."),
+        .value(
+            "history-bytes", \.historyBytes, .size(1024...(1 << 30)),
+            "Memory of one room's history. Above it the oldest publications are removed, down to one."),
+        .value(
+            .recovery, \.recovery, .choice,
+            """
+            What a client gets that comes back: `stream`, everything it missed; `cache`, the newest publication if it \
+            missed any; `off`, nothing. Requires `history-size`.
+            """),
+    ]
+
+    private static let limitKeys: [SettingsKey<RoomPolicy>] = [
+        .value(
+            "max-message-size", \.maximumMessageSize, .size(1...(16 << 20)),
+            "Largest publication of a client. A larger one is refused with 106."),
+        .orNone(
+            "publication-rate", \.publicationRate, .integer(1...1_000_000), example: "20",
+            "Publications of one connection in a second, on average. Above it they are refused with 111."),
+        .orNone(
+            "max-members", \.maximumMembers, .integer(1...10_000_000), example: "1000",
+            "Members of one room on this gateway. A further one is refused with 106."),
+        .value(
+            "slow-readers", \.slowReaders, .choice,
+            """
+            A member for which more than 4 MiB wait: `disconnect` ends its connection with 3008; `drop-oldest` and \
+            `skip-to-latest` let it lose messages, unless the room has recovery: then its subscription ends with 2500, \
+            and it comes back for what it missed.
+            """),
+    ]
+
+    mutating func check(_ section: SectionReader<RoomPolicy>) {
+        if section.isSet(.recovery), self.recovery != .off, !self.keepsHistory {
+            section.add(
+                .recovery, expected: "a history to recover from", remedy: "add history-size: 100, or remove recovery")
+        }
+    }
+}
+
+extension ValueSyntax<RoomPattern> {
+    /// `news:*`.
+    package static var roomPattern: ValueSyntax {
+        ValueSyntax(.text("news:*", "a room's name, in which `*` stands for any text")) {
+            text throws(ValueSyntaxError) in
+            guard (1...255).contains(text.utf8.count), text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+                throw ValueSyntaxError(expected: "a pattern of 1 to 255 bytes without control characters")
+            }
+            return RoomPattern(text)
+        }
+    }
+}
+
+extension ValueSyntax<String> {
+    /// The name of a header field.
+    package static var headerName: ValueSyntax {
+        ValueSyntax(.text("X-User", "the name of a header field")) { text throws(ValueSyntaxError) in
+            guard NameText.isToken(text) else {
+                throw ValueSyntaxError(expected: "a header name of letters, digits and !#$%&'*+-.^_`|~")
+            }
+            return text
+        }
+    }
+}

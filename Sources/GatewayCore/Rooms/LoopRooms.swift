@@ -1,0 +1,325 @@
+import DequeModule
+import Rooms
+import StreamTransport
+
+/// The members of all rooms on one loop.
+///
+/// Messages are delivered at the end of the event, to each member all at once. Deliveries beyond the event's share of
+/// the turn (`TurnBudget`) follow in the next turns. While this loop, or another with members of the room, is behind,
+/// members that publish are not read.
+final class LoopRooms {
+    /// Cost of delivering to one member, in units of `TurnBudget`.
+    private static let visitWork = 8192
+    /// Messages delivered to one member before the next one is served.
+    private static let messagesPerVisit = 512
+    /// Cost of messages between two deliveries, in bytes, above which publishers are paused.
+    private static let pendingCostLimit = 256 << 10
+    /// Cost of the messages taken from a room at once, in bytes.
+    private static let takeLimit = 64 << 10
+    private static let sweepInterval: Duration = .seconds(10)
+
+    let hub: RoomHub
+    private let index: Int
+    let loop: Loop
+    private var rooms: [String: LoopRoom] = [:]
+    private let backlog: RoomBacklog
+    private var lastNumber: UInt64 = 0
+
+    /// Cost of this loop's own messages that are not delivered, in bytes.
+    private var pendingCost = 0
+    /// Members with undelivered messages whose output has space.
+    private var ready: Deque<RoomSubscription> = []
+    /// Members whose reading is paused.
+    private var pausedMembers: [RoomSubscription] = []
+    /// Rooms whose messages another loop is behind with, by that loop.
+    private var blockedRooms: [Int: [LoopRoom]] = [:]
+    private let sweepTimer = LoopTimer()
+    /// Clients of the protocol on this loop, by their identifiers.
+    var sessions: [String: RoomSession] = [:]
+    /// Not yet added to the counters.
+    private var deliveries = 0
+
+    /// Some members are still ready after the turn's budget is spent.
+    private var isBehind = false
+    private var hasArrivals = false
+    private var awaitsTurnEnd = false
+    private var awaitsNextTurn = false
+
+    init(hub: RoomHub, loop: Loop, loopIndex: Int) {
+        self.hub = hub
+        self.loop = loop
+        self.index = loopIndex
+        self.backlog = RoomBacklog(limit: hub.backlogLimit)
+    }
+
+    private var now: Duration { .nanoseconds(Int64(clamping: self.loop.now.nanoseconds)) }
+
+    // MARK: Members
+
+    /// Adds a member to a room.
+    /// - Parameters:
+    ///   - info: shown to the room's other members; `nil` shows nothing.
+    ///   - position: publications after it are wanted; `nil` for none.
+    func join(
+        _ member: any RoomSubscriber, room name: String, info: ClientInfo?, isPositioned: Bool = false,
+        recovering position: StreamPosition? = nil, limit: Int = 0
+    ) throws(SharedRoom.JoinError) -> (subscription: RoomSubscription, result: RoomClient.JoinResult) {
+        self.loop.assertOnLoop()
+        // Each subscription is one use of the shared room.
+        let shared = self.hub.acquire(name)
+        let joined: SharedRoom.Membership
+        do {
+            joined = try shared.join(
+                onLoop: self.index, info: info, recovering: position, limit: limit, now: self.now)
+        } catch {
+            self.hub.release(shared)
+            throw error
+        }
+        let room = self.rooms[name] ?? LoopRoom(shared, loop: self.index, self.backlog)
+        self.rooms[name] = room
+        self.lastNumber += 1
+        let subscription = room.add(
+            member, number: self.lastNumber, info: info, isPositioned: isPositioned, joinedAfter: joined.sequence)
+        self.announce(joined.loops, of: room)
+        if self.sweepTimer.deadline == nil { self.loop.arm(self.sweepTimer, after: Self.sweepInterval, target: self) }
+        return (subscription, joined.result)
+    }
+
+    /// Messages that the member published are still delivered to the others. Its reading resumes if it was paused.
+    func leave(_ subscription: RoomSubscription) {
+        self.loop.assertOnLoop()
+        guard let subscriber = subscription.subscriber else { return }
+        let room = subscription.room
+        room.remove(subscription)
+        let loops = room.shared.leave(onLoop: self.index, info: subscription.info)
+        if room.isEmpty { self.rooms[room.name] = nil }
+        self.announce(loops, of: room)
+        self.hub.release(room.shared)
+        if subscription.isPaused {
+            subscription.isPaused = false
+            subscriber.resumeReading()
+        }
+    }
+
+    /// Publishes a member's message. Pauses the member's reading if the room is behind.
+    /// - Parameter subscription: of the publisher; `nil` if it is not a member.
+    func publish(
+        _ publication: Publication, plain: RoomMessage.Plain? = nil, in shared: SharedRoom,
+        by subscription: RoomSubscription?
+    ) -> StreamPosition {
+        self.loop.assertOnLoop()
+        let origin = plain == nil ? nil : subscription.map { RoomMessage.Origin(loop: self.index, member: $0.number) }
+        let published = shared.publish(
+            publication, plain: plain, origin: origin, now: self.now,
+            time: UInt64(clamping: Machine.wallClockMilliseconds()))
+        self.hub.counters.add(to: .publications)
+        guard let room = subscription?.room ?? self.rooms[shared.name] else {
+            self.hub.announce(shared, to: published.loops, from: nil)
+            return published.position
+        }
+        self.announce(published.loops, of: room)
+        if let subscription,
+            self.isBehind || !room.blockedLoops.isEmpty || self.pendingCost >= Self.pendingCostLimit
+        {
+            self.pausePublisher(subscription)
+        }
+        return published.position
+    }
+
+    private func announce(_ loops: [(loop: Int, cost: Int)], of room: LoopRoom) {
+        guard !loops.isEmpty else { return }
+        for target in self.hub.announce(room.shared, to: loops, from: self.index)
+        where room.blockedLoops.insert(target).inserted {
+            self.blockedRooms[target, default: []].append(room)
+        }
+        guard let own = loops.first(where: { $0.loop == self.index }) else { return }
+        _ = self.hub.inboxes[self.index].add(room.shared, cost: own.cost, from: nil)
+        self.pendingCost += own.cost
+        self.hasArrivals = true
+        self.scheduleDelivery()
+    }
+
+    private func pausePublisher(_ subscription: RoomSubscription) {
+        guard !subscription.isPaused else { return }
+        subscription.isPaused = true
+        self.pausedMembers.append(subscription)
+        subscription.subscriber?.pauseReading()
+    }
+
+    /// The member's output has space again.
+    func outputProgressed(_ subscription: RoomSubscription) {
+        guard subscription.state == .blocked, subscription.subscriber?.takesMore == true else { return }
+        self.enqueue(subscription)
+        self.scheduleDelivery()
+    }
+
+    // MARK: Other loops
+
+    func messagesArrived() {
+        self.hasArrivals = true
+        self.scheduleDelivery()
+    }
+
+    /// The loop `target` has caught up.
+    func drained(_ target: Int) {
+        for room in self.blockedRooms.removeValue(forKey: target) ?? [] { room.blockedLoops.remove(target) }
+        self.resumePublishers()
+    }
+
+    // MARK: Delivery
+
+    private func scheduleDelivery() {
+        guard !self.awaitsTurnEnd else { return }
+        self.awaitsTurnEnd = true
+        self.loop.atTurnEnd(self)
+    }
+
+    private func work() {
+        // Without a budget left, members that are ready would still be served before new messages are taken.
+        self.takeArrivals()
+        var hadNoneReady = self.ready.isEmpty
+        while !self.loop.budgetIsSpent {
+            if let subscription = self.ready.popFirst() {
+                self.serve(subscription)
+            } else if self.hasArrivals {
+                self.takeArrivals()
+            } else {
+                break
+            }
+            hadNoneReady = hadNoneReady || self.ready.isEmpty
+        }
+        if self.deliveries > 0 { self.hub.counters.add(self.deliveries, to: .deliveries) }
+        self.deliveries = 0
+        self.isBehind = !self.ready.isEmpty
+        if hadNoneReady, !self.hasArrivals {
+            self.pendingCost = 0
+            self.resumePublishers()
+        }
+        if self.isBehind || self.hasArrivals { self.scheduleForNextTurn() }
+    }
+
+    private func scheduleForNextTurn() {
+        guard !self.awaitsNextTurn else { return }
+        self.awaitsNextTurn = true
+        self.loop.inNextTurn(self)
+    }
+
+    /// Takes messages of one room after another, until this turn's share is spent or members are ready.
+    private func takeArrivals() {
+        let inbox = self.hub.inboxes[self.index]
+        while self.hasArrivals, !self.loop.budgetIsSpent, self.ready.count < 1024 {
+            guard let shared = inbox.next() else {
+                self.hasArrivals = false
+                return
+            }
+            let taken = shared.take(forLoop: self.index, upTo: Self.takeLimit)
+            let woken = inbox.took(shared, cost: taken.cost, hasMore: taken.hasMore)
+            if !woken.isEmpty { self.hub.wake(woken, for: self.index) }
+            self.loop.spend(TurnBudget.frame * taken.messages.count)
+            guard let room = self.rooms[shared.name], room.shared === shared else { continue }
+            for message in taken.messages { room.append(message) }
+            self.offer(room)
+        }
+    }
+
+    /// Queues the room's members for delivery, and handles those that are too far behind.
+    private func offer(_ room: LoopRoom) {
+        var late: [RoomSubscription] = []
+        for subscription in room.subscriptions.values where room.hasMore(for: subscription) {
+            switch subscription.state {
+            case .idle: self.enqueue(subscription)
+            case .ready: break
+            case .blocked: if room.isTooFarBehind(subscription) { late.append(subscription) }
+            }
+        }
+        for subscription in late { self.fellBehind(subscription) }
+        room.trim()
+    }
+
+    private func fellBehind(_ subscription: RoomSubscription) {
+        if let lost = subscription.room.skip(for: subscription) {
+            self.hub.counters.add(lost, to: .lost)
+        } else {
+            subscription.subscriber?.backlogExceeded(subscription)
+        }
+    }
+
+    private func enqueue(_ subscription: RoomSubscription) {
+        subscription.room.set(subscription, .ready)
+        self.ready.append(subscription)
+    }
+
+    /// Delivers the waiting messages to one member, as far as its output and the share of the turn allow.
+    private func serve(_ subscription: RoomSubscription) {
+        let room = subscription.room
+        self.loop.spend(Self.visitWork)
+        var left = Self.messagesPerVisit
+        while subscription.state == .ready, let subscriber = subscription.subscriber, room.hasMore(for: subscription) {
+            guard left > 0, !self.loop.budgetIsSpent else { return self.ready.append(subscription) }
+            guard subscriber.takesMore else { return self.block(subscription, subscriber) }
+            guard let message = room.take(for: subscription) else { break }
+            left -= 1
+            self.loop.spend(TurnBudget.frame + message.cost)
+            subscriber.deliver(message, to: subscription)
+        }
+        self.deliveries += Self.messagesPerVisit - left
+        if subscription.state == .ready { room.set(subscription, .idle) }
+    }
+
+    private func block(_ subscription: RoomSubscription, _ subscriber: any RoomSubscriber) {
+        subscription.room.set(subscription, .blocked)
+        if subscription.room.isTooFarBehind(subscription) { self.fellBehind(subscription) }
+        if subscription.state == .blocked { subscriber.awaitProgress() }
+    }
+
+    /// Resumes paused publishers, except those whose room waits for another loop.
+    private func resumePublishers() {
+        guard !self.pausedMembers.isEmpty, !self.isBehind else { return }
+        let subscriptions = self.pausedMembers
+        self.pausedMembers = []
+        for subscription in subscriptions where subscription.isPaused {
+            guard subscription.room.blockedLoops.isEmpty else {
+                self.pausedMembers.append(subscription)
+                continue
+            }
+            subscription.isPaused = false
+            subscription.subscriber?.resumeReading()
+        }
+    }
+
+    // MARK: Lookup by loop
+
+    /// The rooms of `loop`; `nil` without a gateway on it. Call on the loop.
+    static func current(on loop: Loop) -> LoopRooms? {
+        loop.local(LoopRoomsReference.self) { LoopRoomsReference() }.rooms
+    }
+
+    func register() {
+        self.loop.local(LoopRoomsReference.self) { LoopRoomsReference() }.rooms = self
+    }
+}
+
+extension LoopRooms: TurnEndTarget {
+    func turnEnded() {
+        self.awaitsTurnEnd = false
+        self.work()
+    }
+
+    func nextTurnBegan() {
+        self.awaitsNextTurn = false
+        self.work()
+    }
+}
+
+extension LoopRooms: TimerTarget {
+    /// Removes rooms whose history has expired.
+    func timerFired(_ timer: LoopTimer) {
+        self.hub.sweep()
+        if self.hub.roomCount > 0 { self.loop.arm(self.sweepTimer, after: Self.sweepInterval, target: self) }
+    }
+}
+
+/// Weak reference that breaks the cycle between a loop and its rooms, which refer to all loops through the hub.
+private final class LoopRoomsReference {
+    weak var rooms: LoopRooms?
+}

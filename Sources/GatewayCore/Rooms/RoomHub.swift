@@ -1,0 +1,291 @@
+import DequeModule
+import GatewayConfiguration
+import Rooms
+import StreamTransport
+import Synchronization
+
+/// All rooms of the gateway, and the way of their messages to the loops.
+package final class RoomHub: Sendable {
+    private struct Registry {
+        var rooms: [String: SharedRoom] = [:]
+        /// Callers that hold a room at the moment; such a room stays.
+        var uses: [String: Int] = [:]
+    }
+
+    private let registry = Mutex(Registry())
+    private let settings: Mutex<RoomSettings>
+    private let loops: [Loop]
+    let inboxes: [LoopInbox]
+    package let users = UserRegistry()
+    package let moderation = Moderation()
+    package let counters = RoomCounters()
+    /// Epochs and identifiers; replaced by seeded words in simulations.
+    let randomWords: @Sendable (Int) -> [UInt64]
+
+    /// Bytes that the rooms of one loop may keep for slow members.
+    let backlogLimit: Int
+
+    package init(
+        loops: [Loop], settings: RoomSettings = RoomSettings(), backlogLimit: Int = 64 << 20,
+        randomWords: (@Sendable (Int) -> [UInt64])? = nil
+    ) {
+        self.loops = loops
+        self.settings = Mutex(settings)
+        self.backlogLimit = backlogLimit
+        self.inboxes = loops.map { _ in LoopInbox() }
+        self.randomWords = randomWords ?? { Machine.randomWords($0) }
+    }
+
+    package var loopCount: Int { self.loops.count }
+
+    package var now: Duration {
+        .nanoseconds(Int64(clamping: self.loops.first?.system.now().nanoseconds ?? 0))
+    }
+
+    // MARK: Settings
+
+    package var currentSettings: RoomSettings { self.settings.withLock(\.self) }
+
+    /// Applies a new configuration; rooms change their policy at once.
+    package func apply(_ settings: RoomSettings) {
+        self.settings.withLock { $0 = settings }
+        let rooms = self.registry.withLock { Array($0.rooms.values) }
+        for room in rooms { room.set(settings.policy(of: room.name) ?? .open) }
+    }
+
+    /// `nil` if the configuration has policies, and none for this name.
+    package func policy(of room: String) -> RoomPolicy? { self.settings.withLock { $0.policy(of: room) } }
+
+    // MARK: Rooms
+
+    /// The room of this name, made on first use, until `release`.
+    package func acquire(_ name: String) -> SharedRoom {
+        let policy = self.policy(of: name) ?? .open
+        return self.registry.withLock { registry in
+            registry.uses[name, default: 0] += 1
+            if let room = registry.rooms[name] { return room }
+            let room = SharedRoom(name: name, policy: policy) { [randomWords] in Self.text(randomWords(1)) }
+            registry.rooms[name] = room
+            return room
+        }
+    }
+
+    /// The room of this name until `release`; `nil` if nobody is in it and it keeps nothing.
+    package func acquireExisting(_ name: String) -> SharedRoom? {
+        self.registry.withLock { registry in
+            guard let room = registry.rooms[name] else { return nil }
+            registry.uses[name, default: 0] += 1
+            return room
+        }
+    }
+
+    package func release(_ room: SharedRoom) {
+        let now = self.now
+        self.registry.withLock { registry in
+            let uses = (registry.uses[room.name] ?? 1) - 1
+            registry.uses[room.name] = uses > 0 ? uses : nil
+            if uses <= 0, room.isDisposable(now: now) { registry.rooms[room.name] = nil }
+        }
+    }
+
+    /// Removes up to `limit` rooms without members whose history has expired.
+    func sweep(limit: Int = 10_000) {
+        let now = self.now
+        self.registry.withLock { registry in
+            let uses = registry.uses
+            let over = registry.rooms.values.lazy.filter { uses[$0.name] == nil && $0.isDisposable(now: now) }
+            for name in over.prefix(limit).map(\.name) { registry.rooms[name] = nil }
+        }
+    }
+
+    /// In the order of their names.
+    package var rooms: [SharedRoom] {
+        self.registry.withLock { Array($0.rooms.values) }.sorted { $0.name < $1.name }
+    }
+
+    package var roomCount: Int { self.registry.withLock { $0.rooms.count } }
+
+    /// A text of 16 characters for each word.
+    static func text(_ words: [UInt64]) -> String {
+        words.map { word in
+            let digits = String(word, radix: 16)
+            return String(repeating: "0", count: 16 - digits.count) + digits
+        }.joined()
+    }
+
+    // MARK: Messages on their way
+
+    /// Announces messages of a room to loops.
+    /// - Parameter origin: the loop that publishes; it takes its own messages without an announcement. `nil` for none.
+    /// - Returns: the other loops that are behind. Each calls `LoopRooms.drained` of `origin` when it has caught up.
+    @discardableResult
+    func announce(_ room: SharedRoom, to loops: [(loop: Int, cost: Int)], from origin: Int?) -> [Int] {
+        loops.compactMap { target, cost in
+            guard self.inboxes.indices.contains(target) else { return nil }
+            if target == origin { return nil }
+            let result = self.inboxes[target].add(room, cost: cost, from: origin)
+            if result.notifiesReceiver { self.notify(target) }
+            return result.isFull ? target : nil
+        }
+    }
+
+    /// Whether a loop is so far behind that callers without a loop should try again later.
+    package var isBehind: Bool { self.inboxes.contains(where: \.isFull) }
+
+    private func notify(_ target: Int) {
+        let loop = self.loops[target]
+        loop.execute {
+            if let rooms = LoopRooms.current(on: loop) { return rooms.messagesArrived() }
+            // The `LoopGateway` of that loop is released, and its members with it.
+            self.inboxes[target].discard()
+        }
+    }
+
+    /// Calls the loops that waited for `target`.
+    func wake(_ origins: Set<Int>, for target: Int) {
+        for origin in origins.sorted() where self.loops.indices.contains(origin) {
+            let loop = self.loops[origin]
+            loop.execute { LoopRooms.current(on: loop)?.drained(target) }
+        }
+    }
+
+    /// Cost of the messages announced to loops and not taken yet, in bytes.
+    package var bytesUnderWay: Int { self.inboxes.reduce(0) { $0 + $1.cost } }
+
+    // MARK: Publishing from outside the loops
+
+    package enum PublishError: Error, Equatable {
+        case unknownRoom
+        /// The loops are behind with the messages of others.
+        case busy
+    }
+
+    /// Publishes for the server: permissions do not apply.
+    package func publish(
+        _ publication: Publication, in name: String, skipsHistory: Bool = false, idempotencyKey: String? = nil
+    ) throws(PublishError) -> StreamPosition {
+        guard self.policy(of: name) != nil else { throw .unknownRoom }
+        guard !self.isBehind else { throw .busy }
+        let room = self.acquire(name)
+        defer { self.release(room) }
+        let published = room.publish(
+            publication, skipsHistory: skipsHistory, idempotencyKey: idempotencyKey, now: self.now,
+            time: UInt64(clamping: Machine.wallClockMilliseconds()))
+        if !published.isRepeated { self.counters.add(to: .publications) }
+        self.announce(room, to: published.loops, from: nil)
+        return published.position
+    }
+}
+
+/// Rooms that have messages for one loop. Bounded by their cost: a sender that fills the inbox must pause its sources,
+/// and is woken when half of it has been taken.
+package final class LoopInbox: Sendable {
+    /// Cost of the messages, in bytes, from which on the inbox is full.
+    package static let highWatermark = 1 << 20
+    package static let lowWatermark = highWatermark / 2
+
+    package struct AddResult: Equatable {
+        /// The loop must be notified: it has emptied the inbox since it was last notified.
+        package var notifiesReceiver: Bool
+        package var isFull: Bool
+    }
+
+    private struct State {
+        var rooms: Deque<SharedRoom> = []
+        var listed: Set<ObjectIdentifier> = []
+        var cost = 0
+        var isAnnounced = false
+        /// Loops that wait for space.
+        var waiting: Set<Int> = []
+    }
+
+    private let state = Mutex(State())
+
+    /// Cost of the messages in bytes.
+    package var cost: Int { self.state.withLock(\.cost) }
+    package var isFull: Bool { self.cost >= Self.highWatermark }
+
+    package func add(_ room: SharedRoom, cost: Int, from origin: Int?) -> AddResult {
+        self.state.withLock { state in
+            if state.listed.insert(ObjectIdentifier(room)).inserted { state.rooms.append(room) }
+            state.cost += cost
+            let isFull = state.cost >= Self.highWatermark
+            if isFull, let origin { state.waiting.insert(origin) }
+            defer { state.isAnnounced = true }
+            return AddResult(notifiesReceiver: !state.isAnnounced, isFull: isFull)
+        }
+    }
+
+    /// The next room with messages; `nil` if there is none, and the next `add` notifies the loop.
+    package func next() -> SharedRoom? {
+        self.state.withLock { state in
+            guard let room = state.rooms.popFirst() else {
+                state.isAnnounced = false
+                return nil
+            }
+            state.listed.remove(ObjectIdentifier(room))
+            return room
+        }
+    }
+
+    /// The loop took messages of `room`.
+    /// - Returns: the loops to wake: they wait for space, and there is space again.
+    package func took(_ room: SharedRoom, cost: Int, hasMore: Bool) -> Set<Int> {
+        self.state.withLock { state in
+            if hasMore, state.listed.insert(ObjectIdentifier(room)).inserted { state.rooms.append(room) }
+            state.cost = max(0, state.cost - cost)
+            guard state.cost <= Self.lowWatermark else { return [] }
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+    }
+
+    func discard() {
+        self.state.withLock { $0 = State() }
+    }
+}
+
+/// Totals of all rooms, for metrics.
+package final class RoomCounters: Sendable {
+    package enum Counter: Sendable, CaseIterable {
+        case publications
+        case deliveries
+        /// Publications that clients got by recovery.
+        case recovered
+        /// Recoveries that were not possible.
+        case unrecovered
+        /// Messages that slow members lost by their room's policy.
+        case lost
+        /// Connections that ended with a code of the protocol.
+        case disconnects
+    }
+
+    private let publications = Atomic<Int>(0)
+    private let deliveries = Atomic<Int>(0)
+    private let recovered = Atomic<Int>(0)
+    private let unrecovered = Atomic<Int>(0)
+    private let lost = Atomic<Int>(0)
+    private let disconnects = Atomic<Int>(0)
+
+    package func add(_ count: Int = 1, to counter: Counter) {
+        switch counter {
+        case .publications: self.publications.wrappingAdd(count, ordering: .relaxed)
+        case .deliveries: self.deliveries.wrappingAdd(count, ordering: .relaxed)
+        case .recovered: self.recovered.wrappingAdd(count, ordering: .relaxed)
+        case .unrecovered: self.unrecovered.wrappingAdd(count, ordering: .relaxed)
+        case .lost: self.lost.wrappingAdd(count, ordering: .relaxed)
+        case .disconnects: self.disconnects.wrappingAdd(count, ordering: .relaxed)
+        }
+    }
+
+    package subscript(_ counter: Counter) -> Int {
+        switch counter {
+        case .publications: self.publications.load(ordering: .relaxed)
+        case .deliveries: self.deliveries.load(ordering: .relaxed)
+        case .recovered: self.recovered.load(ordering: .relaxed)
+        case .unrecovered: self.unrecovered.load(ordering: .relaxed)
+        case .lost: self.lost.load(ordering: .relaxed)
+        case .disconnects: self.disconnects.load(ordering: .relaxed)
+        }
+    }
+}

@@ -1,0 +1,261 @@
+import DequeModule
+import Rooms
+import Synchronization
+
+/// One room of the gateway: its history and presence, and the messages that some loops have not taken yet.
+///
+/// Messages get their order here, under one lock, and each loop takes them in this order.
+package final class SharedRoom: Sendable {
+    package let name: String
+
+    private struct Cursor {
+        var members = 0
+        /// Number of the next message to take.
+        var next: UInt64
+    }
+
+    private struct State {
+        var policy: RoomPolicy
+        var history: RoomHistory?
+        var presence = Presence()
+        var log: Deque<RoomMessage> = []
+        /// Number of the first message in `log`.
+        var first: UInt64 = 1
+        /// Loops with members.
+        var cursors: [Int: Cursor] = [:]
+        /// Results of publications with an idempotency key, oldest first.
+        var idempotent: Deque<(key: String, position: StreamPosition, expiry: Duration)> = []
+
+        var end: UInt64 { self.first + UInt64(self.log.count) }
+        var memberCount: Int { self.cursors.values.reduce(0) { $0 + $1.members } }
+    }
+
+    private static let idempotencyTime: Duration = .seconds(300)
+    private static let idempotencyLimit = 1000
+
+    private let state: Mutex<State>
+    private let makeEpoch: @Sendable () -> String
+
+    init(name: String, policy: RoomPolicy, makeEpoch: @escaping @Sendable () -> String) {
+        self.name = name
+        self.makeEpoch = makeEpoch
+        self.state = Mutex(State(policy: policy))
+    }
+
+    package var policy: RoomPolicy { self.state.withLock(\.policy) }
+
+    /// Applies the policy of a new configuration to what happens from now on.
+    func set(_ policy: RoomPolicy) {
+        self.state.withLock {
+            $0.policy = policy
+            if !policy.keepsHistory { $0.history = nil }
+            if !policy.hasPresence { $0.presence = Presence() }
+        }
+    }
+
+    // MARK: Members
+
+    /// What a new member starts with.
+    struct Membership {
+        /// Messages up to this number came before it.
+        let sequence: UInt64
+        let result: RoomClient.JoinResult
+        /// Loops that have messages to take.
+        let loops: [(loop: Int, cost: Int)]
+    }
+
+    enum JoinError: Error {
+        case full
+    }
+
+    /// Adds a member on `loop`, and a message that it joined for those that want it.
+    /// - Parameter info: shown to others; `nil` for a member that the room does not list.
+    func join(
+        onLoop loop: Int, info: ClientInfo?, recovering position: StreamPosition?, limit: Int, now: Duration
+    ) throws(JoinError) -> Membership {
+        let epoch = self.makeEpoch
+        let joined = self.state.withLock { state -> Membership? in
+            if let most = state.policy.maximumMembers, state.memberCount >= most { return nil }
+            var result = RoomClient.JoinResult(position: StreamPosition())
+            if state.policy.keepsHistory {
+                if state.history == nil { state.history = RoomHistory(epoch: epoch()) }
+                state.history?.expire(now)
+                result.position = state.history?.position ?? StreamPosition()
+                if let position, let history = state.history {
+                    (result.publications, result.isRecovered) = history.recover(
+                        from: position, mode: state.policy.recovery, limit: limit)
+                }
+            }
+            let sequence = state.end - 1
+            var loops: [(loop: Int, cost: Int)] = []
+            if let info {
+                if state.policy.hasPresence { state.presence.add(info) }
+                if state.policy.sendsJoinLeave { loops = Self.append(.join(info), to: &state) }
+            }
+            // After the message about itself: a member does not hear that it joined.
+            var cursor = state.cursors[loop] ?? Cursor(next: state.end)
+            cursor.members += 1
+            state.cursors[loop] = cursor
+            return Membership(sequence: max(sequence, state.end - 1), result: result, loops: loops)
+        }
+        guard let joined else { throw .full }
+        return joined
+    }
+
+    /// Removes a member, and adds a message that it left.
+    /// - Returns: loops that have messages to take.
+    func leave(onLoop loop: Int, info: ClientInfo?) -> [(loop: Int, cost: Int)] {
+        self.state.withLock { state in
+            if let cursor = state.cursors[loop] {
+                state.cursors[loop] = cursor.members > 1 ? Cursor(members: cursor.members - 1, next: cursor.next) : nil
+            }
+            Self.trim(&state)
+            guard let info else { return [] }
+            let isListed = state.presence.remove(client: info.client) != nil
+            guard state.policy.sendsJoinLeave, isListed || !state.policy.hasPresence else { return [] }
+            return Self.append(.leave(info), to: &state)
+        }
+    }
+
+    // MARK: Messages
+
+    struct Published {
+        let position: StreamPosition
+        /// Loops that have messages to take, and how many bytes.
+        let loops: [(loop: Int, cost: Int)]
+        /// The key was used before: nothing was published.
+        var isRepeated = false
+    }
+
+    /// Appends a publication to the history, if the room keeps one, and delivers it.
+    /// - Parameters:
+    ///   - now: since any fixed instant.
+    ///   - time: milliseconds since 1970.
+    func publish(
+        _ publication: Publication, plain: RoomMessage.Plain? = nil, origin: RoomMessage.Origin? = nil,
+        skipsHistory: Bool = false, idempotencyKey: String? = nil, now: Duration, time: UInt64
+    ) -> Published {
+        let epoch = self.makeEpoch
+        return self.state.withLock { state in
+            if let key = idempotencyKey {
+                while let first = state.idempotent.first, first.expiry <= now { state.idempotent.removeFirst() }
+                if let former = state.idempotent.first(where: { $0.key == key }) {
+                    return Published(position: former.position, loops: [], isRepeated: true)
+                }
+            }
+            var publication = publication
+            publication.time = time
+            if state.policy.keepsHistory, publication.data.isEmpty, let plain { publication.data = plain.payload }
+            if state.policy.keepsHistory, !skipsHistory {
+                if state.history == nil { state.history = RoomHistory(epoch: epoch()) }
+                publication = state.history?.append(publication, policy: state.policy, now: now) ?? publication
+            }
+            let position = state.history?.position ?? StreamPosition()
+            if let key = idempotencyKey {
+                if state.idempotent.count >= Self.idempotencyLimit { state.idempotent.removeFirst() }
+                state.idempotent.append((key, position, now + Self.idempotencyTime))
+            }
+            let loops = Self.append(.publication(publication), plain: plain, origin: origin, to: &state)
+            return Published(position: position, loops: loops)
+        }
+    }
+
+    /// Nothing is stored for loops without members.
+    private static func append(
+        _ content: RoomMessage.Content, plain: RoomMessage.Plain? = nil, origin: RoomMessage.Origin? = nil,
+        to state: inout State
+    ) -> [(loop: Int, cost: Int)] {
+        guard !state.cursors.isEmpty else { return [] }
+        let message = RoomMessage(content, plain: plain, origin: origin, sequence: state.end)
+        state.log.append(message)
+        let cost = message.cost
+        return state.cursors.keys.map { ($0, cost) }
+    }
+
+    /// Takes messages for a loop in order, up to a total cost of `limit` bytes, at least one.
+    func take(forLoop loop: Int, upTo limit: Int) -> (messages: [RoomMessage], cost: Int, hasMore: Bool) {
+        self.state.withLock { state in
+            guard var cursor = state.cursors[loop] else { return ([], 0, false) }
+            var messages: [RoomMessage] = []
+            var cost = 0
+            while cost < limit || messages.isEmpty, cursor.next < state.end {
+                let message = state.log[Int(cursor.next - state.first)]
+                messages.append(message)
+                cost += message.cost
+                cursor.next += 1
+            }
+            state.cursors[loop] = cursor
+            let hasMore = cursor.next < state.end
+            if !hasMore { Self.trim(&state) }
+            return (messages, cost, hasMore)
+        }
+    }
+
+    /// Removes messages that all loops have taken.
+    private static func trim(_ state: inout State) {
+        let least = state.cursors.values.reduce(state.end) { min($0, $1.next) }
+        let count = Int(least - state.first)
+        guard count > 0 else { return }
+        if count == state.log.count { state.log.removeAll() } else { state.log.removeFirst(count) }
+        state.first = least
+    }
+
+    // MARK: Reading
+
+    package struct Counts: Sendable, Equatable {
+        package var members: Int
+        /// Listed in presence.
+        package var clients: Int
+        package var users: Int
+        package var publications: Int
+        package var historyBytes: Int
+        package var position: StreamPosition?
+    }
+
+    package func counts(now: Duration) -> Counts {
+        self.state.withLock { state in
+            state.history?.expire(now)
+            return Counts(
+                members: state.memberCount, clients: state.presence.clientCount, users: state.presence.userCount,
+                publications: state.history?.count ?? 0, historyBytes: state.history?.cost ?? 0,
+                position: state.history?.position)
+        }
+    }
+
+    /// A snapshot, so that the lock is not held while it is read.
+    package var presence: Presence { self.state.withLock(\.presence) }
+
+    package func history(
+        _ request: Command.HistoryRequest, now: Duration
+    ) throws(RoomHistory.RequestError) -> (publications: [Publication], position: StreamPosition) {
+        let epoch = self.makeEpoch
+        let history = self.state.withLock { state -> RoomHistory? in
+            guard state.policy.keepsHistory else { return nil }
+            if state.history == nil { state.history = RoomHistory(epoch: epoch()) }
+            state.history?.expire(now)
+            return state.history
+        }
+        guard let history else { return ([], StreamPosition()) }
+        let publications = try history.read(
+            limit: request.limit, since: request.since, isReversed: request.isReversed)
+        return (publications, history.position)
+    }
+
+    package func removeHistory() {
+        self.state.withLock { $0.history?.removeAll() }
+    }
+
+    /// - Returns: whether the publication was there.
+    package func removePublication(offset: UInt64) -> Bool {
+        self.state.withLock { $0.history?.remove(offset: offset) ?? false }
+    }
+
+    /// Nothing would be lost without the room.
+    func isDisposable(now: Duration) -> Bool {
+        self.state.withLock { state in
+            state.history?.expire(now)
+            let isRemembered = state.idempotent.contains { $0.expiry > now }
+            return state.cursors.isEmpty && (state.history?.count ?? 0) == 0 && !isRemembered
+        }
+    }
+}

@@ -1,0 +1,614 @@
+/// One client's connection to the rooms: commands in, actions out (Centrifuge's client protocol, version 2).
+///
+/// Operations in rooms complete later: the owner performs them in order, and reports each with `completed`. A command
+/// that breaks the protocol's order ends the connection with its code.
+package struct RoomClient: Sendable {
+    /// Time for decisions. Both advance together.
+    package struct Instant: Sendable {
+        /// Since any fixed instant, never going back.
+        package var elapsed: Duration
+        /// Seconds since 1970.
+        package var unix: UInt64
+
+        package init(elapsed: Duration, unix: UInt64) {
+            self.elapsed = elapsed
+            self.unix = unix
+        }
+    }
+
+    package enum Action: Sendable, Equatable {
+        case send(Reply)
+        /// Report with `joined`.
+        case join(Join)
+        case leave(channel: String)
+        /// Report with `completed`.
+        case publish(number: UInt32, channel: String, Payload, ClientInfo)
+        /// The owner sends the reply, and reports with `completed`.
+        case presence(number: UInt32, channel: String)
+        case presenceStats(number: UInt32, channel: String)
+        case history(number: UInt32, Command.HistoryRequest)
+        /// The connection has a user now: it is in the registry from here on.
+        case register(ClientInfo)
+        case close(Disconnect)
+    }
+
+    /// Membership that the owner makes in a room.
+    package struct Join: Sendable, Equatable {
+        package var channel: String
+        package var policy: RoomPolicy
+        package var info: ClientInfo
+        /// Publications after this position are wanted; `nil` joins at the newest.
+        package var recovery: StreamPosition?
+        package var recoveryLimit: Int
+        package var isPositioned: Bool
+        package var isRecoverable: Bool
+        package var wantsJoinLeave: Bool
+    }
+
+    /// Result of a join: what the room had to say.
+    package struct JoinResult: Sendable, Equatable {
+        package var position: StreamPosition
+        package var publications: [Publication] = []
+        package var isRecovered = false
+
+        package init(position: StreamPosition) {
+            self.position = position
+        }
+    }
+
+    private enum Phase {
+        case new(deadline: Duration)
+        /// `connect` is accepted; some of its subscriptions are not complete.
+        case connecting(PendingConnect)
+        case connected
+        case closed
+    }
+
+    private struct PendingConnect {
+        let number: UInt32
+        var remaining: Set<String>
+        var results: [(key: String, value: Reply.SubscribeResult)] = []
+    }
+
+    private struct Subscription {
+        var isComplete = false
+        /// Of the command that asked for it.
+        var number: UInt32
+        var join: Join
+        var grant: SubscriptionGrant?
+        /// Until when its token must be renewed, with the delay; in seconds since 1970.
+        var expiry: UInt64?
+        let isServerSide: Bool
+        /// A leave was asked for before the join was complete.
+        var leavesWhenComplete = false
+    }
+
+    private let settings: RoomClientSettings
+    private let authority: any RoomAuthority
+    package let identifier: String
+    private var phase: Phase
+    private var grant = ConnectionGrant()
+    private var subscriptions: [String: Subscription] = [:]
+    private var actions: [Action] = []
+    private var actionIndex = 0
+    private var nextPing: Duration?
+    private var pongDeadline: Duration?
+    private var commands: RateMeter
+    private var publications: [String: RateMeter] = [:]
+    private var errorCount = 0
+    /// Operations that are not complete.
+    package private(set) var pendingCount = 0
+
+    /// - Parameters:
+    ///   - identifier: unique among all connections; other clients see it.
+    ///   - now: when the connection was opened.
+    package init(identifier: String, settings: RoomClientSettings, authority: any RoomAuthority, now: Duration) {
+        self.identifier = identifier
+        self.settings = settings
+        self.authority = authority
+        self.phase = .new(deadline: now + settings.connectTimeout)
+        self.commands = RateMeter(rate: settings.commandRate, now: now)
+    }
+
+    package var user: String { self.grant.user }
+    package var channels: [String] { self.subscriptions.filter(\.value.isComplete).keys.sorted() }
+    package var isClosed: Bool { if case .closed = self.phase { true } else { false } }
+
+    package var info: ClientInfo {
+        ClientInfo(user: self.grant.user, client: self.identifier, connectionInfo: self.grant.info)
+    }
+
+    /// The next action, in order; `nil` when all are taken.
+    package mutating func nextAction() -> Action? {
+        guard self.actionIndex < self.actions.count else {
+            self.actions.removeAll(keepingCapacity: true)
+            self.actionIndex = 0
+            return nil
+        }
+        self.actionIndex += 1
+        return self.actions[self.actionIndex - 1]
+    }
+
+    private mutating func act(_ action: Action) { self.actions.append(action) }
+
+    // MARK: Commands
+
+    package mutating func received(_ command: Command, at now: Instant) {
+        guard !self.isClosed else { return }
+        if case .pong = command.request { return self.pongReceived() }
+        guard self.commands.allows(at: now.elapsed) else { return self.close(.tooManyRequests) }
+        if case .send = command.request { return self.close(.notAvailable) }
+        guard command.number != 0 else { return self.close(.badRequest) }
+        switch (self.phase, command.request) {
+        case (.closed, _): return
+        case (.new, .connect(let request)): self.connect(command.number, request, now)
+        case (.new, _), (.connecting, _), (.connected, .connect): self.close(.badRequest)
+        case (.connected, let request): self.perform(request, number: command.number, now)
+        }
+    }
+
+    /// The peer sent bytes that are no command.
+    package mutating func receivedMalformedBytes() { self.close(.badRequest) }
+
+    private mutating func perform(_ request: Command.Request, number: UInt32, _ now: Instant) {
+        switch request {
+        case .subscribe(let request): self.subscribe(number, request, now)
+        case .unsubscribe(let channel): self.unsubscribe(number, channel)
+        case .publish(let channel, let data): self.publish(number, channel, data, now)
+        case .presence(let channel):
+            guard self.permitsReading(number, channel, where: \.hasPresence) else { return }
+            self.begin(.presence(number: number, channel: channel))
+        case .presenceStats(let channel):
+            guard self.permitsReading(number, channel, where: \.hasPresence) else { return }
+            self.begin(.presenceStats(number: number, channel: channel))
+        case .history(var request):
+            guard self.permitsReading(number, request.channel, where: \.keepsHistory) else { return }
+            let most = self.settings.maximumHistory
+            request.limit = request.limit < 0 ? most : min(request.limit, most)
+            self.begin(.history(number: number, request))
+        case .refresh(let token): self.refresh(number, token, now)
+        case .subscriptionRefresh(let channel, let token): self.refreshSubscription(number, channel, token, now)
+        case .ping: self.act(.send(.pong(number: number)))
+        case .rpc: self.refuse(number, .methodNotFound)
+        case .connect, .send, .pong: self.close(.badRequest)
+        }
+    }
+
+    private mutating func begin(_ action: Action) {
+        self.pendingCount += 1
+        self.act(action)
+    }
+
+    /// An operation is over; `reply` answers its command.
+    package mutating func completed(_ reply: Reply) {
+        self.pendingCount -= 1
+        guard !self.isClosed else { return }
+        if case .error = reply { self.countError() }
+        if !self.isClosed { self.act(.send(reply)) }
+    }
+
+    private mutating func refuse(_ number: UInt32, _ error: CommandError) {
+        self.act(.send(.error(number: number, error)))
+        self.countError()
+    }
+
+    private mutating func countError() {
+        self.errorCount += 1
+        if self.errorCount > self.settings.maximumErrors { self.close(.tooManyErrors) }
+    }
+
+    // MARK: Connect
+
+    private mutating func connect(_ number: UInt32, _ request: Command.ConnectRequest, _ now: Instant) {
+        do throws(TokenRefusal) {
+            self.grant = try self.authority.connection(token: request.token, now: now.unix)
+        } catch {
+            switch error {
+            case .expired:
+                self.act(.send(.error(number: number, .tokenExpired)))
+                // The client connects again with a new token, on a new connection if it likes.
+                self.countError()
+            case .invalid: self.close(.invalidToken)
+            }
+            return
+        }
+        var joins: [(SubscriptionGrant?, Command.SubscribeRequest)] = []
+        for grant in self.grant.subscriptions {
+            var wanted = request.subscriptions.first { $0.channel == grant.channel }
+            wanted?.recovers = true
+            joins.append((grant, wanted ?? Command.SubscribeRequest(channel: grant.channel)))
+        }
+        let granted = Set(self.grant.subscriptions.map(\.channel))
+        for request in request.subscriptions where !granted.contains(request.channel) { joins.append((nil, request)) }
+        guard joins.count <= self.settings.maximumSubscriptions else { return self.close(.channelLimit) }
+        self.nextPing = now.elapsed + self.settings.pingInterval
+        self.act(.register(self.info))
+        self.phase = .connecting(PendingConnect(number: number, remaining: Set(joins.map(\.1.channel))))
+        for (grant, request) in joins {
+            guard let policy = self.authority.policy(of: request.channel), self.isValid(request.channel),
+                grant != nil || self.permission(to: policy, request.channel) == nil
+            else {
+                self.connected(without: request.channel)
+                continue
+            }
+            self.join(number, request, policy, grant: grant, isServerSide: true)
+        }
+        self.finishConnecting(now)
+    }
+
+    private mutating func connected(without channel: String) {
+        guard case .connecting(var pending) = self.phase else { return }
+        pending.remaining.remove(channel)
+        self.phase = .connecting(pending)
+    }
+
+    private mutating func finishConnecting(_ now: Instant) {
+        guard case .connecting(let pending) = self.phase, pending.remaining.isEmpty else { return }
+        self.phase = .connected
+        var result = Reply.ConnectResult()
+        result.client = self.identifier
+        result.version = self.settings.version
+        result.node = self.settings.node
+        result.data = self.grant.data
+        result.expiry = Self.expiry(self.grant.expiry, now)
+        result.pingInterval = UInt32(clamping: self.settings.pingInterval.components.seconds)
+        result.expectsPong = true
+        result.subscriptions = pending.results.sorted { $0.key < $1.key }
+        self.act(.send(.connect(number: pending.number, result)))
+    }
+
+    private static func expiry(_ expiry: UInt64?, _ now: Instant) -> Reply.Expiry {
+        Reply.Expiry(expiry.map { UInt32(clamping: max(1, $0 > now.unix ? $0 - now.unix : 1)) })
+    }
+
+    // MARK: Subscriptions
+
+    private func isValid(_ channel: String) -> Bool {
+        !channel.isEmpty && channel.utf8.count <= self.settings.maximumChannelLength
+            && channel.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
+    }
+
+    /// Why the client may not become a member without a token; `nil` if it may.
+    private func permission(to policy: RoomPolicy, _ channel: String) -> CommandError? {
+        if self.authority.isBanned(user: self.grant.user, from: channel) { return .permissionDenied }
+        switch policy.subscribe {
+        case .everyone: return nil
+        case .users: return self.grant.user.isEmpty ? .permissionDenied : nil
+        case .members, .token, .nobody: return .permissionDenied
+        }
+    }
+
+    private mutating func subscribe(_ number: UInt32, _ request: Command.SubscribeRequest, _ now: Instant) {
+        let channel = request.channel
+        guard self.isValid(channel) else {
+            return channel.isEmpty ? self.close(.badRequest) : self.refuse(number, .badRequest)
+        }
+        guard self.subscriptions[channel] == nil else { return self.refuse(number, .alreadySubscribed) }
+        guard self.subscriptions.count < self.settings.maximumSubscriptions else {
+            return self.refuse(number, .limitExceeded)
+        }
+        guard let policy = self.authority.policy(of: channel) else { return self.refuse(number, .unknownChannel) }
+        var grant: SubscriptionGrant?
+        if request.token.isEmpty {
+            if let error = self.permission(to: policy, channel) { return self.refuse(number, error) }
+        } else {
+            do throws(TokenRefusal) {
+                grant = try self.authority.subscription(
+                    token: request.token, user: self.grant.user, client: self.identifier, channel: channel,
+                    now: now.unix)
+            } catch {
+                return self.refuse(number, error == .expired ? .tokenExpired : .permissionDenied)
+            }
+            guard policy.subscribe != .nobody, !self.authority.isBanned(user: self.grant.user, from: channel) else {
+                return self.refuse(number, .permissionDenied)
+            }
+        }
+        self.join(number, request, policy, grant: grant, isServerSide: false)
+    }
+
+    private mutating func join(
+        _ number: UInt32, _ request: Command.SubscribeRequest, _ policy: RoomPolicy, grant: SubscriptionGrant?,
+        isServerSide: Bool
+    ) {
+        var info = self.info
+        info.channelInfo = grant?.info
+        let isRecoverable = policy.recovery != .off && policy.keepsHistory
+        let join = Join(
+            channel: request.channel, policy: policy, info: info,
+            recovery: request.recovers && isRecoverable ? request.position : nil,
+            recoveryLimit: self.settings.maximumRecovery,
+            isPositioned: isRecoverable || request.wantsPosition && policy.keepsHistory, isRecoverable: isRecoverable,
+            wantsJoinLeave: policy.sendsJoinLeave)
+        self.subscriptions[request.channel] = Subscription(
+            number: number, join: join, grant: grant, expiry: grant?.expiry, isServerSide: isServerSide)
+        self.begin(.join(join))
+    }
+
+    /// A join is complete or refused.
+    package mutating func joined(_ channel: String, _ result: Result<JoinResult, CommandError>, at now: Instant) {
+        self.pendingCount -= 1
+        guard !self.isClosed, var subscription = self.subscriptions[channel] else {
+            if case .success = result { self.act(.leave(channel: channel)) }
+            return
+        }
+        subscription.isComplete = true
+        if subscription.leavesWhenComplete {
+            self.subscriptions[channel] = nil
+            if case .success = result { self.act(.leave(channel: channel)) }
+            return
+        }
+        switch result {
+        case .success(let result):
+            self.subscriptions[channel] = subscription
+            let reply = Self.reply(subscription, result, now)
+            if case .connecting(var pending) = self.phase {
+                pending.remaining.remove(channel)
+                pending.results.append((channel, reply))
+                self.phase = .connecting(pending)
+                self.finishConnecting(now)
+            } else if subscription.isServerSide {
+                self.act(.send(.push(channel: channel, .subscribe(reply))))
+            } else {
+                self.act(.send(.subscribe(number: subscription.number, reply)))
+            }
+        case .failure(let error):
+            self.subscriptions[channel] = nil
+            if case .connecting = self.phase {
+                self.connected(without: channel)
+                self.finishConnecting(now)
+            } else if !subscription.isServerSide {
+                self.refuse(subscription.number, error)
+            }
+        }
+    }
+
+    private static func reply(_ subscription: Subscription, _ result: JoinResult, _ now: Instant)
+        -> Reply.SubscribeResult
+    {
+        var reply = Reply.SubscribeResult()
+        let join = subscription.join
+        reply.expiry = Self.expiry(subscription.expiry, now)
+        reply.isRecoverable = join.isRecoverable
+        reply.isPositioned = join.isPositioned
+        if join.isPositioned { reply.position = result.position }
+        reply.publications = result.publications
+        reply.wasRecovering = join.recovery != nil
+        reply.isRecovered = reply.wasRecovering && result.isRecovered
+        return reply
+    }
+
+    private mutating func unsubscribe(_ number: UInt32, _ channel: String) {
+        guard !channel.isEmpty else { return self.close(.badRequest) }
+        self.leave(channel)
+        self.act(.send(.unsubscribe(number: number)))
+    }
+
+    /// - Returns: whether the client was a member, or about to become one.
+    @discardableResult
+    private mutating func leave(_ channel: String) -> Bool {
+        guard let subscription = self.subscriptions[channel] else { return false }
+        if subscription.isComplete {
+            self.subscriptions[channel] = nil
+            self.act(.leave(channel: channel))
+        } else {
+            self.subscriptions[channel]?.leavesWhenComplete = true
+        }
+        return true
+    }
+
+    /// The server ends a subscription.
+    package mutating func unsubscribe(_ channel: String, _ code: UnsubscribeCode) {
+        guard !self.isClosed, self.leave(channel) else { return }
+        self.act(.send(.push(channel: channel, .unsubscribe(code))))
+    }
+
+    /// The server subscribes the client, as its API asks.
+    package mutating func subscribe(_ grant: SubscriptionGrant, recovering position: StreamPosition? = nil)
+        -> CommandError?
+    {
+        guard case .connected = self.phase else { return .notAvailable }
+        guard self.isValid(grant.channel) else { return .badRequest }
+        guard let policy = self.authority.policy(of: grant.channel) else { return .unknownChannel }
+        guard self.subscriptions[grant.channel] == nil else { return nil }
+        guard self.subscriptions.count < self.settings.maximumSubscriptions else { return .limitExceeded }
+        var request = Command.SubscribeRequest(channel: grant.channel)
+        if let position { (request.recovers, request.position) = (true, position) }
+        self.join(0, request, policy, grant: grant, isServerSide: true)
+        return nil
+    }
+
+    // MARK: Publishing and reading
+
+    private mutating func publish(_ number: UInt32, _ channel: String, _ data: Payload, _ now: Instant) {
+        guard self.isValid(channel), !data.isEmpty else { return self.refuse(number, .badRequest) }
+        guard let policy = self.authority.policy(of: channel) else { return self.refuse(number, .unknownChannel) }
+        guard self.mayPublish(in: channel, policy) else { return self.refuse(number, .permissionDenied) }
+        guard data.bytes.count <= policy.maximumMessageSize else { return self.refuse(number, .limitExceeded) }
+        if let rate = policy.publicationRate {
+            // One meter for each policy: what a policy bounds is the connection, not the connection in each room.
+            var meter = self.publications[policy.name] ?? RateMeter(rate: rate, now: now.elapsed)
+            let isAllowed = meter.allows(at: now.elapsed)
+            self.publications[policy.name] = meter
+            guard isAllowed else { return self.refuse(number, .tooManyRequests) }
+        }
+        var info = self.info
+        info.channelInfo = self.subscriptions[channel]?.grant?.info
+        self.begin(.publish(number: number, channel: channel, data, info))
+    }
+
+    private func mayPublish(in channel: String, _ policy: RoomPolicy) -> Bool {
+        let subscription = self.subscriptions[channel]
+        guard !self.authority.isMuted(user: self.grant.user, in: channel),
+            !self.authority.isBanned(user: self.grant.user, from: channel)
+        else { return false }
+        switch policy.publish {
+        case .everyone: return true
+        case .users: return !self.grant.user.isEmpty
+        case .members: return subscription?.isComplete == true
+        case .token: return subscription?.isComplete == true && subscription?.grant?.mayPublish == true
+        case .nobody: return false
+        }
+    }
+
+    /// Refuses a command that reads what the room does not keep, or what this client may not read.
+    private mutating func permitsReading(
+        _ number: UInt32, _ channel: String, where isKept: (RoomPolicy) -> Bool
+    ) -> Bool {
+        if channel.isEmpty {
+            self.close(.badRequest)
+            return false
+        }
+        guard let policy = self.authority.policy(of: channel) else {
+            self.refuse(number, .unknownChannel)
+            return false
+        }
+        guard isKept(policy) else {
+            self.refuse(number, .notAvailable)
+            return false
+        }
+        let isMember = self.subscriptions[channel]?.isComplete == true
+        let mayRead =
+            switch policy.read {
+            case .everyone: true
+            case .users: !self.grant.user.isEmpty
+            case .members: isMember
+            case .token: isMember && self.subscriptions[channel]?.grant != nil
+            case .nobody: false
+            }
+        if !mayRead { self.refuse(number, .permissionDenied) }
+        return mayRead
+    }
+
+    // MARK: Tokens
+
+    private mutating func refresh(_ number: UInt32, _ token: String, _ now: Instant) {
+        guard !token.isEmpty else { return self.close(.badRequest) }
+        do throws(TokenRefusal) {
+            let grant = try self.authority.connection(token: token, now: now.unix)
+            guard grant.user == self.grant.user else { return self.close(.invalidToken) }
+            self.grant.expiry = grant.expiry
+            self.grant.info = grant.info
+            self.act(
+                .send(.refresh(number: number, client: self.identifier, Self.expiry(self.grant.expiry, now))))
+        } catch {
+            switch error {
+            case .expired: self.refuse(number, .tokenExpired)
+            case .invalid: self.close(.invalidToken)
+            }
+        }
+    }
+
+    private mutating func refreshSubscription(_ number: UInt32, _ channel: String, _ token: String, _ now: Instant) {
+        guard !channel.isEmpty, !token.isEmpty else { return self.close(.badRequest) }
+        guard self.subscriptions[channel]?.isComplete == true else { return self.refuse(number, .permissionDenied) }
+        do throws(TokenRefusal) {
+            let grant = try self.authority.subscription(
+                token: token, user: self.grant.user, client: self.identifier, channel: channel, now: now.unix)
+            self.subscriptions[channel]?.expiry = grant.expiry
+            self.subscriptions[channel]?.grant = grant
+            self.act(.send(.subscriptionRefresh(number: number, Self.expiry(grant.expiry, now))))
+        } catch {
+            self.refuse(number, error == .expired ? .tokenExpired : .permissionDenied)
+        }
+    }
+
+    /// The server gives the connection another expiry; `nil` ends it at once.
+    package mutating func refresh(expiry: UInt64?, isExpired: Bool, at now: Instant) {
+        guard !self.isClosed else { return }
+        if isExpired { return self.close(.expired) }
+        self.grant.expiry = expiry
+    }
+
+    // MARK: Time
+
+    /// The earliest time at which `timerFired` has something to do, as `elapsed`.
+    package func deadline(at now: Instant) -> Duration? {
+        switch self.phase {
+        case .closed: return nil
+        case .new(let deadline): return deadline
+        case .connecting, .connected: break
+        }
+        let expiries = self.subscriptions.values.compactMap(\.expiry) + [self.grant.expiry].compactMap(\.self)
+        let expiry = expiries.min().map { expiry -> Duration in
+            let end = self.end(of: expiry)
+            return now.elapsed + .seconds(Int64(clamping: min(end > now.unix ? end - now.unix : 0, 1 << 32)))
+        }
+        return [self.nextPing, self.pongDeadline, expiry].compactMap(\.self).min()
+    }
+
+    package mutating func timerFired(at now: Instant) {
+        if case .new(let deadline) = self.phase {
+            if deadline <= now.elapsed { self.close(.stale) }
+            return
+        }
+        guard !self.isClosed else { return }
+        if let deadline = self.pongDeadline, deadline <= now.elapsed { return self.close(.noPong) }
+        if let expiry = self.grant.expiry, self.end(of: expiry) <= now.unix { return self.close(.expired) }
+        for (channel, subscription) in self.subscriptions.sorted(by: { $0.key < $1.key }) {
+            guard let expiry = subscription.expiry, self.end(of: expiry) <= now.unix else { continue }
+            self.unsubscribe(channel, .expired)
+        }
+        if let due = self.nextPing, due <= now.elapsed {
+            self.act(.send(.ping))
+            self.nextPing = now.elapsed + self.settings.pingInterval
+            self.pongDeadline = now.elapsed + self.settings.pongTimeout
+        }
+    }
+
+    /// When an expired token can no longer be renewed, in seconds since 1970.
+    private func end(of expiry: UInt64) -> UInt64 {
+        let (end, isTooLarge) = expiry.addingReportingOverflow(
+            UInt64(clamping: self.settings.refreshDelay.components.seconds))
+        return isTooLarge ? .max : end
+    }
+
+    private mutating func pongReceived() {
+        // An answer to no ping is a command out of order, but harmless.
+        self.pongDeadline = nil
+    }
+
+    // MARK: The end
+
+    /// The server ends the connection.
+    package mutating func close(_ disconnect: Disconnect) {
+        guard !self.isClosed else { return }
+        self.leaveAll()
+        self.act(.close(disconnect))
+    }
+
+    /// The connection is over.
+    package mutating func connectionEnded() {
+        guard !self.isClosed else { return }
+        self.leaveAll()
+    }
+
+    private mutating func leaveAll() {
+        for (channel, subscription) in self.subscriptions.sorted(by: { $0.key < $1.key }) where subscription.isComplete
+        {
+            self.act(.leave(channel: channel))
+        }
+        self.subscriptions = [:]
+        self.phase = .closed
+    }
+}
+
+/// Allows an average rate, with bursts of one second's worth.
+struct RateMeter: Sendable {
+    private let interval: Duration
+    private let burst: Duration
+    /// When the next event would be on time, if all came evenly.
+    private var next: Duration
+
+    init(rate: Int, now: Duration) {
+        self.interval = .seconds(1) / max(1, rate)
+        self.burst = max(.seconds(1), self.interval)
+        self.next = now
+    }
+
+    mutating func allows(at now: Duration) -> Bool {
+        let base = max(self.next, now)
+        guard base - now + self.interval <= self.burst else { return false }
+        self.next = base + self.interval
+        return true
+    }
+}

@@ -1,0 +1,33 @@
+/// The clients in one room, by connection.
+package struct Presence: Sendable {
+    private var clients: [String: ClientInfo] = [:]
+    /// Connections of each user.
+    private var connections: [String: Int] = [:]
+
+    package init() {}
+
+    package var clientCount: Int { self.clients.count }
+    package var userCount: Int { self.connections.count }
+    package var isEmpty: Bool { self.clients.isEmpty }
+
+    /// In the order of their identifiers.
+    package var all: [ClientInfo] { self.clients.values.sorted { $0.client < $1.client } }
+
+    package func contains(user: String) -> Bool { self.connections[user] != nil }
+
+    package mutating func add(_ info: ClientInfo) {
+        if let former = self.clients.updateValue(info, forKey: info.client) { self.count(former.user, -1) }
+        self.count(info.user, 1)
+    }
+
+    package mutating func remove(client: String) -> ClientInfo? {
+        guard let info = self.clients.removeValue(forKey: client) else { return nil }
+        self.count(info.user, -1)
+        return info
+    }
+
+    private mutating func count(_ user: String, _ change: Int) {
+        let count = (self.connections[user] ?? 0) + change
+        self.connections[user] = count > 0 ? count : nil
+    }
+}
