@@ -6,6 +6,11 @@ package struct Command: Sendable, Hashable {
     package var number: UInt32 = 0
     package var request: Request
 
+    package init(number: UInt32, _ request: Request) {
+        self.number = number
+        self.request = request
+    }
+
     package enum Request: Sendable, Hashable {
         case connect(ConnectRequest)
         case subscribe(SubscribeRequest)

@@ -112,7 +112,10 @@ struct ProtobufFields: FieldReader {
     ) throws(JSONSyntaxError) {
         guard self.depth < Self.maximumDepth else { throw self.error("more than \(Self.maximumDepth) nested messages") }
         let outerEnd = self.end
-        if self.depth > 0 { self.end = try self.readLength().upperBound }
+        if self.depth > 0 {
+            let range = try self.readLength()
+            (self.offset, self.end) = (range.lowerBound, range.upperBound)
+        }
         self.depth += 1
         while self.offset < self.end {
             let tag = try self.readVarint()

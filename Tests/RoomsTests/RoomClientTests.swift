@@ -1,0 +1,483 @@
+import Rooms
+import Testing
+
+/// A client's machine with a scripted authority and a clock of its own.
+private struct ClientScene {
+    struct Authority: RoomAuthority {
+        var policies: [String: RoomPolicy] = [:]
+        var grants: [String: ConnectionGrant] = [:]
+        var subscriptions: [String: SubscriptionGrant] = [:]
+        var acceptsAnonymous = true
+        var banned: Set<String> = []
+        var muted: Set<String> = []
+
+        func connection(token: String, now: UInt64) throws(TokenRefusal) -> ConnectionGrant {
+            if token.isEmpty, self.acceptsAnonymous { return ConnectionGrant() }
+            if token == "expired" { throw .expired }
+            guard let grant = self.grants[token] else { throw .invalid }
+            return grant
+        }
+
+        func subscription(
+            token: String, user: String, client: String, channel: String, now: UInt64
+        ) throws(TokenRefusal) -> SubscriptionGrant {
+            if token == "expired" { throw .expired }
+            guard let grant = self.subscriptions[token], grant.channel == channel else { throw .invalid }
+            return grant
+        }
+
+        func policy(of channel: String) -> RoomPolicy? { self.policies[channel] }
+        func isMuted(user: String, in channel: String) -> Bool { self.muted.contains(user) }
+        func isBanned(user: String, from channel: String) -> Bool { self.banned.contains(user) }
+    }
+
+    var client: RoomClient
+    var now = RoomClient.Instant(elapsed: .zero, unix: 1000)
+
+    init(_ authority: Authority = ClientScene.authority(), _ change: (inout RoomClientSettings) -> Void = { _ in }) {
+        var settings = RoomClientSettings()
+        change(&settings)
+        self.client = RoomClient(identifier: "me", settings: settings, authority: authority, now: .zero)
+    }
+
+    static func policy(_ change: (inout RoomPolicy) -> Void = { _ in }) -> RoomPolicy {
+        var policy = RoomPolicy(name: "p", pattern: RoomPattern("*"))
+        policy.hasPresence = true
+        policy.historySize = 10
+        policy.recovery = .stream
+        change(&policy)
+        return policy
+    }
+
+    static func authority(_ change: (inout RoomPolicy) -> Void = { _ in }) -> Authority {
+        Authority(policies: ["a": Self.policy(change), "b": Self.policy(change)])
+    }
+
+    mutating func advance(_ seconds: Int) {
+        self.now.elapsed += .seconds(seconds)
+        self.now.unix += UInt64(seconds)
+    }
+
+    mutating func send(_ request: Command.Request, number: UInt32 = 7) -> [RoomClient.Action] {
+        self.client.received(Command(number: number, request), at: self.now)
+        return self.actions()
+    }
+
+    mutating func actions() -> [RoomClient.Action] {
+        var actions: [RoomClient.Action] = []
+        while let action = self.client.nextAction() { actions.append(action) }
+        return actions
+    }
+
+    mutating func connect(token: String = "") -> [RoomClient.Action] {
+        var request = Command.ConnectRequest()
+        request.token = token
+        return self.send(.connect(request), number: 1)
+    }
+
+    mutating func join(_ channel: String, token: String = "") -> [RoomClient.Action] {
+        var request = Command.SubscribeRequest(channel: channel)
+        request.token = token
+        let actions = self.send(.subscribe(request))
+        guard case .join? = actions.last else { return actions }
+        self.client.joined(
+            channel, .success(RoomClient.JoinResult(position: StreamPosition(offset: 3, epoch: "e"))), at: self.now)
+        return self.actions()
+    }
+
+    static func error(_ error: CommandError, number: UInt32 = 7) -> [RoomClient.Action] {
+        [.send(.error(number: number, error))]
+    }
+}
+
+@Suite("Client of the rooms")
+struct RoomClientTests {
+    private static let data = Payload.json(Array("1".utf8))
+
+    @Test func connectIsAnsweredWithTheIdentifier() {
+        var scene = ClientScene()
+        var result = Reply.ConnectResult()
+        result.client = "me"
+        result.pingInterval = 25
+        result.expectsPong = true
+        #expect(scene.connect() == [.register(ClientInfo(client: "me")), .send(.connect(number: 1, result))])
+    }
+
+    @Test(
+        arguments: [
+            .subscribe(Command.SubscribeRequest(channel: "a")), .publish(channel: "a", data), .presence(channel: "a"),
+            .ping,
+            .rpc, .refresh(token: "t"),
+        ] as [Command.Request])
+    func commandBeforeConnectEndsTheConnection(_ request: Command.Request) {
+        var scene = ClientScene()
+        #expect(scene.send(request) == [.close(.badRequest)])
+        #expect(scene.connect().isEmpty && scene.client.isClosed)
+    }
+
+    @Test func secondConnectEndsTheConnection() {
+        var scene = ClientScene()
+        _ = scene.connect()
+        #expect(scene.connect() == [.close(.badRequest)])
+    }
+
+    @Test func commandWithoutANumberEndsTheConnection() {
+        var scene = ClientScene()
+        _ = scene.connect()
+        #expect(scene.send(.presence(channel: "a"), number: 0) == [.close(.badRequest)])
+    }
+
+    @Test func sendAndRPCAreRefusedWithTheirCodes() {
+        var scene = ClientScene()
+        _ = scene.connect()
+        #expect(scene.send(.rpc) == ClientScene.error(.methodNotFound))
+        #expect(scene.send(.send, number: 0) == [.close(.notAvailable)])
+    }
+
+    @Test func tokenDecidesAboutTheConnection() {
+        var authority = ClientScene.authority()
+        authority.acceptsAnonymous = false
+        var grant = ConnectionGrant(user: "ann")
+        grant.expiry = 1060
+        authority.grants = ["good": grant]
+        var scene = ClientScene(authority)
+        #expect(scene.connect(token: "bad") == [.close(.invalidToken)])
+        scene = ClientScene(authority)
+        #expect(scene.connect(token: "expired") == ClientScene.error(.tokenExpired, number: 1))
+        let actions = scene.connect(token: "good")
+        #expect(actions.first == .register(ClientInfo(user: "ann", client: "me")))
+        guard case .send(.connect(_, let result))? = actions.last else {
+            Issue.record("no reply")
+            return
+        }
+        #expect(result.expiry.timeToLive == 60)
+    }
+
+    @Test func subscriptionIsAnsweredWithThePosition() {
+        var scene = ClientScene()
+        _ = scene.connect()
+        var result = Reply.SubscribeResult()
+        result.isRecoverable = true
+        result.isPositioned = true
+        result.position = StreamPosition(offset: 3, epoch: "e")
+        #expect(scene.join("a") == [.send(.subscribe(number: 7, result))])
+        #expect(scene.client.channels == ["a"])
+    }
+
+    @Test func recoveryIsAskedOfTheRoom() {
+        var scene = ClientScene()
+        _ = scene.connect()
+        var request = Command.SubscribeRequest(channel: "a")
+        request.recovers = true
+        request.position = StreamPosition(offset: 1, epoch: "e")
+        guard case .join(let join)? = scene.send(.subscribe(request)).first else {
+            Issue.record("no join")
+            return
+        }
+        #expect(join.recovery == request.position && join.isPositioned && join.isRecoverable)
+        var result = RoomClient.JoinResult(position: StreamPosition(offset: 2, epoch: "e"))
+        result.publications = [Publication(Self.data)]
+        result.isRecovered = true
+        scene.client.joined("a", .success(result), at: scene.now)
+        guard case .send(.subscribe(_, let reply))? = scene.actions().first else {
+            Issue.record("no reply")
+            return
+        }
+        #expect(reply.wasRecovering && reply.isRecovered && reply.publications.count == 1)
+    }
+
+    @Test func refusedSubscriptionsHaveTheirCodes() {
+        var scene = ClientScene(ClientScene.authority()) {
+            $0.maximumSubscriptions = 1
+            $0.maximumChannelLength = 4
+        }
+        _ = scene.connect()
+        #expect(scene.join("x") == ClientScene.error(.unknownChannel))
+        #expect(scene.join("aaaaa") == ClientScene.error(.badRequest))
+        #expect(scene.join("a\n") == ClientScene.error(.badRequest))
+        _ = scene.join("a")
+        #expect(scene.join("a") == ClientScene.error(.alreadySubscribed))
+        #expect(scene.join("b") == ClientScene.error(.limitExceeded))
+        #expect(scene.join("") == [.leave(channel: "a"), .close(.badRequest)])
+    }
+
+    @Test func failedJoinLeavesTheChannelFree() {
+        var scene = ClientScene()
+        _ = scene.connect()
+        _ = scene.send(.subscribe(Command.SubscribeRequest(channel: "a")))
+        scene.client.joined("a", .failure(.limitExceeded), at: scene.now)
+        #expect(scene.actions() == ClientScene.error(.limitExceeded))
+        #expect(scene.join("a").count == 1 && scene.client.channels == ["a"])
+    }
+
+    @Test(
+        arguments: [
+            (.everyone, "", "", true), (.users, "", "", false), (.users, "ann", "", true), (.token, "ann", "", false),
+            (.token, "ann", "sub", true), (.nobody, "ann", "", false), (.nobody, "ann", "sub", false),
+        ] as [(RoomPolicy.Permission, String, String, Bool)])
+    func policyDecidesWhoEnters(_ permission: RoomPolicy.Permission, _ user: String, _ token: String, _ isAllowed: Bool)
+    {
+        var authority = ClientScene.authority { $0.subscribe = permission }
+        authority.grants = ["t": ConnectionGrant(user: user)]
+        authority.subscriptions = ["sub": SubscriptionGrant(channel: "a")]
+        var scene = ClientScene(authority)
+        _ = scene.connect(token: "t")
+        _ = scene.join("a", token: token)
+        #expect(scene.client.channels == (isAllowed ? ["a"] : []))
+    }
+
+    @Test func subscriptionTokenMustFit() {
+        var authority = ClientScene.authority()
+        authority.subscriptions = ["sub": SubscriptionGrant(channel: "a")]
+        var scene = ClientScene(authority)
+        _ = scene.connect()
+        #expect(scene.join("b", token: "sub") == ClientScene.error(.permissionDenied))
+        #expect(scene.join("a", token: "expired") == ClientScene.error(.tokenExpired))
+        _ = scene.join("a", token: "sub")
+        #expect(scene.client.channels == ["a"])
+    }
+
+    @Test(
+        arguments: [
+            (.everyone, false, true), (.members, false, false), (.members, true, true), (.users, true, false),
+            (.token, true, false), (.nobody, true, false),
+        ] as [(RoomPolicy.Permission, Bool, Bool)])
+    func policyDecidesWhoPublishes(_ permission: RoomPolicy.Permission, _ isMember: Bool, _ isAllowed: Bool) {
+        var scene = ClientScene(ClientScene.authority { $0.publish = permission })
+        _ = scene.connect()
+        if isMember { _ = scene.join("a") }
+        let actions = scene.send(.publish(channel: "a", Self.data))
+        let wanted: [RoomClient.Action] =
+            isAllowed
+            ? [.publish(number: 7, channel: "a", Self.data, ClientInfo(client: "me"))]
+            : ClientScene.error(.permissionDenied)
+        #expect(actions == wanted && scene.client.pendingCount == (isAllowed ? 1 : 0))
+    }
+
+    @Test func mutedUserMayNotPublishAndBannedOneMayNotEnter() {
+        var authority = ClientScene.authority { $0.publish = .everyone }
+        authority.grants = ["t": ConnectionGrant(user: "ann")]
+        authority.muted = ["ann"]
+        var scene = ClientScene(authority)
+        _ = scene.connect(token: "t")
+        _ = scene.join("a")
+        #expect(scene.client.channels == ["a"])
+        #expect(scene.send(.publish(channel: "a", Self.data)) == ClientScene.error(.permissionDenied))
+        authority.banned = ["ann"]
+        scene = ClientScene(authority)
+        _ = scene.connect(token: "t")
+        #expect(scene.join("a") == ClientScene.error(.permissionDenied))
+    }
+
+    @Test func largeAndFrequentPublicationsAreRefused() {
+        var scene = ClientScene(
+            ClientScene.authority {
+                $0.publish = .everyone
+                $0.maximumMessageSize = 3
+                $0.publicationRate = 2
+            })
+        _ = scene.connect()
+        #expect(scene.send(.publish(channel: "a", .json(Array("1234".utf8)))) == ClientScene.error(.limitExceeded))
+        func isRefused() -> Bool {
+            scene.send(.publish(channel: "a", Self.data)) == ClientScene.error(.tooManyRequests)
+        }
+        #expect([isRefused(), isRefused(), isRefused()] == [false, false, true])
+        scene.advance(1)
+        #expect([isRefused(), isRefused(), isRefused()] == [false, false, true])
+    }
+
+    @Test func readingNeedsAPolicyThatKeepsAndPermits() {
+        var scene = ClientScene(ClientScene.authority { $0.hasPresence = false })
+        _ = scene.connect()
+        #expect(scene.send(.presence(channel: "a")) == ClientScene.error(.notAvailable))
+        var request = Command.HistoryRequest()
+        request.channel = "a"
+        #expect(scene.send(.history(request)) == ClientScene.error(.permissionDenied))
+        _ = scene.join("a")
+        request.limit = -1
+        var limited = request
+        limited.limit = 1000
+        #expect(scene.send(.history(request)) == [.history(number: 7, limited)])
+        #expect(scene.send(.presenceStats(channel: "x")) == ClientScene.error(.unknownChannel))
+    }
+
+    // MARK: Time
+
+    @Test func connectionWithoutConnectIsStale() {
+        var scene = ClientScene()
+        #expect(scene.client.deadline(at: scene.now) == .seconds(10))
+        scene.advance(9)
+        scene.client.timerFired(at: scene.now)
+        #expect(scene.actions().isEmpty)
+        scene.advance(1)
+        scene.client.timerFired(at: scene.now)
+        #expect(scene.actions() == [.close(.stale)])
+    }
+
+    @Test func pingsMustBeAnswered() {
+        var scene = ClientScene()
+        _ = scene.connect()
+        #expect(scene.client.deadline(at: scene.now) == .seconds(25))
+        scene.advance(25)
+        scene.client.timerFired(at: scene.now)
+        #expect(scene.actions() == [.send(.ping)])
+        #expect(scene.client.deadline(at: scene.now) == .seconds(33))
+        #expect(scene.send(.pong, number: 0).isEmpty)
+        #expect(scene.client.deadline(at: scene.now) == .seconds(50))
+        scene.advance(25)
+        scene.client.timerFired(at: scene.now)
+        #expect(scene.actions() == [.send(.ping)])
+        scene.advance(8)
+        scene.client.timerFired(at: scene.now)
+        #expect(scene.actions() == [.close(.noPong)])
+    }
+
+    @Test func expiredTokenEndsTheConnectionUnlessItIsRenewed() {
+        var authority = ClientScene.authority()
+        var grant = ConnectionGrant(user: "ann")
+        grant.expiry = 1060
+        var renewed = grant
+        renewed.expiry = 1200
+        authority.grants = ["good": grant, "renewed": renewed, "other": ConnectionGrant(user: "bob")]
+        var scene = ClientScene(authority) { $0.pingInterval = .seconds(10_000) }
+        _ = scene.connect(token: "good")
+        #expect(scene.client.deadline(at: scene.now) == .seconds(85))
+        scene.advance(80)
+        #expect(scene.send(.refresh(token: "expired")) == ClientScene.error(.tokenExpired))
+        #expect(
+            scene.send(.refresh(token: "renewed")) == [.send(.refresh(number: 7, client: "me", Reply.Expiry(120)))])
+        scene.advance(100)
+        scene.client.timerFired(at: scene.now)
+        #expect(scene.actions().isEmpty)
+        var other = scene
+        #expect(other.send(.refresh(token: "other")) == [.close(.invalidToken)])
+        scene.advance(45)
+        scene.client.timerFired(at: scene.now)
+        #expect(scene.actions() == [.close(.expired)])
+    }
+
+    @Test func expiryBeyondTheClockNeverEnds() {
+        var authority = ClientScene.authority()
+        var grant = ConnectionGrant(user: "ann")
+        grant.expiry = .max
+        authority.grants = ["good": grant]
+        var scene = ClientScene(authority)
+        _ = scene.connect(token: "good")
+        scene.advance(20)
+        scene.client.timerFired(at: scene.now)
+        #expect(scene.actions().isEmpty && scene.client.deadline(at: scene.now) == .seconds(25))
+    }
+
+    @Test func expiredSubscriptionEndsAloneUnlessItIsRenewed() {
+        var authority = ClientScene.authority()
+        var grant = SubscriptionGrant(channel: "a")
+        grant.expiry = 1060
+        var renewed = grant
+        renewed.expiry = 1100
+        authority.subscriptions = ["sub": grant, "renewed": renewed]
+        var scene = ClientScene(authority) { $0.pingInterval = .seconds(10_000) }
+        _ = scene.connect()
+        _ = scene.join("a", token: "sub")
+        scene.advance(70)
+        #expect(
+            scene.send(.subscriptionRefresh(channel: "a", token: "renewed"))
+                == [.send(.subscriptionRefresh(number: 7, Reply.Expiry(30)))])
+        #expect(
+            scene.send(.subscriptionRefresh(channel: "b", token: "renewed")) == ClientScene.error(.permissionDenied))
+        scene.advance(54)
+        scene.client.timerFired(at: scene.now)
+        #expect(scene.actions().isEmpty)
+        scene.advance(1)
+        scene.client.timerFired(at: scene.now)
+        #expect(scene.actions() == [.leave(channel: "a"), .send(.push(channel: "a", .unsubscribe(.expired)))])
+        #expect(!scene.client.isClosed)
+    }
+
+    @Test func floodOfCommandsEndsTheConnection() {
+        var scene = ClientScene(ClientScene.authority()) { $0.commandRate = 5 }
+        _ = scene.connect()
+        var last: [RoomClient.Action] = []
+        for _ in 0..<5 { last = scene.send(.ping) }
+        #expect(last == [.close(.tooManyRequests)])
+    }
+
+    @Test func tooManyErrorsEndTheConnection() {
+        var scene = ClientScene(ClientScene.authority()) { $0.maximumErrors = 3 }
+        _ = scene.connect()
+        for _ in 0..<3 { #expect(scene.send(.rpc) == ClientScene.error(.methodNotFound)) }
+        #expect(scene.send(.rpc) == ClientScene.error(.methodNotFound) + [.close(.tooManyErrors)])
+    }
+
+    // MARK: The server's side
+
+    @Test func serverSideSubscriptionsComeWithTheConnection() {
+        var authority = ClientScene.authority()
+        var grant = ConnectionGrant(user: "ann")
+        grant.subscriptions = [
+            SubscriptionGrant(channel: "b"), SubscriptionGrant(channel: "a"), SubscriptionGrant(channel: "no"),
+        ]
+        authority.grants = ["good": grant]
+        var scene = ClientScene(authority)
+        let actions = scene.connect(token: "good")
+        #expect(actions.count == 3)
+        scene.client.joined("a", .success(RoomClient.JoinResult(position: StreamPosition())), at: scene.now)
+        #expect(scene.actions().isEmpty)
+        scene.client.joined("b", .failure(.limitExceeded), at: scene.now)
+        guard case .send(.connect(1, let result))? = scene.actions().first else {
+            Issue.record("no reply")
+            return
+        }
+        #expect(result.subscriptions.map(\.key) == ["a"])
+    }
+
+    @Test func serverSubscribesAndUnsubscribesAClient() {
+        var scene = ClientScene()
+        #expect(scene.client.subscribe(SubscriptionGrant(channel: "a")) == .notAvailable)
+        _ = scene.connect()
+        #expect(scene.client.subscribe(SubscriptionGrant(channel: "a")) == nil)
+        guard case .join? = scene.actions().first else {
+            Issue.record("no join")
+            return
+        }
+        scene.client.joined("a", .success(RoomClient.JoinResult(position: StreamPosition())), at: scene.now)
+        guard case .send(.push("a", .subscribe))? = scene.actions().first else {
+            Issue.record("no push")
+            return
+        }
+        scene.client.unsubscribe("a", .server)
+        #expect(scene.actions() == [.leave(channel: "a"), .send(.push(channel: "a", .unsubscribe(.server)))])
+        scene.client.unsubscribe("a", .server)
+        #expect(scene.actions().isEmpty)
+    }
+
+    @Test func joinThatCompletesAfterTheEndIsLeft() {
+        var scene = ClientScene()
+        _ = scene.connect()
+        _ = scene.send(.subscribe(Command.SubscribeRequest(channel: "a")))
+        scene.client.connectionEnded()
+        #expect(scene.actions().isEmpty)
+        scene.client.joined("a", .success(RoomClient.JoinResult(position: StreamPosition())), at: scene.now)
+        #expect(scene.actions() == [.leave(channel: "a")])
+    }
+
+    @Test func unsubscribeDuringAJoinTakesEffectAfterIt() {
+        var scene = ClientScene()
+        _ = scene.connect()
+        _ = scene.send(.subscribe(Command.SubscribeRequest(channel: "a")))
+        #expect(scene.send(.unsubscribe(channel: "a"), number: 8) == [.send(.unsubscribe(number: 8))])
+        scene.client.joined("a", .success(RoomClient.JoinResult(position: StreamPosition())), at: scene.now)
+        #expect(scene.actions() == [.leave(channel: "a")])
+        #expect(scene.join("a").count == 1)
+    }
+
+    @Test func endLeavesAllRooms() {
+        var scene = ClientScene()
+        _ = scene.connect()
+        _ = scene.join("b")
+        _ = scene.join("a")
+        scene.client.connectionEnded()
+        #expect(scene.actions() == [.leave(channel: "a"), .leave(channel: "b")])
+        scene.client.close(.shutdown)
+        #expect(scene.actions().isEmpty && scene.client.deadline(at: scene.now) == nil)
+    }
+}
