@@ -64,6 +64,7 @@ let package = Package(
         .target(name: "ByteKernels", swiftSettings: unsafeCode),
         .target(name: "Deflate", dependencies: ["CZlib"], swiftSettings: unsafeCode),
         .target(name: "TLSEngine", dependencies: ["COpenSSL"], swiftSettings: unsafeCode),
+        .target(name: "WebTokens", dependencies: ["WireText", "TLSEngine"], swiftSettings: house),
         .target(
             name: "HTTP2Engine",
             dependencies: ["CNGHTTP2", .product(name: "DequeModule", package: "swift-collections")],
@@ -247,6 +248,9 @@ let package = Package(
         .testTarget(name: "ByteKernelsTests", dependencies: ["ByteKernels", "TestSupport"], swiftSettings: house),
         .testTarget(name: "DeflateTests", dependencies: ["Deflate", "TestSupport"], swiftSettings: house),
         .testTarget(name: "TLSEngineTests", dependencies: ["TLSEngine", "TestSupport"], swiftSettings: house),
+        .testTarget(
+            name: "WebTokensTests", dependencies: ["WebTokens", "TLSEngine", "TestSupport", "WireText"],
+            swiftSettings: house),
         .testTarget(name: "HTTP2EngineTests", dependencies: ["HTTP2Engine", "TestSupport"], swiftSettings: house),
         .testTarget(
             name: "WebSocketProtocolTests", dependencies: ["WebSocketProtocol", "ByteKernels", "TestSupport"],
@@ -349,7 +353,8 @@ let package = Package(
             name: "FuzzTargets",
             dependencies: [
                 "GatewayConfiguration", "GatewayCore", "StreamTransport", "WebSocketProtocol", "TLSEngine", "Deflate",
-                "ByteKernels", "HTTPSemantics", "HTTPTransport", "SimulatedNetwork", "URLLoading", "WireText",
+                "ByteKernels", "HTTPSemantics", "HTTPTransport", "SimulatedNetwork", "URLLoading", "WebTokens",
+                "WireText",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: house),
@@ -365,7 +370,8 @@ let package = Package(
 // someone who works on them.
 let part = Context.environment["SLUICE_PART"]
 let threadedEngines = ["TLSEngine", "StreamTransport", "SessionTasks"]
-let engines = ["WireText", "ByteKernels", "Deflate", "WebSocketProtocol", "HTTP2Engine"] + threadedEngines
+let engines =
+    ["WireText", "ByteKernels", "Deflate", "WebSocketProtocol", "WebTokens", "HTTP2Engine"] + threadedEngines
 if part == "gateway" {
     package.targets.removeAll { target in engines.contains { target.name == $0 + "Tests" } }
 } else if part == "engines" || part == "threaded-engines" || part == "library" {

@@ -34,6 +34,24 @@ package enum Base64 {
         return bytes
     }
 
+    /// Decodes base64url without padding (RFC 4648 §5), strictly: no other characters, no bits beyond the last byte. So
+    /// every byte string has one text only.
+    /// - Returns: `nil` for any other text.
+    package static func decodedURLSafe(_ text: some Collection<UInt8>) -> [UInt8]? {
+        var standard = [UInt8]()
+        standard.reserveCapacity(text.count + 3)
+        for character in text {
+            switch character {
+            case UInt8(ascii: "-"): standard.append(UInt8(ascii: "+"))
+            case UInt8(ascii: "_"): standard.append(UInt8(ascii: "/"))
+            case UInt8(ascii: "+"), UInt8(ascii: "/"), self.padding: return nil
+            default: standard.append(character)
+            }
+        }
+        while standard.count % 4 != 0 { standard.append(self.padding) }
+        return self.decoded(standard)
+    }
+
     /// Decodes as browsers do for `data:` URLs: blanks and line ends are ignored, padding may be missing as a whole.
     /// - Returns: `nil` for invalid Base64.
     package static func decodedForgivingly(_ text: [UInt8]) -> [UInt8]? {

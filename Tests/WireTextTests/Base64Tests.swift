@@ -39,6 +39,23 @@ struct Base64Tests {
         #expect(Base64.decodedByteCount(text) == nil)
     }
 
+    @Test(arguments: [
+        ("", ""), ("f", "Zg"), ("fo", "Zm8"), ("foo", "Zm9v"), ("\u{3FB}\u{3FF}", "z7vPvw"), ("~\u{7F}?", "fn8_"),
+    ])
+    func urlSafeTextIsDecodedWithoutPadding(plain: String, encoded: String) {
+        #expect(Base64.decodedURLSafe(encoded.utf8) == Array(plain.utf8))
+    }
+
+    /// §5: `-` and `_` take the places of `+` and `/`.
+    @Test(arguments: ["Z", "Zg=", "Zg==", "Zm9v=", "Zm+v", "Zm/v", "Zh", "Zm9", "Zm9v ", "Zm9\u{E9}", "Zm9vZ"])
+    func invalidURLSafeTextIsRejected(_ text: String) {
+        #expect(Base64.decodedURLSafe(text.utf8) == nil)
+    }
+
+    @Test func urlSafeAlphabetReplacesTwoCharacters() {
+        #expect(Base64.decodedURLSafe("-_-_".utf8) == Base64.decoded("+/+/".utf8))
+    }
+
     /// §3.5: `Zh==` and `Zm9=` have bits beyond the last byte.
     @Test(arguments: ["Zh==", "Zm9="])
     func unusedBitsThatAreSetAreRejected(_ text: String) {

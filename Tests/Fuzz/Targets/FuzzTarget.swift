@@ -18,6 +18,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case responses
     case resumeData = "resume-data"
     case uploadData = "upload-data"
+    case webTokens = "web-tokens"
 
     /// - Throws: what of it does not hold for these bytes. What traps is not caught.
     package func check(_ bytes: [UInt8]) throws(InvariantViolation) {
@@ -39,6 +40,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .responses: try ResponsesCheck.run(bytes)
         case .resumeData: try ResumeDataCheck.run(bytes)
         case .uploadData: try UploadDataCheck.run(bytes)
+        case .webTokens: try WebTokensCheck.run(bytes)
         }
     }
 }
