@@ -137,7 +137,7 @@ let package = Package(
             dependencies: [
                 "WireText",
                 "GatewayConfiguration", "Rooms", "SessionTasks", "StreamTransport", "WebSocketProtocol", "TLSEngine",
-                "ByteKernels",
+                "WebTokens", "ByteKernels",
                 .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: house),

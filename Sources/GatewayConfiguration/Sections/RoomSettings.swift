@@ -8,6 +8,8 @@ package struct RoomSettings: Sendable, Equatable {
     package var maximumConnectionsPerUser: Int?
     /// Field of the opening request that names the user; `nil` trusts none.
     package var userHeader: String?
+    /// Whether clients without a token, and without a trusted field, may connect.
+    package var admitsAnonymous = true
 
     package init() {}
 
@@ -75,6 +77,12 @@ extension RoomSettings: SettingsSection {
         .orNone(
             "max-connections-per-user", \.maximumConnectionsPerUser, .integer(1...1_000_000), example: "16",
             "Connections that one user may have. A further one ends with 3504. Users without a name are not counted."),
+        .value(
+            "anonymous", \.admitsAnonymous, .boolean,
+            """
+            Whether clients may connect without a token. With `false` such a connection ends with 3500, unless \
+            `user-header` names its user.
+            """),
         .optional(
             "user-header", \.userHeader, .headerName, example: "X-User",
             """

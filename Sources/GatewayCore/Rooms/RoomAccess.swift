@@ -1,5 +1,7 @@
 import Rooms
 import Synchronization
+import WebTokens
+import WireText
 
 /// Decides about the clients of the rooms' protocol by the configuration, and by what operators have forbidden.
 struct RoomAccess: RoomAuthority {
@@ -8,14 +10,55 @@ struct RoomAccess: RoomAuthority {
     var trustedUser: String?
 
     func connection(token: String, now: UInt64) throws(TokenRefusal) -> ConnectionGrant {
-        guard token.isEmpty else { throw .invalid }
-        return ConnectionGrant(user: self.trustedUser ?? "")
+        guard !token.isEmpty else {
+            guard let user = self.trustedUser else { return try self.anonymous() }
+            return ConnectionGrant(user: user)
+        }
+        let token = try self.verified(token, now)
+        do throws(TokenError) {
+            // A token for a room says nothing about the connection.
+            guard try token.channel() == nil else { throw .malformed("it is for a channel") }
+            var grant = ConnectionGrant(user: token.subject ?? "")
+            grant.info = try token.shownInfo
+            grant.expiry = try token.connectionExpiry
+            grant.subscriptions = try token.roomGrants()
+            return grant
+        } catch {
+            throw .invalid
+        }
+    }
+
+    private func anonymous() throws(TokenRefusal) -> ConnectionGrant {
+        guard self.hub.currentSettings.admitsAnonymous else { throw .invalid }
+        return ConnectionGrant()
+    }
+
+    private func verified(_ token: String, _ now: UInt64) throws(TokenRefusal) -> Token {
+        guard let verifier = self.hub.tokenVerifier else { throw .invalid }
+        do throws(TokenError) {
+            return try verifier.verify(token, now: Int64(clamping: now))
+        } catch {
+            if case .expired = error { throw .expired }
+            throw .invalid
+        }
     }
 
     func subscription(
         token: String, user: String, client: String, channel: String, now: UInt64
     ) throws(TokenRefusal) -> SubscriptionGrant {
-        throw .invalid
+        let token = try self.verified(token, now)
+        do throws(TokenError) {
+            guard try token.channel() == channel, (token.subject ?? "") == user else {
+                throw .malformed("channel or sub")
+            }
+            if let wanted = try token.client(), wanted != client { throw .malformed("client") }
+            var grant = SubscriptionGrant(channel: channel)
+            grant.info = try token.shownInfo
+            grant.expiry = try token.connectionExpiry
+            return grant
+        } catch {
+            throw .invalid
+        }
     }
 
     func policy(of channel: String) -> RoomPolicy? { self.hub.policy(of: channel) }
@@ -26,6 +69,54 @@ struct RoomAccess: RoomAuthority {
 
     func isBanned(user: String, from channel: String) -> Bool {
         self.hub.moderation.contains(.ban, user: user, room: channel, now: self.hub.now)
+    }
+}
+
+/// Claims of Centrifugo's tokens.
+extension Token {
+    /// `info`, or the bytes of `b64info`.
+    fileprivate var shownInfo: Payload? {
+        get throws(TokenError) {
+            if let bytes = try self.binaryInfo() { return Payload(detecting: bytes) }
+            return self.info.flatMap { Payload.json(text: $0) }
+        }
+    }
+
+    /// `expire_at` where the token has it, 0 for never; else `exp`.
+    fileprivate var connectionExpiry: UInt64? {
+        get throws(TokenError) {
+            let time = try self.expireAt() ?? self.expiry ?? 0
+            return time > 0 ? UInt64(time) : nil
+        }
+    }
+
+    /// Rooms of `subs` and `channels`.
+    fileprivate func roomGrants() throws(TokenError) -> [SubscriptionGrant] {
+        var grants: [SubscriptionGrant] = []
+        for (channel, options) in try self.subscriptions() ?? [] {
+            var grant = SubscriptionGrant(channel: channel)
+            grant.info = Self.info(in: options)
+            grants.append(grant)
+        }
+        let named = Set(grants.map(\.channel))
+        for channel in try self.channels() ?? [] where !named.contains(channel) {
+            grants.append(SubscriptionGrant(channel: channel))
+        }
+        return grants
+    }
+
+    /// Member `info` or `b64info` of a subscription's options.
+    private static func info(in options: [UInt8]) -> Payload? {
+        var reader = JSONReader(options)
+        var info: Payload?
+        try? reader.readObject { (name, value) throws(JSONSyntaxError) in
+            switch name {
+            case "info": info = .json(try value.readRaw())
+            case "b64info": info = Base64.decoded(try value.readString().utf8).map { Payload(detecting: $0) }
+            default: try value.skipValue()
+            }
+        }
+        return info
     }
 }
 

@@ -3,6 +3,7 @@ import GatewayConfiguration
 import Rooms
 import StreamTransport
 import Synchronization
+import WebTokens
 
 /// All rooms of the gateway, and the way of their messages to the loops.
 package final class RoomHub: Sendable {
@@ -14,6 +15,7 @@ package final class RoomHub: Sendable {
 
     private let registry = Mutex(Registry())
     private let settings: Mutex<RoomSettings>
+    private let verifier = Mutex<TokenVerifier?>(nil)
     private let loops: [Loop]
     let inboxes: [LoopInbox]
     package let users = UserRegistry()
@@ -51,6 +53,12 @@ package final class RoomHub: Sendable {
         self.settings.withLock { $0 = settings }
         let rooms = self.registry.withLock { Array($0.rooms.values) }
         for room in rooms { room.set(settings.policy(of: room.name) ?? .open) }
+    }
+
+    /// Verifies the tokens of clients; `nil` if the configuration names none, and tokens are refused.
+    package var tokenVerifier: TokenVerifier? {
+        get { self.verifier.withLock(\.self) }
+        set { self.verifier.withLock { $0 = newValue } }
     }
 
     /// `nil` if the configuration has policies, and none for this name.
