@@ -147,7 +147,7 @@ extension Configuration {
           - name: rooms
             path: /connection/websocket
             target: rooms
-            compress: true
+            compress: {context-takeover: false}
         rooms:
           policies:
             - name: all

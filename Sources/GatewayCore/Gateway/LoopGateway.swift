@@ -259,7 +259,7 @@ extension LoopGateway {
             let encoding = ProtocolEncoding(of: matched)
             let user = self.shared.hub.currentSettings.userHeader.flatMap { matched.head.fields[$0] }
             EndpointSession(context, route: route).accept(
-                transport, matched, relay: RoomSession(context, encoding: encoding, trustedUser: user),
+                transport, matched, relay: RoomWebSocket(context, encoding: encoding, trustedUser: user),
                 subprotocols: ProtocolEncoding.subprotocols)
         case (.upstream, _), (.url, _):
             guard let upstream = route.upstream else {

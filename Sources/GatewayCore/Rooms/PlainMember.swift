@@ -127,7 +127,7 @@ final class PlainWebSocketMember: WebSocketRelay {
 extension PlainWebSocketMember: PlainRoomMember {
     func deliver(_ message: LoopMessage, to subscription: RoomSubscription) {
         guard let task = self.task, let plain = message.plain else { return }
-        plain.bytes.withRawSpan { task.sendFrame(plain.kind, startsMessage: true, endsMessage: true, $0) }
+        task.send(plain)
     }
 
     func backlogExceeded(_ subscription: RoomSubscription) {
@@ -217,9 +217,9 @@ extension PlainStreamMember: PlainRoomMember {
     func deliver(_ message: LoopMessage, to subscription: RoomSubscription) {
         guard let task = self.task, let plain = message.plain else { return }
         var made: [UInt8] = []
-        let delivery = plain.bytes.withRawSpan { self.toStream.take($0, .whole(plain.kind), into: &made) }
+        let delivery = plain.payload.withRawSpan { self.toStream.take($0, .whole(plain.kind), into: &made) }
         switch delivery {
-        case .unchanged: plain.bytes.withRawSpan { task.enqueue($0) }
+        case .unchanged: plain.payload.withRawSpan { task.enqueue($0) }
         case .rewritten: made.withRawSpan { task.enqueue($0) }
         case .violation:
             // The message cannot be expressed in this member's framing: it is skipped, and the member stays.

@@ -1,3 +1,4 @@
+import GatewayConfiguration
 import Rooms
 import Synchronization
 import WebTokens
@@ -134,6 +135,12 @@ package final class Moderation: Sendable {
         package let user: String
         /// `nil` is every room.
         package let room: String?
+
+        package init(kind: Kind, user: String, room: String?) {
+            self.kind = kind
+            self.user = user
+            self.room = room
+        }
     }
 
     /// Entries above which the one that ends first is replaced.

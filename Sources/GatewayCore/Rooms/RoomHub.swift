@@ -209,6 +209,8 @@ package final class LoopInbox: Sendable {
 
     private let state = Mutex(State())
 
+    package init() {}
+
     /// Cost of the messages in bytes.
     package var cost: Int { self.state.withLock(\.cost) }
     package var isFull: Bool { self.cost >= Self.highWatermark }

@@ -1,5 +1,6 @@
 import ByteKernels
 import Rooms
+import SessionTasks
 import WebSocketProtocol
 import WireText
 
@@ -72,8 +73,10 @@ final class LoopMessage {
     let message: RoomMessage
     let cost: Int
     private let room: String
-    private var encodings: [ProtocolEncoding: [UInt8]] = [:]
-    private var madePlain: RoomMessage.Plain?
+    private var json: SharedMessage?
+    private var protobuf: SharedMessage?
+    private var unidirectional: [SessionEncoding: SharedMessage] = [:]
+    private var madePlain: SharedMessage?
 
     init(_ message: RoomMessage, room: String) {
         self.message = message
@@ -82,11 +85,24 @@ final class LoopMessage {
     }
 
     /// As a push of the protocol.
-    func encoded(_ encoding: ProtocolEncoding) -> [UInt8] {
-        if let made = self.encodings[encoding] { return made }
-        let made = Reply.push(channel: self.room, self.push).encoded(encoding)
-        self.encodings[encoding] = made
-        return made
+    func encoded(_ encoding: SessionEncoding) -> SharedMessage {
+        switch encoding {
+        case .commands(.json):
+            if let made = self.json { return made }
+            let made = SharedMessage(.text, Reply.push(channel: self.room, self.push).encoded(.json))
+            self.json = made
+            return made
+        case .commands(.protobuf):
+            if let made = self.protobuf { return made }
+            let made = SharedMessage(.binary, Reply.push(channel: self.room, self.push).encoded(.protobuf))
+            self.protobuf = made
+            return made
+        case .lines, .events:
+            if let made = self.unidirectional[encoding] { return made }
+            let made = SharedMessage(.text, encoding.framed(Reply.unidirectional(self.push, channel: self.room)))
+            self.unidirectional[encoding] = made
+            return made
+        }
     }
 
     var push: Reply.Push {
@@ -100,11 +116,11 @@ final class LoopMessage {
     }
 
     /// For members that speak no protocol: a JSON string as its text, another value as JSON. `nil` for joins and leaves.
-    var plain: RoomMessage.Plain? {
-        if let plain = self.message.plain { return plain }
-        guard case .publication(let publication) = self.message.content else { return nil }
+    var plain: SharedMessage? {
         if let made = self.madePlain { return made }
-        let made = Self.plain(publication.data)
+        guard case .publication(let publication) = self.message.content else { return nil }
+        let plain = self.message.plain ?? Self.plain(publication.data)
+        let made = SharedMessage(plain.kind, plain.bytes)
         self.madePlain = made
         return made
     }

@@ -5,31 +5,55 @@ import SessionTasks
 import StreamTransport
 import WebSocketProtocol
 
-/// One WebSocket that speaks Centrifuge's client protocol, and may be in many rooms.
-final class RoomSession: WebSocketRelay {
+/// What a client's connection is for its session: a WebSocket, or a response that goes on.
+protocol RoomConnection: AnyObject {
+    /// Bytes that the connection has not taken.
+    var queuedBytes: Int { get }
+    /// Requests a call of the session's `outputProgressed`.
+    func awaitProgress()
+    /// Sends replies that belong together.
+    func send(_ replies: [UInt8])
+    func send(_ push: SharedMessage)
+    func pauseReading()
+    func resumeReading()
+    /// Ends the connection after what was sent.
+    func close(_ disconnect: Disconnect)
+}
+
+/// How a session's messages are written.
+enum SessionEncoding: Hashable {
+    /// Replies and pushes of a client that sends commands.
+    case commands(ProtocolEncoding)
+    /// Pushes alone, each a line of JSON.
+    case lines
+    /// Pushes alone, as Server-Sent Events.
+    case events
+}
+
+/// One client of the rooms on its connection: performs what `RoomClient` decides.
+final class RoomSession {
     /// Bytes queued in the connection above which no further command is performed.
     private static let outputWatermark = WebSocketTask.outputWatermark
-    /// Commands of a message that are performed before the connection waits for the next turn.
+    /// Work of a command, besides what it does in a room.
     private static let commandWork = TurnBudget.frame * 4
 
-    private(set) var task: WebSocketTask?
+    private(set) weak var connection: (any RoomConnection)?
     let rooms: LoopRooms
     private let loop: Loop
     private let context: ConnectionContext
-    private let encoding: ProtocolEncoding
+    private let encoding: SessionEncoding
     private var client: RoomClient
     private var subscriptions: [String: RoomSubscription] = [:]
-    /// Beginning of the message that is being received.
-    private var unfinished: [UInt8] = []
     /// Rest of a message whose commands are not all performed.
     private var commands: CommandReader?
+    private var waitsForOutput = false
     /// Replies of this step, which leave together.
     private var output: [UInt8] = []
     /// Reasons why nothing is read.
     private var pauses = 0
     private let timer = LoopTimer()
 
-    init(_ context: ConnectionContext, encoding: ProtocolEncoding, trustedUser: String?) {
+    init(_ context: ConnectionContext, encoding: SessionEncoding, trustedUser: String?) {
         let rooms = context.gateway.rooms
         let hub = rooms.hub
         self.rooms = rooms
@@ -38,7 +62,8 @@ final class RoomSession: WebSocketRelay {
         self.encoding = encoding
         self.client = RoomClient(
             identifier: RoomHub.text(hub.randomWords(2)), settings: hub.currentSettings.client,
-            authority: RoomAccess(hub: hub, trustedUser: trustedUser), now: Self.elapsed(rooms.loop))
+            authority: RoomAccess(hub: hub, trustedUser: trustedUser), onlyReceives: encoding.isUnidirectional,
+            now: Self.elapsed(rooms.loop))
     }
 
     private static func elapsed(_ loop: Loop) -> Duration { .nanoseconds(loop.now.nanoseconds) }
@@ -48,33 +73,31 @@ final class RoomSession: WebSocketRelay {
             elapsed: Self.elapsed(self.loop), unix: UInt64(clamping: Machine.wallClockMilliseconds() / 1000))
     }
 
-    var identifier: String { self.client.identifier }
+    var isClosed: Bool { self.client.isClosed }
 
-    func start(_ task: WebSocketTask) {
-        self.task = task
+    func start(_ connection: any RoomConnection) {
+        self.connection = connection
         self.rooms.sessions[self.client.identifier] = self
         self.armTimer()
     }
 
     // MARK: Input
 
-    func webSocketOpened() {}
-
-    func received(_ mark: FramePosition, _ bytes: RawSpan, by task: WebSocketTask, over transport: any Transport) {
-        guard !self.client.isClosed else { return }
-        self.unfinished.append(bytes)
-        guard mark.endsMessage else { return }
-        let message = self.unfinished
-        self.unfinished = []
-        // Text frames are checked already.
-        guard self.encoding == .protobuf || mark.kind == .text || message.isValidUTF8 else {
-            return self.change { $0.receivedMalformedBytes() }
-        }
-        self.commands = CommandReader(message, encoding: self.encoding)
+    /// Performs the commands of a message in order, as far as the turn's budget and the peer's reading allow; the rest
+    /// follows, and nothing is read meanwhile.
+    func received(_ message: [UInt8], encoding: ProtocolEncoding) {
+        self.commands = CommandReader(message, encoding: encoding)
         self.performCommands()
     }
 
-    /// Performs commands in order, as far as the turn's budget and the peer's reading allow.
+    func receivedMalformedBytes() { self.change { $0.receivedMalformedBytes() } }
+
+    /// A client that sends nothing: its connection begins with this request.
+    func connect(_ request: Command.ConnectRequest) {
+        let now = self.now
+        self.change { $0.received(Command(number: 1, .connect(request)), at: now) }
+    }
+
     private func performCommands() {
         while var reader = self.commands {
             if self.loop.budgetIsSpent {
@@ -85,7 +108,8 @@ final class RoomSession: WebSocketRelay {
             guard self.output.count + self.queuedBytes < Self.outputWatermark else {
                 self.flush()
                 self.pauseReading()
-                return self.waitForOutput()
+                self.waitsForOutput = true
+                return self.awaitProgress()
             }
             self.loop.spend(Self.commandWork)
             do {
@@ -102,14 +126,7 @@ final class RoomSession: WebSocketRelay {
         self.armTimer()
     }
 
-    private var waitsForOutput = false
-
-    private func waitForOutput() {
-        self.waitsForOutput = true
-        self.task?.awaitProgress()
-    }
-
-    private func goOnWithCommands() {
+    private func resumeCommands() {
         guard self.commands != nil else { return }
         self.resumeReading()
         self.performCommands()
@@ -117,12 +134,10 @@ final class RoomSession: WebSocketRelay {
 
     func outputProgressed() {
         for subscription in self.subscriptions.values { self.rooms.outputProgressed(subscription) }
-        guard self.waitsForOutput, self.queuedBytes < Self.outputWatermark / 2 else {
-            if self.waitsForOutput { self.task?.awaitProgress() }
-            return
-        }
+        guard self.waitsForOutput else { return }
+        guard self.queuedBytes < Self.outputWatermark / 2 else { return self.awaitProgress() }
         self.waitsForOutput = false
-        self.goOnWithCommands()
+        self.resumeCommands()
     }
 
     // MARK: Actions
@@ -138,21 +153,28 @@ final class RoomSession: WebSocketRelay {
     private func perform() {
         while let action = self.client.nextAction() {
             switch action {
-            case .send(let reply): reply.append(to: &self.output, encoding: self.encoding)
+            case .send(let reply): self.send(reply)
             case .join(let join): self.join(join)
             case .leave(let channel): self.leave(channel)
             case .publish(let number, let channel, let data, let info):
                 self.publish(number, channel, Publication(data, info: info))
-            case .presence(let number, let channel): self.complete(self.presence(number, channel))
-            case .presenceStats(let number, let channel): self.complete(self.presenceStats(number, channel))
-            case .history(let number, let request): self.complete(self.history(number, request))
+            case .presence(let number, let channel): self.client.completed(self.presence(number, channel))
+            case .presenceStats(let number, let channel): self.client.completed(self.presenceStats(number, channel))
+            case .history(let number, let request): self.client.completed(self.history(number, request))
             case .register(let info): self.register(info)
             case .close(let disconnect): self.close(disconnect)
             }
         }
     }
 
-    private func complete(_ reply: Reply) { self.client.completed(reply) }
+    private func send(_ reply: Reply) {
+        switch self.encoding {
+        case .commands(let encoding): reply.append(to: &self.output, encoding: encoding)
+        case .lines, .events:
+            guard let push = reply.unidirectional else { return }
+            self.output += self.encoding.framed(push)
+        }
+    }
 
     private func register(_ info: ClientInfo) {
         let hub = self.rooms.hub
@@ -195,7 +217,7 @@ final class RoomSession: WebSocketRelay {
         let shared = subscription?.room.shared ?? hub.acquire(channel)
         _ = self.rooms.publish(publication, in: shared, by: subscription)
         if subscription == nil { hub.release(shared) }
-        self.complete(.publish(number: number))
+        self.client.completed(.publish(number: number))
     }
 
     /// Reads a room; one that nobody is in and that keeps nothing is read as empty.
@@ -232,50 +254,41 @@ final class RoomSession: WebSocketRelay {
 
     private func flush() {
         guard !self.output.isEmpty else { return }
-        let kind: MessageKind = self.encoding == .json ? .text : .binary
-        let message = self.output
+        let replies = self.output
         self.output = []
-        if let task = self.task {
-            message.withRawSpan { _ = task.sendFrame(kind, startsMessage: true, endsMessage: true, $0) }
-        }
+        self.connection?.send(replies)
     }
 
     private func armTimer() {
-        guard self.task != nil, let deadline = self.client.deadline(at: self.now) else {
+        guard self.connection != nil, let deadline = self.client.deadline(at: self.now) else {
             return self.loop.disarm(self.timer)
         }
-        let nanoseconds =
-            deadline.components.seconds &* 1_000_000_000 &+ deadline.components.attoseconds / 1_000_000_000
-        self.loop.arm(self.timer, at: MonotonicInstant(nanoseconds: nanoseconds), target: self)
+        let (seconds, attoseconds) = deadline.components
+        let instant = MonotonicInstant(nanoseconds: seconds &* 1_000_000_000 &+ attoseconds / 1_000_000_000)
+        self.loop.arm(self.timer, at: instant, target: self)
     }
 
     // MARK: The end
 
     private func close(_ disconnect: Disconnect) {
+        if let push = Reply.push(channel: "", .disconnect(disconnect)).unidirectional, self.encoding.isUnidirectional {
+            self.output += self.encoding.framed(push)
+        }
         self.flush()
         self.commands = nil
         self.rooms.hub.counters.add(to: .disconnects)
-        let reason = Array(disconnect.reason.utf8.prefix(123))
-        self.task?.close(CloseCode(rawValue: disconnect.code), reason: reason)
+        self.connection?.close(disconnect)
     }
 
-    func peerClosed(_ code: CloseCode?, reason: [UInt8]) -> Bool {
-        self.connectionEnded()
-        return true
-    }
-
-    func webSocketEnded(_ end: WebSocketEnd) {
-        self.connectionEnded()
-        self.loop.disarm(self.timer)
-        self.task = nil
-        guard self.rooms.sessions.removeValue(forKey: self.client.identifier) != nil else { return }
-        self.rooms.hub.users.remove(client: self.client.identifier)
-    }
-
-    private func connectionEnded() {
+    /// The connection is over, or the client has ended it.
+    func connectionEnded() {
         self.commands = nil
         self.client.connectionEnded()
         self.perform()
+        self.loop.disarm(self.timer)
+        self.connection = nil
+        guard self.rooms.sessions.removeValue(forKey: self.client.identifier) != nil else { return }
+        self.rooms.hub.users.remove(client: self.client.identifier)
     }
 }
 
@@ -296,27 +309,21 @@ extension RoomSession {
 
     func send(_ data: Payload) {
         guard !self.client.isClosed else { return }
-        Reply.push(channel: "", .message(data)).append(to: &self.output, encoding: self.encoding)
+        self.send(.push(channel: "", .message(data)))
         self.flush()
     }
 }
 
 extension RoomSession: RoomSubscriber {
     var takesMore: Bool { self.queuedBytes < LoopRoom.outputWatermark }
-    var queuedBytes: Int { self.task?.queuedBytes ?? 0 }
+    var queuedBytes: Int { self.connection?.queuedBytes ?? 0 }
     var unconsumedBytes: Int { self.subscriptions.values.reduce(0) { $0 + $1.room.backlog(of: $1) } }
 
     func deliver(_ message: LoopMessage, to subscription: RoomSubscription) {
-        guard let task = self.task else { return }
-        if case .join(let info) = message.message.content, info.client == self.identifier { return }
-        if case .leave(let info) = message.message.content, info.client == self.identifier { return }
-        message.encoded(self.encoding).withRawSpan {
-            _ = task.sendFrame(
-                self.encoding == .json ? .text : .binary, startsMessage: true, endsMessage: true, $0)
-        }
+        self.connection?.send(message.encoded(self.encoding))
     }
 
-    func awaitProgress() { self.task?.awaitProgress() }
+    func awaitProgress() { self.connection?.awaitProgress() }
 
     func backlogExceeded(_ subscription: RoomSubscription) {
         guard subscription.room.shared.policy.slowReaders != .disconnect else {
@@ -327,12 +334,12 @@ extension RoomSession: RoomSubscriber {
 
     func pauseReading() {
         self.pauses += 1
-        if self.pauses == 1 { self.task?.beginStall() }
+        if self.pauses == 1 { self.connection?.pauseReading() }
     }
 
     func resumeReading() {
         self.pauses -= 1
-        if self.pauses == 0 { self.task?.endStall() }
+        if self.pauses == 0 { self.connection?.resumeReading() }
     }
 }
 
@@ -346,10 +353,94 @@ extension RoomSession: TimerTarget {
 extension RoomSession: TurnEndTarget {
     func turnEnded() {}
 
-    func nextTurnBegan() { self.goOnWithCommands() }
+    func nextTurnBegan() { self.resumeCommands() }
 }
 
-extension RoomSession: EndpointRelay {}
+extension SessionEncoding {
+    /// Whether the client only receives.
+    var isUnidirectional: Bool {
+        switch self {
+        case .commands: false
+        case .lines, .events: true
+        }
+    }
+
+    /// A push of JSON as it is sent to a client that only receives.
+    func framed(_ push: [UInt8]) -> [UInt8] {
+        switch self {
+        case .commands: push
+        case .lines: push + [0x0A]
+        case .events: Array("data: ".utf8) + push + [0x0A, 0x0A]
+        }
+    }
+}
+
+/// A WebSocket that speaks the rooms' protocol.
+final class RoomWebSocket: WebSocketRelay, EndpointRelay {
+    private let session: RoomSession
+    private let encoding: ProtocolEncoding
+    private var task: WebSocketTask?
+    /// Beginning of the message that is being received.
+    private var unfinished: [UInt8] = []
+
+    init(_ context: ConnectionContext, encoding: ProtocolEncoding, trustedUser: String?) {
+        self.encoding = encoding
+        self.session = RoomSession(context, encoding: .commands(encoding), trustedUser: trustedUser)
+    }
+
+    func start(_ task: WebSocketTask) {
+        self.task = task
+        self.session.start(self)
+    }
+
+    func webSocketOpened() {}
+
+    func received(_ mark: FramePosition, _ bytes: RawSpan, by task: WebSocketTask, over transport: any Transport) {
+        guard !self.session.isClosed else { return }
+        self.unfinished.append(bytes)
+        guard mark.endsMessage else { return }
+        let message = self.unfinished
+        self.unfinished = []
+        // Text frames are checked already.
+        guard self.encoding == .protobuf || mark.kind == .text || message.isValidUTF8 else {
+            return self.session.receivedMalformedBytes()
+        }
+        self.session.received(message, encoding: self.encoding)
+    }
+
+    func outputProgressed() { self.session.outputProgressed() }
+
+    func peerClosed(_ code: CloseCode?, reason: [UInt8]) -> Bool {
+        self.session.connectionEnded()
+        return true
+    }
+
+    func webSocketEnded(_ end: WebSocketEnd) {
+        self.session.connectionEnded()
+        self.task = nil
+    }
+}
+
+extension RoomWebSocket: RoomConnection {
+    var queuedBytes: Int { self.task?.queuedBytes ?? 0 }
+    var unconsumedBytes: Int { self.session.unconsumedBytes }
+
+    func awaitProgress() { self.task?.awaitProgress() }
+
+    func send(_ replies: [UInt8]) {
+        let kind: MessageKind = self.encoding == .json ? .text : .binary
+        replies.withRawSpan { _ = self.task?.sendFrame(kind, startsMessage: true, endsMessage: true, $0) }
+    }
+
+    func send(_ push: SharedMessage) { self.task?.send(push) }
+
+    func pauseReading() { self.task?.beginStall() }
+    func resumeReading() { self.task?.endStall() }
+
+    func close(_ disconnect: Disconnect) {
+        self.task?.close(CloseCode(rawValue: disconnect.code), reason: Array(disconnect.reason.utf8.prefix(123)))
+    }
+}
 
 extension ProtocolEncoding {
     /// In the order of preference.

@@ -158,6 +158,18 @@ extension Reply {
         return writer.finish()
     }
 
+    /// As a client gets it that only receives: a push without the reply around it; `nil` for answers to its commands.
+    package var unidirectional: [UInt8]? {
+        switch self {
+        case .ping: Array("{}".utf8)
+        case .connect(_, let result): Self.unidirectional(.connect(result), channel: "")
+        case .push(let channel, let push): Self.unidirectional(push, channel: channel)
+        case .error, .subscribe, .unsubscribe, .publish, .pong, .presence, .presenceStats, .history, .refresh,
+            .subscriptionRefresh:
+            nil
+        }
+    }
+
     private func write(to writer: inout some FieldWriter) {
         switch self {
         case .ping: break

@@ -85,6 +85,8 @@ package struct RoomClient: Sendable {
 
     private let settings: RoomClientSettings
     private let authority: any RoomAuthority
+    /// The client sends nothing but its request to connect: pings are not answered, and errors end the connection.
+    private let onlyReceives: Bool
     package let identifier: String
     private var phase: Phase
     private var grant = ConnectionGrant()
@@ -96,13 +98,19 @@ package struct RoomClient: Sendable {
     private var commands: RateMeter
     private var publications: [String: RateMeter] = [:]
     private var errorCount = 0
+    /// Earliest expiry of the connection and its subscriptions.
+    private var firstExpiry: UInt64?
     /// Operations that are not complete.
     package private(set) var pendingCount = 0
 
     /// - Parameters:
     ///   - identifier: unique among all connections; other clients see it.
     ///   - now: when the connection was opened.
-    package init(identifier: String, settings: RoomClientSettings, authority: any RoomAuthority, now: Duration) {
+    package init(
+        identifier: String, settings: RoomClientSettings, authority: any RoomAuthority, onlyReceives: Bool = false,
+        now: Duration
+    ) {
+        self.onlyReceives = onlyReceives
         self.identifier = identifier
         self.settings = settings
         self.authority = authority
@@ -204,6 +212,7 @@ package struct RoomClient: Sendable {
             self.grant = try self.authority.connection(token: request.token, now: now.unix)
         } catch {
             switch error {
+            case .expired where self.onlyReceives: self.close(.expired)
             case .expired:
                 self.act(.send(.error(number: number, .tokenExpired)))
                 // The client connects again with a new token, on a new connection if it likes.
@@ -222,6 +231,7 @@ package struct RoomClient: Sendable {
         for request in request.subscriptions where !granted.contains(request.channel) { joins.append((nil, request)) }
         guard joins.count <= self.settings.maximumSubscriptions else { return self.close(.channelLimit) }
         self.nextPing = now.elapsed + self.settings.pingInterval
+        self.findFirstExpiry()
         self.act(.register(self.info))
         self.phase = .connecting(PendingConnect(number: number, remaining: Set(joins.map(\.1.channel))))
         for (grant, request) in joins {
@@ -252,7 +262,7 @@ package struct RoomClient: Sendable {
         result.data = self.grant.data
         result.expiry = Self.expiry(self.grant.expiry, now)
         result.pingInterval = UInt32(clamping: self.settings.pingInterval.components.seconds)
-        result.expectsPong = true
+        result.expectsPong = !self.onlyReceives
         result.subscriptions = pending.results.sorted { $0.key < $1.key }
         self.act(.send(.connect(number: pending.number, result)))
     }
@@ -340,6 +350,7 @@ package struct RoomClient: Sendable {
         switch result {
         case .success(let result):
             self.subscriptions[channel] = subscription
+            if subscription.expiry != nil { self.findFirstExpiry() }
             let reply = Self.reply(subscription, result, now)
             if case .connecting(var pending) = self.phase {
                 pending.remaining.remove(channel)
@@ -389,6 +400,7 @@ package struct RoomClient: Sendable {
         guard let subscription = self.subscriptions[channel] else { return false }
         if subscription.isComplete {
             self.subscriptions[channel] = nil
+            if subscription.expiry != nil { self.findFirstExpiry() }
             self.act(.leave(channel: channel))
         } else {
             self.subscriptions[channel]?.leavesWhenComplete = true
@@ -488,6 +500,7 @@ package struct RoomClient: Sendable {
             guard grant.user == self.grant.user else { return self.close(.invalidToken) }
             self.grant.expiry = grant.expiry
             self.grant.info = grant.info
+            self.findFirstExpiry()
             self.act(
                 .send(.refresh(number: number, client: self.identifier, Self.expiry(self.grant.expiry, now))))
         } catch {
@@ -506,6 +519,7 @@ package struct RoomClient: Sendable {
                 token: token, user: self.grant.user, client: self.identifier, channel: channel, now: now.unix)
             self.subscriptions[channel]?.expiry = grant.expiry
             self.subscriptions[channel]?.grant = grant
+            self.findFirstExpiry()
             self.act(.send(.subscriptionRefresh(number: number, Self.expiry(grant.expiry, now))))
         } catch {
             self.refuse(number, error == .expired ? .tokenExpired : .permissionDenied)
@@ -517,6 +531,7 @@ package struct RoomClient: Sendable {
         guard !self.isClosed else { return }
         if isExpired { return self.close(.expired) }
         self.grant.expiry = expiry
+        self.findFirstExpiry()
     }
 
     // MARK: Time
@@ -528,12 +543,18 @@ package struct RoomClient: Sendable {
         case .new(let deadline): return deadline
         case .connecting, .connected: break
         }
-        let expiries = self.subscriptions.values.compactMap(\.expiry) + [self.grant.expiry].compactMap(\.self)
-        let expiry = expiries.min().map { expiry -> Duration in
+        let expiry = self.firstExpiry.map { expiry -> Duration in
             let end = self.end(of: expiry)
             return now.elapsed + .seconds(Int64(clamping: min(end > now.unix ? end - now.unix : 0, 1 << 32)))
         }
         return [self.nextPing, self.pongDeadline, expiry].compactMap(\.self).min()
+    }
+
+    private mutating func findFirstExpiry() {
+        self.firstExpiry = self.subscriptions.values.reduce(self.grant.expiry) { first, subscription in
+            guard let expiry = subscription.expiry else { return first }
+            return min(first ?? .max, expiry)
+        }
     }
 
     package mutating func timerFired(at now: Instant) {
@@ -551,7 +572,7 @@ package struct RoomClient: Sendable {
         if let due = self.nextPing, due <= now.elapsed {
             self.act(.send(.ping))
             self.nextPing = now.elapsed + self.settings.pingInterval
-            self.pongDeadline = now.elapsed + self.settings.pongTimeout
+            if !self.onlyReceives { self.pongDeadline = now.elapsed + self.settings.pongTimeout }
         }
     }
 

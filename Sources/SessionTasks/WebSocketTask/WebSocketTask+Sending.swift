@@ -49,6 +49,41 @@ extension WebSocketTask {
         return queued
     }
 
+    /// Sends a message that many connections get, as `sendFrame` does. It is compressed once for all connections of this
+    /// loop that agreed on the same parameters without context takeover.
+    package func send(_ message: SharedMessage) {
+        self.loop.assertOnLoop()
+        guard let transport = self.transport, self.machine.acceptsData else { return }
+        guard self.deflateContext != nil,
+            let parameters = self.engine.sharedCompression(count: message.payload.count)
+        else {
+            message.payload.withRawSpan {
+                _ = self.sendFrame(message.kind, startsMessage: true, endsMessage: true, $0, over: transport)
+            }
+            return
+        }
+        let compressed = message.compressed(with: parameters) {
+            self.loop.spend(TurnBudget.compression + message.payload.count * TurnBudget.compressedByte)
+            return message.payload.withRawSpan { payload in
+                self.engine.compress(startsMessage: true, endsMessage: true, payload)?.withCompressed { bytes in
+                    var copy: [UInt8] = []
+                    copy.append(bytes)
+                    return copy
+                }
+            }
+        }
+        (compressed ?? message.payload).withRawSpan {
+            _ = self.write(message.kind.opcode, isFinal: true, isCompressed: compressed != nil, $0, to: transport)
+        }
+        if self.isTapped {
+            message.payload.withRawSpan {
+                self.show(.sent, message.kind, $0, startsMessage: true, endsMessage: true)
+            }
+        }
+        self.record.countSent(bytes: message.payload.count, messages: 1, at: self.loop.now)
+        if self.machine.pieceSent(endsMessage: true) { self.sendWaiting() }
+    }
+
     /// - Returns: the bytes that wait in the transport now; 0 where the frame itself has to wait.
     @discardableResult
     func sendControl(_ opcode: Opcode, _ payload: [UInt8]) -> Int {
@@ -210,6 +245,25 @@ extension WebSocketTask {
         guard let queues = self.queuesIfMade else { return }
         queues.inbox.fail(failure)
         self.completeReceives()
+    }
+}
+
+/// A message for many connections of one loop, with its compressed forms: each is made once.
+package final class SharedMessage {
+    package let kind: MessageKind
+    package let payload: [UInt8]
+    private var compressed: [SharedCompression: [UInt8]] = [:]
+
+    package init(_ kind: MessageKind, _ payload: [UInt8]) {
+        self.kind = kind
+        self.payload = payload
+    }
+
+    fileprivate func compressed(with parameters: SharedCompression, _ make: () -> [UInt8]?) -> [UInt8]? {
+        if let made = self.compressed[parameters] { return made }
+        guard let made = make() else { return nil }
+        self.compressed[parameters] = made
+        return made
     }
 }
 

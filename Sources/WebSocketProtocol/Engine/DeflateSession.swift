@@ -96,12 +96,22 @@ final class DeflateSession {
         !isWhole || count >= self.policy.minimumSize
     }
 
+    private var settings: DeflaterSettings {
+        DeflaterSettings(
+            format: .raw, windowBits: self.deflaterBits, level: self.policy.level, memoryLevel: self.policy.memoryLevel)
+    }
+
+    /// Settings under which a whole message is compressed, if earlier messages do not matter.
+    func sharedCompression(count: Int) -> SharedCompression? {
+        guard !self.keepsDeflater, self.shouldCompress(count: count, isWhole: true) else { return nil }
+        return SharedCompression(
+            windowBits: self.deflaterBits, level: self.policy.level, memoryLevel: self.policy.memoryLevel)
+    }
+
     /// Compresses one frame's payload into the context's `compressed`.
     /// - Returns: whether there was memory for a deflater.
     func deflate(_ payload: RawSpan, endsMessage: Bool) -> Bool {
-        let settings = DeflaterSettings(
-            format: .raw, windowBits: self.deflaterBits, level: self.policy.level, memoryLevel: self.policy.memoryLevel)
-        guard let deflater = self.deflater ?? self.context.pool.takeDeflater(settings) else { return false }
+        guard let deflater = self.deflater ?? self.context.pool.takeDeflater(self.settings) else { return false }
         self.deflater = deflater
         self.context.compressed.removeAll(keepingCapacity: true)
         deflater.deflate(payload, flush: endsMessage ? .sync : .none, appendingTo: &self.context.compressed)
@@ -120,6 +130,13 @@ final class DeflateSession {
         if let inflater = self.inflater { self.context.pool.recycle(inflater) }
         if let deflater = self.deflater { self.context.pool.recycle(deflater) }
     }
+}
+
+/// Parameters with which the same message is compressed to the same bytes.
+package struct SharedCompression: Hashable, Sendable {
+    fileprivate let windowBits: Int
+    fileprivate let level: Int
+    fileprivate let memoryLevel: Int
 }
 
 /// The state that compressing connections of one thread share: a pool of zlib contexts, and output buffers whose

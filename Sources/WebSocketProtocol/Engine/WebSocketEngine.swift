@@ -336,6 +336,10 @@ public struct WebSocketEngine: ~Copyable {
         }
         return deflate.context
     }
+
+    /// Settings under which a whole message of `count` bytes is compressed to the same bytes on every connection that
+    /// has them; `nil` if it is sent uncompressed here, or the connection's earlier messages matter (context takeover).
+    package func sharedCompression(count: Int) -> SharedCompression? { self.deflate?.sharedCompression(count: count) }
 }
 
 public enum WebSocketEvent: Equatable, Sendable {

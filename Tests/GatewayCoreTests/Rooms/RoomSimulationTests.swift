@@ -1,0 +1,199 @@
+import Foundation
+import GatewayCore
+import Rooms
+import SimulatedNetwork
+import StreamTransport
+import TestSupport
+import Testing
+
+/// Clients of the rooms' protocol that publish, vanish and come back at random, on a gateway with several loops.
+///
+/// `SLUICE_TEST_SIZE=nightly` runs 10 000 seeds instead of 100; `SLUICE_SEED=7` or `SLUICE_SEED=7-90` runs those.
+@Suite("Rooms with clients that vanish and come back")
+struct RoomSimulationTests {
+    private static let batches: [[UInt64]] = {
+        let environment = ProcessInfo.processInfo.environment
+        var seeds = Array(1...UInt64(environment["SLUICE_TEST_SIZE"] == "nightly" ? 10_000 : 100))
+        if let asked = environment["SLUICE_SEED"].map({ $0.split(separator: "-").compactMap { UInt64($0) } }),
+            let first = asked.first, let last = asked.last
+        {
+            seeds = Array(first...max(first, last))
+        }
+        return stride(from: 0, to: seeds.count, by: 25).map { Array(seeds[$0..<min($0 + 25, seeds.count)]) }
+    }()
+
+    @Test(arguments: Self.batches)
+    func everyMessageArrivesOnceAndInOrder(_ seeds: [UInt64]) throws {
+        for seed in seeds {
+            let load = try RoomLoad(seed: seed)
+            try load.run()
+            guard !load.complaints.isEmpty else { continue }
+            Issue.record("replay with SLUICE_SEED=\(seed)\n\(load.complaints.joined(separator: "\n"))")
+        }
+    }
+
+    /// The simulation covers recoveries, and messages that clients missed.
+    @Test func loadRecoversWhatClientsMissed() throws {
+        var (recovered, published) = (0, 0)
+        for seed in UInt64(1)...5 {
+            let load = try RoomLoad(seed: seed)
+            try load.run()
+            recovered += load.scene.gateway.shared.hub.counters[.recovered]
+            published += load.published
+        }
+        #expect(recovered > 20 && published > 100)
+    }
+}
+
+/// One seed's clients, and what they must have received at the end.
+private final class RoomLoad {
+    private static let configuration = """
+        listeners:
+          - {name: web, listen: "ws://10.1.0.1:1001"}
+        routes:
+          - {name: programs, path: /rooms, target: rooms}
+        rooms:
+          max-recovery: 100000
+          policies:
+            - {name: all, pattern: "*", publish: everyone, history-size: 100000, history-time: 1d, recovery: stream}
+        """
+    private static let rooms = ["a", "b"]
+
+    /// One user's program: its connection, and what it has received in each room over all its connections.
+    private final class Client {
+        var peer: RawWebSocketPeer?
+        var framesRead = 0
+        var numbers: [Int: String] = [:]
+        var lastNumber = 0
+        var epochs: [String: String] = [:]
+        var received: [String: [(offset: Int, data: Int)]] = [:]
+        var subscribed: Set<String> = []
+    }
+
+    let scene: GatewayScene
+    private var generator: SeededGenerator
+    private let clients = (0..<5).map { _ in Client() }
+    private(set) var published = 0
+    private(set) var complaints: [String] = []
+
+    init(seed: UInt64) throws {
+        var faults = FaultPlan.calm
+        faults.turnCost = .microseconds(1) ... .microseconds(50)
+        self.scene = try GatewayScene(Self.configuration, seed: seed, faults: faults, loops: 3)
+        self.generator = SeededGenerator(seed: seed)
+    }
+
+    func run() throws {
+        for _ in 0..<80 {
+            let client = self.clients[Int.random(in: 0..<self.clients.count, using: &self.generator)]
+            switch Int.random(in: 0..<10, using: &self.generator) {
+            case 0: self.lose(client)
+            case 1, 2: try self.connect(client)
+            default: self.publish(by: client)
+            }
+            _ = self.scene.network.run(for: .microseconds(Int.random(in: 0...3000, using: &self.generator)))
+        }
+        for client in self.clients { try self.connect(client) }
+        self.scene.settle()
+        for client in self.clients { self.read(client) }
+        self.judge()
+        self.scene.finish()
+    }
+
+    private func lose(_ client: Client) {
+        guard let peer = client.peer else { return }
+        // What the program has read before the loss counts as received.
+        self.read(client)
+        peer.peer.reset()
+        client.peer = nil
+        client.subscribed = []
+        client.numbers = [:]
+    }
+
+    private func connect(_ client: Client) throws {
+        guard client.peer == nil else { return }
+        let peer = try self.scene.webSocketClient(1001, "/rooms")
+        guard self.scene.head(peer) != nil else { return self.complaints.append("no response") }
+        client.peer = peer
+        client.framesRead = 0
+        var commands = [#"{"id":1,"connect":{}}"#]
+        for (index, room) in Self.rooms.enumerated() {
+            let offset = client.received[room]?.last?.offset ?? 0
+            let epoch = client.epochs[room] ?? ""
+            commands.append(
+                #"{"id":\#(index + 2),"subscribe":{"channel":"\#(room)","recover":true,"offset":\#(offset),"epoch":"\#(epoch)"}}"#
+            )
+            client.numbers[index + 2] = room
+        }
+        client.lastNumber = 1 + Self.rooms.count
+        peer.send(1, commands.joined(separator: "\n"))
+    }
+
+    private func publish(by client: Client) {
+        guard let peer = client.peer, let room = Self.rooms.randomElement(using: &self.generator) else { return }
+        self.published += 1
+        client.lastNumber += 1
+        peer.send(1, #"{"id":\#(client.lastNumber),"publish":{"channel":"\#(room)","data":\#(self.published)}}"#)
+    }
+
+    // MARK: What clients read
+
+    private func read(_ client: Client) {
+        guard let peer = client.peer else { return }
+        let frames = peer.frames
+        for frame in frames.dropFirst(client.framesRead) where frame.opcode == 1 {
+            for line in frame.payload.split(separator: 0x0A) { self.read(Data(line), by: client) }
+        }
+        client.framesRead = frames.count
+    }
+
+    private func read(_ line: Data, by client: Client) {
+        guard let reply = try? JSONSerialization.jsonObject(with: line) as? [String: Any] else {
+            return self.complaints.append("no JSON: \(String(decoding: line, as: UTF8.self))")
+        }
+        if let error = reply["error"] { self.complaints.append("error \(error)") }
+        if let push = reply["push"] as? [String: Any], let room = push["channel"] as? String {
+            guard client.subscribed.contains(room) else { return self.complaints.append("push before the reply") }
+            if let publication = push["pub"] as? [String: Any] { self.note(publication, in: room, of: client) }
+        }
+        guard let result = reply["subscribe"] as? [String: Any], let number = reply["id"] as? Int,
+            let room = client.numbers[number]
+        else { return }
+        if result["recovered"] as? Bool != true { self.complaints.append("not recovered: \(result)") }
+        client.epochs[room] = result["epoch"] as? String
+        client.subscribed.insert(room)
+        for case let publication as [String: Any] in result["publications"] as? [Any] ?? [] {
+            self.note(publication, in: room, of: client)
+        }
+        let last = client.received[room]?.last?.offset ?? 0
+        if last != result["offset"] as? Int ?? 0 { self.complaints.append("recovered up to \(last) of \(result)") }
+    }
+
+    private func note(_ publication: [String: Any], in room: String, of client: Client) {
+        guard let offset = publication["offset"] as? Int, let data = publication["data"] as? Int else {
+            return self.complaints.append("publication without offset or data: \(publication)")
+        }
+        client.received[room, default: []].append((offset, data))
+    }
+
+    // MARK: Judging
+
+    private func judge() {
+        for room in Self.rooms {
+            let histories = self.clients.map { $0.received[room] ?? [] }
+            for (index, history) in histories.enumerated() {
+                let offsets = history.map(\.offset)
+                if offsets != Array(1..<(offsets.count + 1)) {
+                    self.complaints.append("client \(index) in \(room): offsets \(offsets)")
+                }
+                if history.map(\.data) != histories[0].map(\.data) {
+                    self.complaints.append("client \(index) in \(room) has another history than client 0")
+                }
+            }
+        }
+        let total = Self.rooms.reduce(0) { $0 + (self.clients[0].received[$1]?.count ?? 0) }
+        if total > self.published { self.complaints.append("\(total) messages of \(self.published)") }
+        let data = Self.rooms.flatMap { (self.clients[0].received[$0] ?? []).map(\.data) }
+        if Set(data).count != data.count { self.complaints.append("a message twice") }
+    }
+}
