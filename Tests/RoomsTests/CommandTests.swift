@@ -190,6 +190,40 @@ struct CommandTests {
     }
 }
 
+@Suite("Requests of clients that only receive")
+struct UnidirectionalRequestTests {
+    @Test func bodyIsAConnectRequestPerhapsWithAPublication() throws {
+        let text =
+            #"{"token":"t","subs":{"a":{"recover":true,"offset":3,"epoch":"e"}},"publish":{"channel":"b","data":{"x":1}}}"#
+        let request = try UnidirectionalRequest(Array(text.utf8))
+        #expect(request.connect.token == "t" && request.connect.subscriptions.map(\.channel) == ["a"])
+        #expect(request.connect.subscriptions.first?.position == StreamPosition(offset: 3, epoch: "e"))
+        #expect(request.publication?.channel == "b" && request.publication?.data == .json(Array(#"{"x":1}"#.utf8)))
+        #expect(try UnidirectionalRequest([]) == UnidirectionalRequest(Array("{}".utf8)))
+    }
+
+    @Test(arguments: ["[]", "{", "{}x", #"{"subs":[]}"#, #"{"publish":1}"#, "\u{FF}"])
+    func otherBodiesAreRefused(_ text: String) {
+        #expect(throws: JSONSyntaxError.self) { try UnidirectionalRequest(Array(text.utf8)) }
+    }
+
+    @Test func repliesBecomePushes() {
+        func text(_ reply: Reply) -> String? { reply.unidirectional.map { String(decoding: $0, as: UTF8.self) } }
+        var result = Reply.ConnectResult()
+        result.client = "c"
+        result.pingInterval = 25
+        #expect(text(.connect(number: 1, result)) == #"{"connect":{"client":"c","ping":25}}"#)
+        #expect(text(.ping) == "{}")
+        #expect(
+            text(.push(channel: "a", .publication(Publication(.json(Array("1".utf8))))))
+                == #"{"channel":"a","pub":{"data":1}}"#)
+        #expect(
+            text(.push(channel: "", .disconnect(.shutdown)))
+                == #"{"disconnect":{"code":3001,"reason":"shutdown","reconnect":true}}"#)
+        #expect(text(.publish(number: 1)) == nil)
+    }
+}
+
 @Suite("Replies of Centrifuge's client protocol")
 struct ReplyTests {
     private static func json(_ reply: Reply) -> String { String(decoding: reply.encoded(.json), as: UTF8.self) }

@@ -34,10 +34,14 @@ private struct ClientScene {
     var client: RoomClient
     var now = RoomClient.Instant(elapsed: .zero, unix: 1000)
 
-    init(_ authority: Authority = ClientScene.authority(), _ change: (inout RoomClientSettings) -> Void = { _ in }) {
+    init(
+        _ authority: Authority = ClientScene.authority(), onlyReceives: Bool = false,
+        _ change: (inout RoomClientSettings) -> Void = { _ in }
+    ) {
         var settings = RoomClientSettings()
         change(&settings)
-        self.client = RoomClient(identifier: "me", settings: settings, authority: authority, now: .zero)
+        self.client = RoomClient(
+            identifier: "me", settings: settings, authority: authority, onlyReceives: onlyReceives, now: .zero)
     }
 
     static func policy(_ change: (inout RoomPolicy) -> Void = { _ in }) -> RoomPolicy {
@@ -479,5 +483,44 @@ struct RoomClientTests {
         #expect(scene.actions() == [.leave(channel: "a"), .leave(channel: "b")])
         scene.client.close(.shutdown)
         #expect(scene.actions().isEmpty && scene.client.deadline(at: scene.now) == nil)
+    }
+
+    // MARK: Clients that only receive
+
+    @Test func clientThatOnlyReceivesNeedsNoPongs() {
+        var scene = ClientScene(onlyReceives: true)
+        guard case .send(.connect(_, let result))? = scene.connect().last else {
+            Issue.record("no reply")
+            return
+        }
+        #expect(result.pingInterval == 25 && !result.expectsPong)
+        for _ in 0..<3 {
+            scene.advance(25)
+            scene.client.timerFired(at: scene.now)
+            #expect(scene.actions() == [.send(.ping)])
+            #expect(scene.client.deadline(at: scene.now) == scene.now.elapsed + .seconds(25))
+        }
+    }
+
+    @Test func expiredTokenOfAClientThatOnlyReceivesEndsTheConnection() {
+        var scene = ClientScene(onlyReceives: true)
+        #expect(scene.connect(token: "expired") == [.close(.expired)])
+    }
+
+    @Test func subscriptionsOfTheRequestAreMadeWhereThePolicyPermits() {
+        var authority = ClientScene.authority()
+        authority.policies["b"] = ClientScene.policy { $0.subscribe = .token }
+        var scene = ClientScene(authority, onlyReceives: true)
+        var request = Command.ConnectRequest()
+        request.subscriptions = ["a", "b", "c"].map { Command.SubscribeRequest(channel: $0) }
+        let actions = scene.send(.connect(request), number: 1)
+        let joins = actions.compactMap { if case .join(let join) = $0 { join.channel } else { nil } }
+        #expect(joins == ["a"])
+        scene.client.joined("a", .success(RoomClient.JoinResult(position: StreamPosition())), at: scene.now)
+        guard case .send(.connect(1, let result))? = scene.actions().last else {
+            Issue.record("no reply")
+            return
+        }
+        #expect(result.subscriptions.map(\.key) == ["a"])
     }
 }

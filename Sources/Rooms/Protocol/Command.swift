@@ -1,3 +1,4 @@
+import ByteKernels
 import WireText
 
 /// One command of a client (Centrifuge's client protocol, version 2).
@@ -299,5 +300,35 @@ extension Command.HistoryRequest {
             }
         }
         self = request
+    }
+}
+
+/// The JSON with which a client begins that only receives, or that publishes one message: a `connect` request, perhaps
+/// with `publish`.
+package struct UnidirectionalRequest: Sendable, Hashable {
+    package struct Publication: Sendable, Hashable {
+        package let channel: String
+        package let data: Payload
+    }
+
+    package var connect = Command.ConnectRequest()
+    package var publication: Publication?
+
+    /// - Parameter json: without any, an anonymous request for nothing.
+    package init(_ json: [UInt8]) throws(JSONSyntaxError) {
+        guard !json.isEmpty else { return }
+        guard json.isValidUTF8 else { throw JSONSyntaxError(.invalid("text that is not UTF-8"), at: 0) }
+        var fields = JSONFields(JSONReader(json))
+        self.connect = try Command.ConnectRequest(&fields)
+        var reader = fields.reader
+        try reader.finish()
+        var publication: Publication?
+        var again = JSONFields(JSONReader(json))
+        try again.readMessage([:]) { (name, value) throws(JSONSyntaxError) in
+            guard name == "publish" else { return try value.skip() }
+            let channel = try ChannelFields(&value)
+            publication = Publication(channel: channel.channel, data: channel.data ?? .json(Array("null".utf8)))
+        }
+        self.publication = publication
     }
 }
