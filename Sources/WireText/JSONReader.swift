@@ -285,49 +285,38 @@ package struct JSONReader: Sendable {
 
     /// Replaces the escapes of a scanned string. Half of a surrogate pair becomes U+FFFD.
     private static func unescaped(_ content: ArraySlice<UInt8>) -> String {
-        var text = String.UnicodeScalarView()
-        var plain: [UInt8] = []
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(content.count)
         var index = content.startIndex
-        var high: UInt16?
-        func flush() {
-            if high.take() != nil { text.append("\u{FFFD}") }
-            if !plain.isEmpty { text.append(contentsOf: String(decoding: plain, as: UTF8.self).unicodeScalars) }
-            plain = []
-        }
         while index < content.endIndex {
-            let byte = content[index]
-            guard byte == UInt8(ascii: "\\"), index + 1 < content.endIndex else {
-                if high != nil { flush() }
-                plain.append(byte)
+            guard content[index] == UInt8(ascii: "\\"), index + 1 < content.endIndex else {
+                bytes.append(content[index])
                 index += 1
                 continue
             }
-            let escape = content[index + 1]
-            guard escape == UInt8(ascii: "u"), index + 5 < content.endIndex else {
-                if high != nil { flush() }
-                plain.append(Self.escaped(escape))
+            guard let unit = Self.codeUnit(content, at: index) else {
+                bytes.append(Self.escaped(content[index + 1]))
                 index += 2
                 continue
             }
-            let unit = content[(index + 2)..<(index + 6)].reduce(0 as UInt16) {
-                $0 << 4 | UInt16(Self.hexValue($1) ?? 0)
-            }
             index += 6
-            if let former = high, UTF16.isTrailSurrogate(unit) {
-                high = nil
-                let value = 0x10000 + (UInt32(former) - 0xD800) << 10 + (UInt32(unit) - 0xDC00)
-                text.append(Unicode.Scalar(value) ?? "\u{FFFD}")
-                continue
+            var scalar = Unicode.Scalar(unit) ?? "\u{FFFD}"
+            if UTF16.isLeadSurrogate(unit), let low = Self.codeUnit(content, at: index), UTF16.isTrailSurrogate(low) {
+                index += 6
+                let value = 0x10000 + (UInt32(unit) - 0xD800) << 10 + (UInt32(low) - 0xDC00)
+                scalar = Unicode.Scalar(value) ?? "\u{FFFD}"
             }
-            flush()
-            if UTF16.isLeadSurrogate(unit) {
-                high = unit
-            } else {
-                text.append(Unicode.Scalar(unit) ?? "\u{FFFD}")
-            }
+            bytes.append(contentsOf: String(Character(scalar)).utf8)
         }
-        flush()
-        return String(text)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    /// The UTF-16 code unit of an escape `\u0041` at `index`; `nil` if there is none.
+    private static func codeUnit(_ content: ArraySlice<UInt8>, at index: Int) -> UInt16? {
+        guard index + 5 < content.endIndex, content[index] == UInt8(ascii: "\\"),
+            content[index + 1] == UInt8(ascii: "u")
+        else { return nil }
+        return content[(index + 2)..<(index + 6)].reduce(0) { $0 << 4 | UInt16(Self.hexValue($1) ?? 0) }
     }
 
     private static func escaped(_ byte: UInt8) -> UInt8 {

@@ -42,10 +42,10 @@ extension RoomSettings: SettingsSection {
             protocol (error 102).
             """),
         .value(
-            .pingInterval, \.client.pingInterval, .duration(.seconds(1) ... .seconds(86_400)),
+            .pingInterval, \.client.pingInterval, .duration(.milliseconds(100) ... .seconds(86_400)),
             "Interval of the pings that clients of the protocol get."),
         .value(
-            .pongTimeout, \.client.pongTimeout, .duration(.seconds(1) ... .seconds(86_400)),
+            .pongTimeout, \.client.pongTimeout, .duration(.milliseconds(50) ... .seconds(86_400)),
             "Time in which a client must answer a ping; after it the connection ends with 3012."),
         .value(
             "connect-timeout", \.client.connectTimeout, .duration(.seconds(1) ... .seconds(86_400)),

@@ -249,18 +249,9 @@ extension LoopGateway {
         case (.chat, let matched?):
             let room = matched.match.value(of: "room") ?? route.configuration.name
             EndpointSession(context, route: route).accept(
-                transport, matched, relay: PlainWebSocketMember(room: room, rooms: self.rooms, client: "\(context.identifier)"))
-        case (.rooms, nil):
-            assertionFailure("route \(route.configuration.name) serves rooms to a listener without requests")
-            transport.consumer = nil
-            transport.reset()
-            return self.ended(context, TerminationReason(.gateway, .connecting, .system))
-        case (.rooms, let matched?):
-            let encoding = ProtocolEncoding(of: matched)
-            let user = self.shared.hub.currentSettings.userHeader.flatMap { matched.head.fields[$0] }
-            EndpointSession(context, route: route).accept(
-                transport, matched, relay: RoomWebSocket(context, encoding: encoding, trustedUser: user),
-                subprotocols: ProtocolEncoding.subprotocols)
+                transport, matched,
+                relay: PlainWebSocketMember(room: room, rooms: self.rooms, client: "\(context.identifier)"))
+        case (.rooms, _): self.beginRooms(context, transport, matched, route: route)
         case (.upstream, _), (.url, _):
             guard let upstream = route.upstream else {
                 assertionFailure("route \(route.configuration.name) has no upstream")
@@ -270,6 +261,22 @@ extension LoopGateway {
             }
             UpstreamSession(context, transport, matched, route: route, upstream: upstream).start()
         }
+    }
+
+    /// A client of the rooms' protocol.
+    private func beginRooms(
+        _ context: ConnectionContext, _ transport: any Transport, _ matched: MatchedRequest?, route: RoutePlan
+    ) {
+        guard let matched else {
+            assertionFailure("route \(route.configuration.name) serves rooms to a listener without requests")
+            transport.consumer = nil
+            transport.reset()
+            return self.ended(context, TerminationReason(.gateway, .connecting, .system))
+        }
+        let user = self.shared.hub.currentSettings.userHeader.flatMap { matched.head.fields[$0] }
+        let client = RoomWebSocket(context, encoding: ProtocolEncoding(of: matched), trustedUser: user)
+        EndpointSession(context, route: route).accept(
+            transport, matched, relay: client, subprotocols: ProtocolEncoding.subprotocols)
     }
 
     /// A connection or tunnel is open: payload may flow.

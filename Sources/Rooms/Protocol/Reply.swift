@@ -171,54 +171,57 @@ extension Reply {
     }
 
     private func write(to writer: inout some FieldWriter) {
+        if let number = self.number { writer.write("id", 1, UInt64(number)) }
         switch self {
         case .ping: break
-        case .error(let number, let error):
-            writer.write("id", 1, UInt64(number))
-            writer.write("error", 2) { error.write(to: &$0) }
+        case .error(_, let error): writer.write("error", 2) { error.write(to: &$0) }
         case .push(let channel, let push): writer.write("push", 4) { push.write(channel, to: &$0) }
-        case .connect(let number, let result):
-            writer.write("id", 1, UInt64(number))
-            writer.write("connect", 5) { result.write(to: &$0) }
-        case .subscribe(let number, let result):
-            writer.write("id", 1, UInt64(number))
-            writer.write("subscribe", 6) { result.write(to: &$0) }
-        case .unsubscribe(let number):
-            writer.write("id", 1, UInt64(number))
-            writer.write("unsubscribe", 7) { _ in }
-        case .publish(let number):
-            writer.write("id", 1, UInt64(number))
-            writer.write("publish", 8) { _ in }
-        case .pong(let number):
-            writer.write("id", 1, UInt64(number))
-            writer.write("ping", 12) { _ in }
-        case .presence(let number, let clients):
-            writer.write("id", 1, UInt64(number))
+        case .connect(_, let result): writer.write("connect", 5) { result.write(to: &$0) }
+        case .subscribe(_, let result): writer.write("subscribe", 6) { result.write(to: &$0) }
+        case .unsubscribe: writer.write("unsubscribe", 7) { _ in }
+        case .publish: writer.write("publish", 8) { _ in }
+        case .pong: writer.write("ping", 12) { _ in }
+        case .refresh(_, let client, let expiry):
+            writer.write("refresh", 14) {
+                $0.write("client", 1, client)
+                expiry.write(3, 4, to: &$0)
+            }
+        case .subscriptionRefresh(_, let expiry): writer.write("sub_refresh", 15) { expiry.write(1, 2, to: &$0) }
+        case .presence, .presenceStats, .history: self.writeReading(to: &writer)
+        }
+    }
+
+    /// Answers with what a room has.
+    private func writeReading(to writer: inout some FieldWriter) {
+        switch self {
+        case .presence(_, let clients):
             writer.write("presence", 9) {
                 $0.write("presence", 1, map: clients.map { ($0.client, $0) }) { $0.write(to: &$1) }
             }
-        case .presenceStats(let number, let clients, let users):
-            writer.write("id", 1, UInt64(number))
+        case .presenceStats(_, let clients, let users):
             writer.write("presence_stats", 10) {
                 $0.write("num_clients", 1, UInt64(clients))
                 $0.write("num_users", 2, UInt64(users))
             }
-        case .history(let number, let publications, let position):
-            writer.write("id", 1, UInt64(number))
+        case .history(_, let publications, let position):
             writer.write("history", 11) {
                 $0.write("publications", 1, list: publications) { $0.write(to: &$1) }
                 $0.write("epoch", 2, position.epoch)
                 $0.write("offset", 3, position.offset)
             }
-        case .refresh(let number, let client, let expiry):
-            writer.write("id", 1, UInt64(number))
-            writer.write("refresh", 14) {
-                $0.write("client", 1, client)
-                expiry.write(3, 4, to: &$0)
-            }
-        case .subscriptionRefresh(let number, let expiry):
-            writer.write("id", 1, UInt64(number))
-            writer.write("sub_refresh", 15) { expiry.write(1, 2, to: &$0) }
+        case .ping, .error, .push, .connect, .subscribe, .unsubscribe, .publish, .pong, .refresh, .subscriptionRefresh:
+            break
+        }
+    }
+
+    /// Of the command that it answers; `nil` for a push.
+    private var number: UInt32? {
+        switch self {
+        case .ping, .push: nil
+        case .error(let number, _), .connect(let number, _), .subscribe(let number, _), .unsubscribe(let number),
+            .publish(let number), .pong(let number), .presence(let number, _), .presenceStats(let number, _, _),
+            .history(let number, _, _), .refresh(let number, _, _), .subscriptionRefresh(let number, _):
+            number
         }
     }
 }

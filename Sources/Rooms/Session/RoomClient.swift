@@ -3,59 +3,6 @@
 /// Operations in rooms complete later: the owner performs them in order, and reports each with `completed`. A command
 /// that breaks the protocol's order ends the connection with its code.
 package struct RoomClient: Sendable {
-    /// Time for decisions. Both advance together.
-    package struct Instant: Sendable {
-        /// Since any fixed instant, never going back.
-        package var elapsed: Duration
-        /// Seconds since 1970.
-        package var unix: UInt64
-
-        package init(elapsed: Duration, unix: UInt64) {
-            self.elapsed = elapsed
-            self.unix = unix
-        }
-    }
-
-    package enum Action: Sendable, Equatable {
-        case send(Reply)
-        /// Report with `joined`.
-        case join(Join)
-        case leave(channel: String)
-        /// Report with `completed`.
-        case publish(number: UInt32, channel: String, Payload, ClientInfo)
-        /// The owner sends the reply, and reports with `completed`.
-        case presence(number: UInt32, channel: String)
-        case presenceStats(number: UInt32, channel: String)
-        case history(number: UInt32, Command.HistoryRequest)
-        /// The connection has a user now: it is in the registry from here on.
-        case register(ClientInfo)
-        case close(Disconnect)
-    }
-
-    /// Membership that the owner makes in a room.
-    package struct Join: Sendable, Equatable {
-        package var channel: String
-        package var policy: RoomPolicy
-        package var info: ClientInfo
-        /// Publications after this position are wanted; `nil` joins at the newest.
-        package var recovery: StreamPosition?
-        package var recoveryLimit: Int
-        package var isPositioned: Bool
-        package var isRecoverable: Bool
-        package var wantsJoinLeave: Bool
-    }
-
-    /// Result of a join: what the room had to say.
-    package struct JoinResult: Sendable, Equatable {
-        package var position: StreamPosition
-        package var publications: [Publication] = []
-        package var isRecovered = false
-
-        package init(position: StreamPosition) {
-            self.position = position
-        }
-    }
-
     private enum Phase {
         case new(deadline: Duration)
         /// `connect` is accepted; some of its subscriptions are not complete.
@@ -610,26 +557,5 @@ package struct RoomClient: Sendable {
         }
         self.subscriptions = [:]
         self.phase = .closed
-    }
-}
-
-/// Allows an average rate, with bursts of one second's worth.
-struct RateMeter: Sendable {
-    private let interval: Duration
-    private let burst: Duration
-    /// When the next event would be on time, if all came evenly.
-    private var next: Duration
-
-    init(rate: Int, now: Duration) {
-        self.interval = .seconds(1) / max(1, rate)
-        self.burst = max(.seconds(1), self.interval)
-        self.next = now
-    }
-
-    mutating func allows(at now: Duration) -> Bool {
-        let base = max(self.next, now)
-        guard base - now + self.interval <= self.burst else { return false }
-        self.next = base + self.interval
-        return true
     }
 }
