@@ -137,7 +137,7 @@ def payload(value, protobuf):
 
 
 def value(data):
-    return json.loads(data) if isinstance(data, (bytes, str)) else data
+    return json.loads(data) if isinstance(data, bytes) else data
 
 
 def both(test):
