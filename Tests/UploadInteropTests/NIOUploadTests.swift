@@ -58,10 +58,36 @@ struct NIOUploadTests {
     }
 }
 
+extension NIOUploadTests {
+    @Test func cancelledUploadIsDeletedFromNIOsServer() async throws {
+        let server = try await ResumableServer(cuts: [300_000], stalls: true)
+        let canceller = Canceller(keepsData: false)
+        let session = self.session(canceller)
+        let request = try self.request(server, version: 6)
+        session.uploadTask(with: request, from: Self.content).resume()
+        let location = try #require(await canceller.location())
+        var question = URLRequest(url: try #require(URL(string: location, relativeTo: request.url)))
+        question.httpMethod = "HEAD"
+        question.setValue("6", forHTTPHeaderField: "Upload-Draft-Interop-Version")
+        var status = 204
+        while status == 204 {
+            status = (try await session.data(for: question).1 as? HTTPURLResponse)?.statusCode ?? 0
+        }
+        #expect(status == 404 && server.content.isEmpty)
+        session.invalidateAndCancel()
+        try await server.stop()
+    }
+}
+
 /// Cancels its first task as soon as the server has announced that it can be resumed.
 private final class Canceller: NSObject, URLSessionTaskDelegate, Sendable {
     private let data = AsyncStream<Data?>.makeStream()
+    private let locations = AsyncStream<String?>.makeStream()
     private let isFirst = Atomic(true)
+    private let keepsData: Bool
+
+    /// - Parameter keepsData: whether it asks for resume data.
+    init(keepsData: Bool = true) { self.keepsData = keepsData }
 
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceiveInformationalResponse response: HTTPURLResponse
@@ -69,7 +95,18 @@ private final class Canceller: NSObject, URLSessionTaskDelegate, Sendable {
         guard response.statusCode == 104, self.isFirst.exchange(false, ordering: .relaxed),
             let task = task as? URLSessionUploadTask
         else { return }
+        guard self.keepsData else {
+            task.cancel()
+            self.locations.continuation.yield(response.value(forHTTPHeaderField: "Location"))
+            return
+        }
         task.cancel { self.data.continuation.yield($0) }
+    }
+
+    /// That of the upload that was cancelled.
+    func location() async -> String? {
+        for await location in self.locations.stream { return location }
+        return nil
     }
 
     func resumeData() async -> Data? {

@@ -16,6 +16,8 @@ package struct ResumableUpload: Equatable, Sendable {
         case retrievingOffset
         /// PATCH is to be sent, or was sent.
         case appending(UploadPart)
+        /// DELETE is to be sent, or was sent.
+        case cancelling
         /// The final response was received, or the upload has failed.
         case ended
     }
@@ -24,6 +26,8 @@ package struct ResumableUpload: Equatable, Sendable {
     package static let fruitlessLimit = 8
     /// Most continuations of one upload.
     package static let continuationLimit = 1000
+    /// Most parts into which a server may have the rest of an upload divided.
+    package static let partLimit: Int64 = 100_000
     /// Longest pause, unless the server asks for a longer one.
     static let longestPause = Duration.seconds(60)
     /// Longest pause that a server may ask for.
@@ -33,8 +37,10 @@ package struct ResumableUpload: Equatable, Sendable {
     /// In bytes; `nil` if unknown.
     package let length: Int64?
     package private(set) var phase = Phase.creating
-    /// Whether the server has named the upload resource, and has not forgotten it.
+    /// Whether the server has named the upload resource, and it can be used.
     package private(set) var isResumable = false
+    /// Whether the server may keep an upload resource that is not complete.
+    private var isKept = false
     package private(set) var limits = UploadLimits()
     /// Bytes that the server has acknowledged; they cannot be lost again.
     package private(set) var acknowledged: Int64 = 0
@@ -58,6 +64,7 @@ package struct ResumableUpload: Equatable, Sendable {
         self.acknowledged = acknowledged
         self.limits = limits
         self.isResumable = true
+        self.isKept = true
         self.phase = .retrievingOffset
     }
 
@@ -65,7 +72,7 @@ package struct ResumableUpload: Equatable, Sendable {
     package var requestFields: HTTPFields {
         switch self.phase {
         case .creating: self.version.creationFields(length: self.length)
-        case .pausing, .retrievingOffset: self.version.offsetFields
+        case .pausing, .retrievingOffset, .cancelling: self.version.offsetFields
         case .appending(let part): self.version.fields(of: part)
         case .ended: [:]
         }
@@ -76,22 +83,36 @@ package struct ResumableUpload: Equatable, Sendable {
     package enum InformationalAction: Equatable, Sendable {
         /// The upload resource is this reference, to be resolved against the request's URL.
         case remember(String)
-        /// The server takes no upload of this length.
-        case refuse(limit: Int64)
+        /// The server takes no upload of this length. The reference is as for `remember`, and is to be cancelled.
+        case refuse(limit: Int64, String?)
         case ignore
     }
 
-    package mutating func informationalReceived(status: Int, fields: HTTPFields) -> InformationalAction {
-        guard status == 104, UploadVersion(fields) == self.version else { return .ignore }
-        let state = UploadState(fields)
+    /// - Parameter now: when the response was received.
+    package mutating func informationalReceived(
+        status: Int, fields: HTTPFields, now: HTTPDate
+    ) -> InformationalAction {
+        guard status == 104, self.phase != .cancelling, UploadVersion(fields) == self.version else { return .ignore }
+        let state = UploadState(fields, now: now)
         self.limits.update(state.limits)
         if let offset = state.offset, offset <= self.length ?? .max { self.acknowledge(offset) }
-        if let limit = self.limits.size, let length = self.length, length > limit { return .refuse(limit: limit) }
-        // That of a part must name no resource, and a second one is not believed.
+        let reference = self.resource(in: fields)
+        if let limit = self.exceededLimit { return .refuse(limit: limit, reference) }
+        return reference.map { .remember($0) } ?? .ignore
+    }
+
+    /// That of a part must name no resource, and a second one is not believed.
+    private func resource(in fields: HTTPFields) -> String? {
         guard self.phase == .creating, !self.isResumable,
             case .reference(let reference) = RedirectLocation(status: 307, fields: fields)
-        else { return .ignore }
-        return .remember(reference)
+        else { return nil }
+        return reference
+    }
+
+    /// The server's limit for the whole content, if that is longer.
+    private var exceededLimit: Int64? {
+        guard let limit = self.limits.size, let length = self.length, length > limit else { return nil }
+        return limit
     }
 
     private mutating func acknowledge(_ offset: Int64) {
@@ -101,13 +122,16 @@ package struct ResumableUpload: Equatable, Sendable {
     }
 
     /// The reference of `remember` is a URL that can be used.
-    package mutating func resourceFound() { self.isResumable = self.phase != .ended }
+    package mutating func resourceFound() {
+        guard self.phase == .creating else { return }
+        (self.isResumable, self.isKept) = (true, true)
+    }
 
     /// The request that creates the upload is sent again, with a challenge answered or on another connection: a resource
     /// that was named before is not its own.
     package mutating func creationRepeated() {
         guard self.phase == .creating else { return }
-        (self.isResumable, self.acknowledged, self.limits) = (false, 0, UploadLimits())
+        (self.isResumable, self.isKept, self.acknowledged, self.limits) = (false, false, 0, UploadLimits())
     }
 
     // MARK: Interruptions
@@ -119,10 +143,33 @@ package struct ResumableUpload: Equatable, Sendable {
     }
 
     /// The connection was lost, or could not be made.
-    package mutating func interrupted() -> InterruptionAction { self.pause(atLeast: 0) }
+    package mutating func interrupted(now: HTTPDate) -> InterruptionAction {
+        let action = self.pause(atLeast: 0)
+        guard case .retrieveOffset(let pause) = action, self.expires(by: now.advanced(by: pause.components.seconds))
+        else { return action }
+        return .giveUp
+    }
+
+    /// Whether the resource's lifetime ends before `date`: then the upload cannot be continued.
+    private mutating func expires(by date: HTTPDate) -> Bool {
+        guard let expiry = self.limits.expiry, expiry <= date else { return false }
+        (self.isResumable, self.isKept) = (false, false)
+        return true
+    }
+
+    /// Begins an upload that was created before.
+    /// - Returns: why that is impossible.
+    package mutating func begin(now: HTTPDate) -> UploadFailure? {
+        guard self.phase == .retrievingOffset, self.expires(by: now) else { return nil }
+        self.phase = .ended
+        return .expired
+    }
+
+    /// No request of the upload follows.
+    private var isOver: Bool { self.phase == .ended || self.phase == .cancelling }
 
     private mutating func pause(atLeast retryAfter: Int64?) -> InterruptionAction {
-        guard self.isResumable, self.phase != .ended, self.fruitless < Self.fruitlessLimit,
+        guard self.isResumable, !self.isOver, self.fruitless < Self.fruitlessLimit,
             self.continuations < Self.continuationLimit
         else { return .giveUp }
         let own = Self.pause(after: self.fruitless)
@@ -144,7 +191,19 @@ package struct ResumableUpload: Equatable, Sendable {
     }
 
     /// The response is final.
-    package mutating func end() { (self.phase, self.isResumable) = (.ended, false) }
+    package mutating func end() { (self.phase, self.isResumable, self.isKept) = (.ended, false, false) }
+
+    /// It cannot be continued, although the server has its resource: the content is another one now, or refused.
+    package mutating func becomeUnresumable() { self.isResumable = false }
+
+    /// The upload is given up, and nobody can continue it.
+    /// - Returns: whether the server is to be asked to delete its resource: DELETE is the next request.
+    package mutating func cancelled() -> Bool {
+        defer { (self.isResumable, self.isKept) = (false, false) }
+        guard self.isKept else { return false }
+        self.phase = .cancelling
+        return true
+    }
 
     // MARK: Responses
 
@@ -159,19 +218,40 @@ package struct ResumableUpload: Equatable, Sendable {
         /// The resource is at another place: `retrieveOffset` there.
         case move
         case fail(UploadFailure)
+
+        /// When the upload resource is used next; `nil` if it is not.
+        fileprivate func due(now: HTTPDate) -> HTTPDate? {
+            switch self {
+            case .append, .move: now
+            case .retrieveOffset(let pause): now.advanced(by: pause.components.seconds)
+            case .deliver, .createAgain, .fail: nil
+            }
+        }
     }
 
-    /// - Parameter isWholePartSent: whether the request was sent to its end.
-    package mutating func responseReceived(status: Int, fields: HTTPFields, isWholePartSent: Bool) -> ResponseAction {
-        let state = UploadState(fields)
+    /// - Parameters:
+    ///   - isWholePartSent: whether the request was sent to its end.
+    ///   - now: when the response was received.
+    package mutating func responseReceived(
+        status: Int, fields: HTTPFields, isWholePartSent: Bool, now: HTTPDate
+    ) -> ResponseAction {
+        let state = UploadState(fields, now: now)
         self.limits.update(state.limits)
         let action: ResponseAction =
             switch self.phase {
             case .creating: self.creationAnswered(status, fields, state, isWholePartSent)
             case .retrievingOffset: self.offsetAnswered(status, state)
             case .appending(let part): self.partAnswered(status, state, part, isWholePartSent)
-            case .pausing, .ended: .deliver
+            case .pausing, .cancelling, .ended: .deliver
             }
+        return self.apply(action, now: now)
+    }
+
+    private mutating func apply(_ action: ResponseAction, now: HTTPDate) -> ResponseAction {
+        if let due = action.due(now: now), self.expires(by: due) {
+            self.phase = .ended
+            return .fail(.expired)
+        }
         switch action {
         case .deliver: self.end()
         case .fail: self.phase = .ended
@@ -217,23 +297,28 @@ package struct ResumableUpload: Equatable, Sendable {
         switch status {
         case 200...299: return self.offsetReceived(state)
         case 301, 302, 307, 308: return .move
-        case 404, 410:
-            self.isResumable = false
-            return .fail(.gone(status: status))
+        case 404, 410: return self.gone(status)
         case 408, 425, 429, 500...: return self.retry(state, else: .fail(.refused(status: status)))
         default: return .fail(.refused(status: status))
         }
     }
 
+    private mutating func gone(_ status: Int) -> ResponseAction {
+        self.isKept = false
+        return self.failForGood(.gone(status: status))
+    }
+
     private mutating func offsetReceived(_ state: UploadState) -> ResponseAction {
-        if let failure = self.contradiction(in: state) {
-            self.isResumable = false
-            return .fail(failure)
-        }
+        if let failure = self.contradiction(in: state) { return self.failForGood(failure) }
         // The response of the target was lost. This one is the last that there is.
         if state.isComplete == true { return .deliver }
         guard let offset = state.offset else { return .fail(.noOffset) }
         return self.appendPart(at: offset)
+    }
+
+    private mutating func failForGood(_ failure: UploadFailure) -> ResponseAction {
+        self.isResumable = false
+        return .fail(failure)
     }
 
     private func contradiction(in state: UploadState) -> UploadFailure? {
@@ -253,6 +338,10 @@ package struct ResumableUpload: Equatable, Sendable {
             return .append(UploadPart(offset: offset, length: nil, isLast: true))
         }
         let rest = length - offset
+        if let limit = self.exceededLimit { return self.failForGood(.tooLong(limit: limit)) }
+        if let size = self.limits.partSize, rest / size >= Self.partLimit {
+            return self.failForGood(.partsTooSmall(limit: size))
+        }
         let count = min(rest, self.limits.partSize ?? rest)
         return .append(UploadPart(offset: offset, length: count, isLast: count == rest))
     }
@@ -267,9 +356,7 @@ package struct ResumableUpload: Equatable, Sendable {
         case _ where state.isComplete == true: return .deliver
         case 200...299: return self.partAccepted(state, part, isWholePartSent)
         case 307, 308: return self.continuations < Self.continuationLimit ? .move : .deliver
-        case 404, 410:
-            self.isResumable = false
-            return .fail(.gone(status: status))
+        case 404, 410: return self.gone(status)
         case 413 where self.limits.partSize.map { $0 < part.length ?? .max } == true: return self.retry(state)
         case 408, 425, 429: return self.retry(state)
         default: return self.isInterruption(status, state, isWholePartSent, ofPart: true) ? self.retry(state) : .deliver
@@ -305,6 +392,13 @@ package enum UploadFailure: Error, Equatable, Sendable, CustomStringConvertible 
     /// The offset is beyond the end, or the upload is complete before its end.
     case wrongOffset(Int64, length: Int64)
     case otherLength(Int64)
+    /// The server does not keep unfinished uploads that long.
+    case expired
+    /// The server takes only fewer bytes, of the upload or of a part of it.
+    case tooLong(limit: Int64)
+    case partsTooSmall(limit: Int64)
+    /// The server has moved an encrypted upload to a place without encryption.
+    case unencrypted
 
     package var description: String {
         switch self {
@@ -316,6 +410,10 @@ package enum UploadFailure: Error, Equatable, Sendable, CustomStringConvertible 
         case .wrongOffset(let offset, let length):
             "the server claims to have \(offset) bytes of an upload of \(length) bytes"
         case .otherLength(let length): "the server claims that the upload has \(length) bytes"
+        case .expired: "the server kept the upload only until now"
+        case .tooLong(let limit): "the server takes uploads of \(limit) bytes at most"
+        case .partsTooSmall(let limit): "the server takes only parts of \(limit) bytes, which would be too many"
+        case .unencrypted: "the server has moved it to a URL without encryption"
         }
     }
 }

@@ -95,18 +95,26 @@ package struct UploadState: Equatable, Sendable {
     package let isComplete: Bool?
     package let length: Int64?
     package let limits: UploadLimits
-    /// Seconds to wait before the next request (RFC 9110 §10.2.3); `nil` for a date.
+    /// Seconds to wait before the next request (RFC 9110 §10.2.3).
     package let retryAfter: Int64?
 
     /// Fields that cannot be parsed, or occur more than once, are ignored.
-    package init(_ fields: HTTPFields) {
+    /// - Parameter now: when the response was received.
+    package init(_ fields: HTTPFields, now: HTTPDate) {
         self.offset = StructuredItem.integer(fields[values: .uploadOffset])
         self.isComplete =
             StructuredItem.boolean(fields[values: .uploadComplete])
             ?? StructuredItem.boolean(fields[values: .uploadIncomplete]).map { !$0 }
         self.length = StructuredItem.integer(fields[values: .uploadLength])
-        self.limits = UploadLimits(fields)
-        self.retryAfter = StructuredItem.integer(fields[values: .retryAfter])
+        self.limits = UploadLimits(fields, now: now)
+        let lines = fields[values: .retryAfter]
+        self.retryAfter = lines.count == 1 ? Self.delay(lines[0].trimmingBlanks, now: now) : nil
+    }
+
+    /// The value of `Retry-After`: seconds, or a date.
+    private static func delay(_ text: String, now: HTTPDate) -> Int64? {
+        if let seconds = text.clampedDecimal(limit: 999_999_999_999_999) { return seconds }
+        return HTTPDate(text, now: now).map { max(0, $0.seconds(since: now)) }
     }
 }
 
@@ -116,12 +124,14 @@ package struct UploadLimits: Equatable, Sendable {
     package private(set) var size: Int64?
     /// Most bytes of a part, at least 1.
     package private(set) var partSize: Int64?
+    /// The end of the upload resource's lifetime, after which it must not be used any more.
+    package private(set) var expiry: HTTPDate?
 
     package init() {}
 
     /// A field with a member of the wrong type is ignored as a whole.
-    init(_ fields: HTTPFields) {
-        var (size, partSize) = (Int64?.none, Int64?.none)
+    init(_ fields: HTTPFields, now: HTTPDate) {
+        var (size, partSize, expiry) = (Int64?.none, Int64?.none, HTTPDate?.none)
         for member in FieldList.elements(fields[values: .uploadLimit]) {
             guard let equals = member.firstIndex(of: "=") else {
                 // A key alone means true, which no known key may be.
@@ -133,8 +143,9 @@ package struct UploadLimits: Equatable, Sendable {
             guard let value = StructuredItem.integer(member[member.index(after: equals)...]) else { return }
             if key == "max-size" { size = value }
             if key == "max-append-size" { partSize = value > 0 ? value : nil }
+            if key == "max-age" { expiry = now.advanced(by: value) }
         }
-        (self.size, self.partSize) = (size, partSize)
+        (self.size, self.partSize, self.expiry) = (size, partSize, expiry)
     }
 
     private static let knownKeys: Set<Substring> = [
@@ -145,10 +156,12 @@ package struct UploadLimits: Equatable, Sendable {
     mutating func update(_ newer: UploadLimits) {
         self.size = newer.size ?? self.size
         self.partSize = newer.partSize ?? self.partSize
+        self.expiry = newer.expiry ?? self.expiry
     }
 
-    package init(partSize: Int64?) {
+    package init(partSize: Int64?, expiry: HTTPDate? = nil) {
         self.partSize = partSize.flatMap { $0 > 0 ? $0 : nil }
+        self.expiry = expiry
     }
 }
 

@@ -45,7 +45,7 @@ extension HTTPLoad {
             self.upload?.fileOpened(reader.identity)
             self.send(.source(ReadAheadBody(reader), length: reader.length))
         } catch {
-            if error == .changed { self.upload?.machine.end() }
+            if error == .changed { self.upload?.machine.becomeUnresumable() }
             self.fail(LoadFailure.error(error, url: self.request.url))
         }
     }

@@ -28,11 +28,13 @@ extension HTTPLoad {
 
     func handleInformational(_ head: ResponseHead) {
         guard let upload = self.upload, let url = self.request.url else { return }
-        switch upload.machine.informationalReceived(status: head.status, fields: HTTPFields(head.fields.all)) {
+        let fields = HTTPFields(head.fields.all)
+        switch upload.machine.informationalReceived(status: head.status, fields: fields, now: HTTPDate(Date())) {
         case .ignore: break
         case .remember(let reference): upload.found(reference, at: url)
-        case .refuse(let limit):
-            upload.machine.end()
+        case .refuse(let limit, let reference):
+            if let reference { upload.found(reference, at: url) }
+            upload.machine.becomeUnresumable()
             self.fail(.dataLengthExceedsMaximum, "The server takes uploads of \(limit) bytes at most.")
         }
     }
@@ -43,7 +45,9 @@ extension HTTPLoad {
         let fields = HTTPFields(head.fields.all)
         let phase = upload.machine.phase
         let isSent = self.attempt?.exchange?.isRequestSent ?? true
-        switch upload.machine.responseReceived(status: head.status, fields: fields, isWholePartSent: isSent) {
+        let action = upload.machine.responseReceived(
+            status: head.status, fields: fields, isWholePartSent: isSent, now: HTTPDate(Date()))
+        switch action {
         case .deliver:
             if phase == .creating { self.learnVersion(fields) } else { return self.deliverLast(response) }
             return false
@@ -87,9 +91,9 @@ extension HTTPLoad {
                 response, to: next,
                 self.awaiting { load, chosen in
                     guard let target = chosen?.url else { return load.deliverResponse(response) }
+                    guard load.upload?.moved(to: target) == true else { return load.failUpload(.unencrypted) }
                     load.countRedirect()
                     load.abandonAttempt()
-                    load.upload?.resource = target
                     load.sendUploadRequest()
                 })
         }
@@ -100,7 +104,7 @@ extension HTTPLoad {
     /// - Returns: whether the upload is continued.
     func continueUpload(after failure: ExchangeFailure, of attempt: HTTPAttempt) -> Bool {
         guard let upload = self.upload, failure.interruptsUploads,
-            case .retrieveOffset(let pause) = upload.machine.interrupted()
+            case .retrieveOffset(let pause) = upload.machine.interrupted(now: HTTPDate(Date()))
         else { return false }
         upload.interruption = self.error(failure, attempt)
         self.attemptEnded()
@@ -122,6 +126,12 @@ extension HTTPLoad {
 
     // MARK: Requests to the upload resource
 
+    /// Continues an upload that was created before.
+    func beginResumedUpload() {
+        if let failure = self.upload?.machine.begin(now: HTTPDate(Date())) { return self.failUpload(failure) }
+        self.sendUploadRequest()
+    }
+
     /// Asks for the offset, or appends a part.
     func sendUploadRequest() {
         guard let upload = self.upload else { return }
@@ -139,6 +149,33 @@ extension HTTPLoad {
         self.credentials = RequestCredentials()
         self.releaseLease()
         self.requiresHTTP11 = false
+    }
+
+    // MARK: Cancelling
+
+    /// Asks the server to delete an upload that nobody will continue. The load has ended; nothing waits for the answer.
+    /// - Source: draft-ietf-httpbis-resumable-upload, "Upload Cancellation".
+    func deleteUpload() {
+        guard let upload, upload.machine.cancelled(), let (request, _) = upload.request, let url = request.url,
+            let origin = ServerEndpoint(url), origin == self.origin, let pool = self.core.executor.pool
+        else { return }
+        (self.request, self.body) = (request, .none)
+        guard let exchange = try? self.exchange(at: url, origin),
+            !exchange.needsAuthenticatedName || self.mayAuthenticateName(exchange)
+        else { return }
+        UploadDeletion.send(exchange, in: pool)
+    }
+
+    private func exchange(at url: URL, _ origin: HTTPTransport.ServerEndpoint) throws -> ExchangeRequest {
+        var exchange = ExchangeRequest(origin, head: self.head(at: url))
+        exchange.origin.socketPath = self.core.requestSettings.unixSocketPath
+        if origin.scheme == .https { exchange.secure = try self.secureSetup(origin, exchange.head) }
+        exchange.proxy = try self.proxy(for: url, origin, exchange.head)
+        exchange.assumesHTTP2 = self.assumesHTTP2(exchange.head)
+        self.prepareNetworks(&exchange)
+        exchange.waitsForConnectivity = false
+        exchange.isMeasured = false
+        return exchange
     }
 
     // MARK: Failing

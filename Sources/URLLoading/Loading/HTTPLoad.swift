@@ -107,7 +107,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
             return self.fail(.badURL, "The URL has no host, or a port that does not exist.")
         }
         self.routes = []
-        if let upload, upload.machine.phase == .retrievingOffset { return self.sendUploadRequest() }
+        if let upload, upload.machine.phase == .retrievingOffset { return self.beginResumedUpload() }
         self.upload = self.body.isNone ? nil : self.newUpload
         if !self.body.isNone, self.request.httpMethod == "GET" {
             // Foundation asks the delegate for a stream even here; the answer does not matter.
@@ -240,7 +240,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         return builder
     }
 
-    private func head(at url: URL) -> RequestHead {
+    func head(at url: URL) -> RequestHead {
         var builder = self.requestBuilder
         builder.hasBody = !self.body.isNone
         builder.conditionalFields = self.upload?.machine.requestFields ?? self.conditions
@@ -252,7 +252,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         return RequestHead(method: method, target: target, fields: .init(fields))
     }
 
-    private func secureSetup(
+    func secureSetup(
         _ origin: HTTPTransport.ServerEndpoint, _ head: RequestHead
     ) throws(TLSFailure) -> SecureSetup {
         let context = self.requiresHTTP11(head) ? self.core.http11TLSContext() : self.core.tlsContext()
@@ -528,6 +528,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         guard !self.isStopped else { return }
         self.stop()
         self.loader.failed(error)
+        if self.upload?.machine.isResumable == false { self.deleteUpload() }
     }
 
     private func finish() {

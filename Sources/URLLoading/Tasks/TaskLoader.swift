@@ -64,7 +64,12 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
     func suspended() { self.core.executor.execute { self.applyTaskState() } }
 
     func cancelled() {
-        self.core.executor.execute { self.failed(LoadFailure.error(.cancelled, url: self.task.latestRequest?.url)) }
+        self.core.executor.execute {
+            let load = self.transfer.hasEnded ? nil : self.currentLoad as? HTTPLoad
+            self.failed(LoadFailure.error(.cancelled, url: self.task.latestRequest?.url))
+            // Without resume data nobody can continue it.
+            load?.deleteUpload()
+        }
     }
 
     func priorityChanged(_ priority: Float) {

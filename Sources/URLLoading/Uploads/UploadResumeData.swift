@@ -28,11 +28,13 @@ package struct UploadResumeData: Sendable {
     package var length: Int64?
     /// Most bytes of a part; `nil` for no limit.
     package var partSize: Int64?
+    /// The end of the upload resource's lifetime; `nil` if the server has not told it.
+    package var expiry: HTTPDate?
     package var body: Body
 
     package init(
         originalRequest: URLRequest, currentRequest: URLRequest, resource: URL, version: UploadVersion,
-        acknowledged: Int64, length: Int64?, partSize: Int64?, body: Body
+        acknowledged: Int64, length: Int64?, partSize: Int64?, expiry: HTTPDate? = nil, body: Body
     ) {
         self.originalRequest = originalRequest
         self.currentRequest = currentRequest
@@ -41,6 +43,7 @@ package struct UploadResumeData: Sendable {
         self.acknowledged = acknowledged
         self.length = length
         self.partSize = partSize
+        self.expiry = expiry
         self.body = body
     }
 
@@ -59,7 +62,8 @@ package struct UploadResumeData: Sendable {
         else { return nil }
         self.init(
             originalRequest: original, currentRequest: current, resource: resource, version: version,
-            acknowledged: record.acknowledged, length: record.length, partSize: record.partSize, body: body)
+            acknowledged: record.acknowledged, length: record.length, partSize: record.partSize,
+            expiry: record.expires.map { HTTPDate(seconds: $0) }, body: body)
     }
 
     /// Whether encoding takes more than a millisecond.
@@ -114,6 +118,8 @@ private struct UploadRecord: Codable {
     let acknowledged: Int64
     let length: Int64?
     let partSize: Int64?
+    /// Unix time in seconds.
+    let expires: Int64?
     /// Exactly one of these three is present.
     let data: Data?
     let file: StoredFile?
@@ -135,6 +141,7 @@ private struct UploadRecord: Codable {
         self.acknowledged = data.acknowledged
         self.length = data.length
         self.partSize = data.partSize
+        self.expires = data.expiry?.seconds
         switch data.body {
         case .data(let bytes): (self.data, self.file, self.stream) = (bytes, nil, nil)
         case .stream: (self.data, self.file, self.stream) = (nil, nil, true)

@@ -33,7 +33,7 @@ final class UploadTransfer {
     init(resuming data: UploadResumeData) {
         self.machine = ResumableUpload(
             resuming: data.version, length: data.length, acknowledged: data.acknowledged,
-            limits: UploadLimits(partSize: data.partSize))
+            limits: UploadLimits(partSize: data.partSize, expiry: data.expiry))
         self.creation = data.currentRequest
         self.resource = data.resource
         switch data.body {
@@ -83,10 +83,18 @@ final class UploadTransfer {
             HTTPTransport.ServerEndpoint(resource) != nil, let scheme = resource.scheme?.loweredASCII,
             ["http", "https"].contains(scheme)
         else { return }
-        // An encrypted upload is never continued without encryption.
         if Origin(url)?.isSecure == true, !origin.isSecure { return }
         self.resource = resource
         self.machine.resourceFound()
+    }
+
+    /// The server has moved the upload resource.
+    /// - Returns: `false` if it cannot be used there: an encrypted upload is never continued without encryption.
+    func moved(to url: URL) -> Bool {
+        let isSecure = self.creation.url.flatMap { Origin($0) }?.isSecure == true
+        guard !isSecure || Origin(url)?.isSecure == true else { return false }
+        self.resource = url
+        return true
     }
 
     private static let conditions: Set<HTTPField.Name> = [
@@ -95,6 +103,24 @@ final class UploadTransfer {
 
     /// The next request to the upload resource, without the fields of the protocol; `nil` if there is none.
     var request: (URLRequest, TaskBody)? {
+        switch self.machine.phase {
+        case .appending(let part):
+            guard let request = self.request("PATCH") else { return nil }
+            return self.body(of: part).map { (request, $0) }
+        case .cancelling: return self.deletion.map { ($0, .none) }
+        case .creating, .pausing, .retrievingOffset, .ended: return self.request("HEAD").map { ($0, .none) }
+        }
+    }
+
+    /// Only at the origin of the upload itself: its server must not make us delete something at another one.
+    private var deletion: URLRequest? {
+        guard let resource, let origin = Origin(resource), self.creation.url.flatMap({ Origin($0) }) == origin else {
+            return nil
+        }
+        return self.request("DELETE")
+    }
+
+    private func request(_ method: String) -> URLRequest? {
         guard let resource, let origin = Origin(resource), let first = self.creation.url.flatMap({ Origin($0) }) else {
             return nil
         }
@@ -106,12 +132,8 @@ final class UploadTransfer {
         request.url = resource
         request.httpBody = nil
         request.allHTTPHeaderFields = fields.values
-        guard case .appending(let part) = self.machine.phase else {
-            request.httpMethod = "HEAD"
-            return (request, .none)
-        }
-        request.httpMethod = "PATCH"
-        return self.body(of: part).map { (request, $0) }
+        request.httpMethod = method
+        return request
     }
 
     /// - Returns: `nil` if the body has no such part.
@@ -148,7 +170,7 @@ final class UploadTransfer {
         return UploadResumeData(
             originalRequest: originalRequest, currentRequest: self.creation, resource: resource,
             version: self.machine.version, acknowledged: self.machine.acknowledged, length: self.machine.length,
-            partSize: self.machine.limits.partSize, body: body)
+            partSize: self.machine.limits.partSize, expiry: self.machine.limits.expiry, body: body)
     }
 
     private var storableBody: UploadResumeData.Body? {

@@ -14,6 +14,9 @@ struct ResumableUploadTests {
         return fields
     }
 
+    /// Sun, 06 Nov 1994 08:49:37 GMT, the example of RFC 9110 §5.6.7.
+    private static let now = HTTPDate(seconds: 784_111_777)
+
     private let announcement: Fields = [("Upload-Draft-Interop-Version", "9"), ("Location", "/up/1")]
 
     /// An upload of 100 bytes whose server has named the resource.
@@ -21,7 +24,8 @@ struct ResumableUploadTests {
         var upload = ResumableUpload(version, length: 100)
         var lines: Fields = [("Upload-Draft-Interop-Version", "\(version.rawValue)"), ("Location", "/up/1")]
         if let limits { lines.append(("Upload-Limit", limits)) }
-        #expect(upload.informationalReceived(status: 104, fields: self.fields(lines)) == .remember("/up/1"))
+        #expect(
+            upload.informationalReceived(status: 104, fields: self.fields(lines), now: Self.now) == .remember("/up/1"))
         upload.resourceFound()
         return upload
     }
@@ -29,7 +33,7 @@ struct ResumableUploadTests {
     /// An upload that asks for its offset.
     private func asking(_ version: UploadVersion = .nine, limits: String? = nil) -> ResumableUpload {
         var upload = self.upload(version, limits: limits)
-        _ = upload.interrupted()
+        _ = upload.interrupted(now: Self.now)
         upload.pauseEnded()
         return upload
     }
@@ -48,9 +52,10 @@ struct ResumableUploadTests {
     }
 
     private func answer(
-        _ upload: inout ResumableUpload, _ status: Int, _ lines: Fields = [], sent: Bool = true
+        _ upload: inout ResumableUpload, _ status: Int, _ lines: Fields = [], sent: Bool = true, now: HTTPDate = now
     ) -> ResumableUpload.ResponseAction {
-        upload.responseReceived(status: status, fields: self.fields(lines), isWholePartSent: sent)
+        upload.responseReceived(
+            status: status, fields: self.fields(lines), isWholePartSent: sent, now: now)
     }
 
     private func isRetry(_ action: ResumableUpload.ResponseAction) -> Bool {
@@ -61,28 +66,31 @@ struct ResumableUploadTests {
 
     @Test func uploadIsResumableOnceTheServerNamesAResource() {
         var upload = ResumableUpload(.nine, length: 100)
-        #expect(!upload.isResumable && upload.interrupted() == .giveUp)
-        #expect(upload.informationalReceived(status: 103, fields: self.fields(self.announcement)) == .ignore)
+        #expect(!upload.isResumable && upload.interrupted(now: Self.now) == .giveUp)
         #expect(
-            upload.informationalReceived(status: 104, fields: self.fields(self.announcement)) == .remember("/up/1"))
+            upload.informationalReceived(status: 103, fields: self.fields(self.announcement), now: Self.now) == .ignore)
+        #expect(
+            upload.informationalReceived(status: 104, fields: self.fields(self.announcement), now: Self.now)
+                == .remember("/up/1"))
         #expect(!upload.isResumable)
         upload.resourceFound()
         #expect(upload.isResumable)
         // A second one could be injected.
         let other: Fields = [("Upload-Draft-Interop-Version", "9"), ("Location", "/up/2")]
-        #expect(upload.informationalReceived(status: 104, fields: self.fields(other)) == .ignore)
+        #expect(upload.informationalReceived(status: 104, fields: self.fields(other), now: Self.now) == .ignore)
     }
 
     @Test(arguments: [[("Location", "/a")], [("Location", "/a"), ("Upload-Draft-Interop-Version", "8")]])
     func resourceOfAnotherVersionIsIgnored(_ lines: [(String, String)]) {
         var upload = ResumableUpload(.nine, length: 100)
-        #expect(upload.informationalReceived(status: 104, fields: self.fields(lines)) == .ignore)
+        #expect(upload.informationalReceived(status: 104, fields: self.fields(lines), now: Self.now) == .ignore)
     }
 
     @Test func repeatedCreationForgetsTheResource() {
         var upload = self.upload()
         _ = upload.informationalReceived(
-            status: 104, fields: self.fields([("Upload-Draft-Interop-Version", "9"), ("Upload-Offset", "50")]))
+            status: 104, fields: self.fields([("Upload-Draft-Interop-Version", "9"), ("Upload-Offset", "50")]),
+            now: Self.now)
         #expect(upload.acknowledged == 50)
         upload.creationRepeated()
         #expect(!upload.isResumable && upload.acknowledged == 0)
@@ -130,9 +138,12 @@ struct ResumableUploadTests {
     @Test func uploadAboveTheLimitIsRefusedAtOnce() {
         var upload = ResumableUpload(.nine, length: 100)
         let lines = self.announcement + [("Upload-Limit", "max-size=99")]
-        #expect(upload.informationalReceived(status: 104, fields: self.fields(lines)) == .refuse(limit: 99))
+        #expect(
+            upload.informationalReceived(status: 104, fields: self.fields(lines), now: Self.now)
+                == .refuse(limit: 99, "/up/1"))
         var fitting = ResumableUpload(.nine, length: 99)
-        #expect(fitting.informationalReceived(status: 104, fields: self.fields(lines)) == .remember("/up/1"))
+        #expect(
+            fitting.informationalReceived(status: 104, fields: self.fields(lines), now: Self.now) == .remember("/up/1"))
     }
 
     // MARK: The offset
@@ -175,8 +186,9 @@ struct ResumableUploadTests {
     @Test func acknowledgedBytesCannotBeLost() {
         var upload = self.appending(from: 40)
         _ = upload.informationalReceived(
-            status: 104, fields: self.fields([("Upload-Draft-Interop-Version", "9"), ("Upload-Offset", "70")]))
-        _ = upload.interrupted()
+            status: 104, fields: self.fields([("Upload-Draft-Interop-Version", "9"), ("Upload-Offset", "70")]),
+            now: Self.now)
+        _ = upload.interrupted(now: Self.now)
         upload.pauseEnded()
         #expect(
             self.answer(&upload, 204, [("Upload-Offset", "69")]) == .fail(.offsetDecreased(from: 70, to: 69)))
@@ -206,9 +218,10 @@ struct ResumableUploadTests {
     @Test func offsetOfAStreamNeedsNoLength() {
         var upload = ResumableUpload(.nine, length: nil)
         #expect(
-            upload.informationalReceived(status: 104, fields: self.fields(self.announcement)) == .remember("/up/1"))
+            upload.informationalReceived(status: 104, fields: self.fields(self.announcement), now: Self.now)
+                == .remember("/up/1"))
         upload.resourceFound()
-        _ = upload.interrupted()
+        _ = upload.interrupted(now: Self.now)
         upload.pauseEnded()
         let part = UploadPart(offset: 5_000_000_000, length: nil, isLast: true)
         #expect(self.answer(&upload, 204, [("Upload-Offset", "5000000000")]) == .append(part))
@@ -288,7 +301,7 @@ struct ResumableUploadTests {
     @Test func pausesGrowUntilTheUploadIsGivenUp() {
         var upload = self.upload()
         var pauses: [Duration] = []
-        while case .retrieveOffset(let pause) = upload.interrupted() {
+        while case .retrieveOffset(let pause) = upload.interrupted(now: Self.now) {
             pauses.append(pause)
             upload.pauseEnded()
         }
@@ -306,7 +319,7 @@ struct ResumableUploadTests {
         var continuations = 0
         while continuations < 2000 {
             guard case .append = self.answer(&upload, 204, [("Upload-Offset", "\(continuations + 1)")]),
-                case .retrieveOffset(let pause) = upload.interrupted()
+                case .retrieveOffset(let pause) = upload.interrupted(now: Self.now)
             else { break }
             #expect(pause == .milliseconds(100))
             upload.pauseEnded()
@@ -319,18 +332,106 @@ struct ResumableUploadTests {
         var upload = self.appending(from: 0)
         for offset in 1...30 {
             let lines: Fields = [("Upload-Draft-Interop-Version", "9"), ("Upload-Offset", "\(offset)")]
-            _ = upload.informationalReceived(status: 104, fields: self.fields(lines))
-            #expect(upload.interrupted() == .retrieveOffset(after: .milliseconds(100)))
+            _ = upload.informationalReceived(status: 104, fields: self.fields(lines), now: Self.now)
+            #expect(upload.interrupted(now: Self.now) == .retrieveOffset(after: .milliseconds(100)))
             upload.pauseEnded()
             _ = self.answer(&upload, 204, [("Upload-Offset", "\(offset)")])
         }
     }
 
     @Test func serverMayAskForALongerPause() {
-        for (text, seconds) in [("7", 7), ("100000", 300), ("soon", 0)] {
+        for (text, seconds) in [
+            ("7", 7), ("100000", 300), ("9999999999999999999999", 300), ("soon", 0), ("-5", 0), ("7;a=1", 0),
+            ("Sun, 06 Nov 1994 08:49:57 GMT", 20), ("Sunday, 06-Nov-94 08:49:57 GMT", 20),
+            ("Sun Nov  6 08:49:57 1994", 20), ("Sun, 06 Nov 1994 10:00:00 GMT", 300),
+            ("Sun, 06 Nov 1994 08:00:00 GMT", 0),
+        ] {
             var upload = self.asking()
             let action = self.answer(&upload, 503, [("Retry-After", text)])
             #expect(action == .retrieveOffset(after: seconds > 0 ? .seconds(seconds) : .milliseconds(400)))
+        }
+    }
+
+    // MARK: Lifetime
+
+    @Test func uploadIsNotContinuedAfterItsLifetime() {
+        // 100 ms and 400 ms count as no seconds.
+        var fresh = self.upload(limits: "max-age=5")
+        #expect(fresh.interrupted(now: Self.now.advanced(by: 4)) == .retrieveOffset(after: .milliseconds(100)))
+        var old = self.upload(limits: "max-age=5")
+        #expect(old.interrupted(now: Self.now.advanced(by: 5)) == .giveUp && !old.isResumable)
+        #expect(old.cancelled() == false)
+        // The pause would last longer.
+        var pausing = self.asking(limits: "max-age=60")
+        #expect(self.answer(&pausing, 503, [("Retry-After", "60")]) == .fail(.expired) && !pausing.isResumable)
+        var waiting = self.asking(limits: "max-age=60")
+        #expect(self.isRetry(self.answer(&waiting, 503, [("Retry-After", "59")])))
+    }
+
+    @Test func eachResponseMayExtendTheLifetime() {
+        var upload = self.asking(limits: "max-age=60")
+        let later = Self.now.advanced(by: 59)
+        let fields: Fields = [("Upload-Offset", "40"), ("Upload-Limit", "max-age=60")]
+        let part = UploadPart(offset: 40, length: 60, isLast: true)
+        #expect(self.answer(&upload, 204, fields, now: later) == .append(part))
+        #expect(upload.limits.expiry == later.advanced(by: 60))
+        #expect(upload.interrupted(now: Self.now.advanced(by: 118)) != .giveUp)
+    }
+
+    @Test func resumedUploadKnowsItsLifetime() {
+        let limits = UploadLimits(partSize: nil, expiry: Self.now)
+        var old = ResumableUpload(resuming: .nine, length: 9, acknowledged: 0, limits: limits)
+        #expect(old.begin(now: Self.now) == .expired && old.phase == .ended && !old.isResumable)
+        var young = ResumableUpload(resuming: .nine, length: 9, acknowledged: 0, limits: limits)
+        #expect(young.begin(now: Self.now.advanced(by: -1)) == nil && young.phase == .retrievingOffset)
+    }
+
+    // MARK: Cancelling
+
+    @Test func cancelledUploadIsDeletedIfTheServerHasIt() {
+        let kept = [self.upload(), self.asking(), self.appending(), self.appending(.three)]
+        for var upload in kept {
+            #expect(upload.cancelled() == true && upload.phase == .cancelling && !upload.isResumable)
+            #expect(upload.requestFields == upload.version.offsetFields)
+            // Only once, and nothing else follows.
+            #expect(upload.cancelled() == false && upload.interrupted(now: Self.now) == .giveUp)
+            #expect(self.answer(&upload, 307) == .deliver)
+        }
+        var unknown = ResumableUpload(.nine, length: 100)
+        #expect(unknown.cancelled() == false)
+        var repeated = self.upload()
+        repeated.creationRepeated()
+        #expect(repeated.cancelled() == false)
+        var complete = self.appending()
+        _ = self.answer(&complete, 200, [("Upload-Complete", "?1")])
+        #expect(complete.cancelled() == false)
+        var gone = self.asking()
+        _ = self.answer(&gone, 404)
+        #expect(gone.cancelled() == false)
+    }
+
+    /// The client must not continue it, and should cancel it.
+    @Test func contradictoryUploadIsDeleted() {
+        var upload = self.asking()
+        #expect(self.answer(&upload, 204, [("Upload-Offset", "101")]) == .fail(.wrongOffset(101, length: 100)))
+        #expect(!upload.isResumable && upload.cancelled() == true)
+        var changed = self.appending()
+        changed.becomeUnresumable()
+        #expect(!changed.isResumable && changed.cancelled() == true)
+    }
+
+    @Test func limitThatIsNamedLateEndsTheUpload() {
+        var upload = self.asking()
+        let fields: Fields = [("Upload-Offset", "40"), ("Upload-Limit", "max-size=99")]
+        #expect(self.answer(&upload, 204, fields) == .fail(.tooLong(limit: 99)) && !upload.isResumable)
+    }
+
+    @Test func serverCannotAskForEndlesslyManyParts() {
+        for (size, isRefused) in [(1, true), (9, true), (11, false)] {
+            var upload = ResumableUpload(resuming: .nine, length: 1_000_000, acknowledged: 0)
+            let fields: Fields = [("Upload-Offset", "0"), ("Upload-Limit", "max-append-size=\(size)")]
+            let action = self.answer(&upload, 204, fields)
+            #expect((action == .fail(.partsTooSmall(limit: Int64(size)))) == isRefused, "\(size)")
         }
     }
 
@@ -339,12 +440,17 @@ struct ResumableUploadTests {
             { ResumableUpload(.nine, length: 100) }, { self.upload() }, { self.asking() }, { self.appending() },
             {
                 var upload = self.upload()
-                _ = upload.interrupted()
+                _ = upload.interrupted(now: Self.now)
                 return upload
             },
             {
                 var upload = self.upload()
                 upload.end()
+                return upload
+            },
+            {
+                var upload = self.upload()
+                _ = upload.cancelled()
                 return upload
             },
         ]
@@ -356,11 +462,12 @@ struct ResumableUploadTests {
             for status in Array(200...208) + Array(300...308) + Array(400...431) + Array(500...511) + [599, 999] {
                 for fields in lines {
                     var upload = make()
-                    let wasEnded = upload.phase == .ended
+                    let wasEnded = upload.phase == .ended || upload.phase == .cancelling
                     let action = self.answer(&upload, status, fields)
                     if wasEnded { #expect(action == .deliver) }
-                    _ = upload.informationalReceived(status: 104, fields: self.fields(fields + self.announcement))
-                    _ = upload.interrupted()
+                    _ = upload.informationalReceived(
+                        status: 104, fields: self.fields(fields + self.announcement), now: Self.now)
+                    _ = upload.interrupted(now: Self.now)
                     upload.pauseEnded()
                     upload.creationRepeated()
                     upload.resourceFound()

@@ -4,6 +4,8 @@ import Testing
 
 @Suite("Fields of resumable uploads, draft-ietf-httpbis-resumable-upload")
 struct UploadFieldTests {
+    private static let now = HTTPDate(seconds: 1000)
+
     static func fields(_ lines: (String, String)...) -> HTTPFields {
         var fields = HTTPFields()
         for (name, value) in lines {
@@ -18,12 +20,14 @@ struct UploadFieldTests {
         ("0x10", nil), ("+1", nil),
     ])
     func offsetIsANonNegativeInteger(_ text: String, _ offset: Int64?) {
-        #expect(UploadState(Self.fields(("Upload-Offset", text))).offset == offset)
+        #expect(UploadState(Self.fields(("Upload-Offset", text)), now: Self.now).offset == offset)
     }
 
     @Test func repeatedFieldIsIgnored() {
-        #expect(UploadState(Self.fields(("Upload-Offset", "1"), ("Upload-Offset", "1"))).offset == nil)
-        #expect(UploadState(Self.fields(("Upload-Complete", "?1"), ("Upload-Complete", "?1"))).isComplete == nil)
+        #expect(UploadState(Self.fields(("Upload-Offset", "1"), ("Upload-Offset", "1")), now: Self.now).offset == nil)
+        #expect(
+            UploadState(Self.fields(("Upload-Complete", "?1"), ("Upload-Complete", "?1")), now: Self.now).isComplete
+                == nil)
     }
 
     @Test(arguments: [
@@ -32,7 +36,7 @@ struct UploadFieldTests {
         ("Upload-Incomplete", "?1", false), ("Upload-Incomplete", "?2", nil),
     ])
     func completenessIsABooleanOfEitherName(_ name: String, _ text: String, _ isComplete: Bool?) {
-        #expect(UploadState(Self.fields((name, text))).isComplete == isComplete)
+        #expect(UploadState(Self.fields((name, text)), now: Self.now).isComplete == isComplete)
     }
 
     @Test(arguments: [
@@ -43,8 +47,16 @@ struct UploadFieldTests {
         ("max-size=1, max-size=2", 2, nil),
     ])
     func limitsAreADictionaryOfIntegers(_ text: String, _ size: Int64?, _ partSize: Int64?) {
-        let limits = UploadState(Self.fields(("Upload-Limit", text))).limits
+        let limits = UploadState(Self.fields(("Upload-Limit", text)), now: Self.now).limits
         #expect(limits.size == size && limits.partSize == partSize)
+    }
+
+    @Test(arguments: [
+        ("max-age=60", Int64?(1060)), ("max-age=0", 1000), ("max-age=999999999999999", HTTPDate.latest.seconds),
+        ("max-age=60, max-size=?1", nil), ("max-age=-1", nil), ("max-age=1.5", nil), ("max-size=1", nil),
+    ])
+    func ageIsTheRestOfTheLifetime(_ text: String, _ expiry: Int64?) {
+        #expect(UploadState(Self.fields(("Upload-Limit", text)), now: Self.now).limits.expiry?.seconds == expiry)
     }
 
     @Test func versionsHaveTheFieldsOfTheirRevision() {

@@ -125,7 +125,8 @@ struct ResumedUploadTests {
         #expect(error.code == (change == .removal ? .fileDoesNotExist : .cannotOpenFile))
         if change != .removal { #expect(error.localizedDescription.contains("changed since the upload began")) }
         #expect((error.uploadTaskResumeData != nil) == (change == .removal))
-        #expect(upload.parts == ["HEAD", "HEAD"])
+        // DELETE may follow, because the upload cannot be continued any more.
+        #expect(upload.parts.prefix(2) == ["HEAD", "HEAD"] && !upload.parts.contains { $0.hasPrefix("PATCH") })
         session.invalidateAndCancel()
     }
 
@@ -160,7 +161,8 @@ struct ResumedUploadTests {
         for fields in [["Upload-Offset: 200001"], ["Upload-Offset: 5", "Upload-Length: 7"]] {
             let upload = try await InterruptedUpload { _ in .head(204, fields) }
             let error = try #require(try await upload.run().error as? URLError)
-            #expect(error.uploadTaskResumeData == nil && upload.parts == ["HEAD"])
+            // DELETE may follow.
+            #expect(error.uploadTaskResumeData == nil && !upload.parts.contains { $0.hasPrefix("PATCH") })
         }
         let resumed = try await self.refused()
         let data = try await resumed.resumeData { $0.uploadTask(with: $1, from: Self.content) }
@@ -179,7 +181,6 @@ struct ResumedUploadTests {
         task.cancel()
         let error = try #require(try await upload.recorder.end().error as? URLError)
         #expect(error.code == .cancelled && error.uploadTaskResumeData == nil)
-        #expect(!upload.parts.contains("DELETE"))
     }
 
     @Test func resourceTimeoutEndsThePauses() async throws {

@@ -19,7 +19,7 @@ struct UploadResumeDataTests {
         return UploadResumeData(
             originalRequest: original, currentRequest: current,
             resource: try #require(URL(string: "https://example.com/parts/1")), version: .six, acknowledged: 5,
-            length: length, partSize: 1000, body: body)
+            length: length, partSize: 1000, expiry: HTTPDate(seconds: 5_000_000_000), body: body)
     }
 
     private func changed(_ change: (inout [String: Any]) -> Void) throws -> Data {
@@ -42,7 +42,7 @@ struct UploadResumeDataTests {
             #expect(found.originalRequest == sample.originalRequest && found.currentRequest == sample.currentRequest)
             #expect(found.originalRequest.chosenTimeout == 7.5 && found.resource == sample.resource)
             #expect(found.version == .six && found.acknowledged == 5 && found.length == length)
-            #expect(found.partSize == 1000 && found.body == body)
+            #expect(found.partSize == 1000 && found.body == body && found.expiry?.seconds == 5_000_000_000)
         }
     }
 
