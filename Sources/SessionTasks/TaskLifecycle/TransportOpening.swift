@@ -59,13 +59,17 @@ package final class TransportOpening {
     private func select(_ select: OpeningTarget.SelectProxies) {
         self.step = .selecting
         let opening = LoopIsolated(self, on: self.loop)
-        select { routes in
+        select { selection in
             opening.execute { opening in
                 guard case .selecting = opening.step else { return }
                 opening.step = .none
-                guard let routes, !routes.isEmpty else { return opening.finish(.failure(TransportFailure(.closed))) }
-                opening.routes = routes[...]
-                opening.begin()
+                switch selection {
+                case .success(let routes) where !routes.isEmpty:
+                    opening.routes = routes[...]
+                    opening.begin()
+                case .success: opening.finish(.failure(TransportFailure(.closed)))
+                case .failure(let failure): opening.finish(.failure(failure))
+                }
             }
         }
     }
@@ -339,8 +343,10 @@ package enum OpeningStep: Sendable {
 package struct OpeningTarget: Sendable {
     /// - Parameter completion: called once, from any thread, with the proxies to try in their order, `nil` among them for
     ///   a direct connection. A proxy that cannot be reached, or breaks its protocol, is followed by the next; one that
-    ///   refuses is not. With `nil` or an empty list the opening fails.
-    package typealias SelectProxies = @Sendable (_ completion: @escaping @Sendable ([ProxyServer?]?) -> Void) -> Void
+    ///   refuses is not. With an empty list the opening fails. After a failure it fails with that or, if this machine is
+    ///   offline, waits as for the server; the selection is then repeated.
+    package typealias SelectProxies =
+        @Sendable (_ completion: @escaping @Sendable (Result<[ProxyServer?], TransportFailure>) -> Void) -> Void
 
     /// The server.
     package var place: ConnectTarget

@@ -33,7 +33,8 @@ extension SessionCore {
     /// Decides on the ways of a connection of a task.
     /// - Parameters:
     ///   - scheme: of the URL, or `stream` for a stream task.
-    ///   - fail: called where the task is to end with another error than the proxy's refusal of a tunnel.
+    ///   - fail: called where the task is to end with another error than the proxy's refusal of a tunnel. Not called where
+    ///     this machine has no way to the server of the proxy script, and the session waits for one.
     /// - Returns: `nil` for a direct connection.
     func proxySelection(
         for url: URL, scheme: String, task: URLSessionTask, session: URLSession,
@@ -42,7 +43,11 @@ extension SessionCore {
         guard self.usesProxies else { return nil }
         return { [weak task, weak session] completion in
             self.routes(to: url, scheme: scheme) { [task, session] routes in
-                guard let task, let session else { return completion(nil) }
+                guard let task, let session else { return completion(.success([])) }
+                if case .failure(let error) = routes, error.code == .notConnectedToInternet, self.networkSettings.waits
+                {
+                    return completion(.failure(.offline(.noRoute(.networkUnreachable))))
+                }
                 do throws(URLError) {
                     var servers: [ProxyServer?] = []
                     for proxy in try routes.get() {
@@ -54,10 +59,10 @@ extension SessionCore {
                             try self.server(proxy, for: url, scheme: scheme, task: task, session: session, fail: fail).0
                         )
                     }
-                    completion(servers)
+                    completion(.success(servers))
                 } catch {
                     fail(error)
-                    completion(nil)
+                    completion(.success([]))
                 }
             }
         }

@@ -47,4 +47,27 @@ struct ProxyScriptNetworkTests {
         #expect(server.requests.map(\.path) == ["/proxy.pac", "/"])
         session.invalidateAndCancel()
     }
+
+    private static let direct = Answer.text("function FindProxyForURL(url, host) { return 'DIRECT' }")
+
+    @Test(.onlyWithHTTP11) func streamTaskWaitsForItsProxyScript() async throws {
+        let server = try await WebServer(["/proxy.pac": Self.direct, "/": .text("hello")])
+        let session = Self.session(server, DataRecorder(), offlineLookups: 1, waits: true)
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.resume()
+        try await task.write(Data("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".utf8), timeout: 20)
+        let (data, _) = try await task.readData(ofMinLength: 12, maxLength: 4096, timeout: 20)
+        #expect(data?.starts(with: "HTTP/1.1 200".utf8) == true)
+        session.invalidateAndCancel()
+    }
+
+    @Test(.onlyWithHTTP11) func webSocketTaskWaitsForItsProxyScript() async throws {
+        let server = try await WebServer(["/proxy.pac": Self.direct, "/socket": .text("no")])
+        let recorder = DataRecorder()
+        let session = Self.session(server, recorder, offlineLookups: 1, waits: true)
+        session.webSocketTask(with: try #require(URL(string: "ws://127.0.0.1:\(server.port)/socket"))).resume()
+        #expect((try await recorder.end().error as? URLError)?.code == .badServerResponse)
+        #expect(server.requests.map(\.path) == ["/proxy.pac", "/socket"])
+        session.invalidateAndCancel()
+    }
 }
