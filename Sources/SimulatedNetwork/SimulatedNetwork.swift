@@ -20,7 +20,10 @@ package final class SimulatedNetwork {
     /// Routes to addresses, each with port 0, the preferred one first; to an address that is not listed there is one
     /// through an unknown interface. They do not affect connections, which `connectScripts` do.
     package var routes: [SocketAddress: [Route]] = [:]
+    /// Of interfaces by index; an interface's name is `near` and its index.
     package var interfaceClasses: [UInt32: InterfaceClasses] = [:]
+    /// Where the system's message bus listens. Default: `nil`, there is none.
+    package var systemBus: SocketAddress?
     /// Interfaces that are down.
     package var unusableInterfaces: Set<UInt32> = []
     /// Results of lookups. A name not listed is not found; numeric addresses need no entry.

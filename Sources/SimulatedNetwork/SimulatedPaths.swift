@@ -16,9 +16,12 @@ extension SimulatedSystem {
         self.connect(Self.pathNotifications, ConnectOptions())
     }
 
-    package func classes(ofInterface interface: UInt32) -> InterfaceClasses {
-        self.network.interfaceClasses[interface] ?? []
+    package func classes(ofInterface interface: UInt32, metered: Set<String>) -> InterfaceClasses {
+        let classes = self.network.interfaceClasses[interface] ?? []
+        return metered.contains("near\(interface)") ? classes.union(.expensive) : classes
     }
+
+    package var systemBus: SocketAddress? { self.network.systemBus }
 
     package var usableInterfaces: [UInt32] {
         let all = Set(self.network.routes.values.joined().map(\.interface))

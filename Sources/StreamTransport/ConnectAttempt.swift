@@ -120,7 +120,7 @@ package final class ConnectAttempt {
     private func connect(to address: SocketAddress) -> Result<Descriptor, TransportFailure> {
         var options = ConnectOptions()
         options.usesMultipath = self.path.usesMultipath
-        switch PathChoice(to: address, forbidding: self.path.forbidden, self.loop.system) {
+        switch PathChoice(to: address, forbidding: self.path.forbidden, on: self.loop) {
         case .any: break
         case .through(let interface): options.interface = interface
         case .refused(let classes): return .failure(.offline(.forbidden(classes)))
@@ -198,7 +198,17 @@ extension ConnectAttempt: TimerTarget {
 
 extension ConnectAttempt: TurnEndTarget {
     package func turnEnded() {
-        self.tryNext()
+        guard self.dependsOnCost else { return self.tryNext() }
+        PathMonitor.shared(on: self.loop).metered.whenKnown { self.tryNext() }
+    }
+
+    /// Whether it must be known which interfaces are metered: some must not be used, or are reported in a process in which
+    /// that matters to others.
+    private var dependsOnCost: Bool {
+        guard self.path.forbidden.contains(.expensive) || self.path.isReported && MeteredMonitor.wasUsed else {
+            return false
+        }
+        return self.waiting.contains { !$0.isSocketFile && !$0.isLoopback }
     }
 }
 

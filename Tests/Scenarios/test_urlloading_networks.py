@@ -9,6 +9,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from support import loading, networks
+from support.deadlines import eventually
+from support.message_bus import GUESSED_YES, NO, YES, MessageBus, NetworkManager
 from support.programs import Program
 
 pytestmark = pytest.mark.skipif(not networks.allowed(), reason="network namespaces are not available")
@@ -73,10 +75,10 @@ class Machine:
     def route(self, number, metric=100):
         self.near.ip("route", "add", "default", "via", f"198.18.{number}.2", "metric", str(metric))
 
-    def run(self, *words, interfaces="", url=None):
+    def run(self, *words, interfaces="", url=None, bus="unix:path=/nonexistent"):
         binary = loading.FOLDER / "Loader"
         program = Program(*self.near.entering, binary, "network", url or self.url, *words,
-                          env=loading.environment(URLLOADING_INTERFACES=interfaces))
+                          env=loading.environment(URLLOADING_INTERFACES=interfaces, DBUS_SYSTEM_BUS_ADDRESS=bus))
         self.programs.append(program)
         return program
 
@@ -212,6 +214,73 @@ def test_a_task_waits_for_a_network_that_it_may_use(machine):
     machine.join(2)
     machine.route(2, metric=200)
     assert ended(program) == ["waiting", "data hello", "connection from 198.18.2.1", "completed"]
+
+
+@pytest.fixture
+def bus(tmp_path):
+    one = MessageBus(tmp_path)
+    yield one
+    one.close()
+
+
+@pytest.mark.parametrize("metered", [YES, GUESSED_YES])
+def test_a_network_that_networkmanager_calls_metered_is_expensive(machine, bus, metered):
+    machine.join(1)
+    machine.route(1)
+    manager = NetworkManager(bus, near1=metered)
+    assert ended(machine.run("--no-expensive", bus=bus.address)) == ["failed -1009 expensive"]
+    assert {"GetDevices", "Get Metered", "Get Interface"} <= set(manager.calls)
+    # What the user declares comes first, and another network is used.
+    assert ended(machine.run("--no-expensive", interfaces="near1=none", bus=bus.address))[-1] == "completed"
+    machine.join(2)
+    machine.route(2, metric=200)
+    lines = ["data hello", "connection from 198.18.2.1", "completed"]
+    assert ended(machine.run("--no-expensive", bus=bus.address)) == lines
+    manager.close()
+
+
+def test_a_waiting_task_follows_networkmanager(machine, bus):
+    machine.join(1, up=False)
+    manager = NetworkManager(bus, near1=NO)
+    program = machine.run("--waits", "--no-expensive", bus=bus.address)
+    awaited(program, "waiting")
+    # It becomes metered before it has a route.
+    manager.calls.clear()
+    manager.set(near1=YES)
+    eventually(lambda: "Get Interface" in manager.calls, "the change to be read")
+    machine.near.ip("link", "set", "near1", "up")
+    machine.route(1)
+    machine.join(2)
+    machine.route(2, metric=200)
+    assert ended(program) == ["waiting", "data hello", "connection from 198.18.2.1", "completed"]
+    manager.close()
+
+
+def test_a_network_that_is_no_longer_metered_is_used(machine, bus):
+    machine.join(1)
+    machine.route(1)
+    manager = NetworkManager(bus, near1=YES)
+    program = machine.run("--waits", "--no-expensive", bus=bus.address)
+    awaited(program, "waiting")
+    manager.set(near1=NO)
+    assert ended(program) == ["waiting", "data hello", "connection from 198.18.1.1", "completed"]
+    manager.close()
+
+
+def test_a_bus_that_does_not_answer_is_not_waited_for(machine, tmp_path):
+    machine.join(1)
+    machine.route(1)
+    place = tmp_path / "bus"
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(place))
+        silent.listen()
+        assert ended(machine.run("--no-expensive", bus=f"unix:path={place}"))[-1] == "completed"
+        silent.settimeout(0)
+        silent.accept()[0].close()
+        # A session that may use all networks does not ask.
+        assert ended(machine.run(bus=f"unix:path={place}"))[-1] == "completed"
+        with pytest.raises(BlockingIOError):
+            silent.accept()
 
 
 def has_multipath():

@@ -43,28 +43,36 @@ package enum PathChoice: Hashable, Sendable {
     package static let interfaceLimit = 64
 
     /// - Parameter forbidden: classes that may not be used; without any, nothing is asked of the system.
-    package init(to address: SocketAddress, forbidding forbidden: InterfaceClasses, _ system: any System) {
+    package init(to address: SocketAddress, forbidding forbidden: InterfaceClasses, on loop: Loop) {
         guard !forbidden.isEmpty, !address.isSocketFile, !address.isLoopback else {
             self = .any
             return
         }
-        switch system.route(to: address, through: nil) {
+        switch loop.system.route(to: address, through: nil) {
         case .failure(let error): self = .noRoute(error)
         case .success(let route):
-            let used = system.classes(ofInterface: route.interface).intersection(forbidden)
-            self = used.isEmpty ? .any : Self.detour(around: used, to: address, forbidden, system)
+            let used = loop.classes(ofInterface: route.interface).intersection(forbidden)
+            self = used.isEmpty ? .any : Self.detour(around: used, to: address, forbidden, loop)
         }
     }
 
     private static func detour(
-        around used: InterfaceClasses, to address: SocketAddress, _ forbidden: InterfaceClasses, _ system: any System
+        around used: InterfaceClasses, to address: SocketAddress, _ forbidden: InterfaceClasses, _ loop: Loop
     ) -> PathChoice {
-        let others = system.usableInterfaces.prefix(self.interfaceLimit).filter { interface in
-            guard system.classes(ofInterface: interface).isDisjoint(with: forbidden) else { return false }
-            if case .success = system.route(to: address, through: interface) { return true }
+        let others = loop.system.usableInterfaces.prefix(self.interfaceLimit).filter { interface in
+            guard loop.classes(ofInterface: interface).isDisjoint(with: forbidden) else { return false }
+            if case .success = loop.system.route(to: address, through: interface) { return true }
             return false
         }
         return others.first.map { .through($0) } ?? .refused(used)
+    }
+}
+
+extension Loop {
+    /// None of an interface that does not exist. Metered interfaces are known where a connection depends on them.
+    func classes(ofInterface interface: UInt32) -> InterfaceClasses {
+        let metered = PathMonitor.shared(on: self).metered.networks.interfaces
+        return self.system.classes(ofInterface: interface, metered: metered)
     }
 }
 
@@ -88,7 +96,7 @@ extension SocketConnection {
         guard let peer = self.peerAddress, !peer.isLoopback, case .success(let route) = self.route(to: peer) else {
             return path
         }
-        path.classes = self.loop.system.classes(ofInterface: route.interface)
+        path.classes = self.loop.classes(ofInterface: route.interface)
         return path
     }
 

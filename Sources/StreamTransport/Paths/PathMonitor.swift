@@ -1,4 +1,5 @@
-/// Notices when the way to an address may have changed: routes, addresses, links and rules of this machine.
+/// Notices when the way to an address may have changed: routes, addresses, links and rules of this machine, and which
+/// interfaces are metered, if that matters.
 ///
 /// One for each loop. The kernel's notifications are received on the loop itself, by a socket that is open only while
 /// there are observers.
@@ -18,6 +19,10 @@ package final class PathMonitor {
     private var source: (descriptor: Descriptor, token: UInt64)?
     private let timer = LoopTimer()
     private var isTimerArmed = false
+    /// What NetworkManager says about interfaces; nothing before something depends on it.
+    package private(set) lazy var metered = MeteredMonitor(
+        on: self.loop, isHeld: { [weak self] in self?.observers.isEmpty == false },
+        didChange: { [weak self] in self?.classesChanged() })
 
     private init(on loop: Loop) {
         self.loop = loop
@@ -40,6 +45,10 @@ package final class PathMonitor {
     }
 
     package var observerCount: Int { self.observers.count }
+
+    private func classesChanged() {
+        if !self.observers.isEmpty { self.armTimer() }
+    }
 
     // MARK: The kernel's notifications
 

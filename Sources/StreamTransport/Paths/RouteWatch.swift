@@ -43,7 +43,7 @@ extension RouteWatch: PathObserver {
         else { return }
         self.latest = route
         let isOwn = route.interface == self.first.interface && route.source?.isSameHost(as: self.local) != false
-        guard !isOwn, self.loop.system.classes(ofInterface: route.interface).isDisjoint(with: self.forbidden) else {
+        guard !isOwn, self.loop.classes(ofInterface: route.interface).isDisjoint(with: self.forbidden) else {
             return
         }
         self.better()

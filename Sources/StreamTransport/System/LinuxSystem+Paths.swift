@@ -17,9 +17,17 @@ extension LinuxSystem {
         KernelRoutes.route(to: address, through: interface)
     }
 
-    package func classes(ofInterface interface: UInt32) -> InterfaceClasses {
+    package func classes(ofInterface interface: UInt32, metered: Set<String>) -> InterfaceClasses {
         guard let name = NetworkInterface.name(of: interface) else { return [] }
-        return NetworkInterface.classes(of: name)
+        return NetworkInterface.classes(of: name, isMetered: metered.contains(name))
+    }
+
+    /// As the environment had it when it was first needed.
+    private static let systemBusAddress = unsafe getenv(BusAddress.variable).map { unsafe String(cString: $0) }
+
+    package var systemBus: SocketAddress? {
+        guard let text = Self.systemBusAddress, !text.isEmpty else { return BusAddress.standard }
+        return BusAddress.socket(text)
     }
 
     package var usableInterfaces: [UInt32] { NetworkInterface.usable }
@@ -106,12 +114,13 @@ enum NetworkInterface {
         return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    static func classes(of name: String) -> InterfaceClasses {
+    static func classes(of name: String, isMetered: Bool) -> InterfaceClasses {
         if let classes = self.declared.classes(of: name) { return classes }
+        let metered: InterfaceClasses = isMetered ? .expensive : []
         guard !name.contains("/"),
             let text = try? SystemFile.read("/sys/class/net/\(name)/uevent", limit: self.ueventLimit)
-        else { return [] }
-        return InterfaceClasses(uevent: String(decoding: text, as: UTF8.self))
+        else { return metered }
+        return metered.union(InterfaceClasses(uevent: String(decoding: text, as: UTF8.self)))
     }
 
     /// Those that are up, without loopback, those known to have a link first.

@@ -90,7 +90,10 @@ package protocol System: AnyObject {
     /// Opens a socket that receives a datagram of `RouteMessages` whenever the ways to addresses may have changed.
     func openPathNotifications() -> Result<Descriptor, SystemError>
     /// None of an interface that does not exist.
-    func classes(ofInterface interface: UInt32) -> InterfaceClasses
+    /// - Parameter metered: names of interfaces that are expensive, unless the user declares them otherwise.
+    func classes(ofInterface interface: UInt32, metered: Set<String>) -> InterfaceClasses
+    /// Where the system's message bus would be (D-Bus); `nil` for none.
+    var systemBus: SocketAddress? { get }
     /// Interfaces that are up, without loopback, those known to have a link first; at most `PathChoice.interfaceLimit`.
     var usableInterfaces: [UInt32] { get }
     /// Whether an interface is up and has a link; `true` if that is unknown.

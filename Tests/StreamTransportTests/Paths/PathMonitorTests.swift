@@ -143,11 +143,11 @@ struct PathMonitorTests {
 
     @Test func forbiddenInterfacesAreAvoided() throws {
         let scene = try Scene()
-        let (system, place) = (scene.loop.system, PathMonitorTests.peer.withoutPort)
+        let place = PathMonitorTests.peer.withoutPort
         scene.network.interfaceClasses = [2: [.cellular, .expensive], 3: .constrained]
         scene.network.routes[place] = [Route(interface: 2, source: PathMonitorTests.own)]
         func choice(_ forbidden: InterfaceClasses) -> PathChoice {
-            PathChoice(to: PathMonitorTests.peer, forbidding: forbidden, system)
+            PathChoice(to: PathMonitorTests.peer, forbidding: forbidden, on: scene.loop)
         }
         #expect(choice([]) == .any && choice(.constrained) == .any)
         #expect(choice(.cellular) == .refused(.cellular) && choice([.expensive]) == .refused(.expensive))
@@ -158,7 +158,7 @@ struct PathMonitorTests {
         #expect(choice(.cellular) == .refused(.cellular))
         scene.network.routes[place] = []
         #expect(choice(.cellular) == .noRoute(.networkUnreachable))
-        #expect(PathChoice(to: .unix(path: "/a"), forbidding: .cellular, system) == .any)
+        #expect(PathChoice(to: .unix(path: "/a"), forbidding: .cellular, on: scene.loop) == .any)
     }
 }
 
