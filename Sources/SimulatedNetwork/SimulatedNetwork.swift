@@ -22,6 +22,8 @@ package final class SimulatedNetwork {
     package var routes: [SocketAddress: [Route]] = [:]
     /// Of interfaces by index; an interface's name is `near` and its index.
     package var interfaceClasses: [UInt32: InterfaceClasses] = [:]
+    /// Whether the next read of notifications about paths fails with `ENOBUFS`, and all that have arrived are lost.
+    package var losesPathNotifications = false
     /// Where the system's message bus listens. Default: `nil`, there is none.
     package var systemBus: SocketAddress?
     /// Interfaces that are down.

@@ -234,7 +234,12 @@ extension SimulatedSystem {
 
     package func receive(_ descriptor: Descriptor, into buffer: inout MutableRawSpan) -> Int {
         guard let stream = self.process.stream(descriptor, "receive") else { return SystemError.badDescriptor.asResult }
-        return stream.receive(into: &buffer)
+        guard self.network.losesPathNotifications, self.peerAddress(descriptor) == Self.pathNotifications else {
+            return stream.receive(into: &buffer)
+        }
+        self.network.losesPathNotifications = false
+        while stream.receive(into: &buffer) > 0 {}
+        return SystemError.noBuffers.asResult
     }
 
     package func send(_ descriptor: Descriptor, _ bytes: RawSpan) -> Int {

@@ -90,6 +90,32 @@ struct PathMonitorTests {
         scene.perform { PathMonitor.shared(on: scene.loop).remove(observer) }
     }
 
+    /// RTM_NEWLINK of interface 2, as often as nothing changes.
+    private static let link: [UInt8] = [
+        0x20, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+        0, 0, 1, 0, 2, 0, 0, 0, 0x43, 0x10, 1, 0, 0, 0, 0, 0,
+    ]
+
+    @Test func lostNotificationsMayHaveBeenChanges() throws {
+        let scene = try Scene()
+        let observer = Observer(scene.network)
+        scene.perform { PathMonitor.shared(on: scene.loop).add(observer) }
+        scene.run(.milliseconds(200))
+        func calls(after message: [UInt8]) -> Int {
+            let before = observer.calls.count
+            scene.kernel.accepted[0].send(message)
+            scene.run(.seconds(1))
+            return observer.calls.count - before
+        }
+        #expect(calls(after: PathMonitorTests.link) == 1 && calls(after: PathMonitorTests.link) == 0)
+        scene.network.losesPathNotifications = true
+        #expect(calls(after: PathMonitorTests.link) == 1)
+        // What was known of the interface is known no more.
+        #expect(calls(after: PathMonitorTests.link) == 1 && calls(after: PathMonitorTests.link) == 0)
+        #expect(scene.kernel.accepted.count == 1)
+        scene.perform { PathMonitor.shared(on: scene.loop).remove(observer) }
+    }
+
     @Test func aBetterRouteIsReportedOnce() throws {
         let scene = try Scene()
         let place = PathMonitorTests.peer.withoutPort
