@@ -29,7 +29,7 @@ extension SurfaceEntry {
             by: "BackgroundSessionTests.delayedRequestIsReplacedAsynchronously"),
         .proven(
             "I10", "taskIsWaitingForConnectivity", by: "ConnectivityTests.waitingTaskConnectsWhenARouteAppears",
-            "ConnectivityTests.waitingStreamAndWebSocketConnect"),
+            "ConnectivityTests.waitingTasksOfAllKindsConnect"),
         .proven(
             "I11", "willPerformHTTPRedirection", by: "MessageOrderTests.redirectComesFirst",
             "MessageOrderTests.status300IsNotFollowed", "RedirectTests.changeAPostIntoAGetWithoutItsBody",

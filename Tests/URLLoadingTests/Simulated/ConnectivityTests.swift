@@ -6,12 +6,12 @@ import URLLoading
 
 @Suite("Networks that come and go")
 struct ConnectivityTests {
+    // MARK: Offline
+
     @Test func offlineTaskFailsWithoutANetwork() throws {
-        let scene = try NetworkScene { $0.waitsForConnectivity = false }
-        scene.setRoute(false)
-        let task = scene.session.dataTask(with: scene.url)
-        task.resume()
-        #expect(scene.run { scene.log.errors.count == 1 })
+        let scene = try NetworkScene(hasRoute: false) { $0.waitsForConnectivity = false }
+        scene.load()
+        #expect(scene.awaitEnds())
         let error = try #require(scene.log.errors.first ?? nil)
         #expect(error.code == .notConnectedToInternet && error.failingURL == scene.url && scene.log.waits == 0)
         #expect((error.userInfo[NSUnderlyingErrorKey] as? POSIXError)?.code == .ENETUNREACH)
@@ -24,24 +24,25 @@ struct ConnectivityTests {
             $0.waitsForConnectivity = false
             $0.resolve = { _, _, answer in answer(.failure(.noRoute)) }
         }
-        scene.session.dataTask(with: scene.url).resume()
-        #expect(scene.run { scene.log.errors.count == 1 })
+        scene.load()
+        #expect(scene.awaitEnds())
         #expect(scene.log.errors.first??.code == .notConnectedToInternet)
         scene.end()
     }
 
+    // MARK: Waiting
+
     @Test(arguments: [false, true])
     func waitingTaskConnectsWhenARouteAppears(_ hasBodyStream: Bool) throws {
-        let scene = try NetworkScene()
-        scene.setRoute(false)
+        let scene = try NetworkScene(hasRoute: false)
         var request = URLRequest(url: scene.url)
         if hasBodyStream {
             request.httpMethod = "POST"
             // It can be read once: the task must not ask for another.
             request.httpBodyStream = InputStream(data: Data("body".utf8))
         }
-        scene.session.dataTask(with: request).resume()
-        #expect(scene.run { scene.log.waits == 1 })
+        scene.load(request)
+        #expect(scene.awaitWaits())
         // Longer than the request's timeout, which does not run; a change that does not help is not reported again.
         for _ in 0..<5 {
             scene.setRoute(false)
@@ -49,10 +50,10 @@ struct ConnectivityTests {
         }
         #expect(scene.log.waits == 1 && scene.log.errors.isEmpty && scene.received.isEmpty)
         scene.setRoute(true)
-        #expect(scene.run { scene.received.first?.isEmpty == false })
+        #expect(scene.awaitRequest())
         guard !hasBodyStream else { return scene.end() }
         scene.answerAll()
-        #expect(scene.run { scene.log.errors.count == 1 })
+        #expect(scene.awaitEnds())
         #expect(scene.log.data == Data("ok".utf8) && scene.log.errors == [nil] && scene.log.waits == 1)
         let dates = try #require(scene.log.metrics.first)
         #expect(scene.log.metrics.count == 1 && dates.connectEndDate != nil && dates.responseEndDate != nil)
@@ -60,10 +61,9 @@ struct ConnectivityTests {
     }
 
     @Test func allTasksOfAHostWaitAndConnect() throws {
-        let scene = try NetworkScene()
-        scene.setRoute(false)
-        for _ in 0..<20 { scene.session.dataTask(with: scene.url).resume() }
-        #expect(scene.run { scene.log.waits == 20 })
+        let scene = try NetworkScene(hasRoute: false)
+        for _ in 0..<20 { scene.load() }
+        #expect(scene.awaitWaits(20))
         scene.setRoute(true)
         // The limit of connections to a host.
         #expect(scene.run { scene.received.filter { !$0.isEmpty }.count == 6 })
@@ -72,27 +72,19 @@ struct ConnectivityTests {
     }
 
     @Test func resourceTimeoutEndsTheWait() throws {
-        let scene = try NetworkScene { $0.timeoutIntervalForResource = 0.2 }
-        scene.setRoute(false)
-        let stream = scene.session.streamTask(withHostName: "server.test", port: scene.port)
-        stream.resume()
-        #expect(scene.run(atMost: .seconds(10)) { scene.log.errors.count == 1 })
+        let scene = try NetworkScene(hasRoute: false) { $0.timeoutIntervalForResource = 0.2 }
+        scene.openStream()
+        #expect(scene.awaitEnds(atMost: .seconds(10)))
         #expect(scene.log.waits == 1 && scene.log.errors.first??.code == .timedOut)
         scene.end()
     }
 
     @Test func waitingTaskIsCancelled() throws {
-        let scene = try NetworkScene()
-        scene.setRoute(false)
-        let tasks: [URLSessionTask] = [
-            scene.session.dataTask(with: scene.url),
-            scene.session.streamTask(withHostName: "server.test", port: scene.port),
-            scene.session.webSocketTask(with: try #require(URL(string: "ws://server.test:\(scene.port)/"))),
-        ]
-        for task in tasks { task.resume() }
-        #expect(scene.run { scene.log.waits == 3 })
+        let scene = try NetworkScene(hasRoute: false)
+        let tasks = scene.beginTasksOfAllKinds()
+        #expect(scene.awaitWaits(3))
         for task in tasks { task.cancel() }
-        #expect(scene.run { scene.log.errors.count == 3 })
+        #expect(scene.awaitEnds(3))
         #expect(scene.log.errors.allSatisfy { $0?.code == .cancelled })
         scene.setRoute(true)
         scene.run()
@@ -101,15 +93,9 @@ struct ConnectivityTests {
     }
 
     @Test func suspendedTaskConnectsOnlyWhenResumed() throws {
-        let scene = try NetworkScene()
-        scene.setRoute(false)
-        let tasks: [URLSessionTask] = [
-            scene.session.dataTask(with: scene.url),
-            scene.session.streamTask(withHostName: "server.test", port: scene.port),
-            scene.session.webSocketTask(with: try #require(URL(string: "ws://server.test:\(scene.port)/"))),
-        ]
-        for task in tasks { task.resume() }
-        #expect(scene.run { scene.log.waits == 3 })
+        let scene = try NetworkScene(hasRoute: false)
+        let tasks = scene.beginTasksOfAllKinds()
+        #expect(scene.awaitWaits(3))
         for task in tasks { task.suspend() }
         scene.run()
         scene.setRoute(true)
@@ -121,93 +107,92 @@ struct ConnectivityTests {
         scene.end()
     }
 
+    @Test func waitingTasksOfAllKindsConnect() throws {
+        let scene = try NetworkScene(hasRoute: false)
+        _ = scene.beginTasksOfAllKinds()
+        #expect(scene.awaitWaits(3))
+        scene.run(atMost: .seconds(300))
+        scene.setRoute(true)
+        #expect(
+            scene.run { scene.received.contains { $0.contains("Upgrade: websocket") } && scene.received.count == 3 })
+        #expect(scene.log.errors.isEmpty && scene.log.waits == 3)
+        scene.end()
+    }
+
+    /// The way to the proxy counts, and nothing is known of the proxy itself.
+    @Test func waitingTaskConnectsThroughItsProxy() throws {
+        let scene = try NetworkScene(hasRoute: false, isProxy: true)
+        scene.load(URLRequest(url: try #require(URL(string: "http://elsewhere.test/"))))
+        scene.session.webSocketTask(with: try #require(URL(string: "ws://elsewhere.test/"))).resume()
+        #expect(scene.awaitWaits(2))
+        scene.run(atMost: .seconds(60))
+        scene.setRoute(true)
+        #expect(scene.run { scene.received.filter { !$0.isEmpty }.count == 2 })
+        #expect(scene.received.contains { $0.hasPrefix("GET http://elsewhere.test/ ") })
+        #expect(scene.received.contains { $0.hasPrefix("CONNECT elsewhere.test:80 ") } && scene.log.errors.isEmpty)
+        scene.end()
+    }
+
+    // MARK: Failures that are not waited after
+
     /// A server that is there and refuses has nothing to do with this machine's networks.
     @Test func refusalIsNotWaitedAfter() throws {
         let scene = try NetworkScene()
-        let refusing = try #require(URL(string: "http://10.1.0.1:1/"))
-        scene.session.dataTask(with: refusing).resume()
-        #expect(scene.run { scene.log.errors.count == 1 })
+        scene.load(URLRequest(url: try #require(URL(string: "http://10.1.0.1:1/"))))
+        #expect(scene.awaitEnds())
         #expect(scene.log.errors.first??.code == .cannotConnectToHost && scene.log.waits == 0)
         scene.end()
     }
 
     @Test func lostConnectionIsNotWaitedAfter() throws {
         let scene = try NetworkScene()
-        scene.session.dataTask(with: scene.url).resume()
-        #expect(scene.run { scene.received.first?.isEmpty == false })
+        scene.load()
+        #expect(scene.awaitRequest())
         scene.setRoute(false)
         scene.resetAll()
-        #expect(scene.run { scene.log.errors.count == 1 })
+        #expect(scene.awaitEnds())
         #expect(scene.log.errors.first??.code == .networkConnectionLost && scene.log.waits == 0)
         scene.end()
     }
 
     @Test func redirectAfterAConnectionIsNotWaitedFor() throws {
         let scene = try NetworkScene()
-        scene.session.dataTask(with: scene.url).resume()
-        #expect(scene.run { scene.received.first?.isEmpty == false })
+        scene.load()
+        #expect(scene.awaitRequest())
         scene.network.connectScripts[.ipv4(address: 0x0A01_0009, port: 80)] = .noRoute
         scene.answerAll("HTTP/1.1 302 Found\r\nLocation: http://10.1.0.9/\r\nContent-Length: 0\r\n\r\n")
-        #expect(scene.run { scene.log.errors.count == 1 })
+        #expect(scene.awaitEnds())
         #expect(scene.log.errors.first??.code == .notConnectedToInternet && scene.log.waits == 0)
         scene.end()
     }
 
-    /// resolv.conf is often written after the route is there.
-    @Test func nameServersMayFollowTheRoute() throws {
+    // MARK: Name servers
+
+    /// A scene in which the name server had no route, now has one, and does not answer yet.
+    private static func sceneWithUnreadyNameServer() throws -> NetworkScene {
         let scene = try NetworkScene()
-        let place = try #require(scene.network.names["server.test"])
         scene.network.names["server.test"] = .failure(.noRoute)
-        scene.session.dataTask(with: scene.url).resume()
-        #expect(scene.run { scene.log.waits == 1 })
+        scene.load()
+        #expect(scene.awaitWaits())
         scene.network.names["server.test"] = .failure(.temporarilyUnavailable)
         scene.setRoute(true)
+        return scene
+    }
+
+    /// resolv.conf is often written after the route is there.
+    @Test func nameServersMayFollowTheRoute() throws {
+        let scene = try Self.sceneWithUnreadyNameServer()
         scene.run(atMost: .seconds(3))
         #expect(scene.log.errors.isEmpty)
-        scene.network.names["server.test"] = place
-        #expect(scene.run(atMost: .seconds(3)) { scene.received.first?.isEmpty == false })
+        scene.network.names["server.test"] = .addresses([scene.server])
+        #expect(scene.awaitRequest(atMost: .seconds(3)))
         scene.end()
     }
 
     @Test func nameServersThatDoNotFollowFailTheTask() throws {
-        let scene = try NetworkScene()
-        scene.network.names["server.test"] = .failure(.noRoute)
-        scene.session.dataTask(with: scene.url).resume()
-        #expect(scene.run { scene.log.waits == 1 })
-        scene.network.names["server.test"] = .failure(.temporarilyUnavailable)
-        scene.setRoute(true)
-        #expect(scene.run(atMost: .seconds(10)) { scene.log.errors.count == 1 })
+        let scene = try Self.sceneWithUnreadyNameServer()
+        #expect(scene.awaitEnds(atMost: .seconds(10)))
         #expect(scene.log.errors.first??.code == .dnsLookupFailed)
-        scene.end()
-    }
-
-    @Test func waitingStreamAndWebSocketConnect() throws {
-        let scene = try NetworkScene()
-        scene.setRoute(false)
-        scene.session.streamTask(withHostName: "server.test", port: scene.port).resume()
-        scene.session.webSocketTask(with: try #require(URL(string: "ws://server.test:\(scene.port)/"))).resume()
-        #expect(scene.run { scene.log.waits == 2 })
-        scene.run(atMost: .seconds(300))
-        scene.setRoute(true)
-        #expect(
-            scene.run { scene.received.contains { $0.contains("Upgrade: websocket") } && scene.received.count == 2 })
-        #expect(scene.log.errors.isEmpty && scene.log.waits == 2)
-        scene.end()
-    }
-
-    /// The way to the proxy counts, and nothing is known of the proxy itself.
-    @Test func waitingTaskConnectsThroughItsProxy() throws {
-        let scene = try NetworkScene(isProxy: true)
-        scene.setRoute(false)
-        let url = try #require(URL(string: "http://elsewhere.test/"))
-        scene.session.dataTask(with: url).resume()
-        scene.session.webSocketTask(with: try #require(URL(string: "ws://elsewhere.test/"))).resume()
-        #expect(scene.run { scene.log.waits == 2 })
-        scene.run(atMost: .seconds(60))
-        scene.setRoute(true)
-        #expect(scene.run { scene.received.filter { !$0.isEmpty }.count == 2 })
-        #expect(scene.received.contains { $0.hasPrefix("GET http://elsewhere.test/ ") })
-        #expect(scene.received.contains { $0.hasPrefix("CONNECT elsewhere.test:80 ") } && scene.log.errors.isEmpty)
         scene.end()
     }
 
@@ -231,10 +216,8 @@ struct ConnectivityTests {
             setting.change($0)
         }
         scene.setClass(setting.classes)
-        scene.session.dataTask(with: scene.url).resume()
-        scene.session.streamTask(withHostName: "server.test", port: scene.port).resume()
-        scene.session.webSocketTask(with: try #require(URL(string: "ws://server.test:\(scene.port)/"))).resume()
-        #expect(scene.run { scene.log.errors.count == 3 })
+        _ = scene.beginTasksOfAllKinds()
+        #expect(scene.awaitEnds(3))
         for error in scene.log.errors {
             #expect(error?.code == .notConnectedToInternet && error?.networkUnavailableReason == setting.reason)
         }
@@ -248,10 +231,10 @@ struct ConnectivityTests {
         let classes = Self.settings[index].classes
         scene.setClass(classes)
         // One that may use it opens a connection that the other may not.
-        scene.session.dataTask(with: scene.url).resume()
-        #expect(scene.run { scene.received.first?.isEmpty == false })
+        scene.load()
+        #expect(scene.awaitRequest())
         scene.answerAll()
-        #expect(scene.run { scene.log.errors == [nil] })
+        #expect(scene.awaitEnds() && scene.log.errors == [nil])
         let metrics = try #require(scene.log.metrics.first)
         #expect(
             metrics.isCellular == classes.contains(.cellular) && metrics.isExpensive == classes.contains(.expensive))
@@ -260,8 +243,8 @@ struct ConnectivityTests {
         request.allowsCellularAccess = index != 0
         request.allowsExpensiveNetworkAccess = index != 1
         request.allowsConstrainedNetworkAccess = index != 2
-        scene.session.dataTask(with: request).resume()
-        #expect(scene.run { scene.log.errors.count == 2 })
+        scene.load(request)
+        #expect(scene.awaitEnds(2))
         #expect((scene.log.errors.last ?? nil)?.networkUnavailableReason == Self.settings[index].reason)
         #expect(scene.received.count == 1)
         scene.end()
@@ -270,10 +253,59 @@ struct ConnectivityTests {
     @Test func taskWaitsForANetworkThatItMayUse() throws {
         let scene = try NetworkScene { $0.allowsCellularAccess = false }
         scene.setClass([.cellular, .expensive])
-        scene.session.dataTask(with: scene.url).resume()
-        #expect(scene.run { scene.log.waits == 1 })
+        scene.load()
+        #expect(scene.awaitWaits())
         scene.setClass([])
-        #expect(scene.run { scene.received.first?.isEmpty == false })
+        #expect(scene.awaitRequest())
+        scene.end()
+    }
+
+    // MARK: Networks that NetworkManager calls metered
+
+    @Test func taskWaitsUntilItsNetworkIsNotMetered() throws {
+        let scene = try NetworkScene { $0.allowsExpensiveNetworkAccess = false }
+        scene.setClass([])
+        scene.setMetered(1)
+        _ = scene.beginTasksOfAllKinds()
+        #expect(scene.awaitWaits(3))
+        scene.run(atMost: .seconds(300))
+        #expect(scene.received.isEmpty)
+        scene.setMetered(2)
+        #expect(scene.run { scene.received.count == 3 })
+        scene.end()
+    }
+
+    @Test func networkMayBecomeMeteredWhileATaskWaits() throws {
+        let scene = try NetworkScene(hasRoute: false) { $0.allowsExpensiveNetworkAccess = false }
+        scene.setMetered(2)
+        scene.load()
+        #expect(scene.awaitWaits())
+        scene.setMetered(3)
+        scene.run(atMost: .seconds(3))
+        scene.setClass([])
+        scene.setRoute(true)
+        scene.run(atMost: .seconds(60))
+        #expect(scene.received.isEmpty && scene.log.errors.isEmpty)
+        scene.setMetered(4)
+        #expect(scene.awaitRequest())
+        scene.end()
+    }
+
+    @Test func meteredNetworkIsReportedWhereItMatters() throws {
+        let scene = try NetworkScene { $0.waitsForConnectivity = false }
+        scene.setClass([])
+        scene.setMetered(1)
+        var request = URLRequest(url: scene.url)
+        request.allowsExpensiveNetworkAccess = false
+        scene.load(request)
+        #expect(scene.awaitEnds() && scene.received.isEmpty)
+        #expect((scene.log.errors.last ?? nil)?.networkUnavailableReason == .expensive)
+        scene.load()
+        #expect(scene.awaitRequest())
+        scene.answerAll()
+        #expect(scene.awaitEnds(2))
+        let metrics = try #require(scene.log.metrics.last)
+        #expect(metrics.isExpensive && !metrics.isCellular && !metrics.isConstrained)
         scene.end()
     }
 
@@ -282,7 +314,7 @@ struct ConnectivityTests {
     @Test func betterRouteOfAStreamIsReported() throws {
         let scene = try NetworkScene()
         scene.setClass([])
-        scene.session.streamTask(withHostName: "server.test", port: scene.port).resume()
+        scene.openStream()
         #expect(scene.run { scene.received.count == 1 })
         scene.run()
         #expect(scene.log.betterRoutes == 0)

@@ -12,14 +12,20 @@ final class NetworkScene {
     let log = NetworkLog()
     let session: URLSession
     let url: URL
+    let webSocketURL: URL
+    /// On it NetworkManager knows the interface `near1`.
+    let bus: ScriptedBus
     private let loop: Loop
     private let host: ScriptedHost
     private let listener: ScriptedListener
     private let kernel: ScriptedListener
-    private let server: SocketAddress
+    let server: SocketAddress
 
-    /// - Parameter isProxy: whether the server is the session's proxy.
-    init(isProxy: Bool = false, _ change: (URLSessionConfiguration) -> Void = { _ in }) throws {
+    /// - Parameters:
+    ///   - hasRoute: whether there is a route to the server.
+    ///   - isProxy: whether the server is the session's proxy.
+    ///   - change: to the configuration, with which tasks wait for connectivity.
+    init(hasRoute: Bool = true, isProxy: Bool = false, _ change: (URLSessionConfiguration) -> Void = { _ in }) throws {
         let system = self.network.makeSystem()
         let loop = Loop(system: system)
         system.drive { [weak loop] in loop?.turn() }
@@ -30,9 +36,12 @@ final class NetworkScene {
         self.host = host
         self.listener = try host.listen(at: .ipv4(address: 0x0A01_0001, port: 0))
         self.kernel = try host.listen(at: SimulatedSystem.pathNotifications)
+        self.bus = ScriptedBus(try host.listen(at: .unix(path: "@bus")))
+        self.network.systemBus = .unix(path: "@bus")
         self.server = self.listener.address
         self.network.names = ["server.test": .addresses([self.server])]
         self.url = try #require(URL(string: "http://server.test:\(self.server.port ?? 0)/"))
+        self.webSocketURL = try #require(URL(string: "ws://server.test:\(self.server.port ?? 0)/"))
         let configuration = URLSessionConfiguration.ephemeral
         configuration.connectionProxyDictionary =
             isProxy ? ["HTTPEnable": 1, "HTTPProxy": "10.1.0.1", "HTTPPort": Int(self.server.port ?? 0)] : [:]
@@ -42,9 +51,48 @@ final class NetworkScene {
         configuration.loop = loop
         change(configuration)
         self.session = URLSession(configuration: configuration, delegate: self.log, delegateQueue: self.queue)
+        if !hasRoute { self.setRoute(false) }
     }
 
-    var port: Int { Int(self.server.port ?? 0) }
+    // MARK: Tasks
+
+    /// Begins a data task.
+    func load(_ request: URLRequest? = nil) {
+        self.session.dataTask(with: request ?? URLRequest(url: self.url)).resume()
+    }
+
+    /// Begins a stream task.
+    func openStream() {
+        self.session.streamTask(withHostName: "server.test", port: Int(self.server.port ?? 0)).resume()
+    }
+
+    /// Begins a data task, a stream task and a WebSocket task.
+    func beginTasksOfAllKinds() -> [URLSessionTask] {
+        let tasks: [URLSessionTask] = [
+            self.session.dataTask(with: self.url),
+            self.session.streamTask(withHostName: "server.test", port: Int(self.server.port ?? 0)),
+            self.session.webSocketTask(with: self.webSocketURL),
+        ]
+        for task in tasks { task.resume() }
+        return tasks
+    }
+
+    /// Runs until so many tasks wait.
+    func awaitWaits(_ count: Int = 1) -> Bool { self.run { self.log.waits == count } }
+
+    /// Runs until so many tasks have ended.
+    /// - Parameter limit: in virtual time.
+    func awaitEnds(_ count: Int = 1, atMost limit: Duration = .seconds(1)) -> Bool {
+        self.run(atMost: limit) { self.log.errors.count == count }
+    }
+
+    /// Runs until the server has received bytes.
+    /// - Parameter limit: in virtual time.
+    func awaitRequest(atMost limit: Duration = .seconds(1)) -> Bool {
+        self.run(atMost: limit) { self.received.first?.isEmpty == false }
+    }
+
+    // MARK: The network
 
     /// The bytes of all connections to the server.
     var received: [String] { self.listener.accepted.map { String(decoding: $0.received, as: UTF8.self) } }
@@ -53,6 +101,12 @@ final class NetworkScene {
     func setRoute(_ exists: Bool) {
         self.network.connectScripts[self.server] = exists ? nil : .noRoute
         self.notify()
+    }
+
+    /// NetworkManager's property `Metered` of the only interface. Its notification follows.
+    func setMetered(_ value: UInt32) {
+        self.bus.devices = [("near1", value)]
+        self.bus.notify()
     }
 
     /// The class of the only interface.
@@ -85,6 +139,7 @@ final class NetworkScene {
     func run(atMost limit: Duration = .seconds(1), until condition: () -> Bool = { false }) -> Bool {
         let outcome = self.network.run(
             until: {
+                self.bus.step()
                 self.queue.runOperations()
                 return condition()
             }, atMost: limit)
