@@ -1,4 +1,5 @@
 import Foundation
+import StreamTransport
 
 /// Where the machine's conditions come from.
 package enum ConditionSources {
@@ -6,11 +7,11 @@ package enum ConditionSources {
     /// or nothing for a machine without these conditions.
     package static let variable = "SLUICE_TRANSFERD_CONDITIONS"
 
-    /// Reads all sources. Waits for programs, up to 2 s.
+    /// Reads all sources. Waits for NetworkManager, up to `MeteredMonitor.firstAnswerTimeout`.
     package static func read(environment: [String: String] = ProcessInfo.processInfo.environment) -> MachineConditions {
         if let words = environment[self.variable] { return self.conditions(named: words) }
         return MachineConditions(
-            isMetered: self.isMetered(), isOnBattery: self.isOnBattery(at: "/sys/class/power_supply"),
+            isMetered: MeteredMonitor.isMachineMetered(), isOnBattery: self.isOnBattery(at: "/sys/class/power_supply"),
             load: self.load(at: "/proc/loadavg", processors: ProcessInfo.processInfo.activeProcessorCount))
     }
 
@@ -42,27 +43,5 @@ package enum ConditionSources {
         let text = (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
         let load = text.split(separator: " ").first.flatMap { Double($0) } ?? 0
         return load / Double(max(1, processors))
-    }
-
-    /// Whether NetworkManager says or guesses so (its property `Metered`: 1 yes, 3 guessed yes); `false` without it.
-    private static func isMetered() -> Bool {
-        let busctl = "/usr/bin/busctl"
-        guard FileManager.default.isExecutableFile(atPath: busctl) else { return false }
-        let (process, pipe) = (Process(), Pipe())
-        process.executableURL = URL(fileURLWithPath: busctl)
-        process.arguments = [
-            "--system", "--timeout=2", "get-property", "org.freedesktop.NetworkManager",
-            "/org/freedesktop/NetworkManager", "org.freedesktop.NetworkManager", "Metered",
-        ]
-        process.standardInput = FileHandle.nullDevice
-        process.standardOutput = pipe
-        process.standardError = FileHandle.nullDevice
-        guard (try? process.run()) != nil else { return false }
-        // `u 1`: at most a few bytes, and the end when the program has ended.
-        let output = (try? pipe.fileHandleForReading.read(upToCount: 64)) ?? Data()
-        process.waitUntilExit()
-        let value = String(decoding: output, as: UTF8.self).split(separator: " ").last
-            .flatMap { Int($0.trimmingCharacters(in: .whitespacesAndNewlines)) }
-        return value == 1 || value == 3
     }
 }
