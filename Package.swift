@@ -127,6 +127,12 @@ let package = Package(
             ],
             swiftSettings: house),
         .target(
+            name: "RedisEngine",
+            dependencies: [
+                "WireText", "ByteKernels", .product(name: "DequeModule", package: "swift-collections"),
+            ],
+            swiftSettings: house),
+        .target(
             name: "GatewayConfiguration",
             dependencies: [
                 "Rooms", "WireText", "WebSocketProtocol", .product(name: "Yams", package: "Yams", condition: gateway),
@@ -301,6 +307,8 @@ let package = Package(
             swiftSettings: house),
         .testTarget(
             name: "RoomsTests", dependencies: ["Rooms", "ByteKernels", "WireText", "TestSupport"], swiftSettings: house),
+        .testTarget(
+            name: "RedisEngineTests", dependencies: ["RedisEngine", "ByteKernels", "TestSupport"], swiftSettings: house),
         .testTarget(
             name: "GatewayConfigurationTests",
             dependencies: [
