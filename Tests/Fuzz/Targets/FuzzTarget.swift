@@ -13,6 +13,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
     case inflater
     case proxyProtocol = "proxy-protocol"
     case records
+    case redisReplies = "redis-replies"
     case requests
     case responseHeads = "response-heads"
     case responses
@@ -35,6 +36,7 @@ package enum FuzzTarget: String, CaseIterable, Sendable {
         case .inflater: try InflaterCheck.run(bytes)
         case .proxyProtocol: try ProxyProtocolCheck.run(bytes)
         case .records: try RecordsCheck.run(bytes)
+        case .redisReplies: try RedisRepliesCheck.run(bytes)
         case .requests: try RequestsCheck.run(bytes)
         case .responseHeads: try ResponseHeadsCheck.run(bytes)
         case .responses: try ResponsesCheck.run(bytes)
