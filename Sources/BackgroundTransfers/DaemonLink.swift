@@ -54,6 +54,12 @@ package final class DaemonLink: @unchecked Sendable {  // `machine` is used on t
         self.perform { .request(number: $0, request) }
     }
 
+    /// As `perform`; the session keeps the settings when it attaches to another daemon.
+    package func configure(_ settings: SessionSettings) -> Result<RequestOutcome, DaemonLinkFailure> {
+        self.loop.execute { self.machine.configured(settings) }
+        return self.perform(.configure(settings))
+    }
+
     /// As `perform`, for a session of another program.
     package func steer(
         _ verb: SteeringVerb, _ task: Int, of session: String
@@ -154,7 +160,7 @@ private final class LinkMachine {
 
     private let loop: Loop
     private let socket: String
-    private let hello: Hello
+    private var hello: Hello
     private let start: @Sendable () -> DaemonLinkFailure?
     private let timer = LoopTimer()
     private var state = State.idle
@@ -255,7 +261,7 @@ private final class LinkMachine {
     ) {
         if case .closed = self.state { return answer(.failure(.closed)) }
         let now = self.loop.now
-        self.pending.removeAll { $0.deadline <= now }
+        self.forgetExpired()
         self.lastNumber += 1
         let number = self.lastNumber
         if let problem = self.problem(of: message(number)) { return answer(.success(.refused(problem))) }
@@ -264,6 +270,19 @@ private final class LinkMachine {
                 number: number, message: message, answer: answer, deadline: now.advanced(by: DaemonLink.requestTimeout))
         )
         if case .attached(let connection) = self.state { self.send(message(number), on: connection) }
+    }
+
+    /// Their threads have given up, and their tasks failed: a daemon that is reached later must not carry them out.
+    private func forgetExpired() {
+        let now = self.loop.now
+        self.pending.removeAll { $0.deadline <= now }
+    }
+
+    /// Attaches with these settings from now on.
+    func configured(_ settings: SessionSettings) {
+        guard case .session(var attachment) = self.hello else { return }
+        attachment.settings = settings
+        self.hello = .session(attachment)
     }
 
     private func problem(of message: ClientMessage) -> TransferError? {
@@ -303,6 +322,7 @@ private final class LinkMachine {
         let opened = self.opened
         self.opened = nil
         opened?(nil)
+        self.forgetExpired()
         for request in self.pending { self.send(request.message(request.number), on: connection) }
     }
 

@@ -61,6 +61,14 @@ package struct TransferFolders: Hashable, Sendable {
             && name.utf8.allSatisfy { $0 != UInt8(ascii: "/") && $0 > 0x20 && $0 < 0x7F }
     }
 
+    /// Brings the names of new files in a folder to the disk.
+    package static func synchronize(_ folder: String) {
+        let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { return }
+        _ = fsync(descriptor)
+        _ = close(descriptor)
+    }
+
     /// Creates a folder that only the user can enter.
     /// - Returns: whether it is there, the user's own, and closed to others.
     package static func create(_ path: String) -> Bool {

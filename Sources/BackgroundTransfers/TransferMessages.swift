@@ -2,7 +2,7 @@ import Foundation
 
 /// The protocol between programs and the daemon: each message is JSON behind its length. Both sides refuse another version.
 package enum TransferProtocol {
-    package static let version = 1
+    package static let version = 2
     /// Messages about ended transfers that are sent before the first of them is acknowledged.
     package static let messageWindow = 64
     /// Most transfers of one session that have not ended.
@@ -43,6 +43,9 @@ package struct SessionAttachment: Codable, Hashable, Sendable {
 }
 
 package enum SessionRequest: Codable, Hashable, Sendable {
+    /// Settings of the session that have changed; for attempts that begin from now on, except `permittedTargets`, which
+    /// counts for every connection from now on.
+    case configure(SessionSettings)
     /// A new transfer, suspended.
     case create(TransferRecord)
     case change(task: Int, TransferAttributes)

@@ -14,6 +14,8 @@ package struct NetworkPermissions: Codable, Hashable, Sendable {
 package struct TransferRequest: Codable, Hashable, Sendable {
     /// Largest body of a download's request, in bytes: longer ones are sent by upload tasks, from files.
     package static let bodyLimit = 1 << 20
+    /// Most bytes of URL and fields.
+    package static let headLimit = 256 << 10
 
     package var url: String
     package var method: String
@@ -61,6 +63,8 @@ package struct TransferError: Codable, Hashable, Sendable, Error {
     package var url: String?
     /// Raw value of `URLError.BackgroundTaskCancelledReason`.
     package var cancelledReason: Int?
+    /// `true` if `SessionSettings.permittedTargets` permits none of the server's addresses.
+    package var refusesAddresses: Bool?
 
     package init(code: Int, text: String, url: String? = nil, cancelledReason: Int? = nil) {
         self.code = code
@@ -133,6 +137,9 @@ package enum DelayedRequestAnswer: Codable, Hashable, Sendable {
 
 /// What a program may change of a transfer at any time.
 package struct TransferAttributes: Codable, Hashable, Sendable {
+    /// Longest label in bytes.
+    package static let labelLimit = 256 << 10
+
     package var label: String?
     /// 0 to 1.
     package var priority: Float
@@ -204,6 +211,9 @@ package struct TransferRecord: Codable, Hashable, Sendable {
     package var failures = 0
     package var hasAskedForRequest = false
     package var partial: PartialDownload?
+    /// Of an upload that its server can continue: what the library's `uploadTask(withResumeData:)` takes. In the journal
+    /// before it is used, and replaced whenever the server names another upload resource.
+    package var uploadResumption: Data?
     /// For the next attempt.
     package var answer: TransferChallengeAnswer?
     package var response: TransferResponse?
@@ -225,11 +235,12 @@ package struct TransferRecord: Codable, Hashable, Sendable {
     /// Name of the file, in the session's folder, with the received content.
     package var contentName: String { "\(self.identifier).content" }
 
-    /// Without bodies and secrets, for programs that list transfers.
+    /// Without bodies, upload resumptions (of which an empty one is left) and secrets, for programs that list transfers.
     package var summary: TransferRecord {
         var summary = self
         summary.originalRequest.body = nil
         summary.currentRequest.body = nil
+        summary.uploadResumption = self.uploadResumption.map { _ in Data() }
         summary.answer = nil
         return summary
     }
@@ -291,6 +302,13 @@ package struct SessionSettings: Codable, Hashable, Sendable {
     package var certificateAuthorities: Data?
     package var unixSocketPath: String?
     package var assumesHTTP2 = false
+    /// The only addresses that connections are made to, redirects included, in the words of the gateway's key
+    /// `control.targets`; `nil` permits all. What the daemon does not understand permits nothing.
+    package var permittedTargets: [String]?
+    /// `nil` for the standard of the configuration.
+    package var resumesUploads: Bool?
+    /// Raw value of `URLSessionConfiguration.MultipathServiceType`; `nil` for none.
+    package var multipath: Int?
     /// `nil` for the proxies of the daemon's environment.
     package var proxies: [String: ProxyValue]?
     package var isDiscretionary = false

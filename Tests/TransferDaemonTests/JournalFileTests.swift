@@ -69,12 +69,79 @@ struct JournalFileTests {
         #expect(throws: SQLiteFailure.self) { try JournalFile("\(self.folder)/none/transfers.sqlite") }
     }
 
-    @Test func unreadableRowIsLeftOut() throws {
+    /// Damages one row of each kind, in different ways.
+    private func damage() throws -> JournalFile {
+        let file = try JournalFile(self.path)
+        try file.write(Self.rows)
+        let database = try SQLiteDatabase(self.path)
+        try database.execute("UPDATE session SET record = '{\"identifier\":\"s\"}'")
+        try database.execute("UPDATE transfer SET record = '{' WHERE task = 1")
+        try database.execute("UPDATE message SET record = x'FF00' WHERE sequence = 2")
+        return file
+    }
+
+    @Test func unreadableRowsAreSetAsideAsTheyAre() throws {
+        defer { self.removeFolder() }
+        let file = try self.damage()
+        #expect(try file.read() == [Self.rows[2], Self.rows[3]])
+        let unreadable = try file.unreadableRows()
+        #expect(unreadable.map(\.kind) == [.session, .transfer, .message])
+        #expect(unreadable.map(\.number) == [0, 1, 2] && unreadable.allSatisfy { $0.session == "s" })
+        var records: [SQLiteValue] = []
+        try SQLiteDatabase(self.path).run(
+            "SELECT record FROM unreadable", row: { records.append($0[0]) }, columns: [.bytes])
+        #expect(records == [.text("{\"identifier\":\"s\"}"), .text("{"), .bytes([0xFF, 0])])
+        // A later daemon has the same, and new rows do not collide with the old ones.
+        let later = try JournalFile(self.path)
+        try later.write([Self.rows[0], Self.rows[1], Self.rows[4]])
+        #expect(try later.read() == Self.rows)
+        #expect(try later.unreadableRows() == unreadable)
+    }
+
+    @Test func unreadableRowSaysWhatItWasAndWhatToDo() throws {
+        defer { self.removeFolder() }
+        let file = try self.damage()
+        _ = try file.read()
+        #expect(
+            try file.unreadableRows().map(\.description) == [
+                "the settings of session s cannot be read (settings is missing); its transfers go on when its program runs "
+                    + "again. The row is kept in the table unreadable of the journal",
+                "transfer 1 of session s cannot be read (damaged); it does not go on: start it again in its program. The row "
+                    + "is kept in the table unreadable of the journal",
+                "message 2 of session s cannot be read (damaged); its program does not get it. The row is kept in the table "
+                    + "unreadable of the journal",
+            ])
+    }
+
+    @Test(arguments: [
+        "UPDATE transfer SET task = 9 WHERE task = 1", "UPDATE transfer SET session = x'FF' WHERE task = 1",
+        "UPDATE transfer SET record = replace(record, '\"failures\":0', '\"failures\":9223372036854775807') WHERE task = 1",
+    ])
+    func rowThatContradictsItselfIsUnreadable(_ damage: String) throws {
         defer { self.removeFolder() }
         let file = try JournalFile(self.path)
         try file.write(Self.rows)
-        try SQLiteDatabase(self.path).execute("UPDATE transfer SET record = '{' WHERE task = 1")
+        try SQLiteDatabase(self.path).execute(damage)
         #expect(try file.read() == [Self.rows[0]] + Self.rows[2...])
+        #expect(try file.unreadableRows().count == 1)
+    }
+
+    @Test func transfersWhoseSessionIsLostWaitForItsProgram() throws {
+        defer { self.removeFolder() }
+        let file = try self.damage()
+        var journal = TransferJournal(try file.read())
+        let session = try #require(journal.sessions["s"])
+        #expect(session.record.lastIdentifier == 3 && session.record.lastSequence == 1)
+        #expect(session.transfers.keys.sorted() == [2] && session.messages.count == 1)
+        _ = journal.request(.resume(task: 2))
+        let now = TransferJournalTests.start
+        #expect(TransferSchedule(journal, conditions: MachineConditions(), now: now).starts.isEmpty)
+        // The new row of the session is written with the next event.
+        try file.write(journal.takeChanges())
+        #expect(try file.read().count == 3)
+        try journal.attach(TransferJournalTests.attachment())
+        #expect(
+            TransferSchedule(journal, conditions: MachineConditions(), now: now).starts.map(\.identifier) == [2])
     }
 
     @Test func missingLibraryNamesItsPackage() throws {

@@ -34,6 +34,13 @@ struct LaunchPolicyTests {
         #expect(try Self.decide(Self.journal(transfers: 2, ended: 2)) == .launch)
     }
 
+    @Test func programIsStartedAfterTheClockWasSetBack() throws {
+        var journal = try Self.journal()
+        journal.launched("s", now: Self.now)
+        #expect(try Self.decide(journal, at: Self.now + 1) == .wait(until: Self.now + 10))
+        #expect(try Self.decide(journal, at: Self.now - 86_400) == .launch)
+    }
+
     @Test func programIsStartedForAChallenge() throws {
         var journal = try Self.journal(transfers: 1, ended: 0)
         _ = journal.begin(1, of: "s")

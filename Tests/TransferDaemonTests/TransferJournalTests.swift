@@ -186,6 +186,86 @@ struct TransferJournalTests {
         }
     }
 
+    @Test func programCannotMakeTheDaemonCalculateWithItsNumbers() throws {
+        var transfer = TransferRecord.sample(1)
+        transfer.failures = .max
+        transfer.counts = TransferCounts(sent: .max, totalToSend: .max, received: .max, totalToReceive: .min)
+        transfer.backgroundOrdinal = .max
+        transfer.begun = .distantPast
+        transfer.uploadResumption = Data()
+        var journal = try Self.journal()
+        _ = journal.request(.create(transfer))
+        _ = journal.request(.resume(task: 1))
+        let first = journal.begin(1, of: "s")
+        let begun = try #require(first)
+        #expect(begun.failures == 0 && begun.backgroundOrdinal == 0 && begun.begun == Self.start)
+        #expect(begun.uploadResumption == nil && begun.counts.sent == 0)
+        let goesOn = journal.progressed(TransferCounts(sent: .max, received: .max), of: 1, of: "s")
+        #expect(goesOn)
+        #expect(journal.end(.failed(Self.failure, isTransient: true)) == .retry(at: Self.start + 1))
+    }
+
+    @Test func transferThatIsTooLargeForMessagesIsRefused() throws {
+        var journal = try Self.journal()
+        let long = String(repeating: "a", count: 300_000)
+        var large = TransferRecord.sample(1)
+        large.currentRequest.fields["A"] = long
+        guard case .refused = journal.outcome(.create(large)) else {
+            Issue.record("created")
+            return
+        }
+        _ = journal.request(.create(.sample(1)))
+        guard case .refused = journal.outcome(.change(task: 1, TransferAttributes(label: long))) else {
+            Issue.record("changed")
+            return
+        }
+        #expect(journal.transfer(1, of: "s")?.attributes.label == nil)
+    }
+
+    @Test func messageHasNoBodies() throws {
+        var transfer = TransferRecord.sample(1)
+        transfer.originalRequest.body = Data(count: 1 << 20)
+        transfer.currentRequest.body = Data(count: 1 << 20)
+        var journal = try Self.journal()
+        _ = journal.request(.create(transfer))
+        _ = journal.request(.cancel(task: 1, reason: nil))
+        let end = try #require(journal.sessions["s"]?.messages.first?.end)
+        #expect(end.transfer.originalRequest.body == nil && end.transfer.currentRequest.body == nil)
+    }
+
+    @Test func namedUploadIsInTheJournalUntilItEnds() throws {
+        var journal = try Self.running()
+        _ = journal.takeChanges()
+        journal.uploadNamed(Data([1]), for: 1, of: "s")
+        let changes = journal.takeChanges()
+        guard case .transfer("s", let written)? = changes.first, changes.count == 1 else {
+            Issue.record("\(changes)")
+            return
+        }
+        #expect(written.uploadResumption == Data([1]))
+        journal.uploadNamed(Data([1]), for: 1, of: "s")
+        #expect(journal.takeChanges() == [])
+        // The process dies: the next attempt continues the upload.
+        var next = TransferJournal([.session(SessionRecord(identifier: "s", settings: SessionSettings()))] + changes)
+        #expect(next.begin(1, of: "s")?.uploadResumption == Data([1]))
+        next.uploadNamed(nil, for: 1, of: "s")
+        #expect(next.end(.failed(Self.failure, isTransient: true)) != .ignore)
+        #expect(next.begin(1, of: "s")?.uploadResumption == nil)
+        next.uploadNamed(Data([2]), for: 1, of: "s")
+        #expect(next.end(.finished(Self.response, file: nil)) == .ended)
+        #expect(next.sessions["s"]?.messages.first?.end.transfer.uploadResumption == nil)
+    }
+
+    @Test func changedSettingsAreWritten() throws {
+        var journal = try Self.running()
+        _ = journal.takeChanges()
+        var settings = SessionSettings()
+        #expect(journal.request(.configure(settings)) == .none)
+        settings.permittedTargets = ["public"]
+        #expect(journal.request(.configure(settings)) == .schedule)
+        #expect(journal.sessions["s"]?.record.settings == settings && journal.takeChanges().count == 1)
+    }
+
     private static func running() throws -> TransferJournal {
         var journal = try self.journal()
         _ = journal.request(.create(.sample(1)))

@@ -85,6 +85,29 @@ struct TransferScheduleTests {
         #expect(journal.sessions["s"]?.messages.first?.end.error?.code == URLError.Code.timedOut.rawValue)
     }
 
+    @Test func pauseEndsWhenTheClockIsSetBack() throws {
+        let failure = AttemptEnd.failed(TransferError(code: -1001, text: ""), isTransient: true)
+        var journal = try Self.journal([TransferAttributes()])
+        _ = journal.begin(1, of: "s")
+        _ = journal.end(failure)
+        let before = TransferSchedule(journal, conditions: MachineConditions(), now: Self.now - 200)
+        #expect(before.starts.isEmpty && before.nextChange == Self.now + 1)
+        let yearBefore = TransferSchedule(journal, conditions: MachineConditions(), now: Self.now - 365 * 86_400)
+        #expect(Self.starts(yearBefore) == [1])
+        // The date that a program chose stays what it is.
+        let chosen = try Self.journal([TransferAttributes(earliestBegin: Self.now)])
+        let early = TransferSchedule(chosen, conditions: MachineConditions(), now: Self.now - 365 * 86_400)
+        #expect(early.starts.isEmpty && early.nextChange == Self.now)
+    }
+
+    @Test func hugeSizesAreTheLargest() throws {
+        let journal = try Self.journal([
+            TransferAttributes(expectedToSend: .max, expectedToReceive: .max),
+            TransferAttributes(expectedToSend: 1, expectedToReceive: 1),
+        ])
+        #expect(Self.starts(TransferSchedule(journal, conditions: MachineConditions(), now: Self.now)) == [2, 1])
+    }
+
     @Test func delaysDoubleUpToADay() {
         let delays = [0, 1, 2, 3, 4, 20, 1000].map { TransferRules.backgroundDelay(ofTransfer: $0, base: 15) }
         #expect(delays == [0, 15, 30, 60, 120, 86_400, 86_400])

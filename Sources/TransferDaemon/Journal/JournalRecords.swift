@@ -16,10 +16,19 @@ package struct SessionRecord: Codable, Hashable, Sendable {
     /// How often the program was started without taking a message since.
     package var launches = 0
     package var lastLaunch: Date?
+    /// `true` if the session's own row was lost: its transfers wait for the settings of its program.
+    package var needsSettings: Bool?
 
     package init(identifier: String, settings: SessionSettings) {
         self.identifier = identifier
         self.settings = settings
+    }
+
+    /// Whether the numbers are such that the daemon can calculate with them.
+    var isInRange: Bool {
+        [self.lastIdentifier, self.lastSequence, self.backgroundTransfers, self.launches].allSatisfy {
+            0...TransferRecord.identifierLimit ~= $0
+        }
     }
 }
 

@@ -24,10 +24,13 @@ package struct TransferJournal {
         fileprivate init(_ record: SessionRecord) {
             self.record = record
         }
+
+        fileprivate init(lost identifier: String) {
+            self.record = SessionRecord(identifier: identifier, settings: SessionSettings())
+            self.record.needsSettings = true
+        }
     }
 
-    /// Largest identifier of a task: the integers that JSON's readers agree about.
-    private static let identifierLimit = 1 << 53
     /// Most sessions that the journal keeps.
     package static let sessionLimit = 1000
 
@@ -39,18 +42,33 @@ package struct TransferJournal {
         for row in rows {
             switch row {
             case .session(let record): self.sessions[record.identifier] = Session(record)
-            case .transfer(let session, var transfer):
+            case .transfer(let name, var transfer):
                 // The process that carried it out is gone.
                 if transfer.phase == .running { transfer.phase = .waiting(until: nil) }
-                self.sessions[session]?.transfers[transfer.identifier] = transfer
-            case .message(let session, let sequence, let end):
-                self.sessions[session]?.messages.append(Message(sequence: sequence, end: end))
+                self.restore(name) { session in
+                    session.transfers[transfer.identifier] = transfer
+                    session.record.lastIdentifier = max(session.record.lastIdentifier, transfer.identifier)
+                }
+            case .message(let name, let sequence, let end):
+                self.restore(name) { session in
+                    session.messages.append(Message(sequence: sequence, end: end))
+                    session.record.lastSequence = max(session.record.lastSequence, sequence)
+                    session.record.lastIdentifier = max(session.record.lastIdentifier, end.transfer.identifier)
+                }
             case .removeSession, .removeTransfer, .removeMessages: break
             }
         }
         for identifier in self.sessions.keys {
             self.sessions[identifier]?.messages.sort { $0.sequence < $1.sequence }
+            if self.sessions[identifier]?.record.needsSettings == true { self.sessionChanged(identifier) }
         }
+    }
+
+    /// Changes a session that the file has, or one whose row it has lost.
+    private mutating func restore(_ identifier: String, _ change: (inout Session) -> Void) {
+        var session = self.sessions[identifier] ?? Session(lost: identifier)
+        change(&session)
+        self.sessions[identifier] = session
     }
 
     /// The changes since the last call, in their order.
@@ -76,6 +94,7 @@ package struct TransferJournal {
         guard !session.isAttached else { throw .inUse }
         guard self.sessions[identifier] != nil || self.sessions.count < Self.sessionLimit else { throw .busy }
         session.record.settings = attachment.settings
+        session.record.needsSettings = nil
         if !attachment.isReattachment {
             session.record.isLaunchedForEvents = attachment.isLaunchedForEvents
             // A person started the program: delays count anew, and starting it for events is worthwhile again.
@@ -134,6 +153,11 @@ package struct TransferJournal {
     ) -> (RequestOutcome, RequestAction) {
         guard let session = self.sessions[identifier] else { return (.unknownTransfer, .none) }
         switch request {
+        case .configure(let settings):
+            guard settings != session.record.settings else { return (.done, .none) }
+            self.sessions[identifier]?.record.settings = settings
+            self.sessionChanged(identifier)
+            return (.done, .schedule)
         case .create(let transfer): return (self.create(transfer, in: session), .none)
         case .change(let task, let attributes):
             return self.change(task, of: identifier) { $0.attributes = attributes }
@@ -168,10 +192,7 @@ package struct TransferJournal {
             !session.messages.contains(where: { $0.end.transfer.identifier == transfer.identifier })
         else { return .done }
         if let error = self.problem(of: transfer, in: session) { return .refused(error) }
-        var transfer = transfer
-        transfer.isSuspended = true
-        transfer.phase = .waiting(until: nil)
-        transfer.backgroundOrdinal = 0
+        var transfer = transfer.asCreated
         if session.record.isLaunchedForEvents {
             transfer.backgroundOrdinal = session.record.backgroundTransfers + 1
             self.sessions[identifier]?.record.backgroundTransfers += 1
@@ -192,11 +213,11 @@ package struct TransferJournal {
                 url: url)
         }
         let isNamed = transfer.body.map(TransferFolders.isFileName) ?? (transfer.kind == .download)
-        guard isNamed, 1...Self.identifierLimit ~= transfer.identifier else {
+        guard isNamed, 1...TransferRecord.identifierLimit ~= transfer.identifier else {
             return TransferError(
                 code: URLError.Code.unsupportedURL.rawValue, text: "The transfer is not valid.", url: url)
         }
-        return nil
+        return transfer.excess
     }
 
     private mutating func change(
@@ -206,6 +227,7 @@ package struct TransferJournal {
         let before = transfer
         body(&transfer)
         guard transfer != before else { return (.done, .none) }
+        if let error = transfer.excess { return (.refused(error), .none) }
         self.store(transfer, of: identifier)
         let stops = before.phase == .running && transfer.phase != .running
         return (.done, stops ? .stopAttempt : .schedule)
@@ -287,6 +309,16 @@ package struct TransferJournal {
         self.store(transfer, of: identifier)
     }
 
+    /// The server of an upload named the resource where it is continued, or that one does not count any more.
+    /// - Parameter data: what continues the upload; `nil` sends it again from its beginning.
+    package mutating func uploadNamed(_ data: Data?, for task: Int, of identifier: String) {
+        guard var transfer = self.sessions[identifier]?.transfers[task], transfer.phase == .running,
+            transfer.uploadResumption != data
+        else { return }
+        transfer.uploadResumption = data
+        self.store(transfer, of: identifier)
+    }
+
     /// Counts are not written to the file for their own sake: they are lost with the process.
     /// - Returns: whether the transfer runs still.
     package mutating func progressed(_ counts: TransferCounts, of task: Int, of identifier: String) -> Bool {
@@ -294,7 +326,7 @@ package struct TransferJournal {
             return false
         }
         self.sessions[identifier]?.transfers[task]?.counts = counts
-        if counts.sent + counts.received > transfer.counts.sent + transfer.counts.received {
+        if counts.sent > transfer.counts.sent || counts.received > transfer.counts.received {
             self.sessions[identifier]?.transfers[task]?.failures = 0
         }
         return true
@@ -356,8 +388,9 @@ package struct TransferJournal {
     ) {
         guard var session = self.sessions[identifier] else { return }
         session.record.lastSequence += 1
-        var transfer = transfer
-        transfer.answer = nil
+        // Bodies and secrets are not needed any more, and would make messages large.
+        var transfer = transfer.summary
+        transfer.uploadResumption = nil
         let end = TransferEnd(transfer: transfer, file: file, error: error, ended: now)
         session.transfers[transfer.identifier] = nil
         session.messages.append(Message(sequence: session.record.lastSequence, end: end))
@@ -378,6 +411,46 @@ package struct TransferJournal {
 }
 
 extension TransferRecord {
+    /// Largest identifier of a task: the integers that JSON's readers agree about.
+    static let identifierLimit = 1 << 53
+
+    /// Without what only the daemon knows.
+    fileprivate var asCreated: TransferRecord {
+        var transfer = TransferRecord(
+            identifier: self.identifier, kind: self.kind, request: self.currentRequest, body: self.body,
+            attributes: self.attributes)
+        transfer.originalRequest = self.originalRequest
+        // Of a download that is resumed.
+        transfer.partial = self.partial
+        transfer.counts = TransferCounts(
+            totalToSend: max(0, self.counts.totalToSend), received: max(0, self.counts.received),
+            totalToReceive: max(-1, self.counts.totalToReceive))
+        return transfer
+    }
+
+    /// Why the transfer is too large for messages; `nil` if it is not.
+    fileprivate var excess: TransferError? {
+        let isLarge = [self.originalRequest, self.currentRequest].contains { request in
+            let fields = request.fields.reduce(0) { $0 + $1.key.utf8.count + $1.value.utf8.count }
+            return request.url.utf8.count + fields > TransferRequest.headLimit
+                || request.body?.count ?? 0 > TransferRequest.bodyLimit
+        }
+        guard isLarge || self.attributes.label?.utf8.count ?? 0 > TransferAttributes.labelLimit else { return nil }
+        return TransferError(
+            code: URLError.Code.dataLengthExceedsMaximum.rawValue,
+            text: """
+                A background transfer has \(TransferRequest.headLimit) bytes of URL and fields, \
+                \(TransferRequest.bodyLimit) bytes of body and \(TransferAttributes.labelLimit) bytes of taskDescription \
+                at most.
+                """, url: String(self.currentRequest.url.prefix(1000)))
+    }
+
+    /// Whether the numbers are such that the daemon can calculate with them.
+    var isInRange: Bool {
+        1...Self.identifierLimit ~= self.identifier && 0...Self.identifierLimit ~= self.failures
+            && 0...Self.identifierLimit ~= self.backgroundOrdinal
+    }
+
     /// - Parameter base: see `TransferRules.backgroundDelay`.
     fileprivate mutating func resume(delayedBy base: TimeInterval, now: Date) {
         guard self.isSuspended else { return }

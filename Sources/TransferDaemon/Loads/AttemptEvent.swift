@@ -10,6 +10,8 @@ package enum AttemptEvent: Sendable {
     case response(
         TransferResponse, PartialDownload?, resumedAt: Int64?, total: Int64, proceed: @Sendable (Bool) -> Void)
     case counts(TransferCounts)
+    /// The upload can be continued from this data by a later attempt, or from none.
+    case uploadNamed(Data?)
     /// So many bytes of the download's file are on the disk.
     case durable(Int64)
     /// The attempt is over. Sent once.
@@ -24,6 +26,15 @@ package enum TransientErrors {
     ]
 
     package static func contains(_ code: URLError.Code) -> Bool { self.codes.contains(code) }
+
+    /// Descriptors that are missing now may be there later; an address that is not permitted stays so.
+    static func contains(_ error: any Error) -> Bool {
+        switch error {
+        case let error as URLError: self.contains(error.code) && !error.isAddressRefused
+        case let error as POSIXError: error.code == .EMFILE || error.code == .ENFILE
+        default: false
+        }
+    }
 }
 
 extension TransferError {
@@ -35,6 +46,7 @@ extension TransferError {
         self.init(
             code: error.code.rawValue, text: error.localizedDescription,
             url: error.failingURL?.absoluteString ?? url)
+        if error.isAddressRefused { self.refusesAddresses = true }
     }
 }
 
@@ -93,6 +105,8 @@ extension URLSessionConfiguration {
         self.certificateAuthorities = settings.certificateAuthorities
         self.unixSocketPath = settings.unixSocketPath
         self.assumesHTTP2 = settings.assumesHTTP2
+        if let resumes = settings.resumesUploads { self.resumesUploads = resumes }
+        self.multipathServiceType = settings.multipath.flatMap { MultipathServiceType(rawValue: $0) } ?? .none
         self.connectionProxyDictionary = settings.proxies.map { proxies in
             var dictionary: [AnyHashable: Any] = [:]
             for (key, value) in proxies {

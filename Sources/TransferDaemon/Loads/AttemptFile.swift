@@ -42,14 +42,6 @@ struct AttemptFile {
         var status = stat()
         return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG ? Int64(status.st_size) : 0
     }
-
-    /// Brings the names of new files to the disk.
-    static func synchronize(folder: String) {
-        let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { return }
-        _ = fsync(descriptor)
-        _ = close(descriptor)
-    }
 }
 
 /// Identifies the machine's current boot: files keep what a process wrote until the machine stops.

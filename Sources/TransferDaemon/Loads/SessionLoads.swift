@@ -3,18 +3,74 @@ import Foundation
 import Synchronization
 import URLLoading
 
+/// Which addresses a session's connections may be made to.
+package final class AddressPermission: Sendable {
+    /// Makes a rule of `SessionSettings.permittedTargets`.
+    package typealias Maker =
+        @Sendable ([String]) -> @Sendable (URLSessionConfiguration.ServerAddress, _ host: String) -> Bool
+
+    private struct State {
+        var targets: [String]?
+        var permits: (@Sendable (URLSessionConfiguration.ServerAddress, String) -> Bool)?
+    }
+
+    private let make: Maker
+    private let state: Mutex<State>
+
+    init(_ targets: [String]?, _ make: @escaping Maker) {
+        self.make = make
+        self.state = Mutex(State(targets: targets, permits: targets.map(make)))
+    }
+
+    /// - Returns: whether that is a change.
+    func replace(_ targets: [String]?) -> Bool {
+        guard self.state.withLock({ $0.targets }) != targets else { return false }
+        let permits = targets.map(self.make)
+        self.state.withLock { $0 = State(targets: targets, permits: permits) }
+        return true
+    }
+
+    func permits(_ address: URLSessionConfiguration.ServerAddress, _ host: String) -> Bool {
+        self.state.withLock { $0.permits }?(address, host) ?? true
+    }
+}
+
 /// Carries out the attempts of one background session's transfers, on a session of its own. Thread-safe.
 final class SessionLoads: Sendable {
     private let session: URLSession
     private let delegate: LoadDelegate
     private let folder: String
+    private let settings: SessionSettings
+    private let permission: AddressPermission
 
-    /// - Parameter folder: of the session's files.
-    init(_ settings: SessionSettings, folder: String) {
+    /// - Parameters:
+    ///   - configuration: made of the settings.
+    ///   - folder: of the session's files.
+    ///   - former: whose settings were others. Its attempts are stopped on the same queue, before others begin with their
+    ///     files.
+    init(
+        _ settings: SessionSettings, _ configuration: URLSessionConfiguration, folder: String,
+        permission: @escaping AddressPermission.Maker, following former: SessionLoads?
+    ) {
         self.folder = folder
+        self.settings = settings.withoutTargets
         self.delegate = LoadDelegate()
+        let permission = AddressPermission(settings.permittedTargets, permission)
+        self.permission = permission
+        configuration.permitsAddress = { permission.permits($0, $1) }
         self.session = URLSession(
-            configuration: URLSessionConfiguration(settings), delegate: self.delegate, delegateQueue: nil)
+            configuration: configuration, delegate: self.delegate, delegateQueue: former?.session.delegateQueue)
+    }
+
+    /// Whether attempts with these settings may begin here.
+    func carriesOut(_ settings: SessionSettings) -> Bool {
+        self.permit(settings.permittedTargets)
+        return self.settings == settings.withoutTargets
+    }
+
+    /// Permits other addresses from now on. Open connections are used for no further request.
+    func permit(_ targets: [String]?) {
+        if self.permission.replace(targets) { self.session.flush {} }
     }
 
     /// - Parameter report: called in order, until the end of the attempt.
@@ -29,7 +85,19 @@ final class SessionLoads: Sendable {
         self.session.delegateQueue.addOperation { self.delegate.stop(identifier) }
     }
 
+    /// Lets the attempts go on, and begins no further one.
+    func finish() { self.session.finishTasksAndInvalidate() }
+
     func close() { self.session.invalidateAndCancel() }
+}
+
+extension SessionSettings {
+    /// What a change makes another session necessary for.
+    fileprivate var withoutTargets: SessionSettings {
+        var settings = self
+        settings.permittedTargets = nil
+        return settings
+    }
 }
 
 /// The delegate of one session's attempts.
@@ -55,8 +123,14 @@ private final class LoadDelegate: NSObject, URLSessionDataDelegate {
         guard let request = attempt.request else {
             return attempt.ended(URLError(.badURL))
         }
-        let task =
-            attempt.body.map { session.uploadTask(with: request, fromFile: $0) } ?? session.dataTask(with: request)
+        let task: URLSessionTask =
+            if let data = attempt.uploadResumption {
+                session.uploadTask(withResumeData: data)
+            } else if let body = attempt.body {
+                session.uploadTask(with: request, fromFile: body)
+            } else {
+                session.dataTask(with: request)
+            }
         task.priority = transfer.attributes.priority
         let previous = self.state.withLock { state in
             state.running[task.taskIdentifier] = Running(transfer: transfer, attempt: attempt)
@@ -108,6 +182,27 @@ private final class LoadDelegate: NSObject, URLSessionDataDelegate {
         self.running(task)?.attempt.sent(totalBytesSent, of: totalBytesExpectedToSend)
     }
 
+    /// The server may have named the resource where the upload is continued.
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, didReceiveInformationalResponse response: HTTPURLResponse
+    ) {
+        guard response.statusCode == 104, let upload = task as? URLSessionUploadTask, self.running(task) != nil else {
+            return
+        }
+        upload.getResumeData { data in
+            session.delegateQueue.addOperation { self.running(task)?.attempt.uploadNamed(data) }
+        }
+    }
+
+    func urlSession(
+        _ session: URLSession, task: URLSessionTask, willPerformHTTPRedirection response: HTTPURLResponse,
+        newRequest request: URLRequest, completionHandler: @escaping @Sendable (URLRequest?) -> Void
+    ) {
+        // A redirected upload is created anew.
+        if request.httpMethod != "HEAD", request.httpMethod != "PATCH" { self.running(task)?.attempt.uploadNamed(nil) }
+        completionHandler(request)
+    }
+
     func urlSession(
         _ session: URLSession, task: URLSessionTask, didReceive challenge: URLAuthenticationChallenge,
         completionHandler: @escaping @Sendable (URLSession.AuthChallengeDisposition, URLCredential?) -> Void
@@ -119,14 +214,15 @@ private final class LoadDelegate: NSObject, URLSessionDataDelegate {
         guard let running = self.running(task), asks.contains(space.authenticationMethod) else {
             return completionHandler(.performDefaultHandling, nil)
         }
+        running.attempt.challenged(by: space)
         switch running.transfer.answer {
         case .credential(let user, let password) where challenge.previousFailureCount == 0:
             completionHandler(.useCredential, URLCredential(user: user, password: password, persistence: .forSession))
         case .withoutCredential: completionHandler(.performDefaultHandling, nil)
         case .credential, .cancel, nil:
             let failures = challenge.previousFailureCount
-            running.attempt.challenged(
-                TransferChallenge(
+            running.attempt.failed(
+                challenge: TransferChallenge(
                     host: space.host, port: space.port, scheme: space.protocol, realm: space.realm,
                     method: space.authenticationMethod, isProxy: space.isProxy(), failures: failures))
             completionHandler(.cancelAuthenticationChallenge, nil)

@@ -24,6 +24,8 @@ final class TransferAttempt: @unchecked Sendable {  // See above.
     private var failure: AttemptEnd?
     private var lastReport: ContinuousClock.Instant?
     private(set) var hasEnded = false
+    /// The upload resource that the journal has.
+    private var uploadResource: URL?
 
     init(_ transfer: TransferRecord, in folder: String, boot: String, _ report: @escaping Report) {
         self.transfer = transfer
@@ -31,6 +33,7 @@ final class TransferAttempt: @unchecked Sendable {  // See above.
         self.report = report
         self.counts = TransferCounts(totalToSend: transfer.counts.totalToSend)
         self.resumption = transfer.resumption(in: folder, boot: boot)
+        self.uploadResource = transfer.uploadResumption.flatMap { UploadResumeData($0)?.resource }
     }
 
     private var name: String { self.transfer.contentName }
@@ -49,6 +52,34 @@ final class TransferAttempt: @unchecked Sendable {  // See above.
     /// The file to send; `nil` for a download.
     var body: URL? {
         self.transfer.body.map { URL(fileURLWithPath: "\(self.folder)/\($0)") }
+    }
+
+    // MARK: Uploads that are continued
+
+    /// What continues the upload of an earlier attempt; `nil` if there is none.
+    var uploadResumption: Data? { self.transfer.kind == .upload ? self.transfer.uploadResumption : nil }
+
+    /// - Parameter data: what continues the upload from now on; `nil` if that is impossible.
+    func uploadNamed(_ data: Data?) {
+        let resource = data.flatMap { UploadResumeData($0)?.resource }
+        guard self.transfer.kind == .upload, resource != self.uploadResource else { return }
+        self.uploadResource = resource
+        self.report(.uploadNamed(resource == nil ? nil : data))
+    }
+
+    /// The request that creates an upload is sent again, and names another resource.
+    func challenged(by space: URLProtectionSpace) {
+        if self.uploadResumption == nil { self.uploadNamed(nil) }
+    }
+
+    /// - Returns: whether the transfer is to begin anew, because the upload cannot be continued.
+    private func isUploadLost(by error: any Error) -> Bool {
+        guard self.uploadResource != nil else { return false }
+        let cause = (error as? URLError)?.userInfo[NSUnderlyingErrorKey]
+        let isTransient = TransientErrors.contains(error)
+        guard cause is UploadFailure || !isTransient else { return false }
+        self.uploadNamed(nil)
+        return isTransient || self.uploadResumption != nil
     }
 
     // MARK: Response
@@ -71,7 +102,9 @@ final class TransferAttempt: @unchecked Sendable {  // See above.
             switch resumption.evaluate(status: http.statusCode, fields: http.httpFields) {
             case .append(let whole):
                 offset = resumption.offset
-                total = whole ?? (total < 0 ? -1 : offset + total)
+                // The length of the part is the server's word.
+                let (sum, isTooLong) = offset.addingReportingOverflow(total)
+                total = whole ?? (total < 0 || isTooLong ? -1 : sum)
                 resumes = offset
             case .restart, .otherResponse: resumes = 0
             case .complete: return self.completeBefore(resumption.offset)
@@ -82,7 +115,7 @@ final class TransferAttempt: @unchecked Sendable {  // See above.
         }
         do {
             self.file = try AttemptFile(self.name, in: self.folder, at: offset)
-            AttemptFile.synchronize(folder: self.folder)
+            TransferFolders.synchronize(self.folder)
         } catch {
             self.fail(error)
             return .stop
@@ -181,7 +214,7 @@ final class TransferAttempt: @unchecked Sendable {  // See above.
         if isFull {
             failure.cancelledReason = URLError.BackgroundTaskCancelledReason.insufficientSystemResources.rawValue
         }
-        self.failure = .failed(failure, isTransient: false)
+        self.failure = .failed(failure, isTransient: TransientErrors.contains(error))
     }
 
     private func finished(_ response: TransferResponse?) -> AttemptEnd {
@@ -191,7 +224,7 @@ final class TransferAttempt: @unchecked Sendable {  // See above.
         return .finished(response, file: self.file?.name)
     }
 
-    func challenged(_ challenge: TransferChallenge) { self.failure = .challenged(challenge) }
+    func failed(challenge: TransferChallenge) { self.failure = .challenged(challenge) }
 
     /// The task is over: reports the end, once.
     func ended(_ error: (any Error)?) {
@@ -200,7 +233,7 @@ final class TransferAttempt: @unchecked Sendable {  // See above.
         self.report(.counts(self.counts))
         if let failure { return self.report(.ended(failure)) }
         if let error {
-            let isTransient = (error as? URLError).map { TransientErrors.contains($0.code) } ?? false
+            let isTransient = self.isUploadLost(by: error) || TransientErrors.contains(error)
             return self.report(.ended(.failed(TransferError(error, url: self.url), isTransient: isTransient)))
         }
         do {

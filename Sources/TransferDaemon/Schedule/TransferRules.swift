@@ -58,7 +58,9 @@ package enum LaunchPolicy {
             return .none
         }
         guard session.record.launches < self.limit else { return .giveUp }
-        let next = session.record.lastLaunch.map { $0 + self.pause(afterLaunches: session.record.launches) } ?? now
+        // One in the future: the clock was set back.
+        let last = session.record.lastLaunch.flatMap { $0 <= now ? $0 : nil }
+        let next = last.map { $0 + self.pause(afterLaunches: session.record.launches) } ?? now
         return next <= now ? .launch : .wait(until: next)
     }
 

@@ -63,7 +63,7 @@ package struct TransferSchedule: Hashable, Sendable {
         _ journal: TransferJournal, conditions: MachineConditions, now: Date, limit: Int = TransferSchedule.runningLimit
     ) {
         var (running, candidates) = (0, [Candidate]())
-        for (name, session) in journal.sessions {
+        for (name, session) in journal.sessions where session.record.needsSettings != true {
             let settings = session.record.settings
             for transfer in session.transfers.values where !transfer.isSuspended {
                 let task = Task(session: name, identifier: transfer.identifier)
@@ -96,7 +96,8 @@ package struct TransferSchedule: Hashable, Sendable {
     }
 
     private mutating func mayBegin(_ transfer: TransferRecord, until: Date?, allows: Bool, now: Date) -> Bool {
-        let begin = [until, transfer.attributes.earliestBegin].compactMap(\.self).max() ?? now
+        let pauseEnd = until.flatMap { transfer.pauseEnd($0, now: now) }
+        let begin = [pauseEnd, transfer.attributes.earliestBegin].compactMap(\.self).max() ?? now
         guard begin <= now else {
             self.changes(at: begin)
             return false
@@ -114,12 +115,20 @@ package struct TransferSchedule: Hashable, Sendable {
     }
 }
 
+extension TransferRecord {
+    /// The end of a pause that the daemon itself made; `nil` if it is further away than any pause: the clock was set back.
+    fileprivate func pauseEnd(_ until: Date, now: Date) -> Date? {
+        let longest = self.failures > 0 ? RetryPolicy.longestPause : TransferRules.longestBackgroundDelay
+        return until <= now + longest ? until : nil
+    }
+}
+
 extension TransferSchedule.Candidate {
     fileprivate init(_ task: TransferSchedule.Task, _ transfer: TransferRecord, now: Date) {
         let hints = [transfer.attributes.expectedToSend, transfer.attributes.expectedToReceive]
         self.task = task
         self.priority = transfer.attributes.priority
-        self.size = hints.contains { $0 < 0 } ? .max : hints.reduce(0) { $0.addingReportingOverflow($1).partialValue }
+        self.size = hints.contains { $0 < 0 } ? .max : hints.reduce(0) { $0 > .max - $1 ? .max : $0 + $1 }
         self.begun = transfer.begun ?? now
     }
 }

@@ -2,6 +2,7 @@ import BackgroundTransfers
 import Foundation
 import SQLiteStorage
 import StreamTransport
+import URLLoading
 
 /// Serves the programs of one user and carries out their transfers. Confined to its loop.
 ///
@@ -10,6 +11,14 @@ import StreamTransport
 package final class TransferDaemon {
     /// Most programs connected at a time.
     private static let clientLimit = 1000
+    private static let loggedRowLimit = 20
+
+    private struct Attempt {
+        /// Reports of an earlier attempt have another.
+        let number: Int
+        /// Carries it out; others may begin with later settings meanwhile.
+        let loads: SessionLoads
+    }
 
     private let loop: Loop
     private let folders: TransferFolders
@@ -21,9 +30,8 @@ package final class TransferDaemon {
     private var ownsSocket = false
     private var clients: [ObjectIdentifier: ClientConnection] = [:]
     private var owners: [String: ClientConnection] = [:]
-    private var loads: [String: (settings: SessionSettings, loads: SessionLoads)] = [:]
-    /// Numbers the attempts, so that reports of an earlier one are recognized.
-    private var attempts: [TransferSchedule.Task: Int] = [:]
+    private var loads: [String: SessionLoads] = [:]
+    private var attempts: [TransferSchedule.Task: Attempt] = [:]
     private var lastAttempt = 0
     /// With the time at which they were read; `nil` before discretionary transfers need them.
     private var conditions: (value: MachineConditions, read: Date)?
@@ -32,6 +40,8 @@ package final class TransferDaemon {
     private let scheduleTimer = LoopTimer()
     private let idleTimer = LoopTimer()
     private var gaveUp: Set<String> = []
+    /// Rows of the journal that no daemon could read.
+    private let unreadable: [UnreadableRow]
     /// Called once, when nothing is left or the journal cannot be written.
     private let finished: (SQLiteFailure?) -> Void
     private var isFinished = false
@@ -49,6 +59,7 @@ package final class TransferDaemon {
         self.settings = settings
         self.file = file
         self.journal = TransferJournal(try file.read())
+        self.unreadable = try file.unreadableRows()
         self.finished = finished
     }
 
@@ -64,7 +75,13 @@ package final class TransferDaemon {
             self.listener = try SocketListener(
                 .unix(path: self.folders.socket), options: options, on: self.loop, owner: self)
         }
-        self.removeUnusedFiles()
+        for row in self.unreadable.prefix(Self.loggedRowLimit) {
+            self.log("journal \(self.folders.journal): \(row)")
+        }
+        if self.unreadable.count > Self.loggedRowLimit {
+            self.log("journal \(self.folders.journal): \(self.unreadable.count) rows in all cannot be read")
+        }
+        UnusedFiles(self.folders, self.journal, self.unreadable).remove(before: self.settings.now() - 86_400)
         self.schedule()
     }
 
@@ -96,31 +113,9 @@ package final class TransferDaemon {
             listener.close()
         }
         for client in self.clients.values { client.close() }
-        for (_, entry) in self.loads { entry.loads.close() }
+        for loads in self.loads.values { loads.close() }
+        for attempt in self.attempts.values { attempt.loads.close() }
         self.finished(failure)
-    }
-
-    /// Removes the files that no transfer and no message names, except recent ones: a program may be about to name them.
-    private func removeUnusedFiles() {
-        let files = FileManager.default
-        let limit = self.settings.now() - 86_400
-        for (name, session) in self.journal.sessions {
-            var used: Set<String> = []
-            for transfer in session.transfers.values {
-                used.insert(transfer.contentName)
-                if let body = transfer.body { used.insert(body) }
-            }
-            for message in session.messages {
-                for file in [message.end.file, message.end.transfer.body] { if let file { used.insert(file) } }
-                used.insert(message.end.transfer.contentName)
-            }
-            let folder = self.folders.session(name)
-            for entry in (try? files.contentsOfDirectory(atPath: folder)) ?? [] where !used.contains(entry) {
-                let attributes = try? files.attributesOfItem(atPath: "\(folder)/\(entry)")
-                guard let date = attributes?[.modificationDate] as? Date, date < limit else { continue }
-                try? files.removeItem(atPath: "\(folder)/\(entry)")
-            }
-        }
     }
 
     // MARK: Programs
@@ -157,6 +152,7 @@ package final class TransferDaemon {
             return client.refuse(error)
         }
         guard self.commit(), let session = self.journal.sessions[name] else { return }
+        self.loads[name]?.permit(attachment.settings.permittedTargets)
         let folder = self.folders.session(name)
         guard TransferFolders.create(folder) else {
             self.log("\(folder) cannot be created, or is open to other users")
@@ -173,23 +169,30 @@ package final class TransferDaemon {
                 AttachedSession(
                     lastIdentifier: session.record.lastIdentifier, folder: folder,
                     waitingMessages: session.messages.count, hasQuestions: asks)))
-        for transfer in session.transfers.values.sorted(by: { $0.identifier < $1.identifier }) {
-            client.send(.transfer(session: name, transfer.summary))
-        }
-        client.send(.ready)
-        self.deliverMessages(of: name)
+        client.list(session.transfers.keys.sorted().map { TransferSchedule.Task(session: name, identifier: $0) })
+        self.writeMore(to: client)
         self.schedule()
     }
 
     private func observe(_ version: Int, _ client: ClientConnection) {
         guard version == TransferProtocol.version else { return client.refuse(.version) }
         client.role = .observer
-        for (name, session) in self.journal.sessions.sorted(by: { $0.key < $1.key }) {
-            for transfer in session.transfers.values.sorted(by: { $0.identifier < $1.identifier }) {
-                client.send(.transfer(session: name, transfer.summary))
-            }
+        client.list(
+            self.journal.sessions.sorted { $0.key < $1.key }.flatMap { name, session in
+                session.transfers.keys.sorted().map { TransferSchedule.Task(session: name, identifier: $0) }
+            })
+        self.writeMore(to: client)
+    }
+
+    /// Sends more of what the program has not got yet, as far as it reads: first its transfers, then messages.
+    func writeMore(to client: ClientConnection) {
+        while client.takesMore, let task = client.nextListed() {
+            // It may have ended meanwhile.
+            guard let transfer = self.journal.transfer(task.identifier, of: task.session) else { continue }
+            client.send(.transfer(session: task.session, transfer.summary))
         }
-        client.send(.ready)
+        guard client.finishList(), case .owner(let session) = client.role else { return }
+        self.deliverMessages(of: session)
     }
 
     func ended(_ client: ClientConnection) {
@@ -199,7 +202,7 @@ package final class TransferDaemon {
         self.journal.detach(session)
         guard self.commit() else { return }
         if self.journal.sessions[session] == nil {
-            self.loads.removeValue(forKey: session)?.loads.close()
+            self.loads.removeValue(forKey: session)?.close()
             // Only if it is empty.
             _ = rmdir(self.folders.session(session))
         }
@@ -213,6 +216,7 @@ package final class TransferDaemon {
             request, of: session, backgroundDelay: self.settings.backgroundDelay, now: self.settings.now())
         guard self.commit() else { return }
         reply(outcome)
+        if case .configure(let settings) = request { self.loads[session]?.permit(settings.permittedTargets) }
         self.notifyObservers(of: request.task, session)
         switch action {
         case .none: break
@@ -233,10 +237,12 @@ package final class TransferDaemon {
         self.deliverMessages(of: session)
     }
 
-    /// Sends the messages that fit into the window.
+    /// Sends the messages that fit into the window; more when the program has read them.
     private func deliverMessages(of session: String) {
         guard let client = self.owners[session], let messages = self.journal.sessions[session]?.messages else { return }
+        guard client.hasList else { return }
         for message in messages.prefix(TransferProtocol.messageWindow) where message.sequence > client.sentThrough {
+            guard client.takesMore else { return }
             client.sentThrough = message.sequence
             client.send(.ended(sequence: message.sequence, message.end))
         }
@@ -267,29 +273,35 @@ package final class TransferDaemon {
             let settings = self.journal.sessions[task.session]?.record.settings
         else { return }
         self.lastAttempt += 1
-        let number = self.lastAttempt
-        self.attempts[task] = number
+        let (number, loads) = (self.lastAttempt, self.loads(of: task.session, settings))
+        self.attempts[task] = Attempt(number: number, loads: loads)
         let box = LoopIsolated(self, on: self.loop)
-        self.loads(of: task.session, settings).start(transfer) { event in
+        loads.start(transfer) { event in
             box.execute { $0.reported(event, of: task, attempt: number) }
         }
         self.notifyObservers(of: task.identifier, task.session)
     }
 
     private func loads(of session: String, _ settings: SessionSettings) -> SessionLoads {
-        if let entry = self.loads[session], entry.settings == settings { return entry.loads }
-        let loads = SessionLoads(settings, folder: self.folders.session(session))
-        self.loads[session] = (settings, loads)
+        let former = self.loads[session]
+        if let former, former.carriesOut(settings) { return former }
+        let configuration = URLSessionConfiguration(settings)
+        self.settings.prepare(configuration)
+        let loads = SessionLoads(
+            settings, configuration, folder: self.folders.session(session), permission: self.settings.permission,
+            following: former)
+        self.loads[session] = loads
+        // Its attempts go on.
+        former?.finish()
         return loads
     }
 
     private func stopAttempt(_ task: TransferSchedule.Task) {
-        guard self.attempts.removeValue(forKey: task) != nil else { return }
-        self.loads[task.session]?.loads.stop(task.identifier)
+        self.attempts.removeValue(forKey: task)?.loads.stop(task.identifier)
     }
 
     private func reported(_ event: AttemptEvent, of task: TransferSchedule.Task, attempt: Int) {
-        guard !self.isFinished, self.attempts[task] == attempt else {
+        guard !self.isFinished, self.attempts[task]?.number == attempt else {
             if case .response(_, _, _, _, let proceed) = event { proceed(false) }
             return
         }
@@ -304,6 +316,10 @@ package final class TransferDaemon {
         case .counts(let counts):
             guard self.journal.progressed(counts, of: task.identifier, of: task.session) else { return }
             self.notifyProgress(counts, of: task)
+        case .uploadNamed(let data):
+            self.journal.uploadNamed(data, for: task.identifier, of: task.session)
+            guard self.commit() else { return }
+            self.notifyObservers(of: task.identifier, task.session)
         case .durable(let bytes):
             self.journal.madeDurable(bytes, of: task.identifier, of: task.session)
             _ = self.commit()
@@ -436,8 +452,7 @@ package final class TransferDaemon {
         let isBusy =
             !self.clients.isEmpty
             || self.journal.sessions.values.contains { session in
-                session.transfers.values.contains { !$0.isSuspended && !$0.phase.isQuestion }
-                    || self.mayLaunch(session)
+                session.goesOn || self.mayLaunch(session)
             }
         if isBusy {
             self.loop.disarm(self.idleTimer)
@@ -491,6 +506,13 @@ extension TransferRecord.Phase {
     }
 }
 
+extension TransferJournal.Session {
+    /// Whether a transfer runs, or will.
+    fileprivate var goesOn: Bool {
+        self.record.needsSettings != true && self.transfers.values.contains { !$0.isSuspended && !$0.phase.isQuestion }
+    }
+}
+
 extension SessionRequest {
     /// The identifier of the task that it is about.
     var task: Int {
@@ -499,7 +521,7 @@ extension SessionRequest {
         case .change(let task, _), .resume(let task), .suspend(let task), .cancel(let task, _),
             .answerChallenge(let task, _), .answerRequest(let task, _):
             task
-        case .acknowledge: 0
+        case .acknowledge, .configure: 0
         }
     }
 }

@@ -1,6 +1,7 @@
 import BackgroundTransfers
 import Foundation
 import HTTPSemantics
+import HTTPTransport
 import WireText
 
 /// Conversions between the types of the library and those that leave the process.
@@ -52,8 +53,15 @@ extension TransferError {
         if let cancelledReason { details[NSURLErrorBackgroundTaskCancelledReasonKey] = cancelledReason }
         if let resumeData { details[NSURLSessionDownloadTaskResumeData] = resumeData }
         return LoadFailure.error(
-            URLError.Code(rawValue: self.code) ?? .unknown, url: self.url.flatMap { URL(string: $0) }, text: self.text,
-            more: details)
+            URLError.Code(rawValue: self.code) ?? .unknown, url: self.url.flatMap { URL(string: $0) },
+            cause: self.refusesAddresses == true ? ExchangeFailure.notAdmitted : nil, text: self.text, more: details)
+    }
+}
+
+extension URLError {
+    /// Whether none of the server's addresses is permitted.
+    package var isAddressRefused: Bool {
+        (self.userInfo[NSUnderlyingErrorKey] as? ExchangeFailure) == .notAdmitted
     }
 }
 
@@ -166,6 +174,9 @@ extension SessionSettings {
         self.certificateAuthorities = configuration.certificateAuthorities
         self.unixSocketPath = configuration.unixSocketPath
         self.assumesHTTP2 = configuration.assumesHTTP2
+        self.permittedTargets = configuration.permittedTargets
+        self.resumesUploads = configuration.resumesUploads
+        self.multipath = configuration.multipathServiceType.rawValue
         self.proxies = configuration.connectionProxyDictionary.map(Self.proxies)
         self.isDiscretionary = configuration.isDiscretionary
         self.sendsLaunchEvents = configuration.sessionSendsLaunchEvents

@@ -9,10 +9,13 @@ import Synchronization
 final class BackgroundSession: Sendable {
     /// How long the first connection may take, the start of the daemon included.
     private static let attachTimeout = Duration.seconds(5)
+    /// Bytes that are copied at a time.
+    private static let copiedPiece = 1 << 20
 
     private struct State {
         var link: DaemonLink?
         var failure: URLError?
+        var permittedTargets: [String]?
         var folder = ""
         /// Last message about an ended transfer that was passed to the delegate queue.
         var lastSequence = 0
@@ -41,6 +44,7 @@ final class BackgroundSession: Sendable {
     init(_ identifier: String, of core: SessionCore) {
         self.identifier = identifier
         self.core = core
+        self.state.withLock { $0.permittedTargets = core.configuration.permittedTargets }
     }
 
     private var session: URLSession? { self.owner.withLock { $0.session } }
@@ -70,7 +74,7 @@ final class BackgroundSession: Sendable {
     private func attach() -> URLError? {
         let settings: SessionSettings
         do throws(URLError) {
-            settings = try SessionSettings(self.core)
+            settings = try self.settings()
         } catch {
             return error
         }
@@ -97,6 +101,26 @@ final class BackgroundSession: Sendable {
         self.releaseSession()
         link.close()
         self.state.withLock { $0.link = nil }
+        return Self.error(failure)
+    }
+
+    private func settings() throws(URLError) -> SessionSettings {
+        var settings = try SessionSettings(self.core)
+        settings.permittedTargets = self.state.withLock { $0.permittedTargets }
+        return settings
+    }
+
+    /// See `URLSession.hasWaitingMessages`.
+    var hasWaitingMessages: Bool { self.state.withLock { $0.waitingMessages != nil } }
+
+    /// See `URLSession.permit(_:)`.
+    func permit(_ targets: [String]?) -> URLError? {
+        let failure = self.state.withLock { state in
+            state.permittedTargets = targets
+            return state.failure
+        }
+        guard let link, let settings = try? self.settings() else { return failure ?? Self.error(.closed) }
+        guard case .failure(let failure) = link.configure(settings) else { return nil }
         return Self.error(failure)
     }
 
@@ -183,29 +207,36 @@ final class BackgroundSession: Sendable {
         return record
     }
 
-    /// Copies the file of an upload: the program may change or delete it.
+    /// Copies the file of an upload: the program may change or delete it. Symbolic links are followed, as in other sessions.
     private func copy(_ file: URL, for task: URLSessionTask) throws(URLError) -> (name: String, size: Int64) {
         let name = "\(task.taskIdentifier)-\(UUID().uuidString).body"
-        let target = URL(fileURLWithPath: "\(self.folder)/\(name)")
-        // Symbolic links are followed, as in other sessions.
-        let source = file.resolvingSymlinksInPath()
+        let url = task.originalRequest?.url
+        let source = file.isFileURL ? open(file.path, O_RDONLY | O_NONBLOCK | O_CLOEXEC) : -1
         var status = stat()
-        guard file.isFileURL, stat(source.path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            throw LoadFailure.error(.fileDoesNotExist, url: task.originalRequest?.url)
+        // What is copied is the file that was looked at, whatever its path names meanwhile.
+        guard source >= 0, fstat(source, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            let isForbidden = file.isFileURL && source < 0 && errno == EACCES
+            if source >= 0 { _ = Foundation.close(source) }
+            throw LoadFailure.error(isForbidden ? .noPermissionsToReadFile : .fileDoesNotExist, url: url)
         }
+        let input = FileHandle(fileDescriptor: source, closeOnDealloc: true)
+        let target = "\(self.folder)/\(name)"
         do {
-            try FileManager.default.copyItem(at: source, to: target)
-            let handle = try FileHandle(forUpdating: target)
-            try handle.synchronize()
-            let size = try handle.seekToEnd()
-            try handle.close()
-            _ = chmod(target.path, 0o600)
-            return (name, Int64(clamping: size))
+            let descriptor = open(target, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+            guard descriptor >= 0 else { throw POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO) }
+            let output = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+            var size: Int64 = 0
+            while let piece = try input.read(upToCount: Self.copiedPiece), !piece.isEmpty {
+                try output.write(contentsOf: piece)
+                size += Int64(piece.count)
+            }
+            try output.synchronize()
+            TransferFolders.synchronize(self.folder)
+            return (name, size)
         } catch {
-            unlink(target.path)
+            unlink(target)
             throw LoadFailure.error(
-                .cannotOpenFile, url: task.originalRequest?.url, cause: error,
-                text: "The file of a background upload cannot be copied.")
+                .cannotOpenFile, url: url, cause: error, text: "The file of a background upload cannot be copied.")
         }
     }
 

@@ -252,6 +252,13 @@ final class SessionCore: Sendable {
         if cancels { for task in tasks { task.cancel() } }
     }
 
+    /// Makes a background session invalid, whose tasks go on in the daemon.
+    func detach(_ session: URLSession) {
+        guard self.configuration.identifier != nil else { return }
+        self.state.withLock { $0.tasks = [:] }
+        self.becomeInvalid(session)
+    }
+
     private func becomeInvalid(_ session: URLSession) {
         let isFirst = self.state.withLock { state in
             defer { state.phase = .invalid }

@@ -360,6 +360,20 @@ extension URLSession {
         self.core.delegates(for: task).notifyFirst(.createdTask) { $0.task?.urlSession(self, didCreateTask: task) }
     }
 
+    // MARK: Background sessions of the gateway
+
+    /// Leaves the tasks of a background session to the daemon, as the end of the program does: the session becomes invalid, and
+    /// a later one with its identifier has them.
+    package func detach() { self.core.detach(self) }
+
+    /// Whether messages that waited for the program are not passed to the delegate queue yet; it gets
+    /// `urlSessionDidFinishEvents` behind them.
+    package var hasWaitingMessages: Bool { self.core.background?.hasWaitingMessages ?? false }
+
+    /// Permits a background session's connections other addresses from now on.
+    /// - Returns: why the daemon does not know of that.
+    package func permit(_ targets: [String]?) -> URLError? { self.core.background?.permit(targets) }
+
     // MARK: Connections
 
     /// A connection over a Unix socket, opened when the task is resumed; otherwise as `streamTask(withHostName:port:)`.

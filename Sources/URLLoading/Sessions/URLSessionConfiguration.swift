@@ -138,6 +138,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     public var ticketHosts: [String] = []
     /// Where a background session finds its daemon; `nil` for the folders of the user.
     package var transferFolders: TransferFolders?
+    /// Of a background session, which has no `permitsAddress`: see `SessionSettings.permittedTargets`.
+    package var permittedTargets: [String]?
     /// Resolves host names for HTTP; answers once, from any thread. `nil` uses the system's resolver.
     package var resolve: ConnectAttempt.Resolve?
     /// As `resolve`, of every kind of task with `requiresDNSSECValidation`.
@@ -246,6 +248,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
         copy.certificateAuthorities = self.certificateAuthorities
         copy.ticketHosts = self.ticketHosts
         copy.permitsAddress = self.permitsAddress
+        copy.permittedTargets = self.permittedTargets
         copy.resolve = self.resolve
         copy.resolveAuthenticated = self.resolveAuthenticated
         copy.loop = self.loop

@@ -32,6 +32,11 @@ extension TaskLoader {
         }
     }
 
+    /// From any thread. The task goes on.
+    func getResumeData(_ handler: @escaping @Sendable (Data?) -> Void) {
+        self.core.executor.execute { handler(self.uploadResumeData?.encoded()) }
+    }
+
     /// That of a task which was never resumed is what it was made from.
     private var uploadResumeData: UploadResumeData? {
         guard let load = self.currentLoad as? HTTPLoad else {

@@ -49,4 +49,11 @@ open class URLSessionUploadTask: URLSessionDataTask, @unchecked Sendable {  // N
             self.cancel { continuation.resume(returning: $0) }
         }
     }
+
+    /// What would continue the upload in another task, while this one goes on.
+    /// - Parameter handler: called on any thread; gets `nil` if the upload cannot be continued.
+    package func getResumeData(_ handler: @escaping @Sendable (Data?) -> Void) {
+        guard let loader = self.loader else { return handler(nil) }
+        loader.getResumeData(handler)
+    }
 }

@@ -7,7 +7,7 @@ import URLLoading
 ///
 ///     download URL, upload FILE URL   creates and resumes a task, with the settings of the words before
 ///     label TEXT, after SECONDS, priority NUMBER, hold   settings of the next task; `hold` does not resume it
-///     discretionary, silent, user NAME PASSWORD, replace URL, later   settings of the session, before the first task
+///     discretionary, silent, user NAME PASSWORD, replace URL, later, no-cellular, no-expensive, no-constrained   settings of the session, before the first task
 ///     anyway       follows the words also if the daemon started the program
 ///     list         prints the session's tasks
 ///     kill         ends the program at once, as SIGKILL does
@@ -95,6 +95,7 @@ struct Plan {
     private(set) var steps: [Step] = []
     private(set) var isDiscretionary = false
     private(set) var isSilent = false
+    private(set) var forbidden: Set<String> = []
     private(set) var credential: URLCredential?
     private(set) var replacement: URL?
 
@@ -129,6 +130,7 @@ struct Plan {
             case "events": self.steps.append(.events)
             case "discretionary": self.isDiscretionary = true
             case "silent": self.isSilent = true
+            case "no-cellular", "no-expensive", "no-constrained": self.forbidden.insert(word)
             case "user":
                 self.credential = URLCredential(user: try next(), password: try next(), persistence: .none)
             case "replace": self.replacement = try url()
@@ -142,6 +144,9 @@ struct Plan {
         configuration.isDiscretionary = self.isDiscretionary
         configuration.sessionSendsLaunchEvents = !self.isSilent
         configuration.urlCredentialStorage = nil
+        configuration.allowsCellularAccess = !self.forbidden.contains("no-cellular")
+        configuration.allowsExpensiveNetworkAccess = !self.forbidden.contains("no-expensive")
+        configuration.allowsConstrainedNetworkAccess = !self.forbidden.contains("no-constrained")
     }
 }
 

@@ -1,8 +1,9 @@
 import BackgroundTransfers
 import Foundation
 import StreamTransport
+import Synchronization
 
-/// An observer of a daemon.
+/// An observer of a daemon. Logs the ends of transfers, and whether the journal knows where an upload is continued.
 final class DaemonWatch: Sendable {
     let log = EventLog()
     private let link: DaemonLink
@@ -12,8 +13,16 @@ final class DaemonWatch: Sendable {
             .cannotStart("not in this test")
         }
         let log = self.log
+        let named = Mutex(Set<Int>())
         let failure = self.link.attach(within: .seconds(60)) { event in
-            if case .message(.removed(_, let task, _)) = event { log.add("removed \(task)") }
+            switch event {
+            case .message(.removed(_, let task, _)): log.add("removed \(task)")
+            case .message(.transfer(_, let transfer)):
+                let (task, isNamed) = (transfer.identifier, transfer.uploadResumption != nil)
+                let changes = named.withLock { isNamed ? $0.insert(task).inserted : $0.remove(task) != nil }
+                if changes { log.add("\(isNamed ? "named" : "unnamed") \(task)") }
+            default: break
+            }
         }
         if let failure { throw failure }
     }

@@ -80,6 +80,7 @@ struct URLSessionConfigurationTests {
         changed.certificateAuthorities = Data([1])
         changed.ticketHosts = [".example.org"]
         changed.permitsAddress = { _, _ in false }
+        changed.permittedTargets = ["public"]
         changed.resolve = { _, _, answer in answer(.success([])) }
         changed.resolveAuthenticated = changed.resolve
         changed.launchCommand = .current
@@ -89,7 +90,7 @@ struct URLSessionConfigurationTests {
         let copy = try #require(changed.copy() as? URLSessionConfiguration)
         let plain = URLSessionConfiguration.default
         let values = Self.values(changed)
-        #expect(Self.values(copy) == values && values.count == 43)
+        #expect(Self.values(copy) == values && values.count == 44)
         // All values differ from the defaults, so that a property that is not copied is detected.
         for (value, standard) in zip(values, Self.values(plain)) { #expect(value != standard) }
         copy.timeoutIntervalForRequest = 9

@@ -6,7 +6,7 @@ import URLLoading
 struct ResumedDownloadTests {
     static let whole = String(repeating: "0123456789", count: 10_000)
 
-    private static let good = ["ETag: \"v1\"", "Accept-Ranges: bytes"]
+    static let good = ["ETag: \"v1\"", "Accept-Ranges: bytes"]
 
     /// Sends half of the content, then nothing.
     static func half(_ fields: [String] = good) -> Answer {
