@@ -144,6 +144,48 @@ def test_interrupted_download_goes_on_where_it_was(background, held):
     assert (background.files / "whole").read_bytes() == held.content
 
 
+def test_interrupted_upload_goes_on_where_it_was(background):
+    """The journal has the upload resource: the next daemon asks it for the offset and sends the rest."""
+    held = HeldOrigin(random.Random(5).randbytes(24 << 20))
+    source = background.folder / "source"
+    source.write_bytes(held.content)
+    program = background.start(SESSION, "silent", "label", "sent", "upload", source, f"{held.base}/resumable/file", "collect", 1)
+
+    def has_begun():
+        return held.parts and len(next(iter(held.parts.values())).content) >= len(held.content) // 2
+
+    eventually(has_begun, "half has arrived")
+    assert background.records()[0]["uploadResumption"]
+    background.kill_daemon()
+    eventually(lambda: len(held.requests) >= 2, "the next daemon asks for the offset")
+    held.release()
+    lines = background.finish(program)
+    assert any(line.startswith("completed 1 sent 201 0") for line in lines), lines
+    assert held.uploads["/resumable/file"] == held.content
+    assert [request[0] for request in held.requests] == ["PUT", "HEAD", "PATCH"]
+    assert int(held.requests[2][2]["Upload-Offset"]) >= len(held.content) // 2
+    held.end()
+
+
+def test_row_that_cannot_be_read_is_reported_and_kept(background, held):
+    background.run(SESSION, "silent", "label", "one", "download", f"{held.base}/slow/one", "label", "two", "download",
+                   f"{held.base}/file", "kill")
+    background.kill_daemon()
+    path = background.state / "sluice" / "transfers.sqlite"
+    with sqlite3.connect(path) as journal:
+        journal.execute("UPDATE transfer SET record = '{}' WHERE task = 1")
+    journal.close()
+    held.release()
+    lines = background.run(SESSION, "silent", "list", "collect", 1)
+    assert any(line.startswith("completed 2 two 200 0") for line in lines) and "listed 2 two running" in lines, lines
+    assert f"journal {path}: transfer 1 of session {SESSION} cannot be read (identifier is missing); " \
+        "it does not go on: start it again in its program." in background.daemon_log()
+    with sqlite3.connect(path) as journal:
+        assert journal.execute("SELECT kind, number, record FROM unreadable").fetchall() == [("transfer", 1, "{}")]
+    journal.close()
+    assert (background.state / "sluice" / "transfers" / "org_2eexample_2ebackground" / "1.content").exists()
+
+
 def test_restart_of_the_machine_forgets_what_was_not_on_the_disk(background, held):
     """The journal names another boot: the file's bytes do not count, and the download begins anew."""
     program = background.start(SESSION, "silent", "label", "whole", "download", f"{held.base}/slow/file", "kill")
@@ -306,13 +348,13 @@ def test_peers_that_send_anything_do_not_harm_the_daemon(background, held):
     program = background.start(SESSION, "silent", "label", "one", "download", f"{held.base}/file", "collect", 1)
     eventually(lambda: held.requests, "the transfer has begun")
     number = background.daemon
-    attach = '{"attach":{"_0":{"version":1,"identifier":"%s","settings":%s,"isLaunchedForEvents":false,"isReattachment":false}}}'
+    attach = '{"attach":{"_0":{"version":2,"identifier":"%s","settings":%s,"isLaunchedForEvents":false,"isReattachment":false}}}'
     payloads = [
         b"", b"\0", b"\0\0\0\0", b"\xff\xff\xff\xff", random.Random(3).randbytes(100_000), framed("[" * 100_000),
-        framed('{"observe":{"version":2}}'), framed('{"observe":{"version":1}}') * 3,
+        framed('{"observe":{"version":9}}'), framed('{"observe":{"version":2}}') * 3,
         framed('{"request":{"number":1,"_1":{"resume":{"task":1}}}}'),
-        framed('{"observe":{"version":1}}') + framed('{"request":{"number":1,"_1":{"resume":{"task":1}}}}'),
-        framed('{"observe":{"version":1}}') + framed('{"steer":{"number":1,"session":"x","task":-1,"_3":"cancel"}}'),
+        framed('{"observe":{"version":2}}') + framed('{"request":{"number":1,"_1":{"resume":{"task":1}}}}'),
+        framed('{"observe":{"version":2}}') + framed('{"steer":{"number":1,"session":"x","task":-1,"_3":"cancel"}}'),
         framed(attach % ("../x", "{}")), framed(attach % (SESSION, "{}")), framed('{"attach":{"_0":null}}'),
     ]
     for payload in payloads:

@@ -12,6 +12,7 @@ import pytest
 
 from support import loading, networks
 from support.deadlines import eventually
+from support.machine import Machine
 from support.message_bus import GUESSED_YES, NO, YES, MessageBus, NetworkManager
 from support.programs import Program
 
@@ -52,30 +53,17 @@ class Server(ThreadingHTTPServer):
         self.server_close()
 
 
-class Machine:
-    """A network of the program alone, and the one of its server, joined by a cable for each of their subnets."""
+class Served(Machine):
+    """With a server in the far network, and programs in the near one."""
 
     def __init__(self):
-        self.near, self.far = networks.Network(None), networks.Network("198.18.9.1")
-        self.far.ip("address", "add", f"{self.far.address}/32", "dev", "lo")
+        super().__init__()
         self.server = Server(self.far)
         self.programs = []
 
     @property
     def url(self):
         return f"http://{self.far.address}:{self.server.port}/"
-
-    def join(self, number, up=True):
-        """Adds the interface `near{number}` with the address 198.18.{number}.1, without a route to the server."""
-        self.near.ip("link", "add", f"near{number}", "type", "veth", "peer", "name", f"far{number}", "netns", str(self.far.pid))
-        for network, side, host in ((self.near, "near", 1), (self.far, "far", 2)):
-            network.ip("address", "add", f"198.18.{number}.{host}/24", "dev", f"{side}{number}")
-        self.far.ip("link", "set", f"far{number}", "up")
-        if up:
-            self.near.ip("link", "set", f"near{number}", "up")
-
-    def route(self, number, metric=100):
-        self.near.ip("route", "add", "default", "via", f"198.18.{number}.2", "metric", str(metric))
 
     def run(self, *words, interfaces="", url=None, bus="unix:path=/nonexistent"):
         binary = loading.FOLDER / "Loader"
@@ -88,13 +76,12 @@ class Machine:
         for program in self.programs:
             program.end()
         self.server.close()
-        self.near.close()
-        self.far.close()
+        super().close()
 
 
 @pytest.fixture
 def machine():
-    one = Machine()
+    one = Served()
     yield one
     one.close()
 

@@ -1,7 +1,9 @@
 """Programs with background sessions, and the daemon that carries out their transfers."""
 
+import json
 import os
 import signal
+import sqlite3
 import subprocess
 import threading
 from collections import Counter
@@ -14,23 +16,30 @@ from .deadlines import eventually, seconds
 
 class HeldOrigin:
     """A server that answers only once `release` was called: GET with the content, or a range of it, PUT with 201; /moved
-    redirects. From /slow/… it sends the content at once, but for the last piece, in pieces of 16 KiB every 10 ms."""
+    redirects to /file, /away to the `Location` in `away`. From /slow/… it sends the content at once, but for the last piece,
+    in pieces of 16 KiB every 10 ms. Uploads to /resumable/… are continued at /part/…
+    (draft-ietf-httpbis-resumable-upload, version 9): half of the content is read, the rest once `release` was called."""
 
     PIECE = 16 << 10
 
-    def __init__(self, content):
+    def __init__(self, content, address="127.0.0.1"):
         self.content = content
         self.uploads = {}
+        self.parts = {}
         self.requests = []
+        self.clients = []
+        self.away = None
         self.gate = threading.Event()
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self.server.daemon_threads = True
-        self.base = f"http://127.0.0.1:{self.server.server_address[1]}"
+        self.server = QuietServer((address, 0), self._handler())
+        self.base = f"http://{address}:{self.server.server_address[1]}"
         self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
         self.thread.start()
 
     def release(self):
         self.gate.set()
+
+    def hold(self):
+        self.gate.clear()
 
     def _handler(self):
         origin = self
@@ -39,16 +48,22 @@ class HeldOrigin:
             protocol_version = "HTTP/1.1"
 
             def answer(self):
+                origin.clients.append(self.client_address[0])
+                if self.path.startswith(("/resumable/", "/part/")):
+                    return self.resumable(self.path.rsplit("/", 1)[1])
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
                 origin.requests.append((self.command, self.path, dict(self.headers)))
                 if self.path.startswith("/slow/"):
                     return self.trickle()
                 origin.gate.wait(seconds(60))
                 if self.command == "PUT":
-                    origin.uploads[self.path] = body
+                    if len(body) == int(self.headers.get("Content-Length", 0)):
+                        origin.uploads[self.path] = body
                     self.reply(201, b"stored")
                 elif self.path == "/moved":
                     self.reply(302, b"", Location="/file")
+                elif self.path == "/away":
+                    self.reply(302, b"", Location=origin.away)
                 else:
                     self.reply(200, origin.content, ETag='"v1"', **{"Accept-Ranges": "bytes"})
 
@@ -67,17 +82,61 @@ class HeldOrigin:
                     except OSError:
                         return  # The daemon was killed.
 
+            def resumable(self, name):
+                origin.requests.append((self.command, self.path, dict(self.headers)))
+                if self.command == "PUT":
+                    # A later one is another upload.
+                    name = f"{name}.{len(origin.requests)}"
+                    origin.parts[name] = Part()
+                    self.wfile.write(f"HTTP/1.1 104 Upload Resumption Supported\r\nUpload-Draft-Interop-Version: 9\r\n"
+                                     f"Location: /part/{name}\r\n\r\n".encode())
+                part = origin.parts.get(name)
+                if part is None:
+                    return self.reply(404, b"")
+                generation = part.enter()
+                with part.lock:
+                    if self.command == "HEAD":
+                        return self.reply(204, b"", **{"Upload-Offset": len(part.content), "Upload-Complete": "?0",
+                                                       "Upload-Draft-Interop-Version": "9"})
+                    offset, length = int(self.headers.get("Upload-Offset", 0)), int(self.headers["Content-Length"])
+                    if offset != len(part.content):
+                        return self.reply(409, b"", **{"Upload-Offset": len(part.content)})
+                    if not self.receive(part, generation, length):
+                        self.close_connection = True
+                        return None
+                    origin.uploads["/resumable/" + name.split(".")[0]] = bytes(part.content)
+                    return self.reply(201, b"stored", **{"Upload-Complete": "?1"})
+
+            def receive(self, part, generation, length):
+                """Whether all bytes have arrived; not if another request is about the same upload."""
+                half = len(origin.content) // 2
+                while length:
+                    while len(part.content) >= half and not origin.gate.wait(0.01):
+                        if part.generation != generation:
+                            return False
+                    try:
+                        piece = self.rfile.read1(min(length, 65536))
+                    except OSError:
+                        return False
+                    if not piece:
+                        return False
+                    part.content += piece
+                    length -= len(piece)
+                return True
+
             def reply(self, status, body, **fields):
                 try:
                     self.send_response(status)
-                    for name, value in {"Content-Length": len(body), **fields}.items():
+                    if status != 204:
+                        fields = {"Content-Length": len(body), **fields}
+                    for name, value in fields.items():
                         self.send_header(name, str(value))
                     self.end_headers()
                     self.wfile.write(body)
                 except OSError:
                     pass  # The daemon was killed.
 
-            do_GET = do_PUT = answer
+            do_GET = do_PUT = do_HEAD = do_PATCH = answer
 
             def log_message(self, *_):
                 pass
@@ -91,11 +150,34 @@ class HeldOrigin:
         self.thread.join()
 
 
+class QuietServer(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_):
+        pass  # The daemon was killed.
+
+
+class Part:
+    """A part of an upload at a server. One request at a time appends to it."""
+
+    def __init__(self):
+        self.content = bytearray()
+        self.lock = threading.Lock()
+        self.generation = 0
+        self._counting = threading.Lock()
+
+    def enter(self):
+        with self._counting:
+            self.generation += 1
+            return self.generation
+
+
 class Background:
     """The folders of one user: socket, journal, and the files that programs got."""
 
-    def __init__(self, folder, **variables):
-        self.folder = folder
+    def __init__(self, folder, wrapper=(), **variables):
+        """`wrapper`: command prefix of the programs, which the daemon that they start inherits."""
+        self.folder, self.wrapper = folder, list(wrapper)
         self.runtime, self.state, self.files = folder / "runtime", folder / "state", folder / "files"
         for one in (self.runtime, self.state, self.files):
             one.mkdir(mode=0o700)
@@ -110,7 +192,7 @@ class Background:
         binary = loading.FOLDER / "BackgroundLoader"
         assert binary.exists(), f"there is no binary at {binary}: build the product BackgroundLoader"
         return subprocess.Popen(
-            [binary, identifier, self.files, *map(str, words)], env=self.environment, stdout=subprocess.PIPE,
+            [*self.wrapper, binary, identifier, self.files, *map(str, words)], env=self.environment, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True)
 
     def run(self, identifier, *words, within=30.0):
@@ -155,6 +237,14 @@ class Background:
         number = eventually(lambda: self.daemon, "a daemon runs", within)
         os.kill(number, signal.SIGKILL)
         eventually(lambda: self.daemon != number, "the daemon is gone", within)
+
+    def records(self):
+        """The transfers in the journal's file."""
+        journal = sqlite3.connect(f"file:{self.state}/sluice/transfers.sqlite?mode=ro", uri=True, timeout=10)
+        try:
+            return [json.loads(row[0]) for row in journal.execute("SELECT record FROM transfer ORDER BY session, task")]
+        finally:
+            journal.close()
 
     def daemon_log(self):
         path = self.state / "sluice" / "transferd.log"
