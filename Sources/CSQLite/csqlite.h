@@ -43,7 +43,8 @@ static inline int sluice_sqlite_bind_copy(
     return sqlite->bind_blob(statement, index, bytes == NULL ? &empty : bytes, count, (void (*)(void *))(intptr_t)-1);
 }
 
-// Opens the library and finds its functions. Returns NULL, or the name of the missing function or library.
+// Opens the library and finds its functions. Returns NULL, or the name of the missing function; "" if there is no library: its
+// own name may be gone when the caller reads it.
 static inline const char *sluice_sqlite_load(sluice_sqlite_functions *sqlite, const char *library) {
     const struct {
         const char *name;
@@ -66,7 +67,7 @@ static inline const char *sluice_sqlite_load(sluice_sqlite_functions *sqlite, co
         {"sqlite3_finalize", (void **)&sqlite->finalize},
     };
     void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-    if (handle == NULL) return library;
+    if (handle == NULL) return "";
     for (size_t index = 0; index < sizeof wanted / sizeof *wanted; index++) {
         *wanted[index].function = dlsym(handle, wanted[index].name);
         if (*wanted[index].function == NULL) return wanted[index].name;

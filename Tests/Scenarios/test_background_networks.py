@@ -97,7 +97,7 @@ def test_transfer_waits_for_a_network_that_it_may_use(background, machine, origi
     assert origin.clients == ["198.18.2.1"]
 
 
-LABELS = [f"{kind}-{number}" for kind in ("download", "upload", "resumable") for number in range(2)]
+LABELS = [f"{kind}-{number}" for kind in ("download", "upload", "resumable") for number in range(3)]
 
 
 class Chaos:

@@ -150,7 +150,7 @@ struct JournalFileTests {
             _ = try JournalFile(self.path, library: "libsqlite-none.so.0")
             Issue.record("opened without a library")
         } catch {
-            #expect(error.description.contains("libsqlite3-0"))
+            #expect(error.description.contains("libsqlite-none.so.0") && error.description.contains("libsqlite3-0"))
         }
     }
 }

@@ -21,8 +21,9 @@ package final class SQLiteDatabase {
     package init(_ path: String, library: String = SQLiteDatabase.standardLibrary) throws(SQLiteFailure) {
         var functions = sluice_sqlite_functions()
         if let missing = unsafe sluice_sqlite_load(&functions, library) {
+            let function = unsafe String(cString: missing)
             throw SQLiteFailure(
-                "SQLite cannot be used: \(unsafe String(cString: missing)) is missing; install the package libsqlite3-0"
+                "SQLite cannot be used: \(function.isEmpty ? library : function) is missing; install the package libsqlite3-0"
             )
         }
         var database: OpaquePointer?
