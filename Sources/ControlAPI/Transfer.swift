@@ -15,6 +15,7 @@ package struct Transfer: ControlModel {
     @Member package var destination: String?
     @Member package var credential: String?
     @Member package var description: String?
+    @Member("`true` if the transfer goes on without the gateway.") package var background: Bool?
     @Member("0 to 1; a hint.") package var priority: Double = 0
     @Member package var labels: [String: String]?
     @Member(.time()) package var createdAt = ""

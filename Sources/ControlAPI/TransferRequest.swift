@@ -22,6 +22,12 @@ package struct TransferRequest: AnnotatedRequest {
     package var timeoutMs: Double?
     @Member("Limit of content kept in memory. Default and maximum: the configured limit.")
     package var maximumBodyBytes: Int?
+    @Member(
+        """
+        Whether the transfer goes on without the gateway; one that cannot is refused. Default: if it can, and \
+        `control.transfers.background` is set.
+        """)
+    package var background: Bool?
     @Member("Default: true; otherwise the transfer waits for :resume.") package var start: Bool?
     @Member(.text(limit: 1024)) package var description: String?
     @Member(.range(0...1, "A hint. Default: 0.5.")) package var priority: Double?

@@ -49,6 +49,7 @@ package enum ConfigurationSamples {
             max-running: 5
             max-body: 1MiB
             max-memory: 8MiB
+            background: edge
             credentials:
               - {name: mirror, hosts: [mirror.example, "*.mirror.example"], user: ada, password-file: word.txt}
               - {name: inner, hosts: [inner.example], user: ada, password: secret}

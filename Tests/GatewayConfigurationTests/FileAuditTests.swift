@@ -41,13 +41,13 @@ struct FileAuditTests {
         let remedy = "check the path and its permissions for the user that sluice runs as"
         #expect(
             problems == [
-                "c.yaml:46:37: listeners[1].tls.certificates[0].key: expected a file that can be read, "
+                "c.yaml:47:37: listeners[1].tls.certificates[0].key: expected a file that can be read, "
                     + "found a file without the required permissions at \"b.key\"; \(remedy)",
-                "c.yaml:49:28: listeners[1].tls.client-crl[1]: expected a file that can be read, "
+                "c.yaml:50:28: listeners[1].tls.client-crl[1]: expected a file that can be read, "
                     + "found no such file at \"more.crl\"; \(remedy)",
-                "c.yaml:53:16: listeners[1].tls.key-log: expected a file that can be written, "
+                "c.yaml:54:16: listeners[1].tls.key-log: expected a file that can be written, "
                     + "found something other than a regular file at \"keys.log\"; \(remedy)",
-                "c.yaml:109:11: upstreams[0].tls.ca: expected a file that can be read, found no such file at \"up.pem\"; \(remedy)",
+                "c.yaml:110:11: upstreams[0].tls.ca: expected a file that can be read, found no such file at \"up.pem\"; \(remedy)",
             ])
     }
 

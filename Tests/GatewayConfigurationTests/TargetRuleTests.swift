@@ -32,6 +32,18 @@ struct TargetRuleTests {
         #expect(try self.address(text).ipAddress?.kind == kind)
     }
 
+    @Test func rulesAreReadAsTheyAreWritten() throws {
+        let texts = [
+            "public", "loopback", "private", "private:443", "10.0.0.0/8", "10.0.0.0/8:5432", "192.0.2.1/32:1-1023",
+            "fd00::/8", "[fd00::/8]:8000-8999", "example.com", "*.example.com:443", "unix:///run/app.sock",
+            "unix:///run/app/*",
+        ]
+        let rules = TargetRules(texts: texts)
+        #expect(rules.texts == texts)
+        // What is no rule permits nothing, and the others stay.
+        #expect(TargetRules(texts: ["special", "", "a b", "loopback"]).texts == ["loopback"])
+    }
+
     @Test func localCallersReachThisMachineAndTheInternet() throws {
         let rules = TargetRules.localDefault
         for text in ["127.0.0.1", "::1", "8.8.8.8"] {

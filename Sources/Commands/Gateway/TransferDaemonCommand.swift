@@ -2,8 +2,11 @@ import ArgumentParser
 import BackgroundTransfers
 import CommandLineText
 import Foundation
+import GatewayConfiguration
+import GatewayCore
 import StreamTransport
 import TransferDaemon
+import URLLoading
 
 /// `sluice transferd`: the daemon of background sessions.
 struct TransferDaemonCommand: ParsableCommand {
@@ -43,6 +46,10 @@ struct TransferDaemonCommand: ParsableCommand {
         settings.conditions = { ConditionSources.read() }
         settings.launch = { ProgramLauncher.start($0, for: $1) }
         settings.log = { Self.log($0) }
+        settings.permission = { texts in
+            let rules = TargetRules(texts: texts)
+            return { rules.allows($0.socketAddress, onBehalfOf: $1) }
+        }
         if let delay = environment["SLUICE_TRANSFERD_BACKGROUND_DELAY"].flatMap({ Double($0) }), delay >= 0 {
             settings.backgroundDelay = min(delay, TransferRules.longestBackgroundDelay)
         }

@@ -1,3 +1,4 @@
+import Foundation
 import GatewayConfiguration
 import GatewayCore
 import HTTPTypes
@@ -9,6 +10,7 @@ import ServiceLifecycle
 import StreamTransport
 import Synchronization
 import TLSEngine
+import URLLoading
 
 /// The REST interface of a gateway, on event loops of its own.
 package final class ControlServer: Sendable {
@@ -69,6 +71,7 @@ package final class ControlServer: Sendable {
         let tlsContext = try Self.makeTLSContext(self.settings)
         self.tlsContext.withLock { $0 = tlsContext }
         try self.checkFree(address)
+        await self.startBackgroundTransfers()
         let log = self.log
         let server = self.server(at: address) { channel in
             try? await channel.eventLoop.submit {
@@ -100,6 +103,20 @@ package final class ControlServer: Sendable {
             return url
         }
         throw GatewayPlanError(.server("the server stopped at once"), at: .control(at: address))
+    }
+
+    /// Before the first request, so that lists are complete.
+    private func startBackgroundTransfers() async {
+        let (settings, log, context) = (self.settings, self.log, self.context)
+        guard let name = settings.transfers.background else { return }
+        let error = try? await NIOThreadPool.singleton.runIfActive {
+            context.transfers.startBackground(name, settings.transfers, settings.targets)
+        }
+        if let error { Self.logBackground(error, log) }
+    }
+
+    private static func logBackground(_ error: URLError, _ log: TunnelLog) {
+        log.log("background transfers: \(error.localizedDescription)", level: .warning)
     }
 
     /// Without NIO's own text, which names the system call and its arguments.
@@ -140,7 +157,9 @@ package final class ControlServer: Sendable {
             }
             self.context.limiter.set(limit: next.maximumRequests, rate: next.requestRate)
             self.context.access.replace(next)
-            if next.targets != former.targets { self.context.transfers.dropSharedSession() }
+            if next.targets != former.targets {
+                self.context.transfers.targetsChanged(next.targets) { [log = self.log] in Self.logBackground($0, log) }
+            }
             guard settings.address != next.address || (settings.tls == nil) != (next.tls == nil) else { return }
             self.log.log("the control plane keeps its address until the next start", level: .warning)
         }

@@ -59,6 +59,22 @@ final class RunningTransfer: Sendable {
         var description: String?
         var priority: Float
         var labels: [String: String]
+        /// The file of a background download was stored.
+        var isStored = false
+
+        /// A background transfer may be suspended and resumed from a shell too.
+        @discardableResult
+        mutating func follow(_ plan: TransferPlan) -> TransferStage {
+            guard plan.runsInBackground, self.stage == .running || self.stage == .suspended, let task else {
+                return self.stage
+            }
+            switch task.state {
+            case .suspended: self.stage = .suspended
+            case .running: self.stage = .running
+            case .canceling, .completed: break
+            }
+            return self.stage
+        }
     }
 
     let number: UInt64
@@ -78,9 +94,30 @@ final class RunningTransfer: Sendable {
                 priority: plan.priority, labels: plan.labels))
     }
 
-    var stage: TransferStage { self.state.withLock { $0.stage } }
+    /// A transfer that the daemon carries out, as an earlier gateway described it.
+    init(
+        number: UInt64, restoring record: BackgroundTransferRecord, _ task: URLSessionTask,
+        settings: TransferSettings, on registry: TransferRegistry
+    ) {
+        self.plan = TransferPlan(restoring: record, task, settings: settings)
+        self.number = number
+        self.registry = registry
+        self.createdAt = record.instant(record.createdAt, now: registry.now)
+        var state = State(
+            stage: task.state == .suspended ? .suspended : .running, attempt: record.attempt, task: task,
+            description: record.description, priority: task.priority, labels: record.labels)
+        state.startedAt = record.startedAt.map { record.instant($0, now: registry.now) }
+        if self.plan.kind == .download {
+            state.written = task.countOfBytesReceived
+            state.expectedToWrite = task.countOfBytesExpectedToReceive < 0 ? nil : task.countOfBytesExpectedToReceive
+        }
+        self.state = Mutex(state)
+    }
+
+    var stage: TransferStage { self.state.withLock { $0.follow(self.plan) } }
     var resumeData: Data? { self.state.withLock { $0.resumeData } }
     var content: (stage: TransferStage, data: Data) { self.state.withLock { ($0.stage, $0.content) } }
+    var attempt: Int { self.state.withLock { $0.attempt } }
 
     // MARK: Attempts
 
@@ -104,12 +141,19 @@ final class RunningTransfer: Sendable {
             state.progress = Progress()
             (state.written, state.expectedToWrite, state.resumedAt, state.resumeData) = (nil, nil, nil, nil)
             (state.reason, state.failure, state.metrics, state.endedAt) = (nil, nil, nil, nil)
-            (state.isSaving, state.isTaskOver) = (false, false)
+            (state.isSaving, state.isTaskOver, state.isStored) = (false, false, false)
             state.startedAt = self.registry.now
             task.priority = state.priority
             return state.attempt
         }
-        task.delegate = TransferDelegate(self, attempt: attempt, pipe: pipe, targets: self.registry.targets)
+        let delegate = TransferDelegate(self, attempt: attempt, pipe: pipe, targets: self.registry.targets)
+        if self.plan.runsInBackground {
+            self.registry.background?.adopt(task, delegate)
+            // In the journal before the task is resumed.
+            task.taskDescription = self.backgroundRecord
+        } else {
+            task.delegate = delegate
+        }
         self.startTimer(attempt)
         self.publish(.transferStarted, attempt)
         task.resume()
@@ -155,7 +199,7 @@ final class RunningTransfer: Sendable {
             return session.downloadTask(with: request)
         }
         switch self.plan.body {
-        case .none: return session.dataTask(with: request)
+        case .none, .copied: return session.dataTask(with: request)
         case .data(let data): return session.uploadTask(with: request, from: data)
         case .file(let file, _):
             return session.uploadTask(with: request, fromFile: URL(fileURLWithPath: file.path, isDirectory: false))
@@ -163,8 +207,10 @@ final class RunningTransfer: Sendable {
         }
     }
 
-    private func startTimer(_ attempt: Int) {
-        let timeout = self.plan.timeout
+    func startTimer(_ attempt: Int) {
+        // That of a transfer of an earlier gateway began with it.
+        let begun = self.state.withLock { $0.startedAt } ?? self.registry.now
+        let timeout = max(.zero, self.plan.timeout - begun.duration(to: self.registry.now))
         let timer = Task { [weak self] in
             do {
                 try await Task.sleep(for: timeout)
@@ -186,7 +232,7 @@ final class RunningTransfer: Sendable {
     /// - Returns: whether the transfer was running.
     func suspend() -> Bool {
         let task = self.state.withLock { state -> URLSessionTask? in
-            guard state.stage == .running else { return nil }
+            guard state.follow(self.plan) == .running else { return nil }
             state.stage = .suspended
             return state.task
         }
@@ -197,7 +243,7 @@ final class RunningTransfer: Sendable {
     /// Resumes, or starts the first attempt.
     func resume() throws(ControlProblem) {
         let (task, begins) = self.state.withLock { state -> (URLSessionTask?, Bool) in
-            guard state.stage == .suspended else { return (nil, false) }
+            guard state.follow(self.plan) == .suspended else { return (nil, false) }
             guard let task = state.task else { return (nil, true) }
             state.stage = .running
             return (task, false)
@@ -243,6 +289,15 @@ final class RunningTransfer: Sendable {
         download.cancel { self.storeResumeData($0, attempt: attempt) }
     }
 
+    /// Goes on with the timeout of an earlier gateway's transfer; gives up one whose destination is not allowed any more.
+    func restored(attempt: Int) {
+        self.startTimer(attempt)
+        guard self.plan.isRefusedDownload else { return }
+        self.fail(
+            attempt: attempt,
+            TransferFailure("file-unusable", "The destination is not below a directory of control.transfers any more."))
+    }
+
     func change(description: String?, priority: Float?, labels: [String: String]?) {
         let task = self.state.withLock { state in
             if let description { state.description = description.isEmpty ? nil : description }
@@ -251,6 +306,18 @@ final class RunningTransfer: Sendable {
             return state.task
         }
         if let priority { task?.priority = priority }
+        if self.plan.runsInBackground { task?.taskDescription = self.backgroundRecord }
+    }
+
+    /// What a later gateway needs to know of the transfer.
+    private var backgroundRecord: String? {
+        self.state.withLock { state in
+            let instants = [self.createdAt, state.startedAt ?? self.registry.now]
+            let record = BackgroundTransferRecord(
+                self.plan, number: self.number, attempt: state.attempt, instants: instants, now: self.registry.now,
+                description: state.description, labels: state.labels)
+            return record.text
+        }
     }
 
     /// Keeps resume data for a later attempt; removes it if the transfer is forgotten or has a later attempt already.
@@ -267,8 +334,16 @@ final class RunningTransfer: Sendable {
         if let file = ResumeData(resumeData)?.file { unlink(file.url.path) }
     }
 
+    /// The gateway ends: the transfer too, unless the daemon carries it out.
+    func stop() {
+        guard self.plan.runsInBackground else { return self.forget() }
+        self.state.withLock { $0.timer?.cancel() }
+    }
+
     /// Cancels the transfer and releases its memory and files.
     func forget() {
+        // A later gateway does not know its end.
+        if self.plan.runsInBackground { self.state.withLock { $0.task }?.taskDescription = nil }
         self.cancel(keepsResumeData: false)
         let resumeData = self.state.withLock { state in
             state.isForgotten = true
@@ -328,10 +403,32 @@ final class RunningTransfer: Sendable {
             // The timeout does not cover the copying.
             state.timer?.cancel()
         }
+        if self.plan.runsInBackground { return self.store(location, at: destination, attempt) }
         do throws(FileError) {
             let output = try destination.makeOutput()
             let source = output.link(location.path) ? nil : try OpenFile(open(location.path, O_RDONLY | O_CLOEXEC))
             NIOThreadPool.singleton.submit { _ in self.save(output, source, attempt) }
+        } catch {
+            self.saved(error, attempt)
+        }
+    }
+
+    /// Saves the file of a background download: when the delegate returns the daemon may remove it. If the gateway is killed
+    /// before, a later one finds the destination as this one left it.
+    private func store(_ location: URL, at destination: TransferFile, _ attempt: Int) {
+        do throws(FileError) {
+            let output = try destination.makeOutput(tag: "transfer-\(self.number)")
+            do throws(FileError) {
+                if !output.link(location.path) {
+                    try output.copy(try OpenFile(open(location.path, O_RDONLY | O_CLOEXEC)))
+                }
+                try output.publish(overwrites: self.plan.overwrites)
+            } catch {
+                output.discard()
+                guard error.kind == .exists, try output.isPublished(location.path) else { throw error }
+            }
+            self.update(attempt) { $0.isStored = true }
+            self.saved(nil, attempt)
         } catch {
             self.saved(error, attempt)
         }
@@ -364,6 +461,9 @@ final class RunningTransfer: Sendable {
         session?.finishTasksAndInvalidate()
         if let data = (error as? URLError)?.downloadTaskResumeData { self.storeResumeData(data, attempt: attempt) }
         self.update(attempt) { state in
+            if self.plan.runsInBackground, self.plan.kind == .download, error == nil, !state.isStored {
+                state.reason = state.reason ?? TransferFailure("file-unusable", "The downloaded file is gone.")
+            }
             state.isTaskOver = true
             if let task = state.task { state.progress = Progress(task) }
             state.task = nil
@@ -392,6 +492,7 @@ final class RunningTransfer: Sendable {
 
     func snapshot(_ anchor: TimeAnchor) -> Transfer {
         self.state.withLock { state in
+            state.follow(self.plan)
             let progress = state.task.map { Progress($0) } ?? state.progress
             let url = self.plan.request.url?.absoluteString ?? ""
             var transfer = Transfer()
@@ -401,7 +502,8 @@ final class RunningTransfer: Sendable {
             transfer.method = self.plan.request.httpMethod ?? "GET"
             transfer.url = url
             transfer.currentUrl = progress.currentURL == url ? nil : progress.currentURL
-            if case .file(_, let path) = self.plan.body { transfer.file = path }
+            transfer.file = self.plan.bodyPath
+            transfer.background = self.plan.runsInBackground ? true : nil
             transfer.destination = self.plan.destination?.path
             transfer.credential = self.plan.credential?.name
             transfer.description = state.description
@@ -466,73 +568,6 @@ final class RunningTransfer: Sendable {
             self.publish(.transferEnded, state.attempt, reason: state.stage.rawValue)
         }
     }
-}
-
-extension TransferResponse {
-    fileprivate init(_ response: HTTPURLResponse) {
-        let headers = response.allHeaderFields.map { name, value in
-            let name = "\(name)"
-            return Header {
-                $0.name = name
-                $0.value = name.lowercased() == "set-cookie" ? "(hidden)" : "\(value)"
-            }
-        }
-        self.init {
-            $0.status = response.statusCode
-            $0.headers = headers.sorted { $0.name.lowercased() < $1.name.lowercased() }
-            $0.mediaType = response.mimeType
-        }
-    }
-}
-
-extension TransferMetrics {
-    fileprivate init(_ metrics: URLSessionTaskMetrics) {
-        self.init {
-            $0.durationMs = metrics.taskInterval.duration.wireMilliseconds
-            $0.redirects = metrics.redirectCount
-            $0.transactions = metrics.transactionMetrics.map { TransferTransaction($0) }
-        }
-    }
-}
-
-extension TransferTransaction {
-    fileprivate init(_ metrics: URLSessionTaskTransactionMetrics) {
-        func span(_ from: Date?, _ to: Date?) -> Double? {
-            guard let from, let to else { return nil }
-            return to.timeIntervalSince(from).wireMilliseconds
-        }
-        func place(_ host: String?, _ port: Int?) -> String? {
-            guard let host, let port else { return nil }
-            return host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
-        }
-        self.init {
-            $0.method = metrics.request.httpMethod ?? "GET"
-            $0.url = metrics.request.url?.absoluteString ?? ""
-            $0.status = (metrics.response as? HTTPURLResponse)?.statusCode
-            $0.protocol = metrics.networkProtocolName
-            $0.reusedConnection = metrics.isReusedConnection
-            $0.localAddress = place(metrics.localAddress, metrics.localPort)
-            $0.remoteAddress = place(metrics.remoteAddress, metrics.remotePort)
-            switch metrics.negotiatedTLSProtocolVersion {
-            case .TLSv12?: $0.tlsVersion = "TLS 1.2"
-            case .TLSv13?: $0.tlsVersion = "TLS 1.3"
-            default: break
-            }
-            $0.lookupMs = span(metrics.domainLookupStartDate, metrics.domainLookupEndDate)
-            $0.connectMs = span(metrics.connectStartDate, metrics.connectEndDate)
-            $0.secureMs = span(metrics.secureConnectionStartDate, metrics.secureConnectionEndDate)
-            $0.requestMs = span(metrics.requestStartDate, metrics.requestEndDate)
-            $0.responseAfterMs = span(metrics.requestStartDate, metrics.responseStartDate)
-            $0.responseMs = span(metrics.responseStartDate, metrics.responseEndDate)
-            $0.sentBytes = metrics.countOfRequestHeaderBytesSent + metrics.countOfRequestBodyBytesSent
-            $0.receivedBytes = metrics.countOfResponseHeaderBytesReceived + metrics.countOfResponseBodyBytesReceived
-        }
-    }
-}
-
-extension TimeInterval {
-    /// Milliseconds, rounded to the microsecond.
-    fileprivate var wireMilliseconds: Double { (self * 1_000_000).rounded() / 1000 }
 }
 
 /// The state of a transfer.

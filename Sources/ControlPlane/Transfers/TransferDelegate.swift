@@ -125,6 +125,8 @@ struct TransferFailure: Error, Sendable {
             return
         }
         switch error.code {
+        case .backgroundSessionWasDisconnected, .backgroundSessionInUseByAnotherProcess:
+            self.init("daemon-unavailable", detail, isRetryable: true)
         case .timedOut: self.init("timed-out", detail, isRetryable: true)
         case .cannotFindHost, .dnsLookupFailed: self.init("cannot-resolve", detail, isRetryable: true)
         case .cannotConnectToHost, .notConnectedToInternet: self.init("cannot-connect", detail, isRetryable: true)

@@ -76,8 +76,9 @@ struct TransferFile: Sendable {
         if !overwrites { throw FileError(EEXIST) }
     }
 
-    func makeOutput() throws(FileError) -> TransferOutput {
-        TransferOutput(try self.parent(), name: self.name)
+    /// - Parameter tag: distinguishes the temporary file from others; `nil` chooses one.
+    func makeOutput(tag: String? = nil) throws(FileError) -> TransferOutput {
+        TransferOutput(try self.parent(), name: self.name, tag: tag)
     }
 }
 
@@ -90,11 +91,16 @@ final class TransferOutput: Sendable {
     private let directory: OpenFile
     private let name: String
     private let temporaryName: String
+    /// Whether the file is on the disk when it is published, since its source is removed then.
+    private let isDurable: Bool
 
-    fileprivate init(_ directory: OpenFile, name: String) {
+    fileprivate init(_ directory: OpenFile, name: String, tag: String?) {
         self.directory = directory
         self.name = name
-        self.temporaryName = ".sluice-\(String(Machine.randomWords(1).first ?? 0, radix: 36)).part"
+        self.isDurable = tag != nil
+        self.temporaryName = ".sluice-\(tag ?? String(Machine.randomWords(1).first ?? 0, radix: 36)).part"
+        // Left by a process that was killed.
+        if tag != nil { self.discard() }
     }
 
     /// Links the file at `path` instead of copying it.
@@ -115,10 +121,11 @@ final class TransferOutput: Sendable {
         var offset: Int64 = 0
         while true {
             let bytes = try source.read(Self.chunkSize, at: offset)
-            guard !bytes.isEmpty else { return }
+            guard !bytes.isEmpty else { break }
             try target.write(bytes)
             offset += Int64(bytes.count)
         }
+        if self.isDurable, fsync(target.descriptor) != 0 { throw FileError(errno) }
     }
 
     /// Gives the file its final name.
@@ -129,7 +136,25 @@ final class TransferOutput: Sendable {
             ? renameat(directory, self.temporaryName, directory, self.name) == 0
             : linkat(directory, self.temporaryName, directory, self.name, 0) == 0
         guard isDone else { throw FileError(errno) }
-        if !overwrites { self.discard() }
+        // A second link to a file is not renamed to the first (rename(2)).
+        if !overwrites || self.isDurable { self.discard() }
+        if self.isDurable, fsync(directory) != 0 { throw FileError(errno) }
+    }
+
+    /// Whether the destination has the content of the file at `path` already.
+    func isPublished(_ path: String) throws(FileError) -> Bool {
+        let (source, target) = (
+            try OpenFile(open(path, O_RDONLY | O_CLOEXEC)),
+            try OpenFile(openat(self.directory.descriptor, self.name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC))
+        )
+        guard try source.length() == target.length() else { return false }
+        var offset: Int64 = 0
+        while true {
+            let piece = try source.read(Self.chunkSize, at: offset)
+            guard try piece == target.read(Self.chunkSize, at: offset) else { return false }
+            guard !piece.isEmpty else { return true }
+            offset += Int64(piece.count)
+        }
     }
 
     /// Removes the temporary file.

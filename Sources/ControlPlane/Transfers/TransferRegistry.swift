@@ -1,6 +1,7 @@
 import Foundation
 import GatewayConfiguration
 import GatewayCore
+import NIOPosix
 import StreamTransport
 import Synchronization
 import URLLoading
@@ -19,6 +20,8 @@ final class TransferRegistry: Sendable {
     let targets: TransferTargets
     private let sessions = SessionTracker()
     let eventLog: EventLog?
+    /// Carries out transfers with `TransferPlan.runsInBackground`; `nil` if none may.
+    private let backgroundSession = Mutex<BackgroundTransferSession?>(nil)
     private let clock: @Sendable () -> MonotonicInstant
     private let state = Mutex(State())
 
@@ -34,6 +37,7 @@ final class TransferRegistry: Sendable {
 
     /// Sessions have no cookies, credentials or cache, so that transfers are isolated from each other.
     func session(for plan: TransferPlan) -> URLSession {
+        if plan.runsInBackground, let background { return background.session }
         guard plan.canShareSession else { return self.sessions.make(self.configuration(plan.authorities)) }
         return self.state.withLock { state in
             if let session = state.session { return session }
@@ -43,10 +47,15 @@ final class TransferRegistry: Sendable {
         }
     }
 
-    /// Drops pooled connections after a change of the allowed targets.
-    func dropSharedSession() {
+    /// Drops pooled connections, and has the daemon permit these targets only.
+    func targetsChanged(_ rules: TargetRules, _ failed: @escaping @Sendable (URLError) -> Void) {
         let session = self.state.withLock { $0.session.take() }
         session?.finishTasksAndInvalidate()
+        guard let background else { return }
+        // Waits for the daemon.
+        NIOThreadPool.singleton.submit { _ in
+            if let error = background.session.permit(rules.texts) { failed(error) }
+        }
     }
 
     private func configuration(_ authorities: [UInt8]? = nil) -> URLSessionConfiguration {
@@ -61,6 +70,35 @@ final class TransferRegistry: Sendable {
         configuration.certificateAuthorities = authorities.map { Data($0) }
         configuration.permitsAddress = { [admits = self.targets.admits] in admits($0.socketAddress, $1) }
         return configuration
+    }
+
+    // MARK: Background
+
+    var background: BackgroundTransferSession? { self.backgroundSession.withLock { $0 } }
+
+    /// Takes the transfers that go on in the daemon. Waits for the daemon, up to 25 s.
+    /// - Parameters:
+    ///   - name: `TransferSettings.background`.
+    ///   - settings: where files may be.
+    /// - Returns: why there are none; the daemon is tried again with each new one.
+    func startBackground(_ name: String, _ settings: TransferSettings, _ rules: TargetRules) -> URLError? {
+        let background = BackgroundTransferSession(name, on: self, settings: settings, rules: rules)
+        self.backgroundSession.withLock { $0 = background }
+        background.restoreAll()
+        return background.session.permit(rules.texts)
+    }
+
+    /// Adds a transfer that an earlier gateway created, under its id unless a later transfer has it already.
+    func restore(
+        _ record: BackgroundTransferRecord, _ task: URLSessionTask, settings: TransferSettings
+    ) -> RunningTransfer {
+        self.state.withLock { state in
+            let number = state.transfers[record.number] == nil ? record.number : state.last + 1
+            state.last = max(state.last, number)
+            let transfer = RunningTransfer(number: number, restoring: record, task, settings: settings, on: self)
+            state.transfers[number] = transfer
+            return transfer
+        }
     }
 
     // MARK: Transfers
@@ -118,14 +156,17 @@ final class TransferRegistry: Sendable {
         removed?.forget()
     }
 
-    /// Cancels and removes all transfers, and waits until their temporary files are deleted.
+    /// Cancels and removes all transfers but those that the daemon carries out, and waits until their temporary files are
+    /// deleted.
     func stop(within timeout: Duration) async {
         let (transfers, session) = self.state.withLock { state in
             state.isStopped = true
             defer { (state.transfers, state.session) = ([:], nil) }
             return (Array(state.transfers.values), state.session)
         }
-        for transfer in transfers { transfer.forget() }
+        // First: a message that no transfer takes any more must not be acknowledged.
+        self.backgroundSession.withLock { $0.take() }?.session.detach()
+        for transfer in transfers { transfer.stop() }
         session?.invalidateAndCancel()
         _ = await Waiting.forCallback(within: timeout) { self.sessions.notifyWhenEmpty($0) }
     }
@@ -190,11 +231,7 @@ struct TransferTargets: Sendable {
 
     /// - Parameter rules: evaluated for each address, as the configuration can change.
     init(_ rules: @escaping @Sendable () -> TargetRules) {
-        self.admits = { address, host in
-            // Rules by host name do not apply to an IP literal.
-            let isLiteral = SocketAddress(literal: host, port: 0) != nil
-            return rules().allows(address, askedFor: isLiteral ? nil : host)
-        }
+        self.admits = { address, host in rules().allows(address, onBehalfOf: host) }
     }
 
     /// The problem for a URL with an IP literal that is not allowed. Names are checked after their resolution.

@@ -17,6 +17,8 @@ struct TransferRequestParser {
     let request: TransferRequest
     let settings: TransferSettings
     let targets: TransferTargets
+    /// Whether the gateway has a background session.
+    let hasBackground: Bool
 
     func parse() throws(ControlProblem) -> TransferPlan {
         var request = URLRequest(url: try self.url())
@@ -29,7 +31,19 @@ struct TransferRequestParser {
         plan.request.httpMethod = try self.method(plan.body)
         try self.readDestination(into: &plan)
         try self.readOptions(into: &plan)
+        plan.runsInBackground = try self.runsInBackground(plan)
         return plan
+    }
+
+    private func runsInBackground(_ plan: TransferPlan) throws(ControlProblem) -> Bool {
+        let obstacle = plan.backgroundObstacle
+        if self.hasBackground, obstacle == nil { return self.request.background ?? true }
+        guard self.request.background == true else { return false }
+        throw .invalid(
+            "/background",
+            self.hasBackground
+                ? "This transfer cannot go on without the gateway: \(obstacle ?? "")."
+                : "No transfer goes on without the gateway: set control.transfers.background, and restart it.")
     }
 
     // MARK: The request
@@ -132,7 +146,7 @@ struct TransferRequestParser {
         }
         switch plan.body {
         case .none, .data: break
-        case .file, .streamed:
+        case .file, .copied, .streamed:
             throw .invalid(
                 "/destination", "The response to a file or a stream is kept in memory; leave out destination.")
         }
@@ -195,6 +209,8 @@ struct TransferPlan: Sendable {
         case none
         case data(Data)
         case file(OpenFile, path: String)
+        /// Of an upload that an earlier gateway created: the daemon has a copy.
+        case copied(path: String)
         /// Sent by a `sendTransferBody` request.
         case streamed
     }
@@ -216,6 +232,24 @@ struct TransferPlan: Sendable {
     var description: String?
     var priority: Float = 0.5
     var labels: [String: String] = [:]
+    /// Whether the daemon carries it out.
+    var runsInBackground = false
+    /// A download, although its destination is not allowed any more.
+    var isRefusedDownload = false
+
+    /// Why the daemon cannot carry it out; `nil` if it can.
+    var backgroundObstacle: String? {
+        switch self.body {
+        case .none: if self.destination == nil { return "it needs a destination" }
+        case .data: return "a body must come from a file"
+        case .streamed: return "a body must come from a file, not from a stream"
+        case .file, .copied: break
+        }
+        if self.credential != nil { return "leave out credential" }
+        if self.isInsecure { return "leave out insecure" }
+        if self.authorities != nil { return "leave out authorities" }
+        return self.followsRedirects ? nil : "redirects are always followed; leave out followRedirects"
+    }
 
     /// The type of the URLSession task.
     enum Kind: String, CaseIterable {
@@ -223,13 +257,28 @@ struct TransferPlan: Sendable {
     }
 
     var kind: Kind {
-        if self.destination != nil { return .download }
+        if self.destination != nil || self.isRefusedDownload { return .download }
         if case .none = self.body { return .data }
         return .upload
     }
 
     var isStreamed: Bool {
         if case .streamed = self.body { true } else { false }
+    }
+
+    var bodyPath: String? {
+        switch self.body {
+        case .file(_, let path), .copied(let path): path
+        case .none, .data, .streamed: nil
+        }
+    }
+
+    /// Whether the body cannot be sent again.
+    var isBodyGone: Bool {
+        switch self.body {
+        case .streamed, .copied: true
+        case .none, .data, .file: false
+        }
     }
 
     var bodyBytesInMemory: Int {

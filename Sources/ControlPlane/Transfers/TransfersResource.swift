@@ -68,8 +68,8 @@ struct TransfersResource: Sendable {
             return Operation("\(name)Transfer", .post, one + ":\(name)", .operate, document, handler)
         }
         return [
-            verb("suspend", "Suspends a transfer until it is resumed") { try self.suspend($0) },
-            verb("resume", "Resumes a transfer") { try self.resume($0) },
+            verb("suspend", "Suspends a transfer until it is resumed") { try await self.suspend($0) },
+            verb("resume", "Resumes a transfer") { try await self.resume($0) },
             verb(
                 "cancel", "Cancels a transfer; can keep the data received, for a restart", body: TransferCancel.self
             ) { try await self.cancel($0) },
@@ -160,12 +160,14 @@ struct TransfersResource: Sendable {
         try self.context.checkNotDraining()
         let settings = await self.context.configuration.snapshot.configuration.control.transfers
         let request = try await call.decode(TransferRequest.self)
-        let plan = try TransferRequestParser(request: request, settings: settings, targets: self.registry.targets)
-            .parse()
+        let plan = try TransferRequestParser(
+            request: request, settings: settings, targets: self.registry.targets,
+            hasBackground: self.registry.background != nil
+        ).parse()
         let transfer = try self.registry.add(plan, settings: settings)
         if plan.startsImmediately, !plan.isStreamed {
-            do throws(ControlProblem) {
-                try transfer.begin()
+            do {
+                try await Self.onThread { try transfer.begin() }
             } catch {
                 self.registry.remove(transfer)
                 throw error
@@ -198,20 +200,26 @@ struct TransfersResource: Sendable {
             409, "state-conflict", "The transfer is \(transfer.stage.rawValue); only \(requirement).")
     }
 
-    private func suspend(_ call: ControlCall) throws(ControlProblem) -> Response {
+    /// Files are copied for the daemon, and its journal waits for the disk.
+    private static func onThread(_ work: @escaping @Sendable () throws -> Void) async throws {
+        try await NIOThreadPool.singleton.runIfActive(work)
+    }
+
+    private func suspend(_ call: ControlCall) async throws -> Response {
         let transfer = try self.find(call)
-        guard transfer.suspend() || transfer.stage == .suspended else {
+        try await Self.onThread { _ = transfer.suspend() }
+        guard [.suspended, .running].contains(transfer.stage) else {
             throw self.conflict(transfer, "a running transfer can be suspended")
         }
         return self.transferResponse(transfer)
     }
 
-    private func resume(_ call: ControlCall) throws(ControlProblem) -> Response {
+    private func resume(_ call: ControlCall) async throws -> Response {
         let transfer = try self.find(call)
         guard [.suspended, .running].contains(transfer.stage) else {
             throw self.conflict(transfer, "a suspended transfer can be resumed; restart one that has ended")
         }
-        try transfer.resume()
+        try await Self.onThread { try transfer.resume() }
         return self.transferResponse(transfer)
     }
 
@@ -234,9 +242,8 @@ struct TransfersResource: Sendable {
         guard transfer.stage.isOver else {
             throw self.conflict(transfer, "a transfer that has ended can be restarted")
         }
-        guard !transfer.plan.isStreamed else {
-            throw ControlProblem(
-                409, "body-gone", "The streamed body is no longer available; create another transfer.")
+        guard !transfer.plan.isBodyGone else {
+            throw ControlProblem(409, "body-gone", "The body is no longer available; create another transfer.")
         }
         let data = request.fromBeginning == true ? nil : transfer.resumeData
         guard data != nil || request.fromBeginning == true else {
@@ -245,7 +252,7 @@ struct TransfersResource: Sendable {
                 "There is no resume data; {\"fromBeginning\": true} restarts from the beginning.")
         }
         try self.registry.checkCapacity(await self.context.configuration.snapshot.configuration.control.transfers)
-        try transfer.begin(resuming: data)
+        try await Self.onThread { try transfer.begin(resuming: data) }
         return self.transferResponse(transfer)
     }
 

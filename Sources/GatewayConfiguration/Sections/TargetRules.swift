@@ -12,10 +12,18 @@ package struct TargetRules: Sendable, Equatable {
     package static let localDefault = TargetRules([TargetRule(.kind(.global)), TargetRule(.kind(.loopback))])
     /// Default if other machines can reach the control plane.
     package static let remoteDefault = TargetRules([TargetRule(.kind(.global))])
+
+    /// The entries of `control.targets`; other texts permit nothing.
+    package init(texts: [String]) {
+        self.rules = texts.compactMap { try? TargetText.rule($0) }
+    }
+
+    /// The rules as entries of `control.targets`.
+    package var texts: [String] { self.rules.map(\.description) }
 }
 
 /// One entry of `control.targets`.
-package struct TargetRule: Sendable, Hashable {
+package struct TargetRule: Sendable, Hashable, CustomStringConvertible {
     package enum Destination: Sendable, Hashable {
         /// All addresses of a kind.
         case kind(AddressKind)
@@ -34,6 +42,24 @@ package struct TargetRule: Sendable, Hashable {
     package init(_ destination: Destination, ports: ClosedRange<UInt16> = 1...65535) {
         self.destination = destination
         self.ports = ports
+    }
+
+    /// As in `control.targets`.
+    package var description: String {
+        switch self.destination {
+        case .kind(let kind): kind.rawValue + self.portText
+        case .block(let block):
+            block.address.bitWidth == 128 && !self.portText.isEmpty
+                ? "[\(block)]\(self.portText)" : "\(block)\(self.portText)"
+        case .host(let pattern): pattern.description + self.portText
+        case .socketFile(let path): "unix://\(path)"
+        case .socketFolder(let folder): "unix://\(folder)*"
+        }
+    }
+
+    private var portText: String {
+        if self.ports == 1...65535 { return "" }
+        return ":\(self.ports.lowerBound)" + (self.ports.count > 1 ? "-\(self.ports.upperBound)" : "")
     }
 
     /// - Parameter host: the requested name in lower case; `nil` where an address was requested.

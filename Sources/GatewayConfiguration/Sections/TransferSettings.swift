@@ -8,6 +8,8 @@ package struct TransferSettings: Sendable, Equatable {
     package var maximumBody = 16 << 20
     /// Bytes of all transfers.
     package var maximumMemory = 64 << 20
+    /// Name of the background session that carries out what it can; `nil` for none.
+    package var background: String?
     package var credentials: [TransferCredential] = []
 
     package func credential(named name: String) -> TransferCredential? {
@@ -83,6 +85,15 @@ extension TransferSettings: SettingsSection {
             """
             Content that all transfers together keep in memory. Above it a new transfer with a body is refused with \
             429, and one that receives more fails.
+            """),
+        .optional(
+            "background", \.background, .name, example: "edge", needsRestart: true,
+            """
+            Name under which transfers go on without the gateway: the daemon `sluice transferd` carries them out, and the \
+            gateway of this user that starts with the same name shows and steers them again, by their ids. It has to be \
+            unique among the user's gateways. These are downloads to a `destination` without a body, and uploads of a \
+            `file`, without `credential`, `insecure`, `authorities` and `followRedirects: false`; all others end with \
+            the gateway. Needs the package libsqlite3-0.
             """),
         .custom(
             .credentials, .list(.of(TransferCredentialDraft.self)),

@@ -78,6 +78,13 @@ extension KeepAliveSettings {
 }
 
 extension TargetRules {
+    /// As `allows(_:askedFor:)`, where the host of a URL may be an address.
+    package func allows(_ address: SocketAddress, onBehalfOf host: String) -> Bool {
+        // Rules by host name do not apply to an IP literal.
+        let isLiteral = SocketAddress(literal: host, port: 0) != nil
+        return self.allows(address, askedFor: isLiteral ? nil : host)
+    }
+
     /// Whether a connection to the address is allowed. Call it for each address that a name resolves to, before connecting.
     ///
     /// - Parameter host: the requested name in lower case; `nil` where an address was requested.
