@@ -170,6 +170,8 @@ def test_interrupted_upload_goes_on_where_it_was(background):
 def test_row_that_cannot_be_read_is_reported_and_kept(background, held):
     background.run(SESSION, "silent", "label", "one", "download", f"{held.base}/slow/one", "label", "two", "download",
                    f"{held.base}/file", "kill")
+    part = background.state / "sluice" / "transfers" / "org_2eexample_2ebackground" / "1.content"
+    eventually(part.exists, "a part has arrived")
     background.kill_daemon()
     path = background.state / "sluice" / "transfers.sqlite"
     with sqlite3.connect(path) as journal:
@@ -183,7 +185,7 @@ def test_row_that_cannot_be_read_is_reported_and_kept(background, held):
     with sqlite3.connect(path) as journal:
         assert journal.execute("SELECT kind, number, record FROM unreadable").fetchall() == [("transfer", 1, "{}")]
     journal.close()
-    assert (background.state / "sluice" / "transfers" / "org_2eexample_2ebackground" / "1.content").exists()
+    assert part.exists()
 
 
 def test_restart_of_the_machine_forgets_what_was_not_on_the_disk(background, held):
