@@ -212,6 +212,96 @@ static inline int sluice_usable_interfaces(uint32_t *found, int room) {
 
 static inline int sluice_open_for_reading(const char *path) { return open(path, O_RDONLY | O_CLOEXEC); }
 
+// Kind of an open file: 0 another, 1 a regular file, 2 a directory; -1 if the system does not say. Times are in nanoseconds.
+static inline int sluice_file_status(int fd, int64_t *size, int64_t *modified, uint64_t *inode) {
+    struct stat s;
+    if (fstat(fd, &s) != 0) return -1;
+    *size = s.st_size;
+    *modified = (int64_t)s.st_mtim.tv_sec * 1000000000 + s.st_mtim.tv_nsec;
+    *inode = s.st_ino;
+    return S_ISREG(s.st_mode) ? 1 : S_ISDIR(s.st_mode) ? 2 : 0;
+}
+
+// O_PATH: only to open what is in it, which a permission to list it is not needed for.
+static inline int sluice_open_folder(const char *path) {
+    return open(path, 010000000 /* O_PATH */ | O_DIRECTORY | O_CLOEXEC);
+}
+
+// Opens a file below a folder for reading, never waiting for a FIFO's writer. By openat2(2) with RESOLVE_BENEATH and
+// RESOLVE_NO_MAGICLINKS: the kernel refuses a name or a link that leads out of the folder.
+static inline int sluice_open_beneath(int folder, const char *name) {
+    struct { uint64_t flags, mode, resolve; } how = {O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY, 0, 0x08 | 0x02};
+    return (int)syscall(437 /* SYS_openat2 */, folder, name, &how, sizeof how);
+}
+
+// The same with openat(2), where there is no openat2: segment by segment, without following links.
+static inline int sluice_open_stepwise(int folder, const char *name) {
+    int current = folder;
+    for (;;) {
+        char segment[256];
+        size_t length = strcspn(name, "/");
+        int is_last = name[length] == 0;
+        if (length == 0 || length >= sizeof segment || (length == 2 && name[0] == '.' && name[1] == '.')) {
+            if (current != folder) close(current);
+            errno = length >= sizeof segment ? ENAMETOOLONG : length == 0 ? ENOENT : EXDEV;
+            return -1;
+        }
+        memcpy(segment, name, length);
+        segment[length] = 0;
+        int flags = is_last ? O_RDONLY | O_NONBLOCK | O_NOCTTY : 010000000 /* O_PATH */ | O_DIRECTORY;
+        int next = openat(current, segment, flags | O_NOFOLLOW | O_CLOEXEC);
+        int error = errno;
+        if (current != folder) close(current);
+        errno = error;
+        if (next < 0 || is_last) return next;
+        current = next;
+        name += length + 1;
+    }
+}
+
+static inline ssize_t sluice_read_at(int fd, void *bytes, size_t count, int64_t offset) {
+    return pread(fd, bytes, count, offset);
+}
+
+// Appends the names in an open directory, each after a byte for its kind ('d' for a folder) and before a zero byte. Returns
+// the bytes used; -1 with an error. Stops when `room` is used up, and says so in `is_whole`.
+static inline ssize_t sluice_list_folder(int fd, char *names, size_t room, int *is_whole) {
+    char entries[8192];
+    size_t used = 0;
+    *is_whole = 1;
+    for (;;) {
+        long count = syscall(SYS_getdents64, fd, entries, sizeof entries);
+        if (count < 0) return -1;
+        if (count == 0) return (ssize_t)used;
+        for (long at = 0; at < count;) {
+            uint16_t length;
+            memcpy(&length, entries + at + 16, sizeof length);
+            unsigned char kind = (unsigned char)entries[at + 18];
+            const char *name = entries + at + 19;
+            size_t size = strlen(name) + 2;
+            at += length;
+            if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0) continue;
+            if (size > room - used) {
+                *is_whole = 0;
+                return (ssize_t)used;
+            }
+            names[used] = kind == 4 /* DT_DIR */ ? 'd' : '-';
+            memcpy(names + used + 1, name, size - 1);
+            used += size;
+        }
+    }
+}
+
+static inline ssize_t sluice_send_file(int to, int from, int64_t offset, size_t count) {
+    return syscall(SYS_sendfile, to, from, &offset, count);
+}
+
+// Whether a write to a closed connection fails without a signal, which sendfile(2) cannot ask for.
+static inline int sluice_ignores_broken_pipes(void) {
+    struct sigaction action;
+    return sigaction(SIGPIPE, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
+}
+
 static inline int sluice_datagram_type(void) { return SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK; }
 
 static inline ssize_t sluice_send_to(int fd, const void *bytes, size_t count, const struct sockaddr *a, socklen_t n) {

@@ -100,6 +100,20 @@ extension SocketConnection {
         return self.waiting
     }
 
+    /// Sends bytes of a file without their coming into the process, as many as the kernel takes now.
+    /// - Returns: their number, 0 at the end of the file; `nil` where that cannot be done now: read them, and `write` them.
+    package func sendFile(_ file: OpenFile, from offset: Int64, atMost count: Int) -> Int? {
+        self.loop.assertOnLoop()
+        if self.loop.writeBuffer.owner === self { self.flushWriteBuffer() }
+        guard self.acceptsOutput, self.waiting == 0, count > 0 else { return nil }
+        guard let sent = self.loop.system.sendFile(file, from: offset, atMost: count, to: self.descriptor) else {
+            return nil
+        }
+        self.written &+= UInt64(sent)
+        self.countSent(sent)
+        return sent
+    }
+
     private func sendOrQueue(_ bytes: RawSpan) {
         guard self.waiting == 0 else { return self.changeQueue { $0.append(bytes) } }
         let taken = self.loop.send(self.descriptor, bytes)

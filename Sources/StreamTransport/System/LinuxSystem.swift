@@ -297,6 +297,16 @@ extension LinuxSystem {
         self.splicePipe?.take(into: &buffer) ?? 0
     }
 
+    package func sendFile(_ file: OpenFile, from offset: Int64, atMost count: Int, to target: Descriptor) -> Int? {
+        guard Self.ignoresBrokenPipes else { return nil }
+        let sent = sluice_send_file(target.number, file.number, offset, count)
+        // Whatever failed, the socket's own calls or the next read of the file report it.
+        return sent >= 0 ? sent : nil
+    }
+
+    /// As the process has set it before its first loop.
+    private static let ignoresBrokenPipes = sluice_ignores_broken_pipes() == 1
+
     package func shutdownOutput(_ descriptor: Descriptor) -> SystemError? {
         shutdown(descriptor.number, Int32(SHUT_WR)) == 0 ? nil : .last
     }

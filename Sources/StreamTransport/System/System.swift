@@ -55,6 +55,10 @@ package protocol System: AnyObject {
     /// - Returns: the bytes; 0 when nothing is left.
     func drainSplicePipe(into buffer: inout MutableRawSpan) -> Int
 
+    /// Gives bytes of a file to a connection without their coming into the process, as many as the kernel takes now.
+    /// - Returns: their number, 0 at the end of the file; `nil` where that cannot be done now, with nothing sent.
+    func sendFile(_ file: OpenFile, from offset: Int64, atMost count: Int, to target: Descriptor) -> Int?
+
     /// Sends FIN after all bytes written.
     func shutdownOutput(_ descriptor: Descriptor) -> SystemError?
     /// Refuses further input (`SHUT_RD`).
@@ -122,6 +126,10 @@ package protocol System: AnyObject {
 extension System {
     package func connect(_ address: SocketAddress) -> Result<Descriptor, SystemError> {
         self.connect(address, ConnectOptions())
+    }
+
+    package func sendFile(_ file: OpenFile, from offset: Int64, atMost count: Int, to target: Descriptor) -> Int? {
+        nil
     }
 
     /// Reads once, at most `limit` bytes.

@@ -39,6 +39,13 @@ extension SystemError {
     package static let addressNotAvailable = SystemError(EADDRNOTAVAIL)
     package static let wrongSocketType = SystemError(EPROTOTYPE)
     package static let notSocket = SystemError(ENOTSOCK)
+    package static let notDirectory = SystemError(ENOTDIR)
+    /// A chain of links that is too long.
+    package static let tooManyLinks = SystemError(ELOOP)
+    /// A name that leads out of the folder in which it was to be found.
+    package static let leadsOut = SystemError(EXDEV)
+    /// A socket file that was opened, or a device that is not there.
+    package static let noSuchDevice = SystemError(ENXIO)
 
     /// A connection cannot be taken now, but may be once others have closed.
     package var isExhaustion: Bool {
