@@ -122,6 +122,10 @@ package enum ConfigurationSamples {
             buffer: {high: 128KiB, low: 8KiB}
             keep-alive: {idle: none, interval: 7s, probes: 2}
             user-timeout: none
+          - name: site
+            listeners: [front]
+            path: "/site/{path...}"
+            files: {directory: /srv/www, cache-control: max-age=60, listing: true}
         upstreams:
           - name: rooms
             endpoints:

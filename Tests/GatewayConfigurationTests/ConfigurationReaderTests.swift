@@ -228,6 +228,18 @@ struct ConfigurationReaderTests {
             routes:
               - {name: echo, path: /echo, target: echo, compress: true, max-message-size: 16MiB, keep-fragmentation: true}
               - {name: chat, path: "/chat/{room}", target: chat}
+              - {name: rooms, path: /connection/websocket, target: rooms, compress: {context-takeover: false}}
+              - {name: page, path: /, target: page}
+              - {name: page-script, path: /sluice-chat.js, target: page}
+            rooms:
+              policies:
+                - name: all
+                  pattern: "*"
+                  history-size: 100
+                  history-time: 1h
+                  recovery: stream
+                  presence: true
+                  join-leave: true
             """
         #expect(try ConfigurationSamples.configuration(text) == LocatedConfiguration.builtIn().configuration)
     }

@@ -19,12 +19,14 @@ struct FileAuditTests {
                 "listeners[1].tls.certificates[0].certificate b.pem", "listeners[1].tls.certificates[0].key b.key",
                 "listeners[1].tls.certificates[0].password-file b.txt", "listeners[1].tls.client-ca ca.pem",
                 "listeners[1].tls.client-crl[0] ca.crl", "listeners[1].tls.client-crl[1] more.crl",
-                "listeners[1].tls.key-log keys.log", "upstreams[0].tls.certificate me.pem",
+                "listeners[1].tls.key-log keys.log", "routes[2].files.directory /srv/www",
+                "upstreams[0].tls.certificate me.pem",
                 "upstreams[0].tls.key me.key",
                 "upstreams[0].tls.password-file me.txt", "upstreams[0].tls.ca up.pem",
                 "upstreams[0].tls.crl[0] up.crl", "upstreams[0].tls.key-log up.log",
                 "upstreams[0].proxy.password-file proxy.txt",
             ])
+        #expect(files.filter { $0.use == .list }.map(\.path) == ["/srv/www"])
         #expect(files.filter { $0.use == .append }.map(\.path) == ["keys.log", "up.log"])
     }
 
@@ -47,7 +49,7 @@ struct FileAuditTests {
                     + "found no such file at \"more.crl\"; \(remedy)",
                 "c.yaml:54:16: listeners[1].tls.key-log: expected a file that can be written, "
                     + "found something other than a regular file at \"keys.log\"; \(remedy)",
-                "c.yaml:110:11: upstreams[0].tls.ca: expected a file that can be read, found no such file at \"up.pem\"; \(remedy)",
+                "c.yaml:114:11: upstreams[0].tls.ca: expected a file that can be read, found no such file at \"up.pem\"; \(remedy)",
             ])
     }
 

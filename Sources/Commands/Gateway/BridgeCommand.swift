@@ -26,6 +26,10 @@ struct BridgeCommand: GatewayCommand {
                 sluice bridge ws://127.0.0.1:6080/vnc tcp://127.0.0.1:5900 \\
                   --origin https://vnc.example
 
+              noVNC for browsers, as /vnc.html, and its VNC server:
+                sluice bridge ws://127.0.0.1:6080/websockify tcp://127.0.0.1:5900 \\
+                  --web /usr/share/novnc
+
               WebSocket to WebSocket with TLS:
                 sluice bridge ws://127.0.0.1:8090/app wss://backend.internal/app
 
@@ -102,6 +106,7 @@ extension CompletionKind {
         switch option.format {
         case .choice(let words)?: .list(words)
         case let format? where format.isPath: .file()
+        case let format? where format.isDirectory: .directory
         default: .default
         }
     }
@@ -111,7 +116,7 @@ extension ValueFormat {
     /// `nil` is the option's name.
     fileprivate var valueName: String? {
         switch self {
-        case .text: self.isPath ? "file" : nil
+        case .text: self.isPath ? "file" : self.isDirectory ? "directory" : nil
         case .integer: "number"
         case .size: "size"
         case .rate: "rate"
@@ -146,6 +151,9 @@ private struct TunnelOptions: ParsableArguments {
     @Option(parsing: .singleValue, help: .key(.origin), completion: .key(.origin))
     var origin: [String] = []
 
+    @Option(help: .key(.web), completion: .key(.web))
+    var web: String?
+
     @Flag(help: .key(.compress))
     var compress = false
 
@@ -166,7 +174,7 @@ private struct TunnelOptions: ParsableArguments {
         BridgeRequest.options(
             (.subprotocol, self.subprotocol), (.framing, [self.framing]), (.halfClose, [self.halfClose]),
             (.header, self.header),
-            (.origin, self.origin), (.proxyProtocol, self.proxyProtocol))
+            (.origin, self.origin), (.proxyProtocol, self.proxyProtocol), (.web, [self.web]))
             + (self.compress ? [BridgeRequest.Option(.compress)] : [])
     }
 }

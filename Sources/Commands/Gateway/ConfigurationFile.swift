@@ -55,8 +55,13 @@ enum ConfigurationFile {
             let folder = (path as NSString).deletingLastPathComponent
             return files.isWritableFile(atPath: folder.isEmpty ? "." : folder) ? nil : .notPermitted
         }
+        guard use != .list else {
+            guard isDirectory.boolValue else { return .notADirectory }
+            return files.isExecutableFile(atPath: path) ? nil : .notPermitted
+        }
         if isDirectory.boolValue { return .notAFile }
         switch use {
+        case .list: return nil
         case .read: return files.isReadableFile(atPath: path) ? nil : .notPermitted
         case .append: return self.isRegular(path) ? files.isWritableFile(atPath: path) ? nil : .notPermitted : .notAFile
         }
@@ -74,6 +79,7 @@ enum ConfigurationFile {
         case .missing: "no such file"
         case .notPermitted: "permission denied"
         case .notAFile: "is not a file"
+        case .notADirectory: "is not a directory"
         }
     }
 }

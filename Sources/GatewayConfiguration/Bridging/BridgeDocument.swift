@@ -51,7 +51,7 @@ struct BridgeDocument {
     func document() -> DocumentNode {
         var gateway = Section(Self.listen)
         gateway.add("listeners", [self.listener()])
-        gateway.add("routes", [self.route()])
+        gateway.add("routes", [self.route()] + self.webRoutes())
         if !self.hasBuiltInTarget { gateway.add("upstreams", [self.upstream()]) }
         self.copyOptions(of: .gateway, to: &gateway)
         if self.has(.quiet), !self.has(.logLevel) { gateway.add("log-level", "error", .option("--quiet")) }
@@ -77,6 +77,20 @@ struct BridgeDocument {
         self.copyOptions(of: .route, to: &route)
         if let version = self.proxyVersion { route.add("proxy-protocol", version, .option("--proxy-protocol")) }
         return route.node
+    }
+
+    /// Files for plain requests: at every path, and at the path of LISTEN if that is `/`.
+    private func webRoutes() -> [DocumentNode] {
+        guard self.has(.web), self.speaksWebSocket else { return [] }
+        let origin = ConfigurationOrigin.option(BridgeOption.web.argument)
+        let paths = [("web", "/{path...}")] + (self.path == "/" ? [("web-index", "/")] : [])
+        return paths.map { name, path in
+            var route = Section(origin)
+            route.add("name", name, origin)
+            route.add("path", path, origin)
+            self.copyOptions(of: .web, to: &route)
+            return route.node
+        }
     }
 
     private func upstream() -> DocumentNode {

@@ -19,6 +19,7 @@ package enum BridgeOption: String, Sendable, CaseIterable {
     case connectTimeout = "connect-timeout"
     case drainTimeout = "drain-timeout"
     case proxyProtocol = "proxy-protocol"
+    case web
     case logFormat = "log-format"
     case logLevel = "log-level"
     case quiet
@@ -26,6 +27,8 @@ package enum BridgeOption: String, Sendable, CaseIterable {
     /// The mappings of a bridge's configuration.
     enum Section {
         case gateway, listener, listenerTLS, route, upstream, upstreamTLS
+        /// A second route, for files.
+        case web
     }
 
     /// The keys that the option sets. Empty for options with words of their own.
@@ -48,6 +51,7 @@ package enum BridgeOption: String, Sendable, CaseIterable {
         case .ca, .crl, .serverName, .insecure: [(.upstreamTLS, self.rawValue)]
         case .clientCertificate: [(.upstreamTLS, "certificate")]
         case .clientKey: [(.upstreamTLS, "key")]
+        case .web: [(.web, "files")]
         case .proxyProtocol, .quiet: []
         }
     }
@@ -63,7 +67,7 @@ package enum BridgeOption: String, Sendable, CaseIterable {
 
     var requirement: Requirement {
         switch (self, self.keys.first?.section) {
-        case (.origin, _): .webSocketListener
+        case (.origin, _), (_, .web): .webSocketListener
         case (.header, _): .webSocketTarget
         case (.subprotocol, _): .anyWebSocket
         case (_, .listenerTLS): .secureListener
@@ -121,7 +125,7 @@ extension BridgeOption.Section {
         case .gateway: ConfigurationSchema.whole
         case .listener: ConfigurationSchema.entry(of: .listeners).section
         case .listenerTLS: Self.listener.keys?["tls"]?.section
-        case .route: ConfigurationSchema.entry(of: .routes).section
+        case .route, .web: ConfigurationSchema.entry(of: .routes).section
         case .upstream: ConfigurationSchema.entry(of: .upstreams).section
         case .upstreamTLS: Self.upstream.keys?["tls"]?.section
         }

@@ -42,7 +42,7 @@ package struct Configuration: Sendable, Equatable {
         switch route.target {
         case .upstream(let name): self.upstream(named: name)
         case .url(let url): UpstreamConfiguration(name: url.description, endpoints: [UpstreamEndpoint(url: url)])
-        case .echo, .chat, .rooms: nil
+        case .echo, .chat, .rooms, .files, .page: nil
         }
     }
 
@@ -126,8 +126,8 @@ extension Configuration: SettingsSection {
 }
 
 extension Configuration {
-    /// Configuration of `sluice serve` without a file: `ws://127.0.0.1:8080` with `/echo`, `/chat/{room}` and
-    /// `/connection/websocket`, which serves the same rooms to programs.
+    /// Configuration of `sluice serve` without a file: `ws://127.0.0.1:8080` with `/echo`, `/chat/{room}`,
+    /// `/connection/websocket`, which serves the same rooms to programs, and a page for browsers.
     ///
     /// `/echo` accepts permessage-deflate and messages up to 16 MiB.
     package static let builtInText = """
@@ -148,6 +148,12 @@ extension Configuration {
             path: /connection/websocket
             target: rooms
             compress: {context-takeover: false}
+          - name: page
+            path: /
+            target: page
+          - name: page-script
+            path: /sluice-chat.js
+            target: page
         rooms:
           policies:
             - name: all

@@ -48,12 +48,38 @@ package enum RouteTarget: Sendable, Equatable {
     /// Clients speak Centrifuge's client protocol, and are in any number of rooms.
     case rooms
 
+    /// Plain HTTP requests are answered with files.
+    case files(FileSettings)
+    /// Plain HTTP requests are answered with the page of `sluice serve` and its script.
+    case page
+
+    /// Whether the route answers plain HTTP requests, and no WebSockets or streams.
+    package var answersHTTP: Bool {
+        switch self {
+        case .files, .page: true
+        case .upstream, .url, .echo, .chat, .rooms: false
+        }
+    }
+
     /// Whether the gateway itself is the endpoint.
     package var isBuiltIn: Bool {
         switch self {
-        case .echo, .chat, .rooms: true
+        case .echo, .chat, .rooms, .files, .page: true
         case .upstream, .url: false
         }
+    }
+}
+
+/// A directory of static files.
+package struct FileSettings: Sendable, Equatable {
+    package var directory: String
+    /// Value of the field `Cache-Control`.
+    package var cacheControl = "no-cache"
+    /// Whether directories without an index file are listed.
+    package var lists = false
+
+    package init(directory: String) {
+        self.directory = directory
     }
 }
 
@@ -99,6 +125,18 @@ package struct PathPattern: Sendable, Hashable, CustomStringConvertible {
         }
         let slashes = target.utf8.count { $0 == UInt8(ascii: "/") }
         return isPlain && slashes == max(1, self.segments.count) ? target : nil
+    }
+
+    /// The pattern without the names of its parameters, which do not affect matching.
+    package var shape: PathPattern {
+        PathPattern(
+            self.segments.map { segment in
+                switch segment {
+                case .literal: segment
+                case .parameter: .parameter("")
+                case .rest: .rest("")
+                }
+            })
     }
 
     package var description: String {
@@ -255,6 +293,32 @@ package struct ExtraHeader: Sendable, Equatable {
     }
 }
 
+/// Keys of the mapping `files`.
+package typealias FilesKey = SettingsKeyName<FileSettings>
+
+extension FilesKey {
+    package static var directory: Self { "directory" }
+}
+
+extension FileSettings: SettingsSection {
+    static let sectionName = "Files"
+    static let initial = FileSettings(directory: "")
+    static let keys: [SettingsKey<FileSettings>] = [
+        .required(
+            .directory, \.directory, .directory,
+            "Directory of the files. A relative path begins at the working directory."),
+        .value(
+            "cache-control", \.cacheControl, .fieldValue, example: "\"public, max-age=3600\"",
+            """
+            Value of the field `Cache-Control` of files. By default browsers and caches keep files, and ask each time \
+            whether they changed.
+            """),
+        .value(
+            "listing", \.lists, .boolean,
+            "Whether a directory without index.html is answered with the list of its files, and not with 404."),
+    ]
+}
+
 /// Keys of an entry of `routes`.
 package typealias RouteKey = SettingsKeyName<RouteConfiguration>
 
@@ -263,6 +327,7 @@ extension RouteKey {
     package static var host: Self { "host" }
     package static var path: Self { "path" }
     package static var target: Self { "target" }
+    package static var files: Self { "files" }
     package static var origins: Self { "origins" }
     package static var subprotocols: Self { "subprotocols" }
     package static var compress: Self { "compress" }
@@ -303,14 +368,32 @@ extension RouteConfiguration: SettingsSection {
             preferred to a parameter, and a parameter to `{rest...}`. Two routes with the same host and path are \
             refused.
             """),
-        .required(
-            .target, \.target, .routeTarget,
+        .custom(
+            .target, .value(ValueSyntax.routeTarget), example: "backend",
             """
-            Where connections are forwarded. `echo` sends each message or byte back. `chat` sends each message to all \
-            others in the room that the path's parameter `{room}` names; without it the room has the route's name. \
-            `rooms` serves the same rooms to programs, with Centrifuge's client protocol. A URL is an upstream with \
-            default settings.
-            """),
+            Where connections are forwarded; required unless the route has `files`. `echo` sends each message or byte \
+            back. `chat` sends each message to all others in the room that the path's parameter `{room}` names; \
+            without it the room has the route's name. `rooms` serves the same rooms to programs, with Centrifuge's \
+            client protocol. `page` is the page of `sluice serve`, for browsers. A URL is an upstream with default \
+            settings.
+            """
+        ) { section, settings in
+            if let target = section.value(.target, as: .routeTarget) { settings.target = target }
+        },
+        .custom(
+            .files, .either([.value(ValueSyntax<String>.directory), .of(FileSettings.self)]), example: "/srv/www",
+            """
+            Directory of files that plain HTTP requests get, such as the page that uses a WebSocket. Takes the place of \
+            `target`. The path's `{name...}` names the file; without it, and for a directory, the file is index.html. \
+            A mapping has more settings. See <doc:StaticFiles>.
+            """
+        ) { section, settings in
+            if section.isMapping(.files) {
+                if let files: FileSettings = section.section(.files) { settings.target = .files(files) }
+            } else if let directory = section.value(.files, as: .directory) {
+                settings.target = .files(FileSettings(directory: directory))
+            }
+        },
     ]
 
     private static let handshakeKeys: [SettingsKey<RouteConfiguration>] = [
@@ -402,12 +485,32 @@ extension RouteConfiguration: SettingsSection {
             .listeners, expected: "at least one listener", remedy: "leave it out to mean all ws and wss listeners")
         section.rejectEmptyList(
             .origins, expected: "at least one origin", remedy: "leave it out or write \"*\" to accept all origins")
+        self.checkTarget(section)
         if self.tunnel.halfClose == .signal, !self.tunnel.framing.supportsEndMarker {
             section.add(
                 .halfClose,
                 expected: "hold or close, as an empty message is data in \(self.tunnel.framing.rawValue) framing "
                     + "and cannot mark an end",
                 remedy: "choose one of them, or another framing")
+        }
+    }
+
+    /// There is one target, or files, which leave no connection for other settings to apply to.
+    private func checkTarget(_ section: SectionReader<RouteConfiguration>) {
+        switch (section.has(.target), section.has(.files)) {
+        case (false, false):
+            section.add(
+                .target, expected: "a value for target", found: "nothing", remedy: "add target: … or files: …")
+        case (true, true):
+            section.add(.files, expected: "either target or files", found: "both", remedy: "leave out one of the two")
+        case (true, false), (false, true): break
+        }
+        guard self.target.answersHTTP else { return }
+        let allowed: [RouteKey] = ["name", .listeners, .host, .path, .target, .files, .origins]
+        for key in Self.keys where section.has(key.name) && !allowed.contains(key.name) {
+            section.add(
+                key.name, expected: "no \(key.name.rawValue), as the route answers plain HTTP requests",
+                remedy: "leave it out")
         }
     }
 

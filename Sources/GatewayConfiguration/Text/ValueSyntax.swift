@@ -91,6 +91,28 @@ extension ValueSyntax<String> {
         }
     }
 
+    /// The path of a directory.
+    package static var directory: ValueSyntax {
+        ValueSyntax(.text("/srv/www", "the path of a directory")) { text throws(ValueSyntaxError) in
+            guard (1...4095).contains(text.utf8.count), !text.utf8.contains(0) else {
+                throw ValueSyntaxError(expected: "the path of a directory")
+            }
+            return text
+        }
+    }
+
+    /// The value of a header field (RFC 9110 §5.5), at most 1024 bytes.
+    package static var fieldValue: ValueSyntax {
+        ValueSyntax(.text("no-cache", "the value of a header field")) { text throws(ValueSyntaxError) in
+            guard (1...1024).contains(text.utf8.count), text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }),
+                text.first != " ", text.last != " "
+            else {
+                throw ValueSyntaxError(expected: "a header value of at most 1024 visible characters and spaces")
+            }
+            return text
+        }
+    }
+
     /// Any text, also an empty one.
     package static var text: ValueSyntax {
         ValueSyntax(.text("text", "any text")) { text throws(ValueSyntaxError) in text }
@@ -307,14 +329,16 @@ extension ValueSyntax<PathPattern> {
 }
 
 extension ValueSyntax<RouteTarget> {
-    /// `echo`, `chat`, a URL, or the name of an upstream.
+    /// `echo`, `chat`, `page`, a URL, or the name of an upstream.
     package static var routeTarget: ValueSyntax {
         ValueSyntax(
-            .text("backend", "the name of an upstream, a URL as in *Where to connect*, `echo`, `chat` or `rooms`")
+            .text(
+                "backend", "the name of an upstream, a URL as in *Where to connect*, `echo`, `chat`, `rooms` or `page`")
         ) { text throws(ValueSyntaxError) in
             if text == "echo" { return .echo }
             if text == "chat" { return .chat }
             if text == "rooms" { return .rooms }
+            if text == "page" { return .page }
             if text.contains("://") { return .url(try EndpointURL(text)) }
             guard NameText.isName(text) else {
                 throw ValueSyntaxError(
@@ -363,6 +387,9 @@ package indirect enum ValueFormat: Sendable, Hashable {
 
     /// Whether the value is the path of a file.
     package var isPath: Bool { self == ValueSyntax<String>.path.form }
+
+    /// Whether the value is the path of a directory.
+    package var isDirectory: Bool { self == ValueSyntax<String>.directory.form }
 
     static func text(_ example: String, _ words: String) -> ValueFormat {
         .text(example: example, words: words, pattern: nil)

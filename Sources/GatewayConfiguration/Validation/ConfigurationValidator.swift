@@ -113,6 +113,12 @@ package struct ConfigurationValidator {
             }
             return
         }
+        if !listener.kind.speaksWebSocket, route.target.answersHTTP {
+            self.problems.add(
+                at: path, expected: "a route for raw connections",
+                found: "\(QuotedText.quoted(name)), which answers plain HTTP requests",
+                remedy: "begin listen with ws or wss, or name another route")
+        }
         let parameters = self.endpoints(of: route).flatMap(\.resource.parameters)
         if !listener.kind.speaksWebSocket, let parameter = parameters.first {
             self.problems.add(
@@ -203,7 +209,7 @@ package struct ConfigurationValidator {
         let keyPath = path.key(RouteKey.target)
         guard self.problems.isValid(keyPath) else { return }
         switch route.target {
-        case .echo, .chat, .rooms: return
+        case .echo, .chat, .rooms, .files, .page: return
         case .upstream(let name):
             let upstreams = self.configuration.upstreams
             if self.configuration.upstream(named: name) == nil, self.areNamesKnown(upstreams.count, in: Self.upstreams)
@@ -238,6 +244,8 @@ package struct ConfigurationValidator {
     /// Checks options that need a certain kind of target.
     private func validateTargetOptions(of route: RouteConfiguration, at path: ConfigurationKeyPath) {
         guard self.problems.isValid(path.key(RouteKey.target)) else { return }
+        // One that answers plain HTTP refuses such options itself.
+        guard !route.target.answersHTTP else { return }
         let isBuiltIn = route.target.isBuiltIn
         if route.proxyProtocol != nil, isBuiltIn {
             self.problems.add(
@@ -387,8 +395,9 @@ package struct ConfigurationValidator {
     /// What a route matches.
     private struct RouteMatch: Hashable {
         let host: HostPattern?
-        /// The path without the names of its parameters, which do not affect matching.
         let shape: PathPattern
+        /// Plain requests and WebSockets may have the same path.
+        let answersHTTP: Bool
     }
 
     /// Of two routes that match the same requests, the second would never be used.
@@ -399,7 +408,8 @@ package struct ConfigurationValidator {
             guard let pattern = route.path,
                 [RouteKey.path, .host, .listeners].allSatisfy({ self.problems.isValid(path.key($0)) })
             else { continue }
-            let match = RouteMatch(host: route.host, shape: pattern.shape)
+            let match = RouteMatch(
+                host: route.host, shape: pattern.shape, answersHTTP: route.target.answersHTTP)
             let earlier = matches[match, default: []]
             if let conflict = earlier.first(where: { self.shareListener(self.configuration.routes[$0], route) }) {
                 self.problems.add(
@@ -413,18 +423,5 @@ package struct ConfigurationValidator {
 
     private func shareListener(_ one: RouteConfiguration, _ other: RouteConfiguration) -> Bool {
         one.listeners.isEmpty || other.listeners.isEmpty || !Set(one.listeners).isDisjoint(with: other.listeners)
-    }
-}
-
-extension PathPattern {
-    fileprivate var shape: PathPattern {
-        PathPattern(
-            self.segments.map { segment in
-                switch segment {
-                case .literal: segment
-                case .parameter: .parameter("")
-                case .rest: .rest("")
-                }
-            })
     }
 }

@@ -23,7 +23,7 @@ package struct FileAudit {
             self.check(file.path, file.use).map { problem in
                 located.problem(
                     at: file.keyPath,
-                    expected: file.use == .read ? "a file that can be read" : "a file that can be written",
+                    expected: file.use.expectation,
                     found: "\(problem.summary) at \(QuotedText.quoted(file.path))",
                     remedy: "check the path and its permissions for the user that sluice runs as")
             }
@@ -45,7 +45,19 @@ package struct FileAudit {
         let control = located.configuration.control.tls.map { tls in
             self.files(of: tls, at: ConfigurationValidator.control.key(ControlKey.tls), in: located)
         }
-        return self.files(of: located.configuration.control.transfers) + listeners + upstreams + (control ?? [])
+        return self.files(of: located.configuration.control.transfers) + listeners
+            + self.directories(of: located) + upstreams + (control ?? [])
+    }
+
+    /// Directories of static files.
+    private static func directories(of located: LocatedConfiguration) -> [NamedFile] {
+        let list = ConfigurationKeyPath.root.key(GatewayKey.routes)
+        return located.configuration.routes.enumerated().flatMap { index, route -> [NamedFile] in
+            guard case .files(let settings) = route.target else { return [] }
+            let path = list.index(index).key(RouteKey.files)
+            let inner = path.key(FilesKey.directory)
+            return self.file(settings.directory, .list, at: located.isPresent(inner) ? inner : path)
+        }
     }
 
     private static func files(of transfers: TransferSettings) -> [NamedFile] {
@@ -115,6 +127,17 @@ package enum FileUse: Sendable, Equatable {
     case read
     /// It is appended to, and created if it is missing.
     case append
+    /// It must be a directory whose files can be opened.
+    case list
+
+    /// To be read after "expected".
+    fileprivate var expectation: String {
+        switch self {
+        case .read: "a file that can be read"
+        case .append: "a file that can be written"
+        case .list: "a directory that can be read"
+        }
+    }
 }
 
 /// Why a file named in a configuration cannot be used.
@@ -123,6 +146,7 @@ package enum FileProblem: Sendable, Equatable {
     case notPermitted
     /// A directory, device or pipe.
     case notAFile
+    case notADirectory
 
     /// To be read after "found".
     package var summary: String {
@@ -130,6 +154,7 @@ package enum FileProblem: Sendable, Equatable {
         case .missing: "no such file"
         case .notPermitted: "a file without the required permissions"
         case .notAFile: "something other than a regular file"
+        case .notADirectory: "something other than a directory"
         }
     }
 }
