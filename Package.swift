@@ -142,8 +142,8 @@ let package = Package(
             name: "GatewayCore",
             dependencies: [
                 "WireText",
-                "GatewayConfiguration", "Rooms", "SessionTasks", "StreamTransport", "WebSocketProtocol", "TLSEngine",
-                "WebTokens", "ByteKernels",
+                "GatewayConfiguration", "HTTPSemantics", "Rooms", "SessionTasks", "StreamTransport",
+                "WebSocketProtocol", "TLSEngine", "WebTokens", "ByteKernels",
                 .product(name: "DequeModule", package: "swift-collections"),
             ],
             swiftSettings: house),
@@ -318,8 +318,9 @@ let package = Package(
         .testTarget(
             name: "GatewayCoreTests",
             dependencies: [
-                "GatewayConfiguration", "GatewayCore", "GatewayTestSupport", "Rooms", "SessionTasks", "StreamTransport",
-                "SimulatedNetwork", "WebSocketProtocol", "TLSEngine", "ByteKernels", "TestSupport",
+                "GatewayConfiguration", "GatewayCore", "GatewayTestSupport", "HTTPSemantics", "Rooms", "SessionTasks",
+                "StreamTransport", "SimulatedNetwork", "WebSocketProtocol", "TLSEngine", "ByteKernels", "TestSupport",
+                "WireText",
             ],
             swiftSettings: house),
         .testTarget(

@@ -1,8 +1,8 @@
-/// A stream or WebSocket task. Timestamps are RFC 3339 in UTC, durations milliseconds, sizes bytes of payload; a member
-/// that does not apply, or was not selected by `fields`, is missing.
+/// A stream or WebSocket task, or a connection with plain HTTP. Timestamps are RFC 3339 in UTC, durations milliseconds,
+/// sizes bytes of payload; a member that does not apply, or was not selected by `fields`, is missing.
 package struct Connection: ControlModel {
     @Member("Unique; the upstream side of tunnel 17 has the id 17u.") package var id: String?
-    @Member(.words(["stream", "webSocket"])) package var kind: String?
+    @Member(.words(["stream", "webSocket", "http"])) package var kind: String?
     @Member(.words(["accepted", "opened"], "Accepted by a listener, or opened by the gateway."))
     package var direction: String?
     @Member(.words(["opening", "open", "closing", "closed"])) package var state: String?

@@ -148,7 +148,9 @@ package struct ConnectionFilter: Sendable, Equatable {
             filter.keys = try query.set(name, expecting: "the id of a connection") { ConnectionKey($0) }
         },
         Condition(
-            "kind", .choice(ConnectionKind.allCases.map(\.rawValue), "Streams or WebSockets.", example: "webSocket")
+            "kind",
+            .choice(
+                ConnectionKind.allCases.map(\.rawValue), "Streams, WebSockets or plain HTTP.", example: "webSocket")
         ) { (filter, query, name) throws(ControlProblem) in
             filter.kinds = try query.set(name, expecting: Self.choices(ConnectionKind.self)) {
                 ConnectionKind(rawValue: $0)

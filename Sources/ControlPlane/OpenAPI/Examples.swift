@@ -188,6 +188,8 @@ enum Examples {
             "url": "http://proxy.example:3128", "user": "gateway", "password-file": "/etc/sluice/proxy.txt",
         ],
         "ProxySettingsPatch": ["user": "gateway", "password-file": "/etc/sluice/proxy.txt"],
+        "FilesSettings": ["directory": "/srv/www", "cache-control": "public, max-age=3600"],
+        "FilesSettingsPatch": ["cache-control": "public, max-age=3600"],
         "ControlClientSettings": ["name": "ops", "subject": "CN=ops", "scopes": ["read", "operate"]],
     ]
 

@@ -235,12 +235,13 @@ extension Configuration {
             "max-connections is \(wanted), but the limit of \(budget.limit) descriptors permits \(possible): raise LimitNOFILE"
     }
 
-    /// A tunnel has a socket on each side.
+    /// A tunnel has a socket on each side, and a connection to files a file.
     private var descriptorsPerConnection: Int {
         let hasTunnels = self.routes.contains { route in
             switch route.target {
-            case .upstream, .url: true
-            case .echo, .chat, .rooms: false
+            // A file being sent is open too.
+            case .upstream, .url, .files: true
+            case .echo, .chat, .rooms, .page: false
             }
         }
         return hasTunnels ? 2 : 1

@@ -13,12 +13,16 @@ package struct GatewayPlan: Sendable {
 
     /// - Parameter former: the running plan. Upstreams and TLS contexts whose settings did not change are taken over,
     ///   with their state (ejected endpoints, sessions); certificates are always read again.
+    /// - Parameter responders: answer plain HTTP on the routes of these names, instead of those of their targets.
     /// - Throws: the first error; nothing was changed then.
-    package init(_ configuration: Configuration, former: GatewayPlan? = nil) throws(GatewayPlanError) {
+    package init(
+        _ configuration: Configuration, former: GatewayPlan? = nil, responders: [String: any HTTPResponder] = [:]
+    ) throws(GatewayPlanError) {
         self.configuration = configuration
         var routes: [String: RoutePlan] = [:]
         for route in configuration.routes {
-            routes[route.name] = try Self.route(route, configuration, former: former)
+            routes[route.name] = try Self.route(
+                route, configuration, former: former, responder: responders[route.name])
         }
         var listeners: [ListenerPlan] = []
         for listener in configuration.listeners {
@@ -28,9 +32,12 @@ package struct GatewayPlan: Sendable {
     }
 
     private static func route(
-        _ route: RouteConfiguration, _ configuration: Configuration, former: GatewayPlan?
+        _ route: RouteConfiguration, _ configuration: Configuration, former: GatewayPlan?,
+        responder: (any HTTPResponder)?
     ) throws(GatewayPlanError) -> RoutePlan {
-        guard let upstream = configuration.upstream(of: route) else { return RoutePlan(route, upstream: nil) }
+        guard let upstream = configuration.upstream(of: route) else {
+            return RoutePlan(route, upstream: nil, responder: responder)
+        }
         if let kept = former?.upstream(like: upstream) { return RoutePlan(route, upstream: kept) }
         do throws(GatewayPlanError) {
             let usesTLS = upstream.endpoints.contains { $0.url.scheme.speaksTLS }
@@ -114,21 +121,33 @@ package final class ListenerPlan: Sendable {
         self.route = route
     }
 
+    /// Where a request goes.
+    enum Destination {
+        /// The opening handshake is valid.
+        case webSocket(MatchedRequest)
+        case http(RoutePlan, RouteMatch)
+    }
+
     /// Matches a request to a route. An unknown path is reported before other errors of the request.
     /// - Parameter isSecure: whether the request was received over TLS.
-    func find(_ head: RequestHead, isSecure: Bool) throws(HandshakeRefusal) -> MatchedRequest {
+    func find(_ head: RequestHead, isSecure: Bool) throws(HandshakeRefusal) -> Destination {
         let host = head.fields.single("Host")
         guard host.occursOnce || head.version != .http11 else {
             throw HandshakeRefusal(status: 400, explanation: "Send exactly one Host field.")
         }
-        switch self.table.find(host: host.first, target: head.target) {
+        let isUpgrade = head.fields.list("Upgrade", contains: "websocket")
+        switch self.table.find(host: host.first, target: head.target, isUpgrade: isUpgrade) {
         case .malformed: throw .malformedTarget
         case .none: throw .noRoute
         case .route(let match):
             let route = self.routes[match.index]
+            guard route.responder == nil else {
+                guard route.origins.allows(head.fields["Origin"]) else { throw .originRefused }
+                return .http(route, match)
+            }
             let request = try ServerHandshake.check(head)
             guard route.origins.allows(head.fields["Origin"]) else { throw .originRefused }
-            return MatchedRequest(route, match, request, isSecure: isSecure, plan: self)
+            return .webSocket(MatchedRequest(route, match, request, isSecure: isSecure, plan: self))
         }
     }
 }
@@ -136,8 +155,10 @@ package final class ListenerPlan: Sendable {
 /// A route ready to work.
 package final class RoutePlan: Sendable {
     package let configuration: RouteConfiguration
-    /// `nil` for `echo` and `chat`.
+    /// `nil` for routes without endpoints.
     let upstream: UpstreamPlan?
+    /// Answers plain HTTP; `nil` for routes of WebSockets and streams.
+    let responder: (any HTTPResponder)?
     /// Compression accepted from clients and offered to WebSocket upstreams; `nil` for none.
     let deflate: DeflatePolicy?
     let origins: OriginRules
@@ -145,9 +166,11 @@ package final class RoutePlan: Sendable {
     let webSocketOptions: WebSocketOptions
     let relaySettings: RelaySettings
 
-    init(_ configuration: RouteConfiguration, upstream: UpstreamPlan?) {
+    /// - Parameter responder: instead of that of the target.
+    init(_ configuration: RouteConfiguration, upstream: UpstreamPlan?, responder: (any HTTPResponder)? = nil) {
         self.configuration = configuration
         self.upstream = upstream
+        self.responder = responder ?? Self.responder(configuration.target)
         self.relaySettings = RelaySettings(configuration.tunnel)
         self.webSocketOptions = Self.options(of: configuration.tunnel)
         self.origins = OriginRules(of: configuration)
@@ -155,6 +178,14 @@ package final class RoutePlan: Sendable {
             DeflatePolicy(
                 ownContextTakeover: policy.keepsContext, peerContextTakeover: policy.keepsContext,
                 ownWindowBits: policy.windowBits, level: policy.level, minimumSize: policy.minimumSize)
+        }
+    }
+
+    private static func responder(_ target: RouteTarget) -> (any HTTPResponder)? {
+        switch target {
+        case .files(let settings): FileResponder(settings)
+        case .page: PageResponder.shared
+        case .echo, .chat, .rooms, .upstream, .url: nil
         }
     }
 

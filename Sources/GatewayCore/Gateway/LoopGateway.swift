@@ -84,6 +84,9 @@ package final class LoopGateway {
         }
     }
 
+    /// The current plan of a listener; `nil` once it is closed.
+    func plan(ofListener name: String) -> ListenerPlan? { self.listeners[name]?.plan }
+
     package func closeListener(_ name: String) {
         self.loop.assertOnLoop()
         guard let listener = self.listeners.removeValue(forKey: name) else { return }
@@ -253,26 +256,26 @@ extension LoopGateway {
                 relay: PlainWebSocketMember(room: room, rooms: self.rooms, client: "\(context.identifier)"))
         case (.rooms, _): self.beginRooms(context, transport, matched, route: route)
         case (.upstream, _), (.url, _):
-            guard let upstream = route.upstream else {
-                assertionFailure("route \(route.configuration.name) has no upstream")
-                transport.consumer = nil
-                transport.reset()
-                return self.ended(context, TerminationReason(.gateway, .connecting, .system))
-            }
+            guard let upstream = route.upstream else { return self.endWithoutEndpoint(context, transport) }
             UpstreamSession(context, transport, matched, route: route, upstream: upstream).start()
+        // These answer plain HTTP only.
+        case (.files, _), (.page, _): self.endWithoutEndpoint(context, transport)
         }
+    }
+
+    /// The configuration's checks rule this out.
+    private func endWithoutEndpoint(_ context: ConnectionContext, _ transport: any Transport) {
+        assertionFailure("route \(context.routeName ?? "") has no endpoint for its connection")
+        transport.consumer = nil
+        transport.reset()
+        self.ended(context, TerminationReason(.gateway, .connecting, .system))
     }
 
     /// A client of the rooms' protocol.
     private func beginRooms(
         _ context: ConnectionContext, _ transport: any Transport, _ matched: MatchedRequest?, route: RoutePlan
     ) {
-        guard let matched else {
-            assertionFailure("route \(route.configuration.name) serves rooms to a listener without requests")
-            transport.consumer = nil
-            transport.reset()
-            return self.ended(context, TerminationReason(.gateway, .connecting, .system))
-        }
+        guard let matched else { return self.endWithoutEndpoint(context, transport) }
         let user = self.shared.hub.currentSettings.userHeader.flatMap { matched.head.fields[$0] }
         let client = RoomWebSocket(context, encoding: ProtocolEncoding(of: matched), trustedUser: user)
         EndpointSession(context, route: route).accept(
@@ -282,9 +285,10 @@ extension LoopGateway {
     /// A connection or tunnel is open: payload may flow.
     func opened(_ connection: any LiveConnection) {
         let context = connection.context
-        context.openedAt = self.loop.now
+        // Not again for a connection that carried plain HTTP before its WebSocket.
+        if context.openedAt == nil { self.metrics.handshakes.add(context.createdAt.duration(to: self.loop.now)) }
+        context.openedAt = context.openedAt ?? self.loop.now
         self.shared.log.opened(context)
-        self.metrics.handshakes.add(context.createdAt.duration(to: self.loop.now))
         self.replace(connection)
         guard let eventLog = self.shared.eventLog else { return }
         if case .accepted = context.origin, connection.endpoint(on: .downstream)?.kind == .webSocket {

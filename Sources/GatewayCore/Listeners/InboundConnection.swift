@@ -5,7 +5,7 @@ import StreamTransport
 import TLSEngine
 import WebSocketProtocol
 
-/// A connection on its way from the listener to its endpoint or tunnel: PROXY header, TLS, opening handshake, route.
+/// A connection on its way from the listener to its endpoint, its tunnel or its responder: PROXY header, TLS, opening handshake, route.
 /// One deadline covers it all.
 final class InboundConnection {
     let context: ConnectionContext
@@ -14,6 +14,8 @@ final class InboundConnection {
     private var phase = InboundPhase.arriving
     /// Parser of the phase `request`. Not a payload of the case, so that it is mutated in place.
     private var parser: RequestParser?
+    /// Bytes of the request so far.
+    private var requestBytes = 0
     /// TLS handshake of the phase `securing`; `nil` while it is queued.
     private var handshake: SecureTransport?
 
@@ -68,9 +70,7 @@ final class InboundConnection {
     }
 
     private func readRequest() {
-        let limits = self.configuration.limits
-        self.parser = RequestParser(
-            limits: HeadLimits(byteCount: limits.maximumHeaderSize, fieldCount: limits.maximumHeaderCount))
+        self.parser = RequestParser(limits: self.configuration.limits.headLimits)
         self.transport.resumeReading()
     }
 
@@ -91,6 +91,15 @@ final class InboundConnection {
         self.context.loop.disarm(self.context.timer)
         self.transport.pauseReading()
         self.gateway.begin(self.context, self.transport, matched, route: route)
+    }
+
+    /// The connection carries plain HTTP from here on.
+    private func serve(_ head: RequestHead, _ match: RouteMatch, route: RoutePlan, isSecure: Bool) {
+        self.context.loop.disarm(self.context.timer)
+        self.transport.pauseReading()
+        let connection = HTTPConnection(
+            self.context, plan: self.plan, transport: self.transport, isSecure: isSecure)
+        connection.start(head, match, route: route, received: self.requestBytes)
     }
 
     // MARK: TLS
@@ -134,7 +143,9 @@ final class InboundConnection {
     private func parseRequest(_ bytes: RawSpan) -> Int {
         var used = 0
         do throws(HeadViolation) {
-            if let head = try self.parser?.parse(bytes, consumed: &used) { self.respond(head) }
+            let head = try self.parser?.parse(bytes, consumed: &used)
+            self.requestBytes += used
+            if let head { self.respond(head) }
         } catch {
             self.refuse(HandshakeRefusal(status: error.status, explanation: error.explanation))
             return bytes.byteCount
@@ -148,9 +159,12 @@ final class InboundConnection {
             self.refuse(refusal.handshakeRefusal, by: .gateway, as: .refusedAdmission(refusal))
         case .findRoute(let isSecure):
             do throws(HandshakeRefusal) {
-                let matched = try self.plan.find(head, isSecure: isSecure)
+                let destination = try self.plan.find(head, isSecure: isSecure)
                 self.phase.routeFound()
-                self.handOver(matched, to: matched.route)
+                switch destination {
+                case .webSocket(let matched): self.handOver(matched, to: matched.route)
+                case .http(let route, let match): self.serve(head, match, route: route, isSecure: isSecure)
+                }
             } catch {
                 self.refuse(error)
             }
@@ -272,5 +286,12 @@ extension AdmissionRefusal {
             status: Int(self.status),
             explanation: "Too many connections (\(self.rawValue)); close some or try again later.",
             fields: [HTTPField("Retry-After", "5")])
+    }
+}
+
+extension ListenerLimits {
+    /// Limits of a request's head.
+    var headLimits: HeadLimits {
+        HeadLimits(byteCount: self.maximumHeaderSize, fieldCount: self.maximumHeaderCount)
     }
 }

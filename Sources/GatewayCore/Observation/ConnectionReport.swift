@@ -91,7 +91,8 @@ extension ConnectionReport {
         if !self.isRelayed, stall.since != nil { self.isStalled = true }
     }
 
-    private mutating func read(_ record: TaskRecord) {
+    /// Adds the properties that all tasks have.
+    mutating func read(_ record: TaskRecord) {
         let details = record.currentDetails
         self.record = record
         self.details = details
@@ -141,6 +142,8 @@ extension ConnectionKey: CustomStringConvertible {
 package enum ConnectionKind: String, CaseIterable, Sendable {
     case stream
     case webSocket
+    /// Plain requests and responses, accepted only.
+    case http
 }
 
 extension ListenerKind {

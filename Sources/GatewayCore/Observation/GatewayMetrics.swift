@@ -238,6 +238,11 @@ extension LoopGateway {
         return metrics
     }
 
+    /// Number of open connections by group.
+    package var metricsOfOpenConnections: [GatewayMetrics.Group: Int] {
+        self.counted(self.liveIdentifiers(from: 0)[...], GatewayMetrics()).live
+    }
+
     /// Adds the metrics of some open connections.
     func counted(_ identifiers: ArraySlice<UInt64>, _ metrics: GatewayMetrics) -> GatewayMetrics {
         var metrics = metrics

@@ -4,41 +4,65 @@ import WebSocketProtocol
 /// Finds the route of a request by its host and path.
 ///
 /// Of several matches the most exact wins: an exact host before a wildcard before any host; then, segment by segment
-/// from the left, literal text before a parameter before the rest; then the first one declared.
+/// from the left, literal text before a parameter before the rest; then the first one declared. Of two with the same host
+/// and path, one for WebSockets and one for plain HTTP, the request's own kind decides.
 package struct RouteTable: Sendable {
     private struct Entry: Sendable {
         let index: Int
         let host: HostPattern?
         let path: PathPattern
+        let answersHTTP: Bool
+
+        /// Whether both match the same requests but for their kind.
+        func hasPattern(of other: Entry) -> Bool {
+            self.host == other.host && self.path.shape == other.path.shape
+        }
     }
 
     /// The most exact first.
     private let entries: [Entry]
     /// Routes without parameters, by the only target that matches them. Empty if any route names a host: otherwise no
     /// route can be more exact.
-    private let exact: [String: Int]
+    private let exact: [String: Pair]
+
+    /// The first route of each kind for a target.
+    private struct Pair: Sendable {
+        var webSocket: Int?
+        var http: Int?
+    }
 
     /// - Parameter routes: those without a path are never found.
     package init(_ routes: [RouteConfiguration]) {
         let entries = routes.enumerated().compactMap { index, route in
-            route.path.map { Entry(index: index, host: route.host, path: $0) }
+            route.path.map {
+                Entry(index: index, host: route.host, path: $0, answersHTTP: route.target.answersHTTP)
+            }
         }
         let sorted = entries.sorted { Self.precedes($0, $1) }
         self.entries = sorted
         self.exact = Self.exact(sorted)
     }
 
-    private static func exact(_ entries: [Entry]) -> [String: Int] {
+    private static func exact(_ entries: [Entry]) -> [String: Pair] {
         guard entries.allSatisfy({ $0.host == nil }) else { return [:] }
-        let pairs = entries.compactMap { entry in entry.path.onlyTarget.map { ($0, entry.index) } }
-        return Dictionary(pairs) { first, _ in first }
+        return entries.reduce(into: [:]) { pairs, entry in
+            guard let target = entry.path.onlyTarget else { return }
+            let known = pairs[target] ?? Pair()
+            pairs[target] =
+                entry.answersHTTP
+                ? Pair(webSocket: known.webSocket, http: known.http ?? entry.index)
+                : Pair(webSocket: known.webSocket ?? entry.index, http: known.http)
+        }
     }
 
     /// - Parameters:
     ///   - host: the `Host` field; case and port do not count. `nil` or empty fits only routes for any host.
     ///   - target: as in the request line.
-    package func find(host: String?, target: String) -> RouteResult {
-        if let index = self.exact[target], host?.utf8.first != UInt8(ascii: "[") {
+    ///   - isUpgrade: whether the request asks for a WebSocket.
+    package func find(host: String?, target: String, isUpgrade: Bool = true) -> RouteResult {
+        if let pair = self.exact[target], host?.utf8.first != UInt8(ascii: "["),
+            let index = isUpgrade ? pair.webSocket ?? pair.http : pair.http ?? pair.webSocket
+        {
             return .route(RouteMatch(index: index, parameters: [], query: nil))
         }
         guard let request = RequestTarget(target) else { return .malformed }
@@ -47,14 +71,20 @@ package struct RouteTable: Sendable {
             guard let parts = HostText.split(authority) else { return .malformed }
             name = Self.withoutFinalDot(parts.host)
         }
+        var best: (entry: Entry, match: RouteMatch)?
         for entry in self.entries {
-            guard entry.host.map({ pattern in name.map { pattern.matches($0) } ?? false }) ?? true,
+            if let best, !entry.hasPattern(of: best.entry) { continue }
+            guard best == nil || entry.answersHTTP != isUpgrade,
+                entry.host.map({ pattern in name.map { pattern.matches($0) } ?? false }) ?? true,
                 let parameters = Self.parameters(of: request.segments, in: entry.path)
             else { continue }
-            return .route(
-                RouteMatch(index: entry.index, parameters: parameters, query: request.query.map { String($0) }))
+            let match = RouteMatch(
+                index: entry.index, parameters: parameters, query: request.query.map { String($0) })
+            // Another of the same pattern may be of the request's kind.
+            if entry.answersHTTP != isUpgrade { return .route(match) }
+            best = (entry, match)
         }
-        return .none
+        return best.map { .route($0.match) } ?? .none
     }
 
     /// `example.com.` is the same name, fully qualified (RFC 1034 §3.1).

@@ -25,6 +25,26 @@ struct RouteTableTests {
         route(nil, .literal("chat"), .parameter("later")),
     ]
 
+    /// Of two routes with one pattern, the request's kind decides; a more exact one of the other kind still wins.
+    @Test(arguments: [
+        ("/", true, 0), ("/", false, 1), ("/a", true, 2), ("/a", false, 3), ("/a/b", true, 2), ("/a/b", false, 3),
+        ("/only", false, 4), ("/web", true, 5), ("/a%62", false, 3),
+    ])
+    func kindDecidesBetweenRoutesOfOnePattern(_ target: String, _ isUpgrade: Bool, _ index: Int) {
+        func route(_ target: RouteTarget, _ segments: PathPattern.Segment...) -> RouteConfiguration {
+            RouteConfiguration(name: "r", path: PathPattern(segments), target: target)
+        }
+        let table = RouteTable([
+            route(.echo), route(.page), route(.echo, .rest("a")), route(.page, .rest("b")),
+            route(.echo, .literal("only")), route(.page, .literal("web")),
+        ])
+        let found = table.find(host: "a", target: target, isUpgrade: isUpgrade)
+        let parameters = index == 2 ? ["a"] : index == 3 ? ["b"] : []
+        guard case .route(let match) = found else { return #expect(Bool(false), "\(found)") }
+        #expect(match.index == index)
+        #expect(match.parameters.map(\.name) == parameters)
+    }
+
     struct Vector: Sendable, CustomTestStringConvertible {
         let host: String?
         let target: String

@@ -28,7 +28,7 @@ final class SimulatedGateway {
     /// - Parameter loops: all listen on every address.
     init(
         _ configuration: Configuration, on network: SimulatedNetwork, loops count: Int = 1,
-        chatBacklog: Int = 64 << 20
+        chatBacklog: Int = 64 << 20, responders: [String: any HTTPResponder] = [:]
     ) throws {
         self.network = network
         let first = network.makeSystem()
@@ -54,7 +54,7 @@ final class SimulatedGateway {
         self.shared = shared
         self.parts = loops.enumerated().map { LoopGateway(loop: $1, index: $0, shared: shared) }
         for part in self.parts { part.start() }
-        self.plan = try GatewayPlan(configuration)
+        self.plan = try GatewayPlan(configuration, responders: responders)
         for listener in self.plan.listeners { try self.open(listener) }
     }
 

@@ -1,0 +1,234 @@
+/// `/sluice-chat.js`: a small client of Centrifuge's client protocol for pages, without dependencies.
+enum ChatScript {
+    static let text = #"""
+        /**
+         * Chat rooms over WebSocket by Centrifuge's client protocol, version 2, in JSON.
+         *
+         *   import { Chat } from '/sluice-chat.js';
+         *   const chat = new Chat('/connection/websocket', { data: { name: 'Ada' } });
+         *   chat.onstate = (state, why) => {};        // 'connecting', 'connected', 'disconnected'
+         *   const room = chat.subscribe('lobby', {
+         *     onmessage: publication => {},           // { data, info, offset }, each once and in order
+         *     onjoin: info => {}, onleave: info => {},
+         *     onsubscribed: ({ recovered, wasRecovering }) => {},
+         *     onerror: error => {},                   // { code, message }
+         *   });
+         *   await room.publish({ text: 'hello' });
+         *   await room.presence();                    // [info]: { client, user, conn_info, chan_info }
+         *   await room.history({ limit: 50, reverse: true });   // { publications, offset, epoch }
+         *
+         * A lost connection is opened again after growing pauses, and its rooms continue where they were: what was
+         * published meanwhile arrives first. If the server no longer has it, `onsubscribed` has `recovered: false`.
+         * Close codes 3500 to 3999 and 4500 to 4999 mean that the server wants no new connection.
+         */
+        export class Chat {
+          /**
+           * Connects at once.
+           * @param url of a WebSocket; relative to the page, or absolute
+           * @param options `token` (text, or a function that returns it or its promise), `data` and `name` for the
+           *   connect command, `timeout` of commands and `minDelay` and `maxDelay` of pauses in milliseconds
+           */
+          constructor(url, options = {}) {
+            this.url = new URL(url, globalThis.location?.href);
+            this.url.protocol = this.url.protocol.replace('http', 'ws');
+            this.options = { timeout: 10000, minDelay: 500, maxDelay: 20000, ...options };
+            this.rooms = new Map();
+            this.replies = new Map();
+            this.outbox = [];
+            this.attempt = this.number = 0;
+            globalThis.addEventListener?.('online', () => this.timer && this.connect());
+            this.connect();
+          }
+
+          /** Connects again after `disconnect` or a refusal, or without waiting for the end of a pause. */
+          connect() {
+            if (this.socket) return;
+            this.timer = clearTimeout(this.timer);
+            this.#become('connecting');
+            const socket = (this.socket = new WebSocket(this.url));
+            this.#watch(this.options.timeout);
+            socket.onopen = () => this.#introduce(socket);
+            socket.onmessage = event => {
+              if (socket !== this.socket) return;
+              if (this.patience) this.#watch(this.patience);
+              for (const line of event.data.split('\n')) if (line) this.#received(JSON.parse(line));
+            };
+            socket.onclose = event => this.#lost(socket, event.code, event.reason);
+          }
+
+          /** Ends the connection for good. */
+          disconnect() {
+            this.timer = clearTimeout(this.timer);
+            this.#lost(this.socket, 3500, 'disconnect called');
+          }
+
+          /** Enters a room, now and after each reconnect. The handlers may be changed later. */
+          subscribe(channel, handlers = {}) {
+            const room = this.rooms.get(channel) ?? new Room(this, channel);
+            this.rooms.set(channel, Object.assign(room, handlers));
+            if (this.state === 'connected') room.enter();
+            return room;
+          }
+
+          /** Sends a command, like `call('rpc', { method, data })`, and returns the promise of its result. */
+          call(method, parameters) {
+            if (!this.socket || this.socket.readyState !== 1)
+              return Promise.reject({ code: 0, message: 'not connected', temporary: true });
+            const id = ++this.number;
+            this.#send({ id, [method]: parameters });
+            return new Promise((resolve, reject) => {
+              const fail = message => this.replies.delete(id) && reject({ code: 0, message, temporary: true });
+              const timer = setTimeout(fail, this.options.timeout, 'no reply in time');
+              this.replies.set(id, { method, resolve, reject, fail, timer });
+            });
+          }
+
+          // Commands of one turn leave in one message.
+          #send(command) {
+            if (this.outbox.push(JSON.stringify(command)) > 1) return;
+            queueMicrotask(() => {
+              const batch = this.outbox.splice(0).join('\n');
+              if (batch && this.socket?.readyState === 1) this.socket.send(batch);
+            });
+          }
+
+          async #introduce(socket) {
+            try {
+              const { token, data, name } = this.options;
+              const text = typeof token === 'function' ? await token() : token;
+              const session = await this.call('connect', { token: text, data, name });
+              this.client = session.client;
+              this.pongs = session.pong;
+              this.attempt = 0;
+              this.patience = session.ping ? session.ping * 1000 + 10000 : 0;
+              clearTimeout(this.watchdog);
+              if (this.patience) this.#watch(this.patience);
+              this.#become('connected');
+              for (const room of this.rooms.values()) room.enter();
+            } catch (error) {
+              const isFinal = error.code && !error.temporary && error.code !== 109;
+              this.#lost(socket, isFinal ? 3500 : 3000, error.message);
+            }
+          }
+
+          #received(reply) {
+            const waiting = this.replies.get(reply.id);
+            if (reply.push) this.#pushed(reply.push);
+            else if (!reply.id) this.pongs && this.#send({});
+            else if (waiting) {
+              this.replies.delete(reply.id);
+              clearTimeout(waiting.timer);
+              reply.error ? waiting.reject(reply.error) : waiting.resolve(reply[waiting.method] ?? {});
+            }
+          }
+
+          #pushed({ channel, pub, join, leave, unsubscribe, disconnect }) {
+            const room = this.rooms.get(channel);
+            if (disconnect) this.#lost(this.socket, disconnect.code, disconnect.reason);
+            else if (!room) return;
+            else if (pub) room.deliver(pub);
+            else if (join) room.onjoin?.(join.info);
+            else if (leave) room.onleave?.(leave.info);
+            else if (unsubscribe) room.left(unsubscribe);
+          }
+
+          // Without a sign from the server in that time, the connection counts as lost.
+          #watch(milliseconds) {
+            clearTimeout(this.watchdog);
+            this.watchdog = setTimeout(() => this.#lost(this.socket, 3000, 'no sign of the server'), milliseconds);
+          }
+
+          #lost(socket, code, reason) {
+            if (socket !== this.socket) return;
+            clearTimeout(this.watchdog);
+            this.socket = undefined;
+            this.patience = 0;
+            this.outbox = [];
+            if (socket) {
+              socket.onclose = socket.onmessage = null;
+              socket.close();
+            }
+            for (const waiting of [...this.replies.values()]) {
+              clearTimeout(waiting.timer);
+              waiting.fail('connection lost');
+            }
+            if ((code >= 3500 && code < 4000) || (code >= 4500 && code < 5000)) {
+              return this.#become('disconnected', { code, reason });
+            }
+            const { minDelay, maxDelay } = this.options;
+            const most = Math.min(maxDelay, minDelay * 2 ** this.attempt++);
+            this.timer = setTimeout(() => this.connect(), most * (0.5 + Math.random() / 2));
+            this.#become('connecting', { code, reason });
+          }
+
+          #become(state, why) {
+            this.state = state;
+            this.onstate?.(state, why);
+          }
+        }
+
+        /** A room that a chat has entered. */
+        export class Room {
+          constructor(chat, channel) {
+            Object.assign(this, { chat, channel });
+          }
+
+          /** Sends data, any value of JSON, to all in the room. */
+          publish(data) {
+            return this.chat.call('publish', { channel: this.channel, data });
+          }
+
+          async presence() {
+            return Object.values((await this.chat.call('presence', { channel: this.channel })).presence ?? {});
+          }
+
+          history(options) {
+            return this.chat.call('history', { channel: this.channel, ...options });
+          }
+
+          unsubscribe() {
+            this.chat.rooms.delete(this.channel);
+            return this.chat.call('unsubscribe', { channel: this.channel });
+          }
+
+          async enter() {
+            const { channel, epoch, offset } = this;
+            const place = epoch === undefined ? {} : { recover: true, epoch, offset };
+            try {
+              const result = await this.chat.call('subscribe', { channel, ...place });
+              const recovered = Boolean(result.recovered);
+              if (!recovered) this.offset = result.offset ?? 0;
+              for (const publication of result.publications ?? []) this.deliver(publication);
+              this.offset = Math.max(this.offset ?? 0, result.offset ?? 0);
+              if (result.recoverable) this.epoch = result.epoch ?? '';
+              this.onsubscribed?.({ recovered, wasRecovering: 'recover' in place });
+            } catch (error) {
+              // 112: the place is no longer known.
+              if (error.code === 112) this.epoch = undefined;
+              else if (!error.temporary) return this.onerror?.(error);
+              if (this.chat.state === 'connected') setTimeout(() => this.again(), this.chat.options.minDelay);
+            }
+          }
+
+          again() {
+            if (this.chat.state === 'connected' && this.chat.rooms.get(this.channel) === this) this.enter();
+          }
+
+          deliver(publication) {
+            if (publication.offset) {
+              if (publication.offset <= (this.offset ?? 0)) return;
+              this.offset = publication.offset;
+            }
+            this.onmessage?.(publication);
+          }
+
+          // 2500 and above: the server advises to enter again.
+          left({ code, reason }) {
+            if (code >= 2500) return this.again();
+            this.chat.rooms.delete(this.channel);
+            this.onerror?.({ code, message: reason });
+          }
+        }
+
+        """#
+}
