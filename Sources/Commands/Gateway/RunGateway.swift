@@ -321,6 +321,7 @@ private enum Announcement {
         _ bound: [Gateway.BoundListener], _ configuration: Configuration, source: ConfigurationSource, control: String?
     ) {
         var lines = bound.map { "listening on \(Self.url($0, configuration))" }
+        lines += bound.compactMap { Self.pages($0, configuration).map { "pages on \($0)" } }
         if let control { lines.append("control on \(control)") }
         if case .builtIn = source, let web = bound.first { lines += Self.firstSteps(web) }
         lines.append("ready")
@@ -331,11 +332,23 @@ private enum Announcement {
     /// URL of a listener. Includes the path if the listener serves only one, so that the URL can be used directly.
     private static func url(_ bound: Gateway.BoundListener, _ configuration: Configuration) -> String {
         let kind = bound.listener.kind
-        let paths = configuration.routes.filter { configuration.serves($0, on: bound.listener) }.compactMap(\.path)
+        let routes = configuration.routes.filter { configuration.serves($0, on: bound.listener) }
+        let paths = routes.filter { !$0.target.answersHTTP }.compactMap(\.path)
         let path = paths.count == 1 && paths[0].parameters.isEmpty ? "\(paths[0])" : "/"
         switch bound.address {
         case .unix(let path): return kind == .unix ? "unix://\(path)" : "\(kind.rawValue)+unix://\(path)"
         case .ipv4, .ipv6: return "\(kind.rawValue)://\(bound.address)" + (kind.speaksWebSocket ? path : "")
+        }
+    }
+
+    /// URL for browsers of a listener that answers plain HTTP, with the path of its first such route.
+    private static func pages(_ bound: Gateway.BoundListener, _ configuration: Configuration) -> String? {
+        let routes = configuration.routes.filter { configuration.serves($0, on: bound.listener) }
+        guard let path = routes.first(where: \.target.answersHTTP)?.path, path.parameters.count <= 1 else { return nil }
+        let scheme = bound.listener.kind.speaksTLS ? "https" : "http"
+        switch bound.address {
+        case .unix: return nil
+        case .ipv4, .ipv6: return "\(scheme)://\(bound.address)\(path)".split(separator: "{").first.map(String.init)
         }
     }
 
@@ -344,7 +357,7 @@ private enum Announcement {
         let program = CommandLine.arguments.first ?? "sluice"
         return [
             "",
-            "try, each in a separate terminal:",
+            "open http://\(web.address)/ in a browser, or try, each in a separate terminal:",
             "  \(program) bridge tcp://127.0.0.1:7000 ws://\(web.address)/echo",
             "      a TCP port for /echo: the gateway returns what you send to port 7000",
             "  \(program) connect ws://\(web.address)/echo",
