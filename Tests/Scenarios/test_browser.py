@@ -3,16 +3,14 @@
 import asyncio
 import http.server
 import json
-import os
-import re
 import threading
 
 import pytest
 from websockets.asyncio.client import connect
 
 from support import configuration
+from support.browser import launched
 from support.deadlines import seconds
-from support.programs import Program, find
 
 ECHO = """
 (async () => {
@@ -88,24 +86,9 @@ def page():
 
 @pytest.fixture
 def chromium(tmp_path):
-    """Address of Chromium's debugging interface. Chromium does not start its sandbox as root."""
-    words = ["--headless", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run", "--remote-debugging-port=0",
-             "--remote-allow-origins=*", f"--user-data-dir={tmp_path / 'profile'}", "about:blank"]
-    if os.getuid() == 0:
-        words.insert(0, "--no-sandbox")
-    name = find("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome")
-    with Program(name, *words) as program:
-        line = program.output.wait_for(lambda text: "DevTools listening on" in text, "the debugging port", within=60)
-        debugger = re.search(r"ws://\S+", line).group(0)
+    """Address of Chromium's debugging interface."""
+    with launched(tmp_path) as debugger:
         yield debugger
-        # The process is Debian's script around the browser: the browser itself has to be closed.
-        asyncio.run(asyncio.wait_for(close(debugger), seconds(20)))
-
-
-async def close(debugger):
-    async with connect(debugger, max_size=None) as browser:
-        await browser.send(json.dumps({"id": 1, "method": "Browser.close"}))
-        await browser.wait_closed()
 
 
 async def evaluate(debugger, url, script):
