@@ -135,7 +135,8 @@ let package = Package(
         .target(
             name: "GatewayConfiguration",
             dependencies: [
-                "Rooms", "WireText", "WebSocketProtocol", .product(name: "Yams", package: "Yams", condition: gateway),
+                "Rooms", "WireText", "WebSocketProtocol", "WebTokens",
+                .product(name: "Yams", package: "Yams", condition: gateway),
             ],
             swiftSettings: house),
         .target(
@@ -179,7 +180,7 @@ let package = Package(
                 "BackgroundTransfers", "CommandLineText", "ControlAPI", "ControlClient", "ControlPlane",
                 "GatewayConfiguration", "GatewayCore", "HTTPSemantics", "SessionTasks", "StreamTransport", "TLSEngine",
                 "TransferDaemon", "URLLoading",
-                "WebSocketProtocol",
+                "WebSocketProtocol", "WebTokens",
                 .product(name: "ArgumentParser", package: "swift-argument-parser", condition: gateway),
             ],
             swiftSettings: house),
@@ -319,7 +320,8 @@ let package = Package(
             name: "GatewayCoreTests",
             dependencies: [
                 "GatewayConfiguration", "GatewayCore", "GatewayTestSupport", "HTTPSemantics", "Rooms", "SessionTasks",
-                "StreamTransport", "SimulatedNetwork", "WebSocketProtocol", "TLSEngine", "ByteKernels", "TestSupport",
+                "StreamTransport", "SimulatedNetwork", "WebSocketProtocol", "WebTokens", "TLSEngine", "ByteKernels",
+                "TestSupport",
                 "WireText",
             ],
             swiftSettings: house),

@@ -51,6 +51,9 @@ package struct TokenKeySet: Sendable {
         return TokenKeySet([try TokenKey(secret: secret)])
     }
 
+    /// Names of the keys in their order; the empty text for none.
+    package var identifiers: [String] { self.keys.map { $0.identifier ?? "" } }
+
     private func checked() throws(TokenKeyProblem) -> TokenKeySet {
         guard self.keys.isEmpty else { return self }
         let reasons = (self.refused + self.ignored).prefix(3).joined(separator: "; ")

@@ -37,6 +37,7 @@ package final class TokenVerifier: Sendable {
 
     package let rules: Rules
     private let current: Mutex<TokenKeySet>
+    private let unknownKeyObserver = Mutex<(@Sendable () -> Void)?>(nil)
 
     package init(_ rules: Rules = Rules(), keys: TokenKeySet) {
         self.rules = rules
@@ -48,6 +49,12 @@ package final class TokenVerifier: Sendable {
     /// Verifications that began earlier end with the former keys.
     package func replaceKeys(_ keys: TokenKeySet) {
         self.current.withLock { $0 = keys }
+    }
+
+    /// - Parameter observer: called, on the thread that verifies, for each token whose key is unknown; replaces a former
+    ///   one. Anyone can make such tokens.
+    package func observeUnknownKeys(_ observer: @escaping @Sendable () -> Void) {
+        self.unknownKeyObserver.withLock { $0 = observer }
     }
 
     /// - Parameters:
@@ -83,8 +90,13 @@ package final class TokenVerifier: Sendable {
     }
 
     private func checkSignature(of parts: CompactSignature, _ algorithm: TokenAlgorithm) throws(TokenError) {
-        let named = self.keys.candidates(identifier: parts.keyIdentifier)
-        guard !named.isEmpty else { throw .unknownKey(parts.keyIdentifier.map { LogText.shortened($0) }) }
+        let keys = self.keys
+        let named = keys.candidates(identifier: parts.keyIdentifier)
+        guard !named.isEmpty else {
+            self.unknownKeyObserver.withLock(\.self)?()
+            let name = keys.keys.isEmpty ? nil : parts.keyIdentifier
+            throw .unknownKey(name.map { LogText.shortened($0) })
+        }
         let suitable = named.filter { $0.algorithms.contains(algorithm) }
         guard !suitable.isEmpty else { throw .algorithmRefused(algorithm.rawValue) }
         let isSigned = suitable.contains { $0.isSignature(parts.signature, of: parts.signed, by: algorithm) }

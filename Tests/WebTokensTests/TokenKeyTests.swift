@@ -1,3 +1,4 @@
+import Synchronization
 import TLSEngine
 import TestSupport
 import Testing
@@ -157,6 +158,17 @@ struct TokenKeyTests {
         #expect(throws: TokenError.badSignature) { try verifier.verify(Self.token("2", Self.first), now: 0) }
     }
 
+    @Test func unknownKeysAreReported() throws {
+        let verifier = TokenVerifier(keys: TokenKeySet([try Self.key("1", Self.first)]))
+        let count = Atomic(0)
+        verifier.observeUnknownKeys { count.add(1, ordering: .relaxed) }
+        _ = try verifier.verify(Self.token("1", Self.first), now: 0)
+        #expect(throws: TokenError.badSignature) { try verifier.verify(Self.token("1", Self.second), now: 0) }
+        #expect(count.load(ordering: .relaxed) == 0)
+        #expect(throws: TokenError.self) { try verifier.verify(Self.token("2", Self.second), now: 0) }
+        #expect(count.load(ordering: .relaxed) == 1)
+    }
+
     @Test func replacedKeysAreNoLongerAccepted() throws {
         let verifier = TokenVerifier(keys: TokenKeySet([try Self.key("1", Self.first)]))
         let token = try Self.token("1", Self.first)
@@ -164,6 +176,8 @@ struct TokenKeyTests {
         verifier.replaceKeys(TokenKeySet([try Self.key("2", Self.second)]))
         #expect(throws: TokenError.unknownKey("1")) { try verifier.verify(token, now: 0) }
         verifier.replaceKeys(TokenKeySet([]))
-        #expect(throws: TokenError.unknownKey(nil)) { try verifier.verify(Self.token(nil, Self.first), now: 0) }
+        for name in [nil, "1"] {
+            #expect(throws: TokenError.unknownKey(nil)) { try verifier.verify(Self.token(name, Self.first), now: 0) }
+        }
     }
 }

@@ -174,11 +174,18 @@ public struct HandshakeRefusal: Error, Equatable, Sendable {
     public let explanation: String
     /// Fields in addition to those of every refusal.
     public let fields: [HTTPField]
+    /// The cause in words for the server's log, which the client does not get; `nil` if the status says it all.
+    package let detail: String?
 
     public init(status: Int, explanation: String, fields: [HTTPField] = []) {
+        self.init(status: status, explanation: explanation, fields: fields, detail: nil)
+    }
+
+    package init(status: Int, explanation: String, fields: [HTTPField], detail: String?) {
         self.status = status
         self.explanation = explanation
         self.fields = fields
+        self.detail = detail
     }
 
     /// The refusal of a malformed head: 431 beyond a limit, else 400.
