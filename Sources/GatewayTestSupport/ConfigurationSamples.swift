@@ -97,6 +97,19 @@ package enum ConfigurationSamples {
             keep-alive: {idle: 30s, interval: 5s, probes: 3}
             user-timeout: 1m
             backlog: 128
+        tokens:
+          - {name: shared, secret: 0123456789abcdef0123456789abcdef}
+          - {name: stored, secret-file: secret.txt}
+          - {name: issuer, key-file: issuer.pem}
+          - name: published
+            key-url: https://issuer.example/keys
+            refresh-interval: 5m
+            algorithms: [ES256, EdDSA]
+            audience: [rooms]
+            issuer: https://issuer.example
+            leeway: 5s
+            require-expiry: true
+            max-size: 4KiB
         routes:
           - name: raw
             target: tcp://127.0.0.1:5900
@@ -109,6 +122,7 @@ package enum ConfigurationSamples {
             half-close: signal
             origins: [https://app.example, "http://*.app.example:3000"]
             subprotocols: [v2, v1]
+            auth: {tokens: published, query: token, cookie: session, subprotocol: true, close-when-expired: false}
             compress: {level: 9, min-size: 1KiB, context-takeover: false, window-bits: 12}
             keep-fragmentation: true
             pass-query: false

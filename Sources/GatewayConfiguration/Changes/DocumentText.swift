@@ -5,7 +5,7 @@ extension DocumentNode {
     /// Shown instead of a secret value. A change that contains it keeps the value.
     package static let hiddenText = "(hidden)"
 
-    private static let secretKeys: Set<String> = ["password", "token"]
+    private static let secretKeys: Set<String> = ["password", "secret", "token"]
     private static let secretFields: Set<String> = ["authorization", "proxy-authorization", "cookie"]
 
     /// Whether the value at the path `keys` is secret.

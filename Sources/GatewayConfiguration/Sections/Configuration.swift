@@ -6,6 +6,7 @@ package struct Configuration: Sendable, Equatable {
     package var listeners: [ListenerConfiguration]
     package var routes: [RouteConfiguration]
     package var upstreams: [UpstreamConfiguration]
+    package var tokens: [TokenSettings] = []
     package var maximumConnections: Int = Self.defaultMaximumConnections
     /// `nil` is one per core that the process may use.
     package var loops: Int?
@@ -69,6 +70,7 @@ extension GatewayKey {
     package static var listeners: Self { "listeners" }
     package static var routes: Self { "routes" }
     package static var upstreams: Self { "upstreams" }
+    package static var tokens: Self { "tokens" }
     package static var control: Self { "control" }
     package static var rooms: Self { "rooms" }
     fileprivate static var closeSpread: Self { "close-spread" }
@@ -93,6 +95,12 @@ extension Configuration: SettingsSection {
         .sections(
             .upstreams, \.upstreams, example: #"[{name: vnc, endpoints: "tcp://127.0.0.1:5900"}]"#,
             "Named groups of endpoints. A route that names an unknown upstream is refused."),
+        .sections(
+            .tokens, \.tokens, example: "[{name: main, key-file: /etc/sluice/issuer.pem, audience: chat.example}]",
+            """
+            How JSON Web Tokens (RFC 7519) are verified; the `auth` of a route names one. See <doc:Tokens>. Not the tokens of \
+            the control plane.
+            """),
         .section(
             .control, \.control, example: #"{address: "unix:///run/sluice/control.sock"}"#,
             """

@@ -8,6 +8,8 @@ package struct RoomSettings: Sendable, Equatable {
     package var maximumConnectionsPerUser: Int?
     /// Field of the opening request that names the user; `nil` trusts none.
     package var userHeader: String?
+    /// The entry of `tokens` that verifies the tokens of clients; `nil` refuses tokens.
+    package var tokens: String?
     /// Whether clients without a token, and without a trusted field, may connect.
     package var admitsAnonymous = true
 
@@ -26,6 +28,7 @@ package typealias RoomKey = SettingsKeyName<RoomSettings>
 
 extension RoomKey {
     package static var policies: Self { "policies" }
+    package static var tokens: Self { "tokens" }
     fileprivate static var pingInterval: Self { "ping-interval" }
     fileprivate static var pongTimeout: Self { "pong-timeout" }
 }
@@ -77,11 +80,17 @@ extension RoomSettings: SettingsSection {
         .orNone(
             "max-connections-per-user", \.maximumConnectionsPerUser, .integer(1...1_000_000), example: "16",
             "Connections that one user may have. A further one ends with 3504. Users without a name are not counted."),
+        .optional(
+            .tokens, \.tokens, .name, example: "main",
+            """
+            Name of the entry of `tokens` that verifies connection and subscription tokens; without one, tokens are \
+            refused. On a route with `auth`, the token of the request names the user of a client that sends none.
+            """),
         .value(
             "anonymous", \.admitsAnonymous, .boolean,
             """
             Whether clients may connect without a token. With `false` such a connection ends with 3500, unless \
-            `user-header` names its user.
+            `user-header` or the route's `auth` names its user.
             """),
         .optional(
             "user-header", \.userHeader, .headerName, example: "X-User",

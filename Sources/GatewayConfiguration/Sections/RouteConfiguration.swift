@@ -15,6 +15,8 @@ package struct RouteConfiguration: Sendable, Equatable {
     /// In order of preference; empty forwards all offers to a WebSocket upstream. Towards a stream the framing's own
     /// subprotocol is supported too, as the last choice.
     package var subprotocols: [String] = []
+    /// `nil` serves clients without authentication.
+    package var auth: RouteAuth?
     package var passesQuery = true
     package var headers: [ExtraHeader] = []
     /// Sent before TLS; `nil` sends none.
@@ -260,6 +262,9 @@ package enum OriginPattern: Sendable, Hashable, CustomStringConvertible {
 
 /// A header field whose name is a token and whose value has no control characters (RFC 9110 §5).
 package struct ExtraHeader: Sendable, Equatable {
+    /// Bytes of a value.
+    package static let valueLimit = 4096
+
     package var name: String
     package var value: String
 
@@ -286,7 +291,8 @@ package struct ExtraHeader: Sendable, Equatable {
             throw ValueSyntaxError(
                 expected: "a header that the gateway does not write itself", remedy: "leave out \(name)")
         }
-        guard value.utf8.count <= 4096, value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
+        guard value.utf8.count <= Self.valueLimit, value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 })
+        else {
             throw ValueSyntaxError(expected: "a header value of at most 4096 bytes without control characters")
         }
         self.init(name: name, value: value)
@@ -332,6 +338,7 @@ extension RouteKey {
     package static var subprotocols: Self { "subprotocols" }
     package static var compress: Self { "compress" }
     package static var headers: Self { "headers" }
+    package static var auth: Self { "auth" }
     package static var proxyProtocol: Self { "proxy-protocol" }
     fileprivate static var halfClose: Self { "half-close" }
     fileprivate static var maxMessageSize: Self { "max-message-size" }
@@ -413,6 +420,19 @@ extension RouteConfiguration: SettingsSection {
             is accepted.
             """),
         .custom(
+            .auth, .either([.value(ValueSyntax<String>.name), .of(RouteAuth.self)]), example: "main",
+            """
+            Requires a token that the entry of `tokens` of this name, or in `auth.tokens`, accepts; other requests get 401. The token \
+            is expected in `Authorization: Bearer`, in the query parameter `access_token`, or where `auth` says. Needs a path.
+            """
+        ) { section, settings in
+            if section.isMapping(.auth) {
+                settings.auth = section.section(.auth)
+            } else if let name = section.value(.auth, as: ValueSyntax<String>.name) {
+                settings.auth = RouteAuth(tokens: name)
+            }
+        },
+        .custom(
             .compress, .either([.value(ValueSyntax.boolean), .of(CompressionPolicy.self)]), default: "`false`",
             example: "{level: 4, min-size: 256}",
             """
@@ -438,7 +458,8 @@ extension RouteConfiguration: SettingsSection {
             example: "{X-Gateway: sluice}",
             """
             Fields added to the opening handshake towards a WebSocket upstream. Values have at most 4096 bytes. Fields \
-            that the gateway writes itself, like `Host`, are refused.
+            that the gateway writes itself, like `Host`, are refused. With `auth`, `{claim.NAME}` in a value is replaced by \
+            this claim of the token; a client whose token has no such claim gets 403.
             """
         ) { section, settings in settings.readHeaders(section) },
         .optional(

@@ -201,7 +201,7 @@ package struct ResourceTemplate: Sendable, Hashable, CustomStringConvertible {
             if first == "{" {
                 guard let end = rest.firstIndex(of: "}") else { throw error }
                 let name = rest[..<end].dropFirst()
-                guard NameText.isParameter(name) else { throw error }
+                guard NameText.isParameter(name) || ClaimParameter.claim(of: name) != nil else { throw error }
                 if !literal.isEmpty { parts.append(.text(literal)) }
                 literal = ""
                 parts.append(.parameter(String(name)))

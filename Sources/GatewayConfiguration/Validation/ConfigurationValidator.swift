@@ -11,16 +11,19 @@ package struct ConfigurationValidator {
     private static let routes = ConfigurationKeyPath.root.key(GatewayKey.routes)
     package static let control = ConfigurationKeyPath.root.key(GatewayKey.control)
     package static let upstreams = ConfigurationKeyPath.root.key(GatewayKey.upstreams)
+    package static let tokens = ConfigurationKeyPath.root.key(GatewayKey.tokens)
 
     func validate() {
         self.validatePresence()
         self.validateNames(self.configuration.listeners.map(\.name), in: Self.listeners, of: "listener")
         self.validateNames(self.configuration.routes.map(\.name), in: Self.routes, of: "route")
         self.validateNames(self.configuration.upstreams.map(\.name), in: Self.upstreams, of: "upstream")
+        self.validateNames(self.configuration.tokens.map(\.name), in: Self.tokens, of: "entry of tokens")
         self.validateListeners()
         self.validateRoutes()
         self.validateUpstreams()
         self.validateHandshakes()
+        self.validateRoomTokens()
         self.validateListenersHaveRoutes()
     }
 
@@ -119,6 +122,11 @@ package struct ConfigurationValidator {
                 found: "\(QuotedText.quoted(name)), which answers plain HTTP requests",
                 remedy: "begin listen with ws or wss, or name another route")
         }
+        if !listener.kind.speaksWebSocket, route.auth != nil {
+            self.problems.add(
+                at: path, expected: "a route without auth, as a raw connection has no request with a token",
+                found: QuotedText.quoted(name), remedy: "add a separate route for this listener")
+        }
         let parameters = self.endpoints(of: route).flatMap(\.resource.parameters)
         if !listener.kind.speaksWebSocket, let parameter = parameters.first {
             self.problems.add(
@@ -138,6 +146,7 @@ package struct ConfigurationValidator {
             self.validateReachability(of: route, at: path)
             self.validateTarget(of: route, at: path)
             self.validateTargetOptions(of: route, at: path)
+            self.validateAuthentication(of: route, at: path)
         }
         self.validateUniqueMatches()
     }
@@ -183,7 +192,7 @@ package struct ConfigurationValidator {
         if route.path == nil {
             let requestKeys = [
                 (RouteKey.host, route.host != nil), (.listeners, !route.listeners.isEmpty),
-                (.origins, !route.origins.isEmpty),
+                (.origins, !route.origins.isEmpty), (.auth, route.auth != nil),
             ]
             for (key, isPresent) in requestKeys where isPresent {
                 self.problems.add(
@@ -234,11 +243,51 @@ package struct ConfigurationValidator {
         guard self.problems.isValid(path.key(RouteKey.path)) else { return }
         let known = route.path?.parameters ?? []
         for name in self.endpoints(of: route).flatMap(\.resource.parameters) where !known.contains(name) {
+            if ClaimParameter.claim(of: name) != nil {
+                guard route.auth == nil else { continue }
+                return self.reportClaim(name, at: path.key(RouteKey.target))
+            }
             self.problems.add(
                 at: path.key(RouteKey.target), expected: "only parameters of the route's path", found: "{\(name)}",
                 remedy: known.isEmpty ? "add it to the path" : "there are \(known.joined(separator: ", "))")
             return
         }
+    }
+
+    private func reportClaim(_ name: String, at path: ConfigurationKeyPath) {
+        self.problems.add(
+            at: path, expected: "no claims, as the route has no auth", found: "{\(name)}",
+            remedy: "add auth: with an entry of tokens")
+    }
+
+    private func validateAuthentication(of route: RouteConfiguration, at path: ConfigurationKeyPath) {
+        guard let auth = route.auth else {
+            let headers = path.key(RouteKey.headers)
+            for header in route.headers where self.problems.isValid(headers) {
+                guard let claim = ClaimTemplate(header.value).claims.first else { continue }
+                self.reportClaim(
+                    ClaimParameter.prefix + claim,
+                    at: self.headerPath(of: header.name, among: route.headers, at: headers))
+            }
+            return
+        }
+        let named = path.key(RouteKey.auth).key(RouteAuthKey.tokens)
+        let place = self.problems.isPresent(named) ? named : path.key(RouteKey.auth)
+        self.validateTokens(named: auth.tokens, at: place)
+    }
+
+    private func validateRoomTokens() {
+        guard let name = self.configuration.rooms.tokens else { return }
+        self.validateTokens(
+            named: name, at: ConfigurationKeyPath.root.key(GatewayKey.rooms).key(RoomKey.tokens))
+    }
+
+    private func validateTokens(named name: String, at path: ConfigurationKeyPath) {
+        let entries = self.configuration.tokens
+        guard self.problems.isValid(path), !entries.contains(where: { $0.name == name }),
+            self.areNamesKnown(entries.count, in: Self.tokens)
+        else { return }
+        self.reportUnknown(name, at: path, among: entries.map(\.name), kind: "an entry of tokens")
     }
 
     /// Checks options that need a certain kind of target.

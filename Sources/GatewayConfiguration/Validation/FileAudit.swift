@@ -45,8 +45,19 @@ package struct FileAudit {
         let control = located.configuration.control.tls.map { tls in
             self.files(of: tls, at: ConfigurationValidator.control.key(ControlKey.tls), in: located)
         }
-        return self.files(of: located.configuration.control.transfers) + listeners
+        let tokens = located.configuration.tokens.enumerated().flatMap { index, settings in
+            self.files(of: settings.keys, at: ConfigurationValidator.tokens.index(index))
+        }
+        return self.files(of: located.configuration.control.transfers) + tokens + listeners
             + self.directories(of: located) + upstreams + (control ?? [])
+    }
+
+    private static func files(of keys: TokenSettings.Keys, at path: ConfigurationKeyPath) -> [NamedFile] {
+        switch keys {
+        case .secret(let secret): self.file(secret.file, at: path.key(TokenSettingsKey.secretFile))
+        case .file(let file): self.file(file, at: path.key(TokenSettingsKey.keyFile))
+        case .url: []
+        }
     }
 
     /// Directories of static files.
