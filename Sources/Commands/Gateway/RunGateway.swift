@@ -34,6 +34,7 @@ func runGateway(_ located: LocatedConfiguration, source: ConfigurationSource) as
         watchdog: watchdog, events: events)
     await service.run()
     await startup.control?.stop()
+    startup.tokenKeys.stop()
     log.flush()
     startup.group.stop()
 }
@@ -214,6 +215,7 @@ private struct GatewayStart {
     let gateway: Gateway
     let running: RunningConfiguration
     let control: ControlServer?
+    let tokenKeys: TokenKeyFetcher
 
     /// Starts loops, listeners and the control plane, and prints their addresses unless the source is quiet.
     /// - Parameters:
@@ -238,6 +240,12 @@ private struct GatewayStart {
                 let reasons = await ReachabilityCheck.reasons(route, on: loops[0])
                 guard reasons.isEmpty else { throw UnreachableTarget(reasons: reasons) }
             }
+        }
+        let tokenKeys = TokenKeyFetcher(log: log)
+        self.tokenKeys = tokenKeys
+        await tokenKeys.follow(plan.tokenSources)
+        self.gateway.observeTokenSources { sources in
+            Task { await tokenKeys.follow(sources) }
         }
         let bound = try await self.gateway.start(plan)
         self.running = RunningConfiguration(

@@ -27,8 +27,9 @@ final class EndpointSession {
         _ transport: any Transport, _ matched: MatchedRequest, relay: any EndpointRelay, subprotocols: [String]? = nil
     ) {
         let route = matched.route
-        let acceptance = matched.request.acceptance(
-            subprotocols: subprotocols ?? route.configuration.subprotocols, deflate: route.deflate)
+        let supported = subprotocols ?? route.configuration.subprotocols
+        let acceptance = matched.acceptance(
+            subprotocol: matched.subprotocols.first { supported.contains($0) })
         let task = WebSocketTask(
             accepting: transport, response: acceptance.response, subprotocol: acceptance.subprotocol,
             deflate: route.negotiated(acceptance), options: route.webSocketOptions, relay: relay)
@@ -58,24 +59,27 @@ final class EndpointSession {
     }
 
     private func armTimer() {
-        let deadline = self.relaySettings.deadline(openedAt: self.context.createdAt, lastActivity: self.lastActivity)
+        let deadline = self.relaySettings.deadline(
+            openedAt: self.context.createdAt, lastActivity: self.lastActivity, tokenExpiry: self.context.tokenExpiry)
         guard let deadline else { return }
         self.context.loop.arm(self.context.timer, at: deadline, target: self)
     }
 
-    private func end(_ timeout: TerminationTimeout, _ text: String) {
-        self.recordTermination(.timeout(timeout), by: .gateway)
-        self.close(CloseSignal(code: 1001, reason: Array(text.utf8))) { $0.reset() }
+    private func end(_ cause: TerminationCause, _ signal: CloseSignal) {
+        self.recordTermination(cause, by: .gateway)
+        self.close(signal) { $0.reset() }
     }
 }
 
 extension EndpointSession: TimerTarget {
     func timerFired(_ timer: LoopTimer) {
         let passed = self.relaySettings.passedTimeout(
-            openedAt: self.context.createdAt, lastActivity: self.lastActivity, now: self.context.loop.now)
+            openedAt: self.context.createdAt, lastActivity: self.lastActivity, tokenExpiry: self.context.tokenExpiry,
+            now: self.context.loop.now)
         switch passed {
-        case .maximumAge: self.end(.maximumAge, "maximum age")
-        case .idle: self.end(.idle, "idle timeout")
+        case .maximumAge: self.end(.timeout(.maximumAge), .maximumAge)
+        case .idle: self.end(.timeout(.idle), .idleTimeout)
+        case .tokenExpiry: self.end(.tokenExpired, .tokenExpired)
         case nil: self.armTimer()
         }
     }

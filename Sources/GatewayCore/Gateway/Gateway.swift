@@ -15,6 +15,8 @@ package final class Gateway: Sendable {
         var plan: GatewayPlan?
         /// By the listener's name.
         var boundAddresses: [String: SocketAddress] = [:]
+        /// Called with the token sources of each later plan.
+        var tokenSourceObserver: (@Sendable ([TokenSource]) -> Void)?
     }
 
     package let loops: [Loop]
@@ -71,6 +73,7 @@ package final class Gateway: Sendable {
             throw error
         }
         self.shared.withAdmission { $0.prepare(plan.configuration) }
+        self.shared.hub.tokenVerifier = plan.roomVerifier
         self.state.withLock { $0.plan = plan }
         try await self.serve(opened)
         return self.boundListeners
@@ -121,11 +124,21 @@ package final class Gateway: Sendable {
             throw error
         }
         for listener in kept { await self.onEachLoop { $0.replace(listener) } }
-        self.state.withLock { $0.plan = plan }
+        let observer = self.state.withLock { state in
+            state.plan = plan
+            return state.tokenSourceObserver
+        }
         self.shared.hub.apply(configuration.rooms)
+        self.shared.hub.tokenVerifier = plan.roomVerifier
+        observer?(plan.tokenSources)
         await self.closeAll(of: former, but: plan)
         self.shared.withAdmission { $0.retire(allBut: configuration) }
         self.shared.eventLog?.publish(GatewayEvent(.reloaded))
+    }
+
+    /// - Parameter observer: called after each reload with the token sources that it made.
+    package func observeTokenSources(_ observer: @escaping @Sendable ([TokenSource]) -> Void) {
+        self.state.withLock { $0.tokenSourceObserver = observer }
     }
 
     /// Closes listeners that were removed, or replaced by one of the same name.

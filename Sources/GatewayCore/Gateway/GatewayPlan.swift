@@ -4,12 +4,15 @@ import StreamTransport
 import Synchronization
 import TLSEngine
 import WebSocketProtocol
+import WebTokens
 
 /// A configuration ready to run: all certificates read, all references resolved. Built completely or not at all, so
 /// that a failed reload leaves the running plan unchanged.
 package struct GatewayPlan: Sendable {
     package let configuration: Configuration
     package let listeners: [ListenerPlan]
+    /// In the configuration's order.
+    package let tokenSources: [TokenSource]
 
     /// - Parameter former: the running plan. Upstreams and TLS contexts whose settings did not change are taken over,
     ///   with their state (ejected endpoints, sessions); certificates are always read again.
@@ -19,10 +22,13 @@ package struct GatewayPlan: Sendable {
         _ configuration: Configuration, former: GatewayPlan? = nil, responders: [String: any HTTPResponder] = [:]
     ) throws(GatewayPlanError) {
         self.configuration = configuration
+        let tokenSources = try Self.tokenSources(configuration, former: former)
+        self.tokenSources = tokenSources
         var routes: [String: RoutePlan] = [:]
         for route in configuration.routes {
+            let source = route.auth.flatMap { auth in tokenSources.first { $0.settings.name == auth.tokens } }
             routes[route.name] = try Self.route(
-                route, configuration, former: former, responder: responders[route.name])
+                route, configuration, source, former: former, responder: responders[route.name])
         }
         var listeners: [ListenerPlan] = []
         for listener in configuration.listeners {
@@ -31,14 +37,30 @@ package struct GatewayPlan: Sendable {
         self.listeners = listeners
     }
 
+    private static func tokenSources(
+        _ configuration: Configuration, former: GatewayPlan?
+    ) throws(GatewayPlanError) -> [TokenSource] {
+        var sources: [TokenSource] = []
+        for settings in configuration.tokens {
+            do throws(GatewayPlanError) {
+                let kept = former?.tokenSources.first { $0.settings.keys == settings.keys }
+                sources.append(try TokenSource(settings, former: kept))
+            } catch {
+                throw error.located(at: .tokens(settings.name))
+            }
+        }
+        return sources
+    }
+
+    /// - Parameter source: verifies the tokens of its clients; `nil` without authentication.
     private static func route(
-        _ route: RouteConfiguration, _ configuration: Configuration, former: GatewayPlan?,
+        _ route: RouteConfiguration, _ configuration: Configuration, _ source: TokenSource?, former: GatewayPlan?,
         responder: (any HTTPResponder)?
     ) throws(GatewayPlanError) -> RoutePlan {
         guard let upstream = configuration.upstream(of: route) else {
-            return RoutePlan(route, upstream: nil, responder: responder)
+            return RoutePlan(route, upstream: nil, tokens: source, responder: responder)
         }
-        if let kept = former?.upstream(like: upstream) { return RoutePlan(route, upstream: kept) }
+        if let kept = former?.upstream(like: upstream) { return RoutePlan(route, upstream: kept, tokens: source) }
         do throws(GatewayPlanError) {
             let usesTLS = upstream.endpoints.contains { $0.url.scheme.speaksTLS }
             let context =
@@ -46,7 +68,8 @@ package struct GatewayPlan: Sendable {
                 ? try TLSMaterial.context(
                     TLSMaterial.configuration(upstream.tls, speaksWebSocket: upstream.speaksWebSocket)) : nil
             let proxy = try upstream.proxy.map { (proxy) throws(GatewayPlanError) in try ProxyMaterial.server(proxy) }
-            return RoutePlan(route, upstream: UpstreamPlan(upstream, context: context, proxy: proxy))
+            return RoutePlan(
+                route, upstream: UpstreamPlan(upstream, context: context, proxy: proxy), tokens: source)
         } catch {
             throw error.located(at: .upstream(upstream.name))
         }
@@ -74,6 +97,13 @@ package struct GatewayPlan: Sendable {
     private func upstream(like wanted: UpstreamConfiguration) -> UpstreamPlan? {
         // TLS material or a password may have changed on disk: such an upstream is created again.
         self.upstreams.first { $0.context == nil && $0.proxy == nil && $0.configuration == wanted }
+    }
+
+    /// Verifies the tokens of clients of the rooms' protocol; `nil` without `rooms.tokens`.
+    var roomVerifier: TokenVerifier? {
+        self.configuration.rooms.tokens.flatMap { name in
+            self.tokenSources.first { $0.settings.name == name }?.verifier
+        }
     }
 
     /// Number of connections to all upstreams, connecting and open.
@@ -125,7 +155,8 @@ package final class ListenerPlan: Sendable {
     enum Destination {
         /// The opening handshake is valid.
         case webSocket(MatchedRequest)
-        case http(RoutePlan, RouteMatch)
+        /// - Parameter user: subject of the request's token, which the head no longer has; `nil` without one.
+        case http(RoutePlan, RouteMatch, RequestHead, user: String?)
     }
 
     /// Matches a request to a route. An unknown path is reported before other errors of the request.
@@ -141,13 +172,16 @@ package final class ListenerPlan: Sendable {
         case .none: throw .noRoute
         case .route(let match):
             let route = self.routes[match.index]
+            let grant = try route.access?.admit(head, match)
             guard route.responder == nil else {
                 guard route.origins.allows(head.fields["Origin"]) else { throw .originRefused }
-                return .http(route, match)
+                return .http(route, grant?.match ?? match, grant?.head ?? head, user: grant?.subject)
             }
-            let request = try ServerHandshake.check(head)
+            let request = try ServerHandshake.check(grant?.head ?? head)
             guard route.origins.allows(head.fields["Origin"]) else { throw .originRefused }
-            return .webSocket(MatchedRequest(route, match, request, isSecure: isSecure, plan: self))
+            return .webSocket(
+                MatchedRequest(
+                    route, grant?.match ?? match, request, isSecure: isSecure, plan: self, grant: grant))
         }
     }
 }
@@ -165,10 +199,18 @@ package final class RoutePlan: Sendable {
     /// How a WebSocket of this route behaves, on either side. Made once, so that its connections share it.
     let webSocketOptions: WebSocketOptions
     let relaySettings: RelaySettings
+    /// `nil` admits every client.
+    let access: RouteAccess?
 
-    /// - Parameter responder: instead of that of the target.
-    init(_ configuration: RouteConfiguration, upstream: UpstreamPlan?, responder: (any HTTPResponder)? = nil) {
+    /// - Parameters:
+    ///   - tokens: present if the route authenticates its clients.
+    ///   - responder: instead of that of the target.
+    init(
+        _ configuration: RouteConfiguration, upstream: UpstreamPlan?, tokens: TokenSource? = nil,
+        responder: (any HTTPResponder)? = nil
+    ) {
         self.configuration = configuration
+        self.access = Self.access(configuration, upstream, tokens)
         self.upstream = upstream
         self.responder = responder ?? Self.responder(configuration.target)
         self.relaySettings = RelaySettings(configuration.tunnel)
@@ -187,6 +229,16 @@ package final class RoutePlan: Sendable {
         case .page: PageResponder.shared
         case .echo, .chat, .rooms, .upstream, .url: nil
         }
+    }
+
+    private static func access(
+        _ route: RouteConfiguration, _ upstream: UpstreamPlan?, _ tokens: TokenSource?
+    ) -> RouteAccess? {
+        guard let settings = route.auth, let tokens else {
+            assert(route.auth == nil, "the validator lets no unknown name pass")
+            return nil
+        }
+        return RouteAccess(settings, source: tokens, route: route, upstream: upstream?.configuration)
     }
 
     /// Compression negotiated between a client and this route.

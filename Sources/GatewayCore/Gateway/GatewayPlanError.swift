@@ -8,6 +8,7 @@ package struct GatewayPlanError: Error, Hashable, Sendable {
     package enum Section: Hashable, Sendable {
         case listener(String, at: ListenAddress? = nil)
         case upstream(String)
+        case tokens(String)
         case control(at: ControlSettings.Address? = nil)
     }
 
@@ -17,6 +18,8 @@ package struct GatewayPlanError: Error, Hashable, Sendable {
         /// The permission bits of a Unix socket cannot be set.
         case mode(path: String, SystemError)
         case tls(TLSFailure)
+        /// Keys that tokens cannot be verified with: in words.
+        case tokenKeys(String)
         case otherProcessListens
         case otherListener(String)
         case noAddress
@@ -40,7 +43,7 @@ package struct GatewayPlanError: Error, Hashable, Sendable {
         switch self.cause {
         case .otherProcessListens: "stop it, or choose another address"
         case .otherListener, .noAddress: "choose another address"
-        case .system, .file, .mode, .tls, .server: ""
+        case .system, .file, .mode, .tls, .tokenKeys, .server: ""
         }
     }
 }
@@ -59,6 +62,7 @@ extension GatewayPlanError.Section: CustomStringConvertible {
         case .listener(let name, nil): "listener '\(name)'"
         case .listener(let name, let address?): "listener '\(name)' at \(address)"
         case .upstream(let name): "upstream '\(name)'"
+        case .tokens(let name): "tokens '\(name)'"
         case .control(nil): "control plane"
         case .control(let address?): "control plane at \(address)"
         }
@@ -72,6 +76,7 @@ extension GatewayPlanError.Cause: CustomStringConvertible {
         case .file(let path, let error): "\(path): \(error)"
         case .mode(let path, let error): "mode of \(path): \(error)"
         case .tls(let failure): failure.description
+        case .tokenKeys(let text): text
         case .otherProcessListens: "another process listens here"
         case .otherListener(let name): "the address is in use by listener '\(name)'"
         case .noAddress: "no address"

@@ -237,6 +237,7 @@ extension LoopGateway {
         _ context: ConnectionContext, _ transport: any Transport, _ matched: MatchedRequest?, route: RoutePlan
     ) {
         context.route = route
+        if let remaining = matched?.grant?.remaining { context.tokenExpiry = self.loop.now.advanced(by: remaining) }
         let settings = route.configuration.tunnel
         switch (route.configuration.target, matched) {
         case (.echo, nil):
@@ -276,7 +277,9 @@ extension LoopGateway {
         _ context: ConnectionContext, _ transport: any Transport, _ matched: MatchedRequest?, route: RoutePlan
     ) {
         guard let matched else { return self.endWithoutEndpoint(context, transport) }
-        let user = self.shared.hub.currentSettings.userHeader.flatMap { matched.head.fields[$0] }
+        // The token of the request is a better witness than a field.
+        let field = self.shared.hub.currentSettings.userHeader
+        let user = matched.grant?.subject ?? field.flatMap { matched.head.fields[$0] }
         let client = RoomWebSocket(context, encoding: ProtocolEncoding(of: matched), trustedUser: user)
         EndpointSession(context, route: route).accept(
             transport, matched, relay: client, subprotocols: ProtocolEncoding.subprotocols)

@@ -68,13 +68,13 @@ final class HTTPConnection {
 
     /// Takes over with the connection's first request.
     /// - Parameter received: bytes of its head.
-    func start(_ head: RequestHead, _ match: RouteMatch, route: RoutePlan, received: Int) {
+    func start(_ head: RequestHead, _ match: RouteMatch, route: RoutePlan, user: String?, received: Int) {
         self.transport.consumer = self
         self.context.route = route
         self.record.markOpened(at: self.loop.now)
         self.record.countReceived(bytes: received, at: self.loop.now)
         self.gateway.opened(self)
-        self.answer(head, match, route: route)
+        self.answer(head, match, route: route, user: user)
         self.transport.resumeReading()
     }
 
@@ -105,7 +105,8 @@ final class HTTPConnection {
         do throws(HandshakeRefusal) {
             switch try self.plan.find(head, isSecure: self.isSecure) {
             case .webSocket(let matched): self.upgrade(matched)
-            case .http(let route, let match): self.answer(head, match, route: route)
+            case .http(let route, let match, let head, let user):
+                self.answer(head, match, route: route, user: user)
             }
         } catch {
             self.refuse(error, isHead: head.method == "HEAD")
@@ -120,11 +121,11 @@ final class HTTPConnection {
         self.gateway.begin(self.context, self.transport, matched, route: matched.route)
     }
 
-    private func answer(_ head: RequestHead, _ match: RouteMatch, route: RoutePlan) {
+    private func answer(_ head: RequestHead, _ match: RouteMatch, route: RoutePlan, user: String?) {
         self.context.route = route
         self.record.countReceived(bytes: 0, messages: 1, at: self.loop.now)
         let request = PlainRequest(
-            head, match, route: route, isSecure: self.isSecure, client: self.context.client)
+            head, match, route: route, isSecure: self.isSecure, client: self.context.client, user: user)
         if head.version < .http11 || head.fields.list("Connection", contains: "close") { self.persists = false }
         do throws(HandshakeRefusal) {
             guard let responder = route.responder else { throw .noRoute }

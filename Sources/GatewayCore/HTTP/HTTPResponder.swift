@@ -23,10 +23,16 @@ package struct PlainRequest: Sendable {
     package let isSecure: Bool
     /// The peer of the connection, or the source of a trusted PROXY header.
     package let client: SocketAddress
+    /// Subject of its token; `nil` unless the route authenticates.
+    package let user: String?
     /// Without its transfer coding.
     package var body: [UInt8] = []
 
-    package init(_ head: RequestHead, _ match: RouteMatch, route: RoutePlan, isSecure: Bool, client: SocketAddress) {
+    package init(
+        _ head: RequestHead, _ match: RouteMatch, route: RoutePlan, isSecure: Bool, client: SocketAddress,
+        user: String? = nil
+    ) {
+        self.user = user
         self.head = head
         self.match = match
         self.route = route

@@ -94,12 +94,14 @@ final class InboundConnection {
     }
 
     /// The connection carries plain HTTP from here on.
-    private func serve(_ head: RequestHead, _ match: RouteMatch, route: RoutePlan, isSecure: Bool) {
+    private func serve(
+        _ head: RequestHead, _ match: RouteMatch, route: RoutePlan, isSecure: Bool, user: String?
+    ) {
         self.context.loop.disarm(self.context.timer)
         self.transport.pauseReading()
         let connection = HTTPConnection(
             self.context, plan: self.plan, transport: self.transport, isSecure: isSecure)
-        connection.start(head, match, route: route, received: self.requestBytes)
+        connection.start(head, match, route: route, user: user, received: self.requestBytes)
     }
 
     // MARK: TLS
@@ -163,7 +165,8 @@ final class InboundConnection {
                 self.phase.routeFound()
                 switch destination {
                 case .webSocket(let matched): self.handOver(matched, to: matched.route)
-                case .http(let route, let match): self.serve(head, match, route: route, isSecure: isSecure)
+                case .http(let route, let match, let head, let user):
+                    self.serve(head, match, route: route, isSecure: isSecure, user: user)
                 }
             } catch {
                 self.refuse(error)
@@ -178,7 +181,9 @@ final class InboundConnection {
         _ refusal: HandshakeRefusal, by party: TerminationParty = .downstream, as cause: TerminationCause? = nil
     ) {
         refusal.rendered().withRawSpan { self.transport.write($0) }
-        self.end(party, cause ?? .refusedRequest(status: UInt16(clamping: refusal.status)))
+        if refusal.status == 401 { self.gateway.shared.counters.count("unauthenticated") }
+        self.end(
+            party, cause ?? .refusedRequest(status: UInt16(clamping: refusal.status)), detail: refusal.detail)
     }
 
     // MARK: Ending

@@ -18,6 +18,7 @@ final class ConnectionContext {
     private struct Rare {
         var client: SocketAddress?
         var destination: SocketAddress?
+        var tokenExpiry: MonotonicInstant?
     }
 
     /// Unique in the process, from 1 up; appears in both log lines and in the REST interface.
@@ -67,6 +68,12 @@ final class ConnectionContext {
     var destination: SocketAddress? {
         get { self.rare?.value.destination }
         set { self.changeRare { $0.destination = newValue } }
+    }
+
+    /// When the connection has to end with the client's token; `nil` for never.
+    var tokenExpiry: MonotonicInstant? {
+        get { self.rare?.value.tokenExpiry }
+        set { self.changeRare { $0.tokenExpiry = newValue } }
     }
 
     private func changeRare(_ change: (inout Rare) -> Void) {

@@ -186,8 +186,14 @@ final class MatchedRequest: Sendable {
     let match: RouteMatch
     let isSecure: Bool
     let plan: ListenerPlan
+    /// `nil` on a route without authentication.
+    let grant: AccessGrant?
 
-    init(_ route: RoutePlan, _ match: RouteMatch, _ request: OpeningRequest, isSecure: Bool, plan: ListenerPlan) {
+    init(
+        _ route: RoutePlan, _ match: RouteMatch, _ request: OpeningRequest, isSecure: Bool, plan: ListenerPlan,
+        grant: AccessGrant? = nil
+    ) {
+        self.grant = grant
         self.route = route
         self.request = request
         self.match = match
@@ -195,6 +201,19 @@ final class MatchedRequest: Sendable {
         self.plan = plan
     }
 
-    /// The request as received.
+    /// The request as received, without a token in its target and subprotocols.
     var head: RequestHead { self.request.head }
+
+    /// The client's offers, without the one that announced its token.
+    var subprotocols: [String] {
+        guard let grant = self.grant, grant.usesSubprotocol else { return self.request.subprotocols }
+        return self.request.subprotocols.filter { $0 != AccessGrant.subprotocol }
+    }
+
+    /// A browser whose offers are not answered fails the connection: `bearer` stands in for a subprotocol.
+    /// - Parameter subprotocol: the chosen one; `nil` for none.
+    func acceptance(subprotocol: String?) -> HandshakeAcceptance {
+        let standIn = self.grant?.usesSubprotocol == true ? AccessGrant.subprotocol : nil
+        return self.request.acceptance(subprotocol: subprotocol ?? standIn, deflate: self.route.deflate)
+    }
 }

@@ -19,6 +19,9 @@ package struct MaterialAudit {
         let control = configuration.control.tls.map {
             self.problems(of: $0, at: ConfigurationValidator.control.key(ControlKey.tls))
         }
+        let tokens = configuration.tokens.enumerated().compactMap { index, settings in
+            self.problem(with: settings.keys, at: ConfigurationValidator.tokens.index(index))
+        }
         let listeners = configuration.listeners.enumerated().flatMap { index, listener in
             let path = ConfigurationValidator.listeners.index(index).key(ListenerKey.tls)
             return listener.tls.map { self.problems(of: $0, at: path) } ?? []
@@ -26,7 +29,7 @@ package struct MaterialAudit {
         let upstreams = configuration.upstreams.enumerated().flatMap { index, upstream in
             self.problems(of: upstream.tls, at: ConfigurationValidator.upstreams.index(index).key(UpstreamKey.tls))
         }
-        return (control ?? []) + listeners + upstreams
+        return (control ?? []) + tokens + listeners + upstreams
     }
 
     private func problems(of tls: ServerTLSSettings, at path: ConfigurationKeyPath) -> [ConfigurationProblem] {
@@ -42,6 +45,30 @@ package struct MaterialAudit {
         [tls.identity.flatMap { self.problem(with: $0, at: path) }].compactMap(\.self)
             + self.problems(authorities: tls.authorities, at: path.key(ClientTLSKey.ca))
             + self.problems(lists: tls.revocationLists, at: path.key(ClientTLSKey.crl))
+    }
+
+    private func problem(with keys: TokenSettings.Keys, at path: ConfigurationKeyPath) -> ConfigurationProblem? {
+        let place: (key: TokenSettingsKey, file: String?, expected: String, remedy: String)
+        switch keys {
+        case .url: return nil
+        case .secret(.text):
+            place = (.secret, nil, "a secret for HS256", "create one of at least 32 bytes: openssl rand -base64 48")
+        case .secret(.file(let file)):
+            place = (
+                .secretFile, file, "a secret for HS256", "create one of at least 32 bytes: openssl rand -base64 48"
+            )
+        case .file(let file):
+            place = (.keyFile, file, "keys that verify tokens", "give PEM with a public key, or a JSON Web Key Set")
+        }
+        if let file = place.file, self.unreadable.contains(file) { return nil }
+        do throws(GatewayPlanError) {
+            _ = try TokenSource.keys(of: keys)
+            return nil
+        } catch {
+            return self.located.problem(
+                at: path.key(place.key), expected: place.expected,
+                found: "\(place.file == nil ? "an unusable one" : "an unusable file"): \(error)", remedy: place.remedy)
+        }
     }
 
     // MARK: One file at a time

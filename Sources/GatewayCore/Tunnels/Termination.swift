@@ -47,6 +47,8 @@ package enum TerminationCause: Hashable, Sendable {
     case refusedRequest(status: UInt16)
     case refusedAdmission(AdmissionRefusal)
     case tls
+    /// The client's token expired.
+    case tokenExpired
     /// The upstream could not be reached: its name, its address, or its refusal.
     case unreachable
     /// The proxy towards the upstream could not be reached, or did not connect to it.
@@ -76,6 +78,7 @@ package enum TerminationCause: Hashable, Sendable {
         case .refusedRequest: "refused-request"
         case .refusedAdmission(let refusal): refusal.rawValue
         case .tls: "tls"
+        case .tokenExpired: "token-expired"
         case .unreachable: "unreachable"
         case .proxy: "proxy"
         case .upstreamStatus: "upstream-status"
@@ -91,7 +94,8 @@ package enum TerminationCause: Hashable, Sendable {
         switch self {
         case .clean(let code): code
         case .abnormalClose(let code), .violation(let code), .refusedRequest(let code), .upstreamStatus(let code): code
-        case .reset, .truncated, .unresponsive, .timeout, .proxyHeader, .refusedAdmission, .tls, .unreachable,
+        case .reset, .truncated, .unresponsive, .timeout, .proxyHeader, .refusedAdmission, .tls, .tokenExpired,
+            .unreachable,
             .proxy, .upstreamHandshake, .drained, .stopped, .system:
             nil
         }

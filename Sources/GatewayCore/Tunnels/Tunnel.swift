@@ -139,7 +139,8 @@ final class Tunnel {
     }
 
     private func armTimer() {
-        let deadline = self.relaySettings.deadline(openedAt: self.openedAt, lastActivity: self.lastActivity)
+        let deadline = self.relaySettings.deadline(
+            openedAt: self.openedAt, lastActivity: self.lastActivity, tokenExpiry: self.context.tokenExpiry)
         guard let deadline else { return }
         self.loop.arm(self.context.timer, at: deadline, target: self)
     }
@@ -149,10 +150,12 @@ extension Tunnel: TimerTarget {
     func timerFired(_ timer: LoopTimer) {
         if timer === self.closingTimer { return self.closingTimerFired() }
         let passed = self.relaySettings.passedTimeout(
-            openedAt: self.openedAt, lastActivity: self.lastActivity, now: self.loop.now)
+            openedAt: self.openedAt, lastActivity: self.lastActivity, tokenExpiry: self.context.tokenExpiry,
+            now: self.loop.now)
         switch passed {
         case .maximumAge: self.perform(self.machine.maximumAgeReached())
         case .idle: self.perform(self.machine.idleTimedOut())
+        case .tokenExpiry: self.perform(self.machine.tokenExpired())
         case nil: self.armTimer()
         }
     }
@@ -183,23 +186,28 @@ final class RelaySettings: Sendable {
     }
 }
 
-/// Idle timeout and maximum age of a tunnel, or of a connection that ends in the gateway.
+/// Idle timeout, maximum age and the token's expiry of a tunnel, or of a connection that ends in the gateway.
 extension RelaySettings {
     enum PassedTimeout {
         case idle
         case maximumAge
+        case tokenExpiry
     }
 
-    /// When the first of the two passes, as far as is known; `nil` without either.
-    func deadline(openedAt: MonotonicInstant, lastActivity: MonotonicInstant) -> MonotonicInstant? {
+    /// When the first of them passes, as far as is known; `nil` without any.
+    func deadline(
+        openedAt: MonotonicInstant, lastActivity: MonotonicInstant, tokenExpiry: MonotonicInstant?
+    ) -> MonotonicInstant? {
         let idle = self.settings.idleTimeout.map { lastActivity.advanced(by: $0) }
         let age = self.settings.maximumAge.map { openedAt.advanced(by: $0) }
-        return [idle, age].compactMap(\.self).min()
+        return [idle, age, tokenExpiry].compactMap(\.self).min()
     }
 
     func passedTimeout(
-        openedAt: MonotonicInstant, lastActivity: MonotonicInstant, now: MonotonicInstant
+        openedAt: MonotonicInstant, lastActivity: MonotonicInstant, tokenExpiry: MonotonicInstant?,
+        now: MonotonicInstant
     ) -> PassedTimeout? {
+        if let tokenExpiry, tokenExpiry <= now { return .tokenExpiry }
         if let age = self.settings.maximumAge, openedAt.advanced(by: age) <= now { return .maximumAge }
         if let idle = self.settings.idleTimeout, lastActivity.advanced(by: idle) <= now { return .idle }
         return nil

@@ -270,12 +270,17 @@ extension TunnelMachine {
 
     /// No data for too long (1001, `idle timeout`); a stream is reset, as it did not finish.
     package mutating func idleTimedOut() -> TunnelActions {
-        self.cut(.gateway, .timeout(.idle), CloseSignal(code: 1001, reason: Array("idle timeout".utf8)))
+        self.cut(.gateway, .timeout(.idle), .idleTimeout)
     }
 
     /// The tunnel is as old as it may get (1001, `maximum age`); a stream is reset, as it did not finish.
     package mutating func maximumAgeReached() -> TunnelActions {
-        self.cut(.gateway, .timeout(.maximumAge), CloseSignal(code: 1001, reason: Array("maximum age".utf8)))
+        self.cut(.gateway, .timeout(.maximumAge), .maximumAge)
+    }
+
+    /// The client's token expired (1008, `token expired`); a stream is reset, as it did not finish.
+    package mutating func tokenExpired() -> TunnelActions {
+        self.cut(.gateway, .tokenExpired, .tokenExpired)
     }
 
     /// The closing timeout passed: everything still open is reset. Only a Close that waits for the other side's is

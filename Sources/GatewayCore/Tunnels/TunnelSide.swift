@@ -91,6 +91,9 @@ package struct CloseSignal: Hashable, Sendable {
 
     package static let normal = CloseSignal(code: 1000)
     package static let goingAway = CloseSignal(code: 1001)
+    static let idleTimeout = CloseSignal(code: 1001, reason: Array("idle timeout".utf8))
+    static let maximumAge = CloseSignal(code: 1001, reason: Array("maximum age".utf8))
+    static let tokenExpired = CloseSignal(code: 1008, reason: Array("token expired".utf8))
     /// The other side of the tunnel ended abnormally.
     package static let otherSideFailed = CloseSignal(code: 1011)
 

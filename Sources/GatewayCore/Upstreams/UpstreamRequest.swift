@@ -37,10 +37,16 @@ struct UpstreamRequest {
     private func handshake(_ endpoint: Int) -> ClientHandshake {
         let url = self.upstream.configuration.endpoints[endpoint].url
         let query = self.route.configuration.passesQuery ? self.matched?.match.query : nil
-        let resource = url.resource.resource(parameters: self.matched?.match.encodedParameters ?? [:], query: query)
+        let resource = url.resource.resource(parameters: self.parameters, query: query)
         return ClientHandshake(
             authority: url.authority, target: resource.isEmpty ? "/" : resource, subprotocols: self.subprotocols,
             offers: self.route.deflate?.offers ?? [], fields: self.fields)
+    }
+
+    /// Parameters of the path, and claims of the token.
+    private var parameters: [String: String] {
+        let ofPath = self.matched?.match.encodedParameters ?? [:]
+        return ofPath.merging(self.matched?.grant?.parameters ?? [:]) { own, _ in own }
     }
 
     /// The upstream's own list wins; else what the client offered, held to what the route allows; a client without an
@@ -48,12 +54,13 @@ struct UpstreamRequest {
     private var subprotocols: [String] {
         let (upstream, route) = (self.upstream.configuration, self.route.configuration)
         guard upstream.subprotocols.isEmpty, let matched = self.matched else { return upstream.subprotocols(of: route) }
-        let offered = matched.request.subprotocols
+        let offered = matched.subprotocols
         return route.subprotocols.isEmpty ? offered : offered.filter { route.subprotocols.contains($0) }
     }
 
     private var fields: [HTTPField] {
-        var fields = self.route.configuration.headers.map { HTTPField($0.name, $0.value) }
+        let own = self.route.configuration.headers.map { HTTPField($0.name, $0.value) }
+        var fields = self.matched?.grant?.fields ?? own
         var request = ForwardedRequest(
             client: self.client, isSecure: self.matched?.isSecure ?? false, host: self.matched?.head.fields["Host"])
         var trusted = false

@@ -138,11 +138,10 @@ final class UpstreamSession {
             switch upstream {
             // The client gets the subprotocol that the upstream chose: negotiated once, end to end.
             case .webSocket(let task):
-                matched.request.acceptance(subprotocol: task.subprotocol, deflate: route.deflate)
+                matched.acceptance(subprotocol: task.subprotocol)
             case .stream:
-                matched.request.acceptance(
-                    subprotocol: route.configuration.subprotocol(towardStream: matched.request.subprotocols),
-                    deflate: route.deflate)
+                matched.acceptance(
+                    subprotocol: route.configuration.subprotocol(towardStream: matched.subprotocols))
             }
         self.context.gateway.keepHandshake(self.context.key, matched.head, acceptance.response)
         return .webSocket(

@@ -11,7 +11,8 @@ struct OperationsArticleTests {
     /// One of each kind. The switch below has no default: a new kind does not compile until it is listed in both.
     private static let causes: [TerminationCause] = [
         .clean(closeCode: nil), .abnormalClose(closeCode: 1011), .reset, .truncated, .unresponsive,
-        .violation(closeCode: 1002), .proxyHeader, .refusedRequest(status: 404), .tls, .unreachable, .proxy,
+        .violation(closeCode: 1002), .proxyHeader, .refusedRequest(status: 404), .tls, .tokenExpired, .unreachable,
+        .proxy,
         .upstreamStatus(503), .upstreamHandshake, .drained, .stopped, .system,
     ]
 
@@ -20,6 +21,7 @@ struct OperationsArticleTests {
         // Their raw values are listed one by one.
         case .timeout, .refusedAdmission: false
         case .clean, .abnormalClose, .reset, .truncated, .unresponsive, .violation, .proxyHeader, .refusedRequest, .tls,
+            .tokenExpired,
             .unreachable, .proxy, .upstreamStatus, .upstreamHandshake, .drained, .stopped, .system:
             true
         }

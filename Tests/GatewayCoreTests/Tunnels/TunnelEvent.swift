@@ -9,14 +9,14 @@ enum TunnelEvent: Hashable, Sendable {
     case closed(TunnelSide)
     case unresponsive(TunnelSide)
     case violated(TunnelSide, UInt16)
-    case idle, age, closingTimedOut, drain, stop, abandoned
+    case idle, age, expiry, closingTimedOut, drain, stop, abandoned
 
     static let all: [TunnelEvent] =
         TunnelSide.allCases.flatMap { side -> [TunnelEvent] in
             [.finished(side), .endMark(side), .closed(side), .unresponsive(side), .violated(side, 1009)]
                 + [nil, 1000, 1001, 1011, 4000].map { .close(side, $0) }
                 + [.reset, .truncated].map { .fault(side, $0) }
-        } + [.idle, .age, .closingTimedOut, .drain, .stop, .abandoned]
+        } + [.idle, .age, .expiry, .closingTimedOut, .drain, .stop, .abandoned]
 
     func apply(to machine: inout TunnelMachine) -> TunnelActions {
         switch self {
@@ -29,6 +29,7 @@ enum TunnelEvent: Hashable, Sendable {
         case .violated(let side, let code): machine.violated(side, closeCode: code)
         case .idle: machine.idleTimedOut()
         case .age: machine.maximumAgeReached()
+        case .expiry: machine.tokenExpired()
         case .closingTimedOut: machine.closingTimedOut()
         case .drain: machine.drainBegan()
         case .stop: machine.stopRequested(.goingAway)
@@ -40,7 +41,8 @@ enum TunnelEvent: Hashable, Sendable {
     var culprit: TunnelSide? {
         switch self {
         case .fault(let side, _), .unresponsive(let side), .violated(let side, _): side
-        case .finished, .endMark, .close, .closed, .idle, .age, .closingTimedOut, .drain, .stop, .abandoned: nil
+        case .finished, .endMark, .close, .closed, .idle, .age, .expiry, .closingTimedOut, .drain, .stop, .abandoned:
+            nil
         }
     }
 }
