@@ -1,6 +1,8 @@
 """Rooms for programs: Centrifuge's client protocol, spoken by its own client for Python in both encodings."""
 import asyncio
+import http.client
 import json
+import urllib.parse
 
 import centrifuge
 import pytest
@@ -16,6 +18,8 @@ listeners:
 routes:
   - {name: programs, path: /connection/websocket, target: rooms, compress: true}
   - {name: chat, path: "/chat/{room}", target: chat}
+  - {name: events, path: /connection/uni_sse, target: room-events}
+  - {name: stream, path: /connection/uni_http_stream, target: room-events, origins: ["https://app.example"]}
 rooms:
   ping-interval: 1s
   pong-timeout: 900ms
@@ -329,3 +333,100 @@ def test_many_clients_on_several_loops_see_one_order(service):
         await asyncio.gather(*(one.disconnect() for one in clients))
 
     asyncio.run(conversation())
+
+
+# Clients that only receive, by plain HTTP.
+
+class Receiver:
+    """A response that goes on, read push by push."""
+
+    def __init__(self, service, method, target, body=None, headers=None):
+        self.connection = http.client.HTTPConnection("127.0.0.1", service.port(), timeout=DEADLINE)
+        self.connection.request(method, target, body and json.dumps(body), headers or {})
+        self.response = self.connection.getresponse()
+
+    def push(self):
+        while True:
+            line = self.response.readline().decode()
+            assert line, "the response ended"
+            line = line.strip().removeprefix("data: ")
+            if line and line != "{}":
+                return json.loads(line)
+
+    def ping(self):
+        while self.response.readline().decode().strip().removeprefix("data: ") != "{}":
+            pass
+
+    def close(self):
+        self.connection.close()
+
+
+def events(service, **connect):
+    query = urllib.parse.urlencode({"cf_connect": json.dumps(connect)})
+    return Receiver(service, "GET", f"/connection/uni_sse?{query}", headers={"Accept": "text/event-stream"})
+
+
+def stream(service, headers=None, **connect):
+    return Receiver(service, "POST", "/connection/uni_http_stream", connect, headers)
+
+
+def publish(service, channel, data, expected=200):
+    one = Receiver(service, "POST", "/connection/uni_sse", {"publish": {"channel": channel, "data": data}})
+    assert one.response.status == expected
+    answer = json.loads(one.response.read())
+    one.close()
+    return answer
+
+
+@pytest.mark.parametrize("kind", [events, stream])
+def test_client_that_only_receives_gets_messages_and_recovers_what_it_missed(service, kind):
+    one = kind(service, subs={"short:x": {}, "unknown": {}})
+    assert one.response.status == 200
+    kinds = {events: "text/event-stream", stream: "application/json"}
+    assert one.response.headers["Content-Type"] == kinds[kind]
+    connected = one.push()["connect"]
+    assert list(connected["subs"]) == ["short:x"] and "pong" not in connected
+    position = connected["subs"]["short:x"]
+    assert publish(service, "short:x", {"n": 1}) == {"publish": {}}
+    push = one.push()
+    assert push["channel"] == "short:x" and push["pub"]["data"] == {"n": 1} and push["pub"]["offset"] == 1
+    one.ping()
+    one.close()
+    for number in (2, 3):
+        publish(service, "short:x", {"n": number})
+    again = kind(service, subs={"short:x": {"recover": True, "offset": 1, "epoch": position["epoch"]}})
+    recovered = again.push()["connect"]["subs"]["short:x"]
+    assert recovered["recovered"] and [each["data"]["n"] for each in recovered["publications"]] == [2, 3]
+    again.close()
+
+
+def test_post_is_refused_with_the_codes_of_the_protocol(service):
+    assert publish(service, "unknown", 1, 403)["error"]["code"] == 102
+    assert publish(service, "news:a", 1, 403)["error"]["code"] == 103
+    one = stream(service, token="x.y.z")
+    assert one.push()["disconnect"] == {"code": 3500, "reason": "invalid token"}
+    assert one.response.readline() == b""
+    for body, status in (("nonsense", 400), ("[" * 70000, 400), ("x" * (1 << 20), 413)):
+        connection = http.client.HTTPConnection("127.0.0.1", service.port(), timeout=DEADLINE)
+        connection.request("POST", "/connection/uni_sse", body)
+        assert connection.getresponse().status == status
+        connection.close()
+
+
+def test_pages_of_other_origins_may_read_what_the_route_lets_in(service):
+    headers = {"Origin": "https://app.example"}
+    one = stream(service, headers=headers)
+    assert one.response.headers["Access-Control-Allow-Origin"] == "https://app.example"
+    one.close()
+    assert stream(service, headers={"Origin": "https://other.example"}).response.status == 403
+    preflight = Receiver(service, "OPTIONS", "/connection/uni_http_stream", headers={
+        **headers, "Access-Control-Request-Method": "POST"})
+    assert preflight.response.status == 204 and "POST" in preflight.response.headers["Access-Control-Allow-Methods"]
+
+
+def test_streams_end_with_the_gateway(service):
+    one = events(service, subs={"short:y": {}})
+    assert "connect" in one.push()
+    service.terminate()
+    assert one.push()["disconnect"]["code"] == 3001
+    assert one.response.readline() == b""

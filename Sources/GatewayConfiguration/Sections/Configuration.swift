@@ -43,7 +43,7 @@ package struct Configuration: Sendable, Equatable {
         switch route.target {
         case .upstream(let name): self.upstream(named: name)
         case .url(let url): UpstreamConfiguration(name: url.description, endpoints: [UpstreamEndpoint(url: url)])
-        case .echo, .chat, .rooms, .files, .page: nil
+        case .echo, .chat, .rooms, .files, .page, .roomEvents: nil
         }
     }
 
@@ -156,6 +156,12 @@ extension Configuration {
             path: /connection/websocket
             target: rooms
             compress: {context-takeover: false}
+          - name: events
+            path: /connection/uni_sse
+            target: room-events
+          - name: stream
+            path: /connection/uni_http_stream
+            target: room-events
           - name: page
             path: /
             target: page
@@ -166,6 +172,7 @@ extension Configuration {
           policies:
             - name: all
               pattern: "*"
+              publish: everyone
               history-size: 100
               history-time: 1h
               recovery: stream

@@ -54,11 +54,13 @@ package enum RouteTarget: Sendable, Equatable {
     case files(FileSettings)
     /// Plain HTTP requests are answered with the page of `sluice serve` and its script.
     case page
+    /// Plain HTTP requests are answered with the messages of rooms, as they come, or publish one.
+    case roomEvents
 
     /// Whether the route answers plain HTTP requests, and no WebSockets or streams.
     package var answersHTTP: Bool {
         switch self {
-        case .files, .page: true
+        case .files, .page, .roomEvents: true
         case .upstream, .url, .echo, .chat, .rooms: false
         }
     }
@@ -66,7 +68,7 @@ package enum RouteTarget: Sendable, Equatable {
     /// Whether the gateway itself is the endpoint.
     package var isBuiltIn: Bool {
         switch self {
-        case .echo, .chat, .rooms, .files, .page: true
+        case .echo, .chat, .rooms, .files, .page, .roomEvents: true
         case .upstream, .url: false
         }
     }
@@ -381,7 +383,7 @@ extension RouteConfiguration: SettingsSection {
             Where connections are forwarded; required unless the route has `files`. `echo` sends each message or byte \
             back. `chat` sends each message to all others in the room that the path's parameter `{room}` names; \
             without it the room has the route's name. `rooms` serves the same rooms to programs, with Centrifuge's \
-            client protocol. `page` is the page of `sluice serve`, for browsers. A URL is an upstream with default \
+            client protocol, and `room-events` to clients that only receive, by plain HTTP. `page` is the page of `sluice serve`, for browsers. A URL is an upstream with default \
             settings.
             """
         ) { section, settings in

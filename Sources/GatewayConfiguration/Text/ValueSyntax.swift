@@ -338,6 +338,7 @@ extension ValueSyntax<RouteTarget> {
             if text == "echo" { return .echo }
             if text == "chat" { return .chat }
             if text == "rooms" { return .rooms }
+            if text == "room-events" { return .roomEvents }
             if text == "page" { return .page }
             if text.contains("://") { return .url(try EndpointURL(text)) }
             guard NameText.isName(text) else {

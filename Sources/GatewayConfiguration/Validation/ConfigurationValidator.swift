@@ -218,7 +218,7 @@ package struct ConfigurationValidator {
         let keyPath = path.key(RouteKey.target)
         guard self.problems.isValid(keyPath) else { return }
         switch route.target {
-        case .echo, .chat, .rooms, .files, .page: return
+        case .echo, .chat, .rooms, .files, .page, .roomEvents: return
         case .upstream(let name):
             let upstreams = self.configuration.upstreams
             if self.configuration.upstream(named: name) == nil, self.areNamesKnown(upstreams.count, in: Self.upstreams)

@@ -241,7 +241,7 @@ extension Configuration {
             switch route.target {
             // A file being sent is open too.
             case .upstream, .url, .files: true
-            case .echo, .chat, .rooms, .page: false
+            case .echo, .chat, .rooms, .page, .roomEvents: false
             }
         }
         return hasTunnels ? 2 : 1

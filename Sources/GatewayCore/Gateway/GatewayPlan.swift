@@ -227,6 +227,7 @@ package final class RoutePlan: Sendable {
         switch target {
         case .files(let settings): FileResponder(settings)
         case .page: PageResponder.shared
+        case .roomEvents: RoomStreamResponder.shared
         case .echo, .chat, .rooms, .upstream, .url: nil
         }
     }

@@ -260,7 +260,7 @@ extension LoopGateway {
             guard let upstream = route.upstream else { return self.endWithoutEndpoint(context, transport) }
             UpstreamSession(context, transport, matched, route: route, upstream: upstream).start()
         // These answer plain HTTP only.
-        case (.files, _), (.page, _): self.endWithoutEndpoint(context, transport)
+        case (.files, _), (.page, _), (.roomEvents, _): self.endWithoutEndpoint(context, transport)
         }
     }
 

@@ -22,6 +22,8 @@ package final class PlainExchange {
     package let loop: Loop
     /// The gateway on this loop.
     package let gateway: LoopGateway
+    /// Number of the connection in the REST interface.
+    let connectionNumber: UInt64
     private weak var connection: HTTPConnection?
     private var source: (any HTTPBodySource)?
     private var state = State.head
@@ -32,6 +34,7 @@ package final class PlainExchange {
         self.request = request
         self.connection = connection
         self.gateway = connection.context.gateway
+        self.connectionNumber = connection.context.identifier
         self.loop = connection.context.loop
     }
 

@@ -40,7 +40,9 @@ final class RoomSession {
     private(set) weak var connection: (any RoomConnection)?
     let rooms: LoopRooms
     private let loop: Loop
-    private let context: ConnectionContext
+    /// Index of the loop, and number of the connection in the REST interface.
+    private let loopIndex: Int
+    private let connectionNumber: UInt64
     private let encoding: SessionEncoding
     private var client: RoomClient
     private var subscriptions: [String: RoomSubscription] = [:]
@@ -53,12 +55,14 @@ final class RoomSession {
     private var pauses = 0
     private let timer = LoopTimer()
 
-    init(_ context: ConnectionContext, encoding: SessionEncoding, trustedUser: String?) {
-        let rooms = context.gateway.rooms
+    /// - Parameter number: of the connection.
+    init(_ number: UInt64, on gateway: LoopGateway, encoding: SessionEncoding, trustedUser: String?) {
+        let rooms = gateway.rooms
         let hub = rooms.hub
         self.rooms = rooms
         self.loop = rooms.loop
-        self.context = context
+        self.loopIndex = gateway.index
+        self.connectionNumber = number
         self.encoding = encoding
         self.client = RoomClient(
             identifier: RoomHub.text(hub.randomWords(2)), settings: hub.currentSettings.client,
@@ -179,8 +183,7 @@ final class RoomSession {
     private func register(_ info: ClientInfo) {
         let hub = self.rooms.hub
         let entry = UserRegistry.Entry(
-            client: info.client, user: info.user, connection: self.context.identifier,
-            loop: self.context.gateway.index)
+            client: info.client, user: info.user, connection: self.connectionNumber, loop: self.loopIndex)
         guard hub.users.add(entry, limit: hub.currentSettings.maximumConnectionsPerUser) else {
             return self.client.close(.connectionLimit)
         }
@@ -385,7 +388,8 @@ final class RoomWebSocket: WebSocketRelay, EndpointRelay {
 
     init(_ context: ConnectionContext, encoding: ProtocolEncoding, trustedUser: String?) {
         self.encoding = encoding
-        self.session = RoomSession(context, encoding: .commands(encoding), trustedUser: trustedUser)
+        self.session = RoomSession(
+            context.identifier, on: context.gateway, encoding: .commands(encoding), trustedUser: trustedUser)
     }
 
     func start(_ task: WebSocketTask) {

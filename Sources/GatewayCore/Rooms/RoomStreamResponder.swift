@@ -1,0 +1,165 @@
+import ByteKernels
+import GatewayConfiguration
+import Rooms
+import SessionTasks
+import StreamTransport
+import WireText
+
+/// Rooms for clients that only receive: Server-Sent Events (`GET`, or `POST` with `Accept: text/event-stream`) and a
+/// stream of lines of JSON (`POST`); and publishing by `POST`.
+///
+/// - Source: Centrifugo's unidirectional transports `uni_sse` and `uni_http_stream`; WHATWG HTML, §9.2.
+final class RoomStreamResponder: HTTPResponder {
+    static let shared = RoomStreamResponder()
+
+    let methods = ["GET", "POST", "OPTIONS"]
+    let bodyLimit = 256 << 10
+
+    func respond(to request: PlainRequest, _ exchange: PlainExchange) {
+        let origin = Self.allowedOrigin(request)
+        guard request.head.method != "OPTIONS" else { return self.answerPreflight(origin, exchange) }
+        let body: UnidirectionalRequest
+        do {
+            body = try Self.read(request)
+        } catch {
+            return Self.refuse(400, .badRequest, "The request is not as expected: \(error).", origin, exchange)
+        }
+        let hub = exchange.gateway.rooms.hub
+        let user = hub.currentSettings.userHeader.flatMap { request.head.fields[$0] }
+        if let publication = body.publication {
+            Self.publish(publication, body.connect, user, origin, exchange)
+        } else {
+            Self.stream(request, body.connect, user, origin, exchange)
+        }
+    }
+
+    /// Value of `Access-Control-Allow-Origin`: pages of other origins may read what the route's `origins` let in.
+    private static func allowedOrigin(_ request: PlainRequest) -> [FieldLine] {
+        guard let origin = request.head.fields["Origin"] else { return [] }
+        guard !request.route.configuration.origins.isEmpty else {
+            return [FieldLine("Access-Control-Allow-Origin", "*")]
+        }
+        return [FieldLine("Access-Control-Allow-Origin", origin), FieldLine("Vary", "Origin")]
+    }
+
+    private func answerPreflight(_ origin: [FieldLine], _ exchange: PlainExchange) {
+        let fields = [
+            FieldLine("Access-Control-Allow-Methods", "GET, POST"),
+            FieldLine("Access-Control-Allow-Headers", "Content-Type, Accept"),
+            FieldLine("Access-Control-Max-Age", "600"),
+        ]
+        _ = exchange.begin(204, origin + fields, .none)
+    }
+
+    private static func read(_ request: PlainRequest) throws(JSONSyntaxError) -> UnidirectionalRequest {
+        if request.head.method == "POST" { return try UnidirectionalRequest(request.body) }
+        let items = request.match.query?.split(separator: "&") ?? []
+        guard let item = items.first(where: { $0.hasPrefix("cf_connect=") }) else {
+            return try UnidirectionalRequest([])
+        }
+        let value = item.dropFirst("cf_connect=".count).map { $0 == "+" ? " " : $0 }
+        guard let text = PercentCoding.decodedText(Substring(String(value))) else {
+            throw JSONSyntaxError(.invalid("cf_connect is not percent-encoded"), at: 0)
+        }
+        return try UnidirectionalRequest(Array(text.utf8))
+    }
+
+    private static func refuse(
+        _ status: Int, _ error: CommandError, _ text: String, _ fields: [FieldLine], _ exchange: PlainExchange
+    ) {
+        var body: [UInt8] = Array(#"{"error":{"code":\#(error.code),"message":"#.utf8)
+        body.append(jsonString: text)
+        exchange.respond(
+            status, fields + [FieldLine("Content-Type", "application/json")], body: body + Array("}}\n".utf8))
+    }
+
+    private static func stream(
+        _ request: PlainRequest, _ connect: Command.ConnectRequest, _ user: String?, _ origin: [FieldLine],
+        _ exchange: PlainExchange
+    ) {
+        let accepted = request.head.fields.list("Accept")
+        let isEvents = request.head.method == "GET" || accepted.contains { $0.hasPrefix("text/event-stream") }
+        let fields = [
+            FieldLine("Content-Type", isEvents ? "text/event-stream" : "application/json"),
+            FieldLine("Cache-Control", "no-cache, no-store"), FieldLine("X-Content-Type-Options", "nosniff"),
+            // Proxies of the kind of nginx pass each piece on at once.
+            FieldLine("X-Accel-Buffering", "no"),
+        ]
+        let stream = RoomStream(exchange, encoding: isEvents ? .events : .lines, trustedUser: user)
+        guard exchange.begin(200, origin + fields, .open, source: stream) else { return }
+        stream.start(connect)
+    }
+
+    /// Publishes one message, and answers as the protocol does.
+    private static func publish(
+        _ publication: UnidirectionalRequest.Publication, _ connect: Command.ConnectRequest, _ user: String?,
+        _ origin: [FieldLine], _ exchange: PlainExchange
+    ) {
+        let rooms = exchange.gateway.rooms
+        let now = RoomClient.Instant(
+            elapsed: .nanoseconds(rooms.loop.now.nanoseconds),
+            unix: UInt64(clamping: Machine.wallClockMilliseconds() / 1000))
+        var client = RoomClient(
+            identifier: RoomHub.text(rooms.hub.randomWords(2)), settings: rooms.hub.currentSettings.client,
+            authority: RoomAccess(hub: rooms.hub, trustedUser: user), now: now.elapsed)
+        var request = Command.ConnectRequest()
+        request.token = connect.token
+        client.received(Command(number: 1, .connect(request)), at: now)
+        client.received(Command(number: 2, .publish(channel: publication.channel, publication.data)), at: now)
+        while let action = client.nextAction() {
+            switch action {
+            case .publish(_, let channel, let data, let info):
+                let shared = rooms.hub.acquire(channel)
+                defer { rooms.hub.release(shared) }
+                _ = rooms.publish(Publication(data, info: info), in: shared, by: nil)
+                return exchange.respond(
+                    200, origin + [FieldLine("Content-Type", "application/json")],
+                    body: Array("{\"publish\":{}}\n".utf8))
+            case .send(.error(_, let error)):
+                return Self.refuse(error == .tooManyRequests ? 429 : 403, error, error.message, origin, exchange)
+            case .close(let disconnect): return Self.refuse(401, .unauthorized, disconnect.reason, origin, exchange)
+            case .send, .join, .leave, .presence, .presenceStats, .history, .register: break
+            }
+        }
+        Self.refuse(500, .internal, CommandError.internal.message, origin, exchange)
+    }
+}
+
+/// A response that goes on with the pushes of one client.
+private final class RoomStream: RoomConnection {
+    private let session: RoomSession
+    private let exchange: PlainExchange
+
+    init(_ exchange: PlainExchange, encoding: SessionEncoding, trustedUser: String?) {
+        self.exchange = exchange
+        self.session = RoomSession(
+            exchange.connectionNumber, on: exchange.gateway, encoding: encoding, trustedUser: trustedUser)
+    }
+
+    func start(_ request: Command.ConnectRequest) {
+        self.session.start(self)
+        self.session.connect(request)
+    }
+
+    var queuedBytes: Int { self.exchange.queuedBytes }
+
+    func awaitProgress() { self.exchange.awaitProgress() }
+    func send(_ replies: [UInt8]) { replies.withRawSpan { _ = self.exchange.write($0) } }
+    func send(_ push: SharedMessage) { push.payload.withRawSpan { _ = self.exchange.write($0) } }
+
+    /// Nothing is read from such a client.
+    func pauseReading() {}
+    func resumeReading() {}
+
+    func close(_ disconnect: Disconnect) {
+        self.exchange.closeAfterResponse()
+        self.exchange.finish()
+    }
+}
+
+extension RoomStream: HTTPBodySource {
+    func outputProgressed(_ exchange: PlainExchange) { self.session.outputProgressed() }
+    func inputClosed(_ exchange: PlainExchange) { exchange.finish() }
+    func drain(_ exchange: PlainExchange) { self.session.disconnect(.shutdown) }
+    func exchangeEnded() { self.session.connectionEnded() }
+}
