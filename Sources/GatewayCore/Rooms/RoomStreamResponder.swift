@@ -25,7 +25,7 @@ final class RoomStreamResponder: HTTPResponder {
             return Self.refuse(400, .badRequest, "The request is not as expected: \(error).", origin, exchange)
         }
         let hub = exchange.gateway.rooms.hub
-        let user = hub.currentSettings.userHeader.flatMap { request.head.fields[$0] }
+        let user = request.user ?? hub.currentSettings.userHeader.flatMap { request.head.fields[$0] }
         if let publication = body.publication {
             Self.publish(publication, body.connect, user, origin, exchange)
         } else {

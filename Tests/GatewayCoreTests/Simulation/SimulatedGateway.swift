@@ -49,7 +49,8 @@ final class SimulatedGateway {
         let written = self.written
         self.log = TunnelLog(configuration.log, writer: LogWriter(onOwnThread: false) { written.append($0) })
         let shared = GatewayShared(
-            log: self.log, hub: RoomHub(loops: loops, settings: configuration.rooms, backlogLimit: chatBacklog), admission: Admission(configuration),
+            log: self.log, hub: RoomHub(loops: loops, settings: configuration.rooms, backlogLimit: chatBacklog),
+            admission: Admission(configuration),
             eventLog: self.journal)
         self.shared = shared
         self.parts = loops.enumerated().map { LoopGateway(loop: $1, index: $0, shared: shared) }

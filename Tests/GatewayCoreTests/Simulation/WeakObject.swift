@@ -13,7 +13,8 @@ struct WeakObject {
     private static let shared: Set<String> = [
         "LoopGateway", "Loop", "GatewayShared", "RoutePlan", "ListenerPlan", "UpstreamPlan", "DeflateContext",
         "MaskingKeys", "RelaySettings",
-        "SimulatedSystem", "LoopListener", "LoopRooms", "RoomHub", "SharedRoom", "LoopRoom", "RoomSession", "TLSContext", "ContextSnapshot",
+        "SimulatedSystem", "LoopListener", "LoopRooms", "RoomHub", "SharedRoom",
+        "LoopRoom", "RoomSession", "TLSContext", "ContextSnapshot",
         "CiphertextBuffer", "PlaintextBuffer",
     ]
 
