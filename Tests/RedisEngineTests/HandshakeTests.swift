@@ -156,6 +156,14 @@ struct HandshakeTests {
         #expect(harness.receive("$1\r\nx\r\n") == [.reply(id, .blob("x"))])
     }
 
+    @Test func connectionIsDescribedWithoutItsBytes() {
+        var harness = ConnectionHarness(Self.settings(password: "s3cret"))
+        #expect("\(harness.connection)" == "a connection to Redis: connecting, 0 unanswered commands")
+        _ = harness.connect()
+        let description = String(reflecting: harness.connection)
+        #expect(description == "a connection to Redis: in its handshake, 0 unanswered commands")
+    }
+
     @Test func credentialsAreNotDescribed() {
         let credentials = RedisCredentials(user: "anna", password: "s3cret")
         var dumped = ""

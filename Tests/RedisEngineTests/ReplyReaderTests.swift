@@ -205,6 +205,15 @@ struct ReplyReaderTests {
         #expect(Readings.of(bytes.map { [$0] }, limits: Self.small) == readings)
     }
 
+    @Test func limitsAreClampedToWhatIsSafe() {
+        let limits = RedisReplyLimits(byteCount: .max, depth: .max, elementCount: .min, lineLength: 0)
+        #expect(limits == RedisReplyLimits(byteCount: 1 << 40, depth: 128, elementCount: 1, lineLength: 1))
+        let deep = Array((String(repeating: "*1\r\n", count: 128) + "_\r\n").utf8)
+        #expect(Readings.of([deep], limits: RedisReplyLimits(depth: .max)).values.count == 1)
+        let deeper = Array((String(repeating: "*1\r\n", count: 129) + "_\r\n").utf8)
+        #expect(Readings.of([deeper], limits: RedisReplyLimits(depth: .max)).violation?.rule == .tooDeep(limit: 128))
+    }
+
     @Test(arguments: ["$16000000\r\n", "*200000\r\n", "%100000\r\n", "*1\r\n$16000000\r\nabc"])
     func announcedLengthAllocatesNothing(_ wire: String) {
         var reader = RedisReplyReader()

@@ -38,7 +38,6 @@ struct CommandQueue: Sendable {
     private(set) var byteCount = 0
 
     var count: Int { self.entries.count }
-    var isEmpty: Bool { self.entries.isEmpty }
     var hasOutput: Bool { self.outputStart < self.output.count }
     /// The oldest command that was sent: the next reply is its own.
     var oldest: Kind? {
@@ -86,7 +85,7 @@ struct CommandQueue: Sendable {
         let count = min(limit, self.output.count - self.outputStart)
         guard count > 0 else { return [] }
         self.takenCount += count
-        if count == self.output.count {
+        if self.outputStart == 0, count == self.output.count {
             let all = self.output
             self.output = []
             return all
@@ -95,7 +94,7 @@ struct CommandQueue: Sendable {
         self.outputStart += count
         // Moving the rest costs no more than what was taken since the last time.
         if self.outputStart * 2 >= self.output.count {
-            self.output.removeFirst(self.outputStart)
+            self.output = Array(self.output[self.outputStart...])
             self.outputStart = 0
         }
         return part

@@ -6,7 +6,7 @@ import WireText
 /// The owner passes received bytes to `nextEvent(in:at:now:)` until it returns `nil`, and sends what `takeOutput` returns
 /// whenever the transport can take more. Commands are accepted from the beginning on and sent once the server is ready.
 /// Instants are durations since any fixed instant.
-package struct RedisConnection: Sendable {
+package struct RedisConnection: Sendable, CustomStringConvertible, CustomDebugStringConvertible {
     package enum Event: Equatable, Sendable {
         /// The handshake is complete.
         case ready(RedisServerInfo)
@@ -49,6 +49,20 @@ package struct RedisConnection: Sendable {
     package var isReady: Bool {
         if case .ready = self.phase { true } else { false }
     }
+
+    /// Without the bytes of commands, which may be secret.
+    package var description: String {
+        let state =
+            switch self.phase {
+            case .connecting: "connecting"
+            case .handshaking: "in its handshake"
+            case .ready: "ready"
+            case .ended: "ended"
+            }
+        return "a connection to Redis: \(state), \(self.queue.count) unanswered commands"
+    }
+
+    package var debugDescription: String { self.description }
 
     /// Commands that are not answered.
     package var unansweredCount: Int { self.queue.count }

@@ -3,7 +3,7 @@ package struct RedisReplyLimits: Equatable, Sendable {
     /// Memory of one value, with its attributes: the bytes of its strings, and `bytesPerValue` for each value in it.
     /// Default: 16 MiB.
     package var byteCount: Int
-    /// Values that contain another. Default: 32.
+    /// Values that contain another, at most 128: each level is one of the stack when a value is freed. Default: 32.
     package var depth: Int
     /// Elements of one aggregate; a pair of a map counts as two. Default: 1 048 576.
     package var elementCount: Int
@@ -20,7 +20,7 @@ package struct RedisReplyLimits: Equatable, Sendable {
         byteCount: Int = 16 << 20, depth: Int = 32, elementCount: Int = 1 << 20, lineLength: Int = 64 << 10
     ) {
         self.byteCount = min(max(byteCount, Self.allowed.lowerBound), Self.allowed.upperBound)
-        self.depth = min(max(depth, Self.allowed.lowerBound), Self.allowed.upperBound)
+        self.depth = min(max(depth, 1), 128)
         self.elementCount = min(max(elementCount, Self.allowed.lowerBound), Self.allowed.upperBound)
         self.lineLength = min(max(lineLength, Self.allowed.lowerBound), Self.allowed.upperBound)
     }
