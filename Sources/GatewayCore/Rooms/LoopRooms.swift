@@ -21,7 +21,7 @@ final class LoopRooms {
     let hub: RoomHub
     private let index: Int
     let loop: Loop
-    private var rooms: [String: LoopRoom] = [:]
+    private(set) var rooms: [String: LoopRoom] = [:]
     private let backlog: RoomBacklog
     private var lastNumber: UInt64 = 0
 

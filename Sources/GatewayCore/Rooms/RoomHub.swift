@@ -266,8 +266,6 @@ package final class RoomCounters: Sendable {
         case unrecovered
         /// Messages that slow members lost by their room's policy.
         case lost
-        /// Connections that ended with a code of the protocol.
-        case disconnects
     }
 
     private let publications = Atomic<Int>(0)
@@ -275,7 +273,7 @@ package final class RoomCounters: Sendable {
     private let recovered = Atomic<Int>(0)
     private let unrecovered = Atomic<Int>(0)
     private let lost = Atomic<Int>(0)
-    private let disconnects = Atomic<Int>(0)
+    private let disconnectsByCode = Mutex<[UInt16: Int]>([:])
 
     package func add(_ count: Int = 1, to counter: Counter) {
         switch counter {
@@ -284,9 +282,13 @@ package final class RoomCounters: Sendable {
         case .recovered: self.recovered.wrappingAdd(count, ordering: .relaxed)
         case .unrecovered: self.unrecovered.wrappingAdd(count, ordering: .relaxed)
         case .lost: self.lost.wrappingAdd(count, ordering: .relaxed)
-        case .disconnects: self.disconnects.wrappingAdd(count, ordering: .relaxed)
         }
     }
+
+    /// Connections that ended with a code of the protocol, by this code.
+    package var disconnects: [UInt16: Int] { self.disconnectsByCode.withLock(\.self) }
+
+    func addDisconnect(_ code: UInt16) { self.disconnectsByCode.withLock { $0[code, default: 0] += 1 } }
 
     package subscript(_ counter: Counter) -> Int {
         switch counter {
@@ -295,7 +297,6 @@ package final class RoomCounters: Sendable {
         case .recovered: self.recovered.load(ordering: .relaxed)
         case .unrecovered: self.unrecovered.load(ordering: .relaxed)
         case .lost: self.lost.load(ordering: .relaxed)
-        case .disconnects: self.disconnects.load(ordering: .relaxed)
         }
     }
 }

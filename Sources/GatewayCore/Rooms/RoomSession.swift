@@ -279,7 +279,7 @@ final class RoomSession {
         }
         self.flush()
         self.commands = nil
-        self.rooms.hub.counters.add(to: .disconnects)
+        self.rooms.hub.counters.addDisconnect(disconnect.code)
         self.connection?.close(disconnect)
     }
 
@@ -297,12 +297,20 @@ final class RoomSession {
 
 /// Verbs of operators. On the loop.
 extension RoomSession {
+    /// Number of the connection in the REST interface.
+    var number: UInt64 { self.context.identifier }
+    /// Rooms that the client is in, in the order of their names.
+    var channels: [String] { self.client.channels }
+
     func disconnect(_ disconnect: Disconnect) { self.change { $0.close(disconnect) } }
 
     func unsubscribe(_ channel: String, _ code: UnsubscribeCode) { self.change { $0.unsubscribe(channel, code) } }
 
-    func subscribe(_ grant: SubscriptionGrant, recovering position: StreamPosition?) {
-        self.change { _ = $0.subscribe(grant, recovering: position) }
+    /// - Returns: why the client does not become a member.
+    func subscribe(_ grant: SubscriptionGrant, recovering position: StreamPosition?) -> CommandError? {
+        var error: CommandError?
+        self.change { error = $0.subscribe(grant, recovering: position) }
+        return error
     }
 
     func refresh(expiry: UInt64?, isExpired: Bool) {
