@@ -158,7 +158,7 @@ let package = Package(
             dependencies: [
                 "WireText",
                 "CLinux", "ControlAPI", "GatewayConfiguration", "GatewayCore", "HTTPSemantics", "HTTPTransport",
-                "SessionTasks",
+                "Rooms", "SessionTasks",
                 "StreamTransport", "TLSEngine", "URLLoading", "WebSocketProtocol", "ByteKernels",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),

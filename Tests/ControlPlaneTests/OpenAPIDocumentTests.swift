@@ -58,6 +58,7 @@ struct OpenAPIDocumentTests {
         #expect(words(TunnelRequest.self, "framing") == Framing.allCases.map(\.rawValue))
         #expect(words(TunnelRequest.self, "halfClose") == HalfClose.allCases.map(\.rawValue))
         #expect(words(ServiceHealth.self, "phase") == ServicePhase.allCases.map(\.rawValue))
+        #expect(words(Restriction.self, "kind") == [Moderation.Kind.ban, .mute].map(\.rawValue))
         #expect(words(Event.self, "type") == GatewayEvent.Kind.allCases.map(\.rawValue) + ["gap"])
     }
 
@@ -79,7 +80,11 @@ struct OpenAPIDocumentTests {
             Drain.self, Event.self, ListenerStatus.self, OpenRequest.self, OperationList.self, PingAnswer.self,
             Problem.self, ReceiveRequest.self, Received.self, SendAnswer.self, SendRequest.self, ServiceHealth.self,
             ServiceVersion.self, TapRecord.self, TLSRequest.self, TransferCancel.self, TransferPage.self,
-            TransferRequest.self, TransferRestart.self, TunnelRequest.self, UpstreamStatus.self,
+            TransferRequest.self, TransferRestart.self, TunnelRequest.self, UpstreamStatus.self, ClientCount.self,
+            RestrictionList.self, RoomBroadcast.self, RoomBroadcastAnswer.self, RoomDisconnect.self, RoomEvent.self,
+            RoomHistoryPage.self, RoomKick.self, RoomMemberPage.self, RoomPage.self, RoomPosition.self,
+            RoomPublish.self, RoomRestriction.self, RoomRestrictionEnd.self, User.self, UserDisconnect.self,
+            UserRestriction.self, UserSend.self,
         ]
         for model in models {
             guard case .array(let examples)? = schemas?["\(model)"]?["examples"] else {

@@ -212,8 +212,10 @@ package enum Scope: String, CaseIterable, Sendable {
     case operate
     case configure
     case metrics
+    /// Open to programs with a key of `rooms.api-keys`.
+    case apiKey
 
-    /// `nil` for `none`.
+    /// `nil` for `none` and `apiKey`.
     package var required: ControlScope? { ControlScope(rawValue: self.rawValue) }
 }
 

@@ -220,6 +220,10 @@ enum EventStream {
 
         /// - Parameter data: a single line.
         mutating func writeEvent(_ data: [UInt8], id: UInt64?, type: String) async throws {
+            try await self.writeEvent(data, textID: id.map { "\($0)" }, type: type)
+        }
+
+        mutating func writeEvent(_ data: [UInt8], textID id: String?, type: String) async throws {
             var buffer = ByteBuffer()
             if let id { buffer.writeString("id: \(id)\n") }
             buffer.writeString("event: \(type)\ndata: ")

@@ -38,6 +38,7 @@ struct MetricsResource: Sendable {
         self.writeConnections(metrics, to: &text)
         self.writeTraffic(metrics, to: &text)
         self.writeCounters(self.context.gateway.counters.all, to: &text)
+        RoomMetrics(self.context.hub).write(to: &text)
         Self.writeDistributions(metrics, to: &text)
         self.writeControlPlane(to: &text)
         text.end()

@@ -5,7 +5,9 @@ import GatewayConfiguration
 /// Nested models take their examples from the enclosing ones.
 enum Examples {
     /// By schema name.
-    static let all = Self.models.merging(Self.configuration) { first, _ in first }
+    static let all = [Self.models, Self.configuration, Self.rooms].reduce(into: [:]) { all, more in
+        all.merge(more) { first, _ in first }
+    }
 
     private static let models: [String: JSONValue] = [
         "BulkAnswer": ["matched": 12, "told": 12],
@@ -182,7 +184,8 @@ enum Examples {
         ],
         "GatewayConfiguration": [
             "listeners": [Self.listener], "routes": [Self.route], "upstreams": [Self.upstream],
-            "control": Self.control, "max-connections": 100_000, "drain-timeout": "30s", "log-level": "info",
+            "control": Self.control, "rooms": Self.roomSettings, "max-connections": 100_000, "drain-timeout": "30s",
+            "log-level": "info",
         ],
         "ProxySettings": [
             "url": "http://proxy.example:3128", "user": "gateway", "password-file": "/etc/sluice/proxy.txt",

@@ -71,9 +71,9 @@ package struct OpenAPIDocument {
     // MARK: Parameters
 
     private static func parameters(_ operation: Operation) -> [JSONValue] {
-        let (template, words) = (operation.template, operation.template.parameterDocument)
-        let path = template.parameters.map { name in
-            Self.parameter(
+        let path = operation.template.parameters.map { name in
+            let words = operation.template.parameterDocuments[name]
+            return Self.parameter(
                 name, in: "path",
                 [
                     "minLength": 1, "description": .string(words?.description ?? name),

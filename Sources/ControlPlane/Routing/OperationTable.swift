@@ -34,14 +34,20 @@ struct OperationTable: Sendable {
     /// The operations of all resources.
     static func make(_ context: ControlContext) -> OperationTable {
         let connections = ConnectionsResource(context: context)
-        let resources =
-            HealthResource(context: context).operations + MetricsResource(context: context).operations
-            + connections.operations + EventsResource(context: context).operations
-            + DrainsResource(context: context, connections: connections).operations
-            + OperationsResource(context: context).operations
-            + TransfersResource(context: context).operations + ConfigurationResource(context: context).operations
-            + ConfigurationSection.allCases.flatMap { EntriesResource(section: $0, context: context).operations }
-        return OperationTable(operations: resources + OpenAPIResource(context: context, others: resources).operations)
+        let resources: [[Operation]] = [
+            HealthResource(context: context).operations, MetricsResource(context: context).operations,
+            connections.operations, EventsResource(context: context).operations,
+            DrainsResource(context: context, connections: connections).operations,
+            OperationsResource(context: context).operations, TransfersResource(context: context).operations,
+            RoomsResource(context: context).operations, UsersResource(context: context).operations,
+            ConfigurationResource(context: context).operations,
+            ConfigurationSection.allCases.flatMap { EntriesResource(section: $0, context: context).operations },
+        ]
+        let described = Array(resources.joined())
+        // The OpenAPI document describes the operations of this project only.
+        return OperationTable(
+            operations: described + OpenAPIResource(context: context, others: described).operations
+                + ServerAPIResource(context: context).operations)
     }
 }
 
@@ -81,6 +87,9 @@ struct Operation: Sendable {
     /// Whether the audit log records it: it changes something, or gives access to the traffic of a connection.
     var isWrite: Bool { (self.method != .get && self.method != .head) || self.scope == .operate }
 
+    /// Whether it is a step of another program, of which the audit log records only what is refused.
+    var isTraffic: Bool { self.scope == .apiKey }
+
     static let versionSuffix = "InV1"
 
     /// This operation and an alias below `/v1`, for clients that use `/v1` as their base URL.
@@ -111,16 +120,21 @@ package struct PathTemplate: Sendable, Hashable, CustomStringConvertible, Expres
     }
 
     package let description: String
-    let parameterDocument: ParameterDocument?
+    /// By the names of the parameters.
+    let parameterDocuments: [String: ParameterDocument]
     private let parts: [Part]
 
     package init(stringLiteral text: String) {
         self.init(text)
     }
 
+    /// - Parameter parameter: describes the last parameter.
     package init(_ text: String, _ parameter: ParameterDocument? = nil) {
+        self.init(text, [:], parameter)
+    }
+
+    private init(_ text: String, _ documents: [String: ParameterDocument], _ parameter: ParameterDocument?) {
         self.description = text
-        self.parameterDocument = parameter
         self.parts = text.split(separator: "/").map { segment in
             guard segment.hasPrefix("{"), let end = segment.firstIndex(of: "}") else {
                 return .literal(String(segment))
@@ -128,11 +142,22 @@ package struct PathTemplate: Sendable, Hashable, CustomStringConvertible, Expres
             let name = segment[segment.index(after: segment.startIndex)..<end]
             return .parameter(String(name), suffix: String(segment[segment.index(after: end)...]))
         }
+        var documents = documents
+        let last = self.parts.compactMap { part -> String? in
+            if case .parameter(let name, _) = part { name } else { nil }
+        }.last
+        if let last, let parameter { documents[last] = parameter }
+        self.parameterDocuments = documents
     }
 
     /// The path of a verb or a part of the resource.
     static func + (template: PathTemplate, suffix: String) -> PathTemplate {
-        PathTemplate(template.description + suffix, template.parameterDocument)
+        template.appending(suffix, nil)
+    }
+
+    /// - Parameter parameter: describes the parameter of the suffix.
+    func appending(_ suffix: String, _ parameter: ParameterDocument?) -> PathTemplate {
+        PathTemplate(self.description + suffix, self.parameterDocuments, parameter)
     }
 
     /// Names of the parameters.

@@ -92,9 +92,15 @@ package struct Query: Sendable {
 
     /// Path and query of the next page of a list.
     func nextPage(of path: String, cursor: String) -> String {
-        let others = self.pairs.filter { $0.name != "cursor" }.map { pair in
-            "\(PercentCoding.encoded(pair.name))=\(PercentCoding.encoded(pair.value))&"
+        self.nextPage(of: path, [(name: "cursor", value: cursor)])
+    }
+
+    /// - Parameter position: the parameters that select the next page.
+    func nextPage(of path: String, _ position: [(name: String, value: String)]) -> String {
+        let others = self.pairs.filter { pair in !position.contains { $0.name == pair.name } }
+        let query = (others + position).map { pair in
+            "\(PercentCoding.encoded(pair.name))=\(PercentCoding.encoded(pair.value))"
         }
-        return "\(path)?\(others.joined())cursor=\(cursor)"
+        return "\(path)?\(query.joined(separator: "&"))"
     }
 }

@@ -154,6 +154,8 @@ final class ControlContext: Sendable {
     let requestMetrics = RequestMetrics()
     let transfers: TransferRegistry
     let operations = OperationRegistry()
+    /// The control plane stops: streams that would last end.
+    let stopping = OneTimeEvent()
     private let currentPhase = Mutex(ServicePhase.starting)
 
     init(
@@ -179,6 +181,8 @@ final class ControlContext: Sendable {
 
     /// Targets to which the control plane may open connections.
     var targets: TargetRules { self.access.current.targets }
+
+    var hub: RoomHub { self.gateway.rooms.hub }
 
     /// The loops' clock. From any thread.
     var now: MonotonicInstant { self.gateway.loops.first?.system.now() ?? self.anchor.instant }

@@ -1,3 +1,4 @@
+import GatewayConfiguration
 import GatewayCore
 import HTTPSemantics
 import HTTPTypes
@@ -13,6 +14,8 @@ import Synchronization
 struct ControlResponder {
     let table: OperationTable
     let access: CurrentAccess
+    /// Keys of the server API; without any, its paths do not exist.
+    let apiKeys: @Sendable () -> [RoomAPIKey]
     let audit: AuditLog
     let metrics: RequestMetrics
     let limiter: RequestLimiter
@@ -61,7 +64,9 @@ struct ControlResponder {
     private func answer(_ request: Request, _ channel: any Channel) async throws -> Response {
         let target = request.head.path ?? "/"
         let mark = target.firstIndex(of: "?") ?? target.endIndex
-        switch self.table.find(request.method, target[..<mark]) {
+        let path = target[..<mark]
+        let isHidden = path.hasPrefix(ServerAPIResource.prefix) && self.apiKeys().isEmpty
+        switch isHidden ? .notFound : self.table.find(request.method, path) {
         case .notFound:
             try self.access.current.authorizer.checkSource(of: request)
             throw ControlProblem(
@@ -104,6 +109,10 @@ struct ControlResponder {
     ) throws(ControlProblem) {
         let authorizer = self.access.current.authorizer
         try authorizer.checkSource(of: request)
+        if operation.scope == .apiKey {
+            caller = try APIKeyAuthenticator(keys: self.apiKeys()).authenticate(request.headers)
+            return
+        }
         caller = try authorizer.authenticate(request, for: operation)
         try authorizer.authorize(caller, for: operation)
     }
@@ -147,7 +156,7 @@ struct ControlResponder {
     }
 
     private func perform(_ call: ControlCall) async throws -> Response {
-        guard call.operation.isWrite else { return try await call.operation.handler(call) }
+        guard call.operation.isWrite, !call.operation.isTraffic else { return try await call.operation.handler(call) }
         return try await self.longRunning.run(call) { try await self.performAudited($0) }
     }
 
@@ -235,6 +244,7 @@ extension HTTPTypes.HTTPField.Name {
     static let idempotencyKey = Self("Idempotency-Key") ?? .accept
     /// RFC 7240.
     static let prefer = Self("Prefer") ?? .accept
+    static let apiKey = Self("X-API-Key") ?? .accept
     /// W3C Fetch Metadata §2.4.
     static let secFetchSite = Self("Sec-Fetch-Site") ?? .accept
     /// RFC 9110 §7.2. The first Host field of a request is in `authority` instead.

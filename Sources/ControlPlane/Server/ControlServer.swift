@@ -175,6 +175,7 @@ package final class ControlServer: Sendable {
             }
         let responder = ControlResponder(
             table: OperationTable.make(self.context), access: self.context.access,
+            apiKeys: { [context = self.context] in context.hub.currentSettings.apiKeys },
             audit: AuditLog(log: self.log), metrics: self.context.requestMetrics, limiter: self.context.limiter,
             clock: { [context = self.context] in context.now },
             longRunning: LongRunningRequests(registry: self.context.operations), logger: self.context.logger)
@@ -199,6 +200,7 @@ package final class ControlServer: Sendable {
     package func stop() async {
         guard let running = self.running.withLock({ $0.take() }) else { return }
         self.context.gateway.eventLog?.close()
+        self.context.stopping.occur()
         await running.group.triggerGracefulShutdown()
         await running.task.value
         await self.context.transfers.stop(within: Self.shutdownTimeout)

@@ -91,6 +91,11 @@ package struct JSONText {
         self.put(capacity: text.utf8.count) { for byte in text.utf8 { $0.append(byte) } }
     }
 
+    /// Writes a JSON value that is text already.
+    package mutating func raw(_ value: [UInt8]) {
+        self.put(capacity: value.count) { output in for byte in value { output.append(byte) } }
+    }
+
     package mutating func null() {
         self.put(capacity: 4) { $0.append(literal: "null") }
     }

@@ -140,7 +140,7 @@ package struct TokenHash: Sendable, Equatable {
     private init() { self.digest = [] }
 
     /// Matches no token. Used for a hash that could not be parsed; the configuration is rejected anyway.
-    fileprivate static let placeholder = TokenHash()
+    static let placeholder = TokenHash()
 
     /// Compares in constant time.
     package func matches(_ other: [UInt8]) -> Bool {

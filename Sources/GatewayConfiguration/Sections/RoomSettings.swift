@@ -12,6 +12,8 @@ package struct RoomSettings: Sendable, Equatable {
     package var tokens: String?
     /// Whether clients without a token, and without a trusted field, may connect.
     package var admitsAnonymous = true
+    /// Programs that may call the server API on the control plane; without any, there is no such API.
+    package var apiKeys: [RoomAPIKey] = []
 
     package init() {}
 
@@ -23,12 +25,25 @@ package struct RoomSettings: Sendable, Equatable {
     }
 }
 
+/// A program that calls the server API on the control plane; only the hash of its key is stored.
+package struct RoomAPIKey: Sendable, Equatable {
+    /// Name of the caller in the audit log.
+    package var name: String
+    package var hash: TokenHash
+
+    package init(name: String, hash: TokenHash) {
+        self.name = name
+        self.hash = hash
+    }
+}
+
 /// Keys of `rooms`.
 package typealias RoomKey = SettingsKeyName<RoomSettings>
 
 extension RoomKey {
     package static var policies: Self { "policies" }
     package static var tokens: Self { "tokens" }
+    fileprivate static var apiKeys: Self { "api-keys" }
     fileprivate static var pingInterval: Self { "ping-interval" }
     fileprivate static var pongTimeout: Self { "pong-timeout" }
 }
@@ -98,9 +113,20 @@ extension RoomSettings: SettingsSection {
             Field of the opening request whose value is the user's name. Only for listeners that a proxy alone can \
             reach, and a proxy that removes the field from its clients' requests: nothing checks it.
             """),
+        .sections(
+            .apiKeys, \.apiKeys,
+            example: """
+                [{name: backend, hash: "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}]
+                """,
+            """
+            Keys for Centrifugo's server API, below `/api/` on the control plane. A request sends its key as \
+            `X-API-Key`. A key permits everything in all rooms; the control plane's own scopes do not matter. Without \
+            this list, `/api/` does not exist.
+            """),
     ]
 
     mutating func check(_ section: SectionReader<RoomSettings>) {
+        self.checkKeys(section)
         for (index, policy) in self.policies.enumerated() where !policy.name.isEmpty {
             guard self.policies.prefix(index).contains(where: { $0.name == policy.name }) else { continue }
             section.problems.add(
@@ -116,6 +142,33 @@ extension RoomSettings: SettingsSection {
                 remedy: "a client that has not answered a ping gets no further one")
         }
     }
+}
+
+extension RoomSettings {
+    fileprivate func checkKeys(_ section: SectionReader<RoomSettings>) {
+        section.rejectEmptyList(
+            .apiKeys, expected: "at least one key", remedy: "leave it out for a control plane without /api/")
+        var names: Set<String> = []
+        for (index, key) in self.apiKeys.enumerated() where !names.insert(key.name).inserted && !key.name.isEmpty {
+            section.problems.add(
+                at: section.path(.apiKeys).index(index).key("name"),
+                expected: "a name that no other key has", remedy: "choose another")
+        }
+    }
+}
+
+extension RoomAPIKey: SettingsSection {
+    static let sectionName = "RoomAPIKey"
+    static let initial = RoomAPIKey(name: "", hash: .placeholder)
+    static let keys: [SettingsKey<RoomAPIKey>] = [
+        .required("name", \.name, .name, "Name of the caller in the audit log, unique among keys."),
+        .required(
+            "hash", \.hash, .tokenHash,
+            """
+            SHA-256 of the key; the key itself is not stored. Take a key of 256 random bits, as `sluice token` makes: \
+            a short one could be found from its hash.
+            """),
+    ]
 }
 
 /// Keys of an entry of `rooms.policies`.

@@ -1,0 +1,71 @@
+import GatewayCore
+import Rooms
+
+/// Metrics of the rooms: totals, and gauges for each policy. None has the name of a room or a user in it.
+struct RoomMetrics {
+    private struct Gauges {
+        var rooms = 0
+        var members = 0
+        var publications = 0
+        var historyBytes = 0
+    }
+
+    private let hub: RoomHub
+
+    init(_ hub: RoomHub) {
+        self.hub = hub
+    }
+
+    func write(to text: inout OpenMetricsText) {
+        self.writeGauges(to: &text)
+        self.writeCounters(to: &text)
+    }
+
+    private func writeGauges(to text: inout OpenMetricsText) {
+        let (clients, users) = self.hub.users.counts
+        text.family("sluice_room_clients", .gauge, "Connected clients of the rooms' protocol.")
+        text.sample("sluice_room_clients", [], clients)
+        text.family("sluice_room_users", .gauge, "Users with a name among them.")
+        text.sample("sluice_room_users", [], users)
+        text.family("sluice_room_inbox_bytes", .gauge, unit: "bytes", "Messages on their way between event loops.")
+        text.sample("sluice_room_inbox_bytes", [], self.hub.bytesUnderWay)
+        let policies = self.policies.sorted { $0.key < $1.key }
+        func family(_ name: String, unit: String? = nil, _ help: String, _ value: KeyPath<Gauges, Int>) {
+            text.family(name, .gauge, unit: unit, help)
+            for (policy, gauges) in policies { text.sample(name, [("policy", policy)], gauges[keyPath: value]) }
+        }
+        family("sluice_rooms", "Rooms that have members or keep publications.", \.rooms)
+        family("sluice_room_members", "Members of rooms.", \.members)
+        family("sluice_room_history_publications", "Publications in histories.", \.publications)
+        family("sluice_room_history_bytes", unit: "bytes", "Memory of histories.", \.historyBytes)
+    }
+
+    private var policies: [String: Gauges] {
+        let now = self.hub.now
+        return self.hub.rooms.reduce(into: [:]) { policies, room in
+            let counts = room.counts(now: now)
+            var gauges = policies[room.policy.name] ?? Gauges()
+            gauges.rooms += 1
+            gauges.members += counts.members
+            gauges.publications += counts.publications
+            gauges.historyBytes += counts.historyBytes
+            policies[room.policy.name] = gauges
+        }
+    }
+
+    private func writeCounters(to text: inout OpenMetricsText) {
+        func family(_ name: String, _ help: String, _ counter: RoomCounters.Counter) {
+            text.family(name, .counter, help)
+            text.sample("\(name)_total", [], self.hub.counters[counter])
+        }
+        family("sluice_room_publications", "Messages published in rooms.", .publications)
+        family("sluice_room_deliveries", "Messages delivered to members.", .deliveries)
+        family("sluice_room_recovered", "Publications that clients got when they came back.", .recovered)
+        family("sluice_room_unrecovered", "Clients that came back and missed publications for good.", .unrecovered)
+        family("sluice_room_lost", "Messages that slow members lost by the policy of their room.", .lost)
+        text.family("sluice_room_disconnects", .counter, "Connections ended with a code of the rooms' protocol.")
+        for (code, count) in self.hub.counters.disconnects.sorted(by: { $0.key < $1.key }) {
+            text.sample("sluice_room_disconnects_total", [("code", "\(code)")], count)
+        }
+    }
+}
