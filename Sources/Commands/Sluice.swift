@@ -58,6 +58,9 @@ package struct Sluice: AsyncParsableCommand {
                     SuspensionCommand<Suspend>.self, SuspensionCommand<Resume>.self, SecureCommand.self,
                     SetCommand.self, TapCommand.self,
                 ]),
+            CommandGroup(
+                name: "Rooms of a running gateway",
+                subcommands: [RoomsCommand.self, PublishCommand.self, TailCommand.self, UsersCommand.self]),
             CommandGroup(name: "Transfers of a running gateway", subcommands: [GetCommand.self, PutCommand.self]),
             CommandGroup(
                 name: "A running gateway as a whole",

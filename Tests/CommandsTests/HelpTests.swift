@@ -7,7 +7,8 @@ struct HelpTests {
     /// Commands that talk to a running gateway.
     static let clients = [
         "ls", "show", "open", "send", "receive", "attach", "ping", "close", "suspend", "resume", "secure", "set", "tap",
-        "get", "put", "health", "events", "drain", "reload", "listeners", "routes", "upstreams",
+        "rooms", "publish", "tail", "users", "get", "put", "health", "events", "drain", "reload", "listeners", "routes",
+        "upstreams",
     ]
 
     @Test func rootHelpListsEveryCommand() async {

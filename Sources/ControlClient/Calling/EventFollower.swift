@@ -54,7 +54,8 @@ package struct EventFollower: Sendable {
 
     private mutating func takePending() -> ServerSentEvent {
         let event = self.pending.removeFirst()
-        self.lastID = event.lastID
+        // Events without an id, first in a new stream, do not change the position.
+        if !event.lastID.isEmpty { self.lastID = event.lastID }
         self.failures = 0
         return event
     }

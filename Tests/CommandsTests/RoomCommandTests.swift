@@ -1,0 +1,114 @@
+import ControlAPI
+import GatewayTestSupport
+import Testing
+
+@Suite("Commands for rooms and users", .timeLimit(.minutes(5)))
+struct RoomCommandTests {
+    private func run(_ gateway: LoopbackGateway, _ words: String..., input: [String] = []) async -> CommandRun {
+        await CommandHost(input: input.map { Array($0.utf8) }).run(words + ["--control", gateway.control])
+    }
+
+    @Test func messageIsPublishedFromTextOrInput() async throws {
+        try await RoomProbe.run { gateway in
+            let probe = try await RoomProbe(gateway, in: "kept:a")
+            func data() async throws -> String {
+                let text = try await probe.receiveText()
+                return text.matches(of: /"data":(.*),"offset"/).first.map { String($0.1) } ?? text
+            }
+            let first = await self.run(gateway, "publish", "kept:a", #"grüße "x""#)
+            #expect(first.code == 0 && first.output == "published at 1\n", "\(first.errors)")
+            #expect(try await data() == #""grüße \"x\"""#)
+            #expect(await self.run(gateway, "publish", "kept:a", #"{"b":1.0,"a":2}"#).code == 0)
+            #expect(try await data() == #"{"b":1.0,"a":2}"#)
+            #expect(await self.run(gateway, "publish", "kept:a", "17", "--string").code == 0)
+            #expect(try await data() == #""17""#)
+            let input = await self.run(gateway, "publish", "kept:a", input: ["one ", "two\n"])
+            #expect(input.output == "published at 4\n")
+            #expect(try await data() == #""one two""#)
+            #expect(await self.run(gateway, "publish", "kept:a", "-", "--binary", input: ["\u{1}"]).code == 0)
+            #expect(try await data() == #"{"b64data":"AQ=="}"#)
+            #expect(await self.run(gateway, "publish", "plain", "x", "--json").output == "{}\n")
+        }
+    }
+
+    @Test func roomsAreListedShownAndRead() async throws {
+        try await RoomProbe.run { gateway in
+            let room = "kept:a/é"
+            let ada = try await RoomProbe(gateway, user: "ada", in: room)
+            let lines = await self.run(gateway, "rooms").lines
+            #expect(lines.count == 2 && lines[0].hasPrefix("ROOM") && lines[1].hasPrefix(room))
+            #expect(await self.run(gateway, "rooms", "--pattern", "x*").output == "")
+            let shown = await self.run(gateway, "rooms", room).output
+            #expect(shown.contains("members       1\n") && shown.contains("policy        kept\n"), "\(shown)")
+            let members = await self.run(gateway, "rooms", room, "--members").lines
+            #expect(members.count == 2 && members[1].contains(ada.client))
+            for number in 1...3 { _ = await self.run(gateway, "publish", room, #"{"n": \#(number)}"#) }
+            let history = await self.run(gateway, "rooms", room, "--history", "--last", "2").lines
+            #expect(history.map { $0.dropFirst(12) } == [#"  3  -  {"n": 3}"#, #"  2  -  {"n": 2}"#])
+            let since = await self.run(gateway, "rooms", room, "--history", "--since", "2")
+            #expect(since.lines.count == 1 && since.output.contains(#"{"n": 3}"#))
+            #expect(await self.run(gateway, "rooms", room, "--delete", "2").output == "deleted\n")
+            #expect(await self.run(gateway, "rooms", room, "--delete-history").output == "deleted\n")
+            let missing = await self.run(gateway, "rooms", "none")
+            #expect(missing.code == 66 && missing.errors.hasSuffix("; 'sluice rooms' lists the rooms\n"))
+        }
+    }
+
+    @Test func membersAreModerated() async throws {
+        try await RoomProbe.run { gateway in
+            let ada = try await RoomProbe(gateway, user: "ada", in: "kept:a")
+            #expect(
+                await self.run(gateway, "rooms", "kept:a", "--kick", "--user", "bob").output == "removed 0 clients\n")
+            let ban = await self.run(gateway, "rooms", "kept:a", "--ban", "ada", "--for", "90s")
+            #expect(ban.code == 0 && ban.output.hasPrefix("ban           ada in kept:a for "), "\(ban.output)")
+            #expect(try await ada.receive()["push"]?["unsubscribe"] != nil)
+            #expect(await self.run(gateway, "rooms", "kept:a", "--restrictions").output.hasPrefix("ban "))
+            #expect(await self.run(gateway, "rooms", "kept:a", "--unban", "ada").output == "lifted\n")
+            #expect(await self.run(gateway, "rooms", "kept:a", "--unban", "ada").code == 66)
+            #expect(
+                await self.run(gateway, "users", "ada", "--mute").output.hasPrefix("mute          ada in every room"))
+            let user = await self.run(gateway, "users", "ada").output
+            #expect(user.contains("client \(ada.client), in no room\nmute          in every room for "), "\(user)")
+            #expect(await self.run(gateway, "users", "ada", "--send", "hi").output == "sent to 1 clients\n")
+            #expect(try await ada.receive()["push"]?["message"]?["data"]?.string == "hi")
+            let end = await self.run(gateway, "users", "ada", "--disconnect", "--code", "4501", "--reason", "over")
+            #expect(end.output == "disconnected 1 clients\n")
+            #expect(try await ada.end() == "4501 over")
+        }
+    }
+
+    @Test func tailPrintsWhatIsPublished() async throws {
+        try await RoomProbe.run { gateway in
+            let ada = try await RoomProbe(gateway, user: "ada", in: "kept:a")
+            for number in 1...3 {
+                let body = #"{"id":\#(number + 8),"publish":{"channel":"kept:a","data":{"n":\#(number)}}}"#
+                _ = try await ada.command(body)
+            }
+            let tail = await self.run(gateway, "tail", "kept:a", "--last", "2", "--count", "2")
+            #expect(tail.code == 0 && tail.errors == "")
+            #expect(tail.lines.map { $0.dropFirst(12) } == [#"  2  ada  {"n":2}"#, #"  3  ada  {"n":3}"#])
+            let json = await self.run(gateway, "tail", "kept:a", "--last", "1", "--count", "1", "--json")
+            #expect(try json.documents[0]["publication"]?["data"] == ["n": 3])
+            let gap = await self.run(gateway, "tail", "kept:a", "--after", "other.1", "--count", "3")
+            #expect(gap.code == 0 && gap.errors.hasPrefix("sluice: messages are missing"))
+        }
+    }
+
+    @Test(arguments: [
+        (["rooms", "--kick"], "NAME: required with --kick"),
+        (["rooms", "x", "--kick", "--ban", "u"], "--kick: cannot be combined with --ban"),
+        (["rooms", "x", "--pattern", "y"], "--pattern: cannot be combined with NAME"),
+        (["rooms", "x", "--for", "1h"], "--for: requires --ban or --mute"),
+        (["rooms", "x", "--last", "1"], "--last: requires --history"),
+        (["rooms", "x", "--ban", "u", "--for", "0s"], "--for: expected "),
+        (["users", "x", "--ban", "--mute"], "--ban: cannot be combined with --mute"),
+        (["users", "x", "--code", "4000"], "--code: requires --disconnect"),
+        (["publish", "x", "y", "--binary"], "--binary: requires standard input"),
+        (["publish", "x", "y", "--tag", "z"], "--tag: expected NAME=VALUE"),
+        (["tail", "x", "--last", "1", "--after", "a.1"], "--last: cannot be combined with --after"),
+    ])
+    func invalidOptionsAreRefused(_ words: [String], _ error: String) async {
+        let run = await CommandHost().run(words)
+        #expect(run.code == 64 && run.errors.hasPrefix(error), "\(run.errors)")
+    }
+}
