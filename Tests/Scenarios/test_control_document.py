@@ -98,7 +98,7 @@ def test_every_example_matches_its_schema(serve):
     look(document, "")
     assert len(found) > 200
     # The examples of events match their schemas too.
-    for path, model in (("/v1/events", "Event"), ("/v1/connections/{id}/tap", "TapRecord")):
+    for path, model in (("/v1/events", "Event"), ("/v1/connections/{id}/tap", "TapRecord"), ("/v1/rooms/{name}/events", "RoomEvent")):
         media = document["paths"][path]["get"]["responses"]["200"]["content"]["text/event-stream"]
         assert media["x-event-data"] == {"$ref": f"#/components/schemas/{model}"}
         check(media["x-event-data"], json.loads(media["example"]["data"]), path)
