@@ -65,6 +65,9 @@ package enum RouteTarget: Sendable, Equatable {
         }
     }
 
+    /// Words that name a target, and no upstream.
+    package static let words = ["echo", "chat", "rooms", "room-events", "page"]
+
     /// Whether the gateway itself is the endpoint.
     package var isBuiltIn: Bool {
         switch self {

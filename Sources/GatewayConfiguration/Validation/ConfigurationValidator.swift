@@ -224,7 +224,7 @@ package struct ConfigurationValidator {
             if self.configuration.upstream(named: name) == nil, self.areNamesKnown(upstreams.count, in: Self.upstreams)
             {
                 self.reportUnknown(
-                    name, at: keyPath, among: upstreams.map(\.name) + ["echo", "chat", "rooms"],
+                    name, at: keyPath, among: upstreams.map(\.name) + RouteTarget.words,
                     kind: "an upstream, echo, chat, rooms or a URL")
             }
         case .url(let url):
@@ -321,6 +321,11 @@ package struct ConfigurationValidator {
     private func validateUpstreams() {
         for (index, upstream) in self.configuration.upstreams.enumerated() {
             let path = Self.upstreams.index(index)
+            if RouteTarget.words.contains(upstream.name), self.problems.isValid(path.key("name")) {
+                self.problems.add(
+                    at: path.key("name"), expected: "a name that is no kind of target",
+                    found: QuotedText.quoted(upstream.name), remedy: "choose another: no route could name it")
+            }
             guard self.areEndpointsValid(of: upstream, at: path) else { continue }
             self.validateEndpointKinds(of: upstream, at: path)
             self.validateTLS(of: upstream, at: path)

@@ -298,7 +298,7 @@ final class RoomSession {
 /// Verbs of operators. On the loop.
 extension RoomSession {
     /// Number of the connection in the REST interface.
-    var number: UInt64 { self.context.identifier }
+    var number: UInt64 { self.connectionNumber }
     /// Rooms that the client is in, in the order of their names.
     var channels: [String] { self.client.channels }
 
