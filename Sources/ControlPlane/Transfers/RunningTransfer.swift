@@ -521,16 +521,19 @@ final class RunningTransfer: Sendable {
             transfer.expectedWriteBytes = state.expectedToWrite
             transfer.resumedAtBytes = state.resumedAt
             transfer.progress = Self.fraction(state, progress)
-            if state.stage == .finished {
-                let isFile = self.plan.destination != nil
-                transfer.contentBytes = isFile ? state.written ?? 0 : Int64(state.content.count)
-            }
+            transfer.contentBytes = self.contentBytes(state)
             transfer.canResume = state.resumeData != nil
             transfer.response = progress.response.map { TransferResponse($0) }
             transfer.error = state.failure?.wireError
             transfer.metrics = state.metrics.map { TransferMetrics($0) }
             return transfer
         }
+    }
+
+    /// `nil` before the end.
+    private func contentBytes(_ state: borrowing State) -> Int64? {
+        guard state.stage == .finished else { return nil }
+        return self.plan.destination == nil ? Int64(state.content.count) : state.written ?? 0
     }
 
     /// The progress from 0 to 1, with four decimal places.
