@@ -117,7 +117,7 @@ package enum ConfigurationSamples {
             listeners: [front]
             host: "*.b.example"
             path: /rooms/{room}
-            target: rooms
+            target: talk
             framing: base64
             half-close: signal
             origins: [https://app.example, "http://*.app.example:3000"]
@@ -141,7 +141,7 @@ package enum ConfigurationSamples {
             path: "/site/{path...}"
             files: {directory: /srv/www, cache-control: max-age=60, listing: true}
         upstreams:
-          - name: rooms
+          - name: talk
             endpoints:
               - url: wss://one.internal/r/{room}
                 weight: 3
@@ -168,6 +168,38 @@ package enum ConfigurationSamples {
               key-log: up.log
             subprotocols: [v2]
             proxy: {url: "socks5h://proxy.example", user: gateway, password-file: proxy.txt}
+        rooms:
+          policies:
+            - name: news
+              pattern: "news:*"
+              subscribe: users
+              publish: token
+              read: everyone
+              presence: true
+              join-leave: true
+              history-size: 200
+              history-time: 10m
+              history-bytes: 1MiB
+              recovery: cache
+              max-message-size: 16KiB
+              publication-rate: 20
+              max-members: 5000
+              slow-readers: skip-to-latest
+          ping-interval: 20s
+          pong-timeout: 5s
+          connect-timeout: 4s
+          refresh-delay: 30s
+          max-rooms: 50
+          max-name-length: 100
+          command-rate: 200
+          max-recovery: 500
+          max-history: 100
+          max-connections-per-user: 8
+          tokens: published
+          anonymous: false
+          user-header: X-User
+          api-keys:
+            - {name: backend, hash: "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}
         """
 
     /// The problems that the reader finds in `text`, one line each.

@@ -96,7 +96,7 @@ struct ConfigurationReaderTests {
         #expect(route.listeners == ["front"])
         #expect(route.host == .wildcard(suffix: "b.example"))
         #expect(route.path == PathPattern([.literal("rooms"), .parameter("room")]))
-        #expect(route.target == .upstream("rooms"))
+        #expect(route.target == .upstream("talk"))
         #expect(route.origins.map(\.description) == ["https://app.example", "http://*.app.example:3000"])
         #expect(route.subprotocols == ["v2", "v1"])
         #expect(!route.passesQuery)
@@ -125,7 +125,7 @@ struct ConfigurationReaderTests {
 
     @Test func everyOptionOfAnUpstreamIsRead() throws {
         let configuration = try ConfigurationSamples.configuration(ConfigurationSamples.everything)
-        let upstream = try #require(configuration.upstream(named: "rooms"))
+        let upstream = try #require(configuration.upstream(named: "talk"))
         #expect(
             upstream.endpoints.map(\.url.description) == ["wss://one.internal/r/{room}", "wss://two.internal/r/{room}"])
         #expect(upstream.endpoints.map(\.weight) == [3, 1])
