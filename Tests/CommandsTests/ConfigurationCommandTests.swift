@@ -116,7 +116,7 @@ struct ConfigurationCommandTests {
         let run = await CommandRun.of("serve")
         let configuration = try #require(run.gateways.first)
         #expect(configuration.listeners.map(\.name) == ["web"])
-        #expect(configuration.routes.count == 5)
+        #expect(configuration.routes.count == 7)
         #expect(configuration.control.address != nil)
     }
 

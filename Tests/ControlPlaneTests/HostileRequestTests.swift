@@ -99,7 +99,9 @@ struct HostileRequestTests {
     }
 
     @Test func unknownNameIsNotFoundAtEveryOperation() async throws {
-        for operation in try await self.operations() where operation.path.contains("{id}") {
+        // Any name may be that of a user: there is nothing to find.
+        for operation in try await self.operations()
+        where operation.path.contains("{id}") && !operation.path.hasPrefix("/v1/users/") {
             for name in [
                 "", "0", "-1", "x", "17u17", String(repeating: "9", count: 40), "%00", "%FF", "%2F", "..",
                 "%2e%2e%2f",

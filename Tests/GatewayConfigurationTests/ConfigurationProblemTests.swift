@@ -97,7 +97,7 @@ struct ConfigurationProblemTests {
         .route("target: echo\n  compress: maybe", "6:13: routes[0].compress: expected true or false, found \"maybe\""),
         .route(
             "target: \"a\\u0007\\nb\"",
-            "5:11: routes[0].target: expected echo, chat, a URL, or the name of an upstream, found \"a\\u{7}\\u{a}b\"; "
+            "5:11: routes[0].target: expected echo, chat, rooms, a URL, or the name of an upstream, found \"a\\u{7}\\u{a}b\"; "
                 + "write a URL like tcp://127.0.0.1:5900"),
     ]
 
@@ -162,11 +162,11 @@ struct ConfigurationProblemTests {
     static let routes: [ProblemCase] = [
         .route(
             "target: nowhere",
-            "5:11: routes[0].target: expected the name of an upstream, echo, chat or a URL, found \"nowhere\"; there are echo, chat"
+            "5:11: routes[0].target: expected the name of an upstream, echo, chat, rooms or a URL, found \"nowhere\"; there are echo, chat, rooms, room-events, page"
         ),
         .route(
             "target: ech",
-            "5:11: routes[0].target: expected the name of an upstream, echo, chat or a URL, found \"ech\"; "
+            "5:11: routes[0].target: expected the name of an upstream, echo, chat, rooms or a URL, found \"ech\"; "
                 + "did you mean echo?"),
         .route(
             "target: ws://h/{q}",
@@ -287,8 +287,8 @@ struct ConfigurationProblemTests {
         ProblemCase("a: \u{1}", "1:4: expected YAML, found a syntax error: control characters are not allowed"),
         ProblemCase(
             "- a",
-            "1:1: expected a mapping, found a list; its keys are listeners, routes, upstreams, control, max-connections, "
-                + "loops, drain-timeout, close-spread, log-format, log-level"),
+            "1:1: expected a mapping, found a list; its keys are listeners, routes, upstreams, tokens, control, rooms, "
+                + "max-connections, loops, drain-timeout, close-spread, log-format, log-level"),
     ]
 
     @Test func problemsAreListedInTheOrderOfTheFile() {

@@ -229,12 +229,15 @@ struct ConfigurationReaderTests {
               - {name: echo, path: /echo, target: echo, compress: true, max-message-size: 16MiB, keep-fragmentation: true}
               - {name: chat, path: "/chat/{room}", target: chat}
               - {name: rooms, path: /connection/websocket, target: rooms, compress: {context-takeover: false}}
+              - {name: events, path: /connection/uni_sse, target: room-events}
+              - {name: stream, path: /connection/uni_http_stream, target: room-events}
               - {name: page, path: /, target: page}
               - {name: page-script, path: /sluice-chat.js, target: page}
             rooms:
               policies:
                 - name: all
                   pattern: "*"
+                  publish: everyone
                   history-size: 100
                   history-time: 1h
                   recovery: stream

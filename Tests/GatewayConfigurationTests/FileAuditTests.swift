@@ -15,6 +15,7 @@ struct FileAuditTests {
             files.map { "\($0.keyPath) \($0.path)" } == [
                 "control.transfers.credentials[0].password-file word.txt",
                 "control.transfers.credentials[3].token-file token.txt",
+                "tokens[1].secret-file secret.txt", "tokens[2].key-file issuer.pem",
                 "listeners[1].tls.certificate a.pem", "listeners[1].tls.key a.key",
                 "listeners[1].tls.certificates[0].certificate b.pem", "listeners[1].tls.certificates[0].key b.key",
                 "listeners[1].tls.certificates[0].password-file b.txt", "listeners[1].tls.client-ca ca.pem",
@@ -49,7 +50,7 @@ struct FileAuditTests {
                     + "found no such file at \"more.crl\"; \(remedy)",
                 "c.yaml:54:16: listeners[1].tls.key-log: expected a file that can be written, "
                     + "found something other than a regular file at \"keys.log\"; \(remedy)",
-                "c.yaml:114:11: upstreams[0].tls.ca: expected a file that can be read, found no such file at \"up.pem\"; \(remedy)",
+                "c.yaml:128:11: upstreams[0].tls.ca: expected a file that can be read, found no such file at \"up.pem\"; \(remedy)",
             ])
     }
 

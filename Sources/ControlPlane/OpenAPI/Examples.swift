@@ -172,6 +172,10 @@ enum Examples {
 
     private static let configuration: [String: JSONValue] = [
         "Listener": Self.listener, "Route": Self.route, "Upstream": Self.upstream,
+        "RouteAuthSettings": ["tokens": "main", "cookie": "session"], "RouteAuthSettingsPatch": ["cookie": "session"],
+        "TokenVerifierSettings": [
+            "name": "main", "key-url": "https://issuer.example/keys", "issuer": "https://issuer.example",
+        ],
         "ListenerPatch": [
             "max-connections": 20_000, "keep-alive": ["probes": 5], "tls": ["min-version": "1.3"],
         ],

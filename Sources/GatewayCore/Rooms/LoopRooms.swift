@@ -91,7 +91,7 @@ final class LoopRooms {
         guard let subscriber = subscription.subscriber else { return }
         let room = subscription.room
         room.remove(subscription)
-        let loops = room.shared.leave(onLoop: self.index, info: subscription.info)
+        let loops = room.shared.leave(onLoop: self.index, info: subscription.info, now: self.now)
         if room.isEmpty { self.rooms[room.name] = nil }
         self.announce(loops, of: room)
         self.hub.release(room.shared)

@@ -25,6 +25,8 @@ package final class SharedRoom: Sendable {
         var cursors: [Int: Cursor] = [:]
         /// Results of publications with an idempotency key, oldest first.
         var idempotent: Deque<(key: String, position: StreamPosition, expiry: Duration)> = []
+        /// When a member entered or left, or something was published, last.
+        var lastUse: Duration = .zero
 
         var end: UInt64 { self.first + UInt64(self.log.count) }
         var memberCount: Int { self.cursors.values.reduce(0) { $0 + $1.members } }
@@ -77,6 +79,7 @@ package final class SharedRoom: Sendable {
         let joined = self.state.withLock { state -> Membership? in
             if let most = state.policy.maximumMembers, state.memberCount >= most { return nil }
             var result = RoomClient.JoinResult(position: StreamPosition())
+            state.lastUse = now
             if state.policy.keepsHistory {
                 if state.history == nil { state.history = RoomHistory(epoch: epoch()) }
                 state.history?.expire(now)
@@ -104,8 +107,9 @@ package final class SharedRoom: Sendable {
 
     /// Removes a member, and adds a message that it left.
     /// - Returns: loops that have messages to take.
-    func leave(onLoop loop: Int, info: ClientInfo?) -> [(loop: Int, cost: Int)] {
+    func leave(onLoop loop: Int, info: ClientInfo?, now: Duration) -> [(loop: Int, cost: Int)] {
         self.state.withLock { state in
+            state.lastUse = now
             if let cursor = state.cursors[loop] {
                 state.cursors[loop] = cursor.members > 1 ? Cursor(members: cursor.members - 1, next: cursor.next) : nil
             }
@@ -145,6 +149,7 @@ package final class SharedRoom: Sendable {
             }
             var publication = publication
             publication.time = time
+            state.lastUse = now
             if state.policy.keepsHistory, publication.data.isEmpty, let plain { publication.data = plain.payload }
             if state.policy.keepsHistory, !skipsHistory {
                 if state.history == nil { state.history = RoomHistory(epoch: epoch()) }
@@ -250,12 +255,18 @@ package final class SharedRoom: Sendable {
         self.state.withLock { $0.history?.remove(offset: offset) ?? false }
     }
 
-    /// Nothing would be lost without the room.
+    /// Nothing would be lost without the room. Its epoch lasts as long as its history would.
     func isDisposable(now: Duration) -> Bool {
         self.state.withLock { state in
+            guard state.cursors.isEmpty, !state.idempotent.contains(where: { $0.expiry > now }) else { return false }
+            guard let history = state.history else { return true }
             state.history?.expire(now)
-            let isRemembered = state.idempotent.contains { $0.expiry > now }
-            return state.cursors.isEmpty && (state.history?.count ?? 0) == 0 && !isRemembered
+            let isNew = history.position.offset == 0
+            return now >= state.lastUse
+                + (isNew ? min(state.policy.historyTime, Self.newRoomTime) : state.policy.historyTime)
         }
     }
+
+    /// An epoch in which nothing was published is kept for so long: names that clients make up must not fill the memory.
+    private static let newRoomTime: Duration = .seconds(60)
 }

@@ -106,6 +106,8 @@ extension URLSessionConfiguration {
         self.unixSocketPath = settings.unixSocketPath
         self.assumesHTTP2 = settings.assumesHTTP2
         if let resumes = settings.resumesUploads { self.resumesUploads = resumes }
+        // An attempt that is stopped is continued by another one, perhaps of another daemon.
+        self.deletesCancelledUploads = false
         self.multipathServiceType = settings.multipath.flatMap { MultipathServiceType(rawValue: $0) } ?? .none
         self.connectionProxyDictionary = settings.proxies.map { proxies in
             var dictionary: [AnyHashable: Any] = [:]

@@ -130,6 +130,8 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
     /// Extension to Foundation. Whether upload tasks announce that they can be continued after an interruption, and are
     /// continued if the server can do so (draft-ietf-httpbis-resumable-upload). Default: `true`, as on Apple's platforms.
     public var resumesUploads = true
+    /// Whether an upload that is cancelled is deleted at its server. Not where another task may continue it.
+    package var deletesCancelledUploads = true
     /// Extension to Foundation. Certificate authorities in PEM, at least one, to trust instead of the system's.
     public var certificateAuthorities: Data?
     /// Extension to Foundation. Hosts that may get a Kerberos ticket of the process's user when they or their proxies ask for
@@ -245,6 +247,7 @@ open class URLSessionConfiguration: NSObject, NSCopying, @unchecked Sendable {  
         copy.unixSocketPath = self.unixSocketPath
         copy.assumesHTTP2 = self.assumesHTTP2
         copy.resumesUploads = self.resumesUploads
+        copy.deletesCancelledUploads = self.deletesCancelledUploads
         copy.certificateAuthorities = self.certificateAuthorities
         copy.ticketHosts = self.ticketHosts
         copy.permitsAddress = self.permitsAddress

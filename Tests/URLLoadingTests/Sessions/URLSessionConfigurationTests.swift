@@ -58,6 +58,7 @@ struct URLSessionConfigurationTests {
         changed.sharedContainerIdentifier = "c"
         changed.sessionSendsLaunchEvents = false
         changed.resumesUploads = false
+        changed.deletesCancelledUploads = false
         changed.connectionProxyDictionary = ["HTTPEnable": 1]
         changed.proxyConfigurations = [ProxyConfiguration(socksv5Proxy: .hostPort(host: "p.example", port: .socks))]
         changed.tlsMinimumSupportedProtocolVersion = .TLSv13
@@ -90,7 +91,7 @@ struct URLSessionConfigurationTests {
         let copy = try #require(changed.copy() as? URLSessionConfiguration)
         let plain = URLSessionConfiguration.default
         let values = Self.values(changed)
-        #expect(Self.values(copy) == values && values.count == 44)
+        #expect(Self.values(copy) == values && values.count == 45)
         // All values differ from the defaults, so that a property that is not copied is detected.
         for (value, standard) in zip(values, Self.values(plain)) { #expect(value != standard) }
         copy.timeoutIntervalForRequest = 9
