@@ -179,7 +179,7 @@ def test_row_that_cannot_be_read_is_reported_and_kept(background, held):
     journal.close()
     held.release()
     lines = background.run(SESSION, "silent", "list", "collect", 1)
-    assert any(line.startswith("completed 2 two 200 0") for line in lines) and "listed 2 two running" in lines, lines
+    assert any(line.startswith("completed 2 two 200 0") for line in lines), lines
     assert f"journal {path}: transfer 1 of session {SESSION} cannot be read (identifier is missing); " \
         "it does not go on: start it again in its program." in background.daemon_log()
     with sqlite3.connect(path) as journal:

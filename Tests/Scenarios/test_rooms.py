@@ -2,6 +2,7 @@
 import asyncio
 import http.client
 import json
+import signal
 import urllib.parse
 
 import centrifuge
@@ -427,6 +428,6 @@ def test_pages_of_other_origins_may_read_what_the_route_lets_in(service):
 def test_streams_end_with_the_gateway(service):
     one = events(service, subs={"short:y": {}})
     assert "connect" in one.push()
-    service.terminate()
+    service.signal(signal.SIGTERM)
     assert one.push()["disconnect"]["code"] == 3001
     assert one.response.readline() == b""

@@ -352,7 +352,7 @@ private enum Announcement {
     /// URL for browsers of a listener that answers plain HTTP, with the path of its first such route.
     private static func pages(_ bound: Gateway.BoundListener, _ configuration: Configuration) -> String? {
         let routes = configuration.routes.filter { configuration.serves($0, on: bound.listener) }
-        guard let path = routes.first(where: \.target.answersHTTP)?.path, path.parameters.count <= 1 else { return nil }
+        guard let path = routes.first(where: \.target.hasPages)?.path, path.parameters.count <= 1 else { return nil }
         let scheme = bound.listener.kind.speaksTLS ? "https" : "http"
         switch bound.address {
         case .unix: return nil

@@ -65,6 +65,14 @@ package enum RouteTarget: Sendable, Equatable {
         }
     }
 
+    /// Whether a browser finds pages there.
+    package var hasPages: Bool {
+        switch self {
+        case .files, .page: true
+        case .upstream, .url, .echo, .chat, .rooms, .roomEvents: false
+        }
+    }
+
     /// Words that name a target, and no upstream.
     package static let words = ["echo", "chat", "rooms", "room-events", "page"]
 

@@ -90,6 +90,8 @@ final class LoopRoom {
     static let backlogLimit = 4 << 20
     /// Bytes queued in a member's connection above which messages stay in the room, stored once for all members.
     static let outputWatermark = 64 << 10
+    /// Cost of messages, in bytes, that may wait for members that are ready; above it no more are taken from other loops.
+    private static let readyLimit = 256 << 10
     /// Replaces `backlogLimit` while the rooms of the loop together exceed theirs.
     private static let sharedBacklogLimit = 256 << 10
 
@@ -107,6 +109,12 @@ final class LoopRoom {
     private let backlog: RoomBacklog
     /// Members that are not idle.
     private var pending = 0
+    /// Members that are ready.
+    private var readyCount = 0
+    /// Cost of the messages added since no member was ready, in bytes.
+    private var addedCost = 0
+    /// The room was full when messages arrived: they are to be taken when no member is ready.
+    var hasArrivals = false
     /// Length of `log` at which messages delivered to all members are removed.
     private var trimThreshold = LoopRoom.shortLog
     private static let shortLog = 64
@@ -119,6 +127,9 @@ final class LoopRoom {
 
     var name: String { self.shared.name }
     var isEmpty: Bool { self.subscriptions.isEmpty }
+    var hasReadyMembers: Bool { self.readyCount > 0 }
+    /// Members that are ready have enough to be served with.
+    var isFull: Bool { self.readyCount > 0 && self.addedCost >= Self.readyLimit }
 
     // MARK: Members
 
@@ -142,6 +153,9 @@ final class LoopRoom {
         guard subscription.subscriber != nil else { return }
         if subscription.state == .idle, state != .idle { self.pending += 1 }
         if subscription.state != .idle, state == .idle { self.pending -= 1 }
+        if subscription.state == .ready { self.readyCount -= 1 }
+        if state == .ready { self.readyCount += 1 }
+        if self.readyCount == 0 { self.addedCost = 0 }
         subscription.state = state
         if self.pending == 0 { self.forget(self.log.count) }
     }
@@ -151,6 +165,7 @@ final class LoopRoom {
     func append(_ message: RoomMessage) {
         let message = LoopMessage(message, room: self.name)
         self.end += UInt64(message.cost)
+        self.addedCost += message.cost
         self.backlog.cost += message.cost
         self.log.append(Entry(message: message, end: self.end))
     }

@@ -93,6 +93,8 @@ final class LoopRooms {
         room.remove(subscription)
         let loops = room.shared.leave(onLoop: self.index, info: subscription.info, now: self.now)
         if room.isEmpty { self.rooms[room.name] = nil }
+        self.takeDeferred(room)
+        if self.hasArrivals { self.scheduleDelivery() }
         self.announce(loops, of: room)
         self.hub.release(room.shared)
         if subscription.isPaused {
@@ -212,6 +214,11 @@ final class LoopRooms {
                 self.hasArrivals = false
                 return
             }
+            if let room = self.rooms[shared.name], room.shared === shared, room.isFull {
+                // Its cost stays in the inbox, which pauses the publishers.
+                room.hasArrivals = true
+                continue
+            }
             let taken = shared.take(forLoop: self.index, upTo: Self.takeLimit)
             let woken = inbox.took(shared, cost: taken.cost, hasMore: taken.hasMore)
             if !woken.isEmpty { self.hub.wake(woken, for: self.index) }
@@ -234,6 +241,14 @@ final class LoopRooms {
         }
         for subscription in late { self.fellBehind(subscription) }
         room.trim()
+    }
+
+    /// Takes messages that arrived while the room was full.
+    private func takeDeferred(_ room: LoopRoom) {
+        guard room.hasArrivals, !room.hasReadyMembers else { return }
+        room.hasArrivals = false
+        _ = self.hub.inboxes[self.index].add(room.shared, cost: 0, from: nil)
+        self.hasArrivals = true
     }
 
     private func fellBehind(_ subscription: RoomSubscription) {
@@ -264,10 +279,12 @@ final class LoopRooms {
         }
         self.deliveries += Self.messagesPerVisit - left
         if subscription.state == .ready { room.set(subscription, .idle) }
+        self.takeDeferred(room)
     }
 
     private func block(_ subscription: RoomSubscription, _ subscriber: any RoomSubscriber) {
         subscription.room.set(subscription, .blocked)
+        self.takeDeferred(subscription.room)
         if subscription.room.isTooFarBehind(subscription) { self.fellBehind(subscription) }
         if subscription.state == .blocked { subscriber.awaitProgress() }
     }
