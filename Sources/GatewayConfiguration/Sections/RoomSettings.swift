@@ -248,7 +248,8 @@ extension RoomPolicy: SettingsSection {
     mutating func check(_ section: SectionReader<RoomPolicy>) {
         if section.isSet(.recovery), self.recovery != .off, !self.keepsHistory {
             section.add(
-                .recovery, expected: "recovery together with history-size", remedy: "add history-size: 100, or remove recovery")
+                .recovery, expected: "recovery together with history-size",
+                remedy: "add history-size: 100, or remove recovery")
         }
     }
 }

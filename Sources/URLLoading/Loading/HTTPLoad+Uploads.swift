@@ -156,7 +156,8 @@ extension HTTPLoad {
     /// Asks the server to delete an upload that nobody will continue. The load has ended; nothing waits for the answer.
     /// - Source: draft-ietf-httpbis-resumable-upload, "Upload Cancellation".
     func deleteUpload() {
-        guard self.core.configuration.deletesCancelledUploads, let upload, upload.machine.cancelled(), let (request, _) = upload.request, let url = request.url,
+        guard self.core.configuration.deletesCancelledUploads, let upload, upload.machine.cancelled(),
+            let (request, _) = upload.request, let url = request.url,
             let origin = ServerEndpoint(url), origin == self.origin, let pool = self.core.executor.pool
         else { return }
         (self.request, self.body) = (request, .none)
