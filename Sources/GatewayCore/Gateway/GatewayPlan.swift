@@ -155,8 +155,8 @@ package final class ListenerPlan: Sendable {
     enum Destination {
         /// The opening handshake is valid.
         case webSocket(MatchedRequest)
-        /// - Parameter user: subject of the request's token, which the head no longer has; `nil` without one.
-        case http(RoutePlan, RouteMatch, RequestHead, user: String?)
+        /// - Parameter grant: of the request's token; `nil` unless the route authenticates.
+        case http(RoutePlan, RouteMatch, AccessGrant?)
     }
 
     /// Matches a request to a route. An unknown path is reported before other errors of the request.
@@ -175,7 +175,7 @@ package final class ListenerPlan: Sendable {
             let grant = try route.access?.admit(head, match)
             guard route.responder == nil else {
                 guard route.origins.allows(head.fields["Origin"]) else { throw .originRefused }
-                return .http(route, grant?.match ?? match, grant?.head ?? head, user: grant?.subject)
+                return .http(route, grant?.match ?? match, grant)
             }
             let request = try ServerHandshake.check(grant?.head ?? head)
             guard route.origins.allows(head.fields["Origin"]) else { throw .originRefused }

@@ -279,7 +279,7 @@ extension LoopGateway {
         guard let matched else { return self.endWithoutEndpoint(context, transport) }
         // The token of the request is a better witness than a field.
         let field = self.shared.hub.currentSettings.userHeader
-        let user = matched.grant?.subject ?? field.flatMap { matched.head.fields[$0] }
+        let user = TrustedUser(matched.grant, field: field.flatMap { matched.head.fields[$0] }, expires: false)
         let client = RoomWebSocket(context, encoding: ProtocolEncoding(of: matched), trustedUser: user)
         EndpointSession(context, route: route).accept(
             transport, matched, relay: client, subprotocols: ProtocolEncoding.subprotocols)

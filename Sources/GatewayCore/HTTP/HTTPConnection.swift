@@ -68,13 +68,13 @@ final class HTTPConnection {
 
     /// Takes over with the connection's first request.
     /// - Parameter received: bytes of its head.
-    func start(_ head: RequestHead, _ match: RouteMatch, route: RoutePlan, user: String?, received: Int) {
+    func start(_ head: RequestHead, _ match: RouteMatch, route: RoutePlan, grant: AccessGrant?, received: Int) {
         self.transport.consumer = self
         self.context.route = route
         self.record.markOpened(at: self.loop.now)
         self.record.countReceived(bytes: received, at: self.loop.now)
         self.gateway.opened(self)
-        self.answer(head, match, route: route, user: user)
+        self.answer(head, match, route: route, grant: grant)
         self.transport.resumeReading()
     }
 
@@ -105,8 +105,8 @@ final class HTTPConnection {
         do throws(HandshakeRefusal) {
             switch try self.plan.find(head, isSecure: self.isSecure) {
             case .webSocket(let matched): self.upgrade(matched)
-            case .http(let route, let match, let head, let user):
-                self.answer(head, match, route: route, user: user)
+            case .http(let route, let match, let grant):
+                self.answer(head, match, route: route, grant: grant)
             }
         } catch {
             self.refuse(error, isHead: head.method == "HEAD")
@@ -121,11 +121,11 @@ final class HTTPConnection {
         self.gateway.begin(self.context, self.transport, matched, route: matched.route)
     }
 
-    private func answer(_ head: RequestHead, _ match: RouteMatch, route: RoutePlan, user: String?) {
+    private func answer(_ head: RequestHead, _ match: RouteMatch, route: RoutePlan, grant: AccessGrant?) {
         self.context.route = route
         self.record.countReceived(bytes: 0, messages: 1, at: self.loop.now)
         let request = PlainRequest(
-            head, match, route: route, isSecure: self.isSecure, client: self.context.client, user: user)
+            head, match, route: route, isSecure: self.isSecure, client: self.context.client, grant: grant)
         if head.version < .http11 || head.fields.list("Connection", contains: "close") { self.persists = false }
         do throws(HandshakeRefusal) {
             guard let responder = route.responder else { throw .noRoute }
@@ -197,6 +197,8 @@ final class HTTPConnection {
     /// - Parameter isHead: whether the response has no body.
     private func refuse(_ refusal: HandshakeRefusal, isHead: Bool = false) {
         self.persists = false
+        if refusal.status == 401 { self.gateway.shared.counters.count("unauthenticated") }
+        self.detail = self.detail ?? refusal.detail
         self.recordTermination(.downstream, .refusedRequest(status: UInt16(clamping: refusal.status)))
         let response = refusal.rendered()
         let body = response.indices.first { response[..<$0].suffix(4).elementsEqual("\r\n\r\n".utf8) }

@@ -16,6 +16,7 @@ package protocol HTTPResponder: AnyObject, Sendable {
 
 /// A request with its whole body, and the route that it takes.
 package struct PlainRequest: Sendable {
+    /// Without the token, on a route that authenticates.
     package let head: RequestHead
     package let match: RouteMatch
     package let route: RoutePlan
@@ -23,21 +24,21 @@ package struct PlainRequest: Sendable {
     package let isSecure: Bool
     /// The peer of the connection, or the source of a trusted PROXY header.
     package let client: SocketAddress
-    /// Subject of its token; `nil` unless the route authenticates.
-    package let user: String?
+    /// Of its token; `nil` unless the route authenticates.
+    let grant: AccessGrant?
     /// Without its transfer coding.
     package var body: [UInt8] = []
 
-    package init(
+    init(
         _ head: RequestHead, _ match: RouteMatch, route: RoutePlan, isSecure: Bool, client: SocketAddress,
-        user: String? = nil
+        grant: AccessGrant?
     ) {
-        self.user = user
-        self.head = head
+        self.head = grant?.head ?? head
         self.match = match
         self.route = route
         self.isSecure = isSecure
         self.client = client
+        self.grant = grant
     }
 }
 

@@ -95,13 +95,13 @@ final class InboundConnection {
 
     /// The connection carries plain HTTP from here on.
     private func serve(
-        _ head: RequestHead, _ match: RouteMatch, route: RoutePlan, isSecure: Bool, user: String?
+        _ head: RequestHead, _ match: RouteMatch, route: RoutePlan, isSecure: Bool, grant: AccessGrant?
     ) {
         self.context.loop.disarm(self.context.timer)
         self.transport.pauseReading()
         let connection = HTTPConnection(
             self.context, plan: self.plan, transport: self.transport, isSecure: isSecure)
-        connection.start(head, match, route: route, user: user, received: self.requestBytes)
+        connection.start(head, match, route: route, grant: grant, received: self.requestBytes)
     }
 
     // MARK: TLS
@@ -165,8 +165,8 @@ final class InboundConnection {
                 self.phase.routeFound()
                 switch destination {
                 case .webSocket(let matched): self.handOver(matched, to: matched.route)
-                case .http(let route, let match, let head, let user):
-                    self.serve(head, match, route: route, isSecure: isSecure, user: user)
+                case .http(let route, let match, let grant):
+                    self.serve(head, match, route: route, isSecure: isSecure, grant: grant)
                 }
             } catch {
                 self.refuse(error)

@@ -81,6 +81,7 @@ final class LoopRooms {
         let subscription = room.add(
             member, number: self.lastNumber, info: info, isPositioned: isPositioned, joinedAfter: joined.sequence)
         self.announce(joined.loops, of: room)
+        self.pauseIfBehind(subscription)
         if self.sweepTimer.deadline == nil { self.loop.arm(self.sweepTimer, after: Self.sweepInterval, target: self) }
         return (subscription, joined.result)
     }
@@ -120,12 +121,15 @@ final class LoopRooms {
             return published.position
         }
         self.announce(published.loops, of: room)
-        if let subscription,
-            self.isBehind || !room.blockedLoops.isEmpty || self.pendingCost >= Self.pendingCostLimit
-        {
-            self.pausePublisher(subscription)
-        }
+        if let subscription { self.pauseIfBehind(subscription) }
         return published.position
+    }
+
+    /// Stops reading from a member whose messages, or entries, come faster than the room delivers them.
+    private func pauseIfBehind(_ subscription: RoomSubscription) {
+        guard self.isBehind || !subscription.room.blockedLoops.isEmpty || self.pendingCost >= Self.pendingCostLimit
+        else { return }
+        self.pausePublisher(subscription)
     }
 
     private func announce(_ loops: [(loop: Int, cost: Int)], of room: LoopRoom) {

@@ -1,5 +1,6 @@
 import GatewayConfiguration
 import Rooms
+import StreamTransport
 import Synchronization
 import WebTokens
 import WireText
@@ -7,13 +8,15 @@ import WireText
 /// Decides about the clients of the rooms' protocol by the configuration, and by what operators have forbidden.
 struct RoomAccess: RoomAuthority {
     let hub: RoomHub
-    /// From a field that a trusted proxy sets; `nil` without one.
-    var trustedUser: String?
+    /// Known before the client connects to the rooms; `nil` if it is not.
+    var trustedUser: TrustedUser?
 
     func connection(token: String, now: UInt64) throws(TokenRefusal) -> ConnectionGrant {
         guard !token.isEmpty else {
             guard let user = self.trustedUser else { return try self.anonymous() }
-            return ConnectionGrant(user: user)
+            var grant = ConnectionGrant(user: user.name)
+            grant.expiry = user.expiry
+            return grant
         }
         let token = try self.verified(token, now)
         do throws(TokenError) {
@@ -118,6 +121,23 @@ extension Token {
             }
         }
         return info
+    }
+}
+
+/// A user that the request itself names: by the token of a route with `auth`, or by a field that a proxy sets.
+struct TrustedUser: Sendable, Equatable {
+    let name: String
+    /// When the token expires, in seconds since 1970; `nil` if it does not, or its end does not matter.
+    var expiry: UInt64?
+
+    /// - Parameter expires: whether the rooms end the connection when the token expires. Those of WebSockets are ended by
+    ///   their route.
+    init?(_ grant: AccessGrant?, field: String?, expires: Bool) {
+        guard let name = grant?.subject ?? field else { return nil }
+        self.name = name
+        guard expires, let remaining = grant?.remaining else { return }
+        let seconds = UInt64(clamping: Machine.wallClockMilliseconds() / 1000)
+        self.expiry = seconds + UInt64(clamping: remaining.components.seconds)
     }
 }
 

@@ -49,6 +49,8 @@ final class RoomSession {
     /// Rest of a message whose commands are not all performed.
     private var commands: CommandReader?
     private var waitsForOutput = false
+    /// A room that is behind holds the commands up.
+    private var waitsForRoom = false
     /// Replies of this step, which leave together.
     private var output: [UInt8] = []
     /// Reasons why nothing is read.
@@ -56,7 +58,7 @@ final class RoomSession {
     private let timer = LoopTimer()
 
     /// - Parameter number: of the connection.
-    init(_ number: UInt64, on gateway: LoopGateway, encoding: SessionEncoding, trustedUser: String?) {
+    init(_ number: UInt64, on gateway: LoopGateway, encoding: SessionEncoding, trustedUser: TrustedUser?) {
         let rooms = gateway.rooms
         let hub = rooms.hub
         self.rooms = rooms
@@ -108,6 +110,11 @@ final class RoomSession {
                 self.flush()
                 self.pauseReading()
                 return self.loop.inNextTurn(self)
+            }
+            guard self.pauses == 0 else {
+                self.flush()
+                self.waitsForRoom = true
+                return self.pauseReading()
             }
             guard self.output.count + self.queuedBytes < Self.outputWatermark else {
                 self.flush()
@@ -350,7 +357,12 @@ extension RoomSession: RoomSubscriber {
 
     func resumeReading() {
         self.pauses -= 1
-        if self.pauses == 0 { self.connection?.resumeReading() }
+        if self.pauses == 0 {
+            self.connection?.resumeReading()
+        } else if self.pauses == 1, self.waitsForRoom {
+            self.waitsForRoom = false
+            self.loop.inNextTurn(self)
+        }
     }
 }
 
@@ -394,7 +406,7 @@ final class RoomWebSocket: WebSocketRelay, EndpointRelay {
     /// Beginning of the message that is being received.
     private var unfinished: [UInt8] = []
 
-    init(_ context: ConnectionContext, encoding: ProtocolEncoding, trustedUser: String?) {
+    init(_ context: ConnectionContext, encoding: ProtocolEncoding, trustedUser: TrustedUser?) {
         self.encoding = encoding
         self.session = RoomSession(
             context.identifier, on: context.gateway, encoding: .commands(encoding), trustedUser: trustedUser)

@@ -25,7 +25,8 @@ final class RoomStreamResponder: HTTPResponder {
             return Self.refuse(400, .badRequest, "The request is not as expected: \(error).", origin, exchange)
         }
         let hub = exchange.gateway.rooms.hub
-        let user = request.user ?? hub.currentSettings.userHeader.flatMap { request.head.fields[$0] }
+        let field = hub.currentSettings.userHeader.flatMap { request.head.fields[$0] }
+        let user = TrustedUser(request.grant, field: field, expires: true)
         if let publication = body.publication {
             Self.publish(publication, body.connect, user, origin, exchange)
         } else {
@@ -74,7 +75,7 @@ final class RoomStreamResponder: HTTPResponder {
     }
 
     private static func stream(
-        _ request: PlainRequest, _ connect: Command.ConnectRequest, _ user: String?, _ origin: [FieldLine],
+        _ request: PlainRequest, _ connect: Command.ConnectRequest, _ user: TrustedUser?, _ origin: [FieldLine],
         _ exchange: PlainExchange
     ) {
         let accepted = request.head.fields.list("Accept")
@@ -92,7 +93,7 @@ final class RoomStreamResponder: HTTPResponder {
 
     /// Publishes one message, and answers as the protocol does.
     private static func publish(
-        _ publication: UnidirectionalRequest.Publication, _ connect: Command.ConnectRequest, _ user: String?,
+        _ publication: UnidirectionalRequest.Publication, _ connect: Command.ConnectRequest, _ user: TrustedUser?,
         _ origin: [FieldLine], _ exchange: PlainExchange
     ) {
         let rooms = exchange.gateway.rooms
@@ -130,7 +131,7 @@ private final class RoomStream: RoomConnection {
     private let session: RoomSession
     private let exchange: PlainExchange
 
-    init(_ exchange: PlainExchange, encoding: SessionEncoding, trustedUser: String?) {
+    init(_ exchange: PlainExchange, encoding: SessionEncoding, trustedUser: TrustedUser?) {
         self.exchange = exchange
         self.session = RoomSession(
             exchange.connectionNumber, on: exchange.gateway, encoding: encoding, trustedUser: trustedUser)

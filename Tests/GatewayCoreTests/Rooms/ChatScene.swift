@@ -15,6 +15,8 @@ final class ChatScene {
           - {name: chat, path: "/chat/{room}", target: chat}
           - {name: echo, path: /echo, target: echo}
           - {name: lobby, target: chat, framing: lines}
+          - {name: programs, path: /rooms, target: rooms}
+        rooms: {command-rate: 1000000}
         """
 
     let scene: GatewayScene
@@ -47,7 +49,7 @@ final class ChatScene {
 
     /// A WebSocket on this loop; the accepting socket is drawn, so several are tried.
     func client(on loop: Int, _ target: String = "/chat/x") throws -> RawWebSocketPeer {
-        let route = target == "/echo" ? "echo" : "chat"
+        let route = ["/echo": "echo", "/rooms": "programs"][target] ?? "chat"
         for _ in 0..<64 {
             let before = self.clients(on: loop, route).count
             let peer = try self.scene.webSocketClient(1001, target)
