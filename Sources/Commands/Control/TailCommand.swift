@@ -19,7 +19,7 @@ struct TailCommand: AsyncParsableCommand {
             EXAMPLES
               sluice tail chat:lobby --last 10
               sluice tail news --count 1
-              sluice tail news --json | jq -c 'select(.type == "publication").publication.data'
+              sluice tail news --json | jq .publication.data
 
             \(ControlHelp.exitCodes)
             """)
