@@ -222,7 +222,7 @@ static inline int sluice_file_status(int fd, int64_t *size, int64_t *modified, u
     return S_ISREG(s.st_mode) ? 1 : S_ISDIR(s.st_mode) ? 2 : 0;
 }
 
-// O_PATH: only to open what is in it, which a permission to list it is not needed for.
+// O_PATH: files in the folder can be opened without permission to list it.
 static inline int sluice_open_folder(const char *path) {
     return open(path, 010000000 /* O_PATH */ | O_DIRECTORY | O_CLOEXEC);
 }

@@ -87,7 +87,7 @@ struct Operation: Sendable {
     /// Whether the audit log records it: it changes something, or gives access to the traffic of a connection.
     var isWrite: Bool { (self.method != .get && self.method != .head) || self.scope == .operate }
 
-    /// Whether it is a step of another program, of which the audit log records only what is refused.
+    /// Whether programs call it as a part of their own work: the audit log records only refused calls.
     var isTraffic: Bool { self.scope == .apiKey }
 
     static let versionSuffix = "InV1"

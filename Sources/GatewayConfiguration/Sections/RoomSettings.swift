@@ -205,7 +205,8 @@ extension RoomPolicy: SettingsSection {
             "presence", \.hasPresence, .boolean, "Whether members can ask who is in the room; else 108."),
         .value(
             "join-leave", \.sendsJoinLeave, .boolean,
-            "Whether members are told who enters and leaves. In a room of n members each entry costs n messages."),
+            "Whether members get a message when a client enters or leaves. In a room of n members each entry costs n messages."
+        ),
     ]
 
     private static let historyKeys: [SettingsKey<RoomPolicy>] = [

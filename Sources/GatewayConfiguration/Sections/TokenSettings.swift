@@ -59,7 +59,7 @@ package struct KeySetURL: Sendable, Hashable, CustomStringConvertible {
         }
         guard url.scheme == "https" || host == "localhost" else {
             throw ValueSyntaxError(
-                expected: "https, as whoever is on the way could exchange the keys",
+                expected: "https, because the keys could be replaced on their way over http",
                 remedy: "http is accepted for addresses of this machine only")
         }
         self.description = text

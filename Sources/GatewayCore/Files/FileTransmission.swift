@@ -37,8 +37,8 @@ final class FileTransmission: HTTPBodySource {
         }
     }
 
-    /// A piece that the kernel did not take is sent whole before the next goes to it directly; a head or what is left of a
-    /// piece does not matter.
+    /// Where the kernel sends files directly, the next piece waits until the piece before has been sent, but not for the
+    /// few bytes of a response's head.
     private func isBehind(_ exchange: PlainExchange) -> Bool {
         exchange.sendsFilesDirectly ? exchange.queuedBytes > Self.smallRest : exchange.isBehind
     }
