@@ -133,6 +133,13 @@ let package = Package(
             ],
             swiftSettings: house),
         .target(
+            name: "Cluster",
+            dependencies: [
+                "RedisEngine", "SessionTasks", "StreamTransport", "TLSEngine", "WireText", "ByteKernels",
+                .product(name: "DequeModule", package: "swift-collections"),
+            ],
+            swiftSettings: house),
+        .target(
             name: "GatewayConfiguration",
             dependencies: [
                 "Rooms", "WireText", "WebSocketProtocol", "WebTokens",
@@ -143,7 +150,7 @@ let package = Package(
             name: "GatewayCore",
             dependencies: [
                 "WireText",
-                "GatewayConfiguration", "HTTPSemantics", "Rooms", "SessionTasks", "StreamTransport",
+                "Cluster", "GatewayConfiguration", "HTTPSemantics", "Rooms", "SessionTasks", "StreamTransport",
                 "WebSocketProtocol", "TLSEngine", "WebTokens", "ByteKernels",
                 .product(name: "DequeModule", package: "swift-collections"),
             ],

@@ -1,0 +1,93 @@
+/// How the nodes of a cluster find and ask each other.
+package protocol ClusterBus: Sendable {
+    /// Name of this node, unique in the cluster.
+    var nodeName: String { get }
+
+    /// Nodes whose lease is valid, in the order of their names. This node is always among them.
+    func nodes() async throws(ClusterError) -> [NodeRecord]
+
+    /// Sends a message to a node and waits for its answer.
+    /// - Parameter timeout: after it, the call fails with `timeout`; the node may have acted nevertheless.
+    func call(_ node: String, _ message: [UInt8], timeout: Duration) async throws(ClusterError) -> [UInt8]
+
+    /// Sends a message to all other nodes. Nodes that cannot be reached at the moment miss it.
+    func announce(_ message: [UInt8]) async throws(ClusterError)
+
+    /// Sets what answers the messages of other nodes. Until then, calls to this node end with their timeout.
+    /// - Parameter handler: returns the answer to a call; what it returns for an announcement is dropped.
+    func serve(_ handler: @escaping @Sendable (ClusterMessage) async -> [UInt8])
+}
+
+/// A message of another node.
+package struct ClusterMessage: Sendable, Equatable {
+    /// Name of the node that sent it.
+    package let sender: String
+    package let isAnnouncement: Bool
+    package let bytes: [UInt8]
+
+    package init(sender: String, isAnnouncement: Bool, bytes: [UInt8]) {
+        self.sender = sender
+        self.isAnnouncement = isAnnouncement
+        self.bytes = bytes
+    }
+}
+
+/// Why nodes could not be asked.
+package enum ClusterError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// The server that connects the nodes cannot be reached.
+    case away
+    /// No node of this name has a valid lease.
+    case unknownNode(String)
+    case timeout(node: String)
+    /// The message, or the answer, is longer than nodes exchange.
+    case tooLarge(limit: Int)
+    /// Too many calls are unanswered.
+    case busy
+
+    package var description: String {
+        switch self {
+        case .away: "Redis cannot be reached"
+        case .unknownNode(let name): "there is no node named \(name)"
+        case .timeout(let node): "the node \(node) did not answer in time"
+        case .tooLarge(let limit): "the message is longer than \(limit) bytes"
+        case .busy: "too many calls to other nodes are unanswered"
+        }
+    }
+}
+
+/// What a node says of itself.
+package struct NodeRecord: Sendable, Equatable {
+    package var name: String
+    /// Another one each time that the node starts.
+    package var instance: String
+    package var version: String
+    /// Milliseconds since 1970, by the node's own clock.
+    package var startTime: Int64
+    package var load = NodeLoad()
+    /// The node's clock minus that of Redis; `nil` if it was not measured.
+    package var clockDifference: Duration?
+    /// Until the node counts as gone, unless it renews its lease.
+    package var remainingLease: Duration
+
+    package init(name: String, instance: String, version: String, startTime: Int64, remainingLease: Duration) {
+        self.name = name
+        self.instance = instance
+        self.version = version
+        self.startTime = startTime
+        self.remainingLease = remainingLease
+    }
+}
+
+/// What a node has to do.
+package struct NodeLoad: Sendable, Equatable {
+    package var connections = 0
+    /// Rooms with members on the node.
+    package var rooms = 0
+    /// Clients of the rooms' protocol.
+    package var clients = 0
+    /// Share of one core that the process used since the last report, from 0 on.
+    package var processorShare = 0.0
+    package var isDraining = false
+
+    package init() {}
+}
