@@ -318,6 +318,13 @@ let package = Package(
         .testTarget(
             name: "RedisEngineTests", dependencies: ["RedisEngine", "ByteKernels", "TestSupport"], swiftSettings: house),
         .testTarget(
+            name: "ClusterTests",
+            dependencies: [
+                "Cluster", "RedisEngine", "SessionTasks", "StreamTransport", "TLSEngine", "ByteKernels", "WireText",
+                "SimulatedNetwork", "TestSupport",
+            ],
+            swiftSettings: house),
+        .testTarget(
             name: "GatewayConfigurationTests",
             dependencies: [
                 "GatewayConfiguration", "GatewayCore", "GatewayTestSupport", "StreamTransport", "TestSupport",

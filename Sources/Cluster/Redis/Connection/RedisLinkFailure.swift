@@ -1,0 +1,46 @@
+import RedisEngine
+import StreamTransport
+
+/// Why a link ended.
+enum RedisLinkFailure: Error, Equatable, CustomStringConvertible {
+    case transport(TransportFailure)
+    case connection(RedisConnectionFailure)
+    /// The address says TLS, the settings have none.
+    case noTLS
+    /// The server does not speak RESP3.
+    case tooOld
+    case isReplica
+    case isLoading
+    case scriptRefused(RedisServerError)
+    case subscriptionRefused(RedisServerError)
+    /// Sentinel named another primary.
+    case primaryMoved(RedisEndpoint)
+    /// Neither a sentinel nor a node of the cluster was of use.
+    case notFound(String)
+
+    var description: String {
+        switch self {
+        case .transport(let failure): "\(failure)"
+        case .connection(let failure): "\(failure)"
+        case .noTLS: "the URL of Redis demands TLS, but the client has no TLS settings"
+        case .tooOld: "the server does not speak RESP3; version 6 of Redis or a later one is required"
+        case .isReplica: "the server is a replica, and takes no writes; use the primary's address, or Sentinel"
+        case .isLoading: "Redis is loading its data"
+        case .scriptRefused(let error): "Redis refused to load a script: \(error)"
+        case .subscriptionRefused(let error): "Redis refused a subscription: \(error)"
+        case .primaryMoved(let endpoint): "Sentinel named another primary: \(endpoint)"
+        case .notFound(let text): text
+        }
+    }
+
+    /// In the terms of `RedisReconnection`, which decides on the pause.
+    var forReconnection: RedisConnectionFailure {
+        switch self {
+        case .connection(let failure): failure
+        case .scriptRefused(let error), .subscriptionRefused(let error):
+            .handshakeRefused(step: "a command", error)
+        case .noTLS, .tooOld: .handshakeRefused(step: "HELLO", RedisServerError("NOPROTO".utf8))
+        case .transport, .isReplica, .isLoading, .primaryMoved, .notFound: .lost
+        }
+    }
+}
