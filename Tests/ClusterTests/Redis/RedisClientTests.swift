@@ -150,7 +150,7 @@ struct RedisClientTests {
         let scene = try Scene()
         try scene.becomeReady()
         let harness = scene.harness
-        scene.server.answer = { $0[0] == "GET" ? "" : nil }
+        scene.server.answer = { ["GET", "PING"].contains($0[0]) ? "" : nil }
         harness.act {
             harness.perform("GET", "k", timeout: .seconds(1))
             harness.perform("PING", timeout: .seconds(30))

@@ -57,6 +57,13 @@ final class RedisContext {
         return target
     }
 
+    /// Arms a timer, `timeout` from now.
+    func arm(_ timer: LoopTimer, after timeout: Duration, target: any TimerTarget) {
+        // A pause drawn at random is no whole number of nanoseconds. Rounded down, the timer would fire too early, and
+        // again and again in the same turn.
+        self.loop.arm(timer, after: max(.zero, timeout) + .nanoseconds(1), target: target)
+    }
+
     /// Fails a command that no connection accepts, in the next turn.
     func refuse(_ completion: @escaping RedisCompletion) {
         self.counters.wasRefused()

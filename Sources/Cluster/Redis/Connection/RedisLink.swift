@@ -278,7 +278,7 @@ final class RedisLink {
         guard self.pausedSince == nil, let deadline = self.connection.nextDeadline else {
             return self.loop.disarm(self.timer)
         }
-        self.loop.arm(self.timer, after: max(.zero, deadline - self.now), target: self)
+        self.context.arm(self.timer, after: deadline - self.now, target: self)
     }
 }
 

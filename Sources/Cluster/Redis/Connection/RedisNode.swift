@@ -113,7 +113,7 @@ final class RedisNode {
     private func perform(_ action: RedisReconnection.Action) {
         switch action {
         case .connect: self.connect()
-        case .wait(let until): self.loop.arm(self.timer, after: max(.zero, until - self.now), target: self)
+        case .wait(let until): self.context.arm(self.timer, after: until - self.now, target: self)
         case .ignore: break
         }
     }
