@@ -142,7 +142,7 @@ let package = Package(
         .target(
             name: "GatewayConfiguration",
             dependencies: [
-                "Rooms", "WireText", "WebSocketProtocol", "WebTokens",
+                "RedisEngine", "Rooms", "WireText", "WebSocketProtocol", "WebTokens",
                 .product(name: "Yams", package: "Yams", condition: gateway),
             ],
             swiftSettings: house),
@@ -150,7 +150,7 @@ let package = Package(
             name: "GatewayCore",
             dependencies: [
                 "WireText",
-                "Cluster", "GatewayConfiguration", "HTTPSemantics", "Rooms", "SessionTasks", "StreamTransport",
+                "Cluster", "GatewayConfiguration", "HTTPSemantics", "RedisEngine", "Rooms", "SessionTasks", "StreamTransport",
                 "WebSocketProtocol", "TLSEngine", "WebTokens", "ByteKernels",
                 .product(name: "DequeModule", package: "swift-collections"),
             ],

@@ -200,6 +200,15 @@ package enum ConfigurationSamples {
           user-header: X-User
           api-keys:
             - {name: backend, hash: "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}
+        cluster:
+          redis: rediss://redis.example:6380/2
+          user: sluice
+          password-file: redis.txt
+          tls: {ca: redis-ca.pem}
+          node: gateway-1
+          prefix: chat
+          when-away: local
+          presence-time: 30s
         """
 
     /// The problems that the reader finds in `text`, one line each.

@@ -57,7 +57,7 @@ package final class LoopbackGateway: Sendable {
         self.file = file
         let log = TunnelLog(located.configuration.log, writer: LogWriter(onOwnThread: false, write: lines.add))
         self.group = try LoopGroup(count: 1)
-        self.gateway = Gateway(loops: self.group.loops, log: log, configuration: located.configuration)
+        self.gateway = try Gateway(loops: self.group.loops, log: log, configuration: located.configuration)
         let bound = try await self.gateway.start(try GatewayPlan(located.configuration))
         self.ports = Dictionary(
             bound.compactMap { each in each.address.port.map { (each.listener.name, $0) } },

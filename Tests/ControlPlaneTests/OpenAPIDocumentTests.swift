@@ -14,7 +14,7 @@ struct OpenAPIDocumentTests {
         let group = try LoopGroup(count: 1)
         defer { group.stop() }
         let log = TunnelLog(LogSettings())
-        let gateway = Gateway(
+        let gateway = try Gateway(
             loops: group.loops, log: log, configuration: located.configuration, passedSockets: [])
         let running = RunningConfiguration(located, gateway: gateway)
         return try ControlServer(

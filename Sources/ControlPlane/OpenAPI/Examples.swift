@@ -191,6 +191,11 @@ enum Examples {
             "control": Self.control, "rooms": Self.roomSettings, "max-connections": 100_000, "drain-timeout": "30s",
             "log-level": "info",
         ],
+        "ClusterSettings": [
+            "redis": "redis+sentinel://10.0.0.1,10.0.0.2,10.0.0.3/main", "password-file": "/etc/sluice/redis.txt",
+            "node": "gateway-1",
+        ],
+        "ClusterSettingsPatch": ["when-away": "local", "presence-time": "30s"],
         "ProxySettings": [
             "url": "http://proxy.example:3128", "user": "gateway", "password-file": "/etc/sluice/proxy.txt",
         ],

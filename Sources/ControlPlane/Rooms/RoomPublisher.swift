@@ -14,6 +14,7 @@ struct RoomPublisher: Sendable {
         case tooLarge(limit: Int)
         /// The gateway's loops are behind.
         case busy
+        case broker(RoomBrokerError)
 
         var problem: ControlProblem {
             switch self {
@@ -30,6 +31,22 @@ struct RoomPublisher: Sendable {
                 ControlProblem(
                     503, "rooms-behind", "The gateway is behind with the rooms' messages; try again soon."
                 ).retryable(after: 1)
+            case .broker(let error): Self.problem(error)
+            }
+        }
+
+        static func problem(_ error: RoomBrokerError) -> ControlProblem {
+            switch error {
+            case .away:
+                ControlProblem(503, "rooms-away", "Redis cannot be reached, nothing was done; try again.")
+                    .retryable(after: 1)
+            case .uncertain:
+                ControlProblem(
+                    502, "rooms-uncertain", "The connection to Redis was lost; it may have been done, or not.")
+            case .refused(let reason): ControlProblem(502, "rooms-refused", "Redis refused: \(reason)")
+            case .unrecoverablePosition:
+                ControlProblem(410, "other-epoch", "The room's stream began anew; start again without since.")
+                    .at(parameter: "since")
             }
         }
 
@@ -39,11 +56,14 @@ struct RoomPublisher: Sendable {
             case .unknownRoom: .unknownChannel
             case .tooLarge: .limitExceeded
             case .busy: .tooManyRequests
+            case .broker: .internal
             }
         }
     }
 
-    let hub: RoomHub
+    let rooms: RoomOperations
+
+    private var hub: RoomHub { self.rooms.hub }
 
     func isValid(_ room: String) -> Bool {
         !room.isEmpty && room.utf8.count <= self.hub.currentSettings.client.maximumChannelLength
@@ -52,19 +72,20 @@ struct RoomPublisher: Sendable {
 
     func publish(
         _ publication: Publication, in room: String, skipsHistory: Bool, idempotencyKey: String?
-    ) throws(Refusal) -> StreamPosition {
+    ) async throws(Refusal) -> StreamPosition {
         guard self.isValid(room) else { throw .invalidName }
         guard let policy = self.hub.policy(of: room) else { throw .unknownRoom }
         guard publication.data.bytes.count <= policy.maximumMessageSize else {
             throw .tooLarge(limit: policy.maximumMessageSize)
         }
         do {
-            return try self.hub.publish(
+            return try await self.rooms.publish(
                 publication, in: room, skipsHistory: skipsHistory, idempotencyKey: idempotencyKey)
         } catch {
             switch error {
             case .unknownRoom: throw .unknownRoom
             case .busy: throw .busy
+            case .broker(let error): throw .broker(error)
             }
         }
     }

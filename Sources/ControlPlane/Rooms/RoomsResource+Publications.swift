@@ -26,7 +26,7 @@ extension RoomsResource {
                 bodyLimit: Self.publishLimit
             ) { try await self.broadcast($0) },
             Operation("getRoomHistory", .get, Self.one + "/history", .operate, Self.historyDocument) {
-                try self.history($0)
+                try await self.history($0)
             },
             Operation(
                 "deleteRoomHistory", .delete, Self.one + "/history", .operate,
@@ -34,7 +34,9 @@ extension RoomsResource {
                     "Deletes the publications of a room's history; offsets go on", responses: [.init(204, "Deleted")],
                     problems: [404])
             ) { call in
-                try self.withRoom(call) { $0.removeHistory() }
+                try await self.withBroker(call) { (room) async throws(RoomBrokerError) in
+                    try await self.rooms.removeHistory(of: room)
+                }
                 return .noContent
             },
             Operation(
@@ -43,7 +45,7 @@ extension RoomsResource {
                 OperationDocument(
                     "Deletes one publication of a room's history", responses: [.init(204, "Deleted")],
                     problems: [404])
-            ) { try self.deletePublication($0) },
+            ) { try await self.deletePublication($0) },
             Operation("followRoom", .get, Self.one + "/events", .operate, Self.followDocument) {
                 try await self.follow($0)
             },
@@ -67,7 +69,7 @@ extension RoomsResource {
         let request = try JSONBody.decode(RoomPublish.self, from: body)
         let data = try RoomPublisher.payload(request.data, request.b64data, in: body)
         do throws(RoomPublisher.Refusal) {
-            let position = try self.publisher.publish(
+            let position = try await self.publisher.publish(
                 Publication(data, tags: RoomPublisher.tags(request.tags)), in: Self.name(call),
                 skipsHistory: request.skipHistory ?? false, idempotencyKey: request.idempotencyKey)
             return .json(
@@ -89,18 +91,18 @@ extension RoomsResource {
         }
         let data = try RoomPublisher.payload(request.data, request.b64data, in: body)
         let publication = Publication(data, tags: RoomPublisher.tags(request.tags))
-        let results = request.rooms.map { room in
+        var results: [RoomBroadcastResult] = []
+        for room in request.rooms {
             var result = RoomBroadcastResult { $0.room = room }
             do throws(RoomPublisher.Refusal) {
-                let position = try self.publisher.publish(
+                let position = try await self.publisher.publish(
                     publication, in: room, skipsHistory: request.skipHistory ?? false,
                     idempotencyKey: request.idempotencyKey)
-                guard !position.epoch.isEmpty else { return result }
-                (result.offset, result.epoch) = (position.offset, position.epoch)
+                if !position.epoch.isEmpty { (result.offset, result.epoch) = (position.offset, position.epoch) }
             } catch {
                 (result.problem, result.detail) = (error.problem.code, error.problem.detail)
             }
-            return result
+            results.append(result)
         }
         return .json(RoomBroadcastAnswer { $0.items = results })
     }
@@ -122,38 +124,36 @@ extension RoomsResource {
         ],
         responses: [.init(200, "A page", .json(RoomHistoryPage.self), headers: .nextPage)], problems: [404, 409, 410])
 
-    private func history(_ call: ControlCall) throws -> Response {
+    private func history(_ call: ControlCall) async throws -> Response {
         let limit = try call.query.integer("limit", in: 1...Self.maximumLimit) ?? Self.defaultLimit
         let since = try Self.offset(call.query, "since")
         let epoch = try call.query.value("epoch")
         var request = Command.HistoryRequest()
         request.limit = limit + 1
         request.isReversed = try call.query.boolean("reverse") ?? false
-        return try self.withRoom(call) { room in
-            try Self.checkKeepsHistory(room)
-            let now = self.hub.now
+        if !self.hub.isShared { self.hub.release(try self.acquire(call)) }
+        try self.checkKeepsHistory(Self.name(call))
+        let found = try await self.withBroker(call) { (room) async throws(RoomBrokerError) in
             if let since {
-                let known = room.counts(now: now).position?.epoch ?? ""
+                let known = try await self.rooms.history(of: room, Command.HistoryRequest()).position.epoch
                 request.since = StreamPosition(offset: since, epoch: epoch ?? known)
             }
-            guard let found = try? room.history(request, now: now) else {
-                throw ControlProblem(410, "other-epoch", "The room's stream began anew; start again without since.")
-                    .at(parameter: "since")
-            }
-            let page = Self.page(found.publications, limit: limit)
-            let next = page.count < found.publications.count ? page.last.map { $0.offset } : nil
-            let path = next.map { offset in
-                call.query.nextPage(
-                    of: "\(Self.path(room.name))/history",
-                    [(name: "since", value: "\(offset)"), (name: "epoch", value: found.position.epoch)])
-            }
-            return .json(Self.body(page, found.position, next: path), headers: Self.link(path))
+            return try await self.rooms.history(of: room, request)
         }
+        let page = Self.page(found.publications, limit: limit)
+        let next = page.count < found.publications.count ? page.last.map { $0.offset } : nil
+        let path = next.map { offset in
+            call.query.nextPage(
+                of: "\(Self.path(Self.name(call)))/history",
+                [(name: "since", value: "\(offset)"), (name: "epoch", value: found.position.epoch)])
+        }
+        return .json(Self.body(page, found.position, next: path), headers: Self.link(path))
     }
 
-    private static func checkKeepsHistory(_ room: SharedRoom) throws(ControlProblem) {
-        guard !room.policy.keepsHistory else { return }
-        throw ControlProblem(409, "no-history", "The policy \(room.policy.name) has no history-size.")
+    private func checkKeepsHistory(_ room: String) throws(ControlProblem) {
+        guard let policy = self.hub.policy(of: room) else { throw RoomPublisher.Refusal.unknownRoom.problem }
+        guard !policy.keepsHistory else { return }
+        throw ControlProblem(409, "no-history", "The policy \(policy.name) has no history-size.")
     }
 
     private static func offset(_ query: Query, _ name: String) throws(ControlProblem) -> UInt64? {
@@ -190,10 +190,11 @@ extension RoomsResource {
         return text.bytes
     }
 
-    private func deletePublication(_ call: ControlCall) throws -> Response {
+    private func deletePublication(_ call: ControlCall) async throws -> Response {
         let text = call.parameters["offset"] ?? ""
-        let isDeleted = try self.withRoom(call) { room in
-            UInt64(text).map { room.removePublication(offset: $0) } ?? false
+        let isDeleted = try await self.withBroker(call) { (room) async throws(RoomBrokerError) in
+            guard let offset = UInt64(text), offset > 0 else { return false }
+            return try await self.rooms.removePublication(of: room, offset: offset)
         }
         guard isDeleted else {
             throw ControlProblem(

@@ -15,7 +15,7 @@ struct RoomsResource: Sendable {
 
     var hub: RoomHub { self.context.hub }
     var rooms: RoomOperations { self.context.gateway.rooms }
-    var publisher: RoomPublisher { RoomPublisher(hub: self.hub) }
+    var publisher: RoomPublisher { RoomPublisher(rooms: self.rooms) }
 
     static let one = PathTemplate(
         "/v1/rooms/{name}", .init("The room's name, percent-encoded: also `/` and `:`.", example: "chat%3Alobby"))
@@ -77,6 +77,19 @@ struct RoomsResource: Sendable {
         let room = try self.acquire(call)
         defer { self.hub.release(room) }
         return try body(room)
+    }
+
+    /// Runs what the broker of the room does, with its name.
+    /// - Throws: as `withRoom` does; in a cluster rooms exist that nobody on this node is in.
+    func withBroker<Value>(
+        _ call: ControlCall, _ body: (String) async throws(RoomBrokerError) -> Value
+    ) async throws(ControlProblem) -> Value {
+        if !self.hub.isShared { self.hub.release(try self.acquire(call)) }
+        do {
+            return try await body(Self.name(call))
+        } catch {
+            throw RoomPublisher.Refusal.problem(error)
+        }
     }
 
     /// The room must be released.

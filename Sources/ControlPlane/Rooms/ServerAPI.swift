@@ -45,7 +45,7 @@ struct ServerAPI: Sendable {
 
     private var hub: RoomHub { self.context.hub }
     private var rooms: RoomOperations { self.context.gateway.rooms }
-    private var publisher: RoomPublisher { RoomPublisher(hub: self.hub) }
+    private var publisher: RoomPublisher { RoomPublisher(rooms: self.rooms) }
 
     // MARK: Answers
 
@@ -81,16 +81,16 @@ struct ServerAPI: Sendable {
     func perform(_ method: Method, _ request: ServerAPIRequest) async -> Answer {
         do throws(Failure) {
             switch method {
-            case .publish: return .success(try self.publish(request, in: request.channel))
-            case .broadcast: return .success(try self.broadcast(request))
+            case .publish: return .success(try await self.publish(request, in: request.channel))
+            case .broadcast: return .success(try await self.broadcast(request))
             case .subscribe: try await self.subscribe(request)
             case .unsubscribe: try await self.unsubscribe(request)
             case .disconnect: try await self.disconnect(request)
             case .refresh: try await self.refresh(request)
-            case .presence: return .success(try self.presence(request))
-            case .presenceStats: return .success(try self.presenceStats(request))
-            case .history: return .success(try self.history(request))
-            case .historyRemove: try self.removeHistory(request)
+            case .presence: return .success(try await self.presence(request))
+            case .presenceStats: return .success(try await self.presenceStats(request))
+            case .history: return .success(try await self.history(request))
+            case .historyRemove: try await self.removeHistory(request)
             case .channels: return .success(try self.channels(request))
             case .info: return .success(self.info())
             case .rpc: throw Failure(.methodNotFound)
@@ -101,13 +101,13 @@ struct ServerAPI: Sendable {
         }
     }
 
-    private func publish(_ request: ServerAPIRequest, in channel: String) throws(Failure) -> [UInt8] {
+    private func publish(_ request: ServerAPIRequest, in channel: String) async throws(Failure) -> [UInt8] {
         guard let data = request.data, !data.isEmpty else { throw Failure(.badRequest, "bad request: data is missing") }
         guard request.tags.count <= Self.tagLimit else {
             throw Failure(.limitExceeded, "limit exceeded: more than \(Self.tagLimit) tags")
         }
         do throws(RoomPublisher.Refusal) {
-            let position = try self.publisher.publish(
+            let position = try await self.publisher.publish(
                 Publication(data, tags: request.tags), in: channel, skipsHistory: request.skipsHistory,
                 idempotencyKey: request.idempotencyKey.isEmpty ? nil : request.idempotencyKey)
             return Self.object { text in
@@ -120,13 +120,18 @@ struct ServerAPI: Sendable {
         }
     }
 
-    private func broadcast(_ request: ServerAPIRequest) throws(Failure) -> [UInt8] {
+    private func broadcast(_ request: ServerAPIRequest) async throws(Failure) -> [UInt8] {
         guard !request.channels.isEmpty else { throw Failure(.badRequest, "bad request: channels is missing") }
         guard request.channels.count <= Self.broadcastLimit else {
             throw Failure(.limitExceeded, "limit exceeded: more than \(Self.broadcastLimit) channels")
         }
-        let answers = request.channels.map { channel in
-            Self.answer(Result { () throws(Failure) in try self.publish(request, in: channel) })
+        var answers: [[UInt8]] = []
+        for channel in request.channels {
+            do throws(Failure) {
+                answers.append(Self.answer(.success(try await self.publish(request, in: channel))))
+            } catch {
+                answers.append(Self.answer(.failure(error)))
+            }
         }
         return Self.object { text in
             text.key("responses")
@@ -191,20 +196,19 @@ struct ServerAPI: Sendable {
 
     // MARK: Reading
 
-    /// - Parameter missing: the value for a room without members that keeps nothing.
-    private func read<Value>(_ channel: String, else missing: Value, _ body: (SharedRoom) -> Value) -> Value {
-        guard let room = self.hub.acquireExisting(channel) else { return missing }
-        defer { self.hub.release(room) }
-        return body(room)
+    private func broker<Value>(_ body: () async throws(RoomBrokerError) -> Value) async throws(Failure) -> Value {
+        do {
+            return try await body()
+        } catch {
+            throw Failure(error == .unrecoverablePosition ? .unrecoverablePosition : .internal)
+        }
     }
 
-    private func presence(of request: ServerAPIRequest) throws(Failure) -> Presence {
+    private func presence(_ request: ServerAPIRequest) async throws(Failure) -> [UInt8] {
         guard try self.checkChannel(request).hasPresence else { throw Failure(.notAvailable) }
-        return self.read(request.channel, else: Presence(), \.presence)
-    }
-
-    private func presence(_ request: ServerAPIRequest) throws(Failure) -> [UInt8] {
-        let clients = try self.presence(of: request).all
+        let clients = try await self.broker { () async throws(RoomBrokerError) in
+            try await self.rooms.presence(of: request.channel)
+        }
         return Self.object { text in
             text.key("presence")
             text.beginObject()
@@ -228,23 +232,26 @@ struct ServerAPI: Sendable {
         text.endObject()
     }
 
-    private func presenceStats(_ request: ServerAPIRequest) throws(Failure) -> [UInt8] {
-        let presence = try self.presence(of: request)
+    private func presenceStats(_ request: ServerAPIRequest) async throws(Failure) -> [UInt8] {
+        guard try self.checkChannel(request).hasPresence else { throw Failure(.notAvailable) }
+        let counts = try await self.broker { () async throws(RoomBrokerError) in
+            try await self.rooms.presenceCounts(of: request.channel)
+        }
         return Self.object { text in
-            text.member("num_clients", presence.clientCount)
-            text.member("num_users", presence.userCount)
+            text.member("num_clients", counts.clients)
+            text.member("num_users", counts.users)
         }
     }
 
-    private func history(_ request: ServerAPIRequest) throws(Failure) -> [UInt8] {
+    private func history(_ request: ServerAPIRequest) async throws(Failure) -> [UInt8] {
         guard try self.checkChannel(request).keepsHistory else { throw Failure(.notAvailable) }
         var wanted = Command.HistoryRequest()
         wanted.limit = request.limit < 0 ? Self.historyLimit : min(request.limit, Self.historyLimit)
         wanted.since = request.since
         wanted.isReversed = request.isReversed
-        let room = self.hub.acquire(request.channel)
-        defer { self.hub.release(room) }
-        guard let found = try? room.history(wanted, now: self.hub.now) else { throw Failure(.unrecoverablePosition) }
+        let found = try await self.broker { () async throws(RoomBrokerError) in
+            try await self.rooms.history(of: request.channel, wanted)
+        }
         return Self.object { text in
             text.key("publications")
             text.beginArray()
@@ -272,9 +279,11 @@ struct ServerAPI: Sendable {
         text.endObject()
     }
 
-    private func removeHistory(_ request: ServerAPIRequest) throws(Failure) {
+    private func removeHistory(_ request: ServerAPIRequest) async throws(Failure) {
         guard try self.checkChannel(request).keepsHistory else { throw Failure(.notAvailable) }
-        self.read(request.channel, else: ()) { $0.removeHistory() }
+        try await self.broker { () async throws(RoomBrokerError) in
+            try await self.rooms.removeHistory(of: request.channel)
+        }
     }
 
     private func channels(_ request: ServerAPIRequest) throws(Failure) -> [UInt8] {

@@ -11,6 +11,10 @@ extension DocumentNode {
     /// Whether the value at the path `keys` is secret.
     package static func isSecret(_ keys: [String]) -> Bool {
         guard let last = keys.last else { return false }
+        // The URL of Redis may contain a password.
+        if keys == [GatewayKey.cluster.rawValue] || keys == [GatewayKey.cluster.rawValue, ClusterKey.redis.rawValue] {
+            return true
+        }
         return self.secretKeys.contains(last)
             || keys.dropLast().last == RouteKey.headers.rawValue && self.secretFields.contains(last.lowercased())
     }

@@ -14,6 +14,8 @@ package struct Configuration: Sendable, Equatable {
     package var log = LogSettings()
     package var control = ControlSettings()
     package var rooms = RoomSettings()
+    /// `nil` keeps everything in this process.
+    package var cluster: ClusterSettings?
 
     package static let defaultMaximumConnections = 65_536
 
@@ -73,6 +75,7 @@ extension GatewayKey {
     package static var tokens: Self { "tokens" }
     package static var control: Self { "control" }
     package static var rooms: Self { "rooms" }
+    package static var cluster: Self { "cluster" }
     fileprivate static var closeSpread: Self { "close-spread" }
 }
 
@@ -111,6 +114,21 @@ extension Configuration: SettingsSection {
         .section(
             .rooms, \.rooms, example: #"{policies: [{name: all, pattern: "*", history-size: 100, recovery: stream}]}"#,
             "Rooms of the targets `rooms` and `chat`: what they keep and permit. See <doc:Rooms>."),
+        .custom(
+            .cluster, .either([.value(ValueSyntax.redisURL), .of(ClusterSettings.self)]),
+            example: "redis://redis.example:6379", needsRestart: true,
+            """
+            The Redis by which several gateways are one system, with the same rooms and one list of connections: its URL, or \
+            a mapping. Without it, this gateway needs nothing and is alone. See <doc:Clusters>.
+            """
+        ) { section, settings in
+            guard let node = section.node(.cluster) else { return }
+            if case .scalar = node.content {
+                settings.cluster = section.value(.cluster, as: ValueSyntax.redisURL).map { ClusterSettings($0) }
+            } else {
+                settings.cluster = section.section(.cluster)
+            }
+        },
         .value(
             "max-connections", \.maximumConnections, .integer(1...10_000_000),
             """

@@ -48,8 +48,13 @@ package struct FileAudit {
         let tokens = located.configuration.tokens.enumerated().flatMap { index, settings in
             self.files(of: settings.keys, at: ConfigurationValidator.tokens.index(index))
         }
+        let cluster = located.configuration.cluster.map { settings in
+            let path = ConfigurationKeyPath.root.key(GatewayKey.cluster)
+            return self.files(of: settings.tls, at: path.key(ClusterKey.tls))
+                + self.file(settings.password?.file, at: path.key(ClusterKey.passwordFile))
+        }
         return self.files(of: located.configuration.control.transfers) + tokens + listeners
-            + self.directories(of: located) + upstreams + (control ?? [])
+            + self.directories(of: located) + upstreams + (control ?? []) + (cluster ?? [])
     }
 
     private static func files(of keys: TokenSettings.Keys, at path: ConfigurationKeyPath) -> [NamedFile] {

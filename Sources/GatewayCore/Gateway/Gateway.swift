@@ -29,14 +29,18 @@ package final class Gateway: Sendable {
     /// - Parameters:
     ///   - loops: running already; connections stay on the loop that accepted them.
     ///   - passedSockets: listening sockets from the service manager.
+    /// - Throws: if a file of the cluster's settings cannot be used.
     package init(
         loops: [Loop], log: TunnelLog, configuration: Configuration, passedSockets: [ActivatedSocket] = []
-    ) {
+    ) throws(GatewayPlanError) {
         self.loops = loops
         self.passedSockets = passedSockets
         let control = configuration.control
+        var cluster: RoomCluster?
+        if let settings = configuration.cluster { cluster = try RoomCluster(settings) }
+        cluster?.report = { isAway, text in log.redis(isAway: isAway, text) }
         let shared = GatewayShared(
-            log: log, hub: RoomHub(loops: loops, settings: configuration.rooms), admission: Admission(configuration),
+            log: log, hub: RoomHub(loops: loops, settings: configuration.rooms, cluster: cluster), admission: Admission(configuration),
             closedLimit: control.address == nil ? 0 : control.closedConnections,
             keepsHandshakes: control.address != nil && control.keepsHandshakes,
             eventLog: control.address == nil ? nil : EventLog(), returnsMemory: true)

@@ -10,6 +10,7 @@ package struct GatewayPlanError: Error, Hashable, Sendable {
         case upstream(String)
         case tokens(String)
         case control(at: ControlSettings.Address? = nil)
+        case cluster
     }
 
     package enum Cause: Hashable, Sendable {
@@ -63,6 +64,7 @@ extension GatewayPlanError.Section: CustomStringConvertible {
         case .listener(let name, let address?): "listener '\(name)' at \(address)"
         case .upstream(let name): "upstream '\(name)'"
         case .tokens(let name): "tokens '\(name)'"
+        case .cluster: "cluster"
         case .control(nil): "control plane"
         case .control(let address?): "control plane at \(address)"
         }

@@ -49,4 +49,12 @@ extension LoopIsolated {
             self.execute { continuation.resume(returning: body($0)) }
         }
     }
+
+    /// Runs `body` on the loop and waits for its completion.
+    /// - Parameter body: must call the completion once.
+    func request<R: Sendable>(_ body: @escaping @Sendable (Value, @escaping (R) -> Void) -> Void) async -> R {
+        await withCheckedContinuation { continuation in
+            self.execute { body($0) { continuation.resume(returning: $0) } }
+        }
+    }
 }

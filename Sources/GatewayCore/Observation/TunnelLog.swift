@@ -39,6 +39,14 @@ package final class TunnelLog: Sendable {
         self.write(LogLine("accepting paused", fields, level: .warning))
     }
 
+    /// The Redis of a cluster is lost, or reached again.
+    func redis(isAway: Bool, _ text: String) {
+        self.write(
+            isAway
+                ? LogLine("redis lost", [("reason", .text(text))], level: .warning)
+                : LogLine("redis reached", [], level: .info))
+    }
+
     /// Only in debug builds.
     func slowWork(_ work: SlowWork) {
         let microseconds = UInt64(max(0, work.duration.clampedNanoseconds / 1000))

@@ -13,6 +13,8 @@ protocol RoomSubscriber: AnyObject {
     func awaitProgress()
     /// The subscription's backlog exceeds its limit, and the room's policy does not skip messages. It must leave.
     func backlogExceeded(_ subscription: RoomSubscription)
+    /// Messages are missing, and the subscription is positioned: the client must subscribe again.
+    func interrupted(_ subscription: RoomSubscription)
     /// The room accepts no more messages for now. The member may complete the message it has begun. Balanced by
     /// `resumeReading`.
     func pauseReading()
@@ -45,6 +47,8 @@ final class RoomSubscription {
     fileprivate let joinedAfter: UInt64
     /// The member's reading is paused.
     var isPaused = false
+    /// It is paused because a message of it waits for the broker.
+    var waitsForBroker = false
 
     fileprivate init(
         _ number: UInt64, in room: LoopRoom, _ subscriber: any RoomSubscriber, info: ClientInfo?, isPositioned: Bool,

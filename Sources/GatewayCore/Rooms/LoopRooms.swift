@@ -17,9 +17,11 @@ final class LoopRooms {
     /// Cost of the messages taken from a room at once, in bytes.
     private static let takeLimit = 64 << 10
     private static let sweepInterval: Duration = .seconds(10)
+    /// Time that a member waits for a room to open.
+    private static let entryTimeout: Duration = .seconds(5)
 
     let hub: RoomHub
-    private let index: Int
+    let index: Int
     let loop: Loop
     private(set) var rooms: [String: LoopRoom] = [:]
     private let backlog: RoomBacklog
@@ -34,6 +36,11 @@ final class LoopRooms {
     /// Rooms whose messages another loop is behind with, by that loop.
     private var blockedRooms: [Int: [LoopRoom]] = [:]
     private let sweepTimer = LoopTimer()
+    /// Members that wait for their room to open, by its name.
+    private var waiting: [String: [WaitingEntry]] = [:]
+    /// Loops that are behind with messages that the broker received.
+    private var blockedFeed: Set<Int> = []
+    private(set) lazy var broker: any RoomBroker = self.makeBroker()
     /// Clients of the protocol on this loop, by their identifiers.
     var sessions: [String: RoomSession] = [:]
     /// Not yet added to the counters.
@@ -52,38 +59,91 @@ final class LoopRooms {
         self.backlog = RoomBacklog(limit: hub.backlogLimit)
     }
 
-    private var now: Duration { .nanoseconds(Int64(clamping: self.loop.now.nanoseconds)) }
+    var now: Duration { .nanoseconds(Int64(clamping: self.loop.now.nanoseconds)) }
 
     // MARK: Members
 
-    /// Adds a member to a room.
-    /// - Parameters:
-    ///   - info: shown to the room's other members; `nil` shows nothing.
-    ///   - position: publications after it are wanted; `nil` for none.
-    func join(
-        _ member: any RoomSubscriber, room name: String, info: ClientInfo?, isPositioned: Bool = false,
-        recovering position: StreamPosition? = nil, limit: Int = 0
-    ) throws(SharedRoom.JoinError) -> (subscription: RoomSubscription, result: RoomClient.JoinResult) {
+    struct Joined {
+        let subscription: RoomSubscription
+        let result: RoomClient.JoinResult
+    }
+
+    /// A member that wants to enter a room.
+    struct Entry {
+        let member: any RoomSubscriber
+        /// Shown to the room's other members; `nil` shows nothing.
+        let info: ClientInfo?
+        var isPositioned = false
+        /// Publications after it are wanted; `nil` for none.
+        var recovery: StreamPosition?
+        /// Publications that the member recovers at most.
+        var limit = 0
+        /// Called once, perhaps before `join` returns; at the latest after `entryTimeout`.
+        let complete: (Result<Joined, SharedRoom.JoinError>) -> Void
+    }
+
+    private struct WaitingEntry {
+        let entry: Entry
+        let shared: SharedRoom
+        let deadline: Duration
+    }
+
+    /// Adds a member to a room, as soon as the room is open.
+    func join(_ name: String, _ entry: Entry) {
         self.loop.assertOnLoop()
         // Each subscription is one use of the shared room.
-        let shared = self.hub.acquire(name)
+        self.enter(WaitingEntry(entry: entry, shared: self.hub.acquire(name), deadline: self.now + Self.entryTimeout))
+    }
+
+    private func enter(_ waiting: WaitingEntry, isPatient: Bool = true) {
+        let (entry, shared) = (waiting.entry, waiting.shared)
         let joined: SharedRoom.Membership
         do {
             joined = try shared.join(
-                onLoop: self.index, info: info, recovering: position, limit: limit, now: self.now)
+                onLoop: self.index, info: entry.info, recovering: entry.recovery, limit: entry.limit,
+                isPatient: isPatient, now: self.now)
+        } catch .notReady {
+            self.waiting[shared.name, default: []].append(waiting)
+            return self.broker.open(shared)
         } catch {
             self.hub.release(shared)
-            throw error
+            return entry.complete(.failure(error))
         }
-        let room = self.rooms[name] ?? LoopRoom(shared, loop: self.index, self.backlog)
-        self.rooms[name] = room
+        let room = self.rooms[shared.name] ?? LoopRoom(shared, loop: self.index, self.backlog)
+        self.rooms[shared.name] = room
         self.lastNumber += 1
         let subscription = room.add(
-            member, number: self.lastNumber, info: info, isPositioned: isPositioned, joinedAfter: joined.sequence)
+            entry.member, number: self.lastNumber, info: entry.info, isPositioned: entry.isPositioned,
+            joinedAfter: joined.sequence)
         self.announce(joined.loops, of: room)
         self.pauseIfBehind(subscription)
         if self.sweepTimer.deadline == nil { self.loop.arm(self.sweepTimer, after: Self.sweepInterval, target: self) }
-        return (subscription, joined.result)
+        if let info = entry.info {
+            self.broker.entered(shared, info, origin: RoomMessage.Origin(loop: self.index, member: subscription.number))
+        }
+        entry.complete(.success(Joined(subscription: subscription, result: joined.result)))
+    }
+
+    /// The room has opened, or has caught up with other nodes.
+    /// - Parameter isPatient: whether members go on waiting for publications that this node does not have.
+    func opened(_ name: String, isPatient: Bool) {
+        for waiting in self.waiting.removeValue(forKey: name) ?? [] { self.enter(waiting, isPatient: isPatient) }
+    }
+
+    /// Gives up on members that have waited for too long.
+    func refuseLateEntries() {
+        guard !self.waiting.isEmpty else { return }
+        let now = self.now
+        for (name, all) in self.waiting {
+            let late = all.filter { $0.deadline <= now }
+            guard !late.isEmpty else { continue }
+            let rest = all.filter { $0.deadline > now }
+            self.waiting[name] = rest.isEmpty ? nil : rest
+            for waiting in late {
+                self.hub.release(waiting.shared)
+                waiting.entry.complete(.failure(.away))
+            }
+        }
     }
 
     /// Messages that the member published are still delivered to the others. Its reading resumes if it was paused.
@@ -97,6 +157,7 @@ final class LoopRooms {
         self.takeDeferred(room)
         if self.hasArrivals { self.scheduleDelivery() }
         self.announce(loops, of: room)
+        if let info = subscription.info { self.broker.left(room.shared, info) }
         self.hub.release(room.shared)
         if subscription.isPaused {
             subscription.isPaused = false
@@ -105,29 +166,54 @@ final class LoopRooms {
     }
 
     /// Publishes a member's message. Pauses the member's reading if the room is behind.
-    /// - Parameter subscription: of the publisher; `nil` if it is not a member.
+    /// - Parameters:
+    ///   - subscription: of the publisher; `nil` if it is not a member.
+    ///   - complete: called once, perhaps before this returns.
     func publish(
-        _ publication: Publication, plain: RoomMessage.Plain? = nil, in shared: SharedRoom,
-        by subscription: RoomSubscription?
-    ) -> StreamPosition {
+        _ message: RoomPublication, in shared: SharedRoom, by subscription: RoomSubscription?,
+        _ complete: @escaping (Result<RoomPublished, RoomBrokerError>) -> Void
+    ) {
         self.loop.assertOnLoop()
-        let origin = plain == nil ? nil : subscription.map { RoomMessage.Origin(loop: self.index, member: $0.number) }
-        let published = shared.publish(
-            publication, plain: plain, origin: origin, now: self.now,
-            time: UInt64(clamping: Machine.wallClockMilliseconds()))
-        self.hub.counters.add(to: .publications)
-        guard let room = subscription?.room ?? self.rooms[shared.name] else {
-            self.hub.announce(shared, to: published.loops, from: nil)
-            return published.position
+        var message = message
+        if message.plain != nil, let subscription {
+            message.origin = RoomMessage.Origin(loop: self.index, member: subscription.number)
         }
-        self.announce(published.loops, of: room)
-        if let subscription { self.pauseIfBehind(subscription) }
-        return published.position
+        self.broker.publish(message, in: shared) { [hub] result in
+            if case .success(let published) = result, !published.isRepeated { hub.counters.add(to: .publications) }
+            complete(result)
+        }
+        guard let subscription else { return }
+        if message.plain != nil, self.broker.isAway {
+            subscription.waitsForBroker = true
+            self.pausePublisher(subscription)
+        }
+        self.pauseIfBehind(subscription)
     }
+
+    /// Queues the messages that a room has for its loops.
+    func distribute(_ loops: [(loop: Int, cost: Int)], of shared: SharedRoom) {
+        if let room = self.rooms[shared.name], room.shared === shared { return self.announce(loops, of: room) }
+        self.hub.announce(shared, to: loops, from: nil)
+    }
+
+    /// The same for messages that the broker received.
+    /// - Returns: whether all loops keep up. If not, `brokerCaughtUp` is called when they do.
+    func distributeReceived(_ loops: [(loop: Int, cost: Int)], of shared: SharedRoom) -> Bool {
+        self.blockedFeed.formUnion(self.hub.announce(shared, to: loops, from: self.index))
+        if let own = loops.first(where: { $0.loop == self.index }) { self.queueOwn(own.cost, of: shared) }
+        return !self.isFeedBlocked
+    }
+
+    private var isFeedBlocked: Bool { !self.blockedFeed.isEmpty || self.pendingCost >= Self.pendingCostLimit }
+
+    /// The broker accepts publications again.
+    func brokerCaughtUp() { self.resumePublishers() }
 
     /// Stops reading from a member whose messages, or entries, come faster than the room delivers them.
     private func pauseIfBehind(_ subscription: RoomSubscription) {
-        guard self.isBehind || !subscription.room.blockedLoops.isEmpty || self.pendingCost >= Self.pendingCostLimit
+        guard
+            self.isBehind || !subscription.room.blockedLoops.isEmpty || self.pendingCost >= Self.pendingCostLimit
+                || self.broker.isBehind
         else { return }
         self.pausePublisher(subscription)
     }
@@ -138,9 +224,12 @@ final class LoopRooms {
         where room.blockedLoops.insert(target).inserted {
             self.blockedRooms[target, default: []].append(room)
         }
-        guard let own = loops.first(where: { $0.loop == self.index }) else { return }
-        _ = self.hub.inboxes[self.index].add(room.shared, cost: own.cost, from: nil)
-        self.pendingCost += own.cost
+        if let own = loops.first(where: { $0.loop == self.index }) { self.queueOwn(own.cost, of: room.shared) }
+    }
+
+    private func queueOwn(_ cost: Int, of shared: SharedRoom) {
+        _ = self.hub.inboxes[self.index].add(shared, cost: cost, from: nil)
+        self.pendingCost += cost
         self.hasArrivals = true
         self.scheduleDelivery()
     }
@@ -169,6 +258,8 @@ final class LoopRooms {
     /// The loop `target` has caught up.
     func drained(_ target: Int) {
         for room in self.blockedRooms.removeValue(forKey: target) ?? [] { room.blockedLoops.remove(target) }
+        self.blockedFeed.remove(target)
+        self.resumeFeed()
         self.resumePublishers()
     }
 
@@ -199,6 +290,7 @@ final class LoopRooms {
         self.isBehind = !self.ready.isEmpty
         if hadNoneReady, !self.hasArrivals {
             self.pendingCost = 0
+            self.resumeFeed()
             self.resumePublishers()
         }
         if self.isBehind || self.hasArrivals { self.scheduleForNextTurn() }
@@ -278,6 +370,10 @@ final class LoopRooms {
             guard subscriber.takesMore else { return self.block(subscription, subscriber) }
             guard let message = room.take(for: subscription) else { break }
             left -= 1
+            if message.isInterruption {
+                if subscription.isPositioned { subscriber.interrupted(subscription) }
+                continue
+            }
             self.loop.spend(TurnBudget.frame + message.cost)
             subscriber.deliver(message, to: subscription)
         }
@@ -293,19 +389,32 @@ final class LoopRooms {
         if subscription.state == .blocked { subscriber.awaitProgress() }
     }
 
+    private func resumeFeed() {
+        guard !self.isFeedBlocked else { return }
+        self.broker.loopsCaughtUp()
+    }
+
     /// Resumes paused publishers, except those whose room waits for another loop.
     private func resumePublishers() {
-        guard !self.pausedMembers.isEmpty, !self.isBehind else { return }
+        guard !self.pausedMembers.isEmpty, !self.isBehind, !self.broker.isBehind else { return }
         let subscriptions = self.pausedMembers
         self.pausedMembers = []
         for subscription in subscriptions where subscription.isPaused {
-            guard subscription.room.blockedLoops.isEmpty else {
+            guard subscription.room.blockedLoops.isEmpty, !(subscription.waitsForBroker && self.broker.isAway) else {
                 self.pausedMembers.append(subscription)
                 continue
             }
             subscription.isPaused = false
+            subscription.waitsForBroker = false
             subscription.subscriber?.resumeReading()
         }
+    }
+
+    private func makeBroker() -> any RoomBroker {
+        guard let cluster = self.hub.cluster else { return LocalBroker(self) }
+        let broker = RedisBroker(self, cluster)
+        broker.start()
+        return broker
     }
 
     // MARK: Lookup by loop
@@ -315,7 +424,9 @@ final class LoopRooms {
         loop.local(LoopRoomsReference.self) { LoopRoomsReference() }.rooms
     }
 
+    /// Makes these the rooms of their loop. Called on it, first of all.
     func register() {
+        _ = self.broker
         self.loop.local(LoopRoomsReference.self) { LoopRoomsReference() }.rooms = self
     }
 }

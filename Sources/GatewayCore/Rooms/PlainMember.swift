@@ -31,32 +31,44 @@ extension PlainRoomMember {
         if let subscription = self.subscription { self.rooms.outputProgressed(subscription) }
     }
 
-    /// Enters the room, if its policy lets clients without a name in.
+    /// Enters the room, if its policy lets clients without a name in. Nothing is read before.
     /// - Parameter client: identifier of the connection for the room's list of members.
-    func join(_ room: String, client: String) -> PlainRefusal? {
+    func join(_ room: String, client: String, refused: @escaping (Self, PlainRefusal) -> Void) {
         let policy = self.rooms.hub.policy(of: room) ?? .open
-        guard policy.subscribe == .everyone else { return .notPermitted }
-        do {
-            self.subscription = try self.rooms.join(self, room: room, info: ClientInfo(client: client)).subscription
-            return nil
-        } catch {
-            return .full
-        }
+        guard policy.subscribe == .everyone else { return refused(self, .notPermitted) }
+        self.pauseReading()
+        self.rooms.join(
+            room,
+            LoopRooms.Entry(member: self, info: ClientInfo(client: client)) { [self] result in
+                switch result {
+                case .success(let joined):
+                    self.subscription = joined.subscription
+                    // Its connection may have ended while it waited.
+                    if self.task == nil { self.leave() }
+                case .failure(.full): refused(self, .full)
+                case .failure(.away), .failure(.notReady): refused(self, .away)
+                }
+                self.resumeReading()
+            })
     }
 
     /// Sends the message that is complete now to the others.
-    func publish(_ kind: MessageKind) -> PlainRefusal? {
-        guard let subscription = self.subscription else { return nil }
+    /// - Parameter refused: called at once, or when the message could not be published.
+    func publish(_ kind: MessageKind, refused: @escaping (Self, PlainRefusal) -> Void) {
+        guard let subscription = self.subscription else { return }
         let plain = RoomMessage.Plain(kind: kind, bytes: self.unfinished)
         self.unfinished = []
         let shared = subscription.room.shared
         let policy = shared.policy
-        guard policy.publish == .everyone || policy.publish == .members else { return .notPermitted }
+        guard policy.publish == .everyone || policy.publish == .members else { return refused(self, .notPermitted) }
         // Checking whether the text is JSON costs more than delivering it: only where the room keeps it.
         let payload = policy.keepsHistory ? plain.payload : .binary([])
         let publication = Publication(payload, info: subscription.info)
-        _ = self.rooms.publish(publication, plain: plain, in: shared, by: subscription)
-        return nil
+        self.rooms.publish(RoomPublication(publication: publication, plain: plain), in: shared, by: subscription) {
+            [weak self] result in
+            guard let self, case .failure = result, self.subscription != nil else { return }
+            refused(self, .away)
+        }
     }
 
     func leave() {
@@ -70,11 +82,14 @@ extension PlainRoomMember {
 enum PlainRefusal {
     case notPermitted
     case full
+    /// The cluster cannot be reached, so that the client's message was not published, or perhaps not.
+    case away
 
     fileprivate var close: (code: CloseCode, reason: String) {
         switch self {
         case .notPermitted: (.policyViolation, "the room's policy does not permit it")
         case .full: (.tryAgainLater, "the room has as many members as it may have")
+        case .away: (.tryAgainLater, "the rooms cannot be reached; the last message may be lost")
         }
     }
 }
@@ -96,7 +111,7 @@ final class PlainWebSocketMember: WebSocketRelay {
 
     func start(_ task: WebSocketTask) {
         self.task = task
-        if let refusal = self.join(self.room, client: self.client) { self.end(refusal) }
+        self.join(self.room, client: self.client) { $0.end($1) }
     }
 
     private func end(_ refusal: PlainRefusal) {
@@ -110,7 +125,7 @@ final class PlainWebSocketMember: WebSocketRelay {
         // A removed member may still receive input for a while.
         guard self.subscription != nil else { return }
         self.unfinished.append(bytes)
-        if mark.endsMessage, let refusal = self.publish(mark.kind) { self.end(refusal) }
+        if mark.endsMessage { self.publish(mark.kind) { $0.end($1) } }
     }
 
     func peerClosed(_ code: CloseCode?, reason: [UInt8]) -> Bool {
@@ -134,6 +149,9 @@ extension PlainWebSocketMember: PlainRoomMember {
         self.leave()
         self.task?.close(.tryAgainLater, reason: Array("reading too slowly for this room".utf8))
     }
+
+    /// It never is positioned.
+    func interrupted(_ subscription: RoomSubscription) {}
 }
 
 /// A byte stream in a room. The route's framing converts between its bytes and the room's messages.
@@ -162,7 +180,7 @@ final class PlainStreamMember: TransportConsumer {
     func start(_ task: StreamTask) {
         self.task = task
         task.attach(self)
-        guard self.join(self.room, client: self.client) == nil else { return self.fail() }
+        self.join(self.room, client: self.client) { member, _ in member.fail() }
         task.resumeReading()
     }
 
@@ -188,7 +206,7 @@ final class PlainStreamMember: TransportConsumer {
         guard self.subscription != nil else { return }
         guard piece.byteCount <= self.messageLimit - self.unfinished.count else { return self.fail() }
         self.unfinished.append(piece)
-        if mark.endsMessage, self.publish(mark.kind) != nil { self.fail() }
+        if mark.endsMessage { self.publish(mark.kind) { member, _ in member.fail() } }
     }
 
     func inputClosed() {
@@ -227,7 +245,8 @@ extension PlainStreamMember: PlainRoomMember {
         }
     }
 
-    func backlogExceeded(_ subscription: RoomSubscription) {
-        self.fail()
-    }
+    func backlogExceeded(_ subscription: RoomSubscription) { self.fail() }
+
+    /// It never is positioned.
+    func interrupted(_ subscription: RoomSubscription) {}
 }

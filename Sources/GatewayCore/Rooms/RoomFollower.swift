@@ -144,36 +144,51 @@ final class FollowingMember {
     private let rooms: LoopRooms
     private var subscription: RoomSubscription?
     private var epoch = ""
+    /// The history is queued; before, messages wait in the room.
+    private var hasBegun = false
 
     init(_ queue: FollowerQueue, rooms: LoopRooms) {
         self.queue = queue
         self.rooms = rooms
     }
 
-    /// - Returns: whether the room takes another member.
-    func join(_ room: String, after position: StreamPosition?, last: Int) -> Bool {
-        do {
-            let joined = try self.rooms.join(self, room: room, info: nil, isPositioned: true)
+    /// - Parameter complete: with whether the room takes another member.
+    func join(
+        _ room: String, after position: StreamPosition?, last: Int, _ complete: @escaping (Bool) -> Void
+    ) {
+        let entry = LoopRooms.Entry(member: self, info: nil, isPositioned: true) { [self] result in
+            guard case .success(let joined) = result else { return complete(false) }
             self.subscription = joined.subscription
             self.queue.begin(LoopIsolated(self, on: self.rooms.loop))
-            self.begin(joined.subscription.room.shared, at: joined.result.position, after: position, last: last)
-            return true
-        } catch {
-            return false
+            // What is delivered from now on, during the request too, follows the history.
+            self.requestHistory(joined.subscription.room.shared, joined.result.position, position, last)
+            complete(true)
         }
+        self.rooms.join(room, entry)
     }
 
-    /// Queues publications of the history. Those published from now on are delivered as to all members.
-    private func begin(_ room: SharedRoom, at newest: StreamPosition, after position: StreamPosition?, last: Int) {
-        self.epoch = newest.epoch
-        let isSameStream = position.map { $0.epoch == newest.epoch || $0.epoch.isEmpty && $0.offset == 0 } ?? true
-        // Of another stream, everything is new.
-        let start = isSameStream ? position?.offset ?? 0 : 0
+    private func requestHistory(
+        _ room: SharedRoom, _ newest: StreamPosition, _ position: StreamPosition?, _ last: Int
+    ) {
         var request = Command.HistoryRequest()
         request.channel = room.name
         request.limit = position == nil ? min(last, Self.historyLimit) : Self.historyLimit
         request.isReversed = true
-        let found = (try? room.history(request, now: self.rooms.hub.now))?.publications ?? []
+        self.rooms.broker.history(of: room, request) { [self] result in
+            let found = (try? result.get())?.publications ?? []
+            self.begin(found, at: newest, after: position)
+            self.hasBegun = true
+            self.outputProgressed()
+        }
+    }
+
+    /// Queues publications of the history. Those published from now on are delivered as to all members.
+    /// - Parameter found: the newest first.
+    private func begin(_ found: [Publication], at newest: StreamPosition, after position: StreamPosition?) {
+        self.epoch = newest.epoch
+        let isSameStream = position.map { $0.epoch == newest.epoch || $0.epoch.isEmpty && $0.offset == 0 } ?? true
+        // Of another stream, everything is new.
+        let start = isSameStream ? position?.offset ?? 0 : 0
         let publications = found.reversed().filter { $0.offset > start && $0.offset <= newest.offset }
         let isComplete =
             position == nil
@@ -194,7 +209,7 @@ final class FollowingMember {
 }
 
 extension FollowingMember: RoomSubscriber {
-    var takesMore: Bool { self.queue.takesMore }
+    var takesMore: Bool { self.hasBegun && self.queue.takesMore }
     var queuedBytes: Int { self.queue.queuedBytes }
 
     func deliver(_ message: LoopMessage, to subscription: RoomSubscription) {
@@ -206,7 +221,14 @@ extension FollowingMember: RoomSubscriber {
         }
     }
 
-    func awaitProgress() { self.queue.awaitProgress() }
+    func awaitProgress() { if self.hasBegun { self.queue.awaitProgress() } }
+
+    /// The reader goes on after the newest publication, and knows that some are missing.
+    func interrupted(_ subscription: RoomSubscription) {
+        let position = subscription.room.shared.knownPosition ?? StreamPosition()
+        self.epoch = position.epoch
+        self.queue.add(.gap(position))
+    }
 
     func backlogExceeded(_ subscription: RoomSubscription) {
         self.leave()

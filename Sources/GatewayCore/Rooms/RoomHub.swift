@@ -27,11 +27,15 @@ package final class RoomHub: Sendable {
     /// Bytes that the rooms of one loop may keep for slow members.
     let backlogLimit: Int
 
+    /// How rooms are shared with other nodes; `nil` keeps them in this process.
+    let cluster: RoomCluster?
+
     package init(
-        loops: [Loop], settings: RoomSettings = RoomSettings(), backlogLimit: Int = 64 << 20,
-        randomWords: (@Sendable (Int) -> [UInt64])? = nil
+        loops: [Loop], settings: RoomSettings = RoomSettings(), cluster: RoomCluster? = nil,
+        backlogLimit: Int = 64 << 20, randomWords: (@Sendable (Int) -> [UInt64])? = nil
     ) {
         self.loops = loops
+        self.cluster = cluster
         self.settings = Mutex(settings)
         self.backlogLimit = backlogLimit
         self.inboxes = loops.map { _ in LoopInbox() }
@@ -72,7 +76,9 @@ package final class RoomHub: Sendable {
         return self.registry.withLock { registry in
             registry.uses[name, default: 0] += 1
             if let room = registry.rooms[name] { return room }
-            let room = SharedRoom(name: name, policy: policy) { [randomWords] in Self.text(randomWords(1)) }
+            let room = SharedRoom(name: name, policy: policy, isLocal: self.cluster == nil) { [randomWords] in
+                Self.text(randomWords(1))
+            }
             registry.rooms[name] = room
             return room
         }
@@ -160,28 +166,23 @@ package final class RoomHub: Sendable {
     /// Cost of the messages announced to loops and not taken yet, in bytes.
     package var bytesUnderWay: Int { self.inboxes.reduce(0) { $0 + $1.cost } }
 
-    // MARK: Publishing from outside the loops
+    // MARK: In a cluster
 
-    package enum PublishError: Error, Equatable {
-        case unknownRoom
-        /// The loops are behind with the messages of others.
-        case busy
+    /// Whether other nodes have the same rooms.
+    package var isShared: Bool { self.cluster != nil }
+
+    /// Index of the loop that receives a room's messages from the cluster, and does what callers without a loop ask.
+    func home(of room: String) -> Int {
+        // FNV-1a: the same for all nodes, and equal rooms are spread evenly.
+        let hash = room.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+        return Int(hash % UInt64(max(1, self.loops.count)))
     }
 
-    /// Publishes for the server: permissions do not apply.
-    package func publish(
-        _ publication: Publication, in name: String, skipsHistory: Bool = false, idempotencyKey: String? = nil
-    ) throws(PublishError) -> StreamPosition {
-        guard self.policy(of: name) != nil else { throw .unknownRoom }
-        guard !self.isBehind else { throw .busy }
-        let room = self.acquire(name)
-        defer { self.release(room) }
-        let published = room.publish(
-            publication, skipsHistory: skipsHistory, idempotencyKey: idempotencyKey, now: self.now,
-            time: UInt64(clamping: Machine.wallClockMilliseconds()))
-        if !published.isRepeated { self.counters.add(to: .publications) }
-        self.announce(room, to: published.loops, from: nil)
-        return published.position
+    /// Runs `body` with the rooms of a loop, soon.
+    func onLoop(_ index: Int, _ body: @escaping @Sendable (LoopRooms) -> Void) {
+        guard self.loops.indices.contains(index) else { return }
+        let loop = self.loops[index]
+        loop.execute { if let rooms = LoopRooms.current(on: loop) { body(rooms) } }
     }
 }
 

@@ -11,6 +11,8 @@ package final class RoomMessage: Sendable {
         case publication(Publication)
         case join(ClientInfo)
         case leave(ClientInfo)
+        /// Messages are missing here. Members that must not miss any subscribe again.
+        case interruption
     }
 
     /// A message of a client that speaks no protocol, as it was received.
@@ -55,7 +57,7 @@ package final class RoomMessage: Sendable {
         let size =
             switch self.content {
             case .publication(let publication): max(publication.data.bytes.count, self.plain?.bytes.count ?? 0)
-            case .join, .leave: 64
+            case .join, .leave, .interruption: 64
             }
         return size + Self.overhead
     }
@@ -65,6 +67,59 @@ package final class RoomMessage: Sendable {
         self.plain = plain
         self.origin = origin
         self.sequence = sequence
+    }
+}
+
+extension RoomMessage {
+    /// A message as another node, or this one, sent it to all nodes.
+    struct Parts {
+        enum Removal {
+            case all
+            case one(offset: UInt64)
+        }
+
+        var content: Content
+        var plain: Plain?
+        /// If the sender is a member on this node.
+        var origin: Origin?
+        /// Of a publication that is kept.
+        var position: StreamPosition?
+        /// What is removed from the history, instead of a message for members.
+        var removal: Removal?
+
+        /// - Parameters:
+        ///   - payload: offset, epoch and envelope, separated by spaces; offset and epoch are 0 and empty if it is not kept.
+        ///   - node: this one.
+        init?(_ payload: [UInt8], node: String) {
+            guard let first = payload.firstIndex(of: 0x20),
+                let second = payload[(first + 1)...].firstIndex(of: 0x20),
+                let offset = UInt64(String(decoding: payload[..<first], as: UTF8.self))
+            else { return nil }
+            self.init(Array(payload[(second + 1)...]), offset: offset, node: node)
+            guard offset > 0 else { return }
+            let epoch = String(decoding: payload[(first + 1)..<second], as: UTF8.self)
+            self.position = StreamPosition(offset: offset, epoch: epoch)
+        }
+
+        /// - Parameter offset: of a publication that is kept, else 0.
+        init?(_ bytes: [UInt8], offset: UInt64, node: String) {
+            guard let envelope = try? RoomEnvelope(bytes) else { return nil }
+            let plain = envelope.plain.map { Plain(kind: $0.isBinary ? .binary : .text, bytes: $0.bytes) }
+            switch envelope.content {
+            case .publication(var publication):
+                publication.offset = offset
+                if offset > 0, publication.data.isEmpty, let plain { publication.data = plain.payload }
+                self.content = .publication(publication)
+            case .join(let info): self.content = .join(info)
+            case .leave(let info): self.content = .leave(info)
+            case .historyRemoved: (self.content, self.removal) = (.interruption, .all)
+            case .publicationRemoved(let offset): (self.content, self.removal) = (.interruption, .one(offset: offset))
+            }
+            self.plain = plain
+            if let origin = envelope.origin, origin.node == node {
+                self.origin = Origin(loop: origin.loop, member: origin.member)
+            }
+        }
     }
 }
 
@@ -83,6 +138,8 @@ final class LoopMessage {
         self.cost = message.cost
         self.room = room
     }
+
+    var isInterruption: Bool { if case .interruption = self.message.content { true } else { false } }
 
     /// As a push of the protocol.
     func encoded(_ encoding: SessionEncoding) -> SharedMessage {
@@ -112,6 +169,8 @@ final class LoopMessage {
             return .publication(publication)
         case .join(let info): return .join(info)
         case .leave(let info): return .leave(info)
+        // It is not delivered as a push: the subscription ends.
+        case .interruption: return .unsubscribe(.insufficient)
         }
     }
 

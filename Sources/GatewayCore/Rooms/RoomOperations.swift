@@ -237,13 +237,78 @@ package struct RoomOperations: Sendable {
     /// - Returns: `nil` if the room has as many members as its policy allows.
     package func follow(_ room: String, after position: StreamPosition? = nil, last: Int = 0) async -> RoomFollower? {
         // Followers of one room share a loop, which takes the room's messages once.
-        let index = room.utf8.reduce(0) { ($0 &* 31 &+ Int($1)) & 0xFFFF } % max(1, self.loopGateways.count)
+        let index = self.hub.home(of: room)
         guard self.loopGateways.indices.contains(index) else { return nil }
         let queue = FollowerQueue()
-        let isMember = await self.loopGateways[index].perform { gateway in
-            FollowingMember(queue, rooms: gateway.rooms).join(room, after: position, last: last)
+        let isMember = await self.loopGateways[index].request { gateway, complete in
+            FollowingMember(queue, rooms: gateway.rooms).join(room, after: position, last: last, complete)
         }
         return isMember ? RoomFollower(queue) : nil
+    }
+
+    // MARK: Publications
+
+    package enum PublishError: Error, Equatable {
+        case unknownRoom
+        /// The loops are behind with the messages of others.
+        case busy
+        case broker(RoomBrokerError)
+    }
+
+    /// Publishes for the server: permissions do not apply.
+    package func publish(
+        _ publication: Publication, in name: String, skipsHistory: Bool = false, idempotencyKey: String? = nil
+    ) async throws(PublishError) -> StreamPosition {
+        guard self.hub.policy(of: name) != nil else { throw .unknownRoom }
+        guard !self.hub.isBehind else { throw .busy }
+        let result = await self.ask(name) { rooms, room, complete in
+            let message = RoomPublication(
+                publication: publication, skipsHistory: skipsHistory, idempotencyKey: idempotencyKey)
+            rooms.publish(message, in: room, by: nil) { complete($0.map(\.position)) }
+        }
+        do { return try result.get() } catch { throw .broker(error) }
+    }
+
+    /// The clients in the room on all nodes, in the order of their identifiers.
+    package func presence(of room: String) async throws(RoomBrokerError) -> [ClientInfo] {
+        try await self.ask(room) { $0.broker.presence(of: $1, $2) }.get()
+    }
+
+    package func presenceCounts(of room: String) async throws(RoomBrokerError) -> RoomPresenceCounts {
+        try await self.ask(room) { $0.broker.presenceCounts(of: $1, $2) }.get()
+    }
+
+    package func history(
+        of room: String, _ request: Command.HistoryRequest
+    ) async throws(RoomBrokerError) -> RoomHistoryPage {
+        try await self.ask(room) { $0.broker.history(of: $1, request, $2) }.get()
+    }
+
+    package func removeHistory(of room: String) async throws(RoomBrokerError) {
+        try await self.ask(room) { $0.broker.removeHistory(of: $1, $2) }.get()
+    }
+
+    /// - Returns: whether the publication was there.
+    package func removePublication(of room: String, offset: UInt64) async throws(RoomBrokerError) -> Bool {
+        try await self.ask(room) { $0.broker.removePublication(of: $1, offset: offset, $2) }.get()
+    }
+
+    /// Asks the broker of the room's loop.
+    private func ask<Value: Sendable>(
+        _ name: String,
+        _ body: @escaping @Sendable (
+            LoopRooms, SharedRoom, @escaping (Result<Value, RoomBrokerError>) -> Void
+        ) -> Void
+    ) async -> Result<Value, RoomBrokerError> {
+        guard !self.loopGateways.isEmpty else { return .failure(.away) }
+        return await self.loopGateways[self.hub.home(of: name)].request { gateway, complete in
+            let hub = gateway.rooms.hub
+            let room = hub.acquire(name)
+            body(gateway.rooms, room) { result in
+                hub.release(room)
+                complete(result)
+            }
+        }
     }
 }
 

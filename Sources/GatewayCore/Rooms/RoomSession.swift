@@ -36,6 +36,8 @@ final class RoomSession {
     private static let outputWatermark = WebSocketTask.outputWatermark
     /// Work of a command, besides what it does in a room.
     private static let commandWork = TurnBudget.frame * 4
+    /// Commands that wait for their results, above which no further one is performed.
+    private static let pendingLimit = 128
 
     private(set) weak var connection: (any RoomConnection)?
     let rooms: LoopRooms
@@ -51,6 +53,11 @@ final class RoomSession {
     private var waitsForOutput = false
     /// A room that is behind holds the commands up.
     private var waitsForRoom = false
+    /// Too many commands wait for their results.
+    private var waitsForResults = false
+    private var isPerforming = false
+    /// The broker knows the client.
+    private var isRegistered = false
     /// Replies of this step, which leave together.
     private var output: [UInt8] = []
     /// Reasons why nothing is read.
@@ -122,6 +129,11 @@ final class RoomSession {
                 self.waitsForOutput = true
                 return self.awaitProgress()
             }
+            guard self.client.pendingCount < Self.pendingLimit else {
+                self.flush()
+                self.waitsForResults = true
+                return self.pauseReading()
+            }
             self.loop.spend(Self.commandWork)
             do {
                 let command = try reader.next()
@@ -161,7 +173,28 @@ final class RoomSession {
         self.armTimer()
     }
 
+    /// A result of an operation, which may come while actions are performed.
+    private func completed(_ event: (inout RoomClient) -> Void) {
+        guard !self.isPerforming else { return event(&self.client) }
+        self.change(event)
+        guard self.waitsForResults, self.client.pendingCount < Self.pendingLimit / 2 else { return }
+        self.waitsForResults = false
+        self.resumeCommands()
+    }
+
+    private func completed<Value>(
+        _ number: UInt32, _ result: Result<Value, RoomBrokerError>, _ reply: (Value) -> Reply
+    ) {
+        switch result {
+        case .success(let value): self.completed { $0.completed(reply(value)) }
+        case .failure(let error): self.completed { $0.completed(.error(number: number, error.commandError)) }
+        }
+    }
+
     private func perform() {
+        guard !self.isPerforming else { return }
+        self.isPerforming = true
+        defer { self.isPerforming = false }
         while let action = self.client.nextAction() {
             switch action {
             case .send(let reply): self.send(reply)
@@ -169,9 +202,9 @@ final class RoomSession {
             case .leave(let channel): self.leave(channel)
             case .publish(let number, let channel, let data, let info):
                 self.publish(number, channel, Publication(data, info: info))
-            case .presence(let number, let channel): self.client.completed(self.presence(number, channel))
-            case .presenceStats(let number, let channel): self.client.completed(self.presenceStats(number, channel))
-            case .history(let number, let request): self.client.completed(self.history(number, request))
+            case .presence(let number, let channel): self.presence(number, channel)
+            case .presenceStats(let number, let channel): self.presenceStats(number, channel)
+            case .history(let number, let request): self.history(number, request)
             case .register(let info): self.register(info)
             case .close(let disconnect): self.close(disconnect)
             }
@@ -191,22 +224,32 @@ final class RoomSession {
         let hub = self.rooms.hub
         let entry = UserRegistry.Entry(
             client: info.client, user: info.user, connection: self.connectionNumber, loop: self.loopIndex)
-        guard hub.users.add(entry, limit: hub.currentSettings.maximumConnectionsPerUser) else {
-            return self.client.close(.connectionLimit)
+        let limit = hub.currentSettings.maximumConnectionsPerUser
+        guard hub.users.add(entry, limit: limit) else { return self.client.close(.connectionLimit) }
+        self.isRegistered = true
+        guard let limit, !info.user.isEmpty else { return }
+        self.rooms.broker.register(client: info.client, user: info.user, limit: limit) { [weak self] isAllowed in
+            if !isAllowed { self?.completed { $0.close(.connectionLimit) } }
         }
     }
 
     private func join(_ join: RoomClient.Join) {
-        do {
-            let joined = try self.rooms.join(
-                self, room: join.channel, info: join.info, isPositioned: join.isPositioned, recovering: join.recovery,
-                limit: join.recoveryLimit)
-            self.subscriptions[join.channel] = joined.subscription
-            self.count(joined.result, of: join)
-            self.client.joined(join.channel, .success(joined.result), at: self.now)
-        } catch {
-            self.client.joined(join.channel, .failure(.limitExceeded), at: self.now)
+        let entry = LoopRooms.Entry(
+            member: self, info: join.info, isPositioned: join.isPositioned, recovery: join.recovery,
+            limit: join.recoveryLimit
+        ) { [self] result in
+            let now = self.now
+            switch result {
+            case .success(let joined):
+                self.subscriptions[join.channel] = joined.subscription
+                self.count(joined.result, of: join)
+                self.completed { $0.joined(join.channel, .success(joined.result), at: now) }
+            case .failure(let error):
+                let refusal: CommandError = error == .full ? .limitExceeded : .internal
+                self.completed { $0.joined(join.channel, .failure(refusal), at: now) }
+            }
         }
+        self.rooms.join(join.channel, entry)
     }
 
     private func count(_ result: RoomClient.JoinResult, of join: RoomClient.Join) {
@@ -223,41 +266,51 @@ final class RoomSession {
 
     private func publish(_ number: UInt32, _ channel: String, _ publication: Publication) {
         let subscription = self.subscriptions[channel]
-        let hub = self.rooms.hub
-        let shared = subscription?.room.shared ?? hub.acquire(channel)
-        _ = self.rooms.publish(publication, in: shared, by: subscription)
-        if subscription == nil { hub.release(shared) }
-        self.client.completed(.publish(number: number))
+        self.with(channel) { shared, done in
+            self.rooms.publish(RoomPublication(publication: publication), in: shared, by: subscription) { [self] in
+                done()
+                self.completed(number, $0) { _ in .publish(number: number) }
+            }
+        }
     }
 
-    /// Reads a room; one that nobody is in and that keeps nothing is read as empty.
-    private func read<Value>(_ channel: String, _ body: (SharedRoom) -> Value) -> Value {
-        if let subscription = self.subscriptions[channel] { return body(subscription.room.shared) }
+    /// Uses a room until `done` is called; one that nobody is in and that keeps nothing is read as empty.
+    private func with(_ channel: String, _ body: (_ room: SharedRoom, _ done: @escaping () -> Void) -> Void) {
+        if let subscription = self.subscriptions[channel] { return body(subscription.room.shared) {} }
         let hub = self.rooms.hub
         let shared = hub.acquire(channel)
-        defer { hub.release(shared) }
-        return body(shared)
+        body(shared) { hub.release(shared) }
     }
 
-    private func presence(_ number: UInt32, _ channel: String) -> Reply {
-        let clients = self.read(channel, \.presence).all
-        self.loop.spend(TurnBudget.frame * clients.count)
-        return .presence(number: number, clients)
-    }
-
-    private func presenceStats(_ number: UInt32, _ channel: String) -> Reply {
-        let presence = self.read(channel, \.presence)
-        return .presenceStats(number: number, clients: presence.clientCount, users: presence.userCount)
-    }
-
-    private func history(_ number: UInt32, _ request: Command.HistoryRequest) -> Reply {
-        let now = Self.elapsed(self.loop)
-        let result = self.read(request.channel) { room in Result { try room.history(request, now: now) } }
-        guard case .success(let (publications, position)) = result else {
-            return .error(number: number, .unrecoverablePosition)
+    private func presence(_ number: UInt32, _ channel: String) {
+        self.with(channel) { room, done in
+            self.rooms.broker.presence(of: room) { [self] in
+                done()
+                if case .success(let clients) = $0 { self.loop.spend(TurnBudget.frame * clients.count) }
+                self.completed(number, $0) { .presence(number: number, $0) }
+            }
         }
-        self.loop.spend(publications.reduce(0) { $0 + TurnBudget.frame + $1.data.bytes.count })
-        return .history(number: number, publications, position)
+    }
+
+    private func presenceStats(_ number: UInt32, _ channel: String) {
+        self.with(channel) { room, done in
+            self.rooms.broker.presenceCounts(of: room) { [self] in
+                done()
+                self.completed(number, $0) { .presenceStats(number: number, clients: $0.clients, users: $0.users) }
+            }
+        }
+    }
+
+    private func history(_ number: UInt32, _ request: Command.HistoryRequest) {
+        self.with(request.channel) { room, done in
+            self.rooms.broker.history(of: room, request) { [self] in
+                done()
+                self.completed(number, $0) { page in
+                    self.loop.spend(page.publications.reduce(0) { $0 + TurnBudget.frame + $1.data.bytes.count })
+                    return .history(number: number, page.publications, page.position)
+                }
+            }
+        }
     }
 
     // MARK: Output
@@ -299,6 +352,8 @@ final class RoomSession {
         self.connection = nil
         guard self.rooms.sessions.removeValue(forKey: self.client.identifier) != nil else { return }
         self.rooms.hub.users.remove(client: self.client.identifier)
+        guard self.isRegistered, !self.client.user.isEmpty else { return }
+        self.rooms.broker.unregister(client: self.client.identifier, user: self.client.user)
     }
 }
 
@@ -347,6 +402,10 @@ extension RoomSession: RoomSubscriber {
         guard subscription.room.shared.policy.slowReaders != .disconnect else {
             return self.change { $0.close(.slow) }
         }
+        self.change { $0.unsubscribe(subscription.room.name, .insufficient) }
+    }
+
+    func interrupted(_ subscription: RoomSubscription) {
         self.change { $0.unsubscribe(subscription.room.name, .insufficient) }
     }
 
@@ -476,5 +535,15 @@ extension ProtocolEncoding {
         let items = matched.match.query?.split(separator: "&") ?? []
         let isAsked = items.contains("format=protobuf") || items.contains("cf_protocol=protobuf")
         self = first == "centrifuge-protobuf" || isAsked ? .protobuf : .json
+    }
+}
+
+extension RoomBrokerError {
+    /// As clients of the protocol are told. They try again what may be temporary.
+    var commandError: CommandError {
+        switch self {
+        case .away, .uncertain, .refused: .internal
+        case .unrecoverablePosition: .unrecoverablePosition
+        }
     }
 }

@@ -111,11 +111,11 @@ final class RoomStreamResponder: HTTPResponder {
             switch action {
             case .publish(_, let channel, let data, let info):
                 let shared = rooms.hub.acquire(channel)
-                defer { rooms.hub.release(shared) }
-                _ = rooms.publish(Publication(data, info: info), in: shared, by: nil)
-                return exchange.respond(
-                    200, origin + [FieldLine("Content-Type", "application/json")],
-                    body: Array("{\"publish\":{}}\n".utf8))
+                let message = RoomPublication(publication: Publication(data, info: info))
+                return rooms.publish(message, in: shared, by: nil) { result in
+                    rooms.hub.release(shared)
+                    Self.answer(result, origin, exchange)
+                }
             case .send(.error(_, let error)):
                 return Self.refuse(error == .tooManyRequests ? 429 : 403, error, error.message, origin, exchange)
             case .close(let disconnect): return Self.refuse(401, .unauthorized, disconnect.reason, origin, exchange)
@@ -123,6 +123,22 @@ final class RoomStreamResponder: HTTPResponder {
             }
         }
         Self.refuse(500, .internal, CommandError.internal.message, origin, exchange)
+    }
+}
+
+extension RoomStreamResponder {
+    private static func answer(
+        _ result: Result<RoomPublished, RoomBrokerError>, _ origin: [FieldLine], _ exchange: PlainExchange
+    ) {
+        switch result {
+        case .success:
+            exchange.respond(
+                200, origin + [FieldLine("Content-Type", "application/json")], body: Array("{\"publish\":{}}\n".utf8))
+        case .failure(let error):
+            let isAway = error == .away
+            let text = "The rooms cannot be reached; the message was \(isAway ? "not published" : "perhaps published")."
+            Self.refuse(isAway ? 503 : 500, error.commandError, text, origin, exchange)
+        }
     }
 }
 

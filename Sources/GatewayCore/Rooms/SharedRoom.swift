@@ -4,7 +4,8 @@ import Synchronization
 
 /// One room of the gateway: its history and presence, and the messages that some loops have not taken yet.
 ///
-/// Messages get their order here, under one lock, and each loop takes them in this order.
+/// Messages get their order here, under one lock, and each loop takes them in this order. In a cluster Redis gives them
+/// their order, and this is a copy of what Redis keeps, for as long as the room has members on this node.
 package final class SharedRoom: Sendable {
     package let name: String
 
@@ -14,8 +15,20 @@ package final class SharedRoom: Sendable {
         var next: UInt64
     }
 
+    /// Where the room's messages come from.
+    private enum Source: Equatable {
+        case local
+        /// From the cluster; this node does not listen.
+        case closed
+        case opening
+        case open
+    }
+
     private struct State {
         var policy: RoomPolicy
+        var source: Source
+        /// Loops on which members wait until the room is open, or has caught up.
+        var waiting: Set<Int> = []
         var history: RoomHistory?
         var presence = Presence()
         var log: Deque<RoomMessage> = []
@@ -38,10 +51,11 @@ package final class SharedRoom: Sendable {
     private let state: Mutex<State>
     private let makeEpoch: @Sendable () -> String
 
-    init(name: String, policy: RoomPolicy, makeEpoch: @escaping @Sendable () -> String) {
+    /// - Parameter isLocal: whether this node alone has the room.
+    init(name: String, policy: RoomPolicy, isLocal: Bool = true, makeEpoch: @escaping @Sendable () -> String) {
         self.name = name
         self.makeEpoch = makeEpoch
-        self.state = Mutex(State(policy: policy))
+        self.state = Mutex(State(policy: policy, source: isLocal ? .local : .closed))
     }
 
     package var policy: RoomPolicy { self.state.withLock(\.policy) }
@@ -68,20 +82,31 @@ package final class SharedRoom: Sendable {
 
     enum JoinError: Error {
         case full
+        /// The room is not open, or is behind the position; its loop is told when to try again.
+        case notReady
+        /// The cluster cannot be reached.
+        case away
     }
 
-    /// Adds a member on `loop`, and a message that it joined for those that want it.
-    /// - Parameter info: shown to others; `nil` for a member that the room does not list.
+    /// Adds a member on `loop`, and a message that it joined for those that want it. In a cluster the broker tells it.
+    /// - Parameters:
+    ///   - info: shown to others; `nil` for a member that the room does not list.
+    ///   - isPatient: whether to wait for a room that is behind `position`.
     func join(
-        onLoop loop: Int, info: ClientInfo?, recovering position: StreamPosition?, limit: Int, now: Duration
+        onLoop loop: Int, info: ClientInfo?, recovering position: StreamPosition?, limit: Int, isPatient: Bool = true,
+        now: Duration
     ) throws(JoinError) -> Membership {
         let epoch = self.makeEpoch
-        let joined = self.state.withLock { state -> Membership? in
-            if let most = state.policy.maximumMembers, state.memberCount >= most { return nil }
+        let joined = self.state.withLock { state -> Result<Membership, JoinError> in
+            guard Self.isReady(state, for: isPatient ? position : nil) else {
+                state.waiting.insert(loop)
+                return .failure(.notReady)
+            }
+            if let most = state.policy.maximumMembers, state.memberCount >= most { return .failure(.full) }
             var result = RoomClient.JoinResult(position: StreamPosition())
             state.lastUse = now
             if state.policy.keepsHistory {
-                if state.history == nil { state.history = RoomHistory(epoch: epoch()) }
+                if state.history == nil, state.source == .local { state.history = RoomHistory(epoch: epoch()) }
                 state.history?.expire(now)
                 result.position = state.history?.position ?? StreamPosition()
                 if let position, let history = state.history {
@@ -93,16 +118,28 @@ package final class SharedRoom: Sendable {
             var loops: [(loop: Int, cost: Int)] = []
             if let info {
                 if state.policy.hasPresence { state.presence.add(info) }
-                if state.policy.sendsJoinLeave { loops = Self.append(.join(info), to: &state) }
+                if state.policy.sendsJoinLeave, state.source == .local { loops = Self.append(.join(info), to: &state) }
             }
             // After the message about itself: a member does not hear that it joined.
             var cursor = state.cursors[loop] ?? Cursor(next: state.end)
             cursor.members += 1
             state.cursors[loop] = cursor
-            return Membership(sequence: max(sequence, state.end - 1), result: result, loops: loops)
+            return .success(Membership(sequence: max(sequence, state.end - 1), result: result, loops: loops))
         }
-        guard let joined else { throw .full }
-        return joined
+        return try joined.get()
+    }
+
+    private static func isReady(_ state: State, for position: StreamPosition?) -> Bool {
+        switch state.source {
+        case .local: return true
+        case .closed, .opening: return false
+        case .open:
+            guard state.policy.keepsHistory else { return true }
+            guard let own = state.history?.position else { return false }
+            guard let position, position.epoch == own.epoch else { return true }
+            // The client was on a node that is ahead of this one.
+            return position.offset <= own.offset
+        }
     }
 
     /// Removes a member, and adds a message that it left.
@@ -116,7 +153,7 @@ package final class SharedRoom: Sendable {
             Self.trim(&state)
             guard let info else { return [] }
             let isListed = state.presence.remove(client: info.client) != nil
-            guard state.policy.sendsJoinLeave, isListed || !state.policy.hasPresence else { return [] }
+            guard state.source == .local, state.policy.sendsJoinLeave, isListed || !state.policy.hasPresence else { return [] }
             return Self.append(.leave(info), to: &state)
         }
     }
@@ -269,4 +306,128 @@ package final class SharedRoom: Sendable {
 
     /// An epoch in which nothing was published is kept for so long: names that clients make up must not fill the memory.
     private static let newRoomTime: Duration = .seconds(60)
+}
+
+// MARK: In a cluster
+
+extension SharedRoom {
+    /// The room begins to open, unless it is open.
+    /// - Returns: whether the caller has to open it.
+    func beginOpening() -> Bool {
+        self.state.withLock { state in
+            guard state.source == .closed else { return false }
+            state.source = .opening
+            return true
+        }
+    }
+
+    /// Loops on which members waited; they try again.
+    func takeWaiting() -> Set<Int> {
+        self.state.withLock { state in
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+    }
+
+    /// Closes the room if it has no members, and none wait.
+    /// - Parameter idleTime: since the last member left.
+    func closeIfUnused(now: Duration, idleTime: Duration) -> Bool {
+        self.state.withLock { state in
+            guard state.source != .local, state.cursors.isEmpty, state.waiting.isEmpty, now >= state.lastUse + idleTime
+            else { return false }
+            state.source = .closed
+            state.history = nil
+            state.presence = Presence()
+            return true
+        }
+    }
+
+    /// Newest position that this node knows; `nil` if the room keeps no history, or is not open.
+    var knownPosition: StreamPosition? {
+        self.state.withLock { $0.source == .open ? $0.history?.position : nil }
+    }
+
+    /// What the cluster keeps of the room.
+    struct Snapshot {
+        var position: StreamPosition
+        /// Publications after the position that was asked for, oldest first.
+        var publications: [(publication: Publication, plain: RoomMessage.Plain?, origin: RoomMessage.Origin?)]
+    }
+
+    enum LoadResult: Equatable {
+        case loaded
+        /// The cluster has forgotten publications of this stream that it had acknowledged: the stream must begin anew.
+        case wentBack
+    }
+
+    /// Takes over what the cluster keeps, after the room was opened or may have missed messages. Members get what they
+    /// missed; where that is not complete, those that must not miss anything are told to subscribe again.
+    /// - Parameter snapshot: `nil` for a room that keeps nothing.
+    func load(_ snapshot: Snapshot?, now: Duration) -> (result: LoadResult, loops: [(loop: Int, cost: Int)]) {
+        self.state.withLock { state in
+            guard state.source != .closed else { return (.loaded, []) }
+            let wasOpen = state.source == .open
+            state.source = .open
+            guard let snapshot, state.policy.keepsHistory else { return (.loaded, []) }
+            guard wasOpen, let own = state.history?.position else {
+                state.history = Self.history(snapshot, state.policy, now)
+                return (.loaded, [])
+            }
+            if snapshot.position.epoch == own.epoch, snapshot.position.offset < own.offset { return (.wentBack, []) }
+            let missed = snapshot.publications.filter { $0.publication.offset > own.offset }
+            if snapshot.position.epoch == own.epoch, UInt64(missed.count) == snapshot.position.offset - own.offset {
+                var cost = 0
+                for entry in missed {
+                    cost += Self.deliver(entry.publication, entry.plain, entry.origin, now, to: &state).first?.cost ?? 0
+                }
+                return (.loaded, cost > 0 ? state.cursors.keys.map { ($0, cost) } : [])
+            }
+            state.history = Self.history(snapshot, state.policy, now)
+            return (.loaded, Self.append(.interruption, to: &state))
+        }
+    }
+
+    private static func history(_ snapshot: Snapshot, _ policy: RoomPolicy, _ now: Duration) -> RoomHistory {
+        RoomHistory(
+            position: snapshot.position, publications: snapshot.publications.map(\.publication), policy: policy, now: now)
+    }
+
+    /// - Returns: loops that have it to take.
+    private static func deliver(
+        _ publication: Publication, _ plain: RoomMessage.Plain?, _ origin: RoomMessage.Origin?, _ now: Duration,
+        to state: inout State
+    ) -> [(loop: Int, cost: Int)] {
+        let kept = state.history?.append(publication, policy: state.policy, now: now) ?? publication
+        return Self.append(.publication(kept), plain: plain, origin: origin, to: &state)
+    }
+
+    enum Received {
+        /// The message is for these loops, and each has as many bytes to take.
+        case delivered([(loop: Int, cost: Int)])
+        /// Messages before it are missing, or its stream is another one: what the cluster keeps must be loaded.
+        case gap
+        /// It was received before, or nobody is here.
+        case ignored
+    }
+
+    /// A message that some node published.
+    /// - Parameter position: of a publication that the cluster keeps; else `nil`.
+    func receive(
+        _ content: RoomMessage.Content, plain: RoomMessage.Plain?, origin: RoomMessage.Origin?,
+        position: StreamPosition?, now: Duration
+    ) -> Received {
+        self.state.withLock { state in
+            guard state.source == .open else { return .ignored }
+            guard case .publication(let publication) = content, let position, state.policy.keepsHistory else {
+                return .delivered(Self.append(content, plain: plain, origin: origin, to: &state))
+            }
+            guard let own = state.history?.position, own.epoch == position.epoch else { return .gap }
+            if position.offset <= own.offset { return .ignored }
+            guard position.offset == own.offset + 1 else { return .gap }
+            return .delivered(Self.deliver(publication, plain, origin, now, to: &state))
+        }
+    }
+
+    /// Clients on this node that the room lists.
+    var listedClients: [ClientInfo] { self.state.withLock { $0.policy.hasPresence ? $0.presence.all : [] } }
 }

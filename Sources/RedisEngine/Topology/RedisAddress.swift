@@ -28,8 +28,18 @@ package struct RedisAddress: Equatable, Sendable, CustomStringConvertible, Custo
     package let location: Location
     package let usesTLS: Bool
     /// Of the Redis servers; sentinels have none, or others.
-    package let credentials: RedisCredentials?
+    package private(set) var credentials: RedisCredentials?
     package let database: Int
+
+    /// Redis on this machine, as it is installed.
+    package static let local = RedisAddress(.server(RedisEndpoint(host: "localhost", port: RedisAddress.defaultPort)))
+
+    private init(_ location: Location) {
+        self.location = location
+        self.usesTLS = false
+        self.credentials = nil
+        self.database = 0
+    }
 
     /// - Throws: the first problem. It never quotes the text, which may contain a password in the wrong place.
     package init(_ text: String) throws(RedisAddressProblem) {
@@ -54,6 +64,13 @@ package struct RedisAddress: Equatable, Sendable, CustomStringConvertible, Custo
             guard try parts.database(inPath: 0) == 0 else { throw RedisAddressProblem(.databaseOfCluster) }
         }
         try parts.expectNoQuery()
+    }
+
+    /// The same servers with these credentials.
+    package func using(_ credentials: RedisCredentials) -> RedisAddress {
+        var address = self
+        address.credentials = credentials
+        return address
     }
 
     package var description: String {

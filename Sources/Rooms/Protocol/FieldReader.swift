@@ -168,9 +168,9 @@ struct ProtobufFields: FieldReader {
 
     mutating func readInt() throws(JSONSyntaxError) -> Int { Int(Int64(bitPattern: try self.readUInt64())) }
 
-    mutating func readPayload() throws(JSONSyntaxError) -> Payload {
-        Payload(detecting: Array(self.bytes[try self.readLength()]))
-    }
+    mutating func readPayload() throws(JSONSyntaxError) -> Payload { Payload(detecting: try self.readBytes()) }
+
+    mutating func readBytes() throws(JSONSyntaxError) -> [UInt8] { Array(self.bytes[try self.readLength()]) }
 
     mutating func skip() throws(JSONSyntaxError) {
         switch self.wireType {

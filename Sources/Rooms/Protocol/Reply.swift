@@ -307,7 +307,7 @@ extension Reply.Expiry {
 }
 
 extension Publication {
-    fileprivate func write(to writer: inout some FieldWriter) {
+    func write(to writer: inout some FieldWriter) {
         writer.write("data", 4, self.data)
         if let info = self.info { writer.write("info", 5) { info.write(to: &$0) } }
         writer.write("offset", 6, self.offset)
@@ -317,7 +317,7 @@ extension Publication {
 }
 
 extension ClientInfo {
-    fileprivate func write(to writer: inout some FieldWriter) {
+    func write(to writer: inout some FieldWriter) {
         writer.write("user", 1, self.user)
         writer.write("client", 2, self.client)
         writer.write("conn_info", 3, self.connectionInfo)

@@ -27,6 +27,12 @@ package struct RoomHistory: Sendable {
         self.position = StreamPosition(offset: 0, epoch: epoch)
     }
 
+    /// A history that another node began: its newest position, and what it keeps, the oldest first.
+    package init(position: StreamPosition, publications: [Publication], policy: RoomPolicy, now: Duration) {
+        self.position = position
+        for publication in publications { self.keep(publication, policy: policy, now: now) }
+    }
+
     package var count: Int { self.entries.count }
 
     /// Gives a publication the next offset, and keeps it as the policy says.
@@ -36,6 +42,11 @@ package struct RoomHistory: Sendable {
         self.position.offset += 1
         var publication = publication
         publication.offset = self.position.offset
+        self.keep(publication, policy: policy, now: now)
+        return publication
+    }
+
+    private mutating func keep(_ publication: Publication, policy: RoomPolicy, now: Duration) {
         let entry = Entry(publication: publication, cost: publication.data.bytes.count + Self.overhead)
         self.entries.append(entry)
         self.cost += entry.cost
@@ -43,7 +54,6 @@ package struct RoomHistory: Sendable {
             self.removeFirst()
         }
         self.expiry = self.entries.isEmpty ? nil : now + policy.historyTime
-        return publication
     }
 
     /// Removes the entries if their time is over. The position stays.

@@ -61,74 +61,8 @@ struct LoopInboxTests {
     }
 }
 
-@Suite("Rooms that all loops share")
-struct RoomHubTests {
-    private static func policy(_ change: (inout RoomPolicy) -> Void) -> RoomPolicy {
-        var policy = RoomPolicy(name: "all", pattern: RoomPattern("*"))
-        policy.historySize = 10
-        change(&policy)
-        return policy
-    }
-
-    private static func hub(_ change: (inout RoomPolicy) -> Void = { _ in }) -> RoomHub {
-        let hub = RoomHub(loops: [], randomWords: { _ in [7] })
-        var settings = hub.currentSettings
-        settings.policies = [Self.policy(change)]
-        hub.apply(settings)
-        return hub
-    }
-
-    private static func publication(_ text: String) -> Publication { Publication(.json(Array(text.utf8))) }
-
-    @Test func roomWithAHistoryStaysWithoutMembers() throws {
-        let hub = Self.hub()
-        let position = try hub.publish(Self.publication("1"), in: "a")
-        #expect(position == StreamPosition(offset: 1, epoch: "0000000000000007"))
-        #expect(hub.rooms.map(\.name) == ["a"])
-        #expect(try hub.publish(Self.publication("2"), in: "a").offset == 2)
-    }
-
-    @Test func roomThatKeepsNothingIsRemoved() throws {
-        let hub = Self.hub { $0.historySize = 0 }
-        #expect(try hub.publish(Self.publication("1"), in: "a").offset == 0)
-        #expect(hub.roomCount == 0)
-    }
-
-    @Test func unknownRoomIsRefusedWherePoliciesExist() {
-        let hub = Self.hub { $0.pattern = RoomPattern("news:*") }
-        #expect(throws: RoomHub.PublishError.unknownRoom) { try hub.publish(Self.publication("1"), in: "a") }
-        #expect(hub.acquireExisting("a") == nil)
-    }
-
-    @Test func idempotencyKeyPublishesOnce() throws {
-        let hub = Self.hub()
-        let first = try hub.publish(Self.publication("1"), in: "a", idempotencyKey: "k")
-        #expect(try hub.publish(Self.publication("2"), in: "a", idempotencyKey: "k") == first)
-        #expect(try hub.publish(Self.publication("3"), in: "a", idempotencyKey: "l").offset == 2)
-        #expect(hub.counters[.publications] == 2)
-    }
-
-    @Test func publicationOutsideTheHistoryHasNoOffset() throws {
-        let hub = Self.hub()
-        _ = try hub.publish(Self.publication("1"), in: "a")
-        #expect(try hub.publish(Self.publication("2"), in: "a", skipsHistory: true).offset == 1)
-        let room = try #require(hub.acquireExisting("a"))
-        var request = Command.HistoryRequest()
-        request.limit = -1
-        let history = try room.history(request, now: hub.now)
-        #expect(history.publications.map(\.data) == [.json(Array("1".utf8))])
-    }
-
-    @Test func newPolicyAppliesToRoomsThatExist() throws {
-        let hub = Self.hub()
-        _ = try hub.publish(Self.publication("1"), in: "a")
-        var settings = hub.currentSettings
-        settings.policies = [Self.policy { $0.historySize = 0 }]
-        hub.apply(settings)
-        let room = try #require(hub.acquireExisting("a"))
-        #expect(room.counts(now: hub.now).publications == 0 && room.counts(now: hub.now).position == nil)
-    }
-
+@Suite("Bans and mutes")
+struct ModerationTests {
     @Test func moderationEndsAfterItsTime() {
         let moderation = Moderation()
         let ban = Moderation.Entry(kind: .ban, user: "ann", room: "a")

@@ -1,0 +1,533 @@
+import ByteKernels
+import Cluster
+import DequeModule
+import GatewayConfiguration
+import RedisEngine
+import Rooms
+import StreamTransport
+import WebSocketProtocol
+
+/// Rooms that the nodes of a cluster share through Redis. The loop's own client publishes and reads; messages of a room come
+/// to its home loop alone, which puts them into `SharedRoom` for all loops.
+final class RedisBroker: RoomBroker {
+    /// Time without members after which a room's messages are not received any more.
+    private static let idleTime: Duration = .seconds(1)
+    private static let tickInterval: Duration = .seconds(1)
+    /// Cost of publications without a result, in bytes, above which publishers are paused.
+    private static let pendingLimit = 2 << 20
+    /// Cost of messages of clients without a protocol that wait for Redis, in bytes.
+    private static let heldLimit = 4 << 20
+    private static let overhead = 512
+    private static let idempotencyTime = 300_000
+    /// Time that a stream's epoch outlasts its publications.
+    private static let metaTime: Duration = .seconds(60)
+
+    /// A room whose messages this loop receives.
+    private final class Feed {
+        let shared: SharedRoom
+        let keys: RoomKeys
+        /// What Redis keeps is on its way; messages that it contains are dropped meanwhile.
+        var isLoading = false
+        /// Loading failed.
+        var mustLoad = false
+        var isSubscribed = false
+
+        init(_ shared: SharedRoom, _ keys: RoomKeys) {
+            self.shared = shared
+            self.keys = keys
+        }
+    }
+
+    private struct Held {
+        let message: RoomPublication
+        let shared: SharedRoom
+        let complete: (Result<RoomPublished, RoomBrokerError>) -> Void
+    }
+
+    private unowned let rooms: LoopRooms
+    private let hub: RoomHub
+    private let cluster: RoomCluster
+    private let client: RedisClient
+    private let presence: RedisPresence
+    private var feeds: [String: Feed] = [:]
+    private var feedsByChannel: [[UInt8]: Feed] = [:]
+    private var pendingCost = 0
+    private var held: Deque<Held> = []
+    private var heldCost = 0
+    private var isPaused = false
+    private let timer = LoopTimer()
+    /// When listed clients and users are renewed next.
+    private var nextRenewal: Duration = .zero
+    private(set) var isBehind = false
+
+    init(_ rooms: LoopRooms, _ cluster: RoomCluster) {
+        self.rooms = rooms
+        self.hub = rooms.hub
+        self.cluster = cluster
+        self.client = RedisClient(
+            address: cluster.address, settings: cluster.client, scripts: RoomScripts.all, loop: rooms.loop)
+        self.presence = RedisPresence(self.client, cluster)
+        self.client.delegate = self
+    }
+
+    func start() {
+        self.client.start()
+        self.rooms.loop.arm(self.timer, after: Self.tickInterval, target: self)
+    }
+
+    func stop() {
+        self.rooms.loop.disarm(self.timer)
+        self.client.stop()
+    }
+
+    var isAway: Bool { !self.client.isReady }
+
+    private var publishCommand: RedisArgument { self.cluster.publishCommand }
+
+    private func keys(_ room: SharedRoom) -> RoomKeys {
+        self.feeds[room.name]?.keys ?? RoomKeys(prefix: self.cluster.prefix, room: room.name)
+    }
+
+    private func newEpoch() -> RedisArgument { .text(RoomHub.text(self.hub.randomWords(1))) }
+
+    private func metaTime(_ policy: RoomPolicy) -> RedisArgument {
+        .number((max(policy.historyTime, Self.metaTime) + Self.metaTime).wholeMilliseconds)
+    }
+
+    // MARK: Opening rooms
+
+    func open(_ room: SharedRoom) {
+        let home = self.hub.home(of: room.name)
+        guard home != self.rooms.index else { return self.openFeed(room) }
+        self.hub.onLoop(home) { ($0.broker as? RedisBroker)?.openFeed(room) }
+    }
+
+    private func openFeed(_ room: SharedRoom) {
+        if let feed = self.feeds[room.name] {
+            // Someone wants what this node does not have.
+            if feed.isSubscribed, !feed.isLoading { self.load(feed) }
+            return
+        }
+        guard room.beginOpening() else { return }
+        // The feed is a use of the shared room.
+        let shared = self.hub.acquire(room.name)
+        let feed = Feed(shared, RoomKeys(prefix: self.cluster.prefix, room: room.name))
+        self.feeds[room.name] = feed
+        self.feedsByChannel[feed.keys.channel] = feed
+        self.client.subscribe(feed.keys.channel)
+        if self.isAway, self.delivers(alone: room) { self.opened(feed) }
+    }
+
+    /// Whether a room goes on without Redis.
+    private func delivers(alone room: SharedRoom) -> Bool {
+        self.cluster.deliversAlone && !room.policy.keepsHistory
+    }
+
+    private func closeUnused() {
+        let now = self.rooms.now
+        for feed in self.feeds.values where feed.shared.closeIfUnused(now: now, idleTime: Self.idleTime) {
+            self.feeds[feed.shared.name] = nil
+            self.feedsByChannel[feed.keys.channel] = nil
+            self.client.unsubscribe(feed.keys.channel)
+            self.hub.release(feed.shared)
+        }
+    }
+
+    /// Reads what this node does not have of the room's stream.
+    private func load(_ feed: Feed) {
+        let policy = feed.shared.policy
+        guard policy.keepsHistory else { return self.opened(feed) }
+        feed.isLoading = true
+        feed.mustLoad = false
+        let position = feed.shared.knownPosition
+        let range = StreamRange(after: position?.offset ?? 0, limit: policy.historySize, epoch: position?.epoch ?? "")
+        self.read(feed.keys, policy, range) { [weak self] result in
+            guard let self, self.feeds[feed.shared.name] === feed else { return }
+            feed.isLoading = false
+            switch result {
+            case .success(let snapshot): self.loaded(feed, snapshot, from: position)
+            // After the connection's loss the channel is subscribed anew, and loading follows.
+            case .failure: feed.mustLoad = true
+            }
+        }
+    }
+
+    private func loaded(_ feed: Feed, _ snapshot: SharedRoom.Snapshot, from position: StreamPosition?) {
+        let (result, loops) = feed.shared.load(snapshot, now: self.rooms.now)
+        switch result {
+        case .loaded:
+            self.distribute(loops, feed.shared)
+            self.opened(feed)
+        case .wentBack: self.beginAnew(feed, position ?? snapshot.position)
+        }
+    }
+
+    private func opened(_ feed: Feed) {
+        if !feed.shared.policy.keepsHistory { _ = feed.shared.load(nil, now: self.rooms.now) }
+        let name = feed.shared.name
+        for loop in feed.shared.takeWaiting().sorted() {
+            if loop == self.rooms.index {
+                self.rooms.opened(name, isPatient: false)
+            } else {
+                self.hub.onLoop(loop) { $0.opened(name, isPatient: false) }
+            }
+        }
+    }
+}
+
+// MARK: Publishing
+
+extension RedisBroker {
+    func publish(
+        _ message: RoomPublication, in room: SharedRoom,
+        _ complete: @escaping (Result<RoomPublished, RoomBrokerError>) -> Void
+    ) {
+        var message = message
+        message.publication.time = UInt64(clamping: Machine.wallClockMilliseconds())
+        guard self.isAway else { return self.send(message, in: room, complete) }
+        if self.delivers(alone: room) {
+            self.deliverAlone(.publication(message.publication), message.plain, message.origin, room)
+            return complete(.success(RoomPublished(position: StreamPosition())))
+        }
+        // A client without a protocol cannot be told that its message was refused.
+        guard message.plain != nil else { return complete(.failure(.away)) }
+        self.hold(message, in: room, complete)
+    }
+
+    /// Keeps a message until Redis is back.
+    private func hold(
+        _ message: RoomPublication, in room: SharedRoom,
+        _ complete: @escaping (Result<RoomPublished, RoomBrokerError>) -> Void
+    ) {
+        let cost = Self.cost(message)
+        guard self.heldCost + cost <= Self.heldLimit else { return complete(.failure(.away)) }
+        self.heldCost += cost
+        // The message is a use of the shared room.
+        self.held.append(Held(message: message, shared: self.hub.acquire(room.name), complete: complete))
+    }
+
+    private func sendHeld() {
+        let messages = self.held
+        self.held = []
+        self.heldCost = 0
+        for held in messages {
+            self.publish(held.message, in: held.shared, held.complete)
+            self.hub.release(held.shared)
+        }
+    }
+
+    private static func cost(_ message: RoomPublication) -> Int {
+        max(message.publication.data.bytes.count, message.plain?.bytes.count ?? 0) + Self.overhead
+    }
+
+    private func deliverAlone(
+        _ content: RoomMessage.Content, _ plain: RoomMessage.Plain?, _ origin: RoomMessage.Origin?, _ room: SharedRoom
+    ) {
+        let received = room.receive(content, plain: plain, origin: origin, position: nil, now: self.rooms.now)
+        if case .delivered(let loops) = received { self.rooms.distribute(loops, of: room) }
+    }
+
+    private func send(
+        _ message: RoomPublication, in room: SharedRoom,
+        _ complete: @escaping (Result<RoomPublished, RoomBrokerError>) -> Void
+    ) {
+        let (keys, policy) = (self.keys(room), room.policy)
+        let isKept = policy.keepsHistory && !message.skipsHistory
+        let cost = Self.cost(message)
+        self.pendingCost += cost
+        if self.pendingCost >= Self.pendingLimit { self.isBehind = true }
+        let arguments: [RedisArgument] = [
+            .bytes(self.envelope(message)), self.newEpoch(), .number(isKept ? policy.historySize : 0),
+            .number(policy.historyBytes), .number(policy.historyTime.wholeMilliseconds), self.metaTime(policy),
+            .bytes(keys.channel), self.publishCommand,
+            .number(message.idempotencyKey == nil ? 0 : Self.idempotencyTime),
+        ]
+        let once = keys.idempotency(message.idempotencyKey ?? "")
+        self.client.perform(RoomScripts.publish, keys: [keys.meta, keys.stream, once], arguments: arguments) {
+            [weak self] result in
+            self?.completed(cost)
+            complete(result.decoded(Self.published))
+        }
+    }
+
+    private func completed(_ cost: Int) {
+        self.pendingCost -= cost
+        guard self.isBehind, self.pendingCost < Self.pendingLimit / 2 else { return }
+        self.isBehind = false
+        self.rooms.brokerCaughtUp()
+    }
+
+    private func envelope(_ message: RoomPublication) -> [UInt8] {
+        var publication = message.publication
+        let plain = message.plain.map { RoomEnvelope.Plain(isBinary: $0.kind == .binary, bytes: $0.bytes) }
+        // It is made again of the bytes as they were received.
+        if plain != nil { publication.data = .binary([]) }
+        return RoomEnvelope(.publication(publication), plain: plain, origin: self.origin(message.origin)).encoded
+    }
+
+    private func origin(_ origin: RoomMessage.Origin?) -> RoomEnvelope.Origin? {
+        origin.map { RoomEnvelope.Origin(node: self.cluster.node, loop: $0.loop, member: $0.member) }
+    }
+
+    private static func published(_ reply: RedisValue) throws -> RoomPublished {
+        let parts = try reply.array()
+        guard parts.count == 3 else { throw UnexpectedReply() }
+        return RoomPublished(
+            position: StreamPosition(offset: try Self.offset(parts[1]), epoch: try parts[2].text()),
+            isRepeated: try parts[0].int() == 1)
+    }
+
+    private static func offset(_ value: RedisValue) throws -> UInt64 {
+        guard let offset = UInt64(exactly: try value.int()) else { throw UnexpectedReply() }
+        return offset
+    }
+}
+
+// MARK: History
+
+extension RedisBroker {
+    /// Publications of a stream, and to which epoch the offsets belong.
+    private struct StreamRange {
+        var lowest = "-"
+        var highest = "+"
+        var limit: Int
+        var isReversed = false
+        var epoch = ""
+
+        init(after offset: UInt64, limit: Int, epoch: String) {
+            self.lowest = "\(offset &+ 1)-0"
+            self.limit = limit
+            self.epoch = epoch
+        }
+
+        /// - Parameter request: `since` is after, or before it if reversed.
+        init(_ request: Command.HistoryRequest) {
+            self.limit = request.limit < 0 ? Int(Int32.max) : request.limit
+            self.isReversed = request.isReversed
+            guard let since = request.since else { return }
+            guard request.isReversed else {
+                self.lowest = since.offset == .max ? "+" : "\(since.offset + 1)-0"
+                return
+            }
+            if since.offset <= 1 { self.limit = 0 } else { self.highest = "\(since.offset - 1)-0" }
+        }
+    }
+
+    private func read(
+        _ keys: RoomKeys, _ policy: RoomPolicy, _ range: StreamRange,
+        _ complete: @escaping (Result<SharedRoom.Snapshot, RoomBrokerError>) -> Void
+    ) {
+        let arguments: [RedisArgument] = [
+            .text(range.lowest), .text(range.highest), .number(range.limit), .number(range.isReversed ? 1 : 0),
+            self.newEpoch(), self.metaTime(policy), .text(range.epoch),
+        ]
+        self.client.perform(RoomScripts.read, keys: [keys.meta, keys.stream], arguments: arguments) { [cluster] in
+            complete($0.decoded { try Self.snapshot($0, node: cluster.node) })
+        }
+    }
+
+    private static func snapshot(_ reply: RedisValue, node: String) throws -> SharedRoom.Snapshot {
+        let parts = try reply.array()
+        guard parts.count == 3 else { throw UnexpectedReply() }
+        var snapshot = SharedRoom.Snapshot(
+            position: StreamPosition(offset: try Self.offset(parts[1]), epoch: try parts[0].text()), publications: [])
+        for entry in try parts[2].array() {
+            let pair = try entry.array()
+            guard pair.count == 2, let dash = try pair[0].text().firstIndex(of: "-"),
+                let offset = UInt64(try pair[0].text()[..<dash]), let content = try pair[1].array().last?.bytes(),
+                // What another program wrote into the stream is left out.
+                let message = RoomMessage.Parts(content, offset: offset, node: node),
+                case .publication(let publication) = message.content
+            else { continue }
+            snapshot.publications.append((publication, message.plain, message.origin))
+        }
+        return snapshot
+    }
+
+    func history(
+        of room: SharedRoom, _ request: Command.HistoryRequest,
+        _ complete: @escaping (Result<RoomHistoryPage, RoomBrokerError>) -> Void
+    ) {
+        let policy = room.policy
+        guard policy.keepsHistory else {
+            return complete(.success(RoomHistoryPage(publications: [], position: StreamPosition())))
+        }
+        self.read(self.keys(room), policy, StreamRange(request)) { result in
+            complete(
+                result.flatMap { snapshot in
+                    if let since = request.since, since.epoch != snapshot.position.epoch,
+                        !(since.epoch.isEmpty && since.offset == 0)
+                    {
+                        return .failure(.unrecoverablePosition)
+                    }
+                    return .success(
+                        RoomHistoryPage(
+                            publications: snapshot.publications.map(\.publication), position: snapshot.position))
+                })
+        }
+    }
+
+    func removeHistory(of room: SharedRoom, _ complete: @escaping (Result<Void, RoomBrokerError>) -> Void) {
+        self.remove(0, .historyRemoved, room) { complete($0.map { _ in }) }
+    }
+
+    func removePublication(
+        of room: SharedRoom, offset: UInt64, _ complete: @escaping (Result<Bool, RoomBrokerError>) -> Void
+    ) {
+        self.remove(offset, .publicationRemoved(offset: offset), room) { complete($0.map { $0 > 0 }) }
+    }
+
+    private func remove(
+        _ offset: UInt64, _ content: RoomEnvelope.Content, _ room: SharedRoom,
+        _ complete: @escaping (Result<Int64, RoomBrokerError>) -> Void
+    ) {
+        let keys = self.keys(room)
+        let arguments: [RedisArgument] = [
+            .text("\(offset)"), .bytes(RoomEnvelope(content).encoded), .bytes(keys.channel), self.publishCommand,
+        ]
+        self.client.perform(RoomScripts.remove, keys: [keys.meta, keys.stream], arguments: arguments) {
+            complete($0.decoded { try $0.int() })
+        }
+    }
+
+    /// Redis has forgotten publications that it acknowledged: their offsets must not be used again in this stream.
+    private func beginAnew(_ feed: Feed, _ position: StreamPosition) {
+        feed.isLoading = true
+        let arguments: [RedisArgument] = [
+            .text(position.epoch), .text("\(position.offset)"), self.newEpoch(), self.metaTime(feed.shared.policy),
+        ]
+        self.client.perform(
+            RoomScripts.beginAnew, keys: [feed.keys.meta, feed.keys.stream], arguments: arguments
+        ) { [weak self] result in
+            guard let self, self.feeds[feed.shared.name] === feed else { return }
+            feed.isLoading = false
+            if case .success = result { self.load(feed) } else { feed.mustLoad = true }
+        }
+    }
+}
+
+// MARK: Presence and users
+
+extension RedisBroker {
+    func entered(_ room: SharedRoom, _ info: ClientInfo, origin: RoomMessage.Origin) {
+        let policy = room.policy
+        guard policy.hasPresence || policy.sendsJoinLeave else { return }
+        if self.isAway, self.delivers(alone: room), policy.sendsJoinLeave {
+            return self.deliverAlone(.join(info), nil, origin, room)
+        }
+        let envelope = policy.sendsJoinLeave ? RoomEnvelope(.join(info), origin: self.origin(origin)).encoded : []
+        self.presence.list(policy.hasPresence ? [info] : [], in: self.keys(room), telling: envelope)
+    }
+
+    func left(_ room: SharedRoom, _ info: ClientInfo) {
+        let policy = room.policy
+        guard policy.hasPresence || policy.sendsJoinLeave else { return }
+        if self.isAway, self.delivers(alone: room), policy.sendsJoinLeave {
+            return self.deliverAlone(.leave(info), nil, nil, room)
+        }
+        let envelope = policy.sendsJoinLeave ? RoomEnvelope(.leave(info)).encoded : []
+        self.presence.remove(info.client, in: self.keys(room), telling: envelope)
+    }
+
+    func presence(of room: SharedRoom, _ complete: @escaping (Result<[ClientInfo], RoomBrokerError>) -> Void) {
+        self.presence.clients(in: self.keys(room), complete)
+    }
+
+    func presenceCounts(
+        of room: SharedRoom, _ complete: @escaping (Result<RoomPresenceCounts, RoomBrokerError>) -> Void
+    ) {
+        self.presence(of: room) { result in
+            complete(
+                result.map { clients in
+                    RoomPresenceCounts(clients: clients.count, users: Set(clients.map(\.user)).count)
+                })
+        }
+    }
+
+    func register(client: String, user: String, limit: Int, _ complete: @escaping (Bool) -> Void) {
+        self.presence.register(client: client, user: user, limit: limit, complete)
+    }
+
+    func unregister(client: String, user: String) { self.presence.unregister(client: client, user: user) }
+
+    /// Renews what expires when its node is gone.
+    private func renew() {
+        for feed in self.feeds.values {
+            let policy = feed.shared.policy
+            if policy.keepsHistory {
+                let command = RedisCommand("PEXPIRE", .bytes(feed.keys.meta), self.metaTime(policy), "GT")
+                self.client.perform(command, key: feed.keys.meta) { _ in }
+            }
+            self.presence.list(feed.shared.listedClients, in: feed.keys)
+        }
+        self.presence.renewUsers()
+    }
+}
+
+// MARK: What Redis says
+
+extension RedisBroker: RedisClientDelegate {
+    func redisBecameReady(_ client: RedisClient) {
+        if self.rooms.index == 0 { self.cluster.report(false, "Redis is reached") }
+        self.nextRenewal = .zero
+        self.sendHeld()
+        self.rooms.brokerCaughtUp()
+    }
+
+    func redisWentAway(_ client: RedisClient, _ failure: String) {
+        if self.rooms.index == 0 { self.cluster.report(true, failure) }
+    }
+
+    func redisSubscribed(_ client: RedisClient, to channel: [UInt8]) {
+        guard let feed = self.feedsByChannel[channel] else { return }
+        feed.isSubscribed = true
+        self.load(feed)
+    }
+
+    func redisReceived(_ client: RedisClient, _ payload: [UInt8], on channel: [UInt8]) {
+        guard let feed = self.feedsByChannel[channel], let message = RoomMessage.Parts(payload, node: self.cluster.node)
+        else { return }
+        self.rooms.loop.spend(TurnBudget.frame + payload.count)
+        switch message.removal {
+        case .all?: return feed.shared.removeHistory()
+        case .one(let offset)?:
+            _ = feed.shared.removePublication(offset: offset)
+            return
+        case nil: break
+        }
+        if feed.isLoading, message.position != nil { return }
+        let received = feed.shared.receive(
+            message.content, plain: message.plain, origin: message.origin, position: message.position,
+            now: self.rooms.now)
+        switch received {
+        case .delivered(let loops): self.distribute(loops, feed.shared)
+        case .gap: self.load(feed)
+        case .ignored: break
+        }
+    }
+
+    private func distribute(_ loops: [(loop: Int, cost: Int)], _ shared: SharedRoom) {
+        guard !loops.isEmpty, !self.rooms.distributeReceived(loops, of: shared), !self.isPaused else { return }
+        self.isPaused = true
+        self.client.pauseMessages()
+    }
+
+    func loopsCaughtUp() {
+        guard self.isPaused else { return }
+        self.isPaused = false
+        self.client.resumeMessages()
+    }
+}
+
+extension RedisBroker: TimerTarget {
+    func timerFired(_ timer: LoopTimer) {
+        self.rooms.loop.arm(self.timer, after: Self.tickInterval, target: self)
+        self.rooms.refuseLateEntries()
+        self.closeUnused()
+        for feed in self.feeds.values where feed.mustLoad && !feed.isLoading && feed.isSubscribed { self.load(feed) }
+        let now = self.rooms.now
+        guard !self.isAway, now >= self.nextRenewal else { return }
+        self.nextRenewal = now + self.cluster.presenceTime / 3
+        self.renew()
+    }
+}

@@ -1,0 +1,220 @@
+import ByteKernels
+import Cluster
+import RedisEngine
+import Rooms
+import WireText
+
+/// Names of a room's keys and channel in Redis. All have one hash tag, so that a cluster keeps them on one server.
+struct RoomKeys {
+    /// Hash: epoch `e`, newest offset `o`, bytes of the stream `b`.
+    let meta: [UInt8]
+    /// Stream: the publications, by offset.
+    let stream: [UInt8]
+    /// Hash: clients in the room.
+    let presence: [UInt8]
+    /// Sorted set: when each of them expires, in milliseconds since 1970 by Redis' clock.
+    let presenceExpiry: [UInt8]
+    let channel: [UInt8]
+    private let base: String
+
+    init(prefix: String, room: String) {
+        // Braces in a name must not end the hash tag.
+        let base = "\(prefix):room:{\(PercentCoding.encoded(room))}"
+        self.base = base
+        func key(_ suffix: String) -> [UInt8] { Array("\(base)\(suffix)".utf8) }
+        self.meta = key(":meta")
+        self.stream = key(":stream")
+        self.presence = key(":presence")
+        self.presenceExpiry = key(":expiry")
+        self.channel = key("")
+    }
+
+    /// Result of a publication with an idempotency key.
+    func idempotency(_ key: String) -> [UInt8] { Array("\(self.base):once:\(key)".utf8) }
+
+    /// Sorted set: connections of a user, and when each expires.
+    static func user(_ user: String, prefix: String) -> [UInt8] {
+        Array("\(prefix):user:{\(PercentCoding.encoded(user))}".utf8)
+    }
+}
+
+/// What must be one step in Redis.
+enum RoomScripts {
+    static let all = [publish, send, read, beginAnew, remove, enter, leave, list, register]
+
+    /// Memory of an entry besides its data, in bytes, as `RoomHistory` counts it.
+    static let entryOverhead = 256
+
+    /// Appends to the stream, trims it, and publishes. With an idempotency key only once.
+    ///
+    /// Keys: meta, stream, result of the idempotency key. Arguments: envelope, epoch of a new stream, entries kept, bytes
+    /// kept, milliseconds until the stream expires, until meta expires, channel, command for publishing, milliseconds
+    /// that the idempotency key lasts or 0. Returns: 1 if the key was used before, offset, epoch.
+    static let publish = RedisScript(
+        """
+        local once = tonumber(ARGV[9])
+        if once > 0 then
+          local former = redis.call('HMGET', KEYS[3], 'o', 'e')
+          if former[1] then return {1, former[1], former[2]} end
+        end
+        local function number(value) return string.format('%.0f', value) end
+        local size, offset, epoch = tonumber(ARGV[3]), '0', ''
+        if size > 0 then
+          epoch = redis.call('HGET', KEYS[1], 'e')
+          if not epoch then
+            epoch = ARGV[2]
+            redis.call('DEL', KEYS[1], KEYS[2])
+            redis.call('HSET', KEYS[1], 'e', epoch)
+          end
+          offset = number(redis.call('HINCRBY', KEYS[1], 'o', 1))
+          local added = redis.pcall('XADD', KEYS[2], offset .. '-0', 'd', ARGV[1])
+          if type(added) == 'table' and added.err then
+            epoch, offset = ARGV[2], '1'
+            redis.call('DEL', KEYS[1], KEYS[2])
+            redis.call('HSET', KEYS[1], 'e', epoch, 'o', 1)
+            redis.call('XADD', KEYS[2], '1-0', 'd', ARGV[1])
+          end
+          local length, cost = redis.call('XLEN', KEYS[2]), #ARGV[1] + \(entryOverhead)
+          if length == 1 then redis.call('HSET', KEYS[1], 'b', 0) end
+          local bytes = redis.call('HINCRBY', KEYS[1], 'b', cost)
+          local rounds = 0
+          while rounds < 1000 and (length > size or (length > 1 and bytes > tonumber(ARGV[4]))) do
+            local first = redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', 1)[1]
+            redis.call('XDEL', KEYS[2], first[1])
+            bytes = redis.call('HINCRBY', KEYS[1], 'b', -(#first[2][2] + \(entryOverhead)))
+            length = length - 1
+            rounds = rounds + 1
+          end
+          redis.call('PEXPIRE', KEYS[2], ARGV[5])
+          redis.call('PEXPIRE', KEYS[1], ARGV[6])
+        end
+        redis.call(ARGV[8], ARGV[7], offset .. ' ' .. epoch .. ' ' .. ARGV[1])
+        if once > 0 then
+          redis.call('HSET', KEYS[3], 'o', offset, 'e', epoch)
+          redis.call('PEXPIRE', KEYS[3], once)
+        end
+        return {0, offset, epoch}
+        """)
+
+    /// Publishes a message that is not kept. Keys: meta. Arguments: envelope, channel, command for publishing.
+    static let send = RedisScript(
+        """
+        return redis.call(ARGV[3], ARGV[2], '0  ' .. ARGV[1])
+        """)
+
+    /// Reads the stream; begins one if there is none.
+    ///
+    /// Keys: meta, stream. Arguments: lowest and highest offset as stream identifiers, entries at most, `1` for the newest
+    /// first, epoch of a new stream, milliseconds that meta lasts at least, epoch to which the lowest offset belongs or
+    /// empty: of another stream all is read. Returns: epoch, newest offset, entries.
+    static let read = RedisScript(
+        """
+        local epoch = redis.call('HGET', KEYS[1], 'e')
+        if not epoch then
+          epoch = ARGV[5]
+          redis.call('DEL', KEYS[1], KEYS[2])
+          redis.call('HSET', KEYS[1], 'e', epoch, 'o', 0)
+        end
+        if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[6]) then redis.call('PEXPIRE', KEYS[1], ARGV[6]) end
+        local entries, lowest = {}, ARGV[1]
+        if ARGV[7] ~= '' and ARGV[7] ~= epoch then lowest = '-' end
+        if tonumber(ARGV[3]) > 0 then
+          if ARGV[4] == '1' then
+            entries = redis.call('XREVRANGE', KEYS[2], ARGV[2], lowest, 'COUNT', ARGV[3])
+          else
+            entries = redis.call('XRANGE', KEYS[2], lowest, ARGV[2], 'COUNT', ARGV[3])
+          end
+        end
+        return {epoch, redis.call('HGET', KEYS[1], 'o') or '0', entries}
+        """)
+
+    /// Begins another stream if acknowledged publications are missing, as after a failover.
+    ///
+    /// Keys: meta, stream. Arguments: epoch, offset that was acknowledged in it, epoch of a new stream, milliseconds that
+    /// meta lasts.
+    static let beginAnew = RedisScript(
+        """
+        local meta = redis.call('HMGET', KEYS[1], 'e', 'o')
+        if meta[1] ~= ARGV[1] or tonumber(meta[2] or '0') >= tonumber(ARGV[2]) then return 0 end
+        redis.call('DEL', KEYS[1], KEYS[2])
+        redis.call('HSET', KEYS[1], 'e', ARGV[3], 'o', 0)
+        redis.call('PEXPIRE', KEYS[1], ARGV[4])
+        return 1
+        """)
+
+    /// Removes publications, and tells the nodes.
+    ///
+    /// Keys: meta, stream. Arguments: offset, or 0 for all; envelope; channel; command for publishing. Returns: how many.
+    static let remove = RedisScript(
+        """
+        local count
+        if ARGV[1] == '0' then
+          count = redis.call('XLEN', KEYS[2])
+          redis.call('DEL', KEYS[2])
+          redis.call('HDEL', KEYS[1], 'b')
+        else
+          local found = redis.call('XRANGE', KEYS[2], ARGV[1] .. '-0', ARGV[1] .. '-0')[1]
+          count = found and redis.call('XDEL', KEYS[2], ARGV[1] .. '-0') or 0
+          if count == 1 then redis.call('HINCRBY', KEYS[1], 'b', -(#found[2][2] + \(entryOverhead))) end
+        end
+        if count > 0 then redis.call(ARGV[4], ARGV[3], '0  ' .. ARGV[2]) end
+        return count
+        """)
+
+    /// Lists clients in a room until they expire.
+    ///
+    /// Keys: presence, expiry. Arguments: milliseconds until they expire, envelope or empty, channel, command for
+    /// publishing, then for each client its identifier and what others see.
+    static let enter = RedisScript(
+        """
+        local time = redis.call('TIME')
+        local expiry = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[1]
+        for index = 5, #ARGV, 2 do
+          redis.call('HSET', KEYS[1], ARGV[index], ARGV[index + 1])
+          redis.call('ZADD', KEYS[2], string.format('%.0f', expiry), ARGV[index])
+        end
+        redis.call('PEXPIRE', KEYS[1], ARGV[1])
+        redis.call('PEXPIRE', KEYS[2], ARGV[1])
+        if ARGV[2] ~= '' then redis.call(ARGV[4], ARGV[3], '0  ' .. ARGV[2]) end
+        return 1
+        """)
+
+    /// Keys: presence, expiry. Arguments: client, envelope or empty, channel, command for publishing.
+    static let leave = RedisScript(
+        """
+        redis.call('HDEL', KEYS[1], ARGV[1])
+        redis.call('ZREM', KEYS[2], ARGV[1])
+        if ARGV[2] ~= '' then redis.call(ARGV[4], ARGV[3], '0  ' .. ARGV[2]) end
+        return 1
+        """)
+
+    /// Lists the clients that have not expired, and removes up to 1000 that have. Keys: presence, expiry.
+    static let list = RedisScript(
+        """
+        local time = redis.call('TIME')
+        local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
+        local gone = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now, 'LIMIT', 0, 1000)
+        for _, client in ipairs(gone) do
+          redis.call('HDEL', KEYS[1], client)
+          redis.call('ZREM', KEYS[2], client)
+        end
+        return redis.call('HVALS', KEYS[1])
+        """)
+
+    /// Counts a connection of a user. Keys: the user's. Arguments: limit, milliseconds until it expires, then clients.
+    /// Returns: 0 if the user has as many as it may have.
+    static let register = RedisScript(
+        """
+        local time = redis.call('TIME')
+        local now = time[1] * 1000 + math.floor(time[2] / 1000)
+        redis.call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', now))
+        for index = 3, #ARGV do
+          if not redis.call('ZSCORE', KEYS[1], ARGV[index]) and redis.call('ZCARD', KEYS[1]) >= tonumber(ARGV[1]) then
+            return 0
+          end
+          redis.call('ZADD', KEYS[1], string.format('%.0f', now + ARGV[2]), ARGV[index])
+        end
+        redis.call('PEXPIRE', KEYS[1], ARGV[2])
+        return 1
+        """)
+}
