@@ -10,6 +10,7 @@ import pytest
 import websockets
 from centrifuge import ClientEventHandler, SubscriptionEventHandler
 from support.deadlines import sized
+from support.redis import Redis
 
 CONFIGURATION = """
 loops: 2
@@ -34,11 +35,17 @@ rooms:
 DEADLINE = 20
 
 
-@pytest.fixture
-def service(sluice, tmp_path):
+@pytest.fixture(params=["alone", "redis"])
+def service(request, sluice, tmp_path):
+    """A gateway that keeps the rooms itself, or in Redis: clients see no difference."""
     file = tmp_path / "rooms.yaml"
-    file.write_text(CONFIGURATION)
-    return sluice("serve", "--config", file)
+    if request.param == "alone":
+        file.write_text(CONFIGURATION)
+        yield sluice("serve", "--config", file)
+        return
+    with Redis(tmp_path) as redis:
+        file.write_text(CONFIGURATION + f"cluster: {redis.url}\n")
+        yield sluice("serve", "--config", file)
 
 
 class Recorder(SubscriptionEventHandler):

@@ -50,3 +50,9 @@ class Redis:
         if self.process.poll() is None:
             self.resume()
             self.kill()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stop()
