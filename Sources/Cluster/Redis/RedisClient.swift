@@ -6,11 +6,19 @@ import StreamTransport
 ///
 /// Confined to its loop. Completions are called once each, and never within the call that caused them.
 package final class RedisClient {
+    private enum Servers {
+        /// The client is stopped.
+        case none
+        /// One server, possibly found by sentinels.
+        case one(RedisNode)
+        case cluster(RedisCluster)
+    }
+
     package let address: RedisAddress
     package weak var delegate: (any RedisClientDelegate)?
     private let context: RedisContext
     private let scripts: [RedisScript]
-    private var node: RedisNode?
+    private var servers = Servers.none
     private var channels: Set<[UInt8]> = []
     private var isPaused = false
     /// Whether the delegate was called with `redisWentAway` since the client was ready.
@@ -36,38 +44,64 @@ package final class RedisClient {
     package var counters: RedisCounters { self.context.counters }
 
     /// Whether commands are accepted.
-    package var isReady: Bool { self.node?.isReady ?? false }
+    package var isReady: Bool {
+        switch self.servers {
+        case .none: false
+        case .one(let node): node.isReady
+        case .cluster(let cluster): cluster.isReady
+        }
+    }
 
     /// Connects, and connects again whenever the connection is lost.
     package func start() {
         self.loop.assertOnLoop()
-        guard self.node == nil else { return }
+        guard case .none = self.servers else { return }
         self.isAway = false
-        let node = self.makeNode()
-        self.node = node
+        switch self.address.location {
+        case .server(let endpoint): self.start(.fixed(.endpoint(endpoint)))
+        case .unixSocket(let path): self.start(.fixed(.unixSocket(path: path)))
+        case .sentinels(let sentinels, let name):
+            let finder = SentinelFinder(sentinels, name: name, credentials: self.address.credentials, self.context)
+            let node = self.start(.found(finder))
+            finder.primaryChanged = { [weak node] in node?.serverChanged(to: $0) }
+        case .cluster(let seeds): self.startCluster(seeds)
+        }
+    }
+
+    @discardableResult
+    private func start(_ whereabouts: RedisNode.Whereabouts) -> RedisNode {
+        let node = RedisNode(
+            whereabouts, credentials: self.address.credentials, database: self.address.database,
+            scripts: self.scripts, self.context)
+        self.servers = .one(node)
         node.owner = self
         for channel in self.channels { node.setSubscription(channel, isWanted: true) }
         if self.isPaused { node.pause() }
         node.start()
+        return node
     }
 
-    private func makeNode() -> RedisNode {
-        let place: RedisPlace
-        switch self.address.location {
-        case .server(let endpoint): place = .endpoint(endpoint)
-        case .unixSocket(let path): place = .unixSocket(path: path)
-        case .sentinels(let endpoints, _), .cluster(let endpoints): place = .endpoint(endpoints[0])
-        }
-        return RedisNode(
-            .fixed(place), credentials: self.address.credentials, database: self.address.database,
-            scripts: self.scripts, self.context)
+    private func startCluster(_ seeds: [RedisEndpoint]) {
+        let cluster = RedisCluster(
+            seeds, credentials: self.address.credentials, scripts: self.scripts, self.context)
+        self.servers = .cluster(cluster)
+        cluster.owner = self
+        for channel in self.channels { cluster.setSubscription(channel, isWanted: true) }
+        if self.isPaused { cluster.pause() }
+        cluster.start()
     }
 
     /// Ends the connections. Unanswered commands fail in the next turn, with `notSent` or `uncertain`. Subscriptions are
     /// kept for the next `start`.
     package func stop() {
         self.loop.assertOnLoop()
-        self.node.take()?.stop()
+        let servers = self.servers
+        self.servers = .none
+        switch servers {
+        case .none: break
+        case .one(let node): node.stop()
+        case .cluster(let cluster): cluster.stop()
+        }
     }
 
     // MARK: Commands
@@ -83,9 +117,12 @@ package final class RedisClient {
         _ command: RedisCommand, key: [UInt8]?, timeout: Duration? = nil, _ completion: @escaping RedisCompletion
     ) {
         self.loop.assertOnLoop()
-        guard let node = self.node else { return self.context.refuse(completion) }
-        node.submit(command, timeout: timeout ?? self.settings.commandTimeout) { result in
-            completion(result.mapError(\.withoutUnavailability))
+        let timeout = timeout ?? self.settings.commandTimeout
+        let deliver: RedisCompletion = { completion($0.mapError(\.withoutUnavailability)) }
+        switch self.servers {
+        case .one(let node): node.submit(command, timeout: timeout, deliver)
+        case .cluster(let cluster): cluster.submit(command, key: key, timeout: timeout, deliver)
+        case .none: self.context.refuse(completion)
         }
     }
 
@@ -116,14 +153,22 @@ package final class RedisClient {
     package func subscribe(_ channel: [UInt8]) {
         self.loop.assertOnLoop()
         guard self.channels.insert(channel).inserted else { return }
-        self.node?.setSubscription(channel, isWanted: true)
+        self.setSubscription(channel, isWanted: true)
     }
 
     /// Messages of the channel do not reach the delegate from now on.
     package func unsubscribe(_ channel: [UInt8]) {
         self.loop.assertOnLoop()
         guard self.channels.remove(channel) != nil else { return }
-        self.node?.setSubscription(channel, isWanted: false)
+        self.setSubscription(channel, isWanted: false)
+    }
+
+    private func setSubscription(_ channel: [UInt8], isWanted: Bool) {
+        switch self.servers {
+        case .none: break
+        case .one(let node): node.setSubscription(channel, isWanted: isWanted)
+        case .cluster(let cluster): cluster.setSubscription(channel, isWanted: isWanted)
+        }
     }
 
     /// Reads nothing more: neither messages nor replies. The time of commands stops. What the server keeps meanwhile is
@@ -131,23 +176,34 @@ package final class RedisClient {
     package func pauseMessages() {
         self.loop.assertOnLoop()
         self.isPaused = true
-        self.node?.pause()
+        switch self.servers {
+        case .none: break
+        case .one(let node): node.pause()
+        case .cluster(let cluster): cluster.pause()
+        }
     }
 
     package func resumeMessages() {
         self.loop.assertOnLoop()
         self.isPaused = false
-        self.node?.resume()
+        switch self.servers {
+        case .none: break
+        case .one(let node): node.resume()
+        case .cluster(let cluster): cluster.resume()
+        }
     }
 }
 
 extension RedisClient: RedisNodeOwner {
-    func nodeBecameReady(_ node: RedisNode) {
+    func nodeBecameReady(_ node: RedisNode) { self.becameReady() }
+    func nodeFailed(_ node: RedisNode, _ failure: String) { self.failed(failure) }
+
+    private func becameReady() {
         self.isAway = false
         self.delegate?.redisBecameReady(self)
     }
 
-    func nodeFailed(_ node: RedisNode, _ failure: String) {
+    private func failed(_ failure: String) {
         if self.isAway { return self.delegate?.redisReported(self, failure) ?? () }
         self.isAway = true
         self.delegate?.redisWentAway(self, failure)
@@ -163,6 +219,23 @@ extension RedisClient: RedisNodeOwner {
 
     /// Only servers of a cluster end subscriptions by themselves.
     func node(_ node: RedisNode, lost channels: [[UInt8]], _ error: RedisServerError?) {}
+}
+
+extension RedisClient: RedisClusterOwner {
+    func clusterBecameReady(_ cluster: RedisCluster) { self.becameReady() }
+    func clusterFailed(_ cluster: RedisCluster, _ failure: String) { self.failed(failure) }
+
+    func cluster(_ cluster: RedisCluster, subscribed channel: [UInt8]) {
+        self.delegate?.redisSubscribed(self, to: channel)
+    }
+
+    func cluster(_ cluster: RedisCluster, received payload: [UInt8], on channel: [UInt8]) {
+        self.delegate?.redisReceived(self, payload, on: channel)
+    }
+
+    func cluster(_ cluster: RedisCluster, reported text: String) {
+        self.delegate?.redisReported(self, text)
+    }
 }
 
 extension RedisClientError {

@@ -67,6 +67,9 @@ final class RedisLink {
         self.connection = RedisConnection(settings: context.settings.connection(credentials, database: database))
     }
 
+    /// Whether no command is unanswered.
+    var isIdle: Bool { self.commandCount == 0 }
+
     private var loop: Loop { self.context.loop }
 
     private var now: Duration {

@@ -63,7 +63,8 @@ final class RedisNode {
     var isReady: Bool { self.link?.isReady ?? false }
     /// The server that the node is connected to, or connects to.
     var place: RedisPlace? { self.link?.place }
-    var channelCount: Int { self.subscriptions.count }
+    /// Whether nothing is lost if the node is stopped.
+    var isIdle: Bool { self.subscriptions.count == 0 && self.link?.isIdle ?? true }
 
     func start() {
         self.perform(self.reconnection.start())

@@ -1,0 +1,54 @@
+import RedisEngine
+import StreamTransport
+
+/// One command on a connection of its own, which ends with the reply.
+///
+/// Confined to its loop.
+final class RedisInquiry {
+    typealias Completion = (Result<RedisValue, RedisLinkFailure>) -> Void
+
+    private let link: RedisLink
+    private var completion: Completion?
+
+    /// - Parameters:
+    ///   - timeout: for connecting and the reply together.
+    ///   - completion: called once, in a later turn, unless `cancel` is called first. An error reply is a success.
+    init(
+        _ command: RedisCommand, to place: RedisPlace, credentials: RedisCredentials?, timeout: Duration,
+        _ context: RedisContext, _ completion: @escaping Completion
+    ) {
+        let demands = RedisLink.Demands(isRESP3: false, isPrimary: false)
+        self.link = RedisLink(to: place, credentials: credentials, database: 0, demands: demands, context)
+        self.completion = completion
+        self.link.owner = self
+        self.link.submit(command, timeout: timeout) { [weak self] result in
+            switch result {
+            case .success(let value): self?.finish(.success(value))
+            case .failure(.server(let error)): self?.finish(.success(.error(error)))
+            // The end of the link says more.
+            case .failure(.notSent), .failure(.uncertain): break
+            }
+        }
+        self.link.open()
+    }
+
+    func cancel() {
+        self.completion = nil
+        self.link.close()
+    }
+
+    private func finish(_ result: Result<RedisValue, RedisLinkFailure>) {
+        self.link.close()
+        self.completion.take()?(result)
+    }
+}
+
+extension RedisInquiry: RedisLinkOwner {
+    func linkBecameReady(_ link: RedisLink) {}
+    func link(_ link: RedisLink, pushed push: RedisPush) {}
+    func link(_ link: RedisLink, changed channels: [[UInt8]], isSubscribed: Bool, refused: RedisServerError?) {}
+
+    func linkEnded(_ link: RedisLink, _ failure: RedisLinkFailure) {
+        self.finish(.failure(failure))
+    }
+}
