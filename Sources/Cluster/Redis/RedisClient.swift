@@ -156,6 +156,11 @@ package final class RedisClient {
         self.setSubscription(channel, isWanted: true)
     }
 
+    /// Name of the command that publishes to subscribed channels.
+    package var publishCommand: String {
+        if case .cluster = self.address.location { "SPUBLISH" } else { "PUBLISH" }
+    }
+
     /// Messages of the channel do not reach the delegate from now on.
     package func unsubscribe(_ channel: [UInt8]) {
         self.loop.assertOnLoop()

@@ -46,8 +46,8 @@ final class ScriptedRedis {
         self.connections[connection ?? self.connections.count - 1].send(text)
     }
 
-    func publish(_ payload: String, on channel: String, kind: String = "message") {
-        self.send(Self.push([kind, channel, payload]))
+    func publish(_ payload: String, on channel: String) {
+        self.send(Self.push(["message", channel, payload]))
     }
 
     private func reply(_ words: [String]) -> String {

@@ -170,8 +170,8 @@ extension RedisCluster: SlotMapSourceOwner {
         self.isComplete = !map.isStale
         for channel in Array(self.channels.keys) { self.assign(channel) }
         self.prune()
-        self.updateReadiness(
-            self.isComplete ? "a node of the Redis cluster cannot be reached" : "slots of the Redis cluster have no node")
+        let missing = self.isComplete ? "a node cannot be reached" : "slots have no node"
+        self.updateReadiness("the Redis cluster is not complete: \(missing)")
     }
 
     func slotMapFailed(_ failure: String) {
@@ -183,7 +183,7 @@ extension RedisCluster: SlotMapSourceOwner {
 extension RedisCluster: RedisNodeOwner {
     func nodeBecameReady(_ node: RedisNode) {
         guard let endpoint = self.endpoint(of: node), self.broken.remove(endpoint) != nil else { return }
-        self.updateReadiness("another node of the Redis cluster cannot be reached")
+        self.updateReadiness("the Redis cluster is not complete: another node cannot be reached")
     }
 
     func nodeFailed(_ node: RedisNode, _ failure: String) {

@@ -1,0 +1,172 @@
+import Cluster
+import Foundation
+import RedisEngine
+import StreamTransport
+import Synchronization
+import TestSupport
+import Testing
+
+/// Nodes of one cluster, each on a loop of its own, with a real Redis server.
+private final class Nodes: Sendable {
+    private let group: LoopGroup
+    private let server: RedisProcess
+    private let address: RedisAddress
+
+    init(_ server: RedisProcess) throws {
+        self.group = try LoopGroup(count: 2)
+        self.server = server
+        self.address = try RedisAddress(server.address)
+    }
+
+    deinit { self.group.stop() }
+
+    /// - Returns: the bus, and its events.
+    func start(
+        _ name: String, instance: String, on loop: Int = 0, maximumHandled: Int = 64
+    ) -> (bus: RedisBus, events: AsyncStream<RedisBusEvent>) {
+        var settings = RedisBusSettings(nodeName: name, instance: instance, version: "1.0", startTime: 17)
+        settings.renewalInterval = .milliseconds(50)
+        settings.lease = .seconds(2)
+        settings.maximumHandled = maximumHandled
+        let (events, continuation) = AsyncStream.makeStream(of: RedisBusEvent.self)
+        let bus = RedisBus(
+            address: self.address, client: RedisClientSettings(), settings: settings, loop: self.group.loops[loop],
+            load: {
+                var load = NodeLoad()
+                load.connections = 3
+                load.processorShare = 0.25
+                return load
+            },
+            wallClock: { Int64(Date().timeIntervalSince1970 * 1e9) }, observe: { continuation.yield($0) })
+        bus.start()
+        return (bus, events)
+    }
+
+    /// A node that has its name, and gets calls.
+    func registered(
+        _ name: String, on loop: Int = 0, maximumHandled: Int = 64,
+        _ handler: @escaping @Sendable (ClusterMessage) async -> [UInt8] = { _ in [] }
+    ) async -> RedisBus {
+        let (bus, events) = self.start(name, instance: "\(name)-1", on: loop, maximumHandled: maximumHandled)
+        bus.serve { $0.bytes == Array("ready?".utf8) ? [] : await handler($0) }
+        _ = await events.first { $0 == .registered }
+        // Its own channel is subscribed to soon after.
+        while (try? await bus.call(name, Array("ready?".utf8), timeout: .seconds(5))) == nil {}
+        return bus
+    }
+}
+
+@Suite("Nodes that find each other by Redis", .timeLimit(.minutes(1)))
+struct RedisBusTests {
+    @Test func nodesSeeEachOther() async throws {
+        let nodes = try Nodes(try RedisProcess())
+        let first = await nodes.registered("b")
+        let second = await nodes.registered("a", on: 1)
+        let list = try await first.nodes()
+        #expect(list.map(\.name) == ["a", "b"])
+        let other = try #require(list.first)
+        #expect(other.instance == "a-1" && other.version == "1.0" && other.startTime == 17)
+        #expect(other.load.connections == 3 && other.load.processorShare == 0.25)
+        #expect(other.remainingLease > .zero && other.remainingLease <= .seconds(2))
+        let difference = try #require(try await second.nodes().first?.clockDifference)
+        #expect(difference < .seconds(1) && difference > .seconds(-1))
+        await second.stop()
+        #expect(try await first.nodes().map(\.name) == ["b"])
+        await first.stop()
+    }
+
+    @Test(arguments: [0, 1, 256 << 10, (256 << 10) + 1, 1 << 20])
+    func callsAreAnswered(_ size: Int) async throws {
+        let nodes = try Nodes(try RedisProcess())
+        let first = await nodes.registered("first")
+        let second = await nodes.registered("second", on: 1) { $0.bytes.reversed() }
+        let message = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+        let answer = try await first.call("second", message, timeout: .seconds(10))
+        #expect(answer == message.reversed())
+        await first.stop()
+        await second.stop()
+    }
+
+    @Test func callsThatCannotBeAnsweredFail() async throws {
+        let nodes = try Nodes(try RedisProcess())
+        let (began, beginning) = AsyncStream.makeStream(of: Void.self)
+        let (end, ending) = AsyncStream.makeStream(of: Void.self)
+        let first = await nodes.registered("first")
+        let second = await nodes.registered("second", on: 1, maximumHandled: 1) { message in
+            if message.bytes == [1] { return [UInt8](repeating: 0, count: (1 << 20) + 1) }
+            beginning.yield()
+            for await _ in end {}
+            return []
+        }
+        await #expect(throws: ClusterError.unknownNode("third")) {
+            try await first.call("third", [], timeout: .seconds(5))
+        }
+        await #expect(throws: ClusterError.tooLarge(limit: 1 << 20)) {
+            try await first.call("second", [UInt8](repeating: 0, count: (1 << 20) + 1), timeout: .seconds(5))
+        }
+        await #expect(throws: ClusterError.tooLarge(limit: 1 << 20)) {
+            try await first.call("second", [1], timeout: .seconds(5))
+        }
+        let silent = Task { try await first.call("second", [2], timeout: .milliseconds(100)) }
+        for await _ in began { break }
+        await #expect(throws: ClusterError.busy) { try await first.call("second", [3], timeout: .seconds(5)) }
+        await #expect(throws: ClusterError.timeout(node: "second")) { try await silent.value }
+        ending.finish()
+        #expect(second.counters.refused.load(ordering: .relaxed) == 1)
+        await first.stop()
+        await second.stop()
+    }
+
+    @Test func announcementsReachTheOthers() async throws {
+        let nodes = try Nodes(try RedisProcess())
+        let (heard, hearing) = AsyncStream.makeStream(of: ClusterMessage.self)
+        let first = await nodes.registered("first") {
+            hearing.yield($0)
+            return []
+        }
+        let second = await nodes.registered("second", on: 1) {
+            hearing.yield($0)
+            return []
+        }
+        try await first.announce(Array("from first".utf8))
+        try await second.announce(Array("from second".utf8))
+        var senders: [String] = []
+        for await message in heard {
+            #expect(message.isAnnouncement && message.bytes == Array("from \(message.sender)".utf8))
+            senders.append(message.sender)
+            if senders.count == 2 { break }
+        }
+        #expect(senders.sorted() == ["first", "second"])
+        await first.stop()
+        await second.stop()
+    }
+
+    @Test func nameOfALiveNodeIsRefused() async throws {
+        let nodes = try Nodes(try RedisProcess())
+        let first = await nodes.registered("node")
+        let (second, events) = nodes.start("node", instance: "other", on: 1)
+        var iterator = events.makeAsyncIterator()
+        #expect(await iterator.next() == .nameTaken(instance: "node-1"))
+        await #expect(throws: ClusterError.away) { try await second.call("node", [], timeout: .seconds(1)) }
+        await first.stop()
+        // The name is free now.
+        while let event = await iterator.next(), event != .registered {}
+        #expect(try await second.nodes().map(\.instance) == ["other"])
+        await second.stop()
+    }
+
+    @Test func nodesComeBackAfterRedisWasStartedEmpty() async throws {
+        let server = try RedisProcess()
+        let nodes = try Nodes(server)
+        let (bus, events) = nodes.start("node", instance: "1")
+        var iterator = events.makeAsyncIterator()
+        while let event = await iterator.next(), event != .registered {}
+        server.kill()
+        while let event = await iterator.next() { if case .away = event { break } }
+        await #expect(throws: ClusterError.away) { try await bus.nodes() }
+        try server.start()
+        while let event = await iterator.next(), event != .registered {}
+        #expect(try await bus.nodes().map(\.name) == ["node"])
+        await bus.stop()
+    }
+}

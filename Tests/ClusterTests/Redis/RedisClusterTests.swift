@@ -1,0 +1,141 @@
+import Cluster
+import RedisEngine
+import SimulatedNetwork
+import StreamTransport
+import TestSupport
+import Testing
+
+/// Two nodes of a cluster on the simulated network: the first has the slots below `border`, the second the others.
+private final class ClusterScene {
+    let harness: RedisClientHarness
+    let nodes: [ScriptedRedis]
+    var border = 8192
+
+    init(knowsShards: Bool = true) throws {
+        let testbed = TransportTestbed(.simulation)
+        self.nodes = try (1...2).map { host in
+            try ScriptedRedis(on: try testbed.makeHost(), at: .ipv4(address: 0x0A09_0000 | UInt32(host), port: 6379))
+        }
+        self.harness = try RedisClientHarness("redis+cluster://10.9.0.1,10.9.0.2", on: testbed)
+        let nodes = self.nodes
+        self.harness.serve = { for node in nodes { node.serve() } }
+        for (index, node) in self.nodes.enumerated() {
+            node.answer = { [unowned self] words in self.answer(words, by: index, knowsShards: knowsShards) }
+        }
+        let client = self.harness.client
+        self.harness.act { client.start() }
+    }
+
+    func node(of key: String) -> Int { RedisKeySlot.of(key) < self.border ? 0 : 1 }
+
+    private func answer(_ words: [String], by index: Int, knowsShards: Bool) -> String? {
+        if words[0] == "CLUSTER" {
+            if words[1] == "SHARDS", !knowsShards { return "-ERR unknown subcommand 'SHARDS'\r\n" }
+            let ranges = [(0, self.border - 1), (self.border, 16383)]
+            let shards = ranges.enumerated().map { number, range in
+                let host = ScriptedRedis.blob("10.9.0.\(number + 1)")
+                if words[1] == "SLOTS" {
+                    return "*3\r\n:\(range.0)\r\n:\(range.1)\r\n*3\r\n\(host):6379\r\n$1\r\nx\r\n"
+                }
+                return "%2\r\n$5\r\nslots\r\n*2\r\n:\(range.0)\r\n:\(range.1)\r\n$5\r\nnodes\r\n*1\r\n%3\r\n"
+                    + "$4\r\nrole\r\n$6\r\nmaster\r\n$4\r\nport\r\n:6379\r\n$8\r\nendpoint\r\n\(host)"
+            }
+            return "*2\r\n" + shards.joined()
+        }
+        guard ["GET", "SSUBSCRIBE"].contains(words[0]), self.node(of: words[1]) != index else { return nil }
+        return "-MOVED \(RedisKeySlot.of(words[1])) 10.9.0.\(2 - index):6379\r\n"
+    }
+
+    func get(_ key: String) {
+        self.harness.client.perform(RedisCommand("GET", .text(key)), key: Array(key.utf8)) { result in
+            let text = result.text ?? "\(result)"
+            self.harness.redisReceived(self.harness.client, Array(text.utf8), on: Array(key.utf8))
+        }
+    }
+}
+
+@Suite("Redis client with Redis Cluster")
+struct RedisClusterTests {
+    @Test(arguments: [true, false])
+    func commandsGoToTheNodeOfTheirSlot(_ knowsShards: Bool) throws {
+        let scene = try ClusterScene(knowsShards: knowsShards)
+        let harness = scene.harness
+        try #require(harness.run { harness.client.isReady })
+        let keys = (0..<40).map { "key\($0)" }
+        harness.act { for key in keys { scene.get(key) } }
+        try #require(harness.run { keys.allSatisfy { harness.has(.received("OK", on: $0)) } })
+        for (index, node) in scene.nodes.enumerated() {
+            let asked = node.calls.filter { $0.words[0] == "GET" }.map { $0.words[1] }
+            #expect(Set(asked) == Set(keys.filter { scene.node(of: $0) == index }))
+        }
+    }
+
+    @Test func commandsAndChannelsFollowASlotThatMoves() throws {
+        let scene = try ClusterScene()
+        let harness = scene.harness
+        harness.act { for index in 0..<40 { harness.client.subscribe(Array("key\(index)".utf8)) } }
+        try #require(harness.run { (0..<40).allSatisfy { harness.has(.subscribed("key\($0)")) } })
+        let moved = (0..<40).map { "key\($0)" }.filter { (4096..<8192).contains(RedisKeySlot.of($0)) }
+        try #require(!moved.isEmpty)
+        scene.border = 4096
+        // As a node does that loses a slot.
+        for channel in moved {
+            scene.nodes[0].send(">3\r\n$12\r\nsunsubscribe\r\n\(ScriptedRedis.blob(channel)):1\r\n")
+        }
+        harness.act { scene.get(moved[0]) }
+        try #require(harness.run { moved.allSatisfy { harness.count(.subscribed($0)) == 2 } })
+        #expect(harness.has(.received("OK", on: moved[0])))
+        let connection = scene.nodes[1].calls.first { $0.words[0] == "SSUBSCRIBE" }?.connection
+        scene.nodes[1].send(ScriptedRedis.push(["smessage", moved[0], "hello"]), on: connection)
+        #expect(harness.run { harness.has(.received("hello", on: moved[0])) })
+        let others = (0..<40).map { "key\($0)" }.filter { !moved.contains($0) }
+        #expect(others.allSatisfy { harness.count(.subscribed($0)) == 1 })
+    }
+
+    @Test func channelsRefusedForTheirSlotAreSubscribedElsewhere() throws {
+        let scene = try ClusterScene()
+        let harness = scene.harness
+        try #require(harness.run { harness.client.isReady })
+        scene.border = 4096
+        harness.act { for index in 0..<40 { harness.client.subscribe(Array("key\(index)".utf8)) } }
+        try #require(harness.run { (0..<40).allSatisfy { harness.has(.subscribed("key\($0)")) } })
+    }
+
+    @Test func nodeThatDiesMakesTheClientWait() throws {
+        let scene = try ClusterScene()
+        let harness = scene.harness
+        try #require(harness.run { harness.client.isReady })
+        let key = try #require((0..<40).map { "key\($0)" }.first { scene.node(of: $0) == 1 })
+        harness.act { scene.get(key) }
+        try #require(harness.run { harness.has(.received("OK", on: key)) })
+        scene.nodes[1].listener.close()
+        for peer in scene.nodes[1].connections { peer.reset() }
+        try #require(harness.run { !harness.client.isReady })
+        // The other node takes over.
+        scene.border = 16384
+        scene.nodes[0].answer = { words in
+            guard words[0] == "CLUSTER" else { return nil }
+            return "*1\r\n%2\r\n$5\r\nslots\r\n*2\r\n:0\r\n:16383\r\n$5\r\nnodes\r\n*1\r\n%3\r\n$4\r\nrole\r\n"
+                + "$6\r\nmaster\r\n$4\r\nport\r\n:6379\r\n$8\r\nendpoint\r\n$8\r\n10.9.0.1\r\n"
+        }
+        try #require(harness.run { harness.client.isReady })
+        harness.act { scene.get(key) }
+        #expect(harness.run { harness.count(.received("OK", on: key)) == 2 })
+        harness.act { harness.client.stop() }
+        harness.settle()
+        #expect(harness.testbed.network?.runUntilIdle() == .idle)
+    }
+
+    @Test func nodesThatSendACommandInACircleAreBounded() throws {
+        let scene = try ClusterScene()
+        let harness = scene.harness
+        try #require(harness.run { harness.client.isReady })
+        for (index, node) in scene.nodes.enumerated() {
+            let answer = node.answer
+            node.answer = { $0[0] == "GET" ? "-MOVED 1 10.9.0.\(2 - index):6379\r\n" : answer($0) }
+        }
+        harness.act { scene.get("key") }
+        try #require(harness.run { harness.events.contains { if case .received = $0 { true } else { false } } })
+        #expect(scene.nodes.flatMap(\.calls).count { $0.words[0] == "GET" } == 6)
+    }
+}
