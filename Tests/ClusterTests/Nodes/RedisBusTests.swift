@@ -169,4 +169,35 @@ struct RedisBusTests {
         #expect(try await bus.nodes().map(\.name) == ["node"])
         await bus.stop()
     }
+
+    /// Each beginning of a real message, and bytes that are none.
+    @Test func malformedMessagesAreCountedAndIgnored() async throws {
+        let server = try RedisProcess()
+        let nodes = try Nodes(server)
+        let bus = await nodes.registered("node")
+        let harness = try RedisClientHarness(server.address, on: TransportTestbed(.sockets))
+        harness.act {
+            harness.client.subscribe(Array("sluice:{nodes}:all".utf8))
+            harness.client.start()
+        }
+        try #require(harness.run { harness.has(.subscribed("sluice:{nodes}:all")) })
+        try await bus.announce([65])
+        var message: [UInt8]?
+        harness.react = { if case .received(let text, _) = $0 { message = Array(text.utf8) } }
+        try #require(harness.run { message != nil })
+        let whole = try #require(message)
+        // The head takes 14 bytes, the names "node" and "node-1" with their lengths 12: without its last byte the message
+        // is an empty one.
+        try #require(whole.count == 27)
+        harness.act {
+            for length in 0..<(whole.count - 1) {
+                harness.perform("PUBLISH", "sluice:{nodes}:node:node", .bytes(Array(whole[..<length])))
+            }
+            harness.perform("PUBLISH", "sluice:{nodes}:node:node", .bytes([UInt8](repeating: 0xFF, count: 4000)))
+        }
+        #expect(try await bus.call("node", Array("ready?".utf8), timeout: .seconds(10)) == [])
+        _ = harness.run { bus.counters.malformed.load(ordering: .relaxed) == whole.count }
+        #expect(bus.counters.malformed.load(ordering: .relaxed) == whole.count)
+        await bus.stop()
+    }
 }

@@ -102,6 +102,7 @@ final class RedisCluster {
 
     /// Sends a command to the node of its slot.
     fileprivate func send(_ command: ClusterCommand) {
+        guard self.owner != nil else { return self.context.refuse(command.completion) }
         let node = command.slot.map { self.map.node(of: $0) } ?? self.map.nodes.first { !self.broken.contains($0) }
         guard let node else { return self.context.refuse(command.completion) }
         self.send(command, to: node, isAsking: false)
