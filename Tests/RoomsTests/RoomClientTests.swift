@@ -523,4 +523,36 @@ struct RoomClientTests {
         }
         #expect(result.subscriptions.map(\.key) == ["a"])
     }
+
+    @Test func roomThatIsNamedTwiceIsEnteredOnce() {
+        var authority = ClientScene.authority()
+        var grant = ConnectionGrant(user: "ann")
+        grant.subscriptions = [SubscriptionGrant(channel: "a"), SubscriptionGrant(channel: "a")]
+        authority.grants = ["good": grant]
+        var scene = ClientScene(authority)
+        var request = Command.ConnectRequest()
+        request.token = "good"
+        request.subscriptions = ["b", "a", "b"].map { Command.SubscribeRequest(channel: $0) }
+        let actions = scene.send(.connect(request), number: 1)
+        let joins = actions.compactMap { if case .join(let join) = $0 { join.channel } else { nil } }
+        #expect(joins == ["a", "b"])
+    }
+
+    @Test(arguments: ["line\nbreak", String(repeating: "x", count: 256)])
+    func nameThatNoRoomCanHaveIsRefusedInEachCommand(_ channel: String) {
+        var authority = ClientScene.authority()
+        authority.policies[channel] = ClientScene.policy {
+            $0.read = .everyone
+            $0.publish = .everyone
+        }
+        var scene = ClientScene(authority)
+        _ = scene.connect()
+        var history = Command.HistoryRequest()
+        history.channel = channel
+        let requests: [Command.Request] = [
+            .subscribe(Command.SubscribeRequest(channel: channel)), .publish(channel: channel, Self.data),
+            .presence(channel: channel), .presenceStats(channel: channel), .history(history),
+        ]
+        for request in requests { #expect(scene.send(request) == ClientScene.error(.badRequest)) }
+    }
 }

@@ -168,14 +168,7 @@ package struct RoomClient: Sendable {
             }
             return
         }
-        var joins: [(SubscriptionGrant?, Command.SubscribeRequest)] = []
-        for grant in self.grant.subscriptions {
-            var wanted = request.subscriptions.first { $0.channel == grant.channel }
-            wanted?.recovers = true
-            joins.append((grant, wanted ?? Command.SubscribeRequest(channel: grant.channel)))
-        }
-        let granted = Set(self.grant.subscriptions.map(\.channel))
-        for request in request.subscriptions where !granted.contains(request.channel) { joins.append((nil, request)) }
+        let joins = Self.joins(self.grant.subscriptions, request.subscriptions)
         guard joins.count <= self.settings.maximumSubscriptions else { return self.close(.channelLimit) }
         self.nextPing = now.elapsed + self.settings.pingInterval
         self.findFirstExpiry()
@@ -191,6 +184,22 @@ package struct RoomClient: Sendable {
             self.join(number, request, policy, grant: grant, isServerSide: true)
         }
         self.finishConnecting(now)
+    }
+
+    /// Rooms that a connection enters from its beginning, each once: those of its token, then those of its request. Of
+    /// several for one room the first counts: a second membership would never end.
+    private static func joins(
+        _ grants: [SubscriptionGrant], _ requests: [Command.SubscribeRequest]
+    ) -> [(SubscriptionGrant?, Command.SubscribeRequest)] {
+        var joins: [(SubscriptionGrant?, Command.SubscribeRequest)] = []
+        var named: Set<String> = []
+        for grant in grants where named.insert(grant.channel).inserted {
+            var wanted = requests.first { $0.channel == grant.channel }
+            wanted?.recovers = true
+            joins.append((grant, wanted ?? Command.SubscribeRequest(channel: grant.channel)))
+        }
+        for request in requests where named.insert(request.channel).inserted { joins.append((nil, request)) }
+        return joins
     }
 
     private mutating func connected(without channel: String) {
@@ -415,6 +424,10 @@ package struct RoomClient: Sendable {
     ) -> Bool {
         if channel.isEmpty {
             self.close(.badRequest)
+            return false
+        }
+        guard self.isValid(channel) else {
+            self.refuse(number, .badRequest)
             return false
         }
         guard let policy = self.authority.policy(of: channel) else {
