@@ -1,0 +1,162 @@
+"""Each limit of the rooms: what a client gets above it, and that others are not affected."""
+
+import json
+
+import pytest
+
+from support.deadlines import eventually
+from support.room_member import RoomService
+from support.websocket import connect
+
+ALL = {"name": "all", "pattern": "*", "publish": "everyone", "read": "everyone", "presence": True, "history-size": 100}
+
+
+@pytest.fixture
+def serve(sluice, tmp_path):
+    return lambda policy=None, **rooms: RoomService(sluice, tmp_path, {"policies": [{**ALL, **(policy or {})}], **rooms})
+
+
+def test_a_connection_is_in_128_rooms_unless_the_configuration_says_otherwise(serve):
+    service = serve()
+    with service.member(*(f"room {number}" for number in range(128))) as one:
+        assert one.refused(subscribe={"channel": "one too many"}) == 106
+        assert one.command(unsubscribe={"channel": "room 0"})
+        assert "subscribe" in one.command(subscribe={"channel": "one too many"})
+    service.expect_healthy()
+
+
+def test_rooms_of_the_request_to_connect_are_counted_too(serve):
+    service = serve(**{"max-rooms": 3})
+    with service.connect() as one:
+        one.send(json.dumps({"id": 1, "connect": {"subs": {str(number): {} for number in range(4)}}}))
+        assert one.closed() == (3505, "channel limit")
+    assert service.ended_with(3505) == 1
+    service.expect_healthy()
+
+
+def test_a_room_has_as_many_members_as_its_policy_allows(serve):
+    service = serve({"max-members": 2})
+    with service.member("a"), service.member("a"), service.member() as third:
+        assert third.refused(subscribe={"channel": "a"}) == 106
+        with connect(service.gateway.address(), "/chat/a") as plain:
+            plain.expect_close(1013)
+        assert "subscribe" in third.command(subscribe={"channel": "b"})
+    service.expect_healthy()
+
+
+@pytest.mark.parametrize("size, code", [(1000, None), (1001, 106)])
+def test_a_publication_may_be_as_large_as_the_policy_allows(serve, size, code):
+    service = serve({"max-message-size": "1000B"})
+    data = "x" * (size - 2)
+    with service.member("a") as one:
+        answer = one.command(publish={"channel": "a", "data": data})
+        assert answer.get("error", {}).get("code") == code
+    assert service.post({"publish": {"channel": "a", "data": data}})[0] == (403 if code else 200)
+    service.expect_healthy()
+
+
+def test_a_message_above_the_limit_of_its_route_ends_the_connection(sluice, tmp_path):
+    service = RoomService(sluice, tmp_path, {"policies": [ALL]}, route={"max_message_size": "100KiB"})
+    with service.member("a") as one:
+        one.send(json.dumps({"id": 9, "publish": {"channel": "a", "data": "x" * (100 << 10)}}))
+        assert one.closed()[0] == 1009
+    service.expect_healthy()
+
+
+def test_publications_above_the_rate_are_refused(serve):
+    service = serve({"publication-rate": 5})
+    with service.member("a") as one:
+        codes = [one.command(publish={"channel": "a", "data": 1}).get("error", {}).get("code") for _ in range(12)]
+        assert codes[:5] == [None] * 5 and 111 in codes
+        # The rate is that of the connection in all rooms of the policy.
+        assert one.refused(publish={"channel": "b", "data": 1}) == 111
+    service.expect_healthy()
+
+
+def test_commands_above_the_rate_end_the_connection(serve):
+    service = serve(**{"command-rate": 50})
+    with service.member() as one:
+        one.send("\n".join(json.dumps({"id": number, "presence": {"channel": f"room {number}"}}) for number in range(1, 500)))
+        assert one.closed() == (3013, "too many requests")
+    assert service.ended_with(3013) == 1
+    service.expect_healthy()
+
+
+@pytest.mark.parametrize("length, code", [(255, None), (256, 107), (60_000, 107)])
+def test_names_have_at_most_255_bytes(serve, length, code):
+    service = serve()
+    with service.member() as one:
+        for command in ({"subscribe": {"channel": "é" * (length // 2) + "x" * (length % 2)}},
+                        {"publish": {"channel": "x" * length, "data": 1}}):
+            assert one.command(**command).get("error", {}).get("code") == code
+    service.expect_healthy()
+
+
+@pytest.mark.parametrize("command", ["presence", "presence_stats", "history"])
+def test_names_have_at_most_255_bytes_where_rooms_are_read(serve, command):
+    service = serve()
+    with service.member() as one:
+        assert one.refused(**{command: {"channel": "x" * 256}}) == 107
+        assert one.refused(**{command: {"channel": "line\nbreak"}}) == 107
+    assert service.names() == []
+
+
+def test_a_user_has_as_many_connections_as_allowed(serve):
+    service = serve(**{"max-connections-per-user": 2, "user-header": "X-User"})
+    ada = {"headers": [("X-User", "ada")]}
+    with service.member(**ada), service.member(**ada), service.connect(**ada) as third, service.member(headers=[("X-User", "bob")]):
+        third.send('{"id":1,"connect":{}}')
+        assert third.closed() == (3504, "connection limit")
+    assert service.ended_with(3504) == 1
+    eventually(lambda: service.metric("sluice_room_clients") == 0, "no clients")
+    with service.member(**ada):
+        service.expect_healthy()
+
+
+def test_failed_commands_end_the_connection(serve):
+    service = serve(**{"command-rate": 100_000})
+    with service.member() as one:
+        one.send("\n".join(json.dumps({"id": number, "rpc": {}}) for number in range(1, 1002)))
+        assert one.closed() == (3509, "too many errors")
+    assert service.ended_with(3509) == 1
+    service.expect_healthy()
+
+
+def test_a_client_that_says_nothing_is_stale(serve):
+    service = serve(**{"connect-timeout": "1s"})
+    with service.connect() as one:
+        assert one.closed() == (3502, "stale")
+    assert service.ended_with(3502) == 1
+
+
+@pytest.mark.parametrize("limit", [{"history-size": 10}, {"history-bytes": "10KiB"}])
+def test_a_history_is_bounded(serve, limit):
+    service = serve(limit)
+    with service.member("a") as one:
+        for number in range(50):
+            assert one.command(publish={"channel": "a", "data": str(number) + "x" * 1000})
+        kept = one.command(history={"channel": "a", "limit": -1})["history"]["publications"]
+    assert [each["offset"] for each in kept] == list(range(51 - len(kept), 51))
+    assert len(kept) == 10 if "history-size" in limit else 1 < len(kept) < 10
+    assert service.metric("sluice_room_history_publications") == len(kept)
+    assert service.metric("sluice_room_history_bytes") <= 20 << 10
+    service.expect_healthy()
+
+
+def test_one_request_for_the_history_returns_no_more_than_allowed(serve):
+    service = serve(**{"max-history": 5})
+    with service.member("a") as one:
+        for number in range(20):
+            one.command(publish={"channel": "a", "data": number})
+        for limit in (-1, 6, (1 << 31) - 1, (1 << 63) - 1, -(1 << 63)):
+            assert len(one.command(history={"channel": "a", "limit": limit})["history"]["publications"]) == 5, limit
+
+
+def test_reading_rooms_of_made_up_names_makes_no_rooms(serve):
+    service = serve(**{"command-rate": 100_000})
+    with service.member() as one:
+        for number in range(300):
+            for command in ("presence", "presence_stats", "history"):
+                assert "error" not in one.command(**{command: {"channel": f"made up {number}"}})
+        assert service.names() == []
+    service.expect_healthy()
