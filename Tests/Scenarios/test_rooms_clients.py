@@ -1,0 +1,86 @@
+"""The programs of the article on rooms, as they are printed: official clients and our own hold one conversation."""
+
+import importlib.metadata
+import subprocess
+import sys
+
+import pytest
+
+from support import documents
+from support.browser import Browser, launched, run
+from support.deadlines import Lines
+
+ARTICLE = documents.ARTICLES / "Rooms.md"
+
+# Keeps what a program prints.
+PRINTS = "<!DOCTYPE html><meta charset=utf-8><script>const heard = []; console.log = text => heard.push(text);</script>"
+
+# The wheel of django-instant contains centrifuge-js, and makes one client with it: the class is that client's.
+EXPOSED = """
+<script src=/instant.js></script>
+<script>
+  window.fetch = async () => new Response('{"csrf_token": "", "ws_token": "", "channels": []}');
+  const instant = $instant.useInstant();
+  const ready = instant.init('', `ws://${location.host}`).then(() => { window.Centrifuge = instant.getClient().constructor; });
+</script>
+"""
+
+
+def program(language, text):
+    found = [block for _, block in documents.blocks(ARTICLE, language) if text in block]
+    assert len(found) == 1, f"{ARTICLE.name} has {len(found)} programs with {text}"
+    return found[0]
+
+
+def centrifuge_js():
+    """The script of django-instant, with centrifuge-js in it."""
+    files = importlib.metadata.files("django-instant") or []
+    return next(one for one in files if one.name == "index.min.js").read_text()
+
+
+@pytest.fixture
+def service(sluice, tmp_path):
+    """The gateway of the article, which serves the pages of the test too."""
+    folder = tmp_path / "pages"
+    folder.mkdir()
+    official, own = program("js", "new Centrifuge("), program("js", "sluice-chat.js")
+    (folder / "instant.js").write_text(centrifuge_js())
+    (folder / "official.js").write_text(official)
+    (folder / "official.html").write_text(
+        f"{PRINTS}{EXPOSED}<script>ready.then(() => document.body.append(Object.assign(document.createElement('script'), "
+        "{ src: '/official.js' })));</script><body>")
+    (folder / "own.html").write_text(f"{PRINTS}<script type=module>{own}</script>")
+    text = program("yaml", "rooms:").replace("127.0.0.1:8080", "127.0.0.1:0")
+    pages = f"routes:\n  - name: pages\n    path: /{{path...}}\n    files: {folder}\n"
+    file = tmp_path / "rooms.yaml"
+    file.write_text("control: {address: none}\n" + text.replace("routes:\n", pages, 1))
+    return sluice("serve", "--config", file)
+
+
+def test_official_clients_and_our_own_have_one_conversation(service, tmp_path):
+    source = tmp_path / "program.py"
+    source.write_text(program("python", "from centrifuge import").replace("127.0.0.1:8080", f"127.0.0.1:{service.port()}"))
+    greetings = [f"hello from {name}" for name in ("Python", "centrifuge-js", "sluice-chat.js")]
+
+    async def conversation(debugger, python):
+        python.wait_for(greetings[0].__eq__, "the greeting of Python")
+        async with Browser(debugger) as browser:
+            official = await browser.open(f"http://127.0.0.1:{service.port()}/official.html")
+            await official.until(f"heard.includes('{greetings[1]}')")
+            own = await browser.open(f"http://127.0.0.1:{service.port()}/own.html")
+            await own.until(f"heard.includes('{greetings[2]}')")
+            await official.until(f"heard.includes('{greetings[2]}')")
+            python.wait_for(greetings[2].__eq__, "the greeting of the last client")
+            assert python.all() == greetings
+            assert await official.evaluate("heard.filter(text => text.startsWith('hello'))") == greetings[1:]
+            assert await own.evaluate("heard") == greetings[2:]
+            for page in (official, own):
+                assert [each for each in page.complaints if "favicon" not in str(each)] == []
+
+    with launched(tmp_path) as debugger:
+        process = subprocess.Popen([sys.executable, str(source)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        try:
+            run(conversation(debugger, Lines(process.stdout)))
+        finally:
+            process.kill()
+            process.wait()
