@@ -405,6 +405,15 @@ struct RoomClientTests {
         #expect(last == [.close(.tooManyRequests)])
     }
 
+    @Test func emptyCommandsThatAnswerNoPingCountAsCommands() {
+        var scene = ClientScene { $0.commandRate = 10 }
+        _ = scene.connect()
+        var actions: [RoomClient.Action] = []
+        for _ in 0..<9 { actions += scene.send(.pong, number: 0) }
+        #expect(actions.isEmpty)
+        #expect(scene.send(.pong, number: 0) == [.close(.tooManyRequests)])
+    }
+
     @Test func tooManyErrorsEndTheConnection() {
         var scene = ClientScene(ClientScene.authority()) { $0.maximumErrors = 3 }
         _ = scene.connect()

@@ -90,8 +90,10 @@ package struct RoomClient: Sendable {
 
     package mutating func received(_ command: Command, at now: Instant) {
         guard !self.isClosed else { return }
-        if case .pong = command.request { return self.pongReceived() }
+        if case .pong = command.request, self.pongDeadline != nil { return self.pongReceived() }
         guard self.commands.allows(at: now.elapsed) else { return self.close(.tooManyRequests) }
+        // An answer to no ping is harmless, but counts: thousands of them fit into one message.
+        if case .pong = command.request { return }
         if case .send = command.request { return self.close(.notAvailable) }
         guard command.number != 0 else { return self.close(.badRequest) }
         switch (self.phase, command.request) {
@@ -543,10 +545,7 @@ package struct RoomClient: Sendable {
         return isTooLarge ? .max : end
     }
 
-    private mutating func pongReceived() {
-        // An answer to no ping is a command out of order, but harmless.
-        self.pongDeadline = nil
-    }
+    private mutating func pongReceived() { self.pongDeadline = nil }
 
     // MARK: The end
 
