@@ -564,4 +564,24 @@ struct RoomClientTests {
         ]
         for request in requests { #expect(scene.send(request) == ClientScene.error(.badRequest)) }
     }
+
+    @Test func replyToConnectIsBoundedWhateverItsRoomsRecover() {
+        var scene = ClientScene { $0.maximumRecoverySize = 2000 }
+        var request = Command.ConnectRequest()
+        request.subscriptions = ["a", "b"].map { Command.SubscribeRequest(channel: $0) }
+        for index in request.subscriptions.indices { request.subscriptions[index].recovers = true }
+        _ = scene.send(.connect(request), number: 1)
+        var joined = RoomClient.JoinResult(position: StreamPosition(offset: 1, epoch: "e"))
+        joined.publications = [Publication(.binary([UInt8](repeating: 0, count: 1000)))]
+        joined.isRecovered = true
+        scene.client.joined("a", .success(joined), at: scene.now)
+        scene.client.joined("b", .success(joined), at: scene.now)
+        guard case .send(.connect(1, let reply))? = scene.actions().last else {
+            Issue.record("no reply")
+            return
+        }
+        #expect(reply.subscriptions.map(\.value.publications.count) == [1, 0])
+        #expect(reply.subscriptions.map(\.value.isRecovered) == [true, false])
+        #expect(reply.subscriptions.allSatisfy { $0.value.wasRecovering && $0.value.position.offset == 1 })
+    }
 }

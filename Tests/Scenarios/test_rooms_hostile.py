@@ -479,3 +479,24 @@ def test_a_stream_that_is_never_read_ends(serve):
         eventually(lambda: service.ended_with(3008) == 1, "the stream is ended")
         eventually(lambda: service.metric("sluice_room_members") == 0, "no members")
     service.expect_healthy()
+
+
+def test_clients_that_recover_much_and_read_nothing_cost_little(serve):
+    service = serve({"join-leave": False})
+    rooms, clients = 60, 10
+    with service.member() as speaker:
+        for room in range(rooms):
+            for _ in range(8):
+                assert "error" not in speaker.command(publish={"channel": f"room {room}", "data": "x" * 60_000})
+    before = service.gateway.memory()
+    wanted = {f"room {room}": {"recover": True, "offset": 0, "epoch": ""} for room in range(rooms)}
+    members = [service.connect(receive_buffer=4096) for _ in range(clients)]
+    for one in members:
+        one.send(json.dumps({"id": 1, "connect": {"subs": wanted}}))
+    eventually(lambda: service.metric("sluice_room_members") == rooms * clients, "all are members")
+    # Each reply has at most 16 MiB, instead of 27.
+    assert service.gateway.memory() - before < clients * (18 << 20)
+    results = members[0].receive()["connect"]["subs"].values()
+    assert 30 < sum(one.get("recovered", False) for one in results) < rooms
+    for one in members:
+        one.peer.close()

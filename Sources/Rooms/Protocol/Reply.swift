@@ -35,6 +35,12 @@ package struct Publication: Sendable, Hashable {
         self.info = info
         self.tags = tags
     }
+
+    /// Bytes that it takes in a reply, roughly.
+    var estimatedSize: Int {
+        let shown = [self.info?.connectionInfo, self.info?.channelInfo].reduce(0) { $0 + ($1?.bytes.count ?? 0) }
+        return 256 + self.data.bytes.count + shown
+    }
 }
 
 /// What the server sends: the answer to a command, or a push.

@@ -70,6 +70,8 @@ package struct RoomClientSettings: Sendable, Equatable {
     package var commandRate = 1000
     /// Publications that one recovery returns.
     package var maximumRecovery = 1000
+    /// Of the publications that all rooms of one `connect` return together, in bytes. A room beyond it is not recovered.
+    package var maximumRecoverySize = 16 << 20
     /// Publications that one `history` command returns.
     package var maximumHistory = 1000
     /// Commands that may fail before the connection ends.

@@ -14,7 +14,29 @@ package struct RoomClient: Sendable {
     private struct PendingConnect {
         let number: UInt32
         var remaining: Set<String>
-        var results: [(key: String, value: Reply.SubscribeResult)] = []
+        private(set) var results: [(key: String, value: Reply.SubscribeResult)] = []
+        /// Of the publications in `results`, in bytes.
+        private var recoveredSize = 0
+
+        init(number: UInt32, remaining: Set<String>) {
+            self.number = number
+            self.remaining = remaining
+        }
+
+        /// Adds the result of a room. Its publications are left out, as if they could not be recovered, where those of
+        /// all rooms would have more than `sizeLimit` bytes: the reply is one message, whatever the client reads of it.
+        mutating func add(_ result: Reply.SubscribeResult, of channel: String, sizeLimit: Int) {
+            var result = result
+            let size = result.publications.reduce(0) { $0 + $1.estimatedSize }
+            if self.recoveredSize + size <= sizeLimit {
+                self.recoveredSize += size
+            } else {
+                result.publications = []
+                result.isRecovered = false
+            }
+            self.remaining.remove(channel)
+            self.results.append((channel, result))
+        }
     }
 
     private struct Subscription {
@@ -311,8 +333,7 @@ package struct RoomClient: Sendable {
             if subscription.expiry != nil { self.findFirstExpiry() }
             let reply = Self.reply(subscription, result, now)
             if case .connecting(var pending) = self.phase {
-                pending.remaining.remove(channel)
-                pending.results.append((channel, reply))
+                pending.add(reply, of: channel, sizeLimit: self.settings.maximumRecoverySize)
                 self.phase = .connecting(pending)
                 self.finishConnecting(now)
             } else if subscription.isServerSide {
