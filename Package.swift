@@ -164,8 +164,8 @@ let package = Package(
             name: "ControlPlane",
             dependencies: [
                 "WireText",
-                "CLinux", "ControlAPI", "GatewayConfiguration", "GatewayCore", "HTTPSemantics", "HTTPTransport",
-                "Rooms", "SessionTasks",
+                "CLinux", "Cluster", "ControlAPI", "GatewayConfiguration", "GatewayCore", "HTTPSemantics",
+                "HTTPTransport", "Rooms", "SessionTasks",
                 "StreamTransport", "TLSEngine", "URLLoading", "WebSocketProtocol", "ByteKernels",
                 .product(name: "DequeModule", package: "swift-collections"),
                 .product(name: "HTTPTypes", package: "swift-http-types"),
@@ -255,7 +255,8 @@ let package = Package(
         .target(
             name: "GatewayTestSupport",
             dependencies: [
-                "ControlAPI", "ControlPlane", "GatewayConfiguration", "GatewayCore", "StreamTransport", "URLLoading",
+                "Cluster", "ControlAPI", "ControlPlane", "GatewayConfiguration", "GatewayCore", "StreamTransport",
+                "URLLoading",
             ],
             swiftSettings: house),
         .testTarget(name: "WireTextTests", dependencies: ["WireText", "TestSupport"], swiftSettings: house),
@@ -342,7 +343,7 @@ let package = Package(
         .testTarget(
             name: "ControlPlaneTests",
             dependencies: [
-                "ControlPlane", "ControlAPI", "GatewayConfiguration", "GatewayCore", "GatewayTestSupport",
+                "Cluster", "ControlPlane", "ControlAPI", "GatewayConfiguration", "GatewayCore", "GatewayTestSupport",
                 "StreamTransport", "SessionTasks", "TestSupport", "TLSEngine",
                 .product(name: "HTTPTypes", package: "swift-http-types"),
                 .product(name: "HummingbirdCore", package: "hummingbird", condition: gateway),

@@ -1,7 +1,9 @@
 /// A stream or WebSocket task, or a connection with plain HTTP. Timestamps are RFC 3339 in UTC, durations milliseconds,
 /// sizes bytes of payload; a member that does not apply, or was not selected by `fields`, is missing.
 package struct Connection: ControlModel {
-    @Member("Unique; the upstream side of tunnel 17 has the id 17u.") package var id: String?
+    @Member("Unique; the upstream side of tunnel 17 has the id 17u. In a cluster with the node's name: 17@b.")
+    package var id: String?
+    @Member("Of a cluster: the node that has the connection.") package var node: String?
     @Member(.words(["stream", "webSocket", "http"])) package var kind: String?
     @Member(.words(["accepted", "opened"], "Accepted by a listener, or opened by the gateway."))
     package var direction: String?
@@ -67,6 +69,7 @@ package struct Connection: ControlModel {
 package struct ConnectionPage: ControlModel {
     @Member package var items: [Connection] = []
     @Member("Path and query of the next page; missing on the last one.") package var next: String?
+    @Member("Names of nodes of the cluster that did not answer; missing if all did.") package var unreachable: [String]?
 
     package init() {}
 }

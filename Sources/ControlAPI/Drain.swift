@@ -1,6 +1,7 @@
 /// A drain: connections are asked to close, one after another.
 package struct Drain: ControlModel {
     @Member package var id = ""
+    @Member("Of a cluster: the node whose connections are closed.") package var node: String?
     @Member(.words(["running", "paused", "cancelled", "ended"])) package var state = ""
     @Member("Connections selected at the start.") package var total = 0
     @Member("Connections that were notified, or closed before that.") package var told = 0
@@ -46,6 +47,7 @@ package struct BulkAnswer: ControlModel {
     package var takesMs: Int?
     @Member("In a preview of a drain: warns that the deadline is too early, and suggests a change.")
     package var warning: String?
+    @Member("Names of nodes of the cluster that did not answer; missing if all did.") package var unreachable: [String]?
 
     package init() {}
 }

@@ -5,7 +5,9 @@ package struct Event: ControlModel {
         "drainStarted", "drainProgressed", "drainEnded", "transferStarted", "transferEnded", "transferFailed", "gap",
     ]
 
-    @Member("Counts from 1 without gaps; also the `id` of the Server-Sent Event.") package var number: UInt64 = 0
+    @Member("Counts from 1 without gaps, on each node; without a cluster also the `id` of the Server-Sent Event.")
+    package var number: UInt64 = 0
+    @Member("Of a cluster: the node where it happened.") package var node: String?
     @Member(.words(Self.types)) package var type = ""
     @Member(.time()) package var at: String?
     @Member("The id of a connection.") package var connection: String?

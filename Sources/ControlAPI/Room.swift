@@ -2,13 +2,23 @@
 package struct Room: ControlModel {
     @Member package var name = ""
     @Member("Name of its policy in `rooms.policies`; `default` without policies.") package var policy = ""
-    @Member("Members of every kind on this gateway.") package var members = 0
+    @Member("Members of every kind, on all nodes.") package var members = 0
     @Member("Connections in the list of presence; 0 if the policy keeps none.") package var clients = 0
     @Member("Users among them.") package var users = 0
     @Member("Publications in the history.") package var publications = 0
     @Member("Memory of the history.") package var historyBytes = 0
     @Member("Offset of the newest publication; missing if the room keeps no history.") package var offset: UInt64?
     @Member("Identifies the stream to which the offset belongs.") package var epoch: String?
+    @Member("Of one room in a cluster: the nodes that have it.") package var nodes: [RoomNode]?
+    @Member("Names of nodes of the cluster that did not answer; missing if all did.") package var unreachable: [String]?
+
+    package init() {}
+}
+
+/// A room on one node of a cluster.
+package struct RoomNode: ControlModel {
+    @Member("Name of the node.") package var node = ""
+    @Member("Members on this node.") package var members = 0
 
     package init() {}
 }
@@ -17,6 +27,7 @@ package struct Room: ControlModel {
 package struct RoomPage: ControlModel {
     @Member package var items: [Room] = []
     @Member("Path and query of the next page; missing on the last one.") package var next: String?
+    @Member("Names of nodes of the cluster that did not answer; missing if all did.") package var unreachable: [String]?
 
     package init() {}
 }
@@ -27,6 +38,7 @@ package struct RoomMember: ControlModel {
     package var client: String?
     @Member("Missing for an anonymous user.") package var user: String?
     @Member("The id of its connection.") package var connection: String?
+    @Member("Of a cluster: the node that has the connection.") package var node: String?
     @Member("From the connection's token.") package var connectionInfo: JSONValue?
     @Member("From the token of the membership.") package var roomInfo: JSONValue?
 
@@ -37,6 +49,7 @@ package struct RoomMember: ControlModel {
 package struct RoomMemberPage: ControlModel {
     @Member package var items: [RoomMember] = []
     @Member("Path and query of the next page; missing on the last one.") package var next: String?
+    @Member("Names of nodes of the cluster that did not answer; missing if all did.") package var unreachable: [String]?
 
     package init() {}
 }
@@ -190,6 +203,7 @@ package struct RestrictionList: ControlModel {
 /// How many clients an operation concerned.
 package struct ClientCount: ControlModel {
     @Member("Connections that were removed, ended or reached.") package var clients = 0
+    @Member("Names of nodes of the cluster that did not answer; missing if all did.") package var unreachable: [String]?
 
     package init() {}
 }

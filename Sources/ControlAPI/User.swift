@@ -2,8 +2,9 @@
 package struct User: ControlModel {
     @Member package var id = ""
     @Member("Total number of connections.") package var connectionCount = 0
-    @Member("At most 1000, in the order of their ids.") package var connections: [UserConnection] = []
+    @Member("At most 1000, in the order of nodes and ids.") package var connections: [UserConnection] = []
     @Member("Bans and mutes of this user.") package var restrictions: [Restriction] = []
+    @Member("Names of nodes of the cluster that did not answer; missing if all did.") package var unreachable: [String]?
 
     package init() {}
 }
@@ -12,6 +13,7 @@ package struct User: ControlModel {
 package struct UserConnection: ControlModel {
     @Member("Identifies the connection to other clients.") package var client = ""
     @Member("The id of the connection.") package var connection = ""
+    @Member("Of a cluster: the node that has the connection.") package var node: String?
     @Member("Total number of rooms that it is in.") package var roomCount = 0
     @Member("At most 128, in the order of their names.") package var rooms: [String] = []
 

@@ -1,3 +1,4 @@
+import Cluster
 import ControlPlane
 import GatewayConfiguration
 import GatewayCore
@@ -28,17 +29,19 @@ package final class LoopbackGateway: Sendable {
     /// URL of the control plane, like `http://127.0.0.1:49152`.
     package let control: String
     private let group: LoopGroup
-    private let gateway: Gateway
+    package let gateway: Gateway
     private let server: ControlServer
     private let ports: [String: UInt16]
     private let lines: LogLines
     private let file: ConfigurationText
 
     /// Runs `body` with a gateway of this configuration, and stops it afterwards.
+    /// - Parameter bus: connects it with the other nodes of a cluster.
     package static func run<Value>(
-        _ configuration: String = LoopbackGateway.echo, _ body: (LoopbackGateway) async throws -> Value
+        _ configuration: String = LoopbackGateway.echo, bus: (any ClusterBus)? = nil,
+        limits: GatewayCluster.Limits = .init(), _ body: (LoopbackGateway) async throws -> Value
     ) async throws -> Value {
-        let running = try await LoopbackGateway(configuration)
+        let running = try await LoopbackGateway(configuration, bus, limits)
         let result: Result<Value, any Error>
         do {
             result = .success(try await body(running))
@@ -49,7 +52,7 @@ package final class LoopbackGateway: Sendable {
         return try result.get()
     }
 
-    private init(_ text: String) async throws {
+    private init(_ text: String, _ bus: (any ClusterBus)?, _ limits: GatewayCluster.Limits) async throws {
         let located = try ConfigurationReader.read([UInt8](text.utf8), file: "sluice.yaml")
         let lines = LogLines()
         let file = ConfigurationText(text)
@@ -57,7 +60,8 @@ package final class LoopbackGateway: Sendable {
         self.file = file
         let log = TunnelLog(located.configuration.log, writer: LogWriter(onOwnThread: false, write: lines.add))
         self.group = try LoopGroup(count: 1)
-        self.gateway = try Gateway(loops: self.group.loops, log: log, configuration: located.configuration)
+        self.gateway = try Gateway(
+            loops: self.group.loops, log: log, configuration: located.configuration, bus: bus, clusterLimits: limits)
         let bound = try await self.gateway.start(try GatewayPlan(located.configuration))
         self.ports = Dictionary(
             bound.compactMap { each in each.address.port.map { (each.listener.name, $0) } },

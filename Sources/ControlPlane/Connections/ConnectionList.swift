@@ -14,10 +14,17 @@ struct ConnectionList: Sendable {
     let sort: ConnectionSort
     let limit: Int
     let snapshots: ListSnapshots
+    /// Whether a list that fits in one page is kept too, as a page may be read in parts.
+    var keepsShortLists = false
 
     struct Page: Sendable {
         let reports: ReportSelection
         let next: PageCursor?
+        /// Of a list in a snapshot: for each report, the start of a page that follows it.
+        var positions: [PageCursor]?
+
+        /// For each report, the start of a page that follows it.
+        var cursors: [PageCursor] { self.positions ?? self.reports.keys.map { .after($0) } }
     }
 
     /// - Throws: `ControlProblem` 410 for a cursor into a snapshot that was dropped.
@@ -27,7 +34,9 @@ struct ConnectionList: Sendable {
         case .after(let key)? where self.sort.isStable: return await self.page(after: key)
         case nil:
             let keys = self.sort.sorted(await self.all())
-            guard keys.count > self.limit else { return await self.page(keys, from: 0, number: 0) }
+            guard keys.count > self.limit || self.keepsShortLists else {
+                return await self.page(keys, from: 0, number: 0)
+            }
             return await self.page(keys, from: 0, number: self.snapshots.store(keys))
         case .position(let number, let offset)?:
             guard let keys = self.snapshots.keys(number) else {
@@ -95,7 +104,11 @@ struct ConnectionList: Sendable {
         }
         let end = offset + wanted.count
         let next = end < keys.count ? PageCursor.position(snapshot: number, offset: end) : nil
-        return Page(reports: ReportSelection(wanted.compactMap { byKey[$0] }), next: next)
+        let found = zip(wanted, offset...).compactMap { key, index in
+            byKey[key].map { (report: $0, position: PageCursor.position(snapshot: number, offset: index + 1)) }
+        }
+        return Page(
+            reports: ReportSelection(found.map(\.report)), next: next, positions: found.map(\.position))
     }
 }
 

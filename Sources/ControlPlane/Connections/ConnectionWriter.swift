@@ -13,6 +13,9 @@ package struct ConnectionWriter {
             /// Takes the report, the member's key and the output.
             case value(@Sendable (borrowing ConnectionReport, JSONKey, inout JSONText) -> Void)
             case time(@Sendable (borrowing ConnectionReport) -> MonotonicInstant?)
+            /// The id of a connection, in a cluster with the name of its node.
+            case identifier(@Sendable (borrowing ConnectionReport) -> ConnectionKey?)
+            case node
         }
 
         let name: String
@@ -27,11 +30,16 @@ package struct ConnectionWriter {
         init(_ name: String, time: @escaping @Sendable (borrowing ConnectionReport) -> MonotonicInstant?) {
             (self.name, self.key, self.source) = (name, JSONKey(name), .time(time))
         }
+
+        init(_ name: String, _ source: Source) {
+            (self.name, self.key, self.source) = (name, JSONKey(name), source)
+        }
     }
 
     /// In the order of the members of `Connection`.
     private static let allColumns: [Column] = [
-        Column("id") { $2.member($1, $0.key) },
+        Column("id", .identifier { $0.key }),
+        Column("node", .node),
         Column("kind") { $2.member($1, $0.kind.rawValue) },
         Column("direction") { $2.member($1, $0.isAccepted ? "accepted" : "opened") },
         Column("state") { $2.member($1, $0.stage.rawValue) },
@@ -43,7 +51,7 @@ package struct ConnectionWriter {
         Column("route") { $2.member($1, $0.route) },
         Column("upstream") { $2.member($1, $0.upstream) },
         Column("endpoint") { $2.member($1, $0.endpoint) },
-        Column("tunnelPartner") { $2.member($1, $0.partner) },
+        Column("tunnelPartner", .identifier { $0.partner }),
         Column("peerAddress") { $2.member($1, $0.peer) },
         Column("clientAddress") { $2.member($1, $0.client) },
         Column("localAddress") { $2.member($1, $0.details?.localAddress) },
@@ -93,11 +101,15 @@ package struct ConnectionWriter {
     }
 
     package let anchor: TimeAnchor
+    private let node: String?
     private let columns: [Column]
 
-    /// - Parameter fields: `nil` for all.
-    package init(anchor: TimeAnchor, fields: Set<String>? = nil) {
+    /// - Parameters:
+    ///   - node: the name of this node in its cluster.
+    ///   - fields: `nil` for all.
+    package init(anchor: TimeAnchor, node: String? = nil, fields: Set<String>? = nil) {
         self.anchor = anchor
+        self.node = node
         self.columns = fields.map { fields in Self.allColumns.filter { fields.contains($0.name) } } ?? Self.allColumns
     }
 
@@ -116,6 +128,14 @@ package struct ConnectionWriter {
             case .time(let read):
                 guard let instant = read(report) else { continue }
                 text.member(columns[index].key, time: self.anchor.milliseconds(of: instant))
+            case .identifier(let read):
+                guard let key = read(report) else { continue }
+                if let node = self.node {
+                    text.member(columns[index].key, "\(key)@\(node)")
+                } else {
+                    text.member(columns[index].key, key)
+                }
+            case .node: text.member(columns[index].key, self.node)
             }
         }
         text.endObject()

@@ -10,7 +10,7 @@ import WebSocketProtocol
 struct ConnectionsResource: Sendable {
     let context: ControlContext
     let attached = AttachedConnections()
-    private let snapshots = ListSnapshots()
+    let snapshots = ListSnapshots()
 
     /// Time for the peer to end the transport after the closing handshake.
     private static let transportEndTimeout = Duration.seconds(2)
@@ -141,7 +141,7 @@ struct ConnectionsResource: Sendable {
     private func closedProblem(_ report: ConnectionReport) -> ControlProblem {
         let reason = report.closing?.reason.description ?? "unknown"
         return ControlProblem(410, "closed", "The connection \(report.key) is closed: \(reason).").with {
-            $0.connection = ConnectionWriter(anchor: self.context.anchor).json(report)
+            $0.connection = self.context.connectionWriter().json(report)
         }
     }
 
@@ -170,12 +170,13 @@ struct ConnectionsResource: Sendable {
     // MARK: Reading
 
     private func list(_ call: ControlCall) async throws -> Response {
+        if let cluster = self.context.cluster { return try await self.list(call, on: NodeCaller(cluster: cluster)) }
         let limit = try call.query.integer("limit", in: 1...ConnectionList.maximumLimit)
         let list = ConnectionList(
             gateway: self.gateway, filter: try ConnectionFilter(call.query), sort: try ConnectionSort(call.query),
             limit: limit ?? ConnectionList.defaultLimit, snapshots: self.snapshots)
         let cursor = try call.query.value("cursor").map { (text) throws(ControlProblem) in try PageCursor(text) }
-        let writer = ConnectionWriter(anchor: self.context.anchor, fields: try ConnectionWriter.fields(call.query))
+        let writer = self.context.connectionWriter(fields: try ConnectionWriter.fields(call.query))
         let page = try await list.page(cursor)
         let next = page.next.map { call.query.nextPage(of: "/v1/connections", cursor: $0.text) }
         // RFC 8288 §3.
@@ -204,7 +205,7 @@ struct ConnectionsResource: Sendable {
 
     private func get(_ call: ControlCall) async throws -> Response {
         let live = try await self.liveConnection(call)
-        let writer = ConnectionWriter(anchor: self.context.anchor, fields: try ConnectionWriter.fields(call.query))
+        let writer = self.context.connectionWriter(fields: try ConnectionWriter.fields(call.query))
         return .json(writer.json(live.report))
     }
 
@@ -215,7 +216,7 @@ struct ConnectionsResource: Sendable {
         async throws
         -> Response
     {
-        let writer = ConnectionWriter(anchor: self.context.anchor)
+        let writer = self.context.connectionWriter()
         switch await self.gateway.find(key) {
         case .live(let live): return .json(writer.json(live.report), status: status, headers: headers)
         case .closed(let report): return .json(writer.json(report), status: status, headers: headers)
@@ -268,7 +269,8 @@ struct ConnectionsResource: Sendable {
     }
 
     private func opened(_ key: ConnectionKey) async throws -> Response {
-        try await self.connectionResponse(key, status: .created, headers: [.location: "/v1/connections/\(key)"])
+        let location = "/v1/connections/\(self.context.qualified("\(key)"))"
+        return try await self.connectionResponse(key, status: .created, headers: [.location: location])
     }
 
     private func problem(_ failure: ClientFailure) async -> ControlProblem {
@@ -276,7 +278,7 @@ struct ConnectionsResource: Sendable {
         // 409 and 410 are for existing connections; here the attempt to open one failed.
         if [409, 410].contains(problem.status) { problem.status = 502 }
         if let key = failure.key, case .closed(let report) = await self.gateway.find(key) {
-            problem.connection = ConnectionWriter(anchor: self.context.anchor).json(report)
+            problem.connection = self.context.connectionWriter().json(report)
         }
         return problem
     }

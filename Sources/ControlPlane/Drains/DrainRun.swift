@@ -28,14 +28,15 @@ actor DrainRun {
     private var sleeping: Task<Void, Never>?
 
     init(
-        id: String, _ selection: BulkSelection, _ keys: [ConnectionKey], pace: DrainPace, gateway: Gateway,
-        anchor: TimeAnchor
+        id: String, _ selection: BulkSelection, _ keys: [ConnectionKey], pace: DrainPace, context: ControlContext
     ) {
+        let (gateway, anchor) = (context.gateway, context.anchor)
         let now = gateway.now
         var generator = SystemRandomNumberGenerator()
         self.id = id
         self.drain = Drain {
-            $0.id = id
+            $0.id = context.qualified(id)
+            $0.node = context.node
             $0.state = DrainState.running.rawValue
             $0.total = keys.count
             $0.remaining = keys.count

@@ -59,17 +59,20 @@ struct DrainsResource: Sendable {
     }
 
     private func start(_ call: ControlCall) async throws -> Response {
-        let request = try await call.bulkRequest()
+        try await self.start(try await call.bulkRequest(), waiting: call.waitPreference())
+    }
+
+    /// - Parameter seconds: how long the response waits for the drain's end.
+    func start(_ request: BulkRequest, waiting seconds: Int?) async throws -> Response {
         let selection = try BulkSelection(request, defaultCode: 1001)
         let pace = try DrainPace(request)
         let keys = await self.connections.keys(matching: selection.filter)
         if selection.isPreview { return .json(pace.preview(of: keys.count)) }
         let run = try self.registry.add { id in
-            DrainRun(
-                id: id, selection, keys, pace: pace, gateway: self.context.gateway, anchor: self.context.anchor)
+            DrainRun(id: id, selection, keys, pace: pace, context: self.context)
         }
         Task { await run.run() }
-        if let seconds = call.waitPreference() { await run.ended.wait(within: .seconds(seconds)) }
+        if let seconds { await run.ended.wait(within: .seconds(seconds)) }
         let drain = await run.snapshot()
         let isDone = drain.endedAt != nil
         return .json(

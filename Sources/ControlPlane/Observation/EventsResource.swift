@@ -8,7 +8,7 @@ import WebSocketProtocol
 
 /// `/v1/events`: the gateway's events, as Server-Sent Events or over a WebSocket.
 struct EventsResource: Sendable {
-    private static let defaultHeartbeat = Duration.seconds(15)
+    static let defaultHeartbeat = Duration.seconds(15)
 
     let context: ControlContext
 
@@ -70,7 +70,7 @@ struct EventsResource: Sendable {
     }
 
     /// `Last-Event-ID`, which a reconnecting client sends, or else `after`.
-    private static func position(_ call: ControlCall) throws(ControlProblem) -> UInt64? {
+    static func position(_ call: ControlCall) throws(ControlProblem) -> UInt64? {
         if let text = call.request.headers[.lastEventID], !text.isEmpty {
             guard let number = UInt64(text) else {
                 throw ControlProblem(400, "invalid-header", "Last-Event-ID must be the number of an event.")
@@ -89,7 +89,7 @@ struct EventsResource: Sendable {
         while true {
             let texts: [[UInt8]]
             switch await reader.next() {
-            case .events(let events): texts = events.map(EventWriter.json)
+            case .events(let events): texts = events.map { EventWriter.json($0) }
             case .gap(let missed): texts = [EventWriter.gap(missed)]
             case .heartbeat:
                 guard (try? await socket.sendPing()) != nil else { return }
@@ -257,13 +257,16 @@ enum EventStream {
 
 /// Writes events as JSON, in the form of the wire model.
 package enum EventWriter {
-    package static func json(_ event: GatewayEvent) -> [UInt8] {
+    /// - Parameter node: the name of this node in its cluster.
+    package static func json(_ event: GatewayEvent, node: String? = nil) -> [UInt8] {
+        func qualified(_ id: String?) -> String? { id.map { id in node.map { "\(id)@\($0)" } ?? id } }
         var text = JSONText(capacity: 256)
         text.beginObject()
         text.member("number", event.number)
+        text.member("node", node)
         text.member("type", event.kind.rawValue)
         text.member("at", WallClock.text(milliseconds: event.at))
-        text.member("connection", event.connection?.description)
+        text.member("connection", qualified(event.connection?.description))
         text.member("listener", event.listener)
         text.member("route", event.route)
         text.member("upstream", event.upstream)
@@ -285,9 +288,10 @@ package enum EventWriter {
     }
 
     /// An event that reports dropped events; its number is that of the last of them.
-    package static func gap(_ missed: ClosedRange<UInt64>) -> [UInt8] {
+    package static func gap(_ missed: ClosedRange<UInt64>, node: String? = nil) -> [UInt8] {
         JSONBody.encode(
             Event {
+                $0.node = node
                 ($0.number, $0.type) = (missed.upperBound, "gap")
                 ($0.missedFrom, $0.missedTo) = (missed.lowerBound, missed.upperBound)
             })

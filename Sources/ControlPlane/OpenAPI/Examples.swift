@@ -5,7 +5,7 @@ import GatewayConfiguration
 /// Nested models take their examples from the enclosing ones.
 enum Examples {
     /// By schema name.
-    static let all = [Self.models, Self.configuration, Self.rooms].reduce(into: [:]) { all, more in
+    static let all = [Self.models, Self.configuration, Self.rooms, Self.cluster].reduce(into: [:]) { all, more in
         all.merge(more) { first, _ in first }
     }
 

@@ -18,7 +18,7 @@ enum RoomWriter {
         text.member("tags", Self.tags(publication.tags))
         if let info = publication.info {
             text.key("publisher")
-            Self.write(info, connection: nil, to: &text)
+            Self.write(info, connection: nil, node: nil, to: &text)
         }
         text.endObject()
     }
@@ -27,11 +27,15 @@ enum RoomWriter {
         Dictionary(tags.map { ($0.name, $0.value) }, uniquingKeysWith: { _, last in last })
     }
 
-    static func write(_ info: ClientInfo, connection: UInt64?, to text: inout JSONText) {
+    /// - Parameters:
+    ///   - connection: the id of the connection.
+    ///   - node: the node that has it.
+    static func write(_ info: ClientInfo, connection: String?, node: String?, to text: inout JSONText) {
         text.beginObject()
         text.member("client", info.client.isEmpty ? nil : info.client)
         text.member("user", info.user.isEmpty ? nil : info.user)
-        text.member("connection", connection.map { "\($0)" })
+        text.member("connection", connection)
+        text.member("node", node)
         Self.write(info.connectionInfo, as: "connectionInfo", to: &text)
         Self.write(info.channelInfo, as: "roomInfo", to: &text)
         text.endObject()
@@ -84,7 +88,7 @@ enum RoomWriter {
             id = Self.id(StreamPosition(offset: publication.offset, epoch: epoch))
         case .joined(let info), .left(let info):
             text.key("member")
-            Self.write(info, connection: nil, to: &text)
+            Self.write(info, connection: nil, node: nil, to: &text)
         case .tooSlow: text.member("reason", "too slow")
         }
         text.endObject()

@@ -8,8 +8,8 @@ import WireText
 
 /// `/v1/rooms`: the rooms, their members, and what operators do to members.
 struct RoomsResource: Sendable {
-    private static let defaultLimit = 100
-    private static let maximumLimit = 1000
+    static let roomsPerPage = 100
+    static let maximumRoomsPerPage = 1000
 
     let context: ControlContext
 
@@ -24,7 +24,7 @@ struct RoomsResource: Sendable {
 
     private var reading: [Operation] {
         [
-            Operation("listRooms", .get, "/v1/rooms", .read, Self.listDocument) { try self.list($0) },
+            Operation("listRooms", .get, "/v1/rooms", .read, Self.listDocument) { try await self.list($0) },
             Operation(
                 "getRoom", .get, Self.one, .read,
                 OperationDocument(
@@ -48,7 +48,7 @@ struct RoomsResource: Sendable {
         parameters: [
             "pattern": .text("Names; `*` stands for any text.", example: "chat:*"),
             "minMembers": .integer(0...100_000_000, "Minimum number of members.", example: 1),
-            "limit": .integer(1...Self.maximumLimit, "Rooms per page. Default: 100.", example: 100),
+            "limit": .integer(1...Self.maximumRoomsPerPage, "Rooms per page. Default: 100.", example: 100),
             "cursor": .cursor,
         ],
         responses: [.init(200, "A page", .json(RoomPage.self), headers: .nextPage)])
@@ -56,7 +56,7 @@ struct RoomsResource: Sendable {
     private static let membersDocument = OperationDocument(
         "Lists the members of a room page by page, whether or not its policy shows them to clients",
         parameters: [
-            "limit": .integer(1...Self.maximumLimit, "Members per page. Default: 100.", example: 100),
+            "limit": .integer(1...Self.maximumRoomsPerPage, "Members per page. Default: 100.", example: 100),
             "cursor": .cursor,
         ],
         responses: [.init(200, "A page", .json(RoomMemberPage.self), headers: .nextPage)], problems: [404])
@@ -104,8 +104,16 @@ struct RoomsResource: Sendable {
 
     // MARK: Reading
 
-    private func list(_ call: ControlCall) throws -> Response {
-        let limit = try call.query.integer("limit", in: 1...Self.maximumLimit) ?? Self.defaultLimit
+    private func list(_ call: ControlCall) async throws -> Response {
+        if let cluster = self.context.cluster, call.forwardedBy == nil {
+            return try await self.list(call, on: NodeCaller(cluster: cluster))
+        }
+        return try self.listOwn(call)
+    }
+
+    /// The rooms of this node.
+    func listOwn(_ call: ControlCall) throws -> Response {
+        let limit = try call.query.integer("limit", in: 1...Self.maximumRoomsPerPage) ?? Self.roomsPerPage
         let least = try call.query.integer("minMembers", in: 0...100_000_000) ?? 0
         let pattern = try call.query.value("pattern").map { RoomPattern($0) }
         let last = try call.query.value("cursor")
@@ -147,14 +155,9 @@ struct RoomsResource: Sendable {
     }
 
     private func members(_ call: ControlCall) async throws -> Response {
-        let limit = try call.query.integer("limit", in: 1...Self.maximumLimit) ?? Self.defaultLimit
-        let position = try call.query.value("cursor").map { (text) throws(ControlProblem) in
-            guard let position = RoomOperations.MemberPosition(text) else {
-                throw ControlProblem(400, "invalid-cursor", "The cursor is not one of a list of members.")
-                    .at(parameter: "cursor")
-            }
-            return position
-        }
+        if let cluster = self.context.cluster { return try await self.members(call, on: NodeCaller(cluster: cluster)) }
+        let limit = try call.query.integer("limit", in: 1...Self.maximumRoomsPerPage) ?? Self.roomsPerPage
+        let position = try Self.memberPosition(call.query)
         let room = try self.acquire(call)
         defer { self.hub.release(room) }
         let members = await self.rooms.members(of: room.name, after: position, limit: limit + 1)
@@ -165,12 +168,26 @@ struct RoomsResource: Sendable {
         text.key("items")
         text.beginArray()
         for member in members.prefix(limit) {
-            RoomWriter.write(member.info, connection: member.connection, to: &text)
+            self.write(member, to: &text)
         }
         text.endArray()
         text.member("next", path)
         text.endObject()
         return .json(text.bytes, headers: Self.link(path))
+    }
+
+    static func memberPosition(_ query: Query) throws(ControlProblem) -> RoomOperations.MemberPosition? {
+        guard let text = try query.value("cursor") else { return nil }
+        guard let position = RoomOperations.MemberPosition(text) else {
+            throw ControlProblem(400, "invalid-cursor", "The cursor is not one of a list of members.")
+                .at(parameter: "cursor")
+        }
+        return position
+    }
+
+    func write(_ member: RoomOperations.Member, to text: inout JSONText) {
+        let connection = member.connection.map { self.context.qualified("\($0)") }
+        RoomWriter.write(member.info, connection: connection, node: self.context.node, to: &text)
     }
 
     // MARK: Moderation
@@ -208,7 +225,7 @@ struct RoomsResource: Sendable {
         return Operation(name, .post, Self.one + ":\(verb)", .operate, document) { call in
             let request = try await call.decode(RoomRestriction.self)
             let room = Self.name(call)
-            try Restrictions(rooms: self.rooms).begin(kind, of: request.user, in: room, ms: request.durationMs)
+            try await Restrictions(self.context).begin(kind, of: request.user, in: room, ms: request.durationMs)
             if kind == .ban { _ = await self.rooms.kick(.init(user: request.user), from: room) }
             return .json(self.restrictions(in: room) { $0.user == request.user })
         }
@@ -220,7 +237,7 @@ struct RoomsResource: Sendable {
             responses: [.init(204, "Lifted")], problems: [404])
         return Operation(name, .post, Self.one + ":\(verb)", .operate, document) { call in
             let request = try await call.decode(RoomRestrictionEnd.self)
-            try Restrictions(rooms: self.rooms).end(kind, of: request.user, in: Self.name(call))
+            try await Restrictions(self.context).end(kind, of: request.user, in: Self.name(call))
             return .noContent
         }
     }
@@ -229,7 +246,7 @@ struct RoomsResource: Sendable {
         in room: String, where isWanted: (Moderation.Entry) -> Bool = { _ in true }
     ) -> RestrictionList {
         RestrictionList {
-            $0.items = Restrictions(rooms: self.rooms).list { ($0.room ?? room) == room && isWanted($0) }
+            $0.items = Restrictions(self.context).list { ($0.room ?? room) == room && isWanted($0) }
         }
     }
 
@@ -258,7 +275,7 @@ struct RoomsResource: Sendable {
 }
 
 extension RoomOperations.MemberPosition {
-    fileprivate var text: String { "\(self.loop).\(self.number)" }
+    var text: String { "\(self.loop).\(self.number)" }
 
     fileprivate init?(_ text: String) {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
@@ -280,17 +297,29 @@ struct Restrictions: Sendable {
     private static let listLimit = 1000
     private static let defaultDuration = Duration.seconds(3600)
 
-    let rooms: RoomOperations
+    private let rooms: RoomOperations
+    private let cluster: GatewayCluster?
+
+    init(_ context: ControlContext) {
+        self.rooms = context.gateway.rooms
+        self.cluster = context.cluster
+    }
 
     /// - Parameter room: `nil` is every room.
     func begin(
         _ kind: Moderation.Kind, of user: String, in room: String?, ms: Double?
-    ) throws(ControlProblem) {
+    ) async throws(ControlProblem) {
         guard !user.isEmpty, user.utf8.count <= 1024 else {
             throw .invalid("/user", "user must have 1 to 1024 bytes; anonymous users cannot be banned or muted.")
         }
         let duration = ms.flatMap { Duration(milliseconds: $0) } ?? Self.defaultDuration
-        guard self.rooms.restrict(kind, user: user, in: room, for: duration) else {
+        let isAdded =
+            if let cluster = self.cluster {
+                await cluster.restrict(kind, user: user, in: room, for: duration)
+            } else {
+                self.rooms.restrict(kind, user: user, in: room, for: duration)
+            }
+        guard isAdded else {
             throw ControlProblem(
                 429, "too-many-restrictions",
                 "There are \(Moderation.limit) bans and mutes already; wait until some end, or lift some.")
@@ -298,8 +327,14 @@ struct Restrictions: Sendable {
     }
 
     /// - Throws: `ControlProblem` 404 if there is none.
-    func end(_ kind: Moderation.Kind, of user: String, in room: String?) throws(ControlProblem) {
-        guard self.rooms.lift(kind, user: user, in: room) else {
+    func end(_ kind: Moderation.Kind, of user: String, in room: String?) async throws(ControlProblem) {
+        let isLifted =
+            if let cluster = self.cluster {
+                await cluster.lift(kind, user: user, in: room)
+            } else {
+                self.rooms.lift(kind, user: user, in: room)
+            }
+        guard isLifted else {
             throw ControlProblem(
                 404, "unknown-restriction",
                 "There is no \(kind.rawValue) of \(user.prefix(64)) \(room == nil ? "in every room" : "in this room").")

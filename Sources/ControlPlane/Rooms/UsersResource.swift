@@ -62,8 +62,8 @@ struct UsersResource: Sendable {
         return Operation(name, .post, Self.one + ":\(verb)", .operate, document) { call in
             let request = try await call.decode(UserRestriction.self)
             let user = Self.name(call)
-            let restrictions = Restrictions(rooms: self.rooms)
-            try restrictions.begin(kind, of: user, in: nil, ms: request.durationMs)
+            let restrictions = Restrictions(self.context)
+            try await restrictions.begin(kind, of: user, in: nil, ms: request.durationMs)
             if kind == .ban { _ = await self.rooms.unsubscribeFromAll(.init(user: user)) }
             return .json(RestrictionList { $0.items = restrictions.list { $0.user == user && $0.room == nil } })
         }
@@ -72,7 +72,7 @@ struct UsersResource: Sendable {
     private func lifting(_ name: String, _ verb: String, _ summary: String, _ kind: Moderation.Kind) -> Operation {
         let document = OperationDocument(summary, responses: [.init(204, "Lifted")], problems: [404])
         return Operation(name, .post, Self.one + ":\(verb)", .operate, document) { call in
-            try Restrictions(rooms: self.rooms).end(kind, of: Self.name(call), in: nil)
+            try await Restrictions(self.context).end(kind, of: Self.name(call), in: nil)
             return .noContent
         }
     }
@@ -80,7 +80,7 @@ struct UsersResource: Sendable {
     private func get(_ call: ControlCall) async throws -> Response {
         let name = Self.name(call)
         let entries = self.rooms.entries(.init(user: name))
-        let restrictions = Restrictions(rooms: self.rooms).list { $0.user == name }
+        let restrictions = Restrictions(self.context).list { $0.user == name }
         guard !entries.isEmpty || !restrictions.isEmpty else {
             throw ControlProblem(
                 404, "unknown-user", "The user \(name.prefix(64)) is neither connected nor banned or muted.")
@@ -91,7 +91,8 @@ struct UsersResource: Sendable {
             connections.append(
                 UserConnection {
                     $0.client = entry.client
-                    $0.connection = "\(entry.connection)"
+                    $0.connection = self.context.qualified("\(entry.connection)")
+                    $0.node = self.context.node
                     $0.roomCount = rooms.count
                     $0.rooms = Array(rooms.prefix(Self.roomLimit))
                 })

@@ -34,16 +34,18 @@ struct OperationTable: Sendable {
     /// The operations of all resources.
     static func make(_ context: ControlContext) -> OperationTable {
         let connections = ConnectionsResource(context: context)
+        let drains = DrainsResource(context: context, connections: connections)
         let resources: [[Operation]] = [
             HealthResource(context: context).operations, MetricsResource(context: context).operations,
             connections.operations, EventsResource(context: context).operations,
-            DrainsResource(context: context, connections: connections).operations,
+            drains.operations, NodesResource(context: context, drains: drains).operations,
             OperationsResource(context: context).operations, TransfersResource(context: context).operations,
             RoomsResource(context: context).operations, UsersResource(context: context).operations,
             ConfigurationResource(context: context).operations,
             ConfigurationSection.allCases.flatMap { EntriesResource(section: $0, context: context).operations },
         ]
-        let described = Array(resources.joined())
+        let nodes = ClusterOperations(context: context)
+        let described = resources.joined().map(nodes.spanning)
         // The OpenAPI document describes the operations of this project only.
         return OperationTable(
             operations: described + OpenAPIResource(context: context, others: described).operations
@@ -67,6 +69,8 @@ struct Operation: Sendable {
     let bodyLimit: Int
     /// Whether it can run without its client waiting (RFC 7240 `respond-async`).
     let isLongRunning: Bool
+    /// How it reaches the nodes of a cluster.
+    var reach = NodeReach.own
     let handler: Handler
 
     init(

@@ -16,12 +16,14 @@ struct ControlCall: Sendable {
     private static let bodyTimeout = Duration.seconds(30)
 
     var request: Request
-    /// The request's connection.
-    let channel: any Channel
+    /// The request's connection; `nil` for a request that another node forwards.
+    let channel: (any Channel)?
     let operation: Operation
-    let parameters: [String: String]
-    let query: Query
+    var parameters: [String: String]
+    var query: Query
     let caller: Caller
+    /// The node that forwards the request.
+    var forwardedBy: String?
     /// Set for a request that runs without its client waiting.
     var runningOperation: RunningOperation?
 
@@ -104,6 +106,8 @@ struct ControlCall: Sendable {
     func cancellingOnDisconnect<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) async throws
         -> Value
     {
+        // Without a connection, the forwarding node's timeout bounds the work.
+        guard self.channel != nil else { return try await work() }
         let disconnect = try await self.clientDisconnect()
         return try await withThrowingTaskGroup(of: Value?.self) { group in
             group.addTask { try await work() }
@@ -119,9 +123,10 @@ struct ControlCall: Sendable {
 
     /// The channel handler that detects disconnects and hands the connection over.
     func upgradableWire() async throws -> UpgradableWire.Reference {
-        try await self.channel.eventLoop.submit {
+        guard let channel = self.channel else { throw ControlProblem.notForwarded }
+        return try await channel.eventLoop.submit {
             UpgradableWire.Reference(
-                wire: try self.channel.pipeline.syncOperations.handler(type: UpgradableWire.self))
+                wire: try channel.pipeline.syncOperations.handler(type: UpgradableWire.self))
         }.get()
     }
 
@@ -183,6 +188,12 @@ final class ControlContext: Sendable {
     var targets: TargetRules { self.access.current.targets }
 
     var hub: RoomHub { self.gateway.rooms.hub }
+
+    /// The other nodes; `nil` without a cluster.
+    var cluster: GatewayCluster? { self.gateway.cluster }
+
+    /// The name of this node; `nil` without a cluster.
+    var node: String? { self.cluster?.nodeName }
 
     /// The loops' clock. From any thread.
     var now: MonotonicInstant { self.gateway.loops.first?.system.now() ?? self.anchor.instant }

@@ -117,9 +117,10 @@ struct ControlResponder {
         try authorizer.authorize(caller, for: operation)
     }
 
-    private func run(
-        _ operation: Operation, _ request: Request, _ channel: any Channel, parameters: [String: String],
-        query: String?, caller: Caller
+    /// - Parameter node: the node that forwards the request; such a request has no channel.
+    func run(
+        _ operation: Operation, _ request: Request, _ channel: (any Channel)?, parameters: [String: String],
+        query: String?, caller: Caller, forwardedBy node: String? = nil
     ) async throws -> Response {
         let query = try Query(query)
         if let unknown = query.pairs.first(where: { operation.document.parameters[$0.name] == nil }) {
@@ -136,7 +137,7 @@ struct ControlResponder {
         return try await self.run(
             ControlCall(
                 request: request, channel: channel, operation: operation, parameters: parameters, query: query,
-                caller: caller))
+                caller: caller, forwardedBy: node))
     }
 
     private static func knownParameters(_ operation: Operation) -> String {

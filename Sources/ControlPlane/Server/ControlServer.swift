@@ -179,6 +179,7 @@ package final class ControlServer: Sendable {
             audit: AuditLog(log: self.log), metrics: self.context.requestMetrics, limiter: self.context.limiter,
             clock: { [context = self.context] in context.now },
             longRunning: LongRunningRequests(registry: self.context.operations), logger: self.context.logger)
+        self.context.serveNodes(responder)
         return Server(
             childChannelSetup: ControlChannel(
                 tlsContext: { [weak self] in self?.tlsContext.withLock { $0 } }, isSocketFile: address.isSocketFile,
@@ -200,6 +201,7 @@ package final class ControlServer: Sendable {
     package func stop() async {
         guard let running = self.running.withLock({ $0.take() }) else { return }
         self.context.gateway.eventLog?.close()
+        self.context.gateway.cluster?.stop()
         self.context.stopping.occur()
         await running.group.triggerGracefulShutdown()
         await running.task.value

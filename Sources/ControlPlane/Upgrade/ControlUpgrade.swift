@@ -19,7 +19,7 @@ struct ControlUpgrade {
     ) async throws -> Response {
         let opening = try self.openingRequest()
         let wire = try await self.call.upgradableWire()
-        let channel = self.call.channel
+        guard let channel = self.call.channel else { throw ControlProblem.notForwarded }
         let acceptance = opening.acceptance(subprotocols: [], deflate: nil)
         let socket = await withCheckedContinuation { (continuation: CheckedContinuation<WebSocketTask, Never>) in
             loop.execute {

@@ -1,3 +1,4 @@
+import Cluster
 import GatewayConfiguration
 import SessionTasks
 import StreamTransport
@@ -25,13 +26,17 @@ package final class Gateway: Sendable {
     private let turn = Atomic<Int>(0)
     let state = Mutex(State())
     private let passedSockets: [ActivatedSocket]
+    /// The other nodes; `nil` without a cluster.
+    package let cluster: GatewayCluster?
 
     /// - Parameters:
     ///   - loops: running already; connections stay on the loop that accepted them.
     ///   - passedSockets: listening sockets from the service manager.
+    ///   - bus: connects the gateway with the other nodes of its cluster, instead of the configured Redis.
     /// - Throws: if a file of the cluster's settings cannot be used.
     package init(
-        loops: [Loop], log: TunnelLog, configuration: Configuration, passedSockets: [ActivatedSocket] = []
+        loops: [Loop], log: TunnelLog, configuration: Configuration, passedSockets: [ActivatedSocket] = [],
+        bus: (any ClusterBus)? = nil, clusterLimits: GatewayCluster.Limits = .init()
     ) throws(GatewayPlanError) {
         self.loops = loops
         self.passedSockets = passedSockets
@@ -45,8 +50,13 @@ package final class Gateway: Sendable {
             keepsHandshakes: control.address != nil && control.keepsHandshakes,
             eventLog: control.address == nil ? nil : EventLog(), returnsMemory: true)
         self.shared = shared
-        self.loopGateways = loops.enumerated().map { index, loop in
+        let loopGateways = loops.enumerated().map { index, loop in
             LoopIsolated(LoopGateway(loop: loop, index: index, shared: shared), on: loop)
+        }
+        self.loopGateways = loopGateways
+        self.cluster = bus.map {
+            GatewayCluster(
+                $0, limits: clusterLimits, rooms: RoomOperations(hub: shared.hub, loopGateways: loopGateways))
         }
         for loopGateway in self.loopGateways { loopGateway.execute { $0.start() } }
     }

@@ -1,0 +1,136 @@
+import ControlAPI
+import HummingbirdCore
+
+/// What the nodes answered to the same request.
+struct NodeAnswers: Sendable {
+    let own: String
+    /// In the order of the names.
+    private(set) var replies: [(node: String, reply: NodeReply)] = []
+    /// Names of nodes that did not answer.
+    private(set) var unreachable: [String] = []
+    /// Why the first of these did not answer.
+    private(set) var failure: ControlProblem?
+    /// An answer that the resource does not exist.
+    private(set) var missing: NodeReply?
+
+    init(own: String) {
+        self.own = own
+    }
+
+    mutating func add(_ node: String, _ reply: NodeReply) {
+        switch reply.status {
+        case 200...299: self.replies.append((node, reply))
+        case 404: self.missing = self.missing ?? reply
+        default:
+            self.unreachable.append(node)
+            self.failure = self.failure ?? ControlProblem(502, "node-failed", "The node \(node.prefix(64)) failed.")
+        }
+        self.replies.sort { $0.node < $1.node }
+    }
+
+    /// - Throws: `ControlProblem` for a node that does not exist.
+    mutating func add(_ outcome: NodeCaller.Outcome) throws(ControlProblem) {
+        switch outcome.result {
+        case .success(let reply): self.add(outcome.node, reply)
+        case .failure(let problem):
+            self.unreachable.append(outcome.node)
+            self.failure = self.failure ?? problem
+        }
+    }
+
+    func decoded<Model: Decodable>(_ type: Model.Type) -> [(node: String, model: Model)] {
+        self.replies.compactMap { node, reply in reply.decoded(type).map { (node, $0) } }
+    }
+
+    /// `nil` if all nodes answered.
+    var silent: [String]? { self.unreachable.isEmpty ? nil : self.unreachable.sorted() }
+}
+
+/// Merges the answers of several nodes into one.
+struct NodeMerge: Sendable {
+    /// Whether only the node that gets the request acts, unless the parameter `node` names others.
+    var isOwnByDefault = false
+    private let merge: @Sendable (NodeAnswers) throws -> Response
+
+    private init(_ merge: @escaping @Sendable (NodeAnswers) throws -> Response) {
+        self.merge = merge
+    }
+
+    /// - Throws: `ControlProblem` if no node has the resource, or none answered.
+    func response(_ answers: NodeAnswers) throws -> Response {
+        if answers.replies.isEmpty {
+            if let missing = answers.missing, answers.unreachable.isEmpty { return missing.response }
+            if let failure = answers.failure { throw failure }
+        }
+        return try self.merge(answers)
+    }
+
+    /// Numbers of selected and notified connections.
+    static let counts = Self { answers in
+        .json(
+            answers.decoded(BulkAnswer.self).reduce(into: BulkAnswer { $0.unreachable = answers.silent }) { sum, next in
+                sum.matched += next.model.matched
+                sum.told += next.model.told
+            })
+    }.ownByDefault
+
+    private var ownByDefault: NodeMerge {
+        var merge = self
+        merge.isOwnByDefault = true
+        return merge
+    }
+
+    static let clients = Self { answers in
+        .json(
+            ClientCount {
+                $0.clients = answers.decoded(ClientCount.self).reduce(0) { $0 + $1.model.clients }
+                $0.unreachable = answers.silent
+            })
+    }
+
+    static let drains = Self { answers in
+        .json(answers.decoded([Drain].self).flatMap(\.model))
+    }
+
+    static let room = Self { answers in
+        let rooms = answers.decoded(Room.self)
+        guard var room = Room(merging: rooms.map(\.model)) else { throw ControlProblem.internalError }
+        room.nodes = rooms.map { node, room in
+            RoomNode {
+                $0.node = node
+                $0.members = room.members
+            }
+        }
+        room.unreachable = answers.silent
+        return .json(room)
+    }
+
+    /// Connections in one response.
+    private static let connectionLimit = 1000
+
+    static let user = Self { answers in
+        let users = answers.decoded(User.self)
+        let restrictions = users.first { $0.node == answers.own } ?? users.first
+        return .json(
+            User {
+                $0.id = users.first?.model.id ?? ""
+                $0.connectionCount = users.reduce(0) { $0 + $1.model.connectionCount }
+                $0.connections = Array(users.flatMap(\.model.connections).prefix(Self.connectionLimit))
+                $0.restrictions = restrictions?.model.restrictions ?? []
+                $0.unreachable = answers.silent
+            })
+    }
+}
+
+extension Room {
+    /// A room as the nodes together have it: members are those of all nodes, its publications are those of the node with
+    /// the newest position.
+    init?(merging rooms: [Room]) {
+        guard var merged = rooms.max(by: { ($0.offset ?? 0, $0.publications) < ($1.offset ?? 0, $1.publications) })
+        else { return nil }
+        merged.members = rooms.reduce(0) { $0 + $1.members }
+        merged.clients = rooms.reduce(0) { $0 + $1.clients }
+        merged.users = rooms.reduce(0) { $0 + $1.users }
+        self = merged
+    }
+}

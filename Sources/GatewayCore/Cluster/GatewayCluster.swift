@@ -1,0 +1,207 @@
+import Cluster
+import StreamTransport
+import Synchronization
+
+/// The gateway as one node of a cluster: asks other nodes, answers them, and keeps its bans and mutes like theirs.
+package final class GatewayCluster: Sendable {
+    /// What a message is about; its first byte.
+    package enum Subject: UInt8, Sendable {
+        /// A request of the REST interface.
+        case request = 0x72
+        /// Asks for events after a position.
+        case events = 0x65
+        /// Asks for the bans and mutes that the node knows.
+        case restrictions = 0x62
+        /// Announces changed bans and mutes.
+        case restricted = 0x42
+    }
+
+    /// Times and limits of the conversation between nodes.
+    package struct Limits: Sendable {
+        /// How long a list waits for the answers of other nodes.
+        package var gatherTimeout = Duration.seconds(2)
+        /// How long a request to one other node waits for its answer.
+        package var requestTimeout = Duration.seconds(30)
+        /// How often this node compares its bans and mutes with those of another one.
+        package var comparisonInterval = Duration.seconds(30)
+        /// Longest message and answer, in bytes.
+        package var messageSize = 1 << 20
+        /// Requests of other nodes that run at the same time; further ones are refused.
+        package var servedRequests = 64
+        /// Requests to other nodes without an answer yet; further ones are refused.
+        package var sentRequests = 256
+
+        package init() {}
+    }
+
+    /// - Returns: the answer; empty if there is none.
+    package typealias Handler = @Sendable (_ sender: String, _ content: [UInt8]) async -> [UInt8]
+
+    private struct State {
+        var handlers: [Subject: Handler] = [:]
+        /// The nodes at the time of the last answer of the bus.
+        var nodes: [NodeRecord] = []
+        var sentRequests = 0
+        var task: Task<Void, Never>?
+    }
+
+    package let bus: any ClusterBus
+    package let limits: Limits
+    /// Another one each time that the gateway starts.
+    package let instance = Machine.randomWords(1).map { String($0, radix: 16) }.joined()
+    let restrictions: SharedRestrictions
+    private let state = Mutex(State())
+
+    init(_ bus: any ClusterBus, limits: Limits, rooms: RoomOperations) {
+        self.bus = bus
+        self.limits = limits
+        self.restrictions = SharedRestrictions(rooms)
+        self.serve(.restrictions) { [restrictions] _, content in restrictions.answer(content) }
+        self.serve(.restricted) { [restrictions] _, content in
+            await restrictions.apply(content)
+            return []
+        }
+        bus.serve { [weak self] message in await self?.answer(message) ?? [] }
+        self.startComparing()
+    }
+
+    package var nodeName: String { self.bus.nodeName }
+
+    /// Stops comparing bans and mutes, and answers no more.
+    package func stop() {
+        self.state.withLock { state in
+            state.task?.cancel()
+            state.handlers = [:]
+        }
+    }
+
+    // MARK: Asking
+
+    /// Names of the nodes, in order; while the bus is away, those it named last. This node is always among them.
+    package func nodeNames() async -> [String] {
+        var names = (try? await self.nodes())?.map(\.name) ?? self.state.withLock { $0.nodes.map(\.name) }
+        if !names.contains(self.nodeName) { names.append(self.nodeName) }
+        return names.sorted()
+    }
+
+    package func nodes() async throws(ClusterError) -> [NodeRecord] {
+        let nodes = try await self.bus.nodes()
+        self.state.withLock { $0.nodes = nodes }
+        return nodes
+    }
+
+    /// Sends a message to another node and waits for its answer.
+    /// - Throws: `ClusterError`; `busy` at the limit of unanswered calls, `tooLarge` for a message above the limit.
+    package func call(
+        _ node: String, _ subject: Subject, _ content: [UInt8], timeout: Duration
+    ) async throws(ClusterError) -> [UInt8] {
+        guard content.count < self.limits.messageSize else { throw .tooLarge(limit: self.limits.messageSize) }
+        let limit = self.limits.sentRequests
+        let isAllowed = self.state.withLock { state in
+            guard state.sentRequests < limit else { return false }
+            state.sentRequests += 1
+            return true
+        }
+        guard isAllowed else { throw .busy }
+        defer { self.state.withLock { $0.sentRequests -= 1 } }
+        return try await self.bus.call(node, [subject.rawValue] + content, timeout: timeout)
+    }
+
+    // MARK: Answering
+
+    /// Sets what answers messages about a subject. Until then, their answers are empty.
+    package func serve(_ subject: Subject, _ handler: @escaping Handler) {
+        self.state.withLock { $0.handlers[subject] = handler }
+    }
+
+    private func answer(_ message: ClusterMessage) async -> [UInt8] {
+        guard message.bytes.count <= self.limits.messageSize, let first = message.bytes.first,
+            let subject = Subject(rawValue: first), message.isAnnouncement == (subject == .restricted),
+            let handler = self.state.withLock({ $0.handlers[subject] })
+        else { return [] }
+        return await handler(message.sender, Array(message.bytes.dropFirst()))
+    }
+
+    // MARK: Bans and mutes
+
+    /// Bans a user from a room or mutes it there, on all nodes.
+    /// - Parameter room: `nil` is every room.
+    /// - Returns: `false` if there are too many restrictions already.
+    package func restrict(
+        _ kind: Moderation.Kind, user: String, in room: String?, for duration: Duration
+    ) async -> Bool {
+        let entry = Moderation.Entry(kind: kind, user: user, room: room)
+        guard let change = self.restrictions.restrict(entry, for: duration) else { return false }
+        await self.announce(change)
+        return true
+    }
+
+    /// - Returns: whether there was such a restriction.
+    package func lift(_ kind: Moderation.Kind, user: String, in room: String?) async -> Bool {
+        guard let change = self.restrictions.lift(Moderation.Entry(kind: kind, user: user, room: room)) else {
+            return false
+        }
+        await self.announce(change)
+        return true
+    }
+
+    /// Nodes that miss it get the change when they compare their restrictions.
+    private func announce(_ change: RestrictionChange) async {
+        let content = RestrictionChange.encoded([change])
+        try? await self.bus.announce([Subject.restricted.rawValue] + content)
+    }
+
+    /// Gets the bans and mutes that this node does not know from another one.
+    /// - Returns: `false` if no other node answered.
+    @discardableResult
+    package func compareRestrictions() async -> Bool {
+        let others = ((try? await self.nodes()) ?? []).map(\.name).filter { $0 != self.nodeName }
+        for node in others.shuffled().prefix(3) where await self.getRestrictions(of: node) { return true }
+        return false
+    }
+
+    private func getRestrictions(of node: String) async -> Bool {
+        var position = 0
+        while true {
+            let request = self.restrictions.request(from: position)
+            guard
+                let answer = try? await self.call(node, .restrictions, request, timeout: self.limits.gatherTimeout),
+                let next = await self.restrictions.read(answer)
+            else { return false }
+            // The number of pages is bounded by the number of restrictions.
+            guard let next, next > position, position < Moderation.limit else { return true }
+            position = next
+        }
+    }
+
+    private func startComparing() {
+        let interval = self.limits.comparisonInterval
+        let task = Task { [weak self] in
+            var isComplete = false
+            while !Task.isCancelled {
+                guard let self else { return }
+                let hasAnswer = await self.compareRestrictions()
+                isComplete = isComplete || hasAnswer
+                // A node that starts asks again soon until another node has answered.
+                let pause = isComplete ? interval : min(interval, .seconds(1))
+                guard (try? await Task.sleep(for: pause)) != nil else { return }
+            }
+        }
+        self.state.withLock { $0.task = task }
+    }
+
+    deinit {
+        self.state.withLock { $0.task?.cancel() }
+    }
+}
+
+extension Gateway {
+    /// What the node has to do at the moment. The share of a core is left at 0.
+    package var load: NodeLoad {
+        var load = NodeLoad()
+        load.connections = self.shared.withAdmission { $0.connections }
+        load.clients = self.shared.hub.users.counts.clients
+        load.rooms = self.shared.hub.roomCount
+        return load
+    }
+}

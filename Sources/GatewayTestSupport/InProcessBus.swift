@@ -1,0 +1,124 @@
+import Cluster
+import Synchronization
+
+/// Connects several gateways in this process as the nodes of one cluster.
+package final class InProcessNetwork: Sendable {
+    private struct State {
+        var handlers: [String: @Sendable (ClusterMessage) async -> [UInt8]] = [:]
+        var names: Set<String> = []
+        var silent: Set<String> = []
+        var isAway = false
+        var calls: [String] = []
+    }
+
+    private let state = Mutex(State())
+
+    package init() {}
+
+    /// The bus of a node, which joins.
+    package func bus(_ name: String) -> InProcessBus {
+        self.state.withLock { _ = $0.names.insert(name) }
+        return InProcessBus(name, in: self)
+    }
+
+    /// The node's lease ends.
+    package func remove(_ name: String) {
+        self.state.withLock { state in
+            state.names.remove(name)
+            state.handlers[name] = nil
+        }
+    }
+
+    /// Calls to a silent node end with their timeout, and announcements do not reach it.
+    package func setSilent(_ name: String, _ isSilent: Bool) {
+        self.state.withLock { state in
+            if isSilent { state.silent.insert(name) } else { state.silent.remove(name) }
+        }
+    }
+
+    /// Whether the server that connects the nodes cannot be reached.
+    package var isAway: Bool {
+        get { self.state.withLock { $0.isAway } }
+        set { self.state.withLock { $0.isAway = newValue } }
+    }
+
+    /// Names of the nodes that were called, in order.
+    package var calls: [String] { self.state.withLock { $0.calls } }
+
+    // MARK: For the buses
+
+    fileprivate func serve(_ name: String, _ handler: @escaping @Sendable (ClusterMessage) async -> [UInt8]) {
+        self.state.withLock { $0.handlers[name] = handler }
+    }
+
+    fileprivate func nodes() throws(ClusterError) -> [NodeRecord] {
+        try self.state.withLock { (state) throws(ClusterError) in
+            guard !state.isAway else { throw .away }
+            return state.names.sorted().map { name in
+                var record = NodeRecord(
+                    name: name, instance: "\(name)-1", version: "0.1.0", startTime: 1_790_000_000_000,
+                    remainingLease: .seconds(9))
+                record.clockDifference = .milliseconds(2)
+                record.load.connections = 3
+                record.load.processorShare = 0.25
+                return record
+            }
+        }
+    }
+
+    /// - Returns: `nil` for a silent node.
+    fileprivate func handler(
+        of name: String
+    ) throws(ClusterError) -> (@Sendable (ClusterMessage) async -> [UInt8])? {
+        try self.state.withLock { (state) throws(ClusterError) in
+            guard !state.isAway else { throw .away }
+            guard state.names.contains(name) else { throw .unknownNode(name) }
+            state.calls.append(name)
+            return state.silent.contains(name) ? nil : state.handlers[name]
+        }
+    }
+}
+
+/// The bus of one node in an `InProcessNetwork`.
+package final class InProcessBus: ClusterBus {
+    package let nodeName: String
+    private let network: InProcessNetwork
+
+    fileprivate init(_ name: String, in network: InProcessNetwork) {
+        self.nodeName = name
+        self.network = network
+    }
+
+    package func nodes() async throws(ClusterError) -> [NodeRecord] { try self.network.nodes() }
+
+    package func call(
+        _ node: String, _ message: [UInt8], timeout: Duration
+    ) async throws(ClusterError) -> [UInt8] {
+        let handler = try self.network.handler(of: node)
+        let message = ClusterMessage(sender: self.nodeName, isAnnouncement: false, bytes: message)
+        let answer = await withTaskGroup(of: [UInt8]?.self) { group in
+            if let handler { group.addTask { await handler(message) } }
+            group.addTask {
+                try? await Task.sleep(for: timeout)
+                return nil
+            }
+            let first = await group.next() ?? nil
+            group.cancelAll()
+            return first
+        }
+        guard let answer else { throw .timeout(node: node) }
+        return answer
+    }
+
+    package func announce(_ message: [UInt8]) async throws(ClusterError) {
+        let message = ClusterMessage(sender: self.nodeName, isAnnouncement: true, bytes: message)
+        for node in try self.network.nodes() where node.name != self.nodeName {
+            guard let handler = try self.network.handler(of: node.name) else { continue }
+            _ = await handler(message)
+        }
+    }
+
+    package func serve(_ handler: @escaping @Sendable (ClusterMessage) async -> [UInt8]) {
+        self.network.serve(self.nodeName, handler)
+    }
+}
