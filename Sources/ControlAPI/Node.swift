@@ -11,7 +11,7 @@ package struct Node: ControlModel {
     package var processorShare: Double = 0
     @Member("Whether it accepts no connections any more.") package var draining = false
     @Member(.milliseconds("Until the node counts as gone, unless it renews its lease.")) package var leaseMs: Double = 0
-    @Member("Its clock minus that of the server that connects the nodes, in milliseconds; missing if it is not measured.")
+    @Member("In milliseconds: its clock minus that of the server that connects the nodes; missing if not measured.")
     package var clockDifferenceMs: Double?
 
     package init() {}

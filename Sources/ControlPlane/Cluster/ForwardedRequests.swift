@@ -99,5 +99,8 @@ extension ControlContext {
         guard let cluster = self.cluster else { return }
         let requests = ForwardedRequests(responder, limits: cluster.limits)
         cluster.serve(.request) { await requests.answer($1, from: $0) }
+        guard let log = self.gateway.eventLog else { return }
+        let events = NodeEvents(log: log, node: cluster.nodeName, instance: cluster.instance)
+        cluster.serve(.events) { await events.answer($1) }
     }
 }

@@ -65,7 +65,8 @@ struct NodesResource: Sendable {
         let body = BulkRequest {
             $0.all = true
             ($0.code, $0.reason) = (request.code, request.reason)
-            ($0.ratePerSecond, $0.jitterMs, $0.deadlineMs) = (request.ratePerSecond, request.jitterMs, request.deadlineMs)
+            ($0.ratePerSecond, $0.jitterMs) = (request.ratePerSecond, request.jitterMs)
+            $0.deadlineMs = request.deadlineMs
         }
         let name = call.parameters["name"] ?? ""
         guard name != cluster.nodeName else {

@@ -8,7 +8,7 @@ import WebSocketProtocol
 
 /// `/v1/events`: the gateway's events, as Server-Sent Events or over a WebSocket.
 struct EventsResource: Sendable {
-    static let defaultHeartbeat = Duration.seconds(15)
+    private static let defaultHeartbeat = Duration.seconds(15)
 
     let context: ControlContext
 
@@ -20,30 +20,33 @@ struct EventsResource: Sendable {
         "Follows events, as Server-Sent Events or over a WebSocket",
         parameters: [
             "after": [
-                "type": "integer", "minimum": 0, "example": 0,
-                "description": "Number of the last event received; 0: starts with the first event that is kept.",
+                "pattern": "^[0-9]+(@[^,]+)?(,[0-9]+@[^,]+)*$", "example": "0",
+                "description":
+                    "Number of the last event received, in a cluster its id (17@a,5@b); 0: starts with the first event that is kept.",
             ],
             "heartbeatMs": .milliseconds(
                 from: 10, to: 600_000,
                 "Sends a comment, or a ping, after this time without an event. Default: 15000.", example: 15_000),
         ].merging(EventFilter.parameters) { first, _ in first }.merging(StreamBounds.parameters) { first, _ in first },
-        headers: ["Last-Event-ID": "Number of the last event received."],
+        headers: ["Last-Event-ID": "The id of the last event received."],
         responses: [
             .init(101, "A WebSocket with one event per message"),
-            .init(200, "Events, with their numbers as ids", .events(of: Event.self, example: Examples.event)),
+            .init(200, "Events, with positions as ids", .events(of: Event.self, example: Examples.event)),
         ], problems: [405, 409, 426])
 
     private func follow(_ call: ControlCall) async throws -> Response {
         guard let log = self.context.gateway.eventLog else {
             throw ControlProblem(409, "no-journal", "This gateway has no event log.")
         }
-        let filter = try EventFilter(call.query)
         let heartbeat = try call.query.milliseconds("heartbeatMs") ?? Self.defaultHeartbeat
         guard (.milliseconds(10) ... .seconds(600)).contains(heartbeat) else {
             throw ControlProblem.invalid(parameter: "heartbeatMs", "heartbeatMs must be from 10 to 600000.")
         }
+        if let cluster = self.context.cluster {
+            return try await self.follow(call, log, on: NodeCaller(cluster: cluster), heartbeat: heartbeat)
+        }
         let reader = EventReader(
-            log, filter: filter, after: try Self.position(call), heartbeat: heartbeat,
+            log, filter: try EventFilter(call.query), after: try Self.position(call), heartbeat: heartbeat,
             bounds: try StreamBounds(call.query))
         if call.wantsWebSocket {
             return try await ControlUpgrade(call: call).webSocket(on: self.context.loop) { socket in
@@ -70,7 +73,7 @@ struct EventsResource: Sendable {
     }
 
     /// `Last-Event-ID`, which a reconnecting client sends, or else `after`.
-    static func position(_ call: ControlCall) throws(ControlProblem) -> UInt64? {
+    private static func position(_ call: ControlCall) throws(ControlProblem) -> UInt64? {
         if let text = call.request.headers[.lastEventID], !text.isEmpty {
             guard let number = UInt64(text) else {
                 throw ControlProblem(400, "invalid-header", "Last-Event-ID must be the number of an event.")

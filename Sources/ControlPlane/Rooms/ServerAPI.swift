@@ -18,8 +18,11 @@ struct ServerAPI: Sendable {
         let message: String
 
         init(_ error: CommandError, _ message: String? = nil) {
-            self.code = error.code
-            self.message = message ?? error.message
+            self.init(code: error.code, message: message ?? error.message)
+        }
+
+        init(code: UInt32, message: String) {
+            (self.code, self.message) = (code, message)
         }
     }
 
@@ -29,7 +32,7 @@ struct ServerAPI: Sendable {
     /// Channels of one broadcast.
     private static let broadcastLimit = 1000
     /// Channels that `channels` lists.
-    private static let listLimit = 10_000
+    static let listLimit = 10_000
     /// Publications of one `history`, and their data in bytes.
     private static let historyLimit = 10_000
     private static let historyBytes = 16 << 20
@@ -43,6 +46,7 @@ struct ServerAPI: Sendable {
         self.node = Machine.randomWords(2).map { String($0, radix: 16) }.joined()
     }
 
+    var cluster: GatewayCluster? { self.context.cluster }
     private var hub: RoomHub { self.context.hub }
     private var rooms: RoomOperations { self.context.gateway.rooms }
     private var publisher: RoomPublisher { RoomPublisher(rooms: self.rooms) }
@@ -78,6 +82,7 @@ struct ServerAPI: Sendable {
 
     // MARK: Methods
 
+    /// Performs a method on this node.
     func perform(_ method: Method, _ request: ServerAPIRequest) async -> Answer {
         do throws(Failure) {
             switch method {
@@ -319,7 +324,7 @@ struct ServerAPI: Sendable {
             text.beginArray()
             text.beginObject()
             text.member("uid", self.node)
-            text.member("name", "sluice")
+            text.member("name", self.context.node ?? "sluice")
             text.member("version", self.context.version)
             text.member("num_clients", counts.clients)
             text.member("num_users", counts.users)

@@ -26,7 +26,7 @@ struct ServerAPIResource: Sendable {
                 let request = try Self.read(body) { (reader) throws(JSONSyntaxError) in
                     try ServerAPIRequest(&reader)
                 }
-                return ServerAPI.answer(await api.perform(method, request))
+                return ServerAPI.answer(await api.perform(method, request, call))
             }
         }
         return methods + [Self.operation("batch") { try await Self.batch($0, api) }]
@@ -35,10 +35,12 @@ struct ServerAPIResource: Sendable {
     private static func operation(
         _ name: String, _ handler: @escaping @Sendable (ControlCall) async throws -> [UInt8]
     ) -> Operation {
-        Operation(
+        var operation = Operation(
             "api/\(name)", .post, PathTemplate(Self.prefix + name), .apiKey,
             OperationDocument("Centrifugo's \(name)", responses: []), bodyLimit: Self.bodyLimit
         ) { .json(try await handler($0)) }
+        operation.reach = .list
+        return operation
     }
 
     /// Clients may send any media type, as Centrifugo's examples with curl do: the key proves that no web page sends it.
@@ -85,7 +87,7 @@ struct ServerAPIResource: Sendable {
             switch command {
             case .unknown: text.raw(ServerAPI.answer(.failure(.init(.methodNotFound))))
             case .call(let method, let request):
-                text.raw(ServerAPI.answer(await api.perform(method, request), named: method.rawValue))
+                text.raw(ServerAPI.answer(await api.perform(method, request, call), named: method.rawValue))
             }
         }
         text.endArray()

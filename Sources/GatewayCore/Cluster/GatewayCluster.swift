@@ -24,6 +24,8 @@ package final class GatewayCluster: Sendable {
         package var requestTimeout = Duration.seconds(30)
         /// How often this node compares its bans and mutes with those of another one.
         package var comparisonInterval = Duration.seconds(30)
+        /// How long a node waits for an event before it answers a follower.
+        package var eventWait = Duration.seconds(5)
         /// Longest message and answer, in bytes.
         package var messageSize = 1 << 20
         /// Requests of other nodes that run at the same time; further ones are refused.

@@ -1,0 +1,298 @@
+import Cluster
+import ControlAPI
+import GatewayCore
+import HTTPTypes
+import HummingbirdCore
+import SessionTasks
+import Synchronization
+import WebSocketProtocol
+import WireText
+
+/// Positions in the events of several nodes: `17@a,5@b`.
+package struct EventPosition: Sendable, Equatable {
+    /// Number of the last event received, by node.
+    package var numbers: [String: UInt64] = [:]
+    /// The number for nodes that are not named.
+    package var others: UInt64?
+
+    package init() {}
+
+    /// - Returns: `nil` for other text.
+    package init?(_ text: String, own: String) {
+        if text == "0" {
+            self.others = 0
+            return
+        }
+        let parts = text.split(separator: ",", omittingEmptySubsequences: false)
+        for part in parts {
+            let (number, node) = ClusterOperations.parts(of: String(part))
+            guard let number = UInt64(number), node != "", node != nil || parts.count == 1 else { return nil }
+            self.numbers[node ?? own] = number
+        }
+    }
+
+    package var text: String {
+        self.numbers.sorted { $0.key < $1.key }.map { "\($0.value)@\($0.key)" }.joined(separator: ",")
+    }
+}
+
+/// Follows the events of several nodes for one client.
+///
+/// Each node is asked for its next events once the last ones are written: at most one batch of each node waits. A client that
+/// is too slow misses events, which its next batch reports as a gap.
+struct NodeEventFollower: Sendable {
+    /// Pause between looking for nodes that joined.
+    private static let membershipInterval = Duration.seconds(2)
+
+    enum Step: Sendable {
+        /// - Parameter id: the position after it.
+        case event(EventBatch.Item, id: String)
+        case heartbeat
+    }
+
+    private enum Outcome: Sendable {
+        /// `nil` if the node did not answer.
+        case batch(String, EventBatch?)
+        case nodes([String])
+        case heartbeat
+        case over
+    }
+
+    let nodes: NodeCaller
+    let events: NodeEvents
+    let query: Query
+    let heartbeat: Duration
+    let bounds: StreamBounds
+    /// The control plane stops.
+    let stopping: OneTimeEvent
+    private var position: EventPosition
+    private var instances: [String: String] = [:]
+    private var followed: Set<String> = []
+    private var count = 0
+    private var lastStep = ContinuousClock.now
+
+    init(
+        _ call: ControlCall, on nodes: NodeCaller, _ events: NodeEvents, position: EventPosition,
+        heartbeat: Duration, stopping: OneTimeEvent
+    ) throws(ControlProblem) {
+        self.nodes = nodes
+        self.events = events
+        self.query = call.query
+        self.position = position
+        self.heartbeat = heartbeat
+        self.bounds = try StreamBounds(call.query)
+        self.stopping = stopping
+        for id in call.query.list("connection") where ConnectionKey(ClusterOperations.parts(of: id).id) == nil {
+            throw ControlProblem.invalid(parameter: "connection", "connection must be the id of a connection.")
+        }
+        _ = try EventFilter(Query(pairs: call.query.pairs.filter { $0.name != "connection" }))
+    }
+
+    // MARK: Nodes
+
+    private func selected() async throws(ControlProblem) -> [String] {
+        try await ClusterOperations.selected(self.query, self.nodes).filter { self.filters(of: $0) != nil }
+    }
+
+    /// The filters for a node; `nil` if they name connections of other nodes only.
+    private func filters(of node: String) -> Query? {
+        var pairs = self.query.pairs.filter { EventFilter.parameters[$0.name] != nil && $0.name != "connection" }
+        let connections = self.query.list("connection").map(ClusterOperations.parts)
+        let ids = connections.filter { ($0.node ?? self.nodes.own) == node }.map(\.id)
+        guard connections.isEmpty || !ids.isEmpty else { return nil }
+        pairs += ids.map { (name: "connection", value: $0) }
+        return Query(pairs: pairs)
+    }
+
+    /// Finds where the events of nodes without a position end, so that events from now on are not missed.
+    mutating func begin() async throws(ControlProblem) {
+        for node in try await self.selected() where self.position.numbers[node] == nil {
+            self.position.numbers[node] = self.position.others
+        }
+        let unknown = try await self.selected().filter { self.position.numbers[$0] == nil }
+        let reader = self
+        let found = await withTaskGroup(of: (String, EventBatch?).self) { group in
+            for node in unknown {
+                group.addTask { (node, await reader.batch(of: node, EventRequest())) }
+            }
+            return await group.reduce(into: [String: EventBatch]()) { found, next in found[next.0] = next.1 }
+        }
+        for (node, batch) in found {
+            self.position.numbers[node] = batch.position
+            self.instances[node] = batch.instance
+        }
+    }
+
+    /// - Returns: `nil` if the node does not answer.
+    private func batch(of node: String, _ request: EventRequest) async -> EventBatch? {
+        guard let filters = self.filters(of: node) else { return nil }
+        if node == self.nodes.own {
+            guard let filter = try? EventFilter(filters) else { return nil }
+            return await self.events.batch(request, filter)
+        }
+        var request = request
+        request.query = String(filters.target(of: "").dropFirst())
+        let timeout = self.nodes.cluster.limits.gatherTimeout + .milliseconds(request.waitMs)
+        let answer = try? await self.nodes.cluster.call(node, .events, request.encoded, timeout: timeout)
+        return answer.flatMap { EventBatch($0) }
+    }
+
+    // MARK: Following
+
+    /// Writes events until the client disconnects, a bound is reached or the control plane stops.
+    mutating func follow(
+        until disconnect: OneTimeEvent?, _ write: (Step) async throws -> Void
+    ) async throws {
+        let stopping = self.stopping
+        let timeLeft = self.bounds.timeLeft
+        try await withThrowingTaskGroup(of: Outcome.self) { group in
+            defer { group.cancelAll() }
+            for event in [stopping, disconnect].compactMap(\.self) {
+                group.addTask {
+                    await event.wait()
+                    return .over
+                }
+            }
+            if let timeLeft { group.addTask { await Self.after(timeLeft, .over) } }
+            let heartbeat = self.heartbeat
+            group.addTask { await Self.after(heartbeat, .heartbeat) }
+            let first = try await self.selected()
+            group.addTask { .nodes(first) }
+            while !self.bounds.isReached(self.count), let outcome = try await group.next() {
+                if case .over = outcome { break }
+                if case .heartbeat = outcome {
+                    try await self.writeHeartbeat(write, &group)
+                    continue
+                }
+                try await self.handle(outcome, write, &group)
+            }
+        }
+        if stopping.hasOccurred { try await self.writeLastEvents(write) }
+    }
+
+    private static func after(_ pause: Duration, _ outcome: Outcome) async -> Outcome {
+        try? await Task.sleep(for: pause)
+        return Task.isCancelled ? .over : outcome
+    }
+
+    private mutating func writeHeartbeat(
+        _ write: (Step) async throws -> Void, _ group: inout ThrowingTaskGroup<Outcome, any Error>
+    ) async throws {
+        let quiet = self.lastStep.duration(to: .now)
+        if quiet >= self.heartbeat {
+            try await write(.heartbeat)
+            self.lastStep = .now
+        }
+        let pause = quiet >= self.heartbeat ? self.heartbeat : self.heartbeat - quiet
+        group.addTask { await Self.after(pause, .heartbeat) }
+    }
+
+    private mutating func handle(
+        _ outcome: Outcome, _ write: (Step) async throws -> Void,
+        _ group: inout ThrowingTaskGroup<Outcome, any Error>
+    ) async throws {
+        switch outcome {
+        case .over, .heartbeat: break
+        case .nodes(let names):
+            for node in names where self.followed.insert(node).inserted { self.ask(node, after: .zero, &group) }
+            let reader = self
+            group.addTask {
+                try? await Task.sleep(for: Self.membershipInterval)
+                return .nodes((try? await reader.selected()) ?? [])
+            }
+        case .batch(let node, let batch?):
+            self.instances[node] = batch.instance
+            for item in batch.items where !self.bounds.isReached(self.count) {
+                self.position.numbers[node] = item.type == "gap" ? min(item.number, batch.position) : item.number
+                try await write(.event(item, id: self.position.text))
+                self.count += 1
+                self.lastStep = .now
+            }
+            if !self.bounds.isReached(self.count) { self.position.numbers[node] = batch.position }
+            self.ask(node, after: .zero, &group)
+        case .batch(let node, nil):
+            self.ask(node, after: self.nodes.cluster.limits.gatherTimeout, &group)
+        }
+    }
+
+    /// - Parameter pause: before a node is asked again that did not answer.
+    private func ask(
+        _ node: String, after pause: Duration, _ group: inout ThrowingTaskGroup<Outcome, any Error>
+    ) {
+        var request = EventRequest()
+        // All events of a node that joins later are new.
+        request.position = self.position.numbers[node] ?? 0
+        request.instance = self.instances[node] ?? ""
+        request.waitMs = Int(self.nodes.cluster.limits.eventWait.wholeMicroseconds / 1000)
+        let reader = self
+        group.addTask { [request] in
+            if pause > .zero { try? await Task.sleep(for: pause) }
+            return .batch(node, await reader.batch(of: node, request))
+        }
+    }
+
+    /// Events of this node up to its end, which say why it stops.
+    private mutating func writeLastEvents(_ write: (Step) async throws -> Void) async throws {
+        let node = self.nodes.own
+        guard self.followed.contains(node), !self.bounds.isReached(self.count) else { return }
+        var request = EventRequest()
+        request.position = self.position.numbers[node]
+        guard request.position != nil, let batch = await self.batch(of: node, request) else { return }
+        for item in batch.items where !self.bounds.isReached(self.count) {
+            self.position.numbers[node] = item.number
+            try await write(.event(item, id: self.position.text))
+            self.count += 1
+        }
+    }
+}
+
+extension EventsResource {
+    /// Follows the events of several nodes.
+    func follow(_ call: ControlCall, _ log: EventLog, on nodes: NodeCaller, heartbeat: Duration) async throws
+        -> Response
+    {
+        let events = NodeEvents(log: log, node: nodes.own, instance: nodes.cluster.instance)
+        var follower = try NodeEventFollower(
+            call, on: nodes, events, position: try Self.position(call, own: nodes.own), heartbeat: heartbeat,
+            stopping: self.context.stopping)
+        try await follower.begin()
+        let ready = follower
+        if call.wantsWebSocket {
+            return try await ControlUpgrade(call: call).webSocket(on: self.context.loop) { socket in
+                var follower = ready
+                try? await follower.follow(until: nil) { step in
+                    switch step {
+                    case .event(let item, _):
+                        try await socket.send(.string(String(decoding: item.text, as: UTF8.self)))
+                    case .heartbeat: try await socket.sendPing()
+                    }
+                }
+                socket.cancel(with: .goingAway)
+            }
+        }
+        return try await EventStream.response(call) { writer, disconnect in
+            var follower = ready
+            try await follower.follow(until: disconnect) { step in
+                switch step {
+                case .event(let item, let id): try await writer.writeEvent(item.text, textID: id, type: item.type)
+                case .heartbeat: try await writer.writeComment()
+                }
+            }
+        }
+    }
+
+    /// `Last-Event-ID`, which a reconnecting client sends, or else `after`.
+    private static func position(_ call: ControlCall, own: String) throws(ControlProblem) -> EventPosition {
+        if let text = call.request.headers[.lastEventID], !text.isEmpty {
+            guard let position = EventPosition(text, own: own) else {
+                throw ControlProblem(400, "invalid-header", "Last-Event-ID must be the id of an event.")
+            }
+            return position
+        }
+        guard let text = try call.query.value("after") else { return EventPosition() }
+        guard let position = EventPosition(text, own: own) else {
+            throw ControlProblem.invalid(parameter: "after", "after must be 0 or the id of an event, like 17@a,5@b.")
+        }
+        return position
+    }
+}

@@ -1,0 +1,204 @@
+import ControlAPI
+import GatewayCore
+import WireText
+
+/// Events of one node after a position, as nodes get them from each other.
+package struct EventBatch: Sendable, Equatable {
+    /// One event, or the gap where events are missing.
+    package struct Item: Sendable, Equatable {
+        /// Of a gap: the number of the last missing event.
+        package var number: UInt64
+        package var type: String
+        /// JSON of the wire model.
+        package var text: [UInt8]
+
+        package init(number: UInt64, type: String, text: [UInt8]) {
+            (self.number, self.type, self.text) = (number, type, text)
+        }
+    }
+
+    /// Identifies the process: another one counts its events anew.
+    package var instance: String
+    /// The number of the last event that was read, whether or not it matches.
+    package var position: UInt64
+    package var items: [Item] = []
+
+    package init(instance: String, position: UInt64) {
+        self.instance = instance
+        self.position = position
+    }
+
+    package var encoded: [UInt8] {
+        var text = JSONText(capacity: self.items.reduce(256) { $0 + $1.text.count + 64 })
+        text.beginObject()
+        text.member("instance", self.instance)
+        text.member("position", self.position)
+        text.key("items")
+        text.beginArray()
+        for item in self.items {
+            text.beginObject()
+            text.member("number", item.number)
+            text.member("type", item.type)
+            text.key("event")
+            text.raw(item.text)
+            text.endObject()
+        }
+        text.endArray()
+        text.endObject()
+        return text.bytes
+    }
+
+    /// - Returns: `nil` for bytes that are no batch.
+    package init?(_ bytes: [UInt8]) {
+        var batch = EventBatch(instance: "", position: 0)
+        var reader = JSONReader(bytes)
+        do throws(JSONSyntaxError) {
+            try reader.readObject { (name, value) throws(JSONSyntaxError) in
+                switch name {
+                case "instance": batch.instance = try value.readString()
+                case "position": batch.position = try value.readUInt64()
+                case "items":
+                    try value.readArray { (item) throws(JSONSyntaxError) in batch.items.append(try Self.item(&item)) }
+                default: try value.skipValue()
+                }
+            }
+            try reader.finish()
+        } catch {
+            return nil
+        }
+        // The type becomes a line of the stream.
+        guard batch.items.allSatisfy({ Event.types.contains($0.type) }) else { return nil }
+        self = batch
+    }
+
+    private static func item(_ reader: inout JSONReader) throws(JSONSyntaxError) -> Item {
+        var item = Item(number: 0, type: "", text: [])
+        try reader.readObject { (name, value) throws(JSONSyntaxError) in
+            switch name {
+            case "number": item.number = try value.readUInt64()
+            case "type": item.type = try value.readString()
+            // Without white space between tokens: the text becomes one line of the stream.
+            case "event": item.text = try value.readRaw().filter { $0 != 0x0A && $0 != 0x0D }
+            default: try value.skipValue()
+            }
+        }
+        return item
+    }
+}
+
+/// Asks a node for events after a position.
+package struct EventRequest: Sendable, Equatable {
+    /// `nil` asks where the node's events end.
+    package var position: UInt64?
+    /// The process to which the position belongs; empty if it is not known.
+    package var instance = ""
+    /// How long the node waits for the first event, in milliseconds.
+    package var waitMs = 0
+    /// The filters of `/v1/events`.
+    package var query = ""
+
+    package init() {}
+
+    package var encoded: [UInt8] {
+        var text = JSONText()
+        text.beginObject()
+        text.member("position", self.position)
+        text.member("instance", self.instance)
+        text.member("waitMs", self.waitMs)
+        text.member("query", self.query)
+        text.endObject()
+        return text.bytes
+    }
+
+    /// - Returns: `nil` for bytes that are no such request.
+    package init?(_ bytes: [UInt8]) {
+        var request = EventRequest()
+        var reader = JSONReader(bytes)
+        do throws(JSONSyntaxError) {
+            try reader.readObject { (name, value) throws(JSONSyntaxError) in
+                switch name {
+                case "position": request.position = try value.readUInt64()
+                case "instance": request.instance = try value.readString()
+                case "waitMs": request.waitMs = try value.readInt()
+                case "query": request.query = try value.readString()
+                default: try value.skipValue()
+                }
+            }
+            try reader.finish()
+        } catch {
+            return nil
+        }
+        self = request
+    }
+}
+
+/// The events of this node, for itself and for others.
+struct NodeEvents: Sendable {
+    /// Longest wait for an event, whatever the other node asks.
+    private static let longestWait = Duration.seconds(10)
+    /// Bytes of events in one batch, from which on no further one is added.
+    private static let batchBytes = 256 << 10
+
+    let log: EventLog
+    let node: String
+    let instance: String
+
+    /// - Returns: the answer to another node; empty for an invalid request.
+    func answer(_ content: [UInt8]) async -> [UInt8] {
+        guard let request = EventRequest(content), let query = try? Query(request.query),
+            let filter = try? EventFilter(query)
+        else { return [] }
+        return await self.batch(request, filter).encoded
+    }
+
+    /// Waits for events that match. Returns without any at the end of the wait.
+    func batch(_ request: EventRequest, _ filter: EventFilter) async -> EventBatch {
+        guard var position = request.position else {
+            return EventBatch(instance: self.instance, position: self.log.last)
+        }
+        let deadline = ContinuousClock.now.advanced(by: min(.milliseconds(max(0, request.waitMs)), Self.longestWait))
+        // Numbers of another process say nothing about this one's events.
+        let isOther = !request.instance.isEmpty && request.instance != self.instance
+        if isOther {
+            var batch = self.next(after: 0, filter)
+            batch.items.insert(self.gap(position...position), at: 0)
+            return batch
+        }
+        while true {
+            let batch = self.next(after: position, filter)
+            let rest = ContinuousClock.now.duration(to: deadline)
+            guard batch.items.isEmpty, rest > .zero, !Task.isCancelled else { return batch }
+            position = batch.position
+            // Events that do not match were read: there may be more at once.
+            if self.log.last > position { continue }
+            let (log, last) = (self.log, position)
+            let hasMore = try? await Waiting.withTimeout(rest) { await log.wait(after: last) }
+            guard hasMore == true else { return batch }
+        }
+    }
+
+    private func next(after position: UInt64, _ filter: EventFilter) -> EventBatch {
+        let found = self.log.events(after: position)
+        var batch = EventBatch(instance: self.instance, position: position)
+        if let missed = found.missed {
+            batch.items.append(self.gap(missed))
+            // The position may be from before a restart: the first event of this process comes next.
+            batch.position = found.events.first.map { $0.number - 1 } ?? 0
+            return batch
+        }
+        var bytes = 0
+        for event in found.events where bytes < Self.batchBytes {
+            batch.position = event.number
+            guard filter.matches(event) else { continue }
+            let text = EventWriter.json(event, node: self.node)
+            bytes += text.count
+            batch.items.append(EventBatch.Item(number: event.number, type: event.kind.rawValue, text: text))
+        }
+        return batch
+    }
+
+    private func gap(_ missed: ClosedRange<UInt64>) -> EventBatch.Item {
+        EventBatch.Item(
+            number: missed.upperBound, type: "gap", text: EventWriter.gap(missed, node: self.node))
+    }
+}
