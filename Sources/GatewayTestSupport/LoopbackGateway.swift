@@ -79,6 +79,7 @@ package final class LoopbackGateway: Sendable {
     private func stop() async {
         await self.server.stop()
         await self.gateway.abandon()
+        await self.gateway.leaveCluster()
         self.group.stop()
     }
 

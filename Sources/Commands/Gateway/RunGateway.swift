@@ -34,6 +34,7 @@ func runGateway(_ located: LocatedConfiguration, source: ConfigurationSource) as
         watchdog: watchdog, events: events)
     await service.run()
     await startup.control?.stop()
+    await startup.gateway.leaveCluster()
     startup.tokenKeys.stop()
     log.flush()
     startup.group.stop()
@@ -233,7 +234,7 @@ private struct GatewayStart {
         self.group = try LoopGroup(count: configuration.loops ?? Machine.cores, lend: MainThread.shared.lend)
         let loops = self.group.loops
         try await GatewaySignals.observe(on: loops[0], handler)
-        self.gateway = try Gateway(loops: loops, log: log, configuration: configuration, passedSockets: passed)
+        self.gateway = try Gateway(loops: loops, log: log, configuration: configuration, passedSockets: passed, version: Version.text)
         let plan = try GatewayPlan(configuration)
         if source.requiresTarget {
             for route in plan.routes {

@@ -9,7 +9,7 @@ package struct Admission: Sendable {
     package var totalLimit: Int
     private let clientTableLimit: Int
     private var listeners: [String: ListenerAdmission] = [:]
-    private var isDraining = false
+    package private(set) var isDraining = false
     private var refusing = 0
 
     /// - Parameter clientTableLimit: different clients counted for each listener, some 40 bytes each; beyond it

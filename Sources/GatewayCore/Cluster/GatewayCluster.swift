@@ -50,12 +50,13 @@ package final class GatewayCluster: Sendable {
     package let bus: any ClusterBus
     package let limits: Limits
     /// Another one each time that the gateway starts.
-    package let instance = Machine.randomWords(1).map { String($0, radix: 16) }.joined()
+    package let instance: String
     let restrictions: SharedRestrictions
     private let state = Mutex(State())
 
-    init(_ bus: any ClusterBus, limits: Limits, rooms: RoomOperations) {
+    init(_ bus: any ClusterBus, limits: Limits, instance: String, rooms: RoomOperations) {
         self.bus = bus
+        self.instance = instance
         self.limits = limits
         self.restrictions = SharedRestrictions(rooms)
         self.serve(.restrictions) { [restrictions] _, content in restrictions.answer(content) }
@@ -197,13 +198,14 @@ package final class GatewayCluster: Sendable {
     }
 }
 
-extension Gateway {
+extension GatewayShared {
     /// What the node has to do at the moment. The share of a core is left at 0.
     package var load: NodeLoad {
         var load = NodeLoad()
-        load.connections = self.shared.withAdmission { $0.connections }
-        load.clients = self.shared.hub.users.counts.clients
-        load.rooms = self.shared.hub.roomCount
+        load.connections = self.withAdmission { $0.connections }
+        load.clients = self.hub.users.counts.clients
+        load.rooms = self.hub.roomCount
+        load.isDraining = self.withAdmission { $0.isDraining }
         return load
     }
 }

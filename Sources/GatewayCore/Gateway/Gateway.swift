@@ -28,15 +28,18 @@ package final class Gateway: Sendable {
     private let passedSockets: [ActivatedSocket]
     /// The other nodes; `nil` without a cluster.
     package let cluster: GatewayCluster?
+    /// In the cluster of the configuration; `nil` without one.
+    private let membership: ClusterMembership?
 
     /// - Parameters:
     ///   - loops: running already; connections stay on the loop that accepted them.
     ///   - passedSockets: listening sockets from the service manager.
     ///   - bus: connects the gateway with the other nodes of its cluster, instead of the configured Redis.
+    ///   - version: shown to other nodes.
     /// - Throws: if a file of the cluster's settings cannot be used.
     package init(
         loops: [Loop], log: TunnelLog, configuration: Configuration, passedSockets: [ActivatedSocket] = [],
-        bus: (any ClusterBus)? = nil, clusterLimits: GatewayCluster.Limits = .init()
+        bus: (any ClusterBus)? = nil, clusterLimits: GatewayCluster.Limits = .init(), version: String = ""
     ) throws(GatewayPlanError) {
         self.loops = loops
         self.passedSockets = passedSockets
@@ -45,7 +48,8 @@ package final class Gateway: Sendable {
         if let settings = configuration.cluster { cluster = try RoomCluster(settings) }
         cluster?.report = { isAway, text in log.redis(isAway: isAway, text) }
         let shared = GatewayShared(
-            log: log, hub: RoomHub(loops: loops, settings: configuration.rooms, cluster: cluster), admission: Admission(configuration),
+            log: log, hub: RoomHub(loops: loops, settings: configuration.rooms, cluster: cluster),
+            admission: Admission(configuration),
             closedLimit: control.address == nil ? 0 : control.closedConnections,
             keepsHandshakes: control.address != nil && control.keepsHandshakes,
             eventLog: control.address == nil ? nil : EventLog(), returnsMemory: true)
@@ -54,9 +58,17 @@ package final class Gateway: Sendable {
             LoopIsolated(LoopGateway(loop: loop, index: index, shared: shared), on: loop)
         }
         self.loopGateways = loopGateways
-        self.cluster = bus.map {
+        let instance = RoomHub.text(Machine.randomWords(1))
+        if let cluster, let loop = loops.first {
+            self.membership = ClusterMembership(
+                cluster, instance: instance, version: version, log: log, loop: loop, load: { shared.load })
+        } else {
+            self.membership = nil
+        }
+        self.cluster = (bus ?? self.membership?.bus).map {
             GatewayCluster(
-                $0, limits: clusterLimits, rooms: RoomOperations(hub: shared.hub, loopGateways: loopGateways))
+                $0, limits: clusterLimits, instance: instance,
+                rooms: RoomOperations(hub: shared.hub, loopGateways: loopGateways))
         }
         for loopGateway in self.loopGateways { loopGateway.execute { $0.start() } }
     }
@@ -319,6 +331,13 @@ package final class Gateway: Sendable {
     /// Resets all connections at once.
     package func abandon() async {
         await self.onEachLoop { $0.abandonAll() }
+    }
+
+    /// Tells the other nodes that this one is gone, and ends its connections to Redis. Takes 2 seconds at most.
+    package func leaveCluster() async {
+        self.cluster?.stop()
+        await self.membership?.leave()
+        await self.onEachLoop { $0.rooms.broker.stop() }
     }
 }
 

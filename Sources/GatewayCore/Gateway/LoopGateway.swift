@@ -220,7 +220,6 @@ package final class LoopGateway {
     package func abandonAll() {
         self.loop.assertOnLoop()
         for (_, connection) in self.live.sorted(by: { $0.key < $1.key }) { connection.abandon(.operator, .drained) }
-        self.rooms.broker.stop()
     }
 }
 

@@ -1,3 +1,4 @@
+import Cluster
 import GatewayConfiguration
 import SessionTasks
 import StreamTransport
@@ -45,6 +46,19 @@ package final class TunnelLog: Sendable {
             isAway
                 ? LogLine("redis lost", [("reason", .text(text))], level: .warning)
                 : LogLine("redis reached", [], level: .info))
+    }
+
+    /// The node's part in its cluster. That Redis is lost, the rooms say.
+    func cluster(_ event: RedisBusEvent, node: String) {
+        switch event {
+        case .registered: self.write(LogLine("cluster joined", [("node", .text(node))], level: .info))
+        case .nameTaken(let instance):
+            self.write(
+                LogLine(
+                    "cluster name taken", [("node", .text(node)), ("instance", .text(instance))], level: .error))
+        case .away: break
+        case .reported(let text): self.write(LogLine("redis reported", [("reason", .text(text))], level: .debug))
+        }
     }
 
     /// Only in debug builds.

@@ -65,7 +65,8 @@ final class RedisBroker: RoomBroker {
         self.hub = rooms.hub
         self.cluster = cluster
         self.client = RedisClient(
-            address: cluster.address, settings: cluster.client, scripts: RoomScripts.all, loop: rooms.loop)
+            address: cluster.address, settings: cluster.client, scripts: RoomScripts.all, counters: cluster.counters,
+            loop: rooms.loop)
         self.presence = RedisPresence(self.client, cluster)
         self.client.delegate = self
     }

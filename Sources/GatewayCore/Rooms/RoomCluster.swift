@@ -17,6 +17,8 @@ package struct RoomCluster: Sendable {
     package var deliversAlone = false
     /// How long a client stays listed in a room after its node stopped renewing it.
     package var presenceTime: Duration = .seconds(60)
+    /// Of all connections to Redis.
+    package let counters = RedisCounters()
     /// Called on the first loop when Redis is lost and found again, with text for the log.
     package var report: @Sendable (_ isAway: Bool, _ text: String) -> Void = { _, _ in }
 

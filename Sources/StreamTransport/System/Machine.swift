@@ -35,6 +35,16 @@ package enum Machine {
         return (pages[1] - pages[2]) * Int(getpagesize()) - Int(heap.uordblks) - Int(heap.hblkhd)
     }
 
+    /// Time that the process's threads have used; `nil` if unknown.
+    package static var processorTime: Duration? {
+        guard let text = try? SystemFile.read("/proc/self/stat", limit: 4096) else { return nil }
+        // proc(5): the name in parentheses may contain spaces; utime and stime are fields 14 and 15, in ticks.
+        let fields = String(decoding: text, as: UTF8.self).split(separator: ")").last?.split(separator: " ") ?? []
+        guard fields.count > 12, let user = Int64(fields[11]), let system = Int64(fields[12]) else { return nil }
+        let ticks = max(1, Int64(sysconf(Int32(_SC_CLK_TCK))))
+        return .milliseconds((user + system) * 1000 / ticks)
+    }
+
     /// Gives memory that the C library keeps for later back to the system. Each arena is locked for as long as its own
     /// part takes.
     package static func returnIdleMemory() {

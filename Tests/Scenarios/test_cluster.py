@@ -1,0 +1,380 @@
+"""Several gateways that are one system by Redis, a real redis-server."""
+import asyncio
+import contextlib
+import json
+import signal
+import urllib.request
+
+import pytest
+import websockets
+from support.redis import Redis
+
+CONFIGURATION = """
+loops: 2
+cluster: {redis: "REDIS", node: NAME, presence-time: 3s, when-away: WHENAWAY}
+control: {address: "http://127.0.0.1:0"}
+listeners:
+  - {name: web, listen: "ws://127.0.0.1:0"}
+routes:
+  - {name: programs, path: /connection/websocket, target: rooms}
+  - {name: chat, path: "/chat/{room}", target: chat}
+  - {name: events, path: /connection/uni_sse, target: room-events}
+rooms:
+  user-header: X-User
+  max-connections-per-user: 2
+  policies:
+    - {name: kept, pattern: "kept:*", publish: everyone, history-size: 100, history-time: 1h, recovery: stream, presence: true, join-leave: true}
+    - {name: open, pattern: "*", publish: everyone}
+"""
+DEADLINE = 20
+
+
+@pytest.fixture
+def redis(tmp_path):
+    with Redis(tmp_path, "--appendonly", "yes", "--appendfsync", "always") as one:
+        yield one
+
+
+class Nodes:
+    """Gateways of one cluster, by name."""
+
+    def __init__(self, sluice, redis, directory):
+        self.sluice, self.redis, self.directory = sluice, redis, directory
+
+    def start(self, name, when_away="refuse"):
+        file = self.directory / f"{name}.yaml"
+        text = CONFIGURATION.replace("REDIS", self.redis.url).replace("NAME", name).replace("WHENAWAY", when_away)
+        file.write_text(text)
+        node = self.sluice("serve", "--config", file)
+        node.wait_log("cluster joined")
+        return node
+
+
+@pytest.fixture
+def nodes(sluice, redis, tmp_path):
+    return Nodes(sluice, redis, tmp_path)
+
+
+class Client:
+    """A client of the rooms' protocol in JSON, which keeps what it received."""
+
+    def __init__(self, node, user=""):
+        self.node, self.user = node, user
+        self.number = 0
+        self.pushes = []
+
+    async def __aenter__(self):
+        headers = {"X-User": self.user} if self.user else {}
+        uri = f"ws://127.0.0.1:{self.node.port()}/connection/websocket"
+        self.socket = await websockets.connect(uri, additional_headers=headers)
+        await self.command("connect", {})
+        return self
+
+    async def __aexit__(self, *_):
+        await self.socket.close()
+
+    async def read(self):
+        """The next reply; pushes are kept."""
+        while True:
+            async with asyncio.timeout(DEADLINE):
+                text = await self.socket.recv()
+            for line in text.splitlines():
+                message = json.loads(line)
+                if message == {}:
+                    await self.socket.send("{}")
+                elif "push" in message:
+                    self.pushes.append(message["push"])
+                else:
+                    return message
+
+    async def send(self, method, request):
+        self.number += 1
+        await self.socket.send(json.dumps({"id": self.number, method: request}))
+
+    async def command(self, method, request):
+        await self.send(method, request)
+        reply = await self.read()
+        assert reply["id"] == self.number, reply
+        return reply
+
+    async def subscribe(self, channel, **more):
+        return (await self.command("subscribe", {"channel": channel, **more}))["subscribe"]
+
+    async def publish(self, channel, data):
+        return await self.command("publish", {"channel": channel, "data": data})
+
+    async def push(self, kind):
+        """The next push of this kind; those before it are dropped."""
+        while True:
+            while self.pushes:
+                push = self.pushes.pop(0)
+                if kind in push:
+                    return push[kind]
+            async with asyncio.timeout(DEADLINE):
+                text = await self.socket.recv()
+            for line in text.splitlines():
+                message = json.loads(line)
+                if message == {}:
+                    await self.socket.send("{}")
+                elif "push" in message:
+                    self.pushes.append(message["push"])
+
+
+async def eventually(condition):
+    async with asyncio.timeout(DEADLINE):
+        while not await condition():
+            await asyncio.sleep(0.02)
+
+
+def rest(node, path, method="GET", body=None):
+    control = next(line.split()[2] for line in node.output.all() if line.startswith("control on "))
+    request = urllib.request.Request(
+        control + path, method=method, data=None if body is None else json.dumps(body).encode(),
+        headers={"Content-Type": "application/json"})
+    with urllib.request.urlopen(request, timeout=DEADLINE) as response:
+        text = response.read()
+    return json.loads(text) if text else None
+
+
+def test_members_on_all_nodes_get_the_same_messages_in_one_order(nodes):
+    first, second = nodes.start("a"), nodes.start("b")
+
+    async def run():
+        async with Client(first) as ann, Client(second) as bob, Client(second) as eve:
+            for one in (ann, bob):
+                await one.subscribe("kept:x")
+            assert await ann.push("join")
+            for number in range(50):
+                await (ann, bob, eve)[number % 3].publish("kept:x", number)
+            heard = [[(await one.push("pub")) for _ in range(50)] for one in (ann, bob)]
+            offsets = [pub["offset"] for pub in heard[0]]
+            assert offsets == list(range(1, 51))
+            assert [(pub["offset"], pub["data"]) for pub in heard[0]] == [(pub["offset"], pub["data"]) for pub in heard[1]]
+            presence = (await ann.command("presence", {"channel": "kept:x"}))["presence"]["presence"]
+            assert len(presence) == 2
+            history = (await bob.command("history", {"channel": "kept:x", "limit": 3, "reverse": True}))["history"]
+            assert [pub["offset"] for pub in history["publications"]] == [50, 49, 48]
+
+    asyncio.run(run())
+
+
+def test_client_recovers_on_another_node_what_it_missed(nodes):
+    first, second = nodes.start("a"), nodes.start("b")
+
+    async def run():
+        async with Client(first) as ann:
+            position = await ann.subscribe("kept:x")
+            await ann.publish("kept:x", 0)
+            assert (await ann.push("pub"))["offset"] == 1
+        async with Client(first) as eve:
+            for number in range(1, 6):
+                await eve.publish("kept:x", number)
+        first.kill()
+        async with Client(second) as ann:
+            again = await ann.subscribe("kept:x", recover=True, epoch=position["epoch"], offset=1)
+            assert again["recovered"] is True
+            assert [pub["data"] for pub in again["publications"]] == [1, 2, 3, 4, 5]
+
+    asyncio.run(run())
+
+
+def test_clients_of_a_node_that_was_killed_are_listed_until_they_expire(nodes):
+    first, second = nodes.start("a"), nodes.start("b")
+
+    async def run():
+        async with Client(second) as bob:
+            await bob.subscribe("kept:x")
+            async with Client(first) as ann:
+                await ann.subscribe("kept:x")
+
+                async def listed(count):
+                    presence = await bob.command("presence", {"channel": "kept:x"})
+                    return len(presence["presence"]["presence"]) == count
+
+                await eventually(lambda: listed(2))
+                first.kill()
+                assert await listed(2)
+                await eventually(lambda: listed(1))
+
+    with contextlib.suppress(websockets.ConnectionClosed):
+        asyncio.run(run())
+
+
+def test_limit_of_a_users_connections_holds_across_nodes(nodes):
+    first, second = nodes.start("a"), nodes.start("b")
+
+    async def run():
+        async with Client(first, "ann"), Client(second, "ann"):
+            refused = Client(second, "ann")
+            with pytest.raises(websockets.ConnectionClosed) as closed:
+                async with refused:
+                    await refused.read()
+            assert closed.value.rcvd.code == 3504
+        # Their connections are not counted any more.
+        async with Client(first, "ann") as again:
+            await again.publish("kept:x", 1)
+
+    asyncio.run(run())
+
+
+def test_plain_chat_crosses_nodes_and_the_sender_hears_nothing(nodes):
+    first, second = nodes.start("a"), nodes.start("b")
+
+    async def run():
+        async with websockets.connect(f"ws://127.0.0.1:{first.port()}/chat/kept:p") as ann, \
+                websockets.connect(f"ws://127.0.0.1:{second.port()}/chat/kept:p") as bob, Client(second) as eve:
+            await eve.subscribe("kept:p")
+            await ann.send("hello")
+            async with asyncio.timeout(DEADLINE):
+                assert await bob.recv() == "hello"
+            assert (await eve.push("pub"))["data"] == "hello"
+            await bob.send(b"\x00\x01")
+            async with asyncio.timeout(DEADLINE):
+                assert await ann.recv() == b"\x00\x01"
+
+    asyncio.run(run())
+
+
+def test_publishing_is_refused_while_redis_is_away_and_nothing_is_missed_afterwards(nodes, redis):
+    first, second = nodes.start("a"), nodes.start("b")
+
+    async def run():
+        async with Client(first) as ann, Client(second) as bob:
+            await ann.subscribe("kept:x")
+            await bob.subscribe("kept:x")
+            await ann.publish("kept:x", "before")
+            assert (await bob.push("pub"))["data"] == "before"
+            redis.kill()
+            first.wait_log("redis lost")
+            refusal = (await ann.publish("kept:x", "during"))["error"]
+            assert (refusal["code"], refusal["temporary"]) == (100, True)
+            redis.start()
+
+            async def published():
+                return "publish" in await ann.publish("kept:x", "after")
+
+            await eventually(published)
+            assert (await bob.push("pub"))["data"] == "after"
+            assert first.running() and second.running()
+
+    asyncio.run(run())
+
+
+def test_redis_that_forgot_everything_begins_another_epoch(nodes, redis):
+    node = nodes.start("a")
+
+    async def run():
+        async with Client(node) as ann:
+            position = await ann.subscribe("kept:x")
+            await ann.publish("kept:x", 1)
+            await ann.push("pub")
+            redis.command("FLUSHALL")
+            redis.command("CLIENT", "KILL", "TYPE", "pubsub")
+            assert (await ann.push("unsubscribe"))["code"] == 2500
+            again = await ann.subscribe("kept:x", recover=True, epoch=position["epoch"], offset=1)
+            assert again.get("recovered", False) is False and again["epoch"] != position["epoch"]
+
+    asyncio.run(run())
+
+
+def test_connection_to_redis_that_is_lost_loses_no_message(nodes, redis):
+    first, second = nodes.start("a"), nodes.start("b")
+
+    async def run():
+        async with Client(first) as ann, Client(second) as bob:
+            await bob.subscribe("kept:x")
+            acknowledged = []
+            for number in range(200):
+                if number % 20 == 10:
+                    redis.command("CLIENT", "KILL", "TYPE", "pubsub")
+                reply = await ann.publish("kept:x", number)
+                if "publish" in reply:
+                    acknowledged.append(number)
+            heard = []
+            while not acknowledged or acknowledged[-1] not in heard:
+                heard.append((await bob.push("pub"))["data"])
+            assert len(set(heard)) == len(heard) and set(acknowledged) <= set(heard)
+            assert heard == sorted(heard)
+
+    asyncio.run(run())
+
+
+def test_rooms_without_history_go_on_alone_where_the_configuration_says_so(nodes, redis):
+    node = nodes.start("a", when_away="local")
+
+    async def run():
+        async with Client(node) as ann, Client(node) as bob:
+            await bob.subscribe("open")
+            redis.kill()
+            node.wait_log("redis lost")
+            assert "publish" in await ann.publish("open", 1)
+            assert (await bob.push("pub"))["data"] == 1
+            assert "error" in await ann.publish("kept:x", 1)
+            await ann.subscribe("other")
+
+    asyncio.run(run())
+
+
+def test_node_hears_only_rooms_with_members_on_it(nodes, redis):
+    node = nodes.start("a")
+
+    async def run():
+        async with Client(node) as ann:
+            await ann.subscribe("kept:x")
+            await ann.publish("kept:elsewhere", 1)
+            channels = [name for name in redis.command("PUBSUB", "CHANNELS").splitlines() if ":room:" in name]
+            assert channels == ["sluice:room:{kept%3Ax}"]
+        async def silent():
+            return ":room:" not in redis.command("PUBSUB", "CHANNELS")
+
+        await eventually(silent)
+
+    asyncio.run(run())
+
+
+def test_any_node_lists_and_closes_the_connections_of_all(nodes):
+    first, second = nodes.start("a"), nodes.start("b")
+
+    async def run():
+        async with Client(first, "ann") as ann, Client(second, "bob"):
+            await ann.subscribe("kept:x")
+            names = await asyncio.to_thread(rest, second, "/v1/nodes")
+            assert [node["name"] for node in names["items"]] == ["a", "b"]
+            listed = (await asyncio.to_thread(rest, second, "/v1/connections"))["items"]
+            assert sorted(one["node"] for one in listed) == ["a", "b"]
+            rooms = (await asyncio.to_thread(rest, second, "/v1/rooms"))["items"]
+            assert [(room["name"], room["members"]) for room in rooms] == [("kept:x", 1)]
+            identifier = next(one["id"] for one in listed if one["node"] == "a")
+            await asyncio.to_thread(rest, second, f"/v1/connections/{identifier}", "DELETE")
+            with pytest.raises(websockets.ConnectionClosed):
+                await ann.read()
+
+    asyncio.run(run())
+
+
+def test_node_that_is_stopped_is_no_longer_listed(nodes):
+    first, second = nodes.start("a"), nodes.start("b")
+    second.signal(signal.SIGTERM)
+    second.wait()
+    assert [node["name"] for node in rest(first, "/v1/nodes")["items"]] == ["a"]
+
+
+def test_paused_redis_is_noticed_and_connections_stay(nodes, redis):
+    node = nodes.start("a")
+
+    async def run():
+        async with Client(node) as ann:
+            await ann.subscribe("kept:x")
+            redis.pause()
+            try:
+                reply = await ann.publish("kept:x", 1)
+                assert reply["error"]["code"] == 100
+            finally:
+                redis.resume()
+
+            async def published():
+                return "publish" in await ann.publish("kept:x", 2)
+
+            await eventually(published)
+
+    asyncio.run(run())
