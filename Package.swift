@@ -368,7 +368,8 @@ let package = Package(
         .testTarget(
             name: "CommandsTests",
             dependencies: [
-                "Commands", "ControlAPI", "ControlPlane", "GatewayConfiguration", "GatewayTestSupport", "TestSupport",
+                "Commands", "ControlAPI", "ControlPlane", "GatewayConfiguration", "GatewayCore", "GatewayTestSupport",
+                "TestSupport",
             ],
             swiftSettings: house),
         .testTarget(name: "CommandLineTextTests", dependencies: ["CommandLineText"], swiftSettings: house),

@@ -65,7 +65,7 @@ package struct Sluice: AsyncParsableCommand {
             CommandGroup(
                 name: "A running gateway as a whole",
                 subcommands: [
-                    HealthCommand.self, EventsCommand.self, DrainCommand.self, ReloadCommand.self,
+                    HealthCommand.self, NodesCommand.self, EventsCommand.self, DrainCommand.self, ReloadCommand.self,
                     EntriesCommand<ListenerEntries>.self, EntriesCommand<RouteEntries>.self,
                     EntriesCommand<UpstreamEntries>.self,
                 ]),

@@ -19,6 +19,15 @@ package struct Drain: ControlModel {
     package init() {}
 }
 
+/// Drains that one request started on several nodes of a cluster.
+package struct DrainList: ControlModel {
+    @Member("In the order of the nodes' names.") package var items: [Drain] = []
+    @Member("Names of nodes of the cluster on which no drain was started; missing if there are none.")
+    package var unreachable: [String]?
+
+    package init() {}
+}
+
 /// Selects connections, and says how to close them.
 package struct BulkRequest: StrictDecodable {
     @Member(
@@ -29,6 +38,8 @@ package struct BulkRequest: StrictDecodable {
     @Member("Close code sent to WebSockets. Default: 1000; of a drain, 1001.") package var code: Int?
     @Member(.text(limit: 123)) package var reason: String?
     @Member("Resets the connections.") package var abort: Bool?
+    @Member("Of a drain in a cluster: the names of the nodes whose connections it closes, all at once; `*` is every node.")
+    package var nodes: [String]?
     @Member("Of a drain: connections notified per second, 0.001 to 100 000. Default: 100.")
     package var ratePerSecond: Double?
     @Member(.milliseconds(0...3_600_000, "Of a drain: upper bound of the random delay of each notification."))

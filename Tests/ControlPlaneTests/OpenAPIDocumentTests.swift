@@ -84,7 +84,7 @@ struct OpenAPIDocumentTests {
             RestrictionList.self, RoomBroadcast.self, RoomBroadcastAnswer.self, RoomDisconnect.self, RoomEvent.self,
             RoomHistoryPage.self, RoomKick.self, RoomMemberPage.self, RoomPage.self, RoomPosition.self,
             RoomPublish.self, RoomRestriction.self, RoomRestrictionEnd.self, User.self, UserDisconnect.self,
-            UserRestriction.self, UserSend.self, NodeDrain.self, NodeList.self, RoomNode.self,
+            UserRestriction.self, UserSend.self, DrainList.self, NodeDrain.self, NodeList.self, RoomNode.self,
         ]
         for model in models {
             guard case .array(let examples)? = schemas?["\(model)"]?["examples"] else {

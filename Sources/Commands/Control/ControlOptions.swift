@@ -54,6 +54,14 @@ struct ConnectionArgument: ParsableArguments {
     var control: ControlOptions
 }
 
+/// Selects nodes of a cluster.
+struct NodeOptions: ParsableArguments {
+    @Option(parsing: .singleValue, help: .value("name", "Only this node of a cluster. Repeatable. (default: all)"))
+    var node: [String] = []
+
+    var parameters: [ControlRequest.Parameter] { self.node.map { ControlRequest.Parameter("node", $0) } }
+}
+
 extension ControlOptions {
     /// Runs a command: parses its options, reports all problems at once, then performs it. A failure becomes one line on
     /// standard error and an exit code.
@@ -199,6 +207,12 @@ struct CommandContext: Sendable {
     /// Prints a note on standard error.
     func note(_ text: String) {
         ErrorReporter.print("sluice: \(TerminalText.singleLine(text, limit: 600))")
+    }
+
+    /// Prints a note that nodes of the cluster did not answer.
+    func note(unreachable nodes: [String]?) {
+        guard let nodes, !nodes.isEmpty else { return }
+        self.note("no answer of the nodes \(nodes.joined(separator: ", ")); what they have is missing")
     }
 
     // MARK: Failing

@@ -16,10 +16,14 @@ struct DrainCommand: AsyncParsableCommand {
             The gateway reports when the last one will be notified, and warns if the deadline is earlier. Ctrl-C cancels the rest of \
             the drain; with --background it continues in the gateway, and its ID is printed.
 
+            In a cluster, a drain is of the node that answers, unless --node or --all-nodes name others: those are drained at the \
+            same time, or with --one-by-one one after the other.
+
             EXAMPLES
               sluice drain --route chat --preview
               sluice drain --route chat --rate 50 --jitter 2s --deadline 5m \\
                 --reason 'maintenance'
+              sluice drain --all --all-nodes --one-by-one --deadline 5m
 
             \(ControlHelp.exitCodes)
             """)
@@ -54,23 +58,66 @@ struct DrainCommand: AsyncParsableCommand {
     @Flag(help: "Start the drain, print its ID and exit.")
     var background = false
 
+    @Option(parsing: .singleValue, help: .value("name", "Drain this node of a cluster. Repeatable."))
+    var node: [String] = []
+
+    @Flag(help: "Drain all nodes of the cluster.")
+    var allNodes = false
+
+    @Flag(help: "Drain one node after the other.")
+    var oneByOne = false
+
     @OptionGroup(title: "Gateway and output")
     var control: ControlOptions
 
     func run() async throws {
         try await self.control.run(reading: self.request) { context, body in
             let interruption = self.preview || self.background ? nil : try Interruption()
-            let answer = try await context.session.send(try ControlRequest(.post, "/v1/drains", json: body))
-            if self.preview {
-                if let warning = try answer.decoded(BulkAnswer.self).warning { context.note(warning) }
-                return try await context.show(answer, as: BulkAnswer.self) { [Self.text($0)] }
-            }
-            let drain = try answer.decoded(Drain.self)
-            if let warning = drain.warning { context.note(warning) }
-            guard let interruption else { return try await context.show(answer, as: Drain.self) { [$0.id] } }
-            if !context.printsJSON { try await context.print(DrainWatch.plan(drain)) }
-            try await DrainWatch(context: context, id: drain.id).run(interruption)
+            for body in try await self.bodies(body, context) { try await self.perform(body, context, interruption) }
         }
+    }
+
+    /// One body for each node with --one-by-one, else one for all.
+    private func bodies(_ body: BulkRequest, _ context: CommandContext) async throws -> [BulkRequest] {
+        guard self.oneByOne else { return [body] }
+        var names = self.node
+        if self.allNodes {
+            let answer = try await context.session.send(ControlRequest(.get, "/v1/nodes"))
+            names = try answer.decoded(NodeList.self).items.map(\.name)
+        }
+        return names.map { name in
+            var body = body
+            body.nodes = [name]
+            return body
+        }
+    }
+
+    private func perform(_ body: BulkRequest, _ context: CommandContext, _ interruption: Interruption?) async throws {
+        let answer = try await context.session.send(try ControlRequest(.post, "/v1/drains", json: body))
+        if self.preview {
+            let preview = try answer.decoded(BulkAnswer.self)
+            if let warning = preview.warning { context.note(warning) }
+            context.note(unreachable: preview.unreachable)
+            return try await context.show(answer, as: BulkAnswer.self) { [Self.text($0)] }
+        }
+        let drains = try self.drains(answer, body, context)
+        for warning in drains.compactMap(\.warning) { context.note(warning) }
+        guard let interruption else {
+            return context.printsJSON
+                ? try await context.print(json: answer.body) : try await context.print(drains.map(\.id))
+        }
+        if !context.printsJSON { try await context.print(drains.map(DrainWatch.plan)) }
+        try await DrainWatch(context: context, ids: drains.map(\.id)).run(interruption)
+    }
+
+    /// The drain that was started, or that of each node.
+    private func drains(_ answer: ControlResponse, _ body: BulkRequest, _ context: CommandContext) throws -> [Drain] {
+        guard body.nodes != nil else { return [try answer.decoded(Drain.self)] }
+        let list = try answer.decoded(DrainList.self)
+        if let nodes = list.unreachable, !nodes.isEmpty {
+            context.note("no drain of the nodes \(nodes.joined(separator: ", ")), which did not answer")
+        }
+        return list.items
     }
 
     private static func text(_ preview: BulkAnswer) -> String {
@@ -89,6 +136,11 @@ struct DrainCommand: AsyncParsableCommand {
                 "sluice drain", "expected a selection of connections, or --all",
                 remedy: "--preview only counts the connections")
         }
+        if self.allNodes, !self.node.isEmpty { reader.reject("--all-nodes", "cannot be combined with --node") }
+        if self.oneByOne, !self.allNodes, self.node.count < 2 {
+            reader.reject("--one-by-one", "requires --all-nodes or several --node")
+        }
+        body.nodes = self.allNodes ? ["*"] : self.node.isEmpty ? nil : self.node
         body.selector = selector.isEmpty ? nil : selector
         body.all = self.all ? true : nil
         body.preview = self.preview ? true : nil
@@ -102,28 +154,39 @@ struct DrainCommand: AsyncParsableCommand {
     }
 }
 
-/// Follows a drain until it ends. A signal cancels it.
+/// Follows drains until they have ended. A signal cancels them.
 private struct DrainWatch {
     private static let interval = Duration.milliseconds(200)
 
     let context: CommandContext
-    let id: String
+    /// Those of several nodes run at the same time.
+    let ids: [String]
 
-    private var path: String { "/v1/drains/\(ControlRequest.segment(self.id))" }
+    private static func path(_ id: String) -> String { "/v1/drains/\(ControlRequest.segment(id))" }
 
     func run(_ interruption: Interruption) async throws {
         try await interruption.run {
-            try await self.follow()
+            for id in self.ids { try await self.follow(id) }
         } cancelled: {
-            _ = try await self.context.session.send(ControlRequest(.delete, self.path))
+            for id in self.ids { try await self.cancel(id) }
             throw ControlFailure(
-                .cancelled, "drain \(self.id) is cancelled; connections already notified still close")
+                .cancelled,
+                "drain \(self.ids.joined(separator: ", ")) is cancelled; connections already notified still close")
         }
     }
 
-    private func follow() async throws {
+    private func cancel(_ id: String) async throws {
+        do {
+            _ = try await self.context.session.send(ControlRequest(.delete, Self.path(id)))
+        } catch {
+            // One of several drains may have ended already.
+            guard self.ids.count > 1, error.problem?.status == 409 else { throw error }
+        }
+    }
+
+    private func follow(_ id: String) async throws {
         while true {
-            let answer = try await self.context.session.send(ControlRequest(.get, self.path))
+            let answer = try await self.context.session.send(ControlRequest(.get, Self.path(id)))
             let drain = try answer.decoded(Drain.self)
             let isOver = drain.endedAt != nil
             if isOver || self.context.printsJSON {

@@ -14,7 +14,7 @@ struct EventsCommand: AsyncParsableCommand {
         discussion: """
             Prints one line per event until Ctrl-C. If the connection to the gateway is lost, sluice reconnects and continues after \
             the last event; missed events are reported as a gap. --after starts with the events since that number that the \
-            gateway still keeps.
+            gateway still keeps. In a cluster, follows all nodes.
 
             Types: \(Event.types.joined(separator: ", ")).
 
@@ -22,6 +22,7 @@ struct EventsCommand: AsyncParsableCommand {
               sluice events
               sluice events --type closed --route backend --json | jq -r .reason
               sluice events --after 0 --count 10
+              sluice events --node b --type closed
 
             \(ControlHelp.exitCodes)
             """)
@@ -42,6 +43,9 @@ struct EventsCommand: AsyncParsableCommand {
 
     @Option(parsing: .singleValue, help: .value("name", "Only events of this upstream."))
     var upstream: [String] = []
+
+    @OptionGroup(title: "Cluster")
+    var nodes: NodeOptions
 
     @Option(help: .value("number", "Start after the event with this number; 0 starts with the oldest."))
     var after: String?
@@ -77,7 +81,7 @@ struct EventsCommand: AsyncParsableCommand {
             ("upstream", self.upstream), ("after", after.map { ["\($0)"] } ?? []),
         ]
         let parameters = lists.flatMap { name, values in values.map { ControlRequest.Parameter(name, $0) } }
-        var request = ControlRequest(.get, "/v1/events", parameters)
+        var request = ControlRequest(.get, "/v1/events", parameters + self.nodes.parameters)
         // Three heartbeats.
         request.idleTimeout = .seconds(45)
         return (request, count ?? .max)

@@ -15,10 +15,14 @@ struct ListCommand: AsyncParsableCommand {
             idle time, age, and a note with termination reason, description and labels. If the table is wider than the \
             terminal, the least important columns are omitted.
 
+            In a cluster, lists the connections of all nodes; their IDs name the node, like 17@b, and every node understands \
+            them.
+
             With --json, prints each page of up to 1000 connections as one line.
 
             EXAMPLES
               sluice ls
+              sluice ls --node b --sort -age
               sluice ls --state any --label team=blue
               sluice ls --watch --sort -bytes
               sluice ls --json | jq -r '.items[].id'
@@ -28,6 +32,9 @@ struct ListCommand: AsyncParsableCommand {
 
     @OptionGroup(title: "Selection")
     var which: SelectionOptions
+
+    @OptionGroup(title: "Cluster")
+    var nodes: NodeOptions
 
     @Option(
         parsing: .unconditional,
@@ -61,7 +68,8 @@ struct ListCommand: AsyncParsableCommand {
     }
 
     private func plan(_ reader: inout OptionReader) -> (listing: ConnectionListing, interval: Duration)? {
-        let selection = self.which.selection(&reader)
+        var selection = self.which.selection(&reader)
+        selection.nodes = self.nodes.node
         let limit = reader.value("--limit", self.limit, .integer(1...100_000_000))
         let interval = reader.value("--interval", self.interval, .duration(.milliseconds(100) ... .seconds(3600)))
         if self.fields != nil, !self.control.json {
@@ -80,6 +88,7 @@ struct ListCommand: AsyncParsableCommand {
                 try await context.print(json: answer.body)
                 continue
             }
+            context.note(unreachable: page.unreachable)
             let table = ConnectionTable(page.items).table
             let shown = layout ?? table.layout(cells: context.columns)
             let titles = layout == nil ? [table.title(shown, colors: context.colors)] : []

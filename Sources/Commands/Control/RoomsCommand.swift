@@ -17,7 +17,7 @@ struct RoomsCommand: AsyncParsableCommand {
 
             --kick removes members from the room, --disconnect ends their connections; both concern all members, or those of \
             --user. --ban removes a user and keeps it out, --mute forbids it to publish, each for the time of --for. Without \
-            NAME, 'sluice users' does the same in every room.
+            NAME, 'sluice users' does the same in every room. In a cluster, all of this concerns all nodes.
 
             EXAMPLES
               sluice rooms --pattern 'chat:*' --min-members 1
@@ -81,16 +81,19 @@ private enum RoomAction {
         switch self {
         case .list(let parameters):
             try await Self.pages(ControlRequest(.get, RoomPath.all, parameters), context, as: RoomPage.self) {
-                ($0.items.isEmpty ? nil : RoomTable($0.items).table, $0.next)
+                context.note(unreachable: $0.unreachable)
+                return ($0.items.isEmpty ? nil : RoomTable($0.items).table, $0.next)
             }
         case .show(let name):
             try await context.perform(ControlRequest(.get, RoomPath.room(name)), as: Room.self) {
-                RoomDetails.lines($0)
+                context.note(unreachable: $0.unreachable)
+                return RoomDetails.lines($0)
             }
         case .members(let name):
             let request = ControlRequest(.get, RoomPath.room(name) + "/members", [.init("limit", "1000")])
             try await Self.pages(request, context, as: RoomMemberPage.self) {
-                ($0.items.isEmpty ? nil : RoomMemberTable($0.items).table, $0.next)
+                context.note(unreachable: $0.unreachable)
+                return ($0.items.isEmpty ? nil : RoomMemberTable($0.items).table, $0.next)
             }
         case .history(let name, let parameters, let limit):
             try await Self.history(ControlRequest(.get, RoomPath.room(name) + "/history", parameters), limit, context)
@@ -98,7 +101,10 @@ private enum RoomAction {
             let request = ControlRequest(.get, RoomPath.room(name) + "/restrictions")
             try await context.perform(request, as: RestrictionList.self) { RoomDetails.lines($0) }
         case .count(let request, let verb):
-            try await context.perform(request, as: ClientCount.self) { ["\(verb) \($0.clients) clients"] }
+            try await context.perform(request, as: ClientCount.self) {
+                context.note(unreachable: $0.unreachable)
+                return ["\(verb) \($0.clients) clients"]
+            }
         case .restrict(let request):
             try await context.perform(request, as: RestrictionList.self) { RoomDetails.lines($0) }
         case .change(let request, let done):

@@ -12,7 +12,7 @@ struct UsersCommand: AsyncParsableCommand {
         discussion: """
             Prints the user's connections with their rooms, and its bans and mutes. --ban removes the user's clients from all \
             rooms and keeps the user out, --mute forbids it to publish, each in every room and for the time of --for; 'sluice \
-            rooms' does the same in one room.
+            rooms' does the same in one room. In a cluster, all of this concerns all nodes.
 
             EXAMPLES
               sluice users 42
@@ -51,9 +51,16 @@ private enum UserAction {
 
     func perform(_ context: CommandContext) async throws {
         switch self {
-        case .show(let request): try await context.perform(request, as: User.self) { RoomDetails.lines($0) }
+        case .show(let request):
+            try await context.perform(request, as: User.self) {
+                context.note(unreachable: $0.unreachable)
+                return RoomDetails.lines($0)
+            }
         case .count(let request, let verb):
-            try await context.perform(request, as: ClientCount.self) { ["\(verb) \($0.clients) clients"] }
+            try await context.perform(request, as: ClientCount.self) {
+                context.note(unreachable: $0.unreachable)
+                return ["\(verb) \($0.clients) clients"]
+            }
         case .restrict(let request):
             try await context.perform(request, as: RestrictionList.self) { RoomDetails.lines($0) }
         case .lift(let request):

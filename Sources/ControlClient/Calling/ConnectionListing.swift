@@ -79,6 +79,8 @@ package struct ConnectionSelection: Sendable, Equatable {
     package var maximumAge: Duration?
     package var minimumIdle: Duration?
     package var isStalled = false
+    /// Nodes of a cluster.
+    package var nodes: [String] = []
 
     package init() {}
 
@@ -90,6 +92,7 @@ package struct ConnectionSelection: Sendable, Equatable {
             ("id", self.ids), ("kind", self.kinds.map(Self.kind)), ("state", self.states), ("listener", self.listeners),
             ("route", self.routes), ("upstream", self.upstreams), ("peer", self.peers),
             ("label", self.labels.map(Self.label)), ("direction", self.direction.map { [$0] } ?? []),
+            ("node", self.nodes),
         ]
         let times = [
             ("minAgeMs", self.minimumAge), ("maxAgeMs", self.maximumAge), ("minIdleMs", self.minimumIdle),

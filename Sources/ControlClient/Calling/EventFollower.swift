@@ -210,9 +210,11 @@ package enum EventLine {
 
     private static func words(_ event: Event) -> String {
         if let first = event.missedFrom, let last = event.missedTo {
-            return "events \(first) to \(last) are no longer kept"
+            return "events \(first) to \(last)\(event.node.map { " of node \($0)" } ?? "") are no longer kept"
         }
         let parts = [
+            // The ids of connections name their node.
+            event.connection == nil ? event.node.map { "node \($0)" } : nil,
             event.connection, event.listener.map { "on \($0)" }, event.route.map { "route \($0)" },
             event.upstream.map { "upstream \($0)" },
             event.endpoint == event.upstream ? nil : event.endpoint.map { "endpoint \($0)" }, event.url,

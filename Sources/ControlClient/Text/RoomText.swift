@@ -52,6 +52,7 @@ package enum RoomDetails {
                 room.epoch == nil
                     ? nil : "\(room.publications) publications, \(QuantityText.bytes(room.historyBytes))"
             ), ("offset", room.offset.map { "\($0)" }), ("epoch", room.epoch),
+            ("nodes", room.nodes?.map { "\($0.members) on \($0.node)" }.joined(separator: ", ")),
         ])
     }
 

@@ -349,6 +349,9 @@ struct ConnectionsResource: Sendable {
     /// Closes all selected connections at once.
     private func closeConnections(_ call: ControlCall) async throws -> Response {
         let request = try await call.bulkRequest()
+        guard request.nodes == nil else {
+            throw ControlProblem.invalid("/nodes", "Name nodes in the query parameter node.")
+        }
         guard request.ratePerSecond == nil, request.jitterMs == nil, request.deadlineMs == nil else {
             throw ControlProblem.invalid(
                 "/ratePerSecond", "For a rate, a jitter or a deadline, use POST /v1/drains.")

@@ -41,8 +41,12 @@ struct DrainsResource: Sendable {
         "Closes selected connections at a rate", parameters: BulkSelection.parameters, headers: .wait,
         body: [.json(BulkRequest.self)],
         responses: [
-            .init(200, "The ended drain, or the preview", .json(Drain.self, or: BulkAnswer.self)),
-            .init(202, "The running drain", .json(Drain.self), headers: .location),
+            .init(
+                200, "The ended drain, or that of each node; or the preview",
+                .json(Drain.self, or: DrainList.self, BulkAnswer.self)),
+            .init(
+                202, "The running drain, or that of each node", .json(Drain.self, or: DrainList.self),
+                headers: .location),
         ])
 
     private static func document(_ summary: String) -> OperationDocument {
@@ -59,7 +63,9 @@ struct DrainsResource: Sendable {
     }
 
     private func start(_ call: ControlCall) async throws -> Response {
-        try await self.start(try await call.bulkRequest(), waiting: call.waitPreference())
+        let request = try await call.bulkRequest()
+        if let names = request.nodes { return try await self.start(request, on: names, call) }
+        return try await self.start(request, waiting: call.waitPreference())
     }
 
     /// - Parameter seconds: how long the response waits for the drain's end.

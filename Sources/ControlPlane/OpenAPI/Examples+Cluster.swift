@@ -3,6 +3,14 @@ import ControlAPI
 /// Examples of the nodes of a cluster.
 extension Examples {
     static let cluster: [String: JSONValue] = [
+        "DrainList": [
+            "items": [
+                [
+                    "id": "1@b", "node": "b", "state": "running", "total": 600, "told": 0, "remaining": 600, "cut": 0,
+                    "startedAt": "2026-11-22T10:20:30.400Z", "untold": 0,
+                ]
+            ]
+        ],
         "NodeDrain": ["reason": "maintenance", "ratePerSecond": 50, "deadlineMs": 300_000],
         "NodeList": [
             "items": [

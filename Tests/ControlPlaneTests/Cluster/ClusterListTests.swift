@@ -60,13 +60,17 @@ struct ClusterListTests {
     @Test func sortedListIsMergedByValue() async throws {
         try await LoopbackCluster.run(["a", "b"]) { cluster in
             let (a, b) = (try cluster.node("a"), try cluster.node("b"))
-            let ids = [
-                try await a.open(a.raw), try await b.open(b.raw), try await a.open(a.raw), try await b.open(b.raw),
-            ]
-            let oldest = try await self.pages(a, "/v1/connections?direction=opened&sort=-age&limit=3")
-            #expect(oldest.flatMap { self.items($0, "id") } == ids)
-            let newest = try await self.pages(b, "/v1/connections?direction=opened&sort=age&limit=1")
-            #expect(newest.flatMap { self.items($0, "id") } == ids.reversed())
+            var ids: [String] = []
+            for (index, node) in [a, b, a, b].enumerated() {
+                ids.append(try await node.open(node.echo))
+                let text = String(repeating: "x", count: 10 - index)
+                _ = try await node.post("/v1/connections/\(ids[index]):send", #"{"text":"\#(text)"}"#)
+                _ = try await node.post("/v1/connections/\(ids[index]):receive")
+            }
+            let most = try await self.pages(a, "/v1/connections?direction=opened&sort=-receivedBytes&limit=3")
+            #expect(most.flatMap { self.items($0, "id") } == ids)
+            let least = try await self.pages(b, "/v1/connections?direction=opened&sort=receivedBytes&limit=1")
+            #expect(least.flatMap { self.items($0, "id") } == ids.reversed())
         }
     }
 

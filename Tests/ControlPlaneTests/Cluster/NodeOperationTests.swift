@@ -71,4 +71,26 @@ struct NodeOperationTests {
             #expect(try await a.get("/v1/drains/7@b").problem == "404 unknown-drain")
         }
     }
+
+    @Test func severalNodesAreDrainedAtOnce() async throws {
+        try await LoopbackCluster.run(limits: { $0.requestTimeout = .milliseconds(500) }) { cluster in
+            let (a, b) = (try cluster.node("a"), try cluster.node("b"))
+            for node in [a, b, b] { _ = try await node.open(node.raw) }
+            let preview = try await a.post("/v1/drains", #"{"all":true,"nodes":["*"],"preview":true}"#)
+            #expect(preview.json["matched"]?.integer == 6)
+            let body = #"{"selector":{"direction":"opened"},"nodes":["b","a"]}"#
+            let reply = try await a.post("/v1/drains", body, fields: ["Prefer": "wait=30"])
+            let items = reply.json["items"]?.items ?? []
+            #expect(reply.status == 200 && items.map { $0["id"]?.string } == ["1@a", "1@b"], "\(reply.text)")
+            #expect(items.map { $0["total"]?.integer } == [1, 2])
+            cluster.network.setSilent("c", true)
+            let rest = try await a.post("/v1/drains", #"{"all":true,"nodes":["*"],"ratePerSecond":0.001}"#)
+            #expect(rest.json["items"]?.items.count == 2 && rest.json["unreachable"] == ["c"])
+            let unknown = try await a.post("/v1/drains", #"{"all":true,"nodes":["x"]}"#)
+            #expect(unknown.problem == "404 unknown-node /nodes")
+            #expect(try await a.post("/v1/drains", #"{"nodes":["b"]}"#).problem == "422 invalid-value /selector")
+            let none = try await a.post("/v1/drains", #"{"all":true,"nodes":[]}"#)
+            #expect(none.problem == "422 invalid-value /nodes")
+        }
+    }
 }
