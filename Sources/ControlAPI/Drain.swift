@@ -38,7 +38,7 @@ package struct BulkRequest: StrictDecodable {
     @Member("Close code sent to WebSockets. Default: 1000; of a drain, 1001.") package var code: Int?
     @Member(.text(limit: 123)) package var reason: String?
     @Member("Resets the connections.") package var abort: Bool?
-    @Member("Of a drain in a cluster: the names of the nodes whose connections it closes, all at once; `*` is every node.")
+    @Member("Of a drain in a cluster: names of nodes, whose connections it closes at once; `*` is every node.")
     package var nodes: [String]?
     @Member("Of a drain: connections notified per second, 0.001 to 100 000. Default: 100.")
     package var ratePerSecond: Double?

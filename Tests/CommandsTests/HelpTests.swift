@@ -7,7 +7,8 @@ struct HelpTests {
     /// Commands that talk to a running gateway.
     static let clients = [
         "ls", "show", "open", "send", "receive", "attach", "ping", "close", "suspend", "resume", "secure", "set", "tap",
-        "rooms", "publish", "tail", "users", "get", "put", "health", "nodes", "events", "drain", "reload", "listeners", "routes",
+        "rooms", "publish", "tail", "users", "get", "put", "health", "nodes", "events", "drain", "reload", "listeners",
+        "routes",
         "upstreams",
     ]
 
