@@ -288,7 +288,7 @@ struct ConfigurationProblemTests {
         ProblemCase(
             "- a",
             "1:1: expected a mapping, found a list; its keys are listeners, routes, upstreams, tokens, control, rooms, "
-                + "max-connections, loops, drain-timeout, close-spread, log-format, log-level"),
+                + "cluster, max-connections, loops, drain-timeout, close-spread, log-format, log-level"),
     ]
 
     @Test func problemsAreListedInTheOrderOfTheFile() {

@@ -26,6 +26,7 @@ struct FileAuditTests {
                 "upstreams[0].tls.password-file me.txt", "upstreams[0].tls.ca up.pem",
                 "upstreams[0].tls.crl[0] up.crl", "upstreams[0].tls.key-log up.log",
                 "upstreams[0].proxy.password-file proxy.txt",
+                "cluster.tls.ca redis-ca.pem", "cluster.password-file redis.txt",
             ])
         #expect(files.filter { $0.use == .list }.map(\.path) == ["/srv/www"])
         #expect(files.filter { $0.use == .append }.map(\.path) == ["keys.log", "up.log"])

@@ -75,7 +75,7 @@ extension ClusterSettings: SettingsSection {
                 """),
             .optional(
                 .user, \.user, ValueSyntax<String>.text, default: "the one in the URL, or `default`", example: "sluice",
-                "User of Redis; requires a password."),
+                "User of Redis; without a password it has no effect."),
         ]
         + KeyPassword.keys("password", file: .passwordFile, \.password, "Password of Redis, instead of one in the URL")
         + [
@@ -105,12 +105,6 @@ extension ClusterSettings: SettingsSection {
                 Nodes renew their clients in a third of it.
                 """),
         ]
-
-    mutating func check(_ section: SectionReader<ClusterSettings>) {
-        if self.user != nil, self.password == nil {
-            section.add(.user, expected: "a password beside the user", remedy: "add password-file: FILE")
-        }
-    }
 }
 
 extension ValueSyntax<RedisURL> {

@@ -49,10 +49,12 @@ package struct RoomCluster: Sendable {
 
     private static func address(_ settings: ClusterSettings) throws(GatewayPlanError) -> RedisAddress {
         let address = settings.redis.address
-        guard let password = settings.password else { return address }
+        let given = try settings.password.map { (password) throws(GatewayPlanError) in
+            try TLSMaterial.text(of: password)
+        }
+        guard let password = given ?? address.credentials?.password else { return address }
         return address.using(
-            RedisCredentials(
-                user: settings.user ?? address.credentials?.user, password: try TLSMaterial.text(of: password)))
+            RedisCredentials(user: settings.user ?? address.credentials?.user, password: password))
     }
 
     /// The host's name and four digits, because several nodes may run on a host.
