@@ -125,7 +125,7 @@ static procstat mon(bool pss) { procstat s = {0, 0}; for (int i = 0; i < mon_nro
 enum { M_WSECHO, M_TCPECHO, M_IDLE, M_FANOUT, M_STREAM, M_SERVE };
 static struct {
   int mode; char host[64]; int port; const char *path, *proto, *origin, *hosthdr; char extra[2048];
-  u32 conns, depth; size_t size; double secs, warm; bool text, tls, stream, halfclose, touch; u32 par, spread; double rate; const char *dir, *behave, *tag, *cafile; u64 bytes, reply; double settle;
+  u32 conns, depth; size_t size; double secs, warm; bool text, tls, stream, halfclose, touch; u32 par, spread; double rate; const char *dir, *behave, *tag, *cafile; u64 bytes, reply; double settle; const char *room; u32 stalled;
 } o;
 
 enum { S_CONNECT, S_TLS, S_HS, S_OPEN, S_DEAD };
@@ -134,7 +134,7 @@ typedef struct conn {
   u8 hdr[10], first[8], last[8];
   u32 txq, txv, rxv, tsh, tst, ctln; size_t txoff; u64 frem, mpos, t0, tx, rx, nextseq;
   u8 *ctl, *cout; u32 coutn, coutcap; char *hs; u32 hslen; char acc[32]; u64 *ts;
-  char seqhex[16];
+  char seqhex[16]; char *line; u32 linen; u8 joined;
 #ifdef TLS
   SSL *ssl; u8 rwantw;
 #endif
@@ -226,23 +226,25 @@ bad:
 static inline void push_msgs(conn *c, u32 n, u64 t) { for (u32 i = 0; i < n; i++) c->ts[c->tsh++ & dmask] = t; c->txq += n; }
 
 // ---------------------------------------------------------------- fan-out bookkeeping
-enum { FR = 1 << 16 }; static u64 f_sent, f_done, f_deliv, f_self, f_lost; static u64 f_ts[FR]; static u32 f_cnt[FR]; static conn *f_pub; static u32 f_subs; static u64 f_next, f_lastprog;
+enum { FR = 1 << 16 }; static u64 f_sent, f_done, f_deliv, f_self, f_lost; static u64 f_ts[FR]; static u32 f_cnt[FR]; static conn *f_pub; static u32 f_subs; static u64 f_next, f_lastprog; static u32 n_joined;
 static const char HEX[] = "0123456789abcdef";
 static void fan_send(u64 t) {
   conn *c = f_pub; u64 s = f_sent++; f_ts[s % FR] = t; f_cnt[s % FR] = 0;
+  char pre[320] = ""; const char *post = ""; if (o.room) { snprintf(pre, sizeof pre, "{\"id\":3,\"publish\":{\"channel\":\"%.200s\",\"data\":\"", o.room); post = "\"}}"; }
+  size_t a = strlen(pre), z = strlen(post), n = a + o.size + z;
   u8 m[4]; u32 r = (u32)rng(); memcpy(m, &r, 4);
-  if (c->coutn + o.size + 14 > c->coutcap) { c->coutcap = (u32)(c->coutn + o.size + 14) * 2; c->cout = realloc(c->cout, c->coutcap); if (!c->cout) die("oom"); }
-  u8 *d = c->cout + c->coutn; size_t h = put_hdr(d, o.text ? 1 : 2, o.size, m); u8 *pl = d + h;
-  for (size_t i = 0; i < o.size; i++) pl[i] = 'a' + (u8)(i % 26);
-  for (int i = 0; i < 16; i++) pl[i] = (u8)HEX[s >> (60 - 4 * i) & 15];
-  for (size_t i = 0; i < o.size; i++) pl[i] ^= m[i & 3];
-  c->coutn += (u32)(h + o.size);
+  if (c->coutn + n + 14 > c->coutcap) { c->coutcap = (u32)(c->coutn + n + 14) * 2; c->cout = realloc(c->cout, c->coutcap); if (!c->cout) die("oom"); }
+  u8 *d = c->cout + c->coutn; size_t h = put_hdr(d, o.text ? 1 : 2, n, m); u8 *pl = d + h;
+  memcpy(pl, pre, a); memcpy(pl + a + o.size, post, z);
+  for (size_t i = 0; i < o.size; i++) pl[a + i] = 'a' + (u8)(i % 26);
+  for (int i = 0; i < 16; i++) pl[a + i] = (u8)HEX[s >> (60 - 4 * i) & 15];
+  for (size_t i = 0; i < n; i++) pl[i] ^= m[i & 3];
+  c->coutn += (u32)(h + n);
 }
 
 // ---------------------------------------------------------------- receiving
 static u32 completed; // messages completed while parsing the current chunk
-static inline void msg_end(conn *c) {
-  if (o.mode == M_FANOUT) {
+static inline void fan_end(conn *c) { // a publication is complete: its number in c->seqhex, its length in c->mpos
     u64 s = 0; for (int i = 0; i < 16; i++) { char ch = c->seqhex[i]; s = s << 4 | (u64)(ch <= '9' ? ch - '0' : ch - 'a' + 10); }
     if (c->mpos != o.size) fail(&err_content, "fanout length %llu", (unsigned long long)c->mpos);
     else if (c == f_pub) f_self++;
@@ -251,6 +253,31 @@ static inline void msg_end(conn *c) {
       c->nextseq = s + 1;
       if (s < f_sent && f_sent - s <= FR) { if (measuring) { hist_add(H, now - f_ts[s % FR]); f_deliv++; } if (++f_cnt[s % FR] == f_subs) { f_done++; f_lastprog = now; } }
     }
+}
+// ---- --room: replies and pushes of Centrifuge's JSON protocol, a line each
+enum { LINE = 512 };
+static void room_line(conn *c) { // its first bytes are in c->line, its length in c->mpos
+  static const char push[] = "{\"push\":", data[] = "\"data\":\"";
+  if (c->linen > sizeof push && !memcmp(c->line, push, sizeof push - 1)) {
+    char *d = memmem(c->line, c->linen, data, sizeof data - 1), *text = d ? d + sizeof data - 1 : NULL, *end = text ? memchr(text, '"', (size_t)(c->line + c->linen - text)) : NULL;
+    if (!text || c->line + c->linen - text < 16) { fail(&err_content, "no number in %.80s", c->line); return; }
+    memcpy(c->seqhex, text, 16); c->mpos = end ? (size_t)(end - text) : o.size; fan_end(c);
+  } else if (c->linen == 2 && !memcmp(c->line, "{}", 2)) ctl_queue(c, 1, (const u8 *)"{}", 2); // a ping
+  else if (memmem(c->line, c->linen, "\"error\":", 8)) fail(&err_content, "refused: %.*s", (int)(c->linen < 100 ? c->linen : 100), c->line);
+  else if (c->linen > 8 && !memcmp(c->line, "{\"id\":2,", 8) && !c->joined) { c->joined = 1; n_joined++; }
+}
+static inline void room_bytes(conn *c, const u8 *p, size_t n) {
+  if (!c->line && !(c->line = malloc(LINE + 1))) die("oom");
+  while (n) {
+    const u8 *e = memchr(p, '\n', n); size_t k = e ? (size_t)(e - p) : n, room = LINE - c->linen, q = k < room ? k : room;
+    memcpy(c->line + c->linen, p, q); c->linen += (u32)q; c->line[c->linen] = 0; c->mpos += k;
+    if (!e) return;
+    room_line(c); c->linen = 0; c->mpos = 0; p += k + 1; n -= k + 1;
+  }
+}
+static inline void msg_end(conn *c) {
+  if (o.mode == M_FANOUT) {
+    if (!o.room) fan_end(c); else if (c->linen) { room_line(c); c->linen = 0; }
     c->mpos = 0; return;
   }
   u32 v = c->rxv;
@@ -266,6 +293,7 @@ static inline void msg_end(conn *c) {
   c->mpos = 0;
 }
 static inline void payload(conn *c, const u8 *p, size_t n) {
+  if (o.room) { room_bytes(c, p, n); return; }
   if (o.mode == M_FANOUT) { if (c->mpos < 16) { size_t k = 16 - (size_t)c->mpos; if (k > n) k = n; memcpy(c->seqhex + c->mpos, p, k); } c->mpos += n; return; }
   size_t S = o.size;
   do {
@@ -325,7 +353,8 @@ static void start_conn(conn *c, u32 i) {
   if (r && errno != EINPROGRESS) { fail(&err_conn, "connect: %s", strerror(errno)); kill_conn(c); return; }
   struct epoll_event e = {.events = EPOLLIN | EPOLLOUT, .data.ptr = c}; epoll_ctl(ep, EPOLL_CTL_ADD, c->fd, &e);
 }
-static void opened(conn *c) { c->st = S_OPEN; n_open++; n_pending--; hist_add(HC, now_ns() - c->t0); free(c->hs); c->hs = NULL; want(c, false); }
+static void opened(conn *c) { c->st = S_OPEN; n_open++; n_pending--; hist_add(HC, now_ns() - c->t0); free(c->hs); c->hs = NULL; want(c, false);
+  if (o.room) { char b[512]; int n = snprintf(b, sizeof b, "{\"id\":1,\"connect\":{}}\n{\"id\":2,\"subscribe\":{\"channel\":\"%.200s\"}}", o.room); ctl_queue(c, 1, (u8 *)b, (u32)n); flush(c); } }
 static void send_hs(conn *c) {
   u8 k[16]; u64 r[2] = {rng(), rng()}; memcpy(k, r, 16); char key[32]; b64(k, 16, key);
   char t[128]; int tn = snprintf(t, sizeof t, "%s258EAFA5-E914-47DA-95CA-C5AB0DC85B11", key); u8 d[20]; sha1((u8 *)t, (size_t)tn, d); b64(d, 20, c->acc);
@@ -500,12 +529,14 @@ static int run_idle(void) {
 static int run_fanout(void) { // o.conns = subscribers + 1
   if (o.size < 16) o.size = 16; flen = 1; K = 1; open_all(); f_subs = o.conns - 1; f_pub = &cs[o.conns - 1];
   if (n_open != o.conns) { json_head(); json_errs(); printf("}\n"); return 1; }
-  u64 t = now_ns(); while (now_ns() - t < 300000000ull) pump(50); // let every subscription settle
+  u64 t = now_ns(); while (now_ns() - t < 300000000ull || (o.room && n_joined < o.conns && now_ns() - t < 20000000000ull)) pump(50); // let every subscription settle
+  if (o.room && n_joined < o.conns) { fail(&err_conn, "%u of %u entered the room", n_joined, o.conns); json_head(); json_errs(); printf("}\n"); return 1; }
+  f_subs -= o.stalled; for (u32 i = 0; i < o.stalled; i++) epoll_ctl(ep, EPOLL_CTL_DEL, cs[i].fd, NULL); // never read again
   if (o.depth > FR / 2) o.depth = FR / 2;
-  t = now_ns(); u64 t0 = t, tm = 0, te = t0 + (u64)((o.warm + o.secs) * 1e9), n0 = 0, self0 = 0; f_lastprog = t; f_next = t; double c0 = 0, s0 = 0; double gap = o.rate > 0 ? 1e9 / o.rate : 0; u64 k = 0;
+  t = now_ns(); u64 t0 = t, tm = 0, te = t0 + (u64)((o.warm + o.secs) * 1e9), n0 = 0, self0 = 0; f_lastprog = t; f_next = t; double c0 = 0, s0 = 0; double gap = o.rate > 0 ? 1e9 / o.rate : 0; u64 k = 0, f_rss = 0, l_rss = 0;
   for (;;) {
     t = now_ns(); if (!measuring && t - t0 >= (u64)(o.warm * 1e9)) { measuring = true; tm = t; te = t + (u64)(o.secs * 1e9); c0 = cpu_self(); s0 = (double)mon(false).ticks / (double)clk_tck; n0 = f_done; self0 = f_self; }
-    if (measuring) sample(t);
+    if (measuring) { sample(t); if (!f_rss) f_rss = mon(false).rss_kb; }
     if (t >= te || n_open < 2 || f_pub->st != S_OPEN) break;
     if (gap > 0) { while (t >= f_next && f_sent - f_done - f_lost < FR / 2) { fan_send(f_next); k++; f_next = t0 + (u64)((double)k * gap); } }
     else {
@@ -516,11 +547,13 @@ static int run_fanout(void) { // o.conns = subscribers + 1
     int wait = 20; if (gap > 0) { u64 t2 = now_ns(); wait = f_next > t2 ? (int)((f_next - t2) / 1000000) : 0; if (wait > 20) wait = 20; }
     pump(wait);
   }
-  double dt = (double)(now_ns() - tm) / 1e9, s1 = (double)mon(false).ticks / (double)clk_tck, c1 = cpu_self(); u64 deliv = f_deliv, done = f_done - n0, self = f_self - self0; measuring = false;
+  double dt = (double)(now_ns() - tm) / 1e9, s1 = (double)mon(false).ticks / (double)clk_tck, c1 = cpu_self(); u64 deliv = f_deliv, done = f_done - n0, self = f_self - self0; measuring = false; l_rss = mon(false).rss_kb;
   u64 td = now_ns(); while (f_sent - f_done - f_lost && now_ns() - td < 3000000000ull) pump(20);
   u64 left = f_sent - f_done - f_lost; if (left) fail(&err_content, "%llu broadcasts incomplete at the end", (unsigned long long)left);
+  for (u32 i = 0; i < o.stalled; i++) kill_conn(&cs[i]);
   close_all(); json_head(); printf(",\"subscribers\":%u,\"secs\":%.2f,\"published_per_s\":%.0f,\"deliveries\":%llu,\"deliveries_per_s\":%.0f,\"mb_per_s\":%.2f,\"self_deliveries\":%llu,\"lost_broadcasts\":%llu", f_subs, dt, (double)done / dt, (unsigned long long)deliv, (double)deliv / dt, (double)deliv * (double)o.size / dt / 1e6, (unsigned long long)self, (unsigned long long)(f_lost + left));
-  hist_json(H, "lat_us"); json_errs(); json_srv(s1 - s0, dt, deliv); printf(",\"client_cpu_pct\":%.1f}\n", 100 * (c1 - c0) / dt); return err_proto + err_content + err_conn + err_closed ? 1 : 0;
+  hist_json(H, "lat_us"); json_errs(); json_srv(s1 - s0, dt, deliv); if (mon_nroots) printf(",\"srv_rss_first_kb\":%llu,\"srv_rss_last_kb\":%llu", (unsigned long long)f_rss, (unsigned long long)l_rss);
+  printf(",\"client_cpu_pct\":%.1f}\n", 100 * (c1 - c0) / dt); return err_proto + err_content + err_conn + err_closed ? 1 : 0;
 }
 static void make_pat(void) { pat = xcalloc(3, PAT); u64 s = rng_s; rng_s = 42; for (size_t i = 0; i < PAT; i++) pat[i] = (u8)rng(); rng_s = s; memcpy(pat + PAT, pat, PAT); memcpy(pat + 2 * PAT, pat, PAT); }
 static int run_stream(void) {
@@ -605,6 +638,7 @@ static void usage(void) {
     " --par N    connections being opened at once (128)   --touch (ws-idle) one echo on each first   --settle S (ws-idle, 1)\n"
     " --rate R   (ws-fanout) messages/s, open loop; without it D broadcasts are kept in flight\n"
     " --bytes N  (tcp-stream, serve-tcp source) bytes per connection instead of seconds   --half-close   --reply N (serve-tcp sink: N bytes after EOF)\n"
+    " --room C   (ws-fanout) by Centrifuge's JSON protocol, in the channel C; --stalled N more subscribers, which stop reading once they are in\n"
     " --tag T    copied into the JSON\n");
   exit(2);
 }
@@ -623,9 +657,10 @@ int main(int ac, char **av) {
     else if (!strcmp(a, "--host-header")) o.hosthdr = ARG; else if (!strcmp(a, "--stream")) o.stream = true; else if (!strcmp(a, "--tls")) o.tls = true; else if (!strcmp(a, "--cafile")) o.cafile = ARG;
     else if (!strcmp(a, "--pid")) { if (mon_nroots < 16) mon_roots[mon_nroots++] = atoi(ARG); } else if (!strcmp(a, "--par")) o.par = (u32)atoi(ARG); else if (!strcmp(a, "--spread")) o.spread = (u32)atoi(ARG); else if (!strcmp(a, "--touch")) o.touch = true;
     else if (!strcmp(a, "--settle")) o.settle = atof(ARG); else if (!strcmp(a, "--rate")) o.rate = atof(ARG); else if (!strcmp(a, "--bytes")) o.bytes = strtoull(ARG, 0, 10); else if (!strcmp(a, "--half-close")) o.halfclose = true;
-    else if (!strcmp(a, "--reply")) o.reply = strtoull(ARG, 0, 10); else if (!strcmp(a, "--dir")) o.dir = ARG; else if (!strcmp(a, "--behave")) o.behave = ARG; else if (!strcmp(a, "--tag")) o.tag = ARG; else usage();
+    else if (!strcmp(a, "--reply")) o.reply = strtoull(ARG, 0, 10); else if (!strcmp(a, "--dir")) o.dir = ARG; else if (!strcmp(a, "--behave")) o.behave = ARG; else if (!strcmp(a, "--tag")) o.tag = ARG;
+    else if (!strcmp(a, "--room")) { o.room = ARG; o.text = true; } else if (!strcmp(a, "--stalled")) o.stalled = (u32)atoi(ARG); else usage();
   }
-  if (o.conns < 1 || o.depth < 1) usage(); if (o.mode == M_FANOUT) o.conns++;
+  if (o.conns < 1 || o.depth < 1) usage(); if (o.mode == M_FANOUT) o.conns += 1 + o.stalled; else o.room = NULL;
   signal(SIGPIPE, SIG_IGN); tick_ns = 1000000000u / (u64)sysconf(_SC_CLK_TCK); page_kb = sysconf(_SC_PAGESIZE) / 1024; (void)!getrandom(&rng_s, 8, 0);
   struct rlimit rl; getrlimit(RLIMIT_NOFILE, &rl); rlim_t need = o.conns + 200; if (rl.rlim_cur < need) { rl.rlim_cur = need; if (rl.rlim_max < need) rl.rlim_max = need; if (setrlimit(RLIMIT_NOFILE, &rl)) die("cannot raise RLIMIT_NOFILE to %llu", (unsigned long long)need); }
   dst.sin_family = AF_INET; dst.sin_port = htons((uint16_t)o.port); if (inet_pton(AF_INET, o.host, &dst.sin_addr) != 1) die("HOST must be an IPv4 address");
