@@ -13,13 +13,14 @@ import sys
 import time
 from pathlib import Path
 
+import fanning
 import loading
 import peers
 import rows
 import steering
 
 # Those behind the first need programs that the floor cannot stand in for.
-BENCHES = (rows.Bench, loading.Loading, steering.Steering)
+BENCHES = (rows.Bench, fanning.Fanning, loading.Loading, steering.Steering)
 ROWS = {row.__name__: (bench, row) for bench in BENCHES for row in bench.ROWS}
 
 

@@ -24,6 +24,7 @@ PROGRAMS = {
     "lwsecho": ["-O3", "lwsecho.c", "-lwebsockets"],
     "deflateecho": ["-O3", "deflateecho.c", "-lcrypto", "-lz"],
     "deflateload": ["-O3", "deflateload.c", "-lz"],
+    "uwsroom": ["-O3", "uwsroom.c", "-ldl"],
     "multiload": ["-O3", "multiload.c", "-lcurl"],
     "countmalloc.so": ["-O2", "-shared", "-fPIC", "countmalloc.c"],
 }

@@ -9,6 +9,9 @@ protocol RoomSubscriber: AnyObject {
     /// Bytes queued in the subscriber's own output.
     var queuedBytes: Int { get }
     func deliver(_ message: LoopMessage, to subscription: RoomSubscription)
+    /// - Parameter isLast: nothing more waits for the subscription.
+    /// - Returns: `false` if this subscriber must get the messages one by one. Then it got none.
+    func deliver(_ batch: LoopBatch, isLast: Bool) -> Bool
     /// Requests a call of `LoopRooms.outputProgressed`.
     func awaitProgress()
     /// The subscription's backlog exceeds its limit, and the room's policy does not skip messages. It must leave.
@@ -19,6 +22,10 @@ protocol RoomSubscriber: AnyObject {
     /// `resumeReading`.
     func pauseReading()
     func resumeReading()
+}
+
+extension RoomSubscriber {
+    func deliver(_ batch: LoopBatch, isLast: Bool) -> Bool { false }
 }
 
 /// A member's position in the messages of a room.
@@ -98,6 +105,8 @@ final class LoopRoom {
     private static let readyLimit = 256 << 10
     /// Replaces `backlogLimit` while the rooms of the loop together exceed theirs.
     private static let sharedBacklogLimit = 256 << 10
+    /// Bytes of messages up to which they are framed together; it takes a copy, which large messages do not need.
+    private static let batchLimit = 64 << 10
 
     let shared: SharedRoom
     private let loop: Int
@@ -105,6 +114,9 @@ final class LoopRoom {
     /// Loops that are behind with this room's messages.
     var blockedLoops: Set<Int> = []
     private var log: Deque<Entry> = []
+    /// Messages in `log` by the number of the first. Empty when no member is ready: those that are behind get messages one
+    /// by one, so that what waits for them is stored once.
+    private var batches: [UInt64: LoopBatch] = [:]
     /// Number of the first message in `log`.
     private var first: UInt64 = 0
     /// Cost of all messages so far, and of those removed.
@@ -142,7 +154,7 @@ final class LoopRoom {
     ) -> RoomSubscription {
         let subscription = RoomSubscription(
             number, in: self, subscriber, info: info, isPositioned: isPositioned,
-            next: self.first + UInt64(self.log.count), joinedAfter: joinedAfter)
+            next: self.nextNumber, joinedAfter: joinedAfter)
         self.subscriptions[number] = subscription
         return subscription
     }
@@ -159,19 +171,50 @@ final class LoopRoom {
         if subscription.state != .idle, state == .idle { self.pending -= 1 }
         if subscription.state == .ready { self.readyCount -= 1 }
         if state == .ready { self.readyCount += 1 }
-        if self.readyCount == 0 { self.addedCost = 0 }
+        if self.readyCount == 0 {
+            self.addedCost = 0
+            self.forgetBatches()
+        }
         subscription.state = state
         if self.pending == 0 { self.forget(self.log.count) }
     }
 
     // MARK: Messages
 
-    func append(_ message: RoomMessage) {
-        let message = LoopMessage(message, room: self.name)
-        self.end += UInt64(message.cost)
-        self.addedCost += message.cost
-        self.backlog.cost += message.cost
-        self.log.append(Entry(message: message, end: self.end))
+    private var nextNumber: UInt64 { self.first + UInt64(self.log.count) }
+
+    /// Adds messages that came together.
+    func append(_ messages: [RoomMessage]) {
+        let start = self.nextNumber
+        let messages = messages.map { LoopMessage($0, room: self.name) }
+        for message in messages {
+            self.end += UInt64(message.cost)
+            self.addedCost += message.cost
+            self.backlog.cost += message.cost
+            self.log.append(Entry(message: message, end: self.end))
+        }
+        guard !messages.isEmpty, self.subscriptions.count > 1 else { return }
+        let batch = LoopBatch(messages, start: start, loop: self.loop)
+        if batch.byteCount <= Self.batchLimit { self.batches[start] = batch }
+    }
+
+    /// The messages that the member gets together next; `nil` if it gets the next one alone.
+    func batch(for subscription: RoomSubscription) -> LoopBatch? {
+        guard let batch = self.batches[subscription.next],
+            batch.isWhole(for: subscription.number, joinedAfter: subscription.joinedAfter)
+        else { return nil }
+        return batch
+    }
+
+    /// Whether nothing follows the batch.
+    func isLast(_ batch: LoopBatch) -> Bool { batch.end == self.nextNumber }
+
+    /// The member got the batch.
+    func delivered(_ batch: LoopBatch, to subscription: RoomSubscription) { subscription.next = batch.end }
+
+    /// Once no member is ready.
+    func forgetBatches() {
+        if self.readyCount == 0, !self.batches.isEmpty { self.batches.removeAll(keepingCapacity: true) }
     }
 
     /// Returns the next message for this member and advances its position; `nil` if there is none.
@@ -185,7 +228,7 @@ final class LoopRoom {
     }
 
     func hasMore(for subscription: RoomSubscription) -> Bool {
-        subscription.next < self.first + UInt64(self.log.count)
+        subscription.next < self.nextNumber
     }
 
     /// Cost of the messages not yet delivered to the member.

@@ -320,7 +320,7 @@ final class LoopRooms {
             if !woken.isEmpty { self.hub.wake(woken, for: self.index) }
             self.loop.spend(TurnBudget.frame * taken.messages.count)
             guard let room = self.rooms[shared.name], room.shared === shared else { continue }
-            for message in taken.messages { room.append(message) }
+            room.append(taken.messages)
             self.offer(room)
         }
     }
@@ -336,6 +336,7 @@ final class LoopRooms {
             }
         }
         for subscription in late { self.fellBehind(subscription) }
+        room.forgetBatches()
         room.trim()
     }
 
@@ -368,6 +369,12 @@ final class LoopRooms {
         while subscription.state == .ready, let subscriber = subscription.subscriber, room.hasMore(for: subscription) {
             guard left > 0, !self.loop.budgetIsSpent else { return self.ready.append(subscription) }
             guard subscriber.takesMore else { return self.block(subscription, subscriber) }
+            if let batch = room.batch(for: subscription), subscriber.deliver(batch, isLast: room.isLast(batch)) {
+                room.delivered(batch, to: subscription)
+                left -= batch.count
+                self.loop.spend(TurnBudget.frame + batch.byteCount)
+                continue
+            }
             guard let message = room.take(for: subscription) else { break }
             left -= 1
             if message.isInterruption {

@@ -145,6 +145,8 @@ extension PlainWebSocketMember: PlainRoomMember {
         task.send(plain)
     }
 
+    func deliver(_ batch: LoopBatch, isLast: Bool) -> Bool { self.task?.send(batch.plain, isLast: isLast) ?? true }
+
     func backlogExceeded(_ subscription: RoomSubscription) {
         self.leave()
         self.task?.close(.tryAgainLater, reason: Array("reading too slowly for this room".utf8))

@@ -42,7 +42,7 @@ package final class RoomMessage: Sendable {
     }
 
     /// Memory of a message in all queues together, without its bytes.
-    private static let overhead = 512
+    static let overhead = 512
 
     let content: Content
     /// `nil` if a client of the protocol, or the server, published it.

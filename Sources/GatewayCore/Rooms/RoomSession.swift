@@ -14,10 +14,16 @@ protocol RoomConnection: AnyObject {
     /// Sends replies that belong together.
     func send(_ replies: [UInt8])
     func send(_ push: SharedMessage)
+    /// - Returns: `false` if this connection cannot send frames of a WebSocket that others get too. Then it sent none.
+    func send(_ pushes: SharedFrames, isLast: Bool) -> Bool
     func pauseReading()
     func resumeReading()
     /// Ends the connection after what was sent.
     func close(_ disconnect: Disconnect)
+}
+
+extension RoomConnection {
+    func send(_ pushes: SharedFrames, isLast: Bool) -> Bool { false }
 }
 
 /// How a session's messages are written.
@@ -396,6 +402,11 @@ extension RoomSession: RoomSubscriber {
         self.connection?.send(message.encoded(self.encoding))
     }
 
+    func deliver(_ batch: LoopBatch, isLast: Bool) -> Bool {
+        guard case .commands(let encoding) = self.encoding, let connection = self.connection else { return false }
+        return connection.send(batch.encoded(encoding), isLast: isLast)
+    }
+
     func awaitProgress() { self.connection?.awaitProgress() }
 
     func backlogExceeded(_ subscription: RoomSubscription) {
@@ -516,6 +527,7 @@ extension RoomWebSocket: RoomConnection {
     }
 
     func send(_ push: SharedMessage) { self.task?.send(push) }
+    func send(_ pushes: SharedFrames, isLast: Bool) -> Bool { self.task?.send(pushes, isLast: isLast) ?? true }
 
     func pauseReading() { self.task?.beginStall() }
     func resumeReading() { self.task?.endStall() }

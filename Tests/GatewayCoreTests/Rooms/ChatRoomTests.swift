@@ -72,6 +72,43 @@ struct ChatRoomTests {
         chat.scene.finish()
     }
 
+    /// Messages that come together are framed together, but nobody gets his own.
+    @Test(arguments: [1 as UInt64, 2, 3])
+    func speakersAmongEachOtherGetAllMessagesButTheirOwn(_ seed: UInt64) throws {
+        let chat = try ChatScene(seed: seed, receiveBuffer: 1 << 20)
+        let speakers = try (0..<5).map { try chat.client(on: $0 == 4 ? 1 : 0) }
+        for number in 0..<20 {
+            for (index, speaker) in speakers.enumerated() { speaker.send(1, "\(index) \(number)") }
+        }
+        #expect(chat.run { speakers.allSatisfy { $0.frames.count == 80 } })
+        chat.scene.settle()
+        for (index, speaker) in speakers.enumerated() {
+            let texts = speaker.frames.map { String(decoding: $0.payload, as: UTF8.self) }
+            for other in speakers.indices {
+                let expected = other == index ? [] : (0..<20).map { "\(other) \($0)" }
+                #expect(texts.filter { $0.hasPrefix("\(other) ") } == expected)
+            }
+        }
+        chat.scene.finish()
+    }
+
+    @Test func memberThatEntersLaterGetsNothingFromBefore() throws {
+        let chat = try ChatScene(receiveBuffer: 1 << 20)
+        let speaker = try chat.client(on: 0)
+        let early = try chat.client(on: 1)
+        chat.gateway.stalled.insert(1)
+        self.flood(speaker, 8)
+        chat.runFor(.seconds(1))
+        chat.gateway.stalled.remove(1)
+        #expect(chat.run { self.hears(early, Self.floodBytes(8)) })
+        self.expectFlood(early, 8)
+        let late = try chat.client(on: 1)
+        speaker.send(1, "welcome")
+        #expect(chat.run { late.frames.count == 1 && early.frames.last?.payload == Array("welcome".utf8) })
+        #expect(late.frames.first?.payload == Array("welcome".utf8))
+        chat.scene.finish()
+    }
+
     @Test(arguments: [1 as UInt64, 2, 3])
     func speakerIsPausedWhileAnotherLoopLagsBehind(_ seed: UInt64) throws {
         let chat = try ChatScene(seed: seed, receiveBuffer: 1 << 20)
