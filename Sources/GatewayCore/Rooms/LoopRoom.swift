@@ -1,5 +1,6 @@
 import DequeModule
 import Rooms
+import SessionTasks
 
 /// Receives the messages of rooms. One object may be in several.
 protocol RoomSubscriber: AnyObject {
@@ -9,9 +10,9 @@ protocol RoomSubscriber: AnyObject {
     /// Bytes queued in the subscriber's own output.
     var queuedBytes: Int { get }
     func deliver(_ message: LoopMessage, to subscription: RoomSubscription)
+    /// Delivers all messages of the batch or none.
     /// - Parameter isLast: nothing more waits for the subscription.
-    /// - Returns: `false` if this subscriber must get the messages one by one. Then it got none.
-    func deliver(_ batch: LoopBatch, isLast: Bool) -> Bool
+    func deliver(_ batch: LoopBatch, isLast: Bool) -> WebSocketTask.SharedSend
     /// Requests a call of `LoopRooms.outputProgressed`.
     func awaitProgress()
     /// The subscription's backlog exceeds its limit, and the room's policy does not skip messages. It must leave.
@@ -25,7 +26,7 @@ protocol RoomSubscriber: AnyObject {
 }
 
 extension RoomSubscriber {
-    func deliver(_ batch: LoopBatch, isLast: Bool) -> Bool { false }
+    func deliver(_ batch: LoopBatch, isLast: Bool) -> WebSocketTask.SharedSend { .needsOwnFrames }
 }
 
 /// A member's position in the messages of a room.

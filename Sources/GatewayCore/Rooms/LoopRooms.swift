@@ -1,5 +1,6 @@
 import DequeModule
 import Rooms
+import SessionTasks
 import StreamTransport
 
 /// The members of all rooms on one loop.
@@ -9,7 +10,7 @@ import StreamTransport
 /// members that publish are not read.
 final class LoopRooms {
     /// Cost of delivering to one member, in units of `TurnBudget`.
-    private static let visitWork = 8192
+    private static let visitWork = 4096
     /// Messages delivered to one member before the next one is served.
     private static let messagesPerVisit = 512
     /// Cost of messages between two deliveries, in bytes, above which publishers are paused.
@@ -366,15 +367,21 @@ final class LoopRooms {
         let room = subscription.room
         self.loop.spend(Self.visitWork)
         var left = Self.messagesPerVisit
+        defer { self.deliveries += Self.messagesPerVisit - left }
         while subscription.state == .ready, let subscriber = subscription.subscriber, room.hasMore(for: subscription) {
             guard left > 0, !self.loop.budgetIsSpent else { return self.ready.append(subscription) }
-            guard subscriber.takesMore else { return self.block(subscription, subscriber) }
-            if let batch = room.batch(for: subscription), subscriber.deliver(batch, isLast: room.isLast(batch)) {
-                room.delivered(batch, to: subscription)
-                left -= batch.count
-                self.loop.spend(TurnBudget.frame + batch.byteCount)
-                continue
+            if let batch = room.batch(for: subscription) {
+                switch subscriber.deliver(batch, isLast: room.isLast(batch)) {
+                case .sent:
+                    room.delivered(batch, to: subscription)
+                    left -= batch.count
+                    self.loop.spend(TurnBudget.frame + batch.byteCount)
+                    continue
+                case .isBehind: return self.block(subscription, subscriber)
+                case .needsOwnFrames: break
+                }
             }
+            guard subscriber.takesMore else { return self.block(subscription, subscriber) }
             guard let message = room.take(for: subscription) else { break }
             left -= 1
             if message.isInterruption {
@@ -384,7 +391,6 @@ final class LoopRooms {
             self.loop.spend(TurnBudget.frame + message.cost)
             subscriber.deliver(message, to: subscription)
         }
-        self.deliveries += Self.messagesPerVisit - left
         if subscription.state == .ready { room.set(subscription, .idle) }
         self.takeDeferred(room)
     }

@@ -145,7 +145,9 @@ extension PlainWebSocketMember: PlainRoomMember {
         task.send(plain)
     }
 
-    func deliver(_ batch: LoopBatch, isLast: Bool) -> Bool { self.task?.send(batch.plain, isLast: isLast) ?? true }
+    func deliver(_ batch: LoopBatch, isLast: Bool) -> WebSocketTask.SharedSend {
+        self.task?.send(batch.plain, isLast: isLast, below: LoopRoom.outputWatermark) ?? .sent
+    }
 
     func backlogExceeded(_ subscription: RoomSubscription) {
         self.leave()

@@ -14,8 +14,8 @@ protocol RoomConnection: AnyObject {
     /// Sends replies that belong together.
     func send(_ replies: [UInt8])
     func send(_ push: SharedMessage)
-    /// - Returns: `false` if this connection cannot send frames of a WebSocket that others get too. Then it sent none.
-    func send(_ pushes: SharedFrames, isLast: Bool) -> Bool
+    /// - Returns: `.needsOwnFrames` also from connections that are no WebSockets.
+    func send(_ pushes: SharedFrames, isLast: Bool) -> WebSocketTask.SharedSend
     func pauseReading()
     func resumeReading()
     /// Ends the connection after what was sent.
@@ -23,7 +23,7 @@ protocol RoomConnection: AnyObject {
 }
 
 extension RoomConnection {
-    func send(_ pushes: SharedFrames, isLast: Bool) -> Bool { false }
+    func send(_ pushes: SharedFrames, isLast: Bool) -> WebSocketTask.SharedSend { .needsOwnFrames }
 }
 
 /// How a session's messages are written.
@@ -402,8 +402,10 @@ extension RoomSession: RoomSubscriber {
         self.connection?.send(message.encoded(self.encoding))
     }
 
-    func deliver(_ batch: LoopBatch, isLast: Bool) -> Bool {
-        guard case .commands(let encoding) = self.encoding, let connection = self.connection else { return false }
+    func deliver(_ batch: LoopBatch, isLast: Bool) -> WebSocketTask.SharedSend {
+        guard case .commands(let encoding) = self.encoding, let connection = self.connection else {
+            return .needsOwnFrames
+        }
         return connection.send(batch.encoded(encoding), isLast: isLast)
     }
 
@@ -527,7 +529,9 @@ extension RoomWebSocket: RoomConnection {
     }
 
     func send(_ push: SharedMessage) { self.task?.send(push) }
-    func send(_ pushes: SharedFrames, isLast: Bool) -> Bool { self.task?.send(pushes, isLast: isLast) ?? true }
+    func send(_ pushes: SharedFrames, isLast: Bool) -> WebSocketTask.SharedSend {
+        self.task?.send(pushes, isLast: isLast, below: LoopRoom.outputWatermark) ?? .sent
+    }
 
     func pauseReading() { self.task?.beginStall() }
     func resumeReading() { self.task?.endStall() }

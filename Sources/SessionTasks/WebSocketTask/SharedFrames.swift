@@ -33,18 +33,29 @@ package final class SharedFrames {
 }
 
 extension WebSocketTask {
+    package enum SharedSend {
+        case sent
+        /// So many bytes are queued that nothing was sent.
+        case isBehind
+        /// This connection needs frames of its own, because it masks or compresses them, or its messages are observed.
+        /// Nothing was sent.
+        case needsOwnFrames
+    }
+
     /// Sends the messages, as `send` would one after another, by one write of bytes that are not copied for it. Ignored
     /// unless the task is open, or has yet to answer the peer's Close.
-    /// - Parameter isLast: no other write follows in this turn: the bytes need not wait for its end.
-    /// - Returns: `false` if this connection needs frames of its own, because it masks or compresses them, or its
-    ///   messages are observed. Then nothing was sent.
-    package func send(_ frames: SharedFrames, isLast: Bool) -> Bool {
+    /// - Parameters:
+    ///   - isLast: no other write follows in this turn: the bytes need not wait for its end.
+    ///   - watermark: queued bytes from which on nothing is sent.
+    package func send(_ frames: SharedFrames, isLast: Bool, below watermark: Int) -> SharedSend {
         self.loop.assertOnLoop()
-        guard self.role == .server, self.deflateContext == nil, !self.isTapped else { return false }
-        guard let transport = self.transport, self.machine.acceptsData, frames.messageCount > 0 else { return true }
+        guard self.role == .server, self.deflateContext == nil, !self.isTapped else { return .needsOwnFrames }
+        guard let transport = self.transport else { return .sent }
+        guard transport.queuedBytes < watermark else { return .isBehind }
+        guard self.machine.acceptsData, frames.messageCount > 0 else { return .sent }
         frames.bytes.withRawSpan { _ = isLast ? transport.writeThrough($0) : transport.write($0) }
         self.record.countSent(bytes: frames.payloadCount, messages: frames.messageCount, at: self.loop.now)
         if self.machine.pieceSent(endsMessage: true) { self.sendWaiting() }
-        return true
+        return .sent
     }
 }
