@@ -22,7 +22,7 @@ class Rooms(Sluice):
         file = Path(self._folder.name) / "sluice.yaml"
         file.write_text(json.dumps({
             "control": {"address": "none"}, "log-level": "error", "loops": 1, "max-connections": 100_000,
-            "rooms": {"policies": [
+            "rooms": {"command-rate": 1_000_000, "policies": [
                 {"name": "kept", "pattern": "kept-*", "presence": True, "history-size": 100, "recovery": "stream"},
                 {"name": "lossy", "pattern": "lossy-*", "slow-readers": "drop-oldest"},
                 {"name": "plain", "pattern": "*", "presence": False}]},
