@@ -73,6 +73,7 @@ struct ClusterCommandTests {
 
     @Test(arguments: [
         (["--all-nodes", "--node", "b"], "--all-nodes: cannot be combined with --node"),
+        (["--all-nodes", "--one-by-one", "--background"], "--one-by-one: cannot be combined with --background"),
         (["--one-by-one"], "--one-by-one: requires --all-nodes or several --node"),
     ])
     func invalidOptionsAreRefused(_ words: [String], _ error: String) async {

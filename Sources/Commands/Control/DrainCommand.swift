@@ -140,6 +140,7 @@ struct DrainCommand: AsyncParsableCommand {
         if self.oneByOne, !self.allNodes, self.node.count < 2 {
             reader.reject("--one-by-one", "requires --all-nodes or several --node")
         }
+        if self.oneByOne, self.background { reader.reject("--one-by-one", "cannot be combined with --background") }
         body.nodes = self.allNodes ? ["*"] : self.node.isEmpty ? nil : self.node
         body.selector = selector.isEmpty ? nil : selector
         body.all = self.all ? true : nil

@@ -103,4 +103,10 @@ extension ControlContext {
         let events = NodeEvents(log: log, node: cluster.nodeName, instance: cluster.instance)
         cluster.serve(.events) { await events.answer($1) }
     }
+
+    /// The gateway stays a node, whose bans and mutes are those of the others.
+    func stopServingNodes() {
+        self.cluster?.stopServing(.request)
+        self.cluster?.stopServing(.events)
+    }
 }

@@ -201,7 +201,7 @@ package final class ControlServer: Sendable {
     package func stop() async {
         guard let running = self.running.withLock({ $0.take() }) else { return }
         self.context.gateway.eventLog?.close()
-        self.context.gateway.cluster?.stop()
+        self.context.stopServingNodes()
         self.context.stopping.occur()
         await running.group.triggerGracefulShutdown()
         await running.task.value

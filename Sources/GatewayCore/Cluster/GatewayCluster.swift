@@ -117,6 +117,11 @@ package final class GatewayCluster: Sendable {
         self.state.withLock { $0.handlers[subject] = handler }
     }
 
+    /// Leaves messages about a subject without an answer from now on.
+    package func stopServing(_ subject: Subject) {
+        self.state.withLock { $0.handlers[subject] = nil }
+    }
+
     private func answer(_ message: ClusterMessage) async -> [UInt8] {
         guard message.bytes.count <= self.limits.messageSize, let first = message.bytes.first,
             let subject = Subject(rawValue: first), message.isAnnouncement == (subject == .restricted),
