@@ -234,7 +234,8 @@ private struct GatewayStart {
         self.group = try LoopGroup(count: configuration.loops ?? Machine.cores, lend: MainThread.shared.lend)
         let loops = self.group.loops
         try await GatewaySignals.observe(on: loops[0], handler)
-        self.gateway = try Gateway(loops: loops, log: log, configuration: configuration, passedSockets: passed, version: Version.text)
+        self.gateway = try Gateway(
+            loops: loops, log: log, configuration: configuration, passedSockets: passed, version: Version.text)
         let plan = try GatewayPlan(configuration)
         if source.requiresTarget {
             for route in plan.routes {

@@ -196,7 +196,9 @@ final class LoopRoom {
         }
         guard !messages.isEmpty, self.subscriptions.count > 1 else { return }
         let batch = LoopBatch(messages, start: start, loop: self.loop)
-        if batch.byteCount <= Self.batchLimit { self.batches[start] = batch }
+        // An interruption is not sent: it ends the subscriptions that must not miss anything.
+        let isSent = !messages.contains(where: \.isInterruption)
+        if isSent, batch.byteCount <= Self.batchLimit { self.batches[start] = batch }
     }
 
     /// The messages that the member gets together next; `nil` if it gets the next one alone.

@@ -41,7 +41,8 @@ final class RedisPresence {
             arguments.append(.bytes(RoomEnvelope.encoded(info)))
         }
         self.client.perform(
-            RoomScripts.enter, keys: [keys.presence, keys.presenceExpiry], arguments: arguments) { _ in }
+            RoomScripts.enter, keys: [keys.presence, keys.presenceExpiry], arguments: arguments
+        ) { _ in }
     }
 
     /// Without Redis, the client expires.
@@ -50,7 +51,8 @@ final class RedisPresence {
             .text(client), .bytes(envelope), .bytes(keys.channel), self.cluster.publishCommand,
         ]
         self.client.perform(
-            RoomScripts.leave, keys: [keys.presence, keys.presenceExpiry], arguments: arguments) { _ in }
+            RoomScripts.leave, keys: [keys.presence, keys.presenceExpiry], arguments: arguments
+        ) { _ in }
     }
 
     /// - Parameter complete: with the clients in the order of their identifiers.

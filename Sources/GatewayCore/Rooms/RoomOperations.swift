@@ -296,9 +296,10 @@ package struct RoomOperations: Sendable {
     /// Asks the broker of the room's loop.
     private func ask<Value: Sendable>(
         _ name: String,
-        _ body: @escaping @Sendable (
-            LoopRooms, SharedRoom, @escaping (Result<Value, RoomBrokerError>) -> Void
-        ) -> Void
+        _ body:
+            @escaping @Sendable (
+                LoopRooms, SharedRoom, @escaping (Result<Value, RoomBrokerError>) -> Void
+            ) -> Void
     ) async -> Result<Value, RoomBrokerError> {
         guard !self.loopGateways.isEmpty else { return .failure(.away) }
         return await self.loopGateways[self.hub.home(of: name)].request { gateway, complete in

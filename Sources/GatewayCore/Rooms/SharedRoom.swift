@@ -153,7 +153,9 @@ package final class SharedRoom: Sendable {
             Self.trim(&state)
             guard let info else { return [] }
             let isListed = state.presence.remove(client: info.client) != nil
-            guard state.source == .local, state.policy.sendsJoinLeave, isListed || !state.policy.hasPresence else { return [] }
+            guard state.source == .local, state.policy.sendsJoinLeave, isListed || !state.policy.hasPresence else {
+                return []
+            }
             return Self.append(.leave(info), to: &state)
         }
     }
@@ -389,7 +391,8 @@ extension SharedRoom {
 
     private static func history(_ snapshot: Snapshot, _ policy: RoomPolicy, _ now: Duration) -> RoomHistory {
         RoomHistory(
-            position: snapshot.position, publications: snapshot.publications.map(\.publication), policy: policy, now: now)
+            position: snapshot.position, publications: snapshot.publications.map(\.publication), policy: policy,
+            now: now)
     }
 
     /// - Returns: loops that have it to take.
