@@ -52,9 +52,9 @@ struct EventStreamTests {
 
     @Test func eventsThatAreNotKeptAreAGap() async throws {
         let events = try await self.events(
-            "/v1/events?durationMs=100", fields: ["Last-Event-ID": "999999"])
+            "/v1/events?limit=1", fields: ["Last-Event-ID": "999999"])
         #expect(events.map { $0["type"]?.string } == ["gap"])
-        #expect(events[0]["missedTo"]?.integer == 999_999)
+        #expect(events.first?["missedTo"]?.integer == 999_999)
     }
 
     @Test func quietStreamSendsHeartbeats() async throws {

@@ -167,9 +167,9 @@ final class WebConnection: TransportConsumer, @unchecked Sendable {
     private func wholeReceived(_ request: ReceivedRequest) {
         let route = self.shared.with { $0.routes[request.path] }
         if !self.wasEarly {
-            let answer = route?.script(request) ?? .text("nothing here", status: 404)
+            // First, because a script may tell the test that the request has arrived.
             self.note(request)
-            return self.answer(answer)
+            return self.answer(route?.script(request) ?? .text("nothing here", status: 404))
         }
         self.wasEarly = false
         self.note(request)
