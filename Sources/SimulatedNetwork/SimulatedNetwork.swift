@@ -75,6 +75,10 @@ package final class SimulatedNetwork {
         return system
     }
 
+    func stopLoops(of process: SimulatedProcess) {
+        for system in self.systems where system.system?.process === process { system.system?.stop() }
+    }
+
     /// Permission bits of the file of a Unix socket; `nil` when there is none.
     package func mode(ofSocketAt path: String) -> UInt32? {
         self.listeners.mode(ofFileAt: path)

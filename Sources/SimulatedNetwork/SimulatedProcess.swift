@@ -15,6 +15,7 @@ package final class SimulatedProcess {
     /// After the three standard streams, and as many again for a loop's own descriptors.
     private var unused: Int32 = 6
     private var exhaustedUntil = MonotonicInstant(nanoseconds: 0)
+    private var isKilled = false
 
     init(on network: SimulatedNetwork, address: UInt32) {
         self.network = network
@@ -35,6 +36,14 @@ package final class SimulatedProcess {
     /// Another loop of this process.
     package func makeSystem() -> SimulatedSystem {
         self.network.makeSystem(in: self)
+    }
+
+    /// Ends the process at once, as `SIGKILL` does: its loops take no more turns, and its connections are closed. Calls of
+    /// objects that outlive it do nothing.
+    package func kill() {
+        self.isKilled = true
+        self.network.stopLoops(of: self)
+        for number in self.sockets.keys.sorted() { self.release(Descriptor(number), "kill")?.close() }
     }
 
     /// Every request for a descriptor fails with `EMFILE` for `duration` from now on.
@@ -75,6 +84,7 @@ package final class SimulatedProcess {
     /// `nil` for a descriptor that is not open: a mistake of the program, which is noted.
     func socket(_ descriptor: Descriptor, _ call: StaticString) -> OpenSocket? {
         guard let socket = self.sockets[descriptor.number] else {
+            guard !self.isKilled else { return nil }
             self.network.misuse("\(call) on descriptor \(descriptor.number), which is not open")
             return nil
         }

@@ -48,6 +48,11 @@ package final class SimulatedSystem: System {
         self.isParked = false
     }
 
+    /// The process has ended.
+    func stop() {
+        self.turn = nil
+    }
+
     var isRunnable: Bool {
         guard self.turn != nil else { return false }
         if !self.isParked || !self.answers.isEmpty || self.woken.load(ordering: .acquiring) { return true }
