@@ -66,7 +66,7 @@ final class RedisBroker: RoomBroker {
         self.cluster = cluster
         self.client = RedisClient(
             address: cluster.address, settings: cluster.client, scripts: RoomScripts.all, counters: cluster.counters,
-            loop: rooms.loop)
+            loop: rooms.loop, generator: rooms.hub.generator)
         self.presence = RedisPresence(self.client, cluster)
         self.client.delegate = self
     }

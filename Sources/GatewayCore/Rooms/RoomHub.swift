@@ -119,6 +119,15 @@ package final class RoomHub: Sendable {
 
     package var roomCount: Int { self.registry.withLock { $0.rooms.count } }
 
+    /// Draws from `randomWords`.
+    var generator: any RandomNumberGenerator { WordGenerator(words: self.randomWords) }
+
+    private struct WordGenerator: RandomNumberGenerator {
+        let words: @Sendable (Int) -> [UInt64]
+
+        mutating func next() -> UInt64 { self.words(1).first ?? 0 }
+    }
+
     /// A text of 16 characters for each word.
     static func text(_ words: [UInt64]) -> String {
         words.map { word in

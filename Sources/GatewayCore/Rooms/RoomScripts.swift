@@ -39,18 +39,18 @@ struct RoomKeys {
 }
 
 /// What must be one step in Redis.
-enum RoomScripts {
-    static let all = [publish, send, read, beginAnew, remove, enter, leave, list, register]
+package enum RoomScripts {
+    package static let all = [publish, send, read, beginAnew, remove, enter, leave, list, register]
 
     /// Memory of an entry besides its data, in bytes, as `RoomHistory` counts it.
-    static let entryOverhead = 256
+    package static let entryOverhead = 256
 
     /// Appends to the stream, trims it, and publishes. With an idempotency key only once.
     ///
     /// Keys: meta, stream, result of the idempotency key. Arguments: envelope, epoch of a new stream, entries kept, bytes
     /// kept, milliseconds until the stream expires, until meta expires, channel, command for publishing, milliseconds
     /// that the idempotency key lasts or 0. Returns: 1 if the key was used before, offset, epoch.
-    static let publish = RedisScript(
+    package static let publish = RedisScript(
         """
         local once = tonumber(ARGV[9])
         if once > 0 then
@@ -97,7 +97,7 @@ enum RoomScripts {
         """)
 
     /// Publishes a message that is not kept. Keys: meta. Arguments: envelope, channel, command for publishing.
-    static let send = RedisScript(
+    package static let send = RedisScript(
         """
         return redis.call(ARGV[3], ARGV[2], '0  ' .. ARGV[1])
         """)
@@ -107,7 +107,7 @@ enum RoomScripts {
     /// Keys: meta, stream. Arguments: lowest and highest offset as stream identifiers, entries at most, `1` for the newest
     /// first, epoch of a new stream, milliseconds that meta lasts at least, epoch to which the lowest offset belongs or
     /// empty: of another stream all is read. Returns: epoch, newest offset, entries.
-    static let read = RedisScript(
+    package static let read = RedisScript(
         """
         local epoch = redis.call('HGET', KEYS[1], 'e')
         if not epoch then
@@ -132,7 +132,7 @@ enum RoomScripts {
     ///
     /// Keys: meta, stream. Arguments: epoch, offset that was acknowledged in it, epoch of a new stream, milliseconds that
     /// meta lasts.
-    static let beginAnew = RedisScript(
+    package static let beginAnew = RedisScript(
         """
         local meta = redis.call('HMGET', KEYS[1], 'e', 'o')
         if meta[1] ~= ARGV[1] or tonumber(meta[2] or '0') >= tonumber(ARGV[2]) then return 0 end
@@ -145,7 +145,7 @@ enum RoomScripts {
     /// Removes publications, and tells the nodes.
     ///
     /// Keys: meta, stream. Arguments: offset, or 0 for all; envelope; channel; command for publishing. Returns: how many.
-    static let remove = RedisScript(
+    package static let remove = RedisScript(
         """
         local count
         if ARGV[1] == '0' then
@@ -165,7 +165,7 @@ enum RoomScripts {
     ///
     /// Keys: presence, expiry. Arguments: milliseconds until they expire, envelope or empty, channel, command for
     /// publishing, then for each client its identifier and what others see.
-    static let enter = RedisScript(
+    package static let enter = RedisScript(
         """
         local time = redis.call('TIME')
         local expiry = time[1] * 1000 + math.floor(time[2] / 1000) + ARGV[1]
@@ -180,7 +180,7 @@ enum RoomScripts {
         """)
 
     /// Keys: presence, expiry. Arguments: client, envelope or empty, channel, command for publishing.
-    static let leave = RedisScript(
+    package static let leave = RedisScript(
         """
         redis.call('HDEL', KEYS[1], ARGV[1])
         redis.call('ZREM', KEYS[2], ARGV[1])
@@ -189,7 +189,7 @@ enum RoomScripts {
         """)
 
     /// Lists the clients that have not expired, and removes up to 1000 that have. Keys: presence, expiry.
-    static let list = RedisScript(
+    package static let list = RedisScript(
         """
         local time = redis.call('TIME')
         local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
@@ -203,7 +203,7 @@ enum RoomScripts {
 
     /// Counts a connection of a user. Keys: the user's. Arguments: limit, milliseconds until it expires, then clients.
     /// Returns: 0 if the user has as many as it may have.
-    static let register = RedisScript(
+    package static let register = RedisScript(
         """
         local time = redis.call('TIME')
         local now = time[1] * 1000 + math.floor(time[2] / 1000)
