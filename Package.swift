@@ -335,7 +335,8 @@ let package = Package(
         .testTarget(
             name: "GatewayCoreTests",
             dependencies: [
-                "GatewayConfiguration", "GatewayCore", "GatewayTestSupport", "HTTPSemantics", "Rooms", "SessionTasks",
+                "Cluster", "GatewayConfiguration", "GatewayCore", "GatewayTestSupport", "HTTPSemantics", "RedisEngine",
+                "Rooms", "SessionTasks",
                 "StreamTransport", "SimulatedNetwork", "WebSocketProtocol", "WebTokens", "TLSEngine", "ByteKernels",
                 "TestSupport",
                 "WireText",

@@ -25,10 +25,13 @@ final class SimulatedGateway {
     private let log: TunnelLog
     private let written = WrittenLog()
 
-    /// - Parameter loops: all listen on every address.
+    /// - Parameters:
+    ///   - loops: all listen on every address.
+    ///   - randomWords: for epochs and identifiers.
     init(
         _ configuration: Configuration, on network: SimulatedNetwork, loops count: Int = 1,
-        chatBacklog: Int = 64 << 20, responders: [String: any HTTPResponder] = [:]
+        chatBacklog: Int = 64 << 20, responders: [String: any HTTPResponder] = [:],
+        cluster: RoomCluster? = nil, randomWords: (@Sendable (Int) -> [UInt64])? = nil
     ) throws {
         self.network = network
         let first = network.makeSystem()
@@ -49,7 +52,10 @@ final class SimulatedGateway {
         let written = self.written
         self.log = TunnelLog(configuration.log, writer: LogWriter(onOwnThread: false) { written.append($0) })
         let shared = GatewayShared(
-            log: self.log, hub: RoomHub(loops: loops, settings: configuration.rooms, backlogLimit: chatBacklog),
+            log: self.log,
+            hub: RoomHub(
+                loops: loops, settings: configuration.rooms, cluster: cluster, backlogLimit: chatBacklog,
+                randomWords: randomWords),
             admission: Admission(configuration),
             eventLog: self.journal)
         self.shared = shared

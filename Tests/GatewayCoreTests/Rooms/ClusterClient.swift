@@ -1,0 +1,205 @@
+import Foundation
+import TestSupport
+
+/// One user's program: connects to some node, subscribes again to what it has lost, and notes what it receives and whether
+/// that keeps the promises of the protocol.
+final class ClusterClient {
+    /// A publication that the program has received.
+    struct Received: Equatable {
+        let epoch: String
+        let offset: Int
+        let number: Int
+    }
+
+    private enum Request {
+        case connect
+        case subscribe(String)
+        case publish(Int)
+    }
+
+    let name: Int
+    private let rooms: [String]
+    private var peer: RawWebSocketPeer?
+    private var hasHead = false
+    private var framesRead = 0
+    private var lastNumber = 0
+    private var requests: [Int: Request] = [:]
+    /// Rooms with a subscription, or a command for one, on this connection.
+    private var requested: Set<String> = []
+    private(set) var subscribed: Set<String> = []
+    private(set) var positions: [String: (epoch: String, offset: Int)] = [:]
+    private(set) var received: [String: [Received]] = [:]
+    /// Where the publications that must be complete begin: indices in `received`.
+    private(set) var restarts: [String: [Int]] = [:]
+    private(set) var acknowledged: Set<Int> = []
+    private(set) var counts: [String: Int] = [:]
+    private(set) var complaints: [String] = []
+
+    init(name: Int, rooms: [String]) {
+        self.name = name
+        self.rooms = rooms
+    }
+
+    var isConnected: Bool { self.peer != nil }
+    var isInAllRooms: Bool { self.subscribed.count == self.rooms.count }
+
+    private func complain(_ text: String) { self.complaints.append("client \(self.name): \(text)") }
+    private func count(_ name: String, _ number: Int = 1) { self.counts[name, default: 0] += number }
+
+    // MARK: Acting
+
+    /// Begins a connection: sends the request and the first commands.
+    func connect(_ peer: RawWebSocketPeer) {
+        self.lastNumber = 1
+        self.requests = [1: .connect]
+        let commands = [#"{"id":1,"connect":{}}"#] + self.rooms.map { self.subscription(to: $0) }
+        self.peer = peer
+        peer.peer.send(RawWebSocketPeer.request(to: "/rooms"))
+        peer.send(1, commands.joined(separator: "\n"))
+        (self.hasHead, self.framesRead) = (false, 0)
+        self.count("connects")
+    }
+
+    private func subscription(to room: String) -> String {
+        self.lastNumber += 1
+        self.requests[self.lastNumber] = .subscribe(room)
+        self.requested.insert(room)
+        let (epoch, offset) = self.positions[room] ?? ("", 0)
+        return
+            #"{"id":\#(self.lastNumber),"subscribe":{"channel":"\#(room)","recover":true,"offset":\#(offset),"epoch":"\#(epoch)"}}"#
+    }
+
+    /// - Returns: whether the program has a connection to publish on.
+    func publish(_ number: Int, in room: String) -> Bool {
+        guard let peer = self.peer, self.hasHead else { return false }
+        self.lastNumber += 1
+        self.requests[self.lastNumber] = .publish(number)
+        peer.send(1, #"{"id":\#(self.lastNumber),"publish":{"channel":"\#(room)","data":{"n":\#(number)}}}"#)
+        return true
+    }
+
+    /// Subscribes again to the rooms that the server has ended or refused.
+    func resubscribe() {
+        guard let peer = self.peer, self.hasHead else { return }
+        let missing = self.rooms.filter { !self.requested.contains($0) }
+        guard !missing.isEmpty else { return }
+        self.count("resubscriptions", missing.count)
+        peer.send(1, missing.map { self.subscription(to: $0) }.joined(separator: "\n"))
+    }
+
+    /// What the program has read before the loss counts as received.
+    func vanish() {
+        self.read()
+        self.peer?.peer.reset()
+        self.forgetConnection()
+    }
+
+    private func forgetConnection() {
+        self.peer = nil
+        self.requests = [:]
+        self.requested = []
+        self.subscribed = []
+    }
+
+    // MARK: Reading
+
+    func read() {
+        guard let peer = self.peer else { return }
+        self.readHead(peer)
+        if self.hasHead {
+            let frames = peer.frames
+            for frame in frames.dropFirst(self.framesRead) where frame.opcode == 1 {
+                for line in frame.payload.split(separator: 0x0A) { self.read(Data(line), peer) }
+            }
+            self.framesRead = frames.count
+        }
+        let isOver = peer.peer.sawEnd || peer.peer.failure != nil || peer.peer.isClosed
+        guard isOver || self.hasHead && peer.close != nil else { return }
+        if let close = peer.close, close.count > 2 {
+            self.count("closed by the server: \(String(decoding: close.dropFirst(2), as: UTF8.self))")
+        }
+        peer.peer.close()
+        self.forgetConnection()
+    }
+
+    private func readHead(_ peer: RawWebSocketPeer) {
+        guard !self.hasHead else { return }
+        let bytes = peer.peer.received
+        guard bytes.count >= 4,
+            let end = (0...(bytes.count - 4)).first(where: { bytes[$0...].starts(with: [13, 10, 13, 10]) })
+        else { return }
+        peer.leftover = Array(peer.peer.takeReceived()[(end + 4)...])
+        self.hasHead = true
+    }
+
+    private func read(_ line: Data, _ peer: RawWebSocketPeer) {
+        guard let reply = try? JSONSerialization.jsonObject(with: line) as? [String: Any] else {
+            return self.complain("no JSON: \(String(decoding: line, as: UTF8.self))")
+        }
+        if reply.isEmpty { return peer.send(1, "{}") }
+        if let push = reply["push"] as? [String: Any] { return self.read(push) }
+        guard let id = reply["id"] as? Int, let request = self.requests.removeValue(forKey: id) else {
+            return self.complain("an answer to no command: \(reply)")
+        }
+        switch request {
+        case .connect: if reply["connect"] == nil { self.complain("not connected: \(reply)") }
+        case .publish(let number):
+            if reply["error"] == nil { self.acknowledged.insert(number) } else { self.count("refused") }
+        case .subscribe(let room):
+            if let result = reply["subscribe"] as? [String: Any] { return self.joined(room, result) }
+            self.count("refused subscriptions")
+            self.requested.remove(room)
+        }
+    }
+
+    private func read(_ push: [String: Any]) {
+        guard let room = push["channel"] as? String else { return }
+        guard self.subscribed.contains(room) else { return self.complain("push before the reply: \(push)") }
+        if let publication = push["pub"] as? [String: Any] {
+            self.note(publication, in: room)
+        } else if push["unsubscribe"] != nil {
+            self.count("interruptions")
+            self.subscribed.remove(room)
+            self.requested.remove(room)
+        }
+    }
+
+    private func joined(_ room: String, _ result: [String: Any]) {
+        self.subscribed.insert(room)
+        let epoch = result["epoch"] as? String ?? ""
+        let offset = result["offset"] as? Int ?? 0
+        let publications = (result["publications"] as? [Any] ?? []).compactMap { $0 as? [String: Any] }
+        let own = self.positions[room]
+        guard result["recovered"] as? Bool == true else {
+            self.count("unrecovered")
+            if let own, own.epoch == epoch, own.offset <= offset {
+                self.complain("\(room) at \(own) is not recovered: \(result)")
+            }
+            if !publications.isEmpty { self.complain("\(room) has publications but is not recovered: \(result)") }
+            self.positions[room] = (epoch, offset)
+            self.restarts[room, default: []].append(self.received[room]?.count ?? 0)
+            return
+        }
+        if let own, own.epoch != epoch, own.offset > 0 {
+            self.complain("\(room) is recovered from \(own) to another epoch: \(result)")
+        }
+        self.count(own == nil ? "first" : "recoveries")
+        self.count("recovered", own == nil ? 0 : publications.count)
+        self.positions[room] = (epoch, own?.offset ?? 0)
+        for publication in publications { self.note(publication, in: room) }
+        if let last = self.positions[room]?.offset, last != offset {
+            self.complain("\(room) is recovered up to \(last) of \(result)")
+        }
+    }
+
+    private func note(_ publication: [String: Any], in room: String) {
+        guard let offset = publication["offset"] as? Int, let own = self.positions[room],
+            let number = (publication["data"] as? [String: Any])?["n"] as? Int
+        else { return self.complain("publication without offset or data: \(publication)") }
+        if offset != own.offset + 1 {
+            self.complain("\(room): \(own.epoch) \(own.offset) is followed by \(offset), number \(number)")
+        }
+        self.positions[room] = (own.epoch, offset)
+        self.received[room, default: []].append(Received(epoch: own.epoch, offset: offset, number: number))
+    }
+}

@@ -1,0 +1,45 @@
+import Foundation
+import Testing
+
+/// Clusters whose nodes are killed and whose Redis fails, with clients that publish, vanish and come back on any node.
+///
+/// `SLUICE_TEST_SIZE=nightly` runs 10 000 seeds instead of 100; `SLUICE_SEED=7` or `SLUICE_SEED=7-90` runs those.
+@Suite("Clusters whose nodes and whose Redis fail")
+struct ClusterSimulationTests {
+    private static let batches: [[UInt64]] = {
+        let environment = ProcessInfo.processInfo.environment
+        var seeds = Array(1...UInt64(environment["SLUICE_TEST_SIZE"] == "nightly" ? 10_000 : 100))
+        if let asked = environment["SLUICE_SEED"].map({ $0.split(separator: "-").compactMap { UInt64($0) } }),
+            let first = asked.first, let last = asked.last
+        {
+            seeds = Array(first...max(first, last))
+        }
+        return stride(from: 0, to: seeds.count, by: 25).map { Array(seeds[$0..<min($0 + 25, seeds.count)]) }
+    }()
+
+    @Test(arguments: Self.batches)
+    func nothingIsLostDoubledOrOutOfOrder(_ seeds: [UInt64]) throws {
+        for seed in seeds {
+            let load = try ClusterLoad(seed: seed)
+            try load.run()
+            guard !load.complaints.isEmpty else { continue }
+            Issue.record("replay with SLUICE_SEED=\(seed)\n\(load.complaints.joined(separator: "\n"))")
+        }
+    }
+
+    /// The simulation covers every failure, recoveries, and subscriptions that the nodes ended.
+    @Test func loadCoversFailuresAndRecoveries() throws {
+        var counts: [String: Int] = [:]
+        for seed in UInt64(1)...20 {
+            let load = try ClusterLoad(seed: seed)
+            try load.run()
+            counts.merge(load.counts, uniquingKeysWith: +)
+        }
+        let failures = ["cut", "cutAll", "cutBefore", "cutAfter", "cutPush", "pause", "forgetScripts", "restartEmpty"]
+        for name in failures + ["kills", "refused", "interruptions", "resubscriptions", "unrecovered"] {
+            #expect(counts[name, default: 0] > 0, "\(name)")
+        }
+        #expect(counts["recoveries", default: 0] > 50 && counts["recovered", default: 0] > 100)
+        #expect(counts["acknowledged", default: 0] > 200)
+    }
+}

@@ -1,0 +1,274 @@
+import Cluster
+import GatewayCore
+import SimulatedNetwork
+import StreamTransport
+import TestSupport
+
+/// A Redis server on the simulated network, as far as the rooms of a cluster need one, that fails when it is told to.
+final class ModelRedis {
+    /// What happens to the connection of the next publication.
+    enum Fault: CaseIterable {
+        /// It ends before the publication is executed.
+        case cutBefore
+        /// It ends after the publication is executed and before the reply.
+        case cutAfter
+        /// A subscriber's connection ends in the middle of the publication's message.
+        case cutPush
+    }
+
+    private final class Connection {
+        let peer: ScriptedPeer
+        var rest: [UInt8] = []
+        var channels: Set<String> = []
+
+        init(_ peer: ScriptedPeer) {
+            self.peer = peer
+        }
+
+        func send(_ reply: ModelReply) {
+            var bytes: [UInt8] = []
+            reply.append(to: &bytes)
+            self.peer.send(bytes)
+        }
+    }
+
+    static let address = SocketAddress.ipv4(address: 0x0A03_0001, port: 6379)
+
+    private let network: SimulatedNetwork
+    private let host: ScriptedHost
+    private let listener: ScriptedListener
+    private var generator: SeededGenerator
+    private var connections: [Connection] = []
+    private var acceptedCount = 0
+    private(set) var store = ModelRedisStore()
+    /// The state that a failover goes back to.
+    private var older = ModelRedisStore()
+    private var scripts: [String: String] = [:]
+    private var pausedUntil = MonotonicInstant(nanoseconds: 0)
+    private var awayUntil = MonotonicInstant(nanoseconds: 0)
+    var nextFault: Fault?
+    /// Entries that streams lost by failures, or because they began anew.
+    private(set) var lost: Set<String> = []
+    /// Failures by name, and subscriptions.
+    private(set) var counts: [String: Int] = [:]
+    /// Envelopes of all publications that were ever appended to a stream.
+    private(set) var everStored: [String] = []
+    private(set) var complaints: [String] = []
+
+    init(on network: SimulatedNetwork, seed: UInt64) throws {
+        self.network = network
+        self.generator = SeededGenerator(seed: seed)
+        let system = network.makeSystem()
+        self.host = ScriptedHost(on: system)
+        self.listener = try self.host.listen(at: Self.address)
+        system.drive { [weak self] in
+            self?.host.turn()
+            self?.serve()
+        }
+    }
+
+    private var now: Int { Int(self.network.now.nanoseconds / 1_000_000) }
+
+    // MARK: Failures
+
+    func cutOne() {
+        self.connections.randomElement(using: &self.generator).map { self.cut($0) }
+        self.count("cut")
+    }
+
+    func cutAll() {
+        for connection in self.connections { self.cut(connection) }
+        self.count("cutAll")
+    }
+
+    /// Answers nothing for a while.
+    func pause(for duration: Duration) {
+        self.pausedUntil = self.network.now.advanced(by: duration)
+        self.count("pause")
+    }
+
+    func forgetScripts() {
+        self.scripts = [:]
+        self.count("forgetScripts")
+    }
+
+    func saveState() { self.older = self.store }
+
+    func restartEmpty(away duration: Duration) {
+        self.restart(with: ModelRedisStore(), away: duration)
+        self.count("restartEmpty")
+    }
+
+    /// Another server takes over, without what it had not received.
+    func failOver(away duration: Duration) {
+        self.restart(with: self.older, away: duration)
+        self.count("failOver")
+    }
+
+    private func restart(with state: ModelRedisStore, away duration: Duration) {
+        for connection in self.connections { self.cut(connection) }
+        self.change { $0 = state }
+        self.older = state
+        self.scripts = [:]
+        self.awayUntil = self.network.now.advanced(by: duration)
+    }
+
+    /// Ends all failures.
+    func heal() {
+        self.nextFault = nil
+        self.pausedUntil = self.network.now
+        self.awayUntil = self.network.now
+        self.serve()
+    }
+
+    func close() { self.host.close() }
+
+    private func change(_ body: (inout ModelRedisStore) -> Void) {
+        let before = self.store.kept
+        body(&self.store)
+        self.lost.formUnion(before.subtracting(self.store.kept))
+    }
+
+    private func cut(_ connection: Connection) {
+        // With FIN or RST; what was sent before may arrive.
+        if Bool.random(using: &self.generator) { connection.peer.reset() } else { connection.peer.close() }
+        self.connections.removeAll { $0 === connection }
+    }
+
+    private func count(_ name: String) { self.counts[name, default: 0] += 1 }
+
+    // MARK: Serving
+
+    func serve() {
+        let accepted = self.listener.accepted
+        for peer in accepted.dropFirst(self.acceptedCount) { self.connections.append(Connection(peer)) }
+        self.acceptedCount = accepted.count
+        guard self.network.now >= self.awayUntil else {
+            for connection in self.connections { self.cut(connection) }
+            return
+        }
+        guard self.network.now >= self.pausedUntil else { return }
+        for connection in self.connections { self.serve(connection) }
+        self.connections.removeAll { $0.peer.isClosed }
+    }
+
+    private func serve(_ connection: Connection) {
+        let received = connection.peer.takeReceived()
+        if connection.peer.sawEnd || connection.peer.failure != nil { connection.peer.close() }
+        connection.rest += received
+        var position = 0
+        while !connection.peer.isClosed, let words = Self.command(in: connection.rest, at: &position) {
+            if let reply = self.reply(to: words, on: connection), !connection.peer.isClosed { connection.send(reply) }
+        }
+        connection.rest.removeFirst(position)
+    }
+
+    private func reply(to words: [String], on connection: Connection) -> ModelReply? {
+        switch words[0] {
+        case "HELLO":
+            return .map([
+                ("server", .blob("redis")), ("version", .blob("7.0.15")), ("proto", .integer(3)),
+                ("mode", .blob("standalone")), ("role", .blob("master")),
+            ])
+        case "SCRIPT": return .blob(self.load(words[2]))
+        case "EVAL": return self.run(self.load(words[1]), words, on: connection)
+        case "EVALSHA":
+            guard self.scripts[words[1]] != nil else { return .error("NOSCRIPT No matching script.") }
+            return self.run(words[1], words, on: connection)
+        case "SUBSCRIBE", "UNSUBSCRIBE":
+            for channel in words.dropFirst() { self.subscribe(connection, to: channel, words[0] == "SUBSCRIBE") }
+            return nil
+        case "PING": return .simple("PONG")
+        case "PEXPIRE":
+            return .integer(self.store.extend(words[1], by: Int(words[2]) ?? 0, now: self.now) ? 1 : 0)
+        case "ZREM": return .integer(self.store.removeClient(words[2], user: words[1]) ? 1 : 0)
+        default:
+            self.complaints.append("the model does not know \(words[0])")
+            return .error("ERR unknown command '\(words[0])'")
+        }
+    }
+
+    private func subscribe(_ connection: Connection, to channel: String, _ isSubscribed: Bool) {
+        if isSubscribed { connection.channels.insert(channel) } else { connection.channels.remove(channel) }
+        if isSubscribed { self.count("subscribe") }
+        connection.send(
+            .push([
+                .blob(isSubscribed ? "subscribe" : "unsubscribe"), .blob(channel),
+                .integer(connection.channels.count),
+            ]))
+    }
+
+    // MARK: Scripts
+
+    private func load(_ source: String) -> String {
+        let digest = RedisScript(source).digest
+        self.scripts[digest] = source
+        return digest
+    }
+
+    private func run(_ digest: String, _ words: [String], on connection: Connection) -> ModelReply? {
+        let isPublication = digest == RoomScripts.publish.digest
+        let fault = isPublication ? self.nextFault.take() : nil
+        if fault == .cutBefore {
+            self.cut(connection)
+            self.count("cutBefore")
+            return nil
+        }
+        let keyCount = Int(words[2]) ?? 0
+        let (keys, arguments) = (Array(words[3..<(3 + keyCount)]), Array(words[(3 + keyCount)...]))
+        let now = self.now
+        var outcome: ModelRedisStore.Outcome?
+        if isPublication {
+            outcome = self.store.run(digest, keys: keys, arguments, now: now)
+            self.everStored.append(arguments[0])
+        } else {
+            self.change { outcome = $0.run(digest, keys: keys, arguments, now: now) }
+        }
+        guard let outcome else {
+            self.complaints.append("the model does not know the script \(digest)")
+            return .error("ERR unknown script")
+        }
+        if let message = outcome.message { self.deliver(message, fault) }
+        guard fault == .cutAfter else { return outcome.reply }
+        self.cut(connection)
+        self.count("cutAfter")
+        return nil
+    }
+
+    private func deliver(_ message: ModelRedisStore.Message, _ fault: Fault?) {
+        var bytes: [UInt8] = []
+        ModelReply.push([.blob("message"), .blob(message.channel), .blob(message.payload)]).append(to: &bytes)
+        let subscribers = self.connections.filter { $0.channels.contains(message.channel) }
+        let cutOff = fault == .cutPush ? subscribers.randomElement(using: &self.generator) : nil
+        for subscriber in subscribers {
+            guard subscriber === cutOff else {
+                subscriber.peer.send(bytes)
+                continue
+            }
+            subscriber.peer.send(Array(bytes.prefix(Int.random(in: 0..<bytes.count, using: &self.generator))))
+            self.cut(subscriber)
+            self.count("cutPush")
+        }
+    }
+
+    /// Takes an array of blob strings; `nil` while it is not complete.
+    private static func command(in bytes: [UInt8], at position: inout Int) -> [String]? {
+        var index = position
+        func line() -> Int? {
+            guard let end = bytes[index...].firstIndex(of: 0x0A) else { return nil }
+            defer { index = end + 1 }
+            return Int(String(decoding: bytes[(index + 1)..<(end - 1)], as: UTF8.self))
+        }
+        guard let count = line() else { return nil }
+        var words: [String] = []
+        for _ in 0..<count {
+            guard let length = line(), bytes.count >= index + length + 2 else { return nil }
+            var word = String.UnicodeScalarView()
+            word.append(contentsOf: bytes[index..<(index + length)].lazy.map { Unicode.Scalar($0) })
+            words.append(String(word))
+            index += length + 2
+        }
+        position = index
+        return words
+    }
+}

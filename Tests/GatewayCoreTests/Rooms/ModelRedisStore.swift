@@ -1,0 +1,254 @@
+import Cluster
+import GatewayCore
+
+/// What a `ModelRedis` keeps, and the scripts of the rooms as their contracts have them. A value: a copy is an older state.
+///
+/// Time is in milliseconds. Script texts are not looked at, so that their errors are not repeated here.
+struct ModelRedisStore {
+    struct Entry: Equatable {
+        let offset: Int
+        let envelope: String
+    }
+
+    private struct Meta {
+        var epoch: String
+        var offset = 0
+        var expiry: Int?
+    }
+
+    private struct Stream {
+        var entries: [Entry] = []
+        /// Offset of the newest entry, removed ones included.
+        var last = 0
+        var expiry: Int?
+    }
+
+    private struct Listed {
+        /// Instants at which clients expire.
+        var expiries: [String: Int] = [:]
+        var infos: [String: String] = [:]
+    }
+
+    /// A message for a channel.
+    struct Message: Equatable {
+        let channel: String
+        let payload: String
+    }
+
+    /// What one script did.
+    struct Outcome {
+        var reply: ModelReply
+        var message: Message?
+    }
+
+    private var metas: [String: Meta] = [:]
+    private var streams: [String: Stream] = [:]
+    private var results: [String: (offset: Int, epoch: String, expiry: Int)] = [:]
+    private var listed: [String: Listed] = [:]
+    private var users: [String: [String: Int]] = [:]
+
+    /// The stream with this meta key: its epoch and entries.
+    func stream(meta: String, _ stream: String) -> (epoch: String, entries: [Entry])? {
+        self.metas[meta].map { ($0.epoch, self.streams[stream]?.entries ?? []) }
+    }
+
+    /// Envelopes in all streams.
+    var kept: Set<String> { Set(self.streams.values.flatMap { $0.entries.map(\.envelope) }) }
+
+    /// - Parameters:
+    ///   - digest: of a script of the rooms.
+    ///   - now: in milliseconds.
+    /// - Returns: `nil` for another script.
+    mutating func run(_ digest: String, keys: [String], _ arguments: [String], now: Int) -> Outcome? {
+        self.expire(now)
+        switch digest {
+        case RoomScripts.publish.digest: return self.publish(keys, arguments, now)
+        case RoomScripts.send.digest:
+            return Outcome(reply: .integer(0), message: Self.unkept(arguments[0], on: arguments[1]))
+        case RoomScripts.read.digest: return Outcome(reply: self.read(keys, arguments, now))
+        case RoomScripts.beginAnew.digest: return Outcome(reply: self.beginAnew(keys, arguments, now))
+        case RoomScripts.enter.digest: return self.enter(keys, arguments, now)
+        case RoomScripts.leave.digest:
+            self.listed[keys[0]]?.expiries[arguments[0]] = nil
+            self.listed[keys[0]]?.infos[arguments[0]] = nil
+            return Outcome(reply: .integer(1), message: Self.unkept(arguments[1], on: arguments[2]))
+        case RoomScripts.list.digest:
+            let infos = self.listed[keys[0]]?.infos ?? [:]
+            return Outcome(reply: .array(infos.sorted { $0.key < $1.key }.map { .blob($0.value) }))
+        case RoomScripts.register.digest: return Outcome(reply: self.register(keys, arguments, now))
+        default: return nil
+        }
+    }
+
+    private mutating func expire(_ now: Int) {
+        func isOver(_ expiry: Int?) -> Bool { expiry.map { $0 <= now } ?? false }
+        self.metas = self.metas.filter { !isOver($0.value.expiry) }
+        self.streams = self.streams.filter { !isOver($0.value.expiry) }
+        self.results = self.results.filter { !isOver($0.value.expiry) }
+        self.listed = self.listed.mapValues { listed in
+            let expiries = listed.expiries.filter { !isOver($0.value) }
+            return Listed(expiries: expiries, infos: listed.infos.filter { expiries[$0.key] != nil })
+        }
+        self.users = self.users.mapValues { $0.filter { !isOver($0.value) } }
+    }
+
+    private static func unkept(_ envelope: String, on channel: String) -> Message? {
+        envelope.isEmpty ? nil : Message(channel: channel, payload: "0  \(envelope)")
+    }
+
+    // MARK: Streams
+
+    private mutating func publish(_ keys: [String], _ arguments: [String], _ now: Int) -> Outcome {
+        let lasting = Self.number(arguments[8])
+        if lasting > 0, let former = self.results[keys[2]] {
+            return Outcome(reply: .array([.integer(1), .blob("\(former.offset)"), .blob(former.epoch)]))
+        }
+        var (epoch, offset) = ("", 0)
+        if Self.number(arguments[2]) > 0 {
+            (epoch, offset) = self.append(arguments[0], keys, newEpoch: arguments[1])
+            self.trim(keys[1], count: Self.number(arguments[2]))
+            self.streams[keys[1]]?.expiry = now + Self.number(arguments[4])
+            self.metas[keys[0]]?.expiry = now + Self.number(arguments[5])
+        }
+        if lasting > 0 { self.results[keys[2]] = (offset, epoch, now + lasting) }
+        return Outcome(
+            reply: .array([.integer(0), .blob("\(offset)"), .blob(epoch)]),
+            message: Message(channel: arguments[6], payload: "\(offset) \(epoch) \(arguments[0])"))
+    }
+
+    private mutating func append(
+        _ envelope: String, _ keys: [String], newEpoch: String
+    ) -> (epoch: String, offset: Int) {
+        if self.metas[keys[0]] == nil { self.begin(newEpoch, keys) }
+        var meta = self.metas[keys[0]] ?? Meta(epoch: newEpoch)
+        meta.offset += 1
+        if let last = self.streams[keys[1]]?.last, last >= meta.offset {
+            self.begin(newEpoch, keys)
+            meta = Meta(epoch: newEpoch, offset: 1)
+        }
+        let entry = Entry(offset: meta.offset, envelope: envelope)
+        self.metas[keys[0]] = meta
+        self.streams[keys[1], default: Stream()].entries.append(entry)
+        self.streams[keys[1]]?.last = meta.offset
+        return (meta.epoch, meta.offset)
+    }
+
+    private mutating func begin(_ epoch: String, _ keys: [String]) {
+        self.metas[keys[0]] = Meta(epoch: epoch)
+        self.streams[keys[1]] = nil
+    }
+
+    /// Histories of the simulation are bounded by their number alone.
+    private mutating func trim(_ key: String, count: Int) {
+        guard let stream = self.streams[key], stream.entries.count > count else { return }
+        self.streams[key]?.entries.removeFirst(stream.entries.count - count)
+    }
+
+    private mutating func read(_ keys: [String], _ arguments: [String], _ now: Int) -> ModelReply {
+        if self.metas[keys[0]] == nil { self.begin(arguments[4], keys) }
+        guard var meta = self.metas[keys[0]] else { return .error("ERR no stream") }
+        meta.expiry = max(meta.expiry ?? 0, now + Self.number(arguments[5]))
+        self.metas[keys[0]] = meta
+        let isOther = !arguments[6].isEmpty && arguments[6] != meta.epoch
+        let lowest = isOther ? 0 : Self.offset(arguments[0])
+        let highest = Self.offset(arguments[1])
+        var entries = (self.streams[keys[1]]?.entries ?? []).filter { $0.offset >= lowest && $0.offset <= highest }
+        if arguments[3] == "1" { entries.reverse() }
+        let listed = entries.prefix(Self.number(arguments[2])).map { entry -> ModelReply in
+            .array([.blob("\(entry.offset)-0"), .array([.blob("d"), .blob(entry.envelope)])])
+        }
+        return .array([.blob(meta.epoch), .blob("\(meta.offset)"), .array(listed)])
+    }
+
+    private mutating func beginAnew(_ keys: [String], _ arguments: [String], _ now: Int) -> ModelReply {
+        guard let meta = self.metas[keys[0]], meta.epoch == arguments[0], meta.offset < Self.number(arguments[1]) else {
+            return .integer(0)
+        }
+        self.begin(arguments[2], keys)
+        self.metas[keys[0]]?.expiry = now + Self.number(arguments[3])
+        return .integer(1)
+    }
+
+    /// The meta key lasts longer, if it is there.
+    mutating func extend(_ key: String, by milliseconds: Int, now: Int) -> Bool {
+        self.expire(now)
+        guard let expiry = self.metas[key]?.expiry, expiry < now + milliseconds else { return false }
+        self.metas[key]?.expiry = now + milliseconds
+        return true
+    }
+
+    // MARK: Presence and users
+
+    private mutating func enter(_ keys: [String], _ arguments: [String], _ now: Int) -> Outcome {
+        var listed = self.listed[keys[0]] ?? Listed()
+        for index in stride(from: 4, to: arguments.count - 1, by: 2) {
+            listed.expiries[arguments[index]] = now + Self.number(arguments[0])
+            listed.infos[arguments[index]] = arguments[index + 1]
+        }
+        self.listed[keys[0]] = listed
+        return Outcome(reply: .integer(1), message: Self.unkept(arguments[1], on: arguments[2]))
+    }
+
+    private mutating func register(_ keys: [String], _ arguments: [String], _ now: Int) -> ModelReply {
+        for client in arguments.dropFirst(2) {
+            let clients = self.users[keys[0]] ?? [:]
+            if clients[client] == nil, clients.count >= Self.number(arguments[0]) { return .integer(0) }
+            self.users[keys[0], default: [:]][client] = now + Self.number(arguments[1])
+        }
+        return .integer(1)
+    }
+
+    mutating func removeClient(_ client: String, user: String) -> Bool {
+        self.users[user]?.removeValue(forKey: client) != nil
+    }
+
+    // MARK: Numbers
+
+    private static func number(_ text: String) -> Int { Int(text) ?? 0 }
+
+    /// Of a stream's identifier.
+    private static func offset(_ text: String) -> Int {
+        switch text {
+        case "-": 0
+        case "+": .max
+        default: Int(text.prefix { $0 != "-" }) ?? 0
+        }
+    }
+}
+
+/// A reply in RESP3. Texts have a byte in each Unicode scalar.
+enum ModelReply {
+    case simple(String)
+    case error(String)
+    case integer(Int)
+    case blob(String)
+    case array([ModelReply])
+    case map([(String, ModelReply)])
+    case push([ModelReply])
+
+    func append(to bytes: inout [UInt8]) {
+        switch self {
+        case .simple(let text): bytes += "+\(text)\r\n".utf8
+        case .error(let text): bytes += "-\(text)\r\n".utf8
+        case .integer(let number): bytes += ":\(number)\r\n".utf8
+        case .blob(let text):
+            let content = text.unicodeScalars.map { UInt8(truncatingIfNeeded: $0.value) }
+            bytes += "$\(content.count)\r\n".utf8
+            bytes += content
+            bytes += "\r\n".utf8
+        case .array(let elements): Self.append("*", elements, to: &bytes)
+        case .push(let elements): Self.append(">", elements, to: &bytes)
+        case .map(let entries):
+            bytes += "%\(entries.count)\r\n".utf8
+            for (key, value) in entries {
+                ModelReply.blob(key).append(to: &bytes)
+                value.append(to: &bytes)
+            }
+        }
+    }
+
+    private static func append(_ kind: String, _ elements: [ModelReply], to bytes: inout [UInt8]) {
+        bytes += "\(kind)\(elements.count)\r\n".utf8
+        for element in elements { element.append(to: &bytes) }
+    }
+}
