@@ -59,6 +59,9 @@ final class RedisBroker: RoomBroker {
     /// When listed clients and users are renewed next.
     private var nextRenewal: Duration = .zero
     private(set) var isBehind = false
+    /// Identifier of the run of the server that the client is connected to; empty while it is not known, and in a Redis
+    /// Cluster, whose servers have one each: scripts find it then.
+    private var run = ""
 
     init(_ rooms: LoopRooms, _ cluster: RoomCluster) {
         self.rooms = rooms
@@ -241,7 +244,7 @@ extension RedisBroker {
             .bytes(self.envelope(message)), self.newEpoch(), .number(isKept ? policy.historySize : 0),
             .number(policy.historyBytes), .number(policy.historyTime.wholeMilliseconds), self.metaTime(policy),
             .bytes(keys.channel), self.publishCommand,
-            .number(message.idempotencyKey == nil ? 0 : Self.idempotencyTime),
+            .number(message.idempotencyKey == nil ? 0 : Self.idempotencyTime), .text(self.run),
         ]
         let once = keys.idempotency(message.idempotencyKey ?? "")
         self.client.perform(RoomScripts.publish, keys: [keys.meta, keys.stream, once], arguments: arguments) {
@@ -320,7 +323,7 @@ extension RedisBroker {
     ) {
         let arguments: [RedisArgument] = [
             .text(range.lowest), .text(range.highest), .number(range.limit), .number(range.isReversed ? 1 : 0),
-            self.newEpoch(), self.metaTime(policy), .text(range.epoch),
+            self.newEpoch(), self.metaTime(policy), .text(range.epoch), .text(self.run),
         ]
         self.client.perform(RoomScripts.read, keys: [keys.meta, keys.stream], arguments: arguments) { [cluster] in
             complete($0.decoded { try Self.snapshot($0, node: cluster.node) })
@@ -471,11 +474,23 @@ extension RedisBroker: RedisClientDelegate {
     func redisBecameReady(_ client: RedisClient) {
         if self.rooms.index == 0 { self.cluster.report(false, "Redis is reached") }
         self.nextRenewal = .zero
+        self.askForRun()
         self.sendHeld()
         self.rooms.brokerCaughtUp()
     }
 
+    /// Scripts need not find it, which costs them several times their own work.
+    private func askForRun() {
+        self.run = ""
+        if case .cluster = self.cluster.address.location { return }
+        self.client.perform(RedisCommand("INFO", "server"), key: nil) { [weak self] result in
+            let lines = (try? result.get().text())?.split(separator: "\r\n") ?? []
+            self?.run = lines.first { $0.hasPrefix("run_id:") }.map { String($0.dropFirst("run_id:".count)) } ?? ""
+        }
+    }
+
     func redisWentAway(_ client: RedisClient, _ failure: String) {
+        self.run = ""
         if self.rooms.index == 0 { self.cluster.report(true, failure) }
     }
 

@@ -6,7 +6,7 @@ import WireText
 
 /// Names of a room's keys and channel in Redis. All have one hash tag, so that a cluster keeps them on one server.
 struct RoomKeys {
-    /// Hash: epoch `e`, newest offset `o`, bytes of the stream `b`.
+    /// Hash: epoch `e`, newest offset `o`, server that the epoch belongs to `r`, bytes of the stream `b`.
     let meta: [UInt8]
     /// Stream: the publications, by offset.
     let stream: [UInt8]
@@ -45,11 +45,42 @@ package enum RoomScripts {
     /// Memory of an entry besides its data, in bytes, as `RoomHistory` counts it.
     package static let entryOverhead = 256
 
+    /// After a failover, or a restart with older data, the server may lack publications that were acknowledged, and would
+    /// give their offsets again. So an epoch belongs to one run of one server: `run` is its identifier, of which the script
+    /// is given what the node knows, or nothing. Empty if the server does not tell; then failovers are not noticed here.
+    private static func run(_ argument: Int) -> String {
+        """
+        local run = ARGV[\(argument)]
+        if run == '' then
+          local info = redis.pcall('INFO', 'server')
+          run = type(info) == 'string' and string.match(info, 'run_id:(%x+)') or ''
+        end
+        """
+    }
+
+    /// Begins another epoch if `epoch` belongs to another run than `run`. The publications that are there remain, and
+    /// offsets go on. Streams of nodes that did not store the run keep their epoch.
+    private static func epoch(new argument: Int) -> String {
+        """
+        local meta = redis.call('HMGET', KEYS[1], 'e', 'r')
+        local epoch = meta[1]
+        if not epoch then
+          epoch = ARGV[\(argument)]
+          redis.call('DEL', KEYS[1], KEYS[2])
+          redis.call('HSET', KEYS[1], 'e', epoch, 'o', 0, 'r', run)
+        elseif run ~= '' and meta[2] ~= run then
+          if meta[2] and meta[2] ~= '' then epoch = ARGV[\(argument)] end
+          redis.call('HSET', KEYS[1], 'e', epoch, 'r', run)
+        end
+        """
+    }
+
     /// Appends to the stream, trims it, and publishes. With an idempotency key only once.
     ///
     /// Keys: meta, stream, result of the idempotency key. Arguments: envelope, epoch of a new stream, entries kept, bytes
     /// kept, milliseconds until the stream expires, until meta expires, channel, command for publishing, milliseconds
-    /// that the idempotency key lasts or 0. Returns: 1 if the key was used before, offset, epoch.
+    /// that the idempotency key lasts or 0, run of the server or empty. Returns: 1 if the key was used before, offset,
+    /// epoch.
     package static let publish = RedisScript(
         """
         local once = tonumber(ARGV[9])
@@ -58,20 +89,16 @@ package enum RoomScripts {
           if former[1] then return {1, former[1], former[2]} end
         end
         local function number(value) return string.format('%.0f', value) end
-        local size, offset, epoch = tonumber(ARGV[3]), '0', ''
+        local size, offset, stream = tonumber(ARGV[3]), '0', ''
         if size > 0 then
-          epoch = redis.call('HGET', KEYS[1], 'e')
-          if not epoch then
-            epoch = ARGV[2]
-            redis.call('DEL', KEYS[1], KEYS[2])
-            redis.call('HSET', KEYS[1], 'e', epoch)
-          end
+          \(Self.run(10))
+          \(Self.epoch(new: 2))
           offset = number(redis.call('HINCRBY', KEYS[1], 'o', 1))
           local added = redis.pcall('XADD', KEYS[2], offset .. '-0', 'd', ARGV[1])
           if type(added) == 'table' and added.err then
             epoch, offset = ARGV[2], '1'
             redis.call('DEL', KEYS[1], KEYS[2])
-            redis.call('HSET', KEYS[1], 'e', epoch, 'o', 1)
+            redis.call('HSET', KEYS[1], 'e', epoch, 'o', 1, 'r', run)
             redis.call('XADD', KEYS[2], '1-0', 'd', ARGV[1])
           end
           local length, cost = redis.call('XLEN', KEYS[2]), #ARGV[1] + \(entryOverhead)
@@ -87,13 +114,14 @@ package enum RoomScripts {
           end
           redis.call('PEXPIRE', KEYS[2], ARGV[5])
           redis.call('PEXPIRE', KEYS[1], ARGV[6])
+          stream = epoch
         end
-        redis.call(ARGV[8], ARGV[7], offset .. ' ' .. epoch .. ' ' .. ARGV[1])
+        redis.call(ARGV[8], ARGV[7], offset .. ' ' .. stream .. ' ' .. ARGV[1])
         if once > 0 then
-          redis.call('HSET', KEYS[3], 'o', offset, 'e', epoch)
+          redis.call('HSET', KEYS[3], 'o', offset, 'e', stream)
           redis.call('PEXPIRE', KEYS[3], once)
         end
-        return {0, offset, epoch}
+        return {0, offset, stream}
         """)
 
     /// Publishes a message that is not kept. Keys: meta. Arguments: envelope, channel, command for publishing.
@@ -106,15 +134,11 @@ package enum RoomScripts {
     ///
     /// Keys: meta, stream. Arguments: lowest and highest offset as stream identifiers, entries at most, `1` for the newest
     /// first, epoch of a new stream, milliseconds that meta lasts at least, epoch to which the lowest offset belongs or
-    /// empty: of another stream all is read. Returns: epoch, newest offset, entries.
+    /// empty: of another stream all is read; run of the server or empty. Returns: epoch, newest offset, entries.
     package static let read = RedisScript(
         """
-        local epoch = redis.call('HGET', KEYS[1], 'e')
-        if not epoch then
-          epoch = ARGV[5]
-          redis.call('DEL', KEYS[1], KEYS[2])
-          redis.call('HSET', KEYS[1], 'e', epoch, 'o', 0)
-        end
+        \(Self.run(8))
+        \(Self.epoch(new: 5))
         if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[6]) then redis.call('PEXPIRE', KEYS[1], ARGV[6]) end
         local entries, lowest = {}, ARGV[1]
         if ARGV[7] ~= '' and ARGV[7] ~= epoch then lowest = '-' end
@@ -128,7 +152,8 @@ package enum RoomScripts {
         return {epoch, redis.call('HGET', KEYS[1], 'o') or '0', entries}
         """)
 
-    /// Begins another stream if acknowledged publications are missing, as after a failover.
+    /// Begins another stream if acknowledged publications are missing, as after a failover of a server that does not tell
+    /// its run.
     ///
     /// Keys: meta, stream. Arguments: epoch, offset that was acknowledged in it, epoch of a new stream, milliseconds that
     /// meta lasts.

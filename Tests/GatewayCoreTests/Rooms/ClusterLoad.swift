@@ -1,11 +1,5 @@
-import Cluster
 import Foundation
-import GatewayCore
-import GatewayTestSupport
-import RedisEngine
 import SimulatedNetwork
-import StreamTransport
-import Synchronization
 import TestSupport
 
 /// One seed's cluster: nodes, a Redis that fails, clients that publish, vanish and come back, and what must be true at the
@@ -14,66 +8,22 @@ final class ClusterLoad {
     private static let rooms = ["a", "b"]
     private static let actions = 90
 
-    private static func configuration(node: Int) -> String {
-        """
-        listeners:
-          - {name: web, listen: "ws://10.1.0.\(node + 1):1001"}
-        routes:
-          - {name: programs, path: /rooms, target: rooms}
-        rooms:
-          max-recovery: 100000
-          policies:
-            - name: all
-              pattern: "*"
-              publish: everyone
-              history-size: 100000
-              history-time: 1d
-              recovery: stream
-        """
-    }
-
-    private let seed: UInt64
-    private let network: SimulatedNetwork
-    private let redis: ModelRedis
-    private let host: ScriptedHost
+    private let scene: ClusterScene
     private var generator: SeededGenerator
-    private var nodes: [SimulatedGateway] = []
-    private let loopCounts: [Int]
-    private let clients: [ClusterClient]
     private var published = 0
     private(set) var counts: [String: Int] = [:]
     private(set) var complaints: [String] = []
 
     init(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
-        var faults = FaultPlan.calm
-        faults.turnCost = .microseconds(1) ... .microseconds(50)
-        faults.latency = .microseconds(20) ... .milliseconds(2)
-        self.seed = seed
-        self.network = SimulatedNetwork(seed: seed, faults: faults)
-        self.redis = try ModelRedis(on: self.network, seed: generator.next())
-        let system = self.network.makeSystem()
-        let host = ScriptedHost(on: system)
-        system.drive { [weak host] in host?.turn() }
-        self.host = host
-        self.loopCounts = (0..<Int.random(in: 2...3, using: &generator)).map { _ in
-            Int.random(in: 1...2, using: &generator)
-        }
-        self.clients = (0..<Int.random(in: 5...8, using: &generator)).map { ClusterClient(name: $0, rooms: Self.rooms) }
+        let loops = (0..<Int.random(in: 2...3, using: &generator)).map { _ in Int.random(in: 1...2, using: &generator) }
+        self.scene = try ClusterScene(
+            loops: loops, clients: Int.random(in: 5...8, using: &generator), rooms: Self.rooms, seed: generator.next())
         self.generator = generator
-        for index in self.loopCounts.indices { self.nodes.append(try self.makeNode(index)) }
     }
 
-    private func makeNode(_ index: Int) throws -> SimulatedGateway {
-        let words = Mutex(SeededGenerator(seed: self.generator.next()))
-        var cluster = RoomCluster(
-            node: "node-\(index)", address: try RedisAddress("redis://10.3.0.1"), client: RedisClientSettings())
-        cluster.presenceTime = .seconds(9)
-        return try SimulatedGateway(
-            ConfigurationSamples.configuration(Self.configuration(node: index)), on: self.network,
-            loops: self.loopCounts[index], cluster: cluster
-        ) { count in words.withLock { words in (0..<count).map { _ in words.next() } } }
-    }
+    private var clients: [ClusterClient] { self.scene.clients }
+    private var redis: ModelRedis { self.scene.redis }
 
     private func count(_ name: String) { self.counts[name, default: 0] += 1 }
 
@@ -82,7 +32,7 @@ final class ClusterLoad {
     func run() throws {
         for _ in 0..<Self.actions {
             try self.act()
-            self.pass(self.drawTime())
+            self.scene.pass(self.drawTime())
         }
         self.redis.heal()
         try self.gather()
@@ -105,7 +55,7 @@ final class ClusterLoad {
         case ..<10:
             client.vanish()
         case ..<30:
-            try self.connect(client)
+            try self.scene.connect(client, to: self.drawNode())
         case ..<36:
             for client in self.clients { client.resubscribe() }
         case ..<46:
@@ -119,53 +69,36 @@ final class ClusterLoad {
 
     private func failRedis() {
         let duration = Duration.milliseconds(Int.random(in: 1...3000, using: &self.generator))
-        switch Int.random(in: 0..<20, using: &self.generator) {
+        switch Int.random(in: 0..<26, using: &self.generator) {
         case 0...10: self.redis.nextFault = ModelRedis.Fault.allCases.randomElement(using: &self.generator)
         case 11...13: self.redis.cutOne()
         case 14: self.redis.cutAll()
         case 15...17: self.redis.pause(for: duration * 3)
         case 18: self.redis.forgetScripts()
-        default: self.redis.restartEmpty(away: duration)
+        case 19...21: self.redis.saveState()
+        case 22: self.redis.restartEmpty(away: duration)
+        case 23: self.redis.restart(away: duration)
+        default: self.redis.failOver(away: duration)
         }
     }
 
     private func killNode() throws {
-        let index = Int.random(in: 0..<self.nodes.count, using: &self.generator)
-        self.nodes[index].process.kill()
-        self.nodes[index] = try self.makeNode(index)
+        try self.scene.replaceNode(self.drawNode())
         self.count("kills")
     }
 
-    private func connect(_ client: ClusterClient) throws {
-        guard !client.isConnected else { return }
-        let node = Int.random(in: 0..<self.nodes.count, using: &self.generator)
-        client.connect(
-            try RawWebSocketPeer(
-                self.host.connect(to: .ipv4(address: 0x0A01_0001 + UInt32(node), port: 1001)), isClient: true))
-    }
+    private func drawNode() -> Int { Int.random(in: 0..<self.scene.nodes.count, using: &self.generator) }
 
     private func publish(by client: ClusterClient) {
         guard let room = Self.rooms.randomElement(using: &self.generator) else { return }
         if client.publish(self.published + 1, in: room) { self.published += 1 }
     }
 
-    private func pass(_ duration: Duration) {
-        self.network.run(for: duration)
-        self.redis.serve()
-        for client in self.clients { client.read() }
-    }
-
     // MARK: The end
 
     /// Lets all clients come back.
     private func gather() throws {
-        for _ in 0..<120 where !self.clients.allSatisfy(\.isInAllRooms) {
-            for client in self.clients {
-                try self.connect(client)
-                client.resubscribe()
-            }
-            self.pass(.milliseconds(250))
-        }
+        guard try !self.scene.gather(on: { self.drawNode() }) else { return }
         for client in self.clients where !client.isInAllRooms {
             self.complaints.append("client \(client.name) is in \(client.subscribed) only")
         }
@@ -174,7 +107,7 @@ final class ClusterLoad {
     /// One more publication in each room, which all must get.
     private func publishLast() throws {
         // A node may not have noticed yet that the room's stream is another one.
-        self.pass(.seconds(12))
+        self.scene.pass(.seconds(12))
         try self.gather()
         for room in Self.rooms {
             guard self.clients[0].publish(self.published + 1, in: room) else {
@@ -182,7 +115,7 @@ final class ClusterLoad {
                 continue
             }
             self.published += 1
-            self.pass(.milliseconds(100))
+            self.scene.pass(.milliseconds(100))
             for client in self.clients where client.received[room]?.last?.number != self.published {
                 self.complaints.append("client \(client.name) did not get the last publication in \(room)")
             }
@@ -197,10 +130,8 @@ final class ClusterLoad {
         for (name, number) in self.redis.counts { self.counts[name, default: 0] += number }
         self.counts["published", default: 0] += self.published
         self.complaints += self.redis.complaints
-        self.complaints += self.network.misuses
-        for node in self.nodes { node.process.kill() }
-        self.host.close()
-        self.redis.close()
+        self.complaints += self.scene.network.misuses
+        self.scene.finish()
     }
 
     // MARK: Judging

@@ -35,7 +35,10 @@ struct ClusterSimulationTests {
             try load.run()
             counts.merge(load.counts, uniquingKeysWith: +)
         }
-        let failures = ["cut", "cutAll", "cutBefore", "cutAfter", "cutPush", "pause", "forgetScripts", "restartEmpty"]
+        let failures = [
+            "cut", "cutAll", "cutBefore", "cutAfter", "cutPush", "pause", "forgetScripts", "restart", "restartEmpty",
+            "failOver",
+        ]
         for name in failures + ["kills", "refused", "interruptions", "resubscriptions", "unrecovered"] {
             #expect(counts[name, default: 0] > 0, "\(name)")
         }

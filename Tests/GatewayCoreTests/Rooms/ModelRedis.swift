@@ -40,9 +40,10 @@ final class ModelRedis {
     private var generator: SeededGenerator
     private var connections: [Connection] = []
     private var acceptedCount = 0
-    private(set) var store = ModelRedisStore()
+    private(set) var store = ModelRedisStore(run: "0")
     /// The state that a failover goes back to.
-    private var older = ModelRedisStore()
+    private var older = ModelRedisStore(run: "0")
+    private var runs = 0
     private var scripts: [String: String] = [:]
     private var pausedUntil = MonotonicInstant(nanoseconds: 0)
     private var awayUntil = MonotonicInstant(nanoseconds: 0)
@@ -95,7 +96,7 @@ final class ModelRedis {
     func saveState() { self.older = self.store }
 
     func restartEmpty(away duration: Duration) {
-        self.restart(with: ModelRedisStore(), away: duration)
+        self.restart(with: ModelRedisStore(run: ""), away: duration)
         self.count("restartEmpty")
     }
 
@@ -105,10 +106,20 @@ final class ModelRedis {
         self.count("failOver")
     }
 
+    /// Starts again with all that it had.
+    func restart(away duration: Duration) {
+        self.restart(with: self.store, away: duration)
+        self.count("restart")
+    }
+
     private func restart(with state: ModelRedisStore, away duration: Duration) {
+        self.runs += 1
         for connection in self.connections { self.cut(connection) }
-        self.change { $0 = state }
-        self.older = state
+        self.change {
+            $0 = state
+            $0.run = "\(self.runs)"
+        }
+        self.older = self.store
         self.scripts = [:]
         self.awayUntil = self.network.now.advanced(by: duration)
     }
@@ -178,6 +189,7 @@ final class ModelRedis {
         case "SUBSCRIBE", "UNSUBSCRIBE":
             for channel in words.dropFirst() { self.subscribe(connection, to: channel, words[0] == "SUBSCRIBE") }
             return nil
+        case "INFO": return .blob("# Server\r\nredis_version:7.0.15\r\nrun_id:\(self.store.run)\r\ntcp_port:6379\r\n")
         case "PING": return .simple("PONG")
         case "PEXPIRE":
             return .integer(self.store.extend(words[1], by: Int(words[2]) ?? 0, now: self.now) ? 1 : 0)

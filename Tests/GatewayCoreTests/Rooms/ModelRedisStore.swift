@@ -12,6 +12,8 @@ struct ModelRedisStore {
 
     private struct Meta {
         var epoch: String
+        /// Of the server, when the epoch began.
+        var run: String
         var offset = 0
         var expiry: Int?
     }
@@ -35,12 +37,18 @@ struct ModelRedisStore {
         let payload: String
     }
 
+    init(run: String) {
+        self.run = run
+    }
+
     /// What one script did.
     struct Outcome {
         var reply: ModelReply
         var message: Message?
     }
 
+    /// Identifier of this run of the server.
+    var run: String
     private var metas: [String: Meta] = [:]
     private var streams: [String: Stream] = [:]
     private var results: [String: (offset: Int, epoch: String, expiry: Int)] = [:]
@@ -105,6 +113,7 @@ struct ModelRedisStore {
         }
         var (epoch, offset) = ("", 0)
         if Self.number(arguments[2]) > 0 {
+            self.begin(keys, epoch: arguments[1], run: arguments[9])
             (epoch, offset) = self.append(arguments[0], keys, newEpoch: arguments[1])
             self.trim(keys[1], count: Self.number(arguments[2]))
             self.streams[keys[1]]?.expiry = now + Self.number(arguments[4])
@@ -119,12 +128,11 @@ struct ModelRedisStore {
     private mutating func append(
         _ envelope: String, _ keys: [String], newEpoch: String
     ) -> (epoch: String, offset: Int) {
-        if self.metas[keys[0]] == nil { self.begin(newEpoch, keys) }
-        var meta = self.metas[keys[0]] ?? Meta(epoch: newEpoch)
+        var meta = self.metas[keys[0]] ?? Meta(epoch: newEpoch, run: self.run)
         meta.offset += 1
         if let last = self.streams[keys[1]]?.last, last >= meta.offset {
             self.begin(newEpoch, keys)
-            meta = Meta(epoch: newEpoch, offset: 1)
+            meta = Meta(epoch: newEpoch, run: self.run, offset: 1)
         }
         let entry = Entry(offset: meta.offset, envelope: envelope)
         self.metas[keys[0]] = meta
@@ -134,8 +142,17 @@ struct ModelRedisStore {
     }
 
     private mutating func begin(_ epoch: String, _ keys: [String]) {
-        self.metas[keys[0]] = Meta(epoch: epoch)
+        self.metas[keys[0]] = Meta(epoch: epoch, run: self.run)
         self.streams[keys[1]] = nil
+    }
+
+    /// Begins a stream if there is none, and another epoch if the stream's is of another run of the server.
+    private mutating func begin(_ keys: [String], epoch: String, run known: String) {
+        guard let meta = self.metas[keys[0]] else { return self.begin(epoch, keys) }
+        let run = known.isEmpty ? self.run : known
+        guard meta.run != run else { return }
+        self.metas[keys[0]]?.epoch = epoch
+        self.metas[keys[0]]?.run = run
     }
 
     /// Histories of the simulation are bounded by their number alone.
@@ -145,7 +162,7 @@ struct ModelRedisStore {
     }
 
     private mutating func read(_ keys: [String], _ arguments: [String], _ now: Int) -> ModelReply {
-        if self.metas[keys[0]] == nil { self.begin(arguments[4], keys) }
+        self.begin(keys, epoch: arguments[4], run: arguments[7])
         guard var meta = self.metas[keys[0]] else { return .error("ERR no stream") }
         meta.expiry = max(meta.expiry ?? 0, now + Self.number(arguments[5]))
         self.metas[keys[0]] = meta

@@ -1,0 +1,105 @@
+import Cluster
+import GatewayCore
+import GatewayTestSupport
+import RedisEngine
+import SimulatedNetwork
+import StreamTransport
+import Synchronization
+import TestSupport
+
+/// Nodes of a cluster, their Redis and their clients on one simulated network.
+final class ClusterScene {
+    let network: SimulatedNetwork
+    let redis: ModelRedis
+    let clients: [ClusterClient]
+    private(set) var nodes: [SimulatedGateway] = []
+    private let host: ScriptedHost
+    private let loops: [Int]
+    private var generator: SeededGenerator
+
+    /// - Parameter loops: of each node.
+    init(loops: [Int], clients: Int, rooms: [String], seed: UInt64 = 1) throws {
+        var faults = FaultPlan.calm
+        faults.turnCost = .microseconds(1) ... .microseconds(50)
+        faults.latency = .microseconds(20) ... .milliseconds(2)
+        self.network = SimulatedNetwork(seed: seed, faults: faults)
+        self.generator = SeededGenerator(seed: seed)
+        self.redis = try ModelRedis(on: self.network, seed: self.generator.next())
+        let system = self.network.makeSystem()
+        let host = ScriptedHost(on: system)
+        system.drive { [weak host] in host?.turn() }
+        self.host = host
+        self.loops = loops
+        self.clients = (0..<clients).map { ClusterClient(name: $0, rooms: rooms) }
+        for index in loops.indices { self.nodes.append(try self.makeNode(index)) }
+    }
+
+    private static func configuration(node: Int) -> String {
+        """
+        listeners:
+          - {name: web, listen: "ws://10.1.0.\(node + 1):1001"}
+        routes:
+          - {name: programs, path: /rooms, target: rooms}
+        rooms:
+          max-recovery: 100000
+          policies:
+            - name: all
+              pattern: "*"
+              publish: everyone
+              history-size: 100000
+              history-time: 1d
+              recovery: stream
+        """
+    }
+
+    private func makeNode(_ index: Int) throws -> SimulatedGateway {
+        let words = Mutex(SeededGenerator(seed: self.generator.next()))
+        var cluster = RoomCluster(
+            node: "node-\(index)", address: try RedisAddress("redis://10.3.0.1"), client: RedisClientSettings())
+        cluster.presenceTime = .seconds(9)
+        return try SimulatedGateway(
+            ConfigurationSamples.configuration(Self.configuration(node: index)), on: self.network,
+            loops: self.loops[index], cluster: cluster
+        ) { count in words.withLock { words in (0..<count).map { _ in words.next() } } }
+    }
+
+    /// Kills a node, and starts it again.
+    func replaceNode(_ index: Int) throws {
+        self.nodes[index].process.kill()
+        self.nodes[index] = try self.makeNode(index)
+    }
+
+    func connect(_ client: ClusterClient, to node: Int) throws {
+        guard !client.isConnected else { return }
+        client.connect(
+            try RawWebSocketPeer(
+                self.host.connect(to: .ipv4(address: 0x0A01_0001 + UInt32(node), port: 1001)), isClient: true))
+    }
+
+    func pass(_ duration: Duration) {
+        self.network.run(for: duration)
+        self.redis.serve()
+        for client in self.clients { client.read() }
+    }
+
+    /// Lets all clients come back, for up to 30 seconds.
+    /// - Parameter node: for each client that has no connection.
+    /// - Returns: whether all are in all rooms.
+    @discardableResult
+    func gather(on node: () -> Int = { 0 }) throws -> Bool {
+        for _ in 0..<120 where !self.clients.allSatisfy(\.isInAllRooms) {
+            for client in self.clients {
+                try self.connect(client, to: node())
+                client.resubscribe()
+            }
+            self.pass(.milliseconds(250))
+        }
+        return self.clients.allSatisfy(\.isInAllRooms)
+    }
+
+    func finish() {
+        for node in self.nodes { node.process.kill() }
+        self.host.close()
+        self.redis.close()
+    }
+}
