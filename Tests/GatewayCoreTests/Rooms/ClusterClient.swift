@@ -15,6 +15,7 @@ final class ClusterClient {
         case connect
         case subscribe(String)
         case publish(Int)
+        case presence(String)
     }
 
     let name: Int
@@ -32,6 +33,8 @@ final class ClusterClient {
     /// Where the publications that must be complete begin: indices in `received`.
     private(set) var restarts: [String: [Int]] = [:]
     private(set) var acknowledged: Set<Int> = []
+    /// Number of clients that a room listed when it was last asked.
+    private(set) var listed: [String: Int] = [:]
     private(set) var counts: [String: Int] = [:]
     private(set) var complaints: [String] = []
 
@@ -76,6 +79,15 @@ final class ClusterClient {
         self.requests[self.lastNumber] = .publish(number)
         peer.send(1, #"{"id":\#(self.lastNumber),"publish":{"channel":"\#(room)","data":{"n":\#(number)}}}"#)
         return true
+    }
+
+    /// Asks all rooms for their clients.
+    func askForPresence() {
+        for room in self.rooms {
+            self.lastNumber += 1
+            self.requests[self.lastNumber] = .presence(room)
+            self.peer?.send(1, #"{"id":\#(self.lastNumber),"presence":{"channel":"\#(room)"}}"#)
+        }
     }
 
     /// Subscribes again to the rooms that the server has ended or refused.
@@ -145,6 +157,9 @@ final class ClusterClient {
         case .connect: if reply["connect"] == nil { self.complain("not connected: \(reply)") }
         case .publish(let number):
             if reply["error"] == nil { self.acknowledged.insert(number) } else { self.count("refused") }
+        case .presence(let room):
+            let result = reply["presence"] as? [String: Any]
+            self.listed[room] = (result?["presence"] as? [String: Any])?.count ?? 0
         case .subscribe(let room):
             if let result = reply["subscribe"] as? [String: Any] { return self.joined(room, result) }
             self.count("refused subscriptions")

@@ -6,7 +6,7 @@ import TestSupport
 /// end.
 final class ClusterLoad {
     private static let rooms = ["a", "b"]
-    private static let actions = 90
+    private static let actions = 80
 
     private let scene: ClusterScene
     private var generator: SeededGenerator
@@ -109,6 +109,7 @@ final class ClusterLoad {
         // A node may not have noticed yet that the room's stream is another one.
         self.scene.pass(.seconds(12))
         try self.gather()
+        self.askForPresence()
         for room in Self.rooms {
             guard self.clients[0].publish(self.published + 1, in: room) else {
                 self.complaints.append("client 0 has no connection")
@@ -118,6 +119,17 @@ final class ClusterLoad {
             self.scene.pass(.milliseconds(100))
             for client in self.clients where client.received[room]?.last?.number != self.published {
                 self.complaints.append("client \(client.name) did not get the last publication in \(room)")
+            }
+        }
+    }
+
+    /// All nodes list all clients, and none of those that nodes left behind when they were killed.
+    private func askForPresence() {
+        for client in self.clients { client.askForPresence() }
+        self.scene.pass(.milliseconds(100))
+        for client in self.clients {
+            for room in Self.rooms where client.listed[room] != self.clients.count {
+                self.complaints.append("client \(client.name) sees \(client.listed[room] ?? 0) in \(room)")
             }
         }
     }

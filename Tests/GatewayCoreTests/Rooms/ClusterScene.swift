@@ -49,6 +49,8 @@ final class ClusterScene {
               history-size: 100000
               history-time: 1d
               recovery: stream
+              presence: true
+              join-leave: true
         """
     }
 

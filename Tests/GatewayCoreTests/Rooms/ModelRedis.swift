@@ -14,6 +14,8 @@ final class ModelRedis {
         case cutAfter
         /// A subscriber's connection ends in the middle of the publication's message.
         case cutPush
+        /// One subscriber does not get the publication's message, and its connection goes on.
+        case losePush
     }
 
     private final class Connection {
@@ -251,15 +253,17 @@ final class ModelRedis {
         var bytes: [UInt8] = []
         ModelReply.push([.blob("message"), .blob(message.channel), .blob(message.payload)]).append(to: &bytes)
         let subscribers = self.connections.filter { $0.channels.contains(message.channel) }
-        let cutOff = fault == .cutPush ? subscribers.randomElement(using: &self.generator) : nil
+        let hitsSubscriber = fault == .cutPush || fault == .losePush
+        let hit = hitsSubscriber ? subscribers.randomElement(using: &self.generator) : nil
         for subscriber in subscribers {
-            guard subscriber === cutOff else {
+            guard subscriber === hit else {
                 subscriber.peer.send(bytes)
                 continue
             }
+            self.count(fault == .cutPush ? "cutPush" : "losePush")
+            guard fault == .cutPush else { continue }
             subscriber.peer.send(Array(bytes.prefix(Int.random(in: 0..<bytes.count, using: &self.generator))))
             self.cut(subscriber)
-            self.count("cutPush")
         }
     }
 
