@@ -260,6 +260,28 @@ def test_publishing_is_refused_while_redis_is_away_and_nothing_is_missed_afterwa
     asyncio.run(run())
 
 
+def test_restart_of_a_redis_that_keeps_everything_does_not_interrupt_the_stream(nodes, redis):
+    node = nodes.start("a")
+
+    async def run():
+        async with Client(node) as ann:
+            position = await ann.subscribe("kept:x")
+            await ann.publish("kept:x", 1)
+            redis.kill()
+            redis.start()
+
+            async def published():
+                return "publish" in await ann.publish("kept:x", 2)
+
+            await eventually(published)
+        async with Client(node) as ann:
+            again = await ann.subscribe("kept:x", recover=True, epoch=position["epoch"], offset=0)
+            assert again["recovered"] is True and again["epoch"] == position["epoch"]
+            assert [pub["data"] for pub in again["publications"]] == [1, 2]
+
+    asyncio.run(run())
+
+
 def test_redis_that_forgot_everything_begins_another_epoch(nodes, redis):
     node = nodes.start("a")
 

@@ -483,9 +483,8 @@ extension RedisBroker: RedisClientDelegate {
     private func askForRun() {
         self.run = ""
         if case .cluster = self.cluster.address.location { return }
-        self.client.perform(RedisCommand("INFO", "server"), key: nil) { [weak self] result in
-            let lines = (try? result.get().text())?.split(separator: "\r\n") ?? []
-            self?.run = lines.first { $0.hasPrefix("run_id:") }.map { String($0.dropFirst("run_id:".count)) } ?? ""
+        self.client.perform(RedisCommand("INFO"), key: nil) { [weak self] result in
+            self?.run = RoomScripts.run(info: (try? result.get().text()) ?? "")
         }
     }
 

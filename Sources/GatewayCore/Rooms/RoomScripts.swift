@@ -48,14 +48,35 @@ package enum RoomScripts {
     /// After a failover, or a restart with older data, the server may lack publications that were acknowledged, and would
     /// give their offsets again. So an epoch belongs to one run of one server: `run` is its identifier, of which the script
     /// is given what the node knows, or nothing. Empty if the server does not tell; then failovers are not noticed here.
+    ///
+    /// A server with an append-only file has all that it acknowledged when it starts again: `durableRun` stands for all its
+    /// runs, as long as it was never a replica.
     private static func run(_ argument: Int) -> String {
         """
         local run = ARGV[\(argument)]
         if run == '' then
-          local info = redis.pcall('INFO', 'server')
-          run = type(info) == 'string' and string.match(info, 'run_id:(%x+)') or ''
+          local function info(section)
+            local text = redis.pcall('INFO', section)
+            return type(text) == 'string' and text or ''
+          end
+          run = string.match(info('server'), 'run_id:(%x+)') or ''
+          if run ~= '' and string.find(info('persistence'), '\(Self.durableMarks[0])', 1, true)
+            and string.find(info('replication'), '\(Self.durableMarks[1])', 1, true) then run = '\(Self.durableRun)' end
         end
         """
+    }
+
+    private static let durableRun = "durable"
+    /// Of a server that keeps an append-only file, and that was never a replica.
+    private static let durableMarks = ["aof_enabled:1", "master_replid2:0000000000000000000000000000000000000000"]
+
+    /// - Parameter info: the reply of `INFO`.
+    /// - Returns: the run as the scripts know it; empty if the server does not tell.
+    static func run(info: String) -> String {
+        let lines = info.split(separator: "\r\n")
+        guard let run = lines.first(where: { $0.hasPrefix("run_id:") }) else { return "" }
+        let isDurable = Self.durableMarks.allSatisfy { mark in lines.contains { $0 == mark } }
+        return isDurable ? Self.durableRun : String(run.dropFirst("run_id:".count))
     }
 
     /// Begins another epoch if `epoch` belongs to another run than `run`. The publications that are there remain, and
