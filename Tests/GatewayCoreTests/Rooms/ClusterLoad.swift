@@ -6,7 +6,7 @@ import TestSupport
 /// end.
 final class ClusterLoad {
     private static let rooms = ["a", "b"]
-    private static let actions = 80
+    private static let actions = 70
 
     private let scene: ClusterScene
     private var generator: SeededGenerator
@@ -30,6 +30,8 @@ final class ClusterLoad {
     // MARK: Running
 
     func run() throws {
+        for client in self.clients { try self.scene.connect(client, to: self.drawNode()) }
+        self.scene.pass(.milliseconds(50))
         for _ in 0..<Self.actions {
             try self.act()
             self.scene.pass(self.drawTime())
