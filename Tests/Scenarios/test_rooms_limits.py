@@ -160,3 +160,67 @@ def test_reading_rooms_of_made_up_names_makes_no_rooms(serve):
                 assert "error" not in one.command(**{command: {"channel": f"made up {number}"}})
         assert service.names() == []
     service.expect_healthy()
+
+
+def test_rooms_that_only_publishers_use_are_forgotten(serve):
+    service = serve({"history-time": "1s"})
+    for number in range(50):
+        assert service.post({"publish": {"channel": f"made up {number}", "data": 1}})[0] == 200
+    assert len(service.names()) <= 50
+    service.expect_no_rooms(within=40)
+
+
+def test_a_gateway_has_as_many_rooms_as_allowed(serve):
+    service = serve(**{"max-total": 3})
+    with service.member("a", "b") as one, connect(service.gateway.address(), "/chat/c"):
+        eventually(lambda: service.names() == ["a", "b", "c"], "three rooms")
+        assert one.refused(subscribe={"channel": "d"}) == 106
+        assert one.refused(publish={"channel": "d", "data": 1}) == 106
+        assert service.post({"publish": {"channel": "d", "data": 1}})[0] == 503
+        with connect(service.gateway.address(), "/chat/d") as plain:
+            plain.expect_close(1013)
+        assert service.names() == ["a", "b", "c"] and service.metric("sluice_rooms_refused_total") == 4
+        assert "publish" in one.command(publish={"channel": "c", "data": 1})
+        # The epoch of a room in which nothing was published ends soon where rooms are many.
+        one.command(unsubscribe={"channel": "b"})
+        eventually(lambda: "subscribe" in one.command(subscribe={"channel": "health"}), "a further room")
+        service.expect_healthy()
+
+
+def test_rooms_of_made_up_names_that_are_entered_and_left_are_soon_forgotten(serve):
+    service = serve(**{"command-rate": 100_000, "max-total": 600})
+    with service.member() as one:
+        for number in range(500):
+            one.command(subscribe={"channel": f"made up {number}"})
+            one.command(unsubscribe={"channel": f"made up {number}"})
+        eventually(lambda: len(service.names()) < 100, "few rooms are left", within=20)
+
+
+def test_all_histories_together_are_bounded(serve):
+    service = serve(
+        {"recovery": "stream"}, **{"max-history-total": "1MiB", "command-rate": 100_000})
+    with service.member("entered") as one:
+        one.command(publish={"channel": "entered", "data": 1})
+        one.command(publish={"channel": "made up 0", "data": 1})
+        epoch = one.command(history={"channel": "made up 0"})["history"]["epoch"]
+        for number in range(1, 300):
+            assert "publish" in one.command(publish={"channel": f"made up {number}", "data": "x" * 10_000})
+            assert number % 50 or service.metric("sluice_room_history_bytes") <= 1 << 20
+        assert service.metric("sluice_room_histories_removed_total") >= 100
+        kept = [len(one.command(history={"channel": name, "limit": -1})["history"].get("publications", []))
+                for name in ("entered", "made up 299", "made up 250", "made up 1")]
+        assert kept == [1, 1, 1, 0]
+        # Nobody is told that this room is the one of before.
+        lost = one.command(subscribe={"channel": "made up 0", "recover": True, "offset": 1, "epoch": epoch})["subscribe"]
+        assert not lost.get("recovered") and lost["epoch"] != epoch
+    service.expect_healthy()
+
+
+def test_a_room_larger_than_all_histories_may_be_loses_its_oldest_publications(serve):
+    service = serve({"recovery": "stream"}, **{"max-history-total": "64KiB", "command-rate": 100_000})
+    with service.member("a") as one:
+        for number in range(100):
+            one.command(publish={"channel": "a", "data": str(number) + "x" * 2000})
+        kept = one.command(history={"channel": "a", "limit": -1})["history"]["publications"]
+        assert [each["offset"] for each in kept] == list(range(101 - len(kept), 101)) and 20 < len(kept) < 40
+    service.expect_healthy()

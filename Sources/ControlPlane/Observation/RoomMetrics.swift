@@ -63,6 +63,8 @@ struct RoomMetrics {
         family("sluice_room_recovered", "Publications that clients got when they came back.", .recovered)
         family("sluice_room_unrecovered", "Clients that came back and missed publications for good.", .unrecovered)
         family("sluice_room_lost", "Messages that slow members lost by the policy of their room.", .lost)
+        family("sluice_rooms_refused", "Uses of rooms that would have exceeded max-total.", .refusedRooms)
+        family("sluice_room_histories_removed", "Histories removed because of max-history-total.", .removedHistories)
         text.family("sluice_room_disconnects", .counter, "Connections ended with a code of the rooms' protocol.")
         for (code, count) in self.hub.counters.disconnects.sorted(by: { $0.key < $1.key }) {
             text.sample("sluice_room_disconnects_total", [("code", "\(code)")], count)

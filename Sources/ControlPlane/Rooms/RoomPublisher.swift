@@ -44,6 +44,10 @@ struct RoomPublisher: Sendable {
                 ControlProblem(
                     502, "rooms-uncertain", "The connection to Redis was lost; it may have been done, or not.")
             case .refused(let reason): ControlProblem(502, "rooms-refused", "Redis refused: \(reason)")
+            case .tooManyRooms:
+                ControlProblem(
+                    503, "too-many-rooms", "The gateway has as many rooms as rooms.max-total allows; try again later."
+                ).retryable(after: 10)
             case .unrecoverablePosition:
                 ControlProblem(410, "other-epoch", "The room's stream began anew; start again without since.")
                     .at(parameter: "since")
@@ -56,6 +60,7 @@ struct RoomPublisher: Sendable {
             case .unknownRoom: .unknownChannel
             case .tooLarge: .limitExceeded
             case .busy: .tooManyRequests
+            case .broker(.tooManyRooms): .limitExceeded
             case .broker: .internal
             }
         }

@@ -205,7 +205,11 @@ struct ServerAPI: Sendable {
         do {
             return try await body()
         } catch {
-            throw Failure(error == .unrecoverablePosition ? .unrecoverablePosition : .internal)
+            switch error {
+            case .unrecoverablePosition: throw Failure(.unrecoverablePosition)
+            case .tooManyRooms: throw Failure(.limitExceeded)
+            case .away, .uncertain, .refused: throw Failure(.internal)
+            }
         }
     }
 

@@ -6,6 +6,10 @@ package struct RoomSettings: Sendable, Equatable {
     package var client = RoomClientSettings()
     /// Connections that one user may have; `nil` is unlimited.
     package var maximumConnectionsPerUser: Int?
+    /// Rooms in this gateway, those without members included.
+    package var maximumRooms = 100_000
+    /// Of the histories of all rooms in this gateway, in bytes.
+    package var maximumHistoryTotal = 256 << 20
     /// Field of the opening request that names the user; `nil` trusts none.
     package var userHeader: String?
     /// The entry of `tokens` that verifies the tokens of clients; `nil` refuses tokens.
@@ -77,6 +81,20 @@ extension RoomSettings: SettingsSection {
         .value(
             "max-rooms", \.client.maximumSubscriptions, .integer(1...100_000),
             "Rooms that one connection may be in. Above it a subscription is refused with 106."),
+        .value(
+            "max-total", \.maximumRooms, .integer(1...10_000_000),
+            """
+            Rooms in this gateway: those with members, and those that keep publications. Above it, entering a further \
+            room or publishing in it is refused with 106; a client without a protocol is closed with 1013. Above half \
+            of it, rooms in which nothing was published end 2 seconds after their last member left, else 60.
+            """),
+        .value(
+            "max-history-total", \.maximumHistoryTotal, .size((64 << 10)...(1 << 40)),
+            """
+            Memory of all histories in this gateway. Above it, the histories of the rooms that were not used for longest \
+            are removed, those without members first, until an eighth of it is free. Clients that come back to such a \
+            room are told that they cannot recover.
+            """),
         .value(
             "max-name-length", \.client.maximumChannelLength, .integer(1...4096),
             "Length of a room's name in bytes. A longer one is refused with 107."),

@@ -92,8 +92,20 @@ final class LoopRooms {
     /// Adds a member to a room, as soon as the room is open.
     func join(_ name: String, _ entry: Entry) {
         self.loop.assertOnLoop()
-        // Each subscription is one use of the shared room.
-        self.enter(WaitingEntry(entry: entry, shared: self.hub.acquire(name), deadline: self.now + Self.entryTimeout))
+        do {
+            // Each subscription is one use of the shared room.
+            let shared = try self.acquire(name)
+            self.enter(WaitingEntry(entry: entry, shared: shared, deadline: self.now + Self.entryTimeout))
+        } catch {
+            entry.complete(.failure(.tooManyRooms))
+        }
+    }
+
+    /// The room of this name, made on first use, until `RoomHub.release`.
+    func acquire(_ name: String) throws(RoomHub.AcquireError) -> SharedRoom {
+        // Rooms without members are swept too, so that names that publishers make up do not stay.
+        if self.sweepTimer.deadline == nil { self.loop.arm(self.sweepTimer, after: Self.sweepInterval, target: self) }
+        return try self.hub.acquire(name)
     }
 
     private func enter(_ waiting: WaitingEntry, isPatient: Bool = true) {
@@ -118,7 +130,6 @@ final class LoopRooms {
             joinedAfter: joined.sequence)
         self.announce(joined.loops, of: room)
         self.pauseIfBehind(subscription)
-        if self.sweepTimer.deadline == nil { self.loop.arm(self.sweepTimer, after: Self.sweepInterval, target: self) }
         if let info = entry.info {
             self.broker.entered(shared, info, origin: RoomMessage.Origin(loop: self.index, member: subscription.number))
         }
@@ -200,6 +211,7 @@ final class LoopRooms {
     /// The same for messages that the broker received.
     /// - Returns: whether all loops keep up. If not, `brokerCaughtUp` is called when they do.
     func distributeReceived(_ loops: [(loop: Int, cost: Int)], of shared: SharedRoom) -> Bool {
+        self.hub.boundHistories()
         self.blockedFeed.formUnion(self.hub.announce(shared, to: loops, from: self.index))
         if let own = loops.first(where: { $0.loop == self.index }) { self.queueOwn(own.cost, of: shared) }
         return !self.isFeedBlocked

@@ -46,6 +46,7 @@ extension PlainRoomMember {
                     // Its connection may have ended while it waited.
                     if self.task == nil { self.leave() }
                 case .failure(.full): refused(self, .full)
+                case .failure(.tooManyRooms): refused(self, .tooManyRooms)
                 case .failure(.away), .failure(.notReady): refused(self, .away)
                 }
                 self.resumeReading()
@@ -82,6 +83,7 @@ extension PlainRoomMember {
 enum PlainRefusal {
     case notPermitted
     case full
+    case tooManyRooms
     /// The cluster cannot be reached, so that the client's message was not published, or perhaps not.
     case away
 
@@ -89,6 +91,7 @@ enum PlainRefusal {
         switch self {
         case .notPermitted: (.policyViolation, "the room's policy does not permit it")
         case .full: (.tryAgainLater, "the room has as many members as it may have")
+        case .tooManyRooms: (.tryAgainLater, "the gateway has as many rooms as it may have")
         case .away: (.tryAgainLater, "the rooms cannot be reached; the last message may be lost")
         }
     }

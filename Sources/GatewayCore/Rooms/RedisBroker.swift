@@ -114,7 +114,7 @@ final class RedisBroker: RoomBroker {
         }
         guard room.beginOpening() else { return }
         // The feed is a use of the shared room.
-        let shared = self.hub.acquire(room.name)
+        let shared = self.hub.acquire(room)
         let feed = Feed(shared, RoomKeys(prefix: self.cluster.prefix, room: room.name))
         self.feeds[room.name] = feed
         self.feedsByChannel[feed.keys.channel] = feed
@@ -207,7 +207,7 @@ extension RedisBroker {
         guard self.heldCost + cost <= Self.heldLimit else { return complete(.failure(.away)) }
         self.heldCost += cost
         // The message is a use of the shared room.
-        self.held.append(Held(message: message, shared: self.hub.acquire(room.name), complete: complete))
+        self.held.append(Held(message: message, shared: self.hub.acquire(room), complete: complete))
     }
 
     private func sendHeld() {

@@ -75,6 +75,8 @@ package enum RoomBrokerError: Error, Equatable {
     case refused(String)
     /// The history has another epoch.
     case unrecoverablePosition
+    /// The gateway has as many rooms as it may have, and not this one.
+    case tooManyRooms
 }
 
 /// How many are in a room on all nodes.
@@ -114,6 +116,7 @@ final class LocalBroker: RoomBroker {
             message.publication, plain: message.plain, origin: message.origin, skipsHistory: message.skipsHistory,
             idempotencyKey: message.idempotencyKey, now: self.rooms.now,
             time: UInt64(clamping: Machine.wallClockMilliseconds()))
+        self.rooms.hub.boundHistories()
         self.rooms.distribute(published.loops, of: room)
         complete(.success(RoomPublished(position: published.position, isRepeated: published.isRepeated)))
     }

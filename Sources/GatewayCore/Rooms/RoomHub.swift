@@ -11,7 +11,30 @@ package final class RoomHub: Sendable {
         var rooms: [String: SharedRoom] = [:]
         /// Callers that hold a room at the moment; such a room stays.
         var uses: [String: Int] = [:]
+        /// When all rooms may be visited again because there are as many as there may be.
+        var nextSweep: Duration = .zero
+
+        /// Removes up to `count` rooms without members whose history has expired.
+        mutating func sweep(_ count: Int, limit: Int, now: Duration) {
+            let uses = self.uses
+            let isCrowded = self.rooms.count > limit / 2
+            let over = self.rooms.values.lazy.filter {
+                uses[$0.name] == nil && $0.isDisposable(now: now, isCrowded: isCrowded)
+            }
+            for name in over.prefix(count).map(\.name) { self.rooms[name] = nil }
+        }
     }
+
+    /// Why there is no room of a name.
+    package enum AcquireError: Error {
+        /// There are as many rooms as `max-total` allows.
+        case tooManyRooms
+    }
+
+    /// Rooms removed in one sweep, so that the registry is not locked for longer than some milliseconds.
+    private static let sweepLimit = 10_000
+    /// Time between two sweeps for a further room.
+    private static let crowdedSweepInterval: Duration = .seconds(1)
 
     private let registry = Mutex(Registry())
     private let settings: Mutex<RoomSettings>
@@ -21,6 +44,7 @@ package final class RoomHub: Sendable {
     package let users = UserRegistry()
     package let moderation = Moderation()
     package let counters = RoomCounters()
+    private let historyMemory: HistoryMemory
     /// Epochs and identifiers; replaced by seeded words in simulations.
     let randomWords: @Sendable (Int) -> [UInt64]
 
@@ -37,6 +61,7 @@ package final class RoomHub: Sendable {
         self.loops = loops
         self.cluster = cluster
         self.settings = Mutex(settings)
+        self.historyMemory = HistoryMemory(limit: settings.maximumHistoryTotal)
         self.backlogLimit = backlogLimit
         self.inboxes = loops.map { _ in LoopInbox() }
         self.randomWords = randomWords ?? { Machine.randomWords($0) }
@@ -55,6 +80,7 @@ package final class RoomHub: Sendable {
     /// Applies a new configuration; rooms change their policy at once.
     package func apply(_ settings: RoomSettings) {
         self.settings.withLock { $0 = settings }
+        self.historyMemory.limit = settings.maximumHistoryTotal
         let rooms = self.registry.withLock { Array($0.rooms.values) }
         for room in rooms { room.set(settings.policy(of: room.name) ?? .open) }
     }
@@ -70,17 +96,42 @@ package final class RoomHub: Sendable {
 
     // MARK: Rooms
 
-    /// The room of this name, made on first use, until `release`.
-    package func acquire(_ name: String) -> SharedRoom {
-        let policy = self.policy(of: name) ?? .open
-        return self.registry.withLock { registry in
-            registry.uses[name, default: 0] += 1
-            if let room = registry.rooms[name] { return room }
-            let room = SharedRoom(name: name, policy: policy, isLocal: self.cluster == nil) { [randomWords] in
-                Self.text(randomWords(1))
+    /// The room of this name, made on first use, until `release`. Loops call `LoopRooms.acquire`.
+    package func acquire(_ name: String) throws(AcquireError) -> SharedRoom {
+        if let room = self.acquireExisting(name) { return room }
+        let (policy, limit) = self.settings.withLock { ($0.policy(of: name) ?? .open, $0.maximumRooms) }
+        let now = self.now
+        let room = self.registry.withLock { registry -> SharedRoom? in
+            if registry.rooms[name] == nil, registry.rooms.count >= limit, now >= registry.nextSweep {
+                registry.nextSweep = now + Self.crowdedSweepInterval
+                registry.sweep(Self.sweepLimit, limit: limit, now: now)
             }
+            guard let room = registry.rooms[name] ?? (registry.rooms.count < limit ? self.make(name, policy) : nil)
+            else { return nil }
+            registry.uses[name, default: 0] += 1
             registry.rooms[name] = room
             return room
+        }
+        guard let room else {
+            self.counters.add(to: .refusedRooms)
+            throw .tooManyRooms
+        }
+        return room
+    }
+
+    private func make(_ name: String, _ policy: RoomPolicy) -> SharedRoom {
+        SharedRoom(name: name, policy: policy, isLocal: self.cluster == nil, memory: self.historyMemory) {
+            [randomWords] in Self.text(randomWords(1))
+        }
+    }
+
+    /// One more use of a room that the caller has, until `release`.
+    func acquire(_ room: SharedRoom) -> SharedRoom {
+        self.registry.withLock { registry in
+            registry.uses[room.name, default: 0] += 1
+            let registered = registry.rooms[room.name] ?? room
+            registry.rooms[room.name] = registered
+            return registered
         }
     }
 
@@ -102,15 +153,32 @@ package final class RoomHub: Sendable {
         }
     }
 
-    /// Removes up to `limit` rooms without members whose history has expired.
-    func sweep(limit: Int = 10_000) {
+    /// Removes rooms without members whose history has expired, up to a fixed number.
+    func sweep() {
         let now = self.now
-        self.registry.withLock { registry in
-            let uses = registry.uses
-            let over = registry.rooms.values.lazy.filter { uses[$0.name] == nil && $0.isDisposable(now: now) }
-            for name in over.prefix(limit).map(\.name) { registry.rooms[name] = nil }
+        let limit = self.settings.withLock(\.maximumRooms)
+        self.registry.withLock { $0.sweep(Self.sweepLimit, limit: limit, now: now) }
+    }
+
+    /// Removes the histories of the rooms that were not used for longest while all together exceed their limit: those
+    /// without members first. The room that was used last loses its oldest publications alone.
+    func boundHistories() {
+        self.historyMemory.freeIfExceeded {
+            let rooms = self.registry.withLock { Array($0.rooms.values) }
+            let used = rooms.compactMap { room in room.historyUse.map { (room: room, use: $0) } }
+                .sorted { $0.use < $1.use }
+            for (room, _) in used.dropLast() where self.historyMemory.bytes > self.historyMemory.target {
+                room.forgetHistory()
+                self.counters.add(to: .removedHistories)
+            }
+            guard let last = used.last?.room else { return }
+            let excess = self.historyMemory.bytes - self.historyMemory.target
+            if excess > 0 { last.shrinkHistory(by: excess) }
         }
     }
+
+    /// Bytes of all histories.
+    package var historyBytes: Int { self.historyMemory.bytes }
 
     /// In the order of their names.
     package var rooms: [SharedRoom] {
@@ -276,8 +344,14 @@ package final class RoomCounters: Sendable {
         case unrecovered
         /// Messages that slow members lost by their room's policy.
         case lost
+        /// Uses of a room that was not made because there were too many.
+        case refusedRooms
+        /// Histories that were removed because all together were too large.
+        case removedHistories
     }
 
+    private let refusedRooms = Atomic<Int>(0)
+    private let removedHistories = Atomic<Int>(0)
     private let publications = Atomic<Int>(0)
     private let deliveries = Atomic<Int>(0)
     private let recovered = Atomic<Int>(0)
@@ -292,6 +366,8 @@ package final class RoomCounters: Sendable {
         case .recovered: self.recovered.wrappingAdd(count, ordering: .relaxed)
         case .unrecovered: self.unrecovered.wrappingAdd(count, ordering: .relaxed)
         case .lost: self.lost.wrappingAdd(count, ordering: .relaxed)
+        case .refusedRooms: self.refusedRooms.wrappingAdd(count, ordering: .relaxed)
+        case .removedHistories: self.removedHistories.wrappingAdd(count, ordering: .relaxed)
         }
     }
 
@@ -307,6 +383,8 @@ package final class RoomCounters: Sendable {
         case .recovered: self.recovered.load(ordering: .relaxed)
         case .unrecovered: self.unrecovered.load(ordering: .relaxed)
         case .lost: self.lost.load(ordering: .relaxed)
+        case .refusedRooms: self.refusedRooms.load(ordering: .relaxed)
+        case .removedHistories: self.removedHistories.load(ordering: .relaxed)
         }
     }
 }

@@ -304,7 +304,7 @@ package struct RoomOperations: Sendable {
         guard !self.loopGateways.isEmpty else { return .failure(.away) }
         return await self.loopGateways[self.hub.home(of: name)].request { gateway, complete in
             let hub = gateway.rooms.hub
-            let room = hub.acquire(name)
+            guard let room = try? gateway.rooms.acquire(name) else { return complete(.failure(.tooManyRooms)) }
             body(gateway.rooms, room) { result in
                 hub.release(room)
                 complete(result)

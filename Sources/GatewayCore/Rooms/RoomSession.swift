@@ -251,7 +251,11 @@ final class RoomSession {
                 self.count(joined.result, of: join)
                 self.completed { $0.joined(join.channel, .success(joined.result), at: now) }
             case .failure(let error):
-                let refusal: CommandError = error == .full ? .limitExceeded : .internal
+                let refusal: CommandError =
+                    switch error {
+                    case .full, .tooManyRooms: .limitExceeded
+                    case .notReady, .away: .internal
+                    }
                 self.completed { $0.joined(join.channel, .failure(refusal), at: now) }
             }
         }
@@ -272,7 +276,7 @@ final class RoomSession {
 
     private func publish(_ number: UInt32, _ channel: String, _ publication: Publication) {
         let subscription = self.subscriptions[channel]
-        self.with(channel) { shared, done in
+        self.with(channel, number) { shared, done in
             self.rooms.publish(RoomPublication(publication: publication), in: shared, by: subscription) { [self] in
                 done()
                 self.completed(number, $0) { _ in .publish(number: number) }
@@ -281,15 +285,21 @@ final class RoomSession {
     }
 
     /// Uses a room until `done` is called; one that nobody is in and that keeps nothing is read as empty.
-    private func with(_ channel: String, _ body: (_ room: SharedRoom, _ done: @escaping () -> Void) -> Void) {
+    /// - Parameter number: of the command, which is refused if the room would be one too many.
+    private func with(
+        _ channel: String, _ number: UInt32, _ body: (_ room: SharedRoom, _ done: @escaping () -> Void) -> Void
+    ) {
         if let subscription = self.subscriptions[channel] { return body(subscription.room.shared) {} }
-        let hub = self.rooms.hub
-        let shared = hub.acquire(channel)
-        body(shared) { hub.release(shared) }
+        do {
+            let shared = try self.rooms.acquire(channel)
+            body(shared) { [hub = self.rooms.hub] in hub.release(shared) }
+        } catch {
+            self.completed { $0.completed(.error(number: number, .limitExceeded)) }
+        }
     }
 
     private func presence(_ number: UInt32, _ channel: String) {
-        self.with(channel) { room, done in
+        self.with(channel, number) { room, done in
             self.rooms.broker.presence(of: room) { [self] in
                 done()
                 if case .success(let clients) = $0 { self.loop.spend(TurnBudget.frame * clients.count) }
@@ -299,7 +309,7 @@ final class RoomSession {
     }
 
     private func presenceStats(_ number: UInt32, _ channel: String) {
-        self.with(channel) { room, done in
+        self.with(channel, number) { room, done in
             self.rooms.broker.presenceCounts(of: room) { [self] in
                 done()
                 self.completed(number, $0) { .presenceStats(number: number, clients: $0.clients, users: $0.users) }
@@ -308,7 +318,7 @@ final class RoomSession {
     }
 
     private func history(_ number: UInt32, _ request: Command.HistoryRequest) {
-        self.with(request.channel) { room, done in
+        self.with(request.channel, number) { room, done in
             self.rooms.broker.history(of: room, request) { [self] in
                 done()
                 self.completed(number, $0) { page in
@@ -560,6 +570,7 @@ extension RoomBrokerError {
         switch self {
         case .away, .uncertain, .refused: .internal
         case .unrecoverablePosition: .unrecoverablePosition
+        case .tooManyRooms: .limitExceeded
         }
     }
 }

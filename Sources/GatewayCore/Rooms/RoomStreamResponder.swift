@@ -110,7 +110,9 @@ final class RoomStreamResponder: HTTPResponder {
         while let action = client.nextAction() {
             switch action {
             case .publish(_, let channel, let data, let info):
-                let shared = rooms.hub.acquire(channel)
+                guard let shared = try? rooms.acquire(channel) else {
+                    return Self.refuse(503, .limitExceeded, "There are too many rooms (max-total).", origin, exchange)
+                }
                 let message = RoomPublication(publication: Publication(data, info: info))
                 return rooms.publish(message, in: shared, by: nil) { result in
                     rooms.hub.release(shared)
@@ -135,7 +137,7 @@ extension RoomStreamResponder {
             exchange.respond(
                 200, origin + [FieldLine("Content-Type", "application/json")], body: Array("{\"publish\":{}}\n".utf8))
         case .failure(let error):
-            let isAway = error == .away
+            let isAway = error == .away || error == .tooManyRooms
             let text = "The rooms cannot be reached; the message was \(isAway ? "not published" : "perhaps published")."
             Self.refuse(isAway ? 503 : 500, error.commandError, text, origin, exchange)
         }

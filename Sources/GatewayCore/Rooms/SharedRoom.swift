@@ -24,12 +24,30 @@ package final class SharedRoom: Sendable {
         case open
     }
 
+    /// A history whose size is part of the gateway's.
+    private struct CountedHistory {
+        var history: RoomHistory? {
+            didSet {
+                let bytes = self.history?.cost ?? 0
+                guard bytes != self.bytes else { return }
+                self.memory?.add(bytes - self.bytes)
+                self.bytes = bytes
+            }
+        }
+        let memory: HistoryMemory?
+        private(set) var bytes = 0
+
+        init(memory: HistoryMemory?) {
+            self.memory = memory
+        }
+    }
+
     private struct State {
         var policy: RoomPolicy
         var source: Source
         /// Loops on which members wait until the room is open, or has caught up.
         var waiting: Set<Int> = []
-        var history: RoomHistory?
+        var counted: CountedHistory
         var presence = Presence()
         var log: Deque<RoomMessage> = []
         /// Number of the first message in `log`.
@@ -43,6 +61,12 @@ package final class SharedRoom: Sendable {
 
         var end: UInt64 { self.first + UInt64(self.log.count) }
         var memberCount: Int { self.cursors.values.reduce(0) { $0 + $1.members } }
+
+        init(policy: RoomPolicy, source: Source, memory: HistoryMemory?) {
+            self.policy = policy
+            self.source = source
+            self.counted = CountedHistory(memory: memory)
+        }
     }
 
     private static let idempotencyTime: Duration = .seconds(300)
@@ -51,11 +75,20 @@ package final class SharedRoom: Sendable {
     private let state: Mutex<State>
     private let makeEpoch: @Sendable () -> String
 
-    /// - Parameter isLocal: whether this node alone has the room.
-    init(name: String, policy: RoomPolicy, isLocal: Bool = true, makeEpoch: @escaping @Sendable () -> String) {
+    /// - Parameters:
+    ///   - isLocal: whether this node alone has the room.
+    ///   - memory: of the histories of all rooms.
+    init(
+        name: String, policy: RoomPolicy, isLocal: Bool = true, memory: HistoryMemory? = nil,
+        makeEpoch: @escaping @Sendable () -> String
+    ) {
         self.name = name
         self.makeEpoch = makeEpoch
-        self.state = Mutex(State(policy: policy, source: isLocal ? .local : .closed))
+        self.state = Mutex(State(policy: policy, source: isLocal ? .local : .closed, memory: memory))
+    }
+
+    deinit {
+        self.state.withLock { $0.counted.history = nil }
     }
 
     package var policy: RoomPolicy { self.state.withLock(\.policy) }
@@ -64,7 +97,7 @@ package final class SharedRoom: Sendable {
     func set(_ policy: RoomPolicy) {
         self.state.withLock {
             $0.policy = policy
-            if !policy.keepsHistory { $0.history = nil }
+            if !policy.keepsHistory { $0.counted.history = nil }
             if !policy.hasPresence { $0.presence = Presence() }
         }
     }
@@ -86,6 +119,8 @@ package final class SharedRoom: Sendable {
         case notReady
         /// The cluster cannot be reached.
         case away
+        /// The gateway has as many rooms as it may have.
+        case tooManyRooms
     }
 
     /// Adds a member on `loop`, and a message that it joined for those that want it. In a cluster the broker tells it.
@@ -106,10 +141,12 @@ package final class SharedRoom: Sendable {
             var result = RoomClient.JoinResult(position: StreamPosition())
             state.lastUse = now
             if state.policy.keepsHistory {
-                if state.history == nil, state.source == .local { state.history = RoomHistory(epoch: epoch()) }
-                state.history?.expire(now)
-                result.position = state.history?.position ?? StreamPosition()
-                if let position, let history = state.history {
+                if state.counted.history == nil, state.source == .local {
+                    state.counted.history = RoomHistory(epoch: epoch())
+                }
+                state.counted.history?.expire(now)
+                result.position = state.counted.history?.position ?? StreamPosition()
+                if let position, let history = state.counted.history {
                     (result.publications, result.isRecovered) = history.recover(
                         from: position, mode: state.policy.recovery, limit: limit)
                 }
@@ -135,7 +172,7 @@ package final class SharedRoom: Sendable {
         case .closed, .opening: return false
         case .open:
             guard state.policy.keepsHistory else { return true }
-            guard let own = state.history?.position else { return false }
+            guard let own = state.counted.history?.position else { return false }
             guard let position, position.epoch == own.epoch else { return true }
             // The client was on a node that is ahead of this one.
             return position.offset <= own.offset
@@ -191,10 +228,10 @@ package final class SharedRoom: Sendable {
             state.lastUse = now
             if state.policy.keepsHistory, publication.data.isEmpty, let plain { publication.data = plain.payload }
             if state.policy.keepsHistory, !skipsHistory {
-                if state.history == nil { state.history = RoomHistory(epoch: epoch()) }
-                publication = state.history?.append(publication, policy: state.policy, now: now) ?? publication
+                if state.counted.history == nil { state.counted.history = RoomHistory(epoch: epoch()) }
+                publication = state.counted.history?.append(publication, policy: state.policy, now: now) ?? publication
             }
-            let position = state.history?.position ?? StreamPosition()
+            let position = state.counted.history?.position ?? StreamPosition()
             if let key = idempotencyKey {
                 if state.idempotent.count >= Self.idempotencyLimit { state.idempotent.removeFirst() }
                 state.idempotent.append((key, position, now + Self.idempotencyTime))
@@ -258,11 +295,11 @@ package final class SharedRoom: Sendable {
 
     package func counts(now: Duration) -> Counts {
         self.state.withLock { state in
-            state.history?.expire(now)
+            state.counted.history?.expire(now)
             return Counts(
                 members: state.memberCount, clients: state.presence.clientCount, users: state.presence.userCount,
-                publications: state.history?.count ?? 0, historyBytes: state.history?.cost ?? 0,
-                position: state.history?.position)
+                publications: state.counted.history?.count ?? 0, historyBytes: state.counted.history?.cost ?? 0,
+                position: state.counted.history?.position)
         }
     }
 
@@ -275,9 +312,9 @@ package final class SharedRoom: Sendable {
         let epoch = self.makeEpoch
         let history = self.state.withLock { state -> RoomHistory? in
             guard state.policy.keepsHistory else { return nil }
-            if state.history == nil { state.history = RoomHistory(epoch: epoch()) }
-            state.history?.expire(now)
-            return state.history
+            if state.counted.history == nil { state.counted.history = RoomHistory(epoch: epoch()) }
+            state.counted.history?.expire(now)
+            return state.counted.history
         }
         guard let history else { return ([], StreamPosition()) }
         let publications = try history.read(
@@ -286,28 +323,71 @@ package final class SharedRoom: Sendable {
     }
 
     package func removeHistory() {
-        self.state.withLock { $0.history?.removeAll() }
+        self.state.withLock { $0.counted.history?.removeAll() }
     }
 
     /// - Returns: whether the publication was there.
     package func removePublication(offset: UInt64) -> Bool {
-        self.state.withLock { $0.history?.remove(offset: offset) ?? false }
+        self.state.withLock { $0.counted.history?.remove(offset: offset) ?? false }
+    }
+
+    /// Order in which rooms lose their histories: the first of all first.
+    struct HistoryUse: Comparable {
+        let hasMembers: Bool
+        let lastUse: Duration
+
+        static func < (left: HistoryUse, right: HistoryUse) -> Bool {
+            (left.hasMembers ? 1 : 0, left.lastUse) < (right.hasMembers ? 1 : 0, right.lastUse)
+        }
+    }
+
+    /// `nil` if the room keeps no publications.
+    var historyUse: HistoryUse? {
+        self.state.withLock { state in
+            guard state.counted.bytes > 0 else { return nil }
+            return HistoryUse(hasMembers: !state.cursors.isEmpty, lastUse: state.lastUse)
+        }
+    }
+
+    /// Removes all publications. A room without members begins a new epoch with the next one; with members, the position
+    /// stays, and clients that come back are told that they cannot recover what they missed.
+    func forgetHistory() {
+        self.state.withLock { state in
+            if state.source == .local, state.cursors.isEmpty {
+                state.counted.history = nil
+            } else {
+                state.counted.history?.removeAll()
+            }
+        }
+    }
+
+    /// Removes the oldest publications, at least so many bytes, but not the newest one.
+    func shrinkHistory(by bytes: Int) {
+        self.state.withLock { state in
+            let limit = state.counted.bytes - bytes
+            state.counted.history?.shrink(to: limit)
+        }
     }
 
     /// Nothing would be lost without the room. Its epoch lasts as long as its history would.
-    func isDisposable(now: Duration) -> Bool {
+    /// - Parameter isCrowded: whether an epoch in which nothing was published ends sooner.
+    func isDisposable(now: Duration, isCrowded: Bool = false) -> Bool {
         self.state.withLock { state in
             guard state.cursors.isEmpty, !state.idempotent.contains(where: { $0.expiry > now }) else { return false }
-            guard let history = state.history else { return true }
-            state.history?.expire(now)
+            guard let history = state.counted.history else { return true }
+            state.counted.history?.expire(now)
             let isNew = history.position.offset == 0
+            let newRoomTime = isCrowded ? Self.crowdedRoomTime : Self.newRoomTime
             return now >= state.lastUse
-                + (isNew ? min(state.policy.historyTime, Self.newRoomTime) : state.policy.historyTime)
+                + (isNew ? min(state.policy.historyTime, newRoomTime) : state.policy.historyTime)
         }
     }
 
     /// An epoch in which nothing was published is kept for so long: names that clients make up must not fill the memory.
     private static let newRoomTime: Duration = .seconds(60)
+    /// The same while the gateway has more than half of the rooms that it may have. Who comes back later has missed
+    /// nothing.
+    private static let crowdedRoomTime: Duration = .seconds(2)
 }
 
 // MARK: In a cluster
@@ -338,7 +418,7 @@ extension SharedRoom {
             guard state.source != .local, state.cursors.isEmpty, state.waiting.isEmpty, now >= state.lastUse + idleTime
             else { return false }
             state.source = .closed
-            state.history = nil
+            state.counted.history = nil
             state.presence = Presence()
             return true
         }
@@ -346,7 +426,7 @@ extension SharedRoom {
 
     /// Newest position that this node knows; `nil` if the room keeps no history, or is not open.
     var knownPosition: StreamPosition? {
-        self.state.withLock { $0.source == .open ? $0.history?.position : nil }
+        self.state.withLock { $0.source == .open ? $0.counted.history?.position : nil }
     }
 
     /// What the cluster keeps of the room.
@@ -371,8 +451,8 @@ extension SharedRoom {
             let wasOpen = state.source == .open
             state.source = .open
             guard let snapshot, state.policy.keepsHistory else { return (.loaded, []) }
-            guard wasOpen, let own = state.history?.position else {
-                state.history = Self.history(snapshot, state.policy, now)
+            guard wasOpen, let own = state.counted.history?.position else {
+                state.counted.history = Self.history(snapshot, state.policy, now)
                 return (.loaded, [])
             }
             if snapshot.position.epoch == own.epoch, snapshot.position.offset < own.offset { return (.wentBack, []) }
@@ -384,7 +464,7 @@ extension SharedRoom {
                 }
                 return (.loaded, cost > 0 ? state.cursors.keys.map { ($0, cost) } : [])
             }
-            state.history = Self.history(snapshot, state.policy, now)
+            state.counted.history = Self.history(snapshot, state.policy, now)
             return (.loaded, Self.append(.interruption, to: &state))
         }
     }
@@ -400,7 +480,7 @@ extension SharedRoom {
         _ publication: Publication, _ plain: RoomMessage.Plain?, _ origin: RoomMessage.Origin?, _ now: Duration,
         to state: inout State
     ) -> [(loop: Int, cost: Int)] {
-        let kept = state.history?.append(publication, policy: state.policy, now: now) ?? publication
+        let kept = state.counted.history?.append(publication, policy: state.policy, now: now) ?? publication
         return Self.append(.publication(kept), plain: plain, origin: origin, to: &state)
     }
 
@@ -424,7 +504,7 @@ extension SharedRoom {
             guard case .publication(let publication) = content, let position, state.policy.keepsHistory else {
                 return .delivered(Self.append(content, plain: plain, origin: origin, to: &state))
             }
-            guard let own = state.history?.position, own.epoch == position.epoch else { return .gap }
+            guard let own = state.counted.history?.position, own.epoch == position.epoch else { return .gap }
             if position.offset <= own.offset { return .ignored }
             guard position.offset == own.offset + 1 else { return .gap }
             return .delivered(Self.deliver(publication, plain, origin, now, to: &state))

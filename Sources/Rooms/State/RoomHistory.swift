@@ -68,6 +68,11 @@ package struct RoomHistory: Sendable {
         self.expiry = nil
     }
 
+    /// Removes the oldest publications until the others have at most `limit` bytes, or one is left.
+    package mutating func shrink(to limit: Int) {
+        while self.entries.count > 1, self.cost > limit { self.removeFirst() }
+    }
+
     /// Removes one publication; others keep their offsets.
     /// - Returns: whether it was there.
     package mutating func remove(offset: UInt64) -> Bool {

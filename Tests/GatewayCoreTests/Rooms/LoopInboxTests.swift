@@ -12,7 +12,7 @@ struct LoopInboxTests {
     @Test func roomIsListedOnceUntilItIsTaken() throws {
         let hub = Self.hub()
         let inbox = LoopInbox()
-        let (first, second) = (hub.acquire("a"), hub.acquire("b"))
+        let (first, second) = (try hub.acquire("a"), try hub.acquire("b"))
         #expect(inbox.add(first, cost: 1, from: nil).notifiesReceiver)
         #expect(!inbox.add(first, cost: 1, from: nil).notifiesReceiver)
         #expect(!inbox.add(second, cost: 1, from: nil).notifiesReceiver)
@@ -22,9 +22,9 @@ struct LoopInboxTests {
     }
 
     /// Else each message would be one more piece of work for the loop.
-    @Test func receiverIsNotifiedOnceUntilItFindsNothing() {
+    @Test func receiverIsNotifiedOnceUntilItFindsNothing() throws {
         let inbox = LoopInbox()
-        let room = Self.hub().acquire("a")
+        let room = try Self.hub().acquire("a")
         #expect(inbox.add(room, cost: 1, from: nil).notifiesReceiver)
         #expect(inbox.next() === room)
         #expect(!inbox.add(room, cost: 1, from: nil).notifiesReceiver)
@@ -32,9 +32,9 @@ struct LoopInboxTests {
         #expect(inbox.add(room, cost: 1, from: nil).notifiesReceiver)
     }
 
-    @Test func roomWithMoreMessagesIsListedAgain() {
+    @Test func roomWithMoreMessagesIsListedAgain() throws {
         let inbox = LoopInbox()
-        let room = Self.hub().acquire("a")
+        let room = try Self.hub().acquire("a")
         _ = inbox.add(room, cost: 10, from: nil)
         #expect(inbox.next() === room)
         #expect(inbox.took(room, cost: 4, hasMore: true).isEmpty)
@@ -43,9 +43,9 @@ struct LoopInboxTests {
         #expect(inbox.next() == nil && inbox.cost == 0)
     }
 
-    @Test func senderIsWokenWhenHalfIsTaken() {
+    @Test func senderIsWokenWhenHalfIsTaken() throws {
         let inbox = LoopInbox()
-        let room = Self.hub().acquire("a")
+        let room = try Self.hub().acquire("a")
         #expect(!inbox.add(room, cost: LoopInbox.highWatermark - 1, from: 3).isFull)
         #expect(inbox.add(room, cost: 1, from: 3).isFull && inbox.isFull)
         #expect(inbox.took(room, cost: LoopInbox.highWatermark - LoopInbox.lowWatermark - 1, hasMore: true).isEmpty)
@@ -53,9 +53,9 @@ struct LoopInboxTests {
         #expect(inbox.took(room, cost: 1, hasMore: true).isEmpty)
     }
 
-    @Test func callersWithoutALoopAreNotWoken() {
+    @Test func callersWithoutALoopAreNotWoken() throws {
         let inbox = LoopInbox()
-        let room = Self.hub().acquire("a")
+        let room = try Self.hub().acquire("a")
         #expect(inbox.add(room, cost: 2 << 20, from: nil).isFull)
         #expect(inbox.took(room, cost: 2 << 20, hasMore: false).isEmpty)
     }
