@@ -1,9 +1,11 @@
 """Each limit of the rooms: what a client gets above it, and that others are not affected."""
 
 import json
+import time
 
 import pytest
 
+from support import websocket
 from support.deadlines import eventually
 from support.room_member import RoomService
 from support.websocket import connect
@@ -224,3 +226,77 @@ def test_a_room_larger_than_all_histories_may_be_loses_its_oldest_publications(s
         kept = one.command(history={"channel": "a", "limit": -1})["history"]["publications"]
         assert [each["offset"] for each in kept] == list(range(101 - len(kept), 101)) and 20 < len(kept) < 40
     service.expect_healthy()
+
+
+def post_often(service, count):
+    """Statuses of requests that publish, on one connection; (statuses, seconds)."""
+    statuses = []
+    body = b'{"publish":{"channel":"a","data":1}}'
+    start = time.monotonic()
+    with websocket.Wire.connect(service.gateway.address()) as wire:
+        for _ in range(count):
+            wire.send(b"POST /connection/uni_sse HTTP/1.1\r\nHost: a\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+            answer = websocket.parse_head(wire.receive_head())
+            wire.receive(int(answer.header("Content-Length")))
+            statuses.append(answer.status)
+    return statuses, time.monotonic() - start
+
+
+def test_publications_by_post_are_counted_for_the_rate_of_the_connection(serve):
+    service = serve({"publication-rate": 5})
+    statuses, duration = post_often(service, 40)
+    assert statuses.count(200) <= 5 * duration + 6 and set(statuses) == {200, 429}
+
+
+def test_requests_of_one_connection_are_counted_as_commands(serve):
+    service = serve(**{"command-rate": 5})
+    statuses, duration = post_often(service, 40)
+    assert statuses.count(200) <= 5 * duration + 6 and set(statuses) == {200, 429}
+
+
+def test_a_client_without_a_protocol_is_read_as_fast_as_it_may_publish(serve):
+    service = serve({"publication-rate": 10})
+    with connect(service.gateway.address(), "/chat/a") as speaker, connect(service.gateway.address(), "/chat/a") as other:
+        eventually(lambda: service.metric("sluice_room_members") == 2, "both are in the room")
+        start = time.monotonic()
+        for number in range(25):
+            speaker.write(websocket.TEXT, b"%d" % number)
+        assert [other.read_message()[1] for _ in range(25)] == [b"%d" % number for number in range(25)]
+        # 10 at once, and the others one by one.
+        assert time.monotonic() - start >= 1.4
+
+
+def test_a_message_without_a_protocol_may_be_as_large_as_the_policy_allows(serve):
+    service = serve({"max-message-size": "1000B"})
+    with connect(service.gateway.address(), "/chat/a") as speaker, connect(service.gateway.address(), "/chat/a") as other:
+        eventually(lambda: service.metric("sluice_room_members") == 2, "both are in the room")
+        speaker.write(websocket.TEXT, b"x" * 1000)
+        assert other.read_message()[1] == b"x" * 1000
+        speaker.write(websocket.TEXT, b"x" * 1001)
+        speaker.expect_close(1009)
+
+
+def test_a_client_without_a_protocol_has_the_user_of_its_request(serve):
+    service = serve({"subscribe": "users"}, **{"user-header": "X-User"})
+    with connect(service.gateway.address(), "/chat/a") as nobody:
+        nobody.expect_close(1008)
+    with connect(service.gateway.address(), "/chat/a", headers=[("X-User", "ada")]) as plain:
+        eventually(lambda: service.metric("sluice_room_members") == 1, "it is in the room")
+        with service.member("a", headers=[("X-User", "bob")]) as bob:
+            users = [one.get("user") for one in bob.command(presence={"channel": "a"})["presence"]["presence"].values()]
+            assert sorted(users) == ["ada", "bob"]
+        service.control.post("/v1/rooms/a:ban", {"user": "ada"}).expect(200)
+        plain.expect_close(1008)
+    with connect(service.gateway.address(), "/chat/a", headers=[("X-User", "ada")]) as banned:
+        banned.expect_close(1008)
+
+
+@pytest.mark.parametrize("name, status", [("x" * 255, 101), ("x" * 256, 414), ("line%0Abreak", 400)])
+def test_rooms_of_clients_without_a_protocol_have_names_of_at_most_255_bytes(serve, name, status):
+    service = serve()
+    with websocket.Wire.connect(service.gateway.address()) as wire:
+        wire.send(
+            b"GET /chat/%s HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n" % name.encode())
+        assert websocket.parse_head(wire.receive_head()).status == status
+        assert len(service.names()) == (1 if status == 101 else 0)

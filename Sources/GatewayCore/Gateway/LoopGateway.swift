@@ -252,9 +252,9 @@ extension LoopGateway {
             EndpointSession(context, route: route).begin(transport) { member.start($0) }
         case (.chat, let matched?):
             let room = matched.match.value(of: "room") ?? route.configuration.name
+            let info = ClientInfo(user: self.user(of: matched)?.name ?? "", client: "\(context.identifier)")
             EndpointSession(context, route: route).accept(
-                transport, matched,
-                relay: PlainWebSocketMember(room: room, rooms: self.rooms, client: "\(context.identifier)"))
+                transport, matched, relay: PlainWebSocketMember(room: room, rooms: self.rooms, info: info))
         case (.rooms, _): self.beginRooms(context, transport, matched, route: route)
         case (.upstream, _), (.url, _):
             guard let upstream = route.upstream else { return self.endWithoutEndpoint(context, transport) }
@@ -272,15 +272,20 @@ extension LoopGateway {
         self.ended(context, TerminationReason(.gateway, .connecting, .system))
     }
 
+    /// The user that the request names in the rooms.
+    private func user(of matched: MatchedRequest) -> TrustedUser? {
+        // The token of the request is a better witness than a field.
+        let field = self.shared.hub.currentSettings.userHeader
+        return TrustedUser(matched.grant, field: field.flatMap { matched.head.fields[$0] }, expires: false)
+    }
+
     /// A client of the rooms' protocol.
     private func beginRooms(
         _ context: ConnectionContext, _ transport: any Transport, _ matched: MatchedRequest?, route: RoutePlan
     ) {
         guard let matched else { return self.endWithoutEndpoint(context, transport) }
-        // The token of the request is a better witness than a field.
-        let field = self.shared.hub.currentSettings.userHeader
-        let user = TrustedUser(matched.grant, field: field.flatMap { matched.head.fields[$0] }, expires: false)
-        let client = RoomWebSocket(context, encoding: ProtocolEncoding(of: matched), trustedUser: user)
+        let client = RoomWebSocket(
+            context, encoding: ProtocolEncoding(of: matched), trustedUser: self.user(of: matched))
         EndpointSession(context, route: route).accept(
             transport, matched, relay: client, subprotocols: ProtocolEncoding.subprotocols)
     }

@@ -104,7 +104,9 @@ final class HTTPConnection {
         }
         do throws(HandshakeRefusal) {
             switch try self.plan.find(head, isSecure: self.isSecure) {
-            case .webSocket(let matched): self.upgrade(matched)
+            case .webSocket(let matched):
+                try self.gateway.shared.hub.checkName(matched)
+                self.upgrade(matched)
             case .http(let route, let match, let grant):
                 self.answer(head, match, route: route, grant: grant)
             }

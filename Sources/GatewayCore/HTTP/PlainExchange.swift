@@ -25,6 +25,8 @@ package final class PlainExchange {
     /// Number of the connection in the REST interface.
     let connectionNumber: UInt64
     private weak var connection: HTTPConnection?
+    /// `nil` once the exchange is over.
+    var context: ConnectionContext? { self.connection?.context }
     private var source: (any HTTPBodySource)?
     private var state = State.head
     /// Status of the response; `nil` before its head.

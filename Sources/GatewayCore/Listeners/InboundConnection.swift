@@ -164,7 +164,9 @@ final class InboundConnection {
                 let destination = try self.plan.find(head, isSecure: isSecure)
                 self.phase.routeFound()
                 switch destination {
-                case .webSocket(let matched): self.handOver(matched, to: matched.route)
+                case .webSocket(let matched):
+                    try self.gateway.shared.hub.checkName(matched)
+                    self.handOver(matched, to: matched.route)
                 case .http(let route, let match, let grant):
                     self.serve(head, match, route: route, isSecure: isSecure, grant: grant)
                 }

@@ -1,4 +1,5 @@
 import GatewayConfiguration
+import Rooms
 import SessionTasks
 import StreamTransport
 import Synchronization
@@ -19,6 +20,7 @@ final class ConnectionContext {
         var client: SocketAddress?
         var destination: SocketAddress?
         var tokenExpiry: MonotonicInstant?
+        var roomMeters: RoomMeters?
     }
 
     /// Unique in the process, from 1 up; appears in both log lines and in the REST interface.
@@ -74,6 +76,12 @@ final class ConnectionContext {
     var tokenExpiry: MonotonicInstant? {
         get { self.rare?.value.tokenExpiry }
         set { self.changeRare { $0.tokenExpiry = newValue } }
+    }
+
+    /// Rates of what requests publish in rooms; `nil` before the first.
+    var roomMeters: RoomMeters? {
+        get { self.rare?.value.roomMeters }
+        set { self.changeRare { $0.roomMeters = newValue } }
     }
 
     private func changeRare(_ change: (inout Rare) -> Void) {

@@ -16,6 +16,8 @@ protocol PlainRoomMember: RoomSubscriber, OutputSource {
     var subscription: RoomSubscription? { get set }
     /// Beginning of the message that is being received.
     var unfinished: [UInt8] { get set }
+    /// `nil` before the first message in a room whose policy has a `publication-rate`.
+    var pacing: PublicationPacing? { get set }
 }
 
 extension PlainRoomMember {
@@ -24,22 +26,25 @@ extension PlainRoomMember {
     var unconsumedBytes: Int { self.subscription.map { $0.room.backlog(of: $0) } ?? 0 }
 
     func pauseReading() { self.task?.beginStall() }
-    func resumeReading() { self.task?.endStall() }
+    /// The room takes more; the policy's rate may not allow it yet.
+    func resumeReading() { if self.pacing?.isPausing != true { self.task?.endStall() } }
     func awaitProgress() { self.task?.awaitProgress() }
 
     func outputProgressed() {
         if let subscription = self.subscription { self.rooms.outputProgressed(subscription) }
     }
 
-    /// Enters the room, if its policy lets clients without a name in. Nothing is read before.
-    /// - Parameter client: identifier of the connection for the room's list of members.
-    func join(_ room: String, client: String, refused: @escaping (Self, PlainRefusal) -> Void) {
+    /// Enters the room, if its policy lets the client in. Nothing is read before.
+    /// - Parameter info: for the room's list of members.
+    func join(_ room: String, _ info: ClientInfo, refused: @escaping (Self, PlainRefusal) -> Void) {
         let policy = self.rooms.hub.policy(of: room) ?? .open
-        guard policy.subscribe == .everyone else { return refused(self, .notPermitted) }
+        guard policy.subscribe == .everyone || policy.subscribe == .users && !info.user.isEmpty,
+            !self.isRestricted(.ban, info, in: room)
+        else { return refused(self, .notPermitted) }
         self.pauseReading()
         self.rooms.join(
             room,
-            LoopRooms.Entry(member: self, info: ClientInfo(client: client)) { [self] result in
+            LoopRooms.Entry(member: self, info: info) { [self] result in
                 switch result {
                 case .success(let joined):
                     self.subscription = joined.subscription
@@ -53,6 +58,19 @@ extension PlainRoomMember {
             })
     }
 
+    private func isRestricted(_ kind: Moderation.Kind, _ info: ClientInfo, in room: String) -> Bool {
+        self.rooms.hub.moderation.contains(kind, user: info.user, room: room, now: self.rooms.hub.now)
+    }
+
+    private func mayPublish(_ policy: RoomPolicy, _ info: ClientInfo, in room: String) -> Bool {
+        switch policy.publish {
+        case .everyone, .members: break
+        case .users: if info.user.isEmpty { return false }
+        case .token, .nobody: return false
+        }
+        return !self.isRestricted(.mute, info, in: room) && !self.isRestricted(.ban, info, in: room)
+    }
+
     /// Sends the message that is complete now to the others.
     /// - Parameter refused: called at once, or when the message could not be published.
     func publish(_ kind: MessageKind, refused: @escaping (Self, PlainRefusal) -> Void) {
@@ -61,7 +79,12 @@ extension PlainRoomMember {
         self.unfinished = []
         let shared = subscription.room.shared
         let policy = shared.policy
-        guard policy.publish == .everyone || policy.publish == .members else { return refused(self, .notPermitted) }
+        guard self.mayPublish(policy, subscription.info ?? ClientInfo(), in: shared.name) else {
+            return refused(self, .notPermitted)
+        }
+        guard policy.isImplied || plain.bytes.count <= policy.maximumMessageSize else {
+            return refused(self, .tooLarge)
+        }
         // Checking whether the text is JSON costs more than delivering it: only where the room keeps it.
         let payload = policy.keepsHistory ? plain.payload : .binary([])
         let publication = Publication(payload, info: subscription.info)
@@ -70,18 +93,39 @@ extension PlainRoomMember {
             guard let self, case .failure = result, self.subscription != nil else { return }
             refused(self, .away)
         }
+        if let rate = policy.publicationRate { self.keepRate(rate) }
+    }
+
+    /// Reads no further message until the rate allows one more.
+    private func keepRate(_ rate: Int) {
+        // Nothing is read from a member that has left.
+        guard self.subscription != nil else { return }
+        if self.pacing?.rate != rate {
+            self.pacing?.stop()
+            self.pacing = PublicationPacing(rate: rate, on: self.rooms.loop) { [weak self] in
+                self?.paceAllowsReading()
+            }
+        }
+        if self.pacing?.published() == true { self.pauseReading() }
+    }
+
+    private func paceAllowsReading() {
+        if self.subscription?.isPaused != true { self.resumeReading() }
     }
 
     func leave() {
         guard let subscription = self.subscription.take() else { return }
         self.unfinished = []
         self.rooms.leave(subscription)
+        self.pacing.take()?.stop()
     }
 }
 
 /// Why a client without a protocol may not do something in a room.
 enum PlainRefusal {
     case notPermitted
+    /// The message has more bytes than the room's policy allows.
+    case tooLarge
     case full
     case tooManyRooms
     /// The cluster cannot be reached, so that the client's message was not published, or perhaps not.
@@ -90,6 +134,7 @@ enum PlainRefusal {
     fileprivate var close: (code: CloseCode, reason: String) {
         switch self {
         case .notPermitted: (.policyViolation, "the room's policy does not permit it")
+        case .tooLarge: (.messageTooBig, "the message is larger than the room's max-message-size")
         case .full: (.tryAgainLater, "the room has as many members as it may have")
         case .tooManyRooms: (.tryAgainLater, "the gateway has as many rooms as it may have")
         case .away: (.tryAgainLater, "the rooms cannot be reached; the last message may be lost")
@@ -104,17 +149,18 @@ final class PlainWebSocketMember: WebSocketRelay {
     let rooms: LoopRooms
     var unfinished: [UInt8] = []
     var subscription: RoomSubscription?
-    private let client: String
+    var pacing: PublicationPacing?
+    private let info: ClientInfo
 
-    init(room: String, rooms: LoopRooms, client: String) {
+    init(room: String, rooms: LoopRooms, info: ClientInfo) {
         self.room = room
         self.rooms = rooms
-        self.client = client
+        self.info = info
     }
 
     func start(_ task: WebSocketTask) {
         self.task = task
-        self.join(self.room, client: self.client) { $0.end($1) }
+        self.join(self.room, self.info) { $0.end($1) }
     }
 
     private func end(_ refusal: PlainRefusal) {
@@ -172,6 +218,7 @@ final class PlainStreamMember: TransportConsumer {
     private let framing: Framing
     var unfinished: [UInt8] = []
     var subscription: RoomSubscription?
+    var pacing: PublicationPacing?
     private let client: String
 
     init(room: String, rooms: LoopRooms, client: String, settings: TunnelSettings) {
@@ -187,7 +234,7 @@ final class PlainStreamMember: TransportConsumer {
     func start(_ task: StreamTask) {
         self.task = task
         task.attach(self)
-        self.join(self.room, client: self.client) { member, _ in member.fail() }
+        self.join(self.room, ClientInfo(client: self.client)) { member, _ in member.fail() }
         task.resumeReading()
     }
 
@@ -195,7 +242,9 @@ final class PlainStreamMember: TransportConsumer {
         var offset = 0
         while let subscription = self.subscription, let task = self.task {
             // The rest is offered again when the room takes more, or in the next turn.
-            guard !subscription.isPaused, !task.loop.budgetIsSpent else { return offset }
+            guard !subscription.isPaused, self.pacing?.isPausing != true, !task.loop.budgetIsSpent else {
+                return offset
+            }
             let start = offset
             let step = self.toMessages.next(bytes.bytes, at: &offset)
             task.loop.spend(TurnBudget.frame + offset - start)

@@ -3,6 +3,7 @@ import GatewayConfiguration
 import Rooms
 import StreamTransport
 import Synchronization
+import WebSocketProtocol
 import WebTokens
 
 /// All rooms of the gateway, and the way of their messages to the loops.
@@ -93,6 +94,21 @@ package final class RoomHub: Sendable {
 
     /// `nil` if the configuration has policies, and none for this name.
     package func policy(of room: String) -> RoomPolicy? { self.settings.withLock { $0.policy(of: room) } }
+
+    /// Checks the name of the room that a client without a protocol wants to enter.
+    /// - Throws: 414 for a name longer than `max-name-length`, 400 for one with control characters.
+    func checkName(_ matched: MatchedRequest) throws(HandshakeRefusal) {
+        guard matched.route.configuration.target == .chat, let name = matched.match.value(of: "room") else { return }
+        let limit = self.settings.withLock(\.client.maximumChannelLength)
+        guard name.utf8.count <= limit else {
+            throw HandshakeRefusal(
+                status: 414, explanation: "The name of a room has at most \(limit) bytes; use a shorter one.")
+        }
+        guard name.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+            throw HandshakeRefusal(
+                status: 400, explanation: "The name of a room has no control characters; use another one.")
+        }
+    }
 
     // MARK: Rooms
 

@@ -91,6 +91,10 @@ final class RoomStreamResponder: HTTPResponder {
         stream.start(connect)
     }
 
+    private static func meters(_ rooms: LoopRooms, _ now: RoomClient.Instant) -> RoomMeters {
+        RoomMeters(commandRate: rooms.hub.currentSettings.client.commandRate, now: now.elapsed)
+    }
+
     /// Publishes one message, and answers as the protocol does.
     private static func publish(
         _ publication: UnidirectionalRequest.Publication, _ connect: Command.ConnectRequest, _ user: TrustedUser?,
@@ -106,7 +110,10 @@ final class RoomStreamResponder: HTTPResponder {
         var request = Command.ConnectRequest()
         request.token = connect.token
         client.received(Command(number: 1, .connect(request)), at: now)
+        // The rates are those of the connection, and a request is one command.
+        client.meters = exchange.context?.roomMeters ?? Self.meters(rooms, now)
         client.received(Command(number: 2, .publish(channel: publication.channel, publication.data)), at: now)
+        exchange.context?.roomMeters = client.meters
         while let action = client.nextAction() {
             switch action {
             case .publish(_, let channel, let data, let info):
@@ -120,7 +127,10 @@ final class RoomStreamResponder: HTTPResponder {
                 }
             case .send(.error(_, let error)):
                 return Self.refuse(error == .tooManyRequests ? 429 : 403, error, error.message, origin, exchange)
-            case .close(let disconnect): return Self.refuse(401, .unauthorized, disconnect.reason, origin, exchange)
+            case .close(let disconnect):
+                let isTooFast = disconnect == .tooManyRequests
+                let error: CommandError = isTooFast ? .tooManyRequests : .unauthorized
+                return Self.refuse(isTooFast ? 429 : 401, error, disconnect.reason, origin, exchange)
             case .send, .join, .leave, .presence, .presenceStats, .history, .register: break
             }
         }

@@ -64,8 +64,8 @@ package struct RoomClient: Sendable {
     private var actionIndex = 0
     private var nextPing: Duration?
     private var pongDeadline: Duration?
-    private var commands: RateMeter
-    private var publications: [String: RateMeter] = [:]
+    /// Requests of their own on one connection take them from one to the next.
+    package var meters: RoomMeters
     private var errorCount = 0
     /// Earliest expiry of the connection and its subscriptions.
     private var firstExpiry: UInt64?
@@ -84,7 +84,7 @@ package struct RoomClient: Sendable {
         self.settings = settings
         self.authority = authority
         self.phase = .new(deadline: now + settings.connectTimeout)
-        self.commands = RateMeter(rate: settings.commandRate, now: now)
+        self.meters = RoomMeters(commandRate: settings.commandRate, now: now)
     }
 
     package var user: String { self.grant.user }
@@ -113,7 +113,7 @@ package struct RoomClient: Sendable {
     package mutating func received(_ command: Command, at now: Instant) {
         guard !self.isClosed else { return }
         if case .pong = command.request, self.pongDeadline != nil { return self.pongReceived() }
-        guard self.commands.allows(at: now.elapsed) else { return self.close(.tooManyRequests) }
+        guard self.meters.allowsCommand(at: now.elapsed) else { return self.close(.tooManyRequests) }
         // An answer to no ping is harmless, but counts: thousands of them fit into one message.
         if case .pong = command.request { return }
         if case .send = command.request { return self.close(.notAvailable) }
@@ -415,12 +415,8 @@ package struct RoomClient: Sendable {
         guard let policy = self.authority.policy(of: channel) else { return self.refuse(number, .unknownChannel) }
         guard self.mayPublish(in: channel, policy) else { return self.refuse(number, .permissionDenied) }
         guard data.bytes.count <= policy.maximumMessageSize else { return self.refuse(number, .limitExceeded) }
-        if let rate = policy.publicationRate {
-            // One meter for each policy: what a policy bounds is the connection, not the connection in each room.
-            var meter = self.publications[policy.name] ?? RateMeter(rate: rate, now: now.elapsed)
-            let isAllowed = meter.allows(at: now.elapsed)
-            self.publications[policy.name] = meter
-            guard isAllowed else { return self.refuse(number, .tooManyRequests) }
+        guard self.meters.allowsPublication(policy, at: now.elapsed) else {
+            return self.refuse(number, .tooManyRequests)
         }
         var info = self.info
         info.channelInfo = self.subscriptions[channel]?.grant?.info

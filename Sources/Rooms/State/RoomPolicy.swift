@@ -53,6 +53,8 @@ package struct RoomPolicy: Sendable, Equatable {
     /// Members on this gateway; `nil` is unlimited.
     package var maximumMembers: Int?
     package var slowReaders = SlowReaders.disconnect
+    /// Stands for all rooms, because the configuration has no policies.
+    package private(set) var isImplied = false
 
     package init(name: String, pattern: RoomPattern) {
         self.name = name
@@ -65,6 +67,7 @@ package struct RoomPolicy: Sendable, Equatable {
     package static var open: RoomPolicy {
         var policy = RoomPolicy(name: "default", pattern: RoomPattern("*"))
         policy.publish = .everyone
+        policy.isImplied = true
         return policy
     }
 }
