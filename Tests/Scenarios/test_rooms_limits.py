@@ -246,6 +246,7 @@ def test_publications_by_post_are_counted_for_the_rate_of_the_connection(serve):
     service = serve({"publication-rate": 5})
     statuses, duration = post_often(service, 40)
     assert statuses.count(200) <= 5 * duration + 6 and set(statuses) == {200, 429}
+    assert service.metric("sluice_room_errors_total", code=111) == statuses.count(429)
 
 
 def test_requests_of_one_connection_are_counted_as_commands(serve):
@@ -300,3 +301,29 @@ def test_rooms_of_clients_without_a_protocol_have_names_of_at_most_255_bytes(ser
             b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n" % name.encode())
         assert websocket.parse_head(wire.receive_head()).status == status
         assert len(service.names()) == (1 if status == 101 else 0)
+
+
+def test_errors_are_counted_by_their_code(serve):
+    service = serve(**{"max-rooms": 1})
+    with service.member("a") as one:
+        for _ in range(3):
+            assert one.refused(subscribe={"channel": "b"}) == 106
+        assert one.refused(rpc={}) == 104
+    assert service.metric("sluice_room_errors_total", code=106) == 3
+    assert service.metric("sluice_room_errors_total", code=104) == 1
+
+
+def test_publications_that_a_connect_leaves_out_are_not_counted_as_recovered(serve):
+    # 16 MiB of all rooms of one connect, of 20 with 1 MiB each.
+    service = serve({"recovery": "stream", "max-message-size": "1MiB"}, **{"command-rate": 100_000})
+    rooms = [f"room {number}" for number in range(20)]
+    with service.member() as one:
+        for room in rooms:
+            assert "publish" in one.command(publish={"channel": room, "data": "x" * 1_000_000})
+    with service.connect() as other:
+        wanted = {room: {"recover": True, "offset": 0, "epoch": ""} for room in rooms}
+        got = other.command(connect={"subs": wanted})["connect"]["subs"].values()
+    recovered = sum(1 for one in got if one.get("recovered"))
+    assert 0 < recovered < 20
+    assert service.metric("sluice_room_recovered_total") == recovered
+    assert service.metric("sluice_room_unrecovered_total") == 20 - recovered

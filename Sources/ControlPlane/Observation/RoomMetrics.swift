@@ -1,3 +1,4 @@
+import Cluster
 import GatewayCore
 import Rooms
 
@@ -19,6 +20,7 @@ struct RoomMetrics {
     func write(to text: inout OpenMetricsText) {
         self.writeGauges(to: &text)
         self.writeCounters(to: &text)
+        if let redis = self.hub.redis { Self.write(redis, to: &text) }
     }
 
     private func writeGauges(to text: inout OpenMetricsText) {
@@ -65,9 +67,38 @@ struct RoomMetrics {
         family("sluice_room_lost", "Messages that slow members lost by the policy of their room.", .lost)
         family("sluice_rooms_refused", "Uses of rooms that would have exceeded max-total.", .refusedRooms)
         family("sluice_room_histories_removed", "Histories removed because of max-history-total.", .removedHistories)
+        text.family("sluice_room_errors", .counter, "Commands that were refused, by the code of the error.")
+        for (code, count) in self.hub.counters.errors.sorted(by: { $0.key < $1.key }) {
+            text.sample("sluice_room_errors_total", [("code", "\(code)")], count)
+        }
         text.family("sluice_room_disconnects", .counter, "Connections ended with a code of the rooms' protocol.")
         for (code, count) in self.hub.counters.disconnects.sorted(by: { $0.key < $1.key }) {
             text.sample("sluice_room_disconnects_total", [("code", "\(code)")], count)
         }
+    }
+
+    private static func write(_ redis: RedisCounters.Values, to text: inout OpenMetricsText) {
+        func family(_ name: String, _ help: String, _ count: Int) {
+            text.family(name, .counter, help)
+            text.sample("\(name)_total", [], count)
+        }
+        family("sluice_redis_commands", "Commands given to a connection to Redis.", redis.commands)
+        family("sluice_redis_failures", "Commands that were not answered, or with an error.", redis.failures)
+        family("sluice_redis_refusals", "Commands that no connection accepted.", redis.refused)
+        family("sluice_redis_connections", "Connections that became ready.", redis.connections)
+        family("sluice_redis_losses", "Connections that were lost, and attempts that failed.", redis.losses)
+        family("sluice_redis_messages", "Messages received from channels.", redis.messages)
+        family("sluice_redis_message_bytes", "Bytes of these messages.", redis.messageBytes)
+        let name = "sluice_redis_latency_seconds"
+        text.family(name, .histogram, unit: "seconds", "Time from sending a command until its reply.")
+        var count = 0
+        for (bound, answered) in zip(RedisCounters.bounds, redis.histogram) {
+            count += answered
+            text.sample("\(name)_bucket", [("le", "\(Double(bound) / 1_000_000)")], count)
+        }
+        count += redis.histogram.last ?? 0
+        text.sample("\(name)_bucket", [("le", "+Inf")], count)
+        text.sample("\(name)_count", [], count)
+        text.sample("\(name)_sum", [], "\(redis.totalLatency / .seconds(1))")
     }
 }

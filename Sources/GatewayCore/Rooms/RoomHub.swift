@@ -1,3 +1,4 @@
+import Cluster
 import DequeModule
 import GatewayConfiguration
 import Rooms
@@ -261,6 +262,9 @@ package final class RoomHub: Sendable {
 
     // MARK: In a cluster
 
+    /// What the connections of this node to Redis did; `nil` if it shares no rooms.
+    package var redis: RedisCounters.Values? { self.cluster?.counters.values }
+
     /// Whether other nodes have the same rooms.
     package var isShared: Bool { self.cluster != nil }
 
@@ -374,6 +378,7 @@ package final class RoomCounters: Sendable {
     private let unrecovered = Atomic<Int>(0)
     private let lost = Atomic<Int>(0)
     private let disconnectsByCode = Mutex<[UInt16: Int]>([:])
+    private let errorsByCode = Mutex<[UInt32: Int]>([:])
 
     package func add(_ count: Int = 1, to counter: Counter) {
         switch counter {
@@ -389,6 +394,18 @@ package final class RoomCounters: Sendable {
 
     /// Connections that ended with a code of the protocol, by this code.
     package var disconnects: [UInt16: Int] { self.disconnectsByCode.withLock(\.self) }
+
+    /// Commands that were refused, by the code of the error.
+    package var errors: [UInt32: Int] { self.errorsByCode.withLock(\.self) }
+
+    func addError(_ error: CommandError) { self.errorsByCode.withLock { $0[error.code, default: 0] += 1 } }
+
+    /// Counts what a client gets that came back.
+    func add(recovery result: Reply.SubscribeResult) {
+        guard result.wasRecovering else { return }
+        self.add(result.publications.count, to: .recovered)
+        if !result.isRecovered { self.add(to: .unrecovered) }
+    }
 
     func addDisconnect(_ code: UInt16) { self.disconnectsByCode.withLock { $0[code, default: 0] += 1 } }
 

@@ -218,6 +218,7 @@ final class RoomSession {
     }
 
     private func send(_ reply: Reply) {
+        self.count(reply)
         switch self.encoding {
         case .commands(let encoding): reply.append(to: &self.output, encoding: encoding)
         case .lines, .events:
@@ -248,7 +249,6 @@ final class RoomSession {
             switch result {
             case .success(let joined):
                 self.subscriptions[join.channel] = joined.subscription
-                self.count(joined.result, of: join)
                 self.completed { $0.joined(join.channel, .success(joined.result), at: now) }
             case .failure(let error):
                 let refusal: CommandError =
@@ -262,11 +262,15 @@ final class RoomSession {
         self.rooms.join(join.channel, entry)
     }
 
-    private func count(_ result: RoomClient.JoinResult, of join: RoomClient.Join) {
-        guard join.recovery != nil else { return }
+    /// Counts errors, and what the client recovers by this reply.
+    private func count(_ reply: Reply) {
         let counters = self.rooms.hub.counters
-        counters.add(result.publications.count, to: .recovered)
-        if !result.isRecovered { counters.add(to: .unrecovered) }
+        switch reply {
+        case .error(_, let error): counters.addError(error)
+        case .subscribe(_, let result), .push(_, .subscribe(let result)): counters.add(recovery: result)
+        case .connect(_, let result): for one in result.subscriptions { counters.add(recovery: one.value) }
+        default: break
+        }
     }
 
     private func leave(_ channel: String) {

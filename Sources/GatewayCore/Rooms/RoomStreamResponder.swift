@@ -68,6 +68,7 @@ final class RoomStreamResponder: HTTPResponder {
     private static func refuse(
         _ status: Int, _ error: CommandError, _ text: String, _ fields: [FieldLine], _ exchange: PlainExchange
     ) {
+        exchange.gateway.rooms.hub.counters.addError(error)
         var body: [UInt8] = Array(#"{"error":{"code":\#(error.code),"message":"#.utf8)
         body.append(jsonString: text)
         exchange.respond(
