@@ -86,8 +86,6 @@ struct CommandTests {
                     $0.recovers = true
                     $0.position = StreamPosition(offset: 7, epoch: "e")
                     $0.wantsPosition = true
-                    $0.wantsRecovery = true
-                    $0.wantsJoinLeave = true
                 }, .unsubscribe(channel: "c"), .publish(channel: "c", Self.json(#"[1,"\u00e9"]"#)),
                 .presence(channel: "c"), .presenceStats(channel: "c"), .history(history), .ping, .send, .rpc,
                 .refresh(token: "t"), .subscriptionRefresh(channel: "c", token: "t"),

@@ -47,8 +47,6 @@ package struct Command: Sendable, Hashable {
         package var recovers = false
         package var position = StreamPosition()
         package var wantsPosition = false
-        package var wantsRecovery = false
-        package var wantsJoinLeave = false
 
         package init() {}
 
@@ -253,8 +251,7 @@ extension Command.ConnectRequest {
 
 extension Command.SubscribeRequest {
     private static let numbers: FieldNumbers = [
-        1: "channel", 2: "token", 3: "recover", 6: "epoch", 7: "offset", 9: "positioned", 10: "recoverable",
-        11: "join_leave",
+        1: "channel", 2: "token", 3: "recover", 6: "epoch", 7: "offset", 9: "positioned",
     ]
 
     init<Fields: FieldReader>(_ fields: inout Fields) throws(JSONSyntaxError) {
@@ -267,8 +264,6 @@ extension Command.SubscribeRequest {
             case "epoch": request.position.epoch = try value.readString()
             case "offset": request.position.offset = try value.readUInt64()
             case "positioned": request.wantsPosition = try value.readBool()
-            case "recoverable": request.wantsRecovery = try value.readBool()
-            case "join_leave": request.wantsJoinLeave = try value.readBool()
             default: try value.skip()
             }
         }

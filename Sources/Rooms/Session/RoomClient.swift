@@ -307,8 +307,7 @@ package struct RoomClient: Sendable {
             channel: request.channel, policy: policy, info: info,
             recovery: request.recovers && isRecoverable ? request.position : nil,
             recoveryLimit: self.settings.maximumRecovery,
-            isPositioned: isRecoverable || request.wantsPosition && policy.keepsHistory, isRecoverable: isRecoverable,
-            wantsJoinLeave: policy.sendsJoinLeave)
+            isPositioned: isRecoverable || request.wantsPosition && policy.keepsHistory, isRecoverable: isRecoverable)
         self.subscriptions[request.channel] = Subscription(
             number: number, join: join, grant: grant, expiry: grant?.expiry, isServerSide: isServerSide)
         self.begin(.join(join))

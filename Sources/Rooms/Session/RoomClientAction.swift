@@ -39,7 +39,6 @@ extension RoomClient {
         package var recoveryLimit: Int
         package var isPositioned: Bool
         package var isRecoverable: Bool
-        package var wantsJoinLeave: Bool
     }
 
     /// Result of a join: what the room had to say.
