@@ -47,6 +47,6 @@ struct ClusterSimulationTests {
             #expect(counts[name, default: 0] > 0, "\(name)")
         }
         #expect(counts["recoveries", default: 0] > 50 && counts["recovered", default: 0] > 100)
-        #expect(counts["acknowledged", default: 0] > 200)
+        #expect(counts["acknowledged", default: 0] > 100)
     }
 }
