@@ -1,15 +1,20 @@
-"""A Redis server of this test alone, on a Unix socket."""
+"""Redis servers of one test alone."""
 import os
 import signal
 import subprocess
+
+from support.deadlines import Lines
+from support.programs import free_port, run
 
 DEADLINE = 20
 
 
 class Redis:
-    def __init__(self, directory, *options):
+    """A server on a Unix socket, and on a port if the options name one."""
+
+    def __init__(self, directory, *options, name="redis"):
         self.directory = directory
-        self.path = directory / "redis.sock"
+        self.path = directory / f"{name}.sock"
         self.options = options
         self.process = None
         self.start()
@@ -20,25 +25,20 @@ class Redis:
 
     def start(self):
         self.path.unlink(missing_ok=True)
+        port = [] if "--port" in self.options else ["--port", "0"]
         self.process = subprocess.Popen(
-            ["redis-server", "--port", "0", "--unixsocket", str(self.path), "--dir", str(self.directory), "--save", "",
-             *self.options], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
-        for line in self.process.stdout:
-            if "ready to accept connections" in line.lower():
-                break
-        else:
-            raise AssertionError("redis-server ended")
+            ["redis-server", "--unixsocket", str(self.path), "--dir", str(self.directory), "--save", "", *port,
+             *(str(option) for option in self.options)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        self.output = Lines(self.process.stdout)
+        self.output.wait_for(lambda line: "ready to accept connections" in line.lower(), "a server that is ready", DEADLINE)
 
     def command(self, *words):
-        run = subprocess.run(
-            ["redis-cli", "-s", str(self.path), "--raw", *(str(word) for word in words)], capture_output=True, text=True,
-            check=True, timeout=DEADLINE)
-        return run.stdout.removesuffix("\n")
+        done = run("redis-cli", "-s", self.path, "--raw", *words, within=DEADLINE, check=True)
+        return done.stdout.removesuffix("\n")
 
     def kill(self):
         self.process.kill()
         self.process.wait()
-        self.process.stdout.close()
 
     def pause(self):
         os.kill(self.process.pid, signal.SIGSTOP)
@@ -56,3 +56,25 @@ class Redis:
 
     def __exit__(self, *_):
         self.stop()
+
+
+class Sentinel:
+    """A sentinel that watches a primary by the name `main`, and alone decides that it is down."""
+
+    def __init__(self, directory, primary_port):
+        self.port = free_port()
+        file = directory / "sentinel.conf"
+        file.write_text(
+            f"port {self.port}\nbind 127.0.0.1\ndir {directory}\nsentinel monitor main 127.0.0.1 {primary_port} 1\n"
+            "sentinel down-after-milliseconds main 500\nsentinel failover-timeout main 3000\n")
+        self.process = subprocess.Popen(
+            ["redis-server", str(file), "--sentinel"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        self.output = Lines(self.process.stdout)
+        self.output.wait_for(lambda line: "+slave" in line, "a sentinel that knows a replica", DEADLINE)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()

@@ -1,0 +1,131 @@
+"""The kinds of Redis that a cluster of gateways can use: with TLS, watched by a sentinel, and a Redis Cluster."""
+import asyncio
+import contextlib
+
+import pytest
+from support.programs import free_port, run
+from support.redis import Redis, Sentinel
+from test_cluster import CONFIGURATION, Client, eventually
+
+
+def started(sluice, directory, name, redis):
+    """A node that uses the Redis of this flow mapping."""
+    file = directory / f"{name}.yaml"
+    text = CONFIGURATION.replace('redis: "REDIS"', redis).replace("NAME", name).replace("WHENAWAY", "refuse")
+    file.write_text(text)
+    node = sluice("serve", "--config", file)
+    node.wait_log("cluster joined", within=20)
+    return node
+
+
+async def converse(first, second, rooms):
+    """Clients on two nodes hear each other in each room."""
+    async with Client(first) as ann, Client(second) as bob:
+        for room in rooms:
+            await ann.subscribe(room)
+            await bob.subscribe(room)
+            await ann.publish(room, room)
+            assert (await bob.push("pub"))["data"] == room
+            assert (await ann.push("pub"))["offset"] == 1
+
+
+def test_redis_with_tls_and_a_password(sluice, tmp_path, authority, server_certificate):
+    certificate, key = server_certificate
+    port = free_port()
+    options = ["--tls-port", port, "--tls-cert-file", certificate, "--tls-key-file", key, "--tls-ca-cert-file",
+               authority.certificate, "--tls-auth-clients", "no", "--requirepass", "secret"]
+    with Redis(tmp_path, *options):
+        redis = f'redis: "rediss://localhost:{port}/2", password: secret, tls: {{ca: "{authority.certificate}"}}'
+        nodes = [started(sluice, tmp_path, name, redis) for name in ("a", "b")]
+        asyncio.run(converse(*nodes, ["kept:x"]))
+
+
+def test_redis_whose_certificate_is_not_trusted_is_not_used(sluice, tmp_path, authority, server_certificate):
+    certificate, key = server_certificate
+    port = free_port()
+    with Redis(tmp_path, "--tls-port", port, "--tls-cert-file", certificate, "--tls-key-file", key,
+               "--tls-ca-cert-file", authority.certificate, "--tls-auth-clients", "no"):
+        file = tmp_path / "a.yaml"
+        redis = f'redis: "rediss://localhost:{port}"'
+        file.write_text(
+            CONFIGURATION.replace('redis: "REDIS"', redis).replace("NAME", "a").replace("WHENAWAY", "refuse"))
+        node = sluice("serve", "--config", file)
+        line = node.wait_log("redis lost")
+        assert "certificate" in line, line
+
+
+def test_primary_that_fails_is_replaced_by_the_one_that_the_sentinel_names(sluice, tmp_path):
+    ports = [free_port(), free_port()]
+    with contextlib.ExitStack() as stack:
+        primary = stack.enter_context(Redis(tmp_path, "--port", ports[0], name="primary"))
+        replica = stack.enter_context(
+            Redis(tmp_path, "--port", ports[1], "--replicaof", f"127.0.0.1 {ports[0]}", name="replica"))
+        sentinel = stack.enter_context(Sentinel(tmp_path, ports[0]))
+        redis = f'redis: "redis+sentinel://127.0.0.1:{sentinel.port}/main"'
+        nodes = [started(sluice, tmp_path, name, redis) for name in ("a", "b")]
+        asyncio.run(converse(*nodes, ["kept:x"]))
+
+        async def after():
+            async with Client(nodes[0]) as ann, Client(nodes[1]) as bob:
+                await bob.subscribe("kept:y")
+                primary.kill()
+
+                async def published():
+                    return "publish" in await ann.publish("kept:y", 1)
+
+                await eventually(published)
+                assert (await bob.push("unsubscribe"))["code"] == 2500
+                position = await bob.subscribe("kept:y")
+                await ann.publish("kept:y", 2)
+                assert (await bob.push("pub"))["offset"] == position.get("offset", 0) + 1
+
+        asyncio.run(after())
+        assert "role:master" in replica.command("INFO", "replication")
+
+
+@pytest.fixture
+def redis_cluster(tmp_path):
+    """Ports of three primaries that share the slots."""
+    with contextlib.ExitStack() as stack:
+        ports = []
+        for number in range(3):
+            port = free_port()
+            ports.append(port)
+            stack.enter_context(Redis(
+                tmp_path, "--port", port, "--cluster-enabled", "yes", "--appendonly", "yes", "--appenddirname", f"file-{number}",
+                "--cluster-port", free_port(), "--cluster-config-file",
+                f"nodes-{number}.conf", "--cluster-node-timeout", "2000", name=f"node-{number}"))
+        made = run("redis-cli", "--cluster", "create", *(f"127.0.0.1:{port}" for port in ports), "--cluster-yes")
+        assert made.returncode == 0, made.stdout + made.stderr
+        yield ports
+
+
+def test_rooms_are_spread_over_a_redis_cluster_and_follow_slots_that_move(sluice, tmp_path, redis_cluster):
+    ports = redis_cluster
+    redis = f'redis: "redis+cluster://127.0.0.1:{ports[0]},127.0.0.1:{ports[1]}"'
+    nodes = [started(sluice, tmp_path, name, redis) for name in ("a", "b")]
+    rooms = [f"kept:{number}" for number in range(12)]
+    asyncio.run(converse(*nodes, rooms))
+    identifiers = [run("redis-cli", "-p", port, "cluster", "myid").stdout.strip() for port in ports]
+
+    async def moving():
+        async with Client(nodes[0]) as ann, Client(nodes[1]) as bob:
+            for room in rooms:
+                await bob.subscribe(room)
+            moved = asyncio.create_task(asyncio.to_thread(
+                run, "redis-cli", "--cluster", "reshard", f"127.0.0.1:{ports[0]}", "--cluster-from", identifiers[0],
+                "--cluster-to", identifiers[1], "--cluster-slots", "5000", "--cluster-yes", within=60))
+            acknowledged = {room: [] for room in rooms}
+            number = 0
+            while not moved.done() or number < 240:
+                room = rooms[number % len(rooms)]
+                number += 1
+                if "publish" in await ann.publish(room, number):
+                    acknowledged[room].append(number)
+            assert moved.result().returncode == 0, moved.result().stdout
+            for room in rooms:
+                history = (await bob.command("history", {"channel": room, "limit": 1000}))["history"]
+                kept = [pub["data"] for pub in history["publications"]]
+                assert kept[-len(acknowledged[room][-50:]):] == acknowledged[room][-50:]
+
+    asyncio.run(moving())
