@@ -52,7 +52,7 @@ struct EventStreamTests {
 
     @Test func eventsThatAreNotKeptAreAGap() async throws {
         let events = try await self.events(
-            "/v1/events?limit=1", fields: ["Last-Event-ID": "999999"])
+            "/v1/events?durationMs=2000", fields: ["Last-Event-ID": "999999"])
         #expect(events.map { $0["type"]?.string } == ["gap"])
         #expect(events.first?["missedTo"]?.integer == 999_999)
     }

@@ -172,7 +172,7 @@ struct RoomModerationTests {
         }
     }
 
-    @Test func metricsHaveTotalsAndGaugesOfPoliciesButNoNames() async throws {
+    @Test func metricsCountEachPolicyAndHaveNoNames() async throws {
         try await RoomProbe.run { gateway in
             _ = try await RoomProbe(gateway, user: "ada", in: "kept:secret", "plain")
             _ = try await gateway.post("/v1/rooms/kept%3Asecret:publish", #"{"data":1}"#)
@@ -180,7 +180,9 @@ struct RoomModerationTests {
             for line in [
                 "sluice_room_clients 1", "sluice_room_users 1", #"sluice_rooms{policy="kept"} 1"#,
                 #"sluice_room_members{policy="plain"} 1"#, #"sluice_room_history_publications{policy="kept"} 1"#,
-                "sluice_room_publications_total 1", "sluice_room_unrecovered_total 0", "sluice_room_lost_total 0",
+                #"sluice_room_publications_total{policy="kept"} 1"#, #"sluice_room_lost_total{policy="kept"} 0"#,
+                #"sluice_room_publications_total{policy="plain"} 0"#,
+                #"sluice_room_unrecovered_total{policy="kept"} 0"#,
             ] {
                 #expect(text.contains("\n\(line)\n"), "\(line)")
             }

@@ -2,7 +2,7 @@ import Cluster
 import GatewayCore
 import Rooms
 
-/// Metrics of the rooms: totals, and gauges for each policy. None has the name of a room or a user in it.
+/// Metrics of the rooms, those of messages for each policy. None has the name of a room or a user in it.
 struct RoomMetrics {
     private struct Gauges {
         var rooms = 0
@@ -56,17 +56,27 @@ struct RoomMetrics {
     }
 
     private func writeCounters(to text: inout OpenMetricsText) {
-        func family(_ name: String, _ help: String, _ counter: RoomCounters.Counter) {
+        let policies = self.hub.counters.byPolicy
+        func family(_ name: String, _ help: String, _ counter: PolicyCounters.Counter) {
             text.family(name, .counter, help)
-            text.sample("\(name)_total", [], self.hub.counters[counter])
+            for (policy, counters) in policies {
+                text.sample("\(name)_total", [("policy", policy)], counters[counter])
+            }
         }
         family("sluice_room_publications", "Messages published in rooms.", .publications)
         family("sluice_room_deliveries", "Messages delivered to members.", .deliveries)
         family("sluice_room_recovered", "Publications that clients got when they came back.", .recovered)
         family("sluice_room_unrecovered", "Clients that came back and missed publications for good.", .unrecovered)
         family("sluice_room_lost", "Messages that slow members lost by the policy of their room.", .lost)
-        family("sluice_rooms_refused", "Uses of rooms that would have exceeded max-total.", .refusedRooms)
-        family("sluice_room_histories_removed", "Histories removed because of max-history-total.", .removedHistories)
+        func total(_ name: String, _ help: String, _ count: Int) {
+            text.family(name, .counter, help)
+            text.sample("\(name)_total", [], count)
+        }
+        total(
+            "sluice_rooms_refused", "Uses of rooms that would have exceeded max-total.", self.hub.counters.refusedRooms)
+        total(
+            "sluice_room_histories_removed", "Histories removed because of max-history-total.",
+            self.hub.counters.removedHistories)
         text.family("sluice_room_errors", .counter, "Commands that were refused, by the code of the error.")
         for (code, count) in self.hub.counters.errors.sorted(by: { $0.key < $1.key }) {
             text.sample("sluice_room_errors_total", [("code", "\(code)")], count)

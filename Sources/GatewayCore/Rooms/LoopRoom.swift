@@ -136,7 +136,13 @@ final class LoopRoom {
     private var trimThreshold = LoopRoom.shortLog
     private static let shortLog = 64
 
-    init(_ shared: SharedRoom, loop: Int, _ backlog: RoomBacklog) {
+    /// Of the policy that the room had when its first member came.
+    let counters: PolicyCounters
+    /// Not yet added to the counters.
+    private var deliveries = 0
+
+    init(_ shared: SharedRoom, loop: Int, _ backlog: RoomBacklog, _ counters: PolicyCounters) {
+        self.counters = counters
         self.shared = shared
         self.loop = loop
         self.backlog = backlog
@@ -181,6 +187,17 @@ final class LoopRoom {
     }
 
     // MARK: Messages
+
+    /// - Returns: whether these are the first that are not added to the counters.
+    func added(deliveries count: Int) -> Bool {
+        defer { self.deliveries += count }
+        return self.deliveries == 0 && count > 0
+    }
+
+    func countDeliveries() {
+        self.counters.add(self.deliveries, to: .deliveries)
+        self.deliveries = 0
+    }
 
     private var nextNumber: UInt64 { self.first + UInt64(self.log.count) }
 

@@ -44,8 +44,8 @@ final class LoopRooms {
     private(set) lazy var broker: any RoomBroker = self.makeBroker()
     /// Clients of the protocol on this loop, by their identifiers.
     var sessions: [String: RoomSession] = [:]
-    /// Not yet added to the counters.
-    private var deliveries = 0
+    /// Rooms whose deliveries are not yet added to the counters.
+    private var servedRooms: [LoopRoom] = []
 
     /// Some members are still ready after the turn's budget is spent.
     private var isBehind = false
@@ -122,7 +122,9 @@ final class LoopRooms {
             self.hub.release(shared)
             return entry.complete(.failure(error))
         }
-        let room = self.rooms[shared.name] ?? LoopRoom(shared, loop: self.index, self.backlog)
+        let room =
+            self.rooms[shared.name]
+            ?? LoopRoom(shared, loop: self.index, self.backlog, self.hub.counters.of(shared.policy))
         self.rooms[shared.name] = room
         self.lastNumber += 1
         let subscription = room.add(
@@ -190,8 +192,9 @@ final class LoopRooms {
         if message.plain != nil, let subscription {
             message.origin = RoomMessage.Origin(loop: self.index, member: subscription.number)
         }
-        self.broker.publish(message, in: shared) { [hub] result in
-            if case .success(let published) = result, !published.isRepeated { hub.counters.add(to: .publications) }
+        let counters = subscription?.room.counters ?? self.hub.counters.of(shared.policy)
+        self.broker.publish(message, in: shared) { result in
+            if case .success(let published) = result, !published.isRepeated { counters.add(to: .publications) }
             complete(result)
         }
         guard let subscription else { return }
@@ -298,8 +301,8 @@ final class LoopRooms {
             }
             hadNoneReady = hadNoneReady || self.ready.isEmpty
         }
-        if self.deliveries > 0 { self.hub.counters.add(self.deliveries, to: .deliveries) }
-        self.deliveries = 0
+        for room in self.servedRooms { room.countDeliveries() }
+        self.servedRooms.removeAll(keepingCapacity: true)
         self.isBehind = !self.ready.isEmpty
         if hadNoneReady, !self.hasArrivals {
             self.pendingCost = 0
@@ -363,7 +366,7 @@ final class LoopRooms {
 
     private func fellBehind(_ subscription: RoomSubscription) {
         if let lost = subscription.room.skip(for: subscription) {
-            self.hub.counters.add(lost, to: .lost)
+            subscription.room.counters.add(lost, to: .lost)
         } else {
             subscription.subscriber?.backlogExceeded(subscription)
         }
@@ -379,7 +382,9 @@ final class LoopRooms {
         let room = subscription.room
         self.loop.spend(Self.visitWork)
         var left = Self.messagesPerVisit
-        defer { self.deliveries += Self.messagesPerVisit - left }
+        defer {
+            if room.added(deliveries: Self.messagesPerVisit - left) { self.servedRooms.append(room) }
+        }
         while subscription.state == .ready, let subscriber = subscription.subscriber, room.hasMore(for: subscription) {
             guard left > 0, !self.loop.budgetIsSpent else { return self.ready.append(subscription) }
             if let batch = room.batch(for: subscription) {

@@ -130,7 +130,7 @@ package final class RoomHub: Sendable {
             return room
         }
         guard let room else {
-            self.counters.add(to: .refusedRooms)
+            self.counters.addRefusedRoom()
             throw .tooManyRooms
         }
         return room
@@ -186,7 +186,7 @@ package final class RoomHub: Sendable {
                 .sorted { $0.use < $1.use }
             for (room, _) in used.dropLast() where self.historyMemory.bytes > self.historyMemory.target {
                 room.forgetHistory()
-                self.counters.add(to: .removedHistories)
+                self.counters.addRemovedHistory()
             }
             guard let last = used.last?.room else { return }
             let excess = self.historyMemory.bytes - self.historyMemory.target
@@ -350,74 +350,5 @@ package final class LoopInbox: Sendable {
 
     func discard() {
         self.state.withLock { $0 = State() }
-    }
-}
-
-/// Totals of all rooms, for metrics.
-package final class RoomCounters: Sendable {
-    package enum Counter: Sendable, CaseIterable {
-        case publications
-        case deliveries
-        /// Publications that clients got by recovery.
-        case recovered
-        /// Recoveries that were not possible.
-        case unrecovered
-        /// Messages that slow members lost by their room's policy.
-        case lost
-        /// Uses of a room that was not made because there were too many.
-        case refusedRooms
-        /// Histories that were removed because all together were too large.
-        case removedHistories
-    }
-
-    private let refusedRooms = Atomic<Int>(0)
-    private let removedHistories = Atomic<Int>(0)
-    private let publications = Atomic<Int>(0)
-    private let deliveries = Atomic<Int>(0)
-    private let recovered = Atomic<Int>(0)
-    private let unrecovered = Atomic<Int>(0)
-    private let lost = Atomic<Int>(0)
-    private let disconnectsByCode = Mutex<[UInt16: Int]>([:])
-    private let errorsByCode = Mutex<[UInt32: Int]>([:])
-
-    package func add(_ count: Int = 1, to counter: Counter) {
-        switch counter {
-        case .publications: self.publications.wrappingAdd(count, ordering: .relaxed)
-        case .deliveries: self.deliveries.wrappingAdd(count, ordering: .relaxed)
-        case .recovered: self.recovered.wrappingAdd(count, ordering: .relaxed)
-        case .unrecovered: self.unrecovered.wrappingAdd(count, ordering: .relaxed)
-        case .lost: self.lost.wrappingAdd(count, ordering: .relaxed)
-        case .refusedRooms: self.refusedRooms.wrappingAdd(count, ordering: .relaxed)
-        case .removedHistories: self.removedHistories.wrappingAdd(count, ordering: .relaxed)
-        }
-    }
-
-    /// Connections that ended with a code of the protocol, by this code.
-    package var disconnects: [UInt16: Int] { self.disconnectsByCode.withLock(\.self) }
-
-    /// Commands that were refused, by the code of the error.
-    package var errors: [UInt32: Int] { self.errorsByCode.withLock(\.self) }
-
-    func addError(_ error: CommandError) { self.errorsByCode.withLock { $0[error.code, default: 0] += 1 } }
-
-    /// Counts what a client gets that came back.
-    func add(recovery result: Reply.SubscribeResult) {
-        guard result.wasRecovering else { return }
-        self.add(result.publications.count, to: .recovered)
-        if !result.isRecovered { self.add(to: .unrecovered) }
-    }
-
-    func addDisconnect(_ code: UInt16) { self.disconnectsByCode.withLock { $0[code, default: 0] += 1 } }
-
-    package subscript(_ counter: Counter) -> Int {
-        switch counter {
-        case .publications: self.publications.load(ordering: .relaxed)
-        case .deliveries: self.deliveries.load(ordering: .relaxed)
-        case .recovered: self.recovered.load(ordering: .relaxed)
-        case .unrecovered: self.unrecovered.load(ordering: .relaxed)
-        case .lost: self.lost.load(ordering: .relaxed)
-        case .refusedRooms: self.refusedRooms.load(ordering: .relaxed)
-        case .removedHistories: self.removedHistories.load(ordering: .relaxed)
-        }
     }
 }

@@ -264,13 +264,19 @@ final class RoomSession {
 
     /// Counts errors, and what the client recovers by this reply.
     private func count(_ reply: Reply) {
-        let counters = self.rooms.hub.counters
         switch reply {
-        case .error(_, let error): counters.addError(error)
-        case .subscribe(_, let result), .push(_, .subscribe(let result)): counters.add(recovery: result)
-        case .connect(_, let result): for one in result.subscriptions { counters.add(recovery: one.value) }
+        case .error(_, let error): self.rooms.hub.counters.addError(error)
+        case .subscribe(let number, let result) where result.wasRecovering:
+            self.count(result, of: self.client.channel(subscribedBy: number) ?? "")
+        case .push(let channel, .subscribe(let result)): self.count(result, of: channel)
+        case .connect(_, let result): for one in result.subscriptions { self.count(one.value, of: one.key) }
         default: break
         }
+    }
+
+    private func count(_ result: Reply.SubscribeResult, of channel: String) {
+        guard let room = self.subscriptions[channel]?.room else { return }
+        room.counters.add(recovery: result)
     }
 
     private func leave(_ channel: String) {

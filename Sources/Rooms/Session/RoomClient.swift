@@ -91,6 +91,11 @@ package struct RoomClient: Sendable {
     package var channels: [String] { self.subscriptions.filter(\.value.isComplete).keys.sorted() }
     package var isClosed: Bool { if case .closed = self.phase { true } else { false } }
 
+    /// The room that the client entered by this command.
+    package func channel(subscribedBy number: UInt32) -> String? {
+        self.subscriptions.first { $0.value.number == number && !$0.value.isServerSide }?.key
+    }
+
     package var info: ClientInfo {
         ClientInfo(user: self.grant.user, client: self.identifier, connectionInfo: self.grant.info)
     }

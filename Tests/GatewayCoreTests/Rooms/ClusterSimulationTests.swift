@@ -1,4 +1,4 @@
-import Foundation
+import TestSupport
 import Testing
 
 /// Clusters whose nodes are killed and whose Redis fails, with clients that publish, vanish and come back on any node.
@@ -8,16 +8,7 @@ import Testing
 /// the order of dictionaries decides who is served first.
 @Suite("Clusters whose nodes and whose Redis fail")
 struct ClusterSimulationTests {
-    private static let batches: [[UInt64]] = {
-        let environment = ProcessInfo.processInfo.environment
-        var seeds = Array(1...UInt64(environment["SLUICE_TEST_SIZE"] == "nightly" ? 10_000 : 100))
-        if let asked = environment["SLUICE_SEED"].map({ $0.split(separator: "-").compactMap { UInt64($0) } }),
-            let first = asked.first, let last = asked.last
-        {
-            seeds = Array(first...max(first, last))
-        }
-        return stride(from: 0, to: seeds.count, by: 25).map { Array(seeds[$0..<min($0 + 25, seeds.count)]) }
-    }()
+    private static let batches = SimulationSeeds.batches(usual: 100)
 
     @Test(arguments: Self.batches)
     func nothingIsLostDoubledOrOutOfOrder(_ seeds: [UInt64]) throws {

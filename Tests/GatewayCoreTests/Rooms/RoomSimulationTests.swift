@@ -11,16 +11,7 @@ import Testing
 /// `SLUICE_TEST_SIZE=nightly` runs 10 000 seeds instead of 100; `SLUICE_SEED=7` or `SLUICE_SEED=7-90` runs those.
 @Suite("Rooms with clients that vanish and come back")
 struct RoomSimulationTests {
-    private static let batches: [[UInt64]] = {
-        let environment = ProcessInfo.processInfo.environment
-        var seeds = Array(1...UInt64(environment["SLUICE_TEST_SIZE"] == "nightly" ? 10_000 : 100))
-        if let asked = environment["SLUICE_SEED"].map({ $0.split(separator: "-").compactMap { UInt64($0) } }),
-            let first = asked.first, let last = asked.last
-        {
-            seeds = Array(first...max(first, last))
-        }
-        return stride(from: 0, to: seeds.count, by: 25).map { Array(seeds[$0..<min($0 + 25, seeds.count)]) }
-    }()
+    private static let batches = SimulationSeeds.batches(usual: 100)
 
     @Test(arguments: Self.batches)
     func everyMessageArrivesOnceAndInOrder(_ seeds: [UInt64]) throws {

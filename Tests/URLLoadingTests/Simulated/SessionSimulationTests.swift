@@ -1,5 +1,6 @@
 import Foundation
 import SimulatedNetwork
+import TestSupport
 import Testing
 import URLLoading
 
@@ -7,20 +8,7 @@ import URLLoading
 @Suite("Whole sessions under mixed load and faults")
 struct SessionSimulationTests {
     /// Seeds in batches: several run at a time, and a failure names few seeds.
-    static let batches: [[UInt64]] = {
-        let environment = ProcessInfo.processInfo.environment
-        if let asked = environment["SLUICE_SEED"].map({ $0.split(separator: "-").compactMap { UInt64($0) } }),
-            let first = asked.first, let last = asked.last
-        {
-            return Self.batches(of: Array(first...max(first, last)))
-        }
-        let count: UInt64 = environment["SLUICE_TEST_SIZE"] == "nightly" ? 10_000 : 200
-        return Self.batches(of: Array(1...count))
-    }()
-
-    private static func batches(of seeds: [UInt64]) -> [[UInt64]] {
-        stride(from: 0, to: seeds.count, by: 25).map { Array(seeds[$0..<min($0 + 25, seeds.count)]) }
-    }
+    static let batches = SimulationSeeds.batches(usual: 200)
 
     @Test(arguments: Self.batches)
     func invariantsHoldUnderMixedLoadAndFaults(_ seeds: [UInt64]) throws {
