@@ -82,11 +82,15 @@ package struct RoomProbe: Sendable {
     }
 
     private static func text(_ gateway: LoopbackGateway, _ id: String) async throws -> String {
-        let reply = try await gateway.post("/v1/connections/\(id):receive", #"{"timeoutMs":20000}"#)
-        guard let text = reply.json["text"]?.string else {
-            throw DescribedReplies.Undescribed(description: "nothing received: \(reply.status) \(reply.text)")
+        while true {
+            let reply = try await gateway.post("/v1/connections/\(id):receive", #"{"timeoutMs":20000}"#)
+            guard let text = reply.json["text"]?.string else {
+                throw DescribedReplies.Undescribed(description: "nothing received: \(reply.status) \(reply.text)")
+            }
+            // A ping, which is no answer to anything.
+            guard text == "{}" else { return text }
+            try await Self.send("{}", gateway, id)
         }
-        return text
     }
 
     private static func receive(_ gateway: LoopbackGateway, _ id: String) async throws -> JSONValue {

@@ -1,14 +1,15 @@
-import Foundation
-
 /// Seeds of a simulation: `SLUICE_TEST_SIZE=nightly` runs 10 000 instead of the usual number, `SLUICE_SEED=7` or
 /// `SLUICE_SEED=7-90` those alone.
 package enum SimulationSeeds {
     /// Seeds of one test case, so that the cases run beside each other.
     private static let batch = 25
 
-    /// - Parameter remembered: seeds that once found something, which run as well.
-    package static func batches(usual: UInt64, remembered: [UInt64] = []) -> [[UInt64]] {
-        let environment = ProcessInfo.processInfo.environment
+    /// - Parameters:
+    ///   - remembered: seeds that once found something, which run as well.
+    ///   - environment: of the process.
+    package static func batches(
+        usual: UInt64, remembered: [UInt64] = [], environment: [String: String]
+    ) -> [[UInt64]] {
         var seeds = remembered + Array(1...(environment["SLUICE_TEST_SIZE"] == "nightly" ? 10_000 : usual))
         if let asked = environment["SLUICE_SEED"].map({ $0.split(separator: "-").compactMap { UInt64($0) } }),
             let first = asked.first, let last = asked.last

@@ -1,3 +1,4 @@
+import Foundation
 import TestSupport
 import Testing
 
@@ -8,7 +9,8 @@ import Testing
 /// the order of dictionaries decides who is served first.
 @Suite("Clusters whose nodes and whose Redis fail")
 struct ClusterSimulationTests {
-    private static let batches = SimulationSeeds.batches(usual: 100)
+    private static let batches = SimulationSeeds.batches(
+        usual: 100, environment: ProcessInfo.processInfo.environment)
 
     @Test(arguments: Self.batches)
     func nothingIsLostDoubledOrOutOfOrder(_ seeds: [UInt64]) throws {

@@ -12,7 +12,8 @@ struct GatewaySimulationTests {
     private static let remembered: [UInt64] = [6397]
 
     /// Seeds in batches: several run at a time, and a failure names few seeds.
-    static let batches = SimulationSeeds.batches(usual: 200, remembered: Self.remembered)
+    static let batches = SimulationSeeds.batches(
+        usual: 200, remembered: Self.remembered, environment: ProcessInfo.processInfo.environment)
 
     @Test(arguments: Self.batches)
     func invariantsHoldUnderMixedLoadAndFaults(_ seeds: [UInt64]) throws {

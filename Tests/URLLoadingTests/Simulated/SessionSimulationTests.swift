@@ -8,7 +8,8 @@ import URLLoading
 @Suite("Whole sessions under mixed load and faults")
 struct SessionSimulationTests {
     /// Seeds in batches: several run at a time, and a failure names few seeds.
-    static let batches = SimulationSeeds.batches(usual: 200)
+    static let batches = SimulationSeeds.batches(
+        usual: 200, environment: ProcessInfo.processInfo.environment)
 
     @Test(arguments: Self.batches)
     func invariantsHoldUnderMixedLoadAndFaults(_ seeds: [UInt64]) throws {
