@@ -91,9 +91,10 @@ final class WebConnection: TransportConsumer, @unchecked Sendable {
                 request.turn = self.turn
                 self.turn += 1
                 let (route, copy) = (self.shared.with { $0.routes[request.path] }, request)
+                // First, because a script may tell the test that the request has arrived.
+                self.note(request)
                 let isEarly = route?.isEarly ?? false
                 let answer = isEarly ? nil : route?.script(copy)
-                self.note(request)
                 return answer ?? .text("nothing here", status: 404)
             })
     }
