@@ -114,6 +114,8 @@ package final class LoopbackGateway: Sendable {
         let deadline = ContinuousClock.now.advanced(by: .seconds(20))
         while try await !condition() {
             guard ContinuousClock.now < deadline else { throw TimedOut() }
+            // A condition that never suspends would keep the thread from the tasks that make it true.
+            await Task.yield()
         }
     }
 

@@ -21,9 +21,10 @@ routes:
   - {name: events, path: /connection/uni_sse, target: room-events}
 rooms:
   user-header: X-User
+  command-rate: 1000000
   max-connections-per-user: 2
   policies:
-    - {name: kept, pattern: "kept:*", publish: everyone, history-size: 100, history-time: 1h, recovery: stream, presence: true, join-leave: true}
+    - {name: kept, pattern: "kept:*", publish: everyone, history-size: 1000, history-time: 1h, recovery: stream, presence: true, join-leave: true}
     - {name: open, pattern: "*", publish: everyone}
 """
 DEADLINE = 20
@@ -118,6 +119,14 @@ class Client:
                     await self.socket.send("{}")
                 elif "push" in message:
                     self.pushes.append(message["push"])
+
+
+async def published(client, channel, data):
+    """Publishes as soon as Redis is back."""
+    async def accepted():
+        return "publish" in await client.publish(channel, data)
+
+    await eventually(accepted)
 
 
 async def eventually(condition):
@@ -250,10 +259,7 @@ def test_publishing_is_refused_while_redis_is_away_and_nothing_is_missed_afterwa
             assert (refusal["code"], refusal["temporary"]) == (100, True)
             redis.start()
 
-            async def published():
-                return "publish" in await ann.publish("kept:x", "after")
-
-            await eventually(published)
+            await published(ann, "kept:x", "after")
             assert (await bob.push("pub"))["data"] == "after"
             assert first.running() and second.running()
 
@@ -270,10 +276,7 @@ def test_restart_of_a_redis_that_keeps_everything_does_not_interrupt_the_stream(
             redis.kill()
             redis.start()
 
-            async def published():
-                return "publish" in await ann.publish("kept:x", 2)
-
-            await eventually(published)
+            await published(ann, "kept:x", 2)
         async with Client(node) as ann:
             again = await ann.subscribe("kept:x", recover=True, epoch=position["epoch"], offset=0)
             assert again["recovered"] is True and again["epoch"] == position["epoch"]
@@ -329,10 +332,27 @@ def test_rooms_without_history_go_on_alone_where_the_configuration_says_so(nodes
             await bob.subscribe("open")
             redis.kill()
             node.wait_log("redis lost")
-            assert "publish" in await ann.publish("open", 1)
+            await published(ann, "open", 1)
             assert (await bob.push("pub"))["data"] == 1
             assert "error" in await ann.publish("kept:x", 1)
             await ann.subscribe("other")
+
+    asyncio.run(run())
+
+
+def test_room_that_was_being_opened_when_redis_was_lost_opens_alone(nodes, redis):
+    node = nodes.start("a", when_away="local")
+
+    async def run():
+        async with Client(node) as ann:
+            redis.pause()
+
+            async def entered():
+                return "subscribe" in await ann.command("subscribe", {"channel": "open"})
+
+            await eventually(entered)
+            # Each loop notices by itself that Redis does not answer.
+            await published(ann, "open", 1)
 
     asyncio.run(run())
 
@@ -394,9 +414,6 @@ def test_paused_redis_is_noticed_and_connections_stay(nodes, redis):
             finally:
                 redis.resume()
 
-            async def published():
-                return "publish" in await ann.publish("kept:x", 2)
-
-            await eventually(published)
+            await published(ann, "kept:x", 2)
 
     asyncio.run(run())

@@ -5,7 +5,7 @@ import contextlib
 import pytest
 from support.programs import free_port, run
 from support.redis import Redis, Sentinel
-from test_cluster import CONFIGURATION, Client, eventually
+from test_cluster import CONFIGURATION, Client, published
 
 
 def started(sluice, directory, name, redis):
@@ -70,10 +70,7 @@ def test_primary_that_fails_is_replaced_by_the_one_that_the_sentinel_names(sluic
                 await bob.subscribe("kept:y")
                 primary.kill()
 
-                async def published():
-                    return "publish" in await ann.publish("kept:y", 1)
-
-                await eventually(published)
+                await published(ann, "kept:y", 1)
                 assert (await bob.push("unsubscribe"))["code"] == 2500
                 position = await bob.subscribe("kept:y")
                 await ann.publish("kept:y", 2)

@@ -128,8 +128,8 @@ package final class RedisClient {
 
     /// Executes a script.
     ///
-    /// Scripts given to `init` are executed in the order of the calls; others, and all after somebody removed the scripts
-    /// from the server, are executed after a first attempt for which the server has no script.
+    /// The server executes the scripts given to `init` in the order of the calls. It does not have other scripts, nor any
+    /// after `SCRIPT FLUSH`: then the client sends the source after a first attempt, and later calls may precede it.
     /// - Parameters:
     ///   - keys: in a cluster, all of one slot.
     ///   - timeout: as for a command; twice as long where the server does not have the script.

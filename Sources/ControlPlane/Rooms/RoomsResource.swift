@@ -80,7 +80,7 @@ struct RoomsResource: Sendable {
     }
 
     /// Runs what the broker of the room does, with its name.
-    /// - Throws: as `withRoom` does; in a cluster rooms exist that nobody on this node is in.
+    /// - Throws: 404 for a room that this gateway does not have, unless it is a node of a cluster: Redis may have it.
     func withBroker<Value>(
         _ call: ControlCall, _ body: (String) async throws(RoomBrokerError) -> Value
     ) async throws(ControlProblem) -> Value {

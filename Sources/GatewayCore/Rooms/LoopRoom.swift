@@ -115,8 +115,8 @@ final class LoopRoom {
     /// Loops that are behind with this room's messages.
     var blockedLoops: Set<Int> = []
     private var log: Deque<Entry> = []
-    /// Messages in `log` by the number of the first. Empty when no member is ready: those that are behind get messages one
-    /// by one, so that what waits for them is stored once.
+    /// Messages in `log` by the number of the first. Empty when no member is ready: members that are behind get messages
+    /// one by one, because frames of whole batches would be stored beside the messages.
     private var batches: [UInt64: LoopBatch] = [:]
     /// Number of the first message in `log`.
     private var first: UInt64 = 0

@@ -86,7 +86,7 @@ final class RedisBroker: RoomBroker {
 
     var isAway: Bool { !self.client.isReady }
 
-    private var publishCommand: RedisArgument { self.cluster.publishCommand }
+    private var publishCommand: RedisArgument { .text(self.client.publishCommand) }
 
     private func keys(_ room: SharedRoom) -> RoomKeys {
         self.feeds[room.name]?.keys ?? RoomKeys(prefix: self.cluster.prefix, room: room.name)
@@ -110,7 +110,7 @@ final class RedisBroker: RoomBroker {
         if let feed = self.feeds[room.name] {
             // Someone wants what this node does not have.
             if feed.isSubscribed, !feed.isLoading { self.load(feed) }
-            return
+            return self.openAlone(feed)
         }
         guard room.beginOpening() else { return }
         // The feed is a use of the shared room.
@@ -119,7 +119,12 @@ final class RedisBroker: RoomBroker {
         self.feeds[room.name] = feed
         self.feedsByChannel[feed.keys.channel] = feed
         self.client.subscribe(feed.keys.channel)
-        if self.isAway, self.delivers(alone: room) { self.opened(feed) }
+        self.openAlone(feed)
+    }
+
+    /// Opens a room that goes on without Redis, while Redis is away.
+    private func openAlone(_ feed: Feed) {
+        if self.isAway, self.delivers(alone: feed.shared) { self.opened(feed) }
     }
 
     /// Whether a room goes on without Redis.
@@ -490,6 +495,7 @@ extension RedisBroker: RedisClientDelegate {
 
     func redisWentAway(_ client: RedisClient, _ failure: String) {
         self.run = ""
+        for feed in self.feeds.values { self.openAlone(feed) }
         if self.rooms.index == 0 { self.cluster.report(true, failure) }
     }
 

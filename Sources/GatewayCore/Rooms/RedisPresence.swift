@@ -35,7 +35,9 @@ final class RedisPresence {
     }
 
     private func list(_ clients: ArraySlice<ClientInfo>, _ keys: RoomKeys, _ envelope: [UInt8]) {
-        var arguments = [self.time, .bytes(envelope), .bytes(keys.channel), self.cluster.publishCommand]
+        var arguments: [RedisArgument] = [
+            self.time, .bytes(envelope), .bytes(keys.channel), .text(self.client.publishCommand),
+        ]
         for info in clients {
             arguments.append(.text(info.client))
             arguments.append(.bytes(RoomEnvelope.encoded(info)))
@@ -48,7 +50,7 @@ final class RedisPresence {
     /// Without Redis, the client expires.
     func remove(_ client: String, in keys: RoomKeys, telling envelope: [UInt8]) {
         let arguments: [RedisArgument] = [
-            .text(client), .bytes(envelope), .bytes(keys.channel), self.cluster.publishCommand,
+            .text(client), .bytes(envelope), .bytes(keys.channel), .text(self.client.publishCommand),
         ]
         self.client.perform(
             RoomScripts.leave, keys: [keys.presence, keys.presenceExpiry], arguments: arguments

@@ -18,7 +18,7 @@ protocol RoomBroker: AnyObject {
     /// All loops have taken the messages that the broker received.
     func loopsCaughtUp()
 
-    /// Members wait for the room: its loops are told when they can try again.
+    /// Opens a room for which members wait. `LoopRooms.opened` is called on their loops when they can enter.
     func open(_ room: SharedRoom)
 
     /// - Parameter complete: with the position of the publication, empty if the room keeps no history.

@@ -63,11 +63,6 @@ package struct RoomCluster: Sendable {
         let text = String(decoding: name.prefix { $0 > 0x20 }, as: UTF8.self)
         return "\(text.isEmpty ? "node" : text)-\(RoomHub.text(Machine.randomWords(1)).prefix(4))"
     }
-
-    /// In a Redis Cluster, messages go through the server of their channel alone.
-    var publishCommand: RedisArgument {
-        if case .cluster = self.address.location { "SPUBLISH" } else { "PUBLISH" }
-    }
 }
 
 /// The server answered with something else than the script returns.

@@ -160,7 +160,7 @@ final class FollowingMember {
             guard case .success(let joined) = result else { return complete(false) }
             self.subscription = joined.subscription
             self.queue.begin(LoopIsolated(self, on: self.rooms.loop))
-            // What is delivered from now on, during the request too, follows the history.
+            // Messages that arrive during the request wait in the room, and follow the history.
             self.requestHistory(joined.subscription.room.shared, joined.result.position, position, last)
             complete(true)
         }

@@ -84,7 +84,7 @@ extension RoomMessage {
         var origin: Origin?
         /// Of a publication that is kept.
         var position: StreamPosition?
-        /// What is removed from the history, instead of a message for members.
+        /// Publications to remove from the history. Members get no message then.
         var removal: Removal?
 
         /// - Parameters:

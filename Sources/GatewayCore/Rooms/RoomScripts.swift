@@ -40,7 +40,7 @@ struct RoomKeys {
 
 /// What must be one step in Redis.
 package enum RoomScripts {
-    package static let all = [publish, send, read, beginAnew, remove, enter, leave, list, register]
+    package static let all = [publish, read, beginAnew, remove, enter, leave, list, register]
 
     /// Memory of an entry besides its data, in bytes, as `RoomHistory` counts it.
     package static let entryOverhead = 256
@@ -49,8 +49,8 @@ package enum RoomScripts {
     /// give their offsets again. So an epoch belongs to one run of one server: `run` is its identifier, of which the script
     /// is given what the node knows, or nothing. Empty if the server does not tell; then failovers are not noticed here.
     ///
-    /// A server with an append-only file has all that it acknowledged when it starts again: `durableRun` stands for all its
-    /// runs, as long as it was never a replica.
+    /// A server with an append-only file starts again with everything that it acknowledged. `durableRun` stands for all runs
+    /// of such a server, unless it was a replica before.
     private static func run(_ argument: Int) -> String {
         """
         local run = ARGV[\(argument)]
@@ -143,12 +143,6 @@ package enum RoomScripts {
           redis.call('PEXPIRE', KEYS[3], once)
         end
         return {0, offset, stream}
-        """)
-
-    /// Publishes a message that is not kept. Keys: meta. Arguments: envelope, channel, command for publishing.
-    package static let send = RedisScript(
-        """
-        return redis.call(ARGV[3], ARGV[2], '0  ' .. ARGV[1])
         """)
 
     /// Reads the stream; begins one if there is none.

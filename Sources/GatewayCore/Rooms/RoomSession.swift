@@ -294,7 +294,7 @@ final class RoomSession {
         }
     }
 
-    /// Uses a room until `done` is called; one that nobody is in and that keeps nothing is read as empty.
+    /// Uses a room until `done` is called. A room without members that keeps nothing is empty, not an error.
     /// - Parameter number: of the command, which is refused if the room would be one too many.
     private func with(
         _ channel: String, _ number: UInt32, _ body: (_ room: SharedRoom, _ done: @escaping () -> Void) -> Void
@@ -575,7 +575,7 @@ extension ProtocolEncoding {
 }
 
 extension RoomBrokerError {
-    /// As clients of the protocol are told. They try again what may be temporary.
+    /// The error in a reply to a client of the protocol. Clients try again after a temporary one.
     var commandError: CommandError {
         switch self {
         case .away, .uncertain, .refused: .internal

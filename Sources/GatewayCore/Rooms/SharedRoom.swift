@@ -115,7 +115,7 @@ package final class SharedRoom: Sendable {
 
     enum JoinError: Error {
         case full
-        /// The room is not open, or is behind the position; its loop is told when to try again.
+        /// The room is not open, or is behind the position. `LoopRooms.opened` is called on the loop when it can try again.
         case notReady
         /// The cluster cannot be reached.
         case away
@@ -350,7 +350,7 @@ package final class SharedRoom: Sendable {
     }
 
     /// Removes all publications. A room without members begins a new epoch with the next one; with members, the position
-    /// stays, and clients that come back are told that they cannot recover what they missed.
+    /// stays, and clients that come back do not recover what they missed (`recovered` is false).
     func forgetHistory() {
         self.state.withLock { state in
             if state.source == .local, state.cursors.isEmpty {
@@ -443,7 +443,7 @@ extension SharedRoom {
     }
 
     /// Takes over what the cluster keeps, after the room was opened or may have missed messages. Members get what they
-    /// missed; where that is not complete, those that must not miss anything are told to subscribe again.
+    /// missed. If that is not complete, the subscriptions of positioned members end with 2500, and clients subscribe again.
     /// - Parameter snapshot: `nil` for a room that keeps nothing.
     func load(_ snapshot: Snapshot?, now: Duration) -> (result: LoadResult, loops: [(loop: Int, cost: Int)]) {
         self.state.withLock { state in

@@ -71,8 +71,6 @@ struct ModelRedisStore {
         self.expire(now)
         switch digest {
         case RoomScripts.publish.digest: return self.publish(keys, arguments, now)
-        case RoomScripts.send.digest:
-            return Outcome(reply: .integer(0), message: Self.unkept(arguments[0], on: arguments[1]))
         case RoomScripts.read.digest: return Outcome(reply: self.read(keys, arguments, now))
         case RoomScripts.beginAnew.digest: return Outcome(reply: self.beginAnew(keys, arguments, now))
         case RoomScripts.enter.digest: return self.enter(keys, arguments, now)
