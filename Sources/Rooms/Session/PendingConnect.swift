@@ -1,0 +1,44 @@
+/// A connection whose `connect` is accepted, but not answered yet: it waits for its rooms.
+struct PendingConnect {
+    let number: UInt32
+    var remaining: Set<String>
+    private(set) var results: [(key: String, value: Reply.SubscribeResult)] = []
+    /// Of the publications in `results`, in bytes.
+    private var recoveredSize = 0
+
+    init(number: UInt32, remaining: Set<String>) {
+        self.number = number
+        self.remaining = remaining
+    }
+
+    /// Adds the result of a room. Its publications are left out, as if they could not be recovered, where those of
+    /// all rooms would have more than `sizeLimit` bytes: the reply is one message, whatever the client reads of it.
+    mutating func add(_ result: Reply.SubscribeResult, of channel: String, sizeLimit: Int) {
+        var result = result
+        let size = result.publications.reduce(0) { $0 + $1.estimatedSize }
+        if self.recoveredSize + size <= sizeLimit {
+            self.recoveredSize += size
+        } else {
+            result.publications = []
+            result.isRecovered = false
+        }
+        self.remaining.remove(channel)
+        self.results.append((channel, result))
+    }
+
+    /// Rooms that a connection enters from its beginning, each once: those of its token, then those of its request. Of
+    /// several for one room the first counts: a second membership would never end.
+    static func joins(
+        _ grants: [SubscriptionGrant], _ requests: [Command.SubscribeRequest]
+    ) -> [(SubscriptionGrant?, Command.SubscribeRequest)] {
+        var joins: [(SubscriptionGrant?, Command.SubscribeRequest)] = []
+        var named: Set<String> = []
+        for grant in grants where named.insert(grant.channel).inserted {
+            var wanted = requests.first { $0.channel == grant.channel }
+            wanted?.recovers = true
+            joins.append((grant, wanted ?? Command.SubscribeRequest(channel: grant.channel)))
+        }
+        for request in requests where named.insert(request.channel).inserted { joins.append((nil, request)) }
+        return joins
+    }
+}
