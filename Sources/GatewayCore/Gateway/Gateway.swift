@@ -35,7 +35,7 @@ package final class Gateway: Sendable {
     ///   - loops: running already; connections stay on the loop that accepted them.
     ///   - passedSockets: listening sockets from the service manager.
     ///   - bus: connects the gateway with the other nodes of its cluster, instead of the configured Redis.
-    ///   - version: shown to other nodes.
+    ///   - version: shown to other nodes, and to clients of the rooms.
     /// - Throws: if a file of the cluster's settings cannot be used.
     package init(
         loops: [Loop], log: TunnelLog, configuration: Configuration, passedSockets: [ActivatedSocket] = [],
@@ -48,7 +48,8 @@ package final class Gateway: Sendable {
         if let settings = configuration.cluster { cluster = try RoomCluster(settings) }
         cluster?.report = { isAway, text in log.redis(isAway: isAway, text) }
         let shared = GatewayShared(
-            log: log, hub: RoomHub(loops: loops, settings: configuration.rooms, cluster: cluster),
+            log: log,
+            hub: RoomHub(loops: loops, settings: configuration.rooms, cluster: cluster, version: version),
             admission: Admission(configuration),
             closedLimit: control.address == nil ? 0 : control.closedConnections,
             keepsHandshakes: control.address != nil && control.keepsHandshakes,

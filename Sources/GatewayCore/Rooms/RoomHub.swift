@@ -55,13 +55,16 @@ package final class RoomHub: Sendable {
 
     /// How rooms are shared with other nodes; `nil` keeps them in this process.
     let cluster: RoomCluster?
+    private let version: String
 
+    /// - Parameter version: of the gateway, for its clients.
     package init(
         loops: [Loop], settings: RoomSettings = RoomSettings(), cluster: RoomCluster? = nil,
-        backlogLimit: Int = 64 << 20, randomWords: (@Sendable (Int) -> [UInt64])? = nil
+        backlogLimit: Int = 64 << 20, version: String = "", randomWords: (@Sendable (Int) -> [UInt64])? = nil
     ) {
         self.loops = loops
         self.cluster = cluster
+        self.version = version
         self.settings = Mutex(settings)
         self.historyMemory = HistoryMemory(limit: settings.maximumHistoryTotal)
         self.backlogLimit = backlogLimit
@@ -78,6 +81,13 @@ package final class RoomHub: Sendable {
     // MARK: Settings
 
     package var currentSettings: RoomSettings { self.settings.withLock(\.self) }
+
+    /// For a new client.
+    var clientSettings: RoomClientSettings {
+        var settings = self.settings.withLock(\.client)
+        settings.version = self.version
+        return settings
+    }
 
     /// Applies a new configuration; rooms change their policy at once.
     package func apply(_ settings: RoomSettings) {

@@ -80,7 +80,7 @@ final class RoomSession {
         self.connectionNumber = number
         self.encoding = encoding
         self.client = RoomClient(
-            identifier: RoomHub.text(hub.randomWords(2)), settings: hub.currentSettings.client,
+            identifier: RoomHub.text(hub.randomWords(2)), settings: hub.clientSettings,
             authority: RoomAccess(hub: hub, trustedUser: trustedUser), onlyReceives: encoding.isUnidirectional,
             now: Self.elapsed(rooms.loop))
     }

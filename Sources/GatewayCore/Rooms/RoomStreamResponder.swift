@@ -106,7 +106,7 @@ final class RoomStreamResponder: HTTPResponder {
             elapsed: .nanoseconds(rooms.loop.now.nanoseconds),
             unix: UInt64(clamping: Machine.wallClockMilliseconds() / 1000))
         var client = RoomClient(
-            identifier: RoomHub.text(rooms.hub.randomWords(2)), settings: rooms.hub.currentSettings.client,
+            identifier: RoomHub.text(rooms.hub.randomWords(2)), settings: rooms.hub.clientSettings,
             authority: RoomAccess(hub: rooms.hub, trustedUser: user), now: now.elapsed)
         var request = Command.ConnectRequest()
         request.token = connect.token

@@ -1,0 +1,74 @@
+"""Details of Centrifugo's protocol on which its clients, and their own test suites, rely."""
+
+import json
+import time
+
+import cent
+import jwt
+import pytest
+
+from support.room_member import RoomService, delimited, field
+from test_rooms_control import KEY, ROOMS as API
+
+SECRET = "s" * 40
+
+
+@pytest.fixture
+def serve(sluice, tmp_path):
+    def start(*policies, tokens=None, **rooms):
+        named = [{"name": f"p{number}", **policy} for number, policy in enumerate(policies)]
+        more = {"tokens": [{"name": "main", "secret": SECRET}]} if tokens else {}
+        return RoomService(
+            sluice, tmp_path, {"policies": named, **({"tokens": "main"} if tokens else {}), **rooms}, **more)
+
+    return start
+
+
+STREAM = {"pattern": "s:*", "history-size": 3, "recovery": "stream", "publish": "everyone", "read": "everyone"}
+CACHE = {"pattern": "c:*", "history-size": 1, "recovery": "cache", "publish": "everyone"}
+
+
+def token(**claims):
+    return jwt.encode({"sub": "ada", **claims}, SECRET, algorithm="HS256")
+
+
+def published(one, room, count):
+    for number in range(count):
+        assert "publish" in one.command(publish={"channel": room, "data": number})
+
+
+def recovering(channel, offset, epoch, **more):
+    return {"channel": channel, "recover": True, "offset": offset, "epoch": epoch, **more}
+
+
+# -- connecting
+
+
+def test_connect_is_answered_with_the_version_of_the_gateway(serve, sluice):
+    service = serve()
+    with service.connect() as one:
+        version = one.command(connect={})["connect"]["version"]
+    assert version and version in sluice.run("--version").stdout
+
+
+# -- recovery
+
+
+# -- commands
+
+
+# -- subscriptions that the server made
+
+
+@pytest.fixture
+def administered(serve):
+    """A gateway with the server API, and a client of it."""
+    service = serve({"pattern": "s:*", "history-size": 3, "recovery": "stream"}, **{
+        "api-keys": API["api-keys"], "user-header": "X-User", "refresh-delay": "1s"})
+    return service, cent.Client(f"{service.control.url}/api", KEY)
+
+
+# -- rooms of users
+
+
+# -- Protobuf
