@@ -51,6 +51,16 @@ def test_connect_is_answered_with_the_version_of_the_gateway(serve, sluice):
     assert version and version in sluice.run("--version").stdout
 
 
+def test_client_without_a_token_is_a_bad_request_where_one_is_needed(serve):
+    service = serve(tokens=True, anonymous=False)
+    with service.connect() as one:
+        one.send('{"id":1,"connect":{}}')
+        assert one.closed() == (3501, "bad request")
+    with service.connect() as one:
+        one.send('{"id":1,"connect":{"token":"x"}}')
+        assert one.closed() == (3500, "invalid token")
+
+
 # -- recovery
 
 

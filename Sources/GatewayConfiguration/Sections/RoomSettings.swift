@@ -122,7 +122,7 @@ extension RoomSettings: SettingsSection {
         .value(
             "anonymous", \.admitsAnonymous, .boolean,
             """
-            Whether clients may connect without a token. With `false` such a connection ends with 3500, unless \
+            Whether clients may connect without a token. With `false` such a connection ends with 3501, unless \
             `user-header` or the route's `auth` names its user.
             """),
         .optional(

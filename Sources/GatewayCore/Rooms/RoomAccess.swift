@@ -33,7 +33,7 @@ struct RoomAccess: RoomAuthority {
     }
 
     private func anonymous() throws(TokenRefusal) -> ConnectionGrant {
-        guard self.hub.currentSettings.admitsAnonymous else { throw .invalid }
+        guard self.hub.currentSettings.admitsAnonymous else { throw .missing }
         return ConnectionGrant()
     }
 

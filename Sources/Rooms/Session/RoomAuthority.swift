@@ -34,6 +34,8 @@ package enum TokenRefusal: Error, Equatable, Sendable {
     /// It is valid otherwise; the client should get a new one.
     case expired
     case invalid
+    /// The client has none, and needs one.
+    case missing
 }
 
 /// Decides about clients. Called on the connection's loop; it must not wait.

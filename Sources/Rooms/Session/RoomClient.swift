@@ -166,6 +166,7 @@ package struct RoomClient: Sendable {
                 // The client connects again with a new token, on a new connection if it likes.
                 self.countError()
             case .invalid: self.close(.invalidToken)
+            case .missing: self.close(.badRequest)
             }
             return
         }
@@ -445,7 +446,7 @@ package struct RoomClient: Sendable {
         } catch {
             switch error {
             case .expired: self.refuse(number, .tokenExpired)
-            case .invalid: self.close(.invalidToken)
+            case .invalid, .missing: self.close(.invalidToken)
             }
         }
     }
