@@ -64,6 +64,29 @@ def test_client_without_a_token_is_a_bad_request_where_one_is_needed(serve):
 # -- recovery
 
 
+@pytest.mark.parametrize("room", ["s:a", "c:a"])
+def test_recovered_subscription_begins_at_the_position_that_was_asked_for(serve, room):
+    service = serve(STREAM, CACHE)
+    with service.member() as speaker, service.member() as one:
+        published(speaker, room, 1)
+        first = one.command(subscribe={"channel": room})["subscribe"]
+        assert first["offset"] == 1
+        one.command(unsubscribe={"channel": room})
+        published(speaker, room, 2)
+        again = one.command(subscribe=recovering(room, 1, first["epoch"]))["subscribe"]
+        assert again["recovered"] and again["was_recovering"]
+        # The client counts on from here, so that it misses nothing where it is cut off between two publications.
+        assert again["offset"] == 1 and again["epoch"] == first["epoch"] and again["publications"][-1]["offset"] == 3
+
+
+def test_client_that_cannot_recover_gets_the_newest_position(serve):
+    service = serve(STREAM)
+    with service.member() as one:
+        published(one, "s:a", 6)
+        reply = one.command(subscribe=recovering("s:a", 1, "other"))["subscribe"]
+        assert reply["was_recovering"] and "recovered" not in reply and reply["offset"] == 6
+
+
 # -- commands
 
 

@@ -19,6 +19,7 @@ struct PendingConnect {
         if self.recoveredSize + size <= sizeLimit {
             self.recoveredSize += size
         } else {
+            if let newest = result.publications.last { result.position.offset = newest.offset }
             result.publications = []
             result.isRecovered = false
         }

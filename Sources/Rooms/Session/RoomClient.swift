@@ -324,7 +324,10 @@ package struct RoomClient: Sendable {
         if join.isPositioned { reply.position = result.position }
         reply.publications = result.publications
         reply.wasRecovering = join.recovery != nil
-        reply.isRecovered = reply.wasRecovering && result.isRecovered
+        guard result.isRecovered, let start = join.recovery else { return reply }
+        reply.isRecovered = true
+        // The client counts on from its own position, and can be cut off between two of the publications.
+        reply.position.offset = start.offset
         return reply
     }
 
