@@ -62,7 +62,7 @@ struct CommandTests {
 
         let all = try Self.commands(
             #"""
-            {"id":2,"subscribe":{"channel":"c","token":"t","recover":true,"epoch":"e","offset":7,"positioned":true,"recoverable":true,"join_leave":true}}
+            {"id":2,"subscribe":{"channel":"c","token":"t","recover":true,"epoch":"e","offset":7,"positioned":true,"recoverable":true,"join_leave":true,"flag":3}}
             {"id":3,"unsubscribe":{"channel":"c"}}
             {"id":4,"publish":{"channel":"c","data":[1,"\u00e9"]}}
             {"id":5,"presence":{"channel":"c"}}
@@ -86,6 +86,7 @@ struct CommandTests {
                     $0.recovers = true
                     $0.position = StreamPosition(offset: 7, epoch: "e")
                     $0.wantsPosition = true
+                    $0.rejectsLoss = true
                 }, .unsubscribe(channel: "c"), .publish(channel: "c", Self.json(#"[1,"\u00e9"]"#)),
                 .presence(channel: "c"), .presenceStats(channel: "c"), .history(history), .ping, .send, .rpc,
                 .refresh(token: "t"), .subscriptionRefresh(channel: "c", token: "t"),

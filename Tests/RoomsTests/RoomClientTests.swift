@@ -191,6 +191,18 @@ struct RoomClientTests {
         #expect(reply.position == request.position)
     }
 
+    @Test func clientThatRejectsLossIsRefusedWhereItCannotRecover() {
+        var scene = ClientScene()
+        _ = scene.connect()
+        var request = Command.SubscribeRequest(channel: "a")
+        (request.recovers, request.rejectsLoss) = (true, true)
+        _ = scene.send(.subscribe(request))
+        let result = RoomClient.JoinResult(position: StreamPosition(offset: 2, epoch: "e"))
+        scene.client.joined("a", .success(result), at: scene.now)
+        #expect(scene.actions() == [.leave(channel: "a")] + ClientScene.error(.unrecoverablePosition))
+        #expect(scene.client.channels.isEmpty && scene.join("a").count == 1)
+    }
+
     @Test func refusedSubscriptionsHaveTheirCodes() {
         var scene = ClientScene(ClientScene.authority()) {
             $0.maximumSubscriptions = 1

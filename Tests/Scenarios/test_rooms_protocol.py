@@ -87,6 +87,18 @@ def test_client_that_cannot_recover_gets_the_newest_position(serve):
         assert reply["was_recovering"] and "recovered" not in reply and reply["offset"] == 6
 
 
+def test_client_that_rejects_losses_is_refused_where_it_cannot_recover(serve):
+    service = serve({**STREAM, "presence": True})
+    with service.member() as one, service.member("s:a") as other:
+        published(one, "s:a", 6)
+        epoch = one.command(history={"channel": "s:a"})["history"]["epoch"]
+        # Bit 0 of flag offers short names of rooms, bit 1 rejects losses.
+        assert one.refused(subscribe=recovering("s:a", 1, epoch, flag=3)) == 112
+        assert other.command(presence_stats={"channel": "s:a"})["presence_stats"]["num_clients"] == 1
+        assert one.command(subscribe=recovering("s:a", 5, epoch, flag=3))["subscribe"]["recovered"]
+        published(one, "s:a", 1)
+
+
 # -- commands
 
 

@@ -47,6 +47,8 @@ package struct Command: Sendable, Hashable {
         package var recovers = false
         package var position = StreamPosition()
         package var wantsPosition = false
+        /// Where something that it missed is lost, the client is refused instead of entering.
+        package var rejectsLoss = false
 
         package init() {}
 
@@ -251,8 +253,10 @@ extension Command.ConnectRequest {
 
 extension Command.SubscribeRequest {
     private static let numbers: FieldNumbers = [
-        1: "channel", 2: "token", 3: "recover", 6: "epoch", 7: "offset", 9: "positioned",
+        1: "channel", 2: "token", 3: "recover", 6: "epoch", 7: "offset", 9: "positioned", 14: "flag",
     ]
+    /// Bit of `flag`; the others offer what is not supported.
+    private static let rejectsLossFlag = 2
 
     init<Fields: FieldReader>(_ fields: inout Fields) throws(JSONSyntaxError) {
         var request = Self()
@@ -264,6 +268,7 @@ extension Command.SubscribeRequest {
             case "epoch": request.position.epoch = try value.readString()
             case "offset": request.position.offset = try value.readUInt64()
             case "positioned": request.wantsPosition = try value.readBool()
+            case "flag": request.rejectsLoss = try value.readInt() & Self.rejectsLossFlag != 0
             default: try value.skip()
             }
         }

@@ -20,6 +20,8 @@ package struct RoomClient: Sendable {
         /// Until when its token must be renewed, with the delay; in seconds since 1970.
         var expiry: UInt64?
         let isServerSide: Bool
+        /// The client is refused where it cannot recover.
+        var rejectsLoss = false
         /// A leave was asked for before the join was complete.
         var leavesWhenComplete = false
     }
@@ -271,7 +273,8 @@ package struct RoomClient: Sendable {
             recoveryLimit: self.settings.maximumRecovery,
             isPositioned: isRecoverable || request.wantsPosition && policy.keepsHistory, isRecoverable: isRecoverable)
         self.subscriptions[request.channel] = Subscription(
-            number: number, join: join, grant: grant, expiry: grant?.expiry, isServerSide: isServerSide)
+            number: number, join: join, grant: grant, expiry: grant?.expiry, isServerSide: isServerSide,
+            rejectsLoss: request.rejectsLoss && join.recovery != nil && !isServerSide)
         self.begin(.join(join))
     }
 
@@ -289,6 +292,10 @@ package struct RoomClient: Sendable {
             return
         }
         switch result {
+        case .success(let result) where subscription.rejectsLoss && !result.isRecovered:
+            self.subscriptions[channel] = nil
+            self.act(.leave(channel: channel))
+            self.refuse(subscription.number, .unrecoverablePosition)
         case .success(let result):
             self.subscriptions[channel] = subscription
             if subscription.expiry != nil { self.findFirstExpiry() }
