@@ -99,6 +99,12 @@ def test_client_that_rejects_losses_is_refused_where_it_cannot_recover(serve):
         published(one, "s:a", 1)
 
 
+def test_client_hears_that_it_asked_for_recovery_in_a_room_without_any(serve):
+    service = serve({"pattern": "*"})
+    with service.member() as one:
+        assert one.command(subscribe=recovering("a", 1, "e"))["subscribe"] == {"was_recovering": True}
+
+
 # -- commands
 
 

@@ -79,7 +79,7 @@ package final class PolicyCounters: Sendable {
 
     /// Counts what a client gets that came back.
     func add(recovery result: Reply.SubscribeResult) {
-        guard result.wasRecovering else { return }
+        guard result.wasRecovering, result.isRecoverable else { return }
         self.add(result.publications.count, to: .recovered)
         if !result.isRecovered { self.add(to: .unrecovered) }
     }

@@ -20,6 +20,8 @@ package struct RoomClient: Sendable {
         /// Until when its token must be renewed, with the delay; in seconds since 1970.
         var expiry: UInt64?
         let isServerSide: Bool
+        /// The client asked for what it missed.
+        var recovers = false
         /// The client is refused where it cannot recover.
         var rejectsLoss = false
         /// A leave was asked for before the join was complete.
@@ -274,6 +276,7 @@ package struct RoomClient: Sendable {
             isPositioned: isRecoverable || request.wantsPosition && policy.keepsHistory, isRecoverable: isRecoverable)
         self.subscriptions[request.channel] = Subscription(
             number: number, join: join, grant: grant, expiry: grant?.expiry, isServerSide: isServerSide,
+            recovers: request.recovers,
             rejectsLoss: request.rejectsLoss && join.recovery != nil && !isServerSide)
         self.begin(.join(join))
     }
@@ -330,7 +333,7 @@ package struct RoomClient: Sendable {
         reply.isPositioned = join.isPositioned
         if join.isPositioned { reply.position = result.position }
         reply.publications = result.publications
-        reply.wasRecovering = join.recovery != nil
+        reply.wasRecovering = subscription.recovers
         guard result.isRecovered, let start = join.recovery else { return reply }
         reply.isRecovered = true
         // The client counts on from its own position, and can be cut off between two of the publications.
