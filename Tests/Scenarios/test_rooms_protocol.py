@@ -108,6 +108,23 @@ def test_client_hears_that_it_asked_for_recovery_in_a_room_without_any(serve):
 # -- commands
 
 
+@pytest.mark.parametrize("command", [
+    {"publish": {"data": 1}}, {"publish": {"channel": "a"}}, {"publish": {}}, {"nothing": {}}, {},
+], ids=json.dumps)
+def test_command_without_what_it_needs_ends_the_connection(serve, command):
+    service = serve({"pattern": "*", "publish": "everyone"})
+    with service.member() as one:
+        one.send(json.dumps({"id": 7, **command}))
+        assert one.closed() == (3501, "bad request")
+
+
+def test_null_is_published_as_any_other_value(serve):
+    service = serve({"pattern": "*", "publish": "everyone"})
+    with service.member("a") as one:
+        one.send('{"id":7,"publish":{"channel":"a","data":null}}')
+        assert {json.dumps(one.receive()) for _ in range(2)} >= {'{"id": 7, "publish": {}}'}
+
+
 # -- subscriptions that the server made
 
 

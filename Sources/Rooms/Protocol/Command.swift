@@ -16,6 +16,7 @@ package struct Command: Sendable, Hashable {
         case connect(ConnectRequest)
         case subscribe(SubscribeRequest)
         case unsubscribe(channel: String)
+        /// Without data the payload is empty.
         case publish(channel: String, Payload)
         case presence(channel: String)
         case presenceStats(channel: String)
@@ -25,7 +26,7 @@ package struct Command: Sendable, Hashable {
         case rpc
         case refresh(token: String)
         case subscriptionRefresh(channel: String, token: String)
-        /// An empty command: the answer to a ping of the server.
+        /// An empty command: the answer to a ping of the server. With a number, it is a command that is not known.
         case pong
     }
 
@@ -158,7 +159,7 @@ extension Command {
             case "unsubscribe": request = .unsubscribe(channel: try ChannelFields(&value).channel)
             case "publish":
                 let fields = try ChannelFields(&value)
-                request = .publish(channel: fields.channel, fields.data ?? .json(Array("null".utf8)))
+                request = .publish(channel: fields.channel, fields.data ?? .binary([]))
             case "presence": request = .presence(channel: try ChannelFields(&value).channel)
             case "presence_stats": request = .presenceStats(channel: try ChannelFields(&value).channel)
             case "history": request = .history(try HistoryRequest(&value))

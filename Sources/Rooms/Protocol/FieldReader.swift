@@ -74,8 +74,8 @@ struct JSONFields: FieldReader {
         var reader = self.reader
         try reader.readObject { (name, value) throws(JSONSyntaxError) in
             var fields = Self(value)
-            // As in Go's decoder, null leaves a field at its default.
-            if !fields.reader.skipNull() { try body(name, &fields) }
+            // As in Go's decoder, null leaves a field at its default. Free content may be null, too.
+            if name == "data" || !fields.reader.skipNull() { try body(name, &fields) }
             value = fields.reader
         }
         self.reader = reader

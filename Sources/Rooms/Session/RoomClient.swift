@@ -91,12 +91,14 @@ package struct RoomClient: Sendable {
 
     // MARK: Commands
 
+    private static let pong = Command(number: 0, .pong)
+
     package mutating func received(_ command: Command, at now: Instant) {
         guard !self.isClosed else { return }
-        if case .pong = command.request, self.pongDeadline != nil { return self.pongReceived() }
+        if command == Self.pong, self.pongDeadline != nil { return self.pongReceived() }
         guard self.meters.allowsCommand(at: now.elapsed) else { return self.close(.tooManyRequests) }
         // An answer to no ping is harmless, but counts: thousands of them fit into one message.
-        if case .pong = command.request { return }
+        if command == Self.pong { return }
         if case .send = command.request { return self.close(.notAvailable) }
         guard command.number != 0 else { return self.close(.badRequest) }
         switch (self.phase, command.request) {
@@ -385,7 +387,8 @@ package struct RoomClient: Sendable {
     // MARK: Publishing and reading
 
     private mutating func publish(_ number: UInt32, _ channel: String, _ data: Payload, _ now: Instant) {
-        guard self.isValid(channel), !data.isEmpty else { return self.refuse(number, .badRequest) }
+        guard !channel.isEmpty, !data.isEmpty else { return self.close(.badRequest) }
+        guard self.isValid(channel) else { return self.refuse(number, .badRequest) }
         guard let policy = self.authority.policy(of: channel) else { return self.refuse(number, .unknownChannel) }
         guard self.mayPublish(in: channel, policy) else { return self.refuse(number, .permissionDenied) }
         guard data.bytes.count <= policy.maximumMessageSize else { return self.refuse(number, .limitExceeded) }
