@@ -134,7 +134,7 @@ struct RoomClientTests {
     @Test func sendAndRPCAreRefusedWithTheirCodes() {
         var scene = ClientScene()
         _ = scene.connect()
-        #expect(scene.send(.rpc) == ClientScene.error(.methodNotFound))
+        #expect(scene.send(.rpc) == ClientScene.error(.notAvailable))
         #expect(scene.send(.send, number: 0) == [.close(.notAvailable)])
     }
 
@@ -430,8 +430,8 @@ struct RoomClientTests {
     @Test func tooManyErrorsEndTheConnection() {
         var scene = ClientScene(ClientScene.authority()) { $0.maximumErrors = 3 }
         _ = scene.connect()
-        for _ in 0..<3 { #expect(scene.send(.rpc) == ClientScene.error(.methodNotFound)) }
-        #expect(scene.send(.rpc) == ClientScene.error(.methodNotFound) + [.close(.tooManyErrors)])
+        for _ in 0..<3 { #expect(scene.send(.rpc) == ClientScene.error(.notAvailable)) }
+        #expect(scene.send(.rpc) == ClientScene.error(.notAvailable) + [.close(.tooManyErrors)])
     }
 
     // MARK: The server's side

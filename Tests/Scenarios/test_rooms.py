@@ -272,7 +272,7 @@ def test_refusals_have_their_codes(service):
             assert refusal.value.code == code
         with pytest.raises(centrifuge.ReplyError) as refusal:
             await ann.rpc("method", 1, timeout=DEADLINE)
-        assert refusal.value.code == 104
+        assert refusal.value.code == 108
         await ann.disconnect()
 
     asyncio.run(conversation())

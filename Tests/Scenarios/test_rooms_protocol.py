@@ -125,6 +125,12 @@ def test_null_is_published_as_any_other_value(serve):
         assert {json.dumps(one.receive()) for _ in range(2)} >= {'{"id": 7, "publish": {}}'}
 
 
+def test_procedures_are_not_available(serve):
+    service = serve()
+    with service.member() as one:
+        assert one.refused(rpc={"method": "any", "data": {}}) == 108
+
+
 # -- subscriptions that the server made
 
 

@@ -131,7 +131,7 @@ package struct RoomClient: Sendable {
         case .refresh(let token): self.refresh(number, token, now)
         case .subscriptionRefresh(let channel, let token): self.refreshSubscription(number, channel, token, now)
         case .ping: self.act(.send(.pong(number: number)))
-        case .rpc: self.refuse(number, .methodNotFound)
+        case .rpc: self.refuse(number, .notAvailable)
         case .connect, .send, .pong: self.close(.badRequest)
         }
     }
