@@ -476,6 +476,19 @@ struct RoomClientTests {
         #expect(scene.actions().isEmpty)
     }
 
+    @Test(
+        arguments: [(.insufficient, .insufficientState), (.expired, .subscriptionExpired)]
+            as [(UnsubscribeCode, Disconnect)])
+    func subscriptionOfTheServerThatIsLostEndsTheConnection(_ code: UnsubscribeCode, _ disconnect: Disconnect) {
+        var scene = ClientScene()
+        _ = scene.connect()
+        #expect(scene.client.subscribe(SubscriptionGrant(channel: "a")) == nil)
+        scene.client.joined("a", .success(RoomClient.JoinResult(position: StreamPosition())), at: scene.now)
+        _ = scene.actions()
+        scene.client.unsubscribe("a", code)
+        #expect(scene.actions() == [.leave(channel: "a"), .close(disconnect)])
+    }
+
     @Test func joinThatCompletesAfterTheEndIsLeft() {
         var scene = ClientScene()
         _ = scene.connect()

@@ -68,4 +68,14 @@ package struct UnsubscribeCode: Sendable, Hashable {
     package static let server = UnsubscribeCode(code: 2000, reason: "server unsubscribe")
     package static let insufficient = UnsubscribeCode(code: 2500, reason: "insufficient state")
     package static let expired = UnsubscribeCode(code: 2501, reason: "subscription expired")
+
+    /// How the connection ends instead, if the server made the subscription: its client does not subscribe again, but it
+    /// connects again. `nil` if the client is not wanted back.
+    var disconnect: Disconnect? {
+        switch self {
+        case .insufficient: .insufficientState
+        case .expired: .subscriptionExpired
+        default: nil
+        }
+    }
 }

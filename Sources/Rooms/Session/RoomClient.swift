@@ -349,10 +349,8 @@ package struct RoomClient: Sendable {
         self.act(.send(.unsubscribe(number: number)))
     }
 
-    /// - Returns: whether the client was a member, or about to become one.
-    @discardableResult
-    private mutating func leave(_ channel: String) -> Bool {
-        guard let subscription = self.subscriptions[channel] else { return false }
+    private mutating func leave(_ channel: String) {
+        guard let subscription = self.subscriptions[channel] else { return }
         if subscription.isComplete {
             self.subscriptions[channel] = nil
             if subscription.expiry != nil { self.findFirstExpiry() }
@@ -360,12 +358,13 @@ package struct RoomClient: Sendable {
         } else {
             self.subscriptions[channel]?.leavesWhenComplete = true
         }
-        return true
     }
 
     /// The server ends a subscription.
     package mutating func unsubscribe(_ channel: String, _ code: UnsubscribeCode) {
-        guard !self.isClosed, self.leave(channel) else { return }
+        guard !self.isClosed, let subscription = self.subscriptions[channel] else { return }
+        if subscription.isServerSide, let disconnect = code.disconnect { return self.close(disconnect) }
+        self.leave(channel)
         self.act(.send(.push(channel: channel, .unsubscribe(code))))
     }
 
