@@ -151,6 +151,16 @@ def test_expired_subscription_that_the_server_made_ends_the_connection(administe
         assert one.closed() == (3006, "subscription expired")
 
 
+def test_refreshed_connection_hears_its_time(administered):
+    service, api = administered
+    with service.member(headers=[("X-User", "ada")]) as one:
+        api.refresh(cent.RefreshRequest(user="ada", expire_at=int(time.time()) + 1000))
+        pushed = one.receive()["push"]["refresh"]
+        assert pushed["expires"] and 990 <= pushed["ttl"] <= 1000
+        api.refresh(cent.RefreshRequest(user="ada", expire_at=int(time.time()) - 10))
+        assert one.closed() == (3005, "connection expired")
+
+
 # -- rooms of users
 
 

@@ -485,8 +485,10 @@ package struct RoomClient: Sendable {
     package mutating func refresh(expiry: UInt64?, isExpired: Bool, at now: Instant) {
         guard !self.isClosed else { return }
         if isExpired { return self.close(.expired) }
+        if let expiry, expiry <= now.unix { return self.close(.expired) }
         self.grant.expiry = expiry
         self.findFirstExpiry()
+        self.act(.send(.push(channel: "", .refresh(Self.expiry(expiry, now)))))
     }
 
     // MARK: Time
