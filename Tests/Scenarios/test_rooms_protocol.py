@@ -161,6 +161,13 @@ def test_refreshed_connection_hears_its_time(administered):
         assert one.closed() == (3005, "connection expired")
 
 
+def test_unsubscribing_from_an_unknown_room_is_refused(administered):
+    _, api = administered
+    with pytest.raises(cent.CentApiResponseError) as error:
+        api.unsubscribe(cent.UnsubscribeRequest(user="ada", channel="other"))
+    assert error.value.code == 102
+
+
 # -- rooms of users
 
 

@@ -179,6 +179,7 @@ struct ServerAPI: Sendable {
         if request.channel.isEmpty {
             _ = await self.rooms.unsubscribeFromAll(selection)
         } else {
+            _ = try self.checkChannel(request)
             await self.rooms.unsubscribe(selection, from: request.channel)
         }
     }
