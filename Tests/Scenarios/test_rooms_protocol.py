@@ -168,6 +168,14 @@ def test_unsubscribing_from_an_unknown_room_is_refused(administered):
     assert error.value.code == 102
 
 
+# -- clients that only receive
+
+
+def test_token_that_names_rooms_publishes_by_post(serve):
+    service = serve({"pattern": "*", "publish": "everyone"}, tokens=True)
+    assert service.post({"token": token(channels=["a"]), "publish": {"channel": "b", "data": 1}}) == (200, {"publish": {}})
+
+
 # -- rooms of users
 
 

@@ -10,6 +10,8 @@ struct RoomAccess: RoomAuthority {
     let hub: RoomHub
     /// Known before the client connects to the rooms; `nil` if it is not.
     var trustedUser: TrustedUser?
+    /// Whether a client is in the rooms that its token names.
+    var entersRooms = true
 
     func connection(token: String, now: UInt64) throws(TokenRefusal) -> ConnectionGrant {
         guard !token.isEmpty else {
@@ -25,7 +27,7 @@ struct RoomAccess: RoomAuthority {
             var grant = ConnectionGrant(user: token.subject ?? "")
             grant.info = try token.shownInfo
             grant.expiry = try token.connectionExpiry
-            grant.subscriptions = try token.roomGrants()
+            if self.entersRooms { grant.subscriptions = try token.roomGrants() }
             return grant
         } catch {
             throw .invalid

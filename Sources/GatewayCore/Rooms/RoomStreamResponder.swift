@@ -107,7 +107,7 @@ final class RoomStreamResponder: HTTPResponder {
             unix: UInt64(clamping: Machine.wallClockMilliseconds() / 1000))
         var client = RoomClient(
             identifier: RoomHub.text(rooms.hub.randomWords(2)), settings: rooms.hub.clientSettings,
-            authority: RoomAccess(hub: rooms.hub, trustedUser: user), now: now.elapsed)
+            authority: RoomAccess(hub: rooms.hub, trustedUser: user, entersRooms: false), now: now.elapsed)
         var request = Command.ConnectRequest()
         request.token = connect.token
         client.received(Command(number: 1, .connect(request)), at: now)
