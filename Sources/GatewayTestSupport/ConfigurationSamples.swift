@@ -197,6 +197,7 @@ package enum ConfigurationSamples {
           max-connections-per-user: 8
           tokens: published
           anonymous: false
+          personal-room: "#{user}"
           user-header: X-User
           max-total: 1000
           max-history-total: 64MiB

@@ -179,4 +179,31 @@ def test_token_that_names_rooms_publishes_by_post(serve):
 # -- rooms of users
 
 
+def test_user_is_in_the_personal_room_from_the_beginning(serve):
+    service = serve({"pattern": "#*", "subscribe": "nobody"}, tokens=True, **{"personal-room": "#{user}"})
+    with service.connect() as one, service.connect() as other, service.connect() as anonymous:
+        assert list(one.command(connect={"token": token()})["connect"]["subs"]) == ["#ada"]
+        assert list(other.command(connect={"token": token(sub="bob", channels=["#bob"])})["connect"]["subs"]) == ["#bob"]
+        assert "subs" not in anonymous.command(connect={})["connect"]
+        assert anonymous.refused(subscribe={"channel": "#ada"}) == 103
+        one.command(publish={"channel": "#ada", "data": 1})
+        assert one.receive()["push"]["channel"] == "#ada"
+
+
 # -- Protobuf
+
+
+def test_replies_of_one_protobuf_message_come_in_order_and_delimited(serve):
+    service = serve({"pattern": "*"})
+    with service.connect(protobuf=True) as one:
+        subscriptions = [field(1, number) + field(5, field(1, b"r%d" % number)) for number in (2, 3, 4)]
+        one.send(b"".join(delimited(part) for part in [field(1, 1) + field(4, b""), *subscriptions]))
+        received = b""
+        numbers = []
+        while len(numbers) < 4:
+            received += one.peer.read_message()[1]
+            while received and len(received) > received[0]:
+                reply, received = received[1:1 + received[0]], received[1 + received[0]:]
+                assert reply[0] == 0x08
+                numbers.append(reply[1])
+        assert numbers == [1, 2, 3, 4] and not received

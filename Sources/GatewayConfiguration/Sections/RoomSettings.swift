@@ -16,6 +16,8 @@ package struct RoomSettings: Sendable, Equatable {
     package var tokens: String?
     /// Whether clients without a token, and without a trusted field, may connect.
     package var admitsAnonymous = true
+    /// The room that each user's clients are in from the beginning; `nil` for none.
+    package var personalRoom: PersonalRoom?
     /// Programs that may call the server API on the control plane; without any, there is no such API.
     package var apiKeys: [RoomAPIKey] = []
 
@@ -27,6 +29,14 @@ package struct RoomSettings: Sendable, Equatable {
         guard !self.policies.isEmpty else { return .open }
         return self.policies.first { $0.pattern.matches(room) }
     }
+}
+
+/// Names the personal room of a user.
+package struct PersonalRoom: Sendable, Hashable, CustomStringConvertible {
+    fileprivate static let placeholder = "{user}"
+    package let description: String
+
+    package func name(of user: String) -> String { self.description.replacing(Self.placeholder, with: user) }
 }
 
 /// A program that calls the server API on the control plane; only the hash of its key is stored.
@@ -124,6 +134,12 @@ extension RoomSettings: SettingsSection {
             """
             Whether clients may connect without a token. With `false` such a connection ends with 3501, unless \
             `user-header` or the route's `auth` names its user.
+            """),
+        .optional(
+            "personal-room", \.personalRoom, .personalRoom, example: "\"#{user}\"",
+            """
+            Name of a room that each client with a user name is in from the beginning; `{user}` stands for the name. \
+            Give these rooms a policy with `subscribe: nobody`, so that no other user enters them.
             """),
         .optional(
             "user-header", \.userHeader, .headerName, example: "X-User",
@@ -282,6 +298,21 @@ extension ValueSyntax<RoomPattern> {
                 throw ValueSyntaxError(expected: "a pattern of 1 to 255 bytes without control characters")
             }
             return RoomPattern(text)
+        }
+    }
+}
+
+extension ValueSyntax<PersonalRoom> {
+    /// `#{user}`.
+    fileprivate static var personalRoom: ValueSyntax {
+        ValueSyntax(.text("#{user}", "a room's name with `{user}` in it")) { text throws(ValueSyntaxError) in
+            guard text.utf8.count <= 255, text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }),
+                text.ranges(of: PersonalRoom.placeholder).count == 1
+            else {
+                throw ValueSyntaxError(
+                    expected: "a name of at most 255 bytes with {user} once and without control characters")
+            }
+            return PersonalRoom(description: text)
         }
     }
 }

@@ -10,10 +10,18 @@ struct RoomAccess: RoomAuthority {
     let hub: RoomHub
     /// Known before the client connects to the rooms; `nil` if it is not.
     var trustedUser: TrustedUser?
-    /// Whether a client is in the rooms that its token names.
+    /// Whether a client is in the rooms of its token and in its personal room.
     var entersRooms = true
 
     func connection(token: String, now: UInt64) throws(TokenRefusal) -> ConnectionGrant {
+        var grant = try self.identity(token: token, now: now)
+        if self.entersRooms, !grant.user.isEmpty, let room = self.hub.currentSettings.personalRoom {
+            grant.subscriptions.append(SubscriptionGrant(channel: room.name(of: grant.user)))
+        }
+        return grant
+    }
+
+    private func identity(token: String, now: UInt64) throws(TokenRefusal) -> ConnectionGrant {
         guard !token.isEmpty else {
             guard let user = self.trustedUser else { return try self.anonymous() }
             var grant = ConnectionGrant(user: user.name)
