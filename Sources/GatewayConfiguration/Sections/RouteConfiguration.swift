@@ -394,8 +394,8 @@ extension RouteConfiguration: SettingsSection {
             Where connections are forwarded; required unless the route has `files`. `echo` sends each message or byte \
             back. `chat` sends each message to all others in the room that the path's parameter `{room}` names; \
             without it the room has the route's name. `rooms` serves the same rooms to programs, with Centrifuge's \
-            client protocol, and `room-events` to clients that only receive, by plain HTTP. `page` is the page of `sluice serve`, for browsers. A URL is an upstream with default \
-            settings.
+            client protocol, and `room-events` by plain HTTP, also to clients that only receive. `page` is the page of \
+            `sluice serve`, for browsers. A URL is an upstream with default settings.
             """
         ) { section, settings in
             if let target = section.value(.target, as: .routeTarget) { settings.target = target }

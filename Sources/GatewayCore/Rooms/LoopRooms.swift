@@ -44,6 +44,8 @@ final class LoopRooms {
     private(set) lazy var broker: any RoomBroker = self.makeBroker()
     /// Clients of the protocol on this loop, by their identifiers.
     var sessions: [String: RoomSession] = [:]
+    /// Clients of the protocol without a WebSocket on this loop, by their secrets.
+    var emulated: [String: EmulatedStream] = [:]
     /// Rooms whose deliveries are not yet added to the counters.
     private var servedRooms: [LoopRoom] = []
 

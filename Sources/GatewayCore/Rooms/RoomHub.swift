@@ -46,6 +46,7 @@ package final class RoomHub: Sendable {
     package let users = UserRegistry()
     package let moderation = Moderation()
     package let counters = RoomCounters()
+    let emulatedInboxes = EmulatedInboxes()
     private let historyMemory: HistoryMemory
     /// Epochs and identifiers; replaced by seeded words in simulations.
     let randomWords: @Sendable (Int) -> [UInt64]

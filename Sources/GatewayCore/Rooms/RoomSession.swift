@@ -70,17 +70,24 @@ final class RoomSession {
     private var pauses = 0
     private let timer = LoopTimer()
 
-    /// - Parameter number: of the connection.
-    init(_ number: UInt64, on gateway: LoopGateway, encoding: SessionEncoding, trustedUser: TrustedUser?) {
+    /// - Parameters:
+    ///   - number: of the connection.
+    ///   - secret: for a client whose commands come with requests of their own; it names the client in them.
+    init(
+        _ number: UInt64, on gateway: LoopGateway, encoding: SessionEncoding, trustedUser: TrustedUser?,
+        secret: String? = nil
+    ) {
         let rooms = gateway.rooms
         let hub = rooms.hub
+        var settings = hub.clientSettings
+        if let secret { (settings.session, settings.node) = (secret, hub.cluster?.node ?? "sluice") }
         self.rooms = rooms
         self.loop = rooms.loop
         self.loopIndex = gateway.index
         self.connectionNumber = number
         self.encoding = encoding
         self.client = RoomClient(
-            identifier: RoomHub.text(hub.randomWords(2)), settings: hub.clientSettings,
+            identifier: RoomHub.text(hub.randomWords(2)), settings: settings,
             authority: RoomAccess(hub: hub, trustedUser: trustedUser), onlyReceives: encoding.isUnidirectional,
             now: Self.elapsed(rooms.loop))
     }

@@ -5,10 +5,11 @@ import SessionTasks
 import StreamTransport
 import WireText
 
-/// Rooms for clients that only receive: Server-Sent Events (`GET`, or `POST` with `Accept: text/event-stream`) and a
-/// stream of lines of JSON (`POST`); and publishing by `POST`.
+/// Rooms by plain HTTP, for clients that only receive and for those that send commands with further requests:
+/// Server-Sent Events (`GET`, or `POST` with `Accept: text/event-stream`), a stream of lines of JSON or of Protobuf
+/// (`POST`); and publishing by `POST`.
 ///
-/// - Source: Centrifugo's unidirectional transports `uni_sse` and `uni_http_stream`; WHATWG HTML, §9.2.
+/// - Source: Centrifugo's transports `uni_sse`, `uni_http_stream`, `sse` and `http_stream`; WHATWG HTML, §9.2.
 final class RoomStreamResponder: HTTPResponder {
     static let shared = RoomStreamResponder()
 
@@ -18,7 +19,7 @@ final class RoomStreamResponder: HTTPResponder {
     func respond(to request: PlainRequest, _ exchange: PlainExchange) {
         let origin = Self.allowedOrigin(request)
         guard request.head.method != "OPTIONS" else { return self.answerPreflight(origin, exchange) }
-        let body: UnidirectionalRequest
+        let body: PlainRoomRequest
         do {
             body = try Self.read(request)
         } catch {
@@ -27,11 +28,30 @@ final class RoomStreamResponder: HTTPResponder {
         let hub = exchange.gateway.rooms.hub
         let field = hub.currentSettings.userHeader.flatMap { request.head.fields[$0] }
         let user = TrustedUser(request.grant, field: field, expires: true)
-        if let publication = body.publication {
-            Self.publish(publication, body.connect, user, origin, exchange)
-        } else {
-            Self.stream(request, body.connect, user, origin, exchange)
+        switch body {
+        case .receive(let body):
+            if let publication = body.publication {
+                Self.publish(publication, body.connect, user, origin, exchange)
+            } else {
+                let isEvents = Self.wantsEvents(request)
+                let stream = RoomStream(exchange, encoding: isEvents ? .events : .lines, trustedUser: user)
+                guard Self.begin(isEvents ? .events : .lines, stream, origin, exchange) else { return }
+                stream.start(body.connect)
+            }
+        case .connect(let commands):
+            let form: EmulatedStream.Form =
+                Self.encoding(of: request) == .protobuf ? .delimited : Self.wantsEvents(request) ? .events : .lines
+            let stream = EmulatedStream(exchange, form, trustedUser: user)
+            guard Self.begin(form, stream, origin, exchange) else { return }
+            stream.start(commands)
+        case .emulation(let request): Self.forward(request, origin, exchange)
         }
+    }
+
+    /// Official clients send Protobuf as `application/octet-stream`.
+    private static func encoding(of request: PlainRequest) -> ProtocolEncoding {
+        let isBinary = request.head.fields["Content-Type"]?.lowercased().hasPrefix("application/octet-stream") == true
+        return request.head.method == "POST" && isBinary ? .protobuf : .json
     }
 
     /// Value of `Access-Control-Allow-Origin`: pages of other origins may read what the route's `origins` let in.
@@ -52,17 +72,19 @@ final class RoomStreamResponder: HTTPResponder {
         _ = exchange.begin(204, origin + fields, .none)
     }
 
-    private static func read(_ request: PlainRequest) throws(JSONSyntaxError) -> UnidirectionalRequest {
-        if request.head.method == "POST" { return try UnidirectionalRequest(request.body) }
+    private static func read(_ request: PlainRequest) throws(JSONSyntaxError) -> PlainRoomRequest {
+        if request.head.method == "POST" {
+            return try PlainRoomRequest(request.body, encoding: Self.encoding(of: request))
+        }
         let items = request.match.query?.split(separator: "&") ?? []
         guard let item = items.first(where: { $0.hasPrefix("cf_connect=") }) else {
-            return try UnidirectionalRequest([])
+            return .receive(try UnidirectionalRequest([]))
         }
         let value = item.dropFirst("cf_connect=".count).map { $0 == "+" ? " " : $0 }
         guard let text = PercentCoding.decodedText(Substring(String(value))) else {
             throw JSONSyntaxError(.invalid("cf_connect is not percent-encoded"), at: 0)
         }
-        return try UnidirectionalRequest(Array(text.utf8))
+        return try PlainRoomRequest(Array(text.utf8), encoding: .json)
     }
 
     private static func refuse(
@@ -75,21 +97,37 @@ final class RoomStreamResponder: HTTPResponder {
             status, fields + [FieldLine("Content-Type", "application/json")], body: body + Array("}}\n".utf8))
     }
 
-    private static func stream(
-        _ request: PlainRequest, _ connect: Command.ConnectRequest, _ user: TrustedUser?, _ origin: [FieldLine],
-        _ exchange: PlainExchange
-    ) {
-        let accepted = request.head.fields.list("Accept")
-        let isEvents = request.head.method == "GET" || accepted.contains { $0.hasPrefix("text/event-stream") }
+    private static func wantsEvents(_ request: PlainRequest) -> Bool {
+        request.head.method == "GET"
+            || request.head.fields.list("Accept").contains { $0.hasPrefix("text/event-stream") }
+    }
+
+    /// Begins a response that goes on.
+    /// - Returns: whether the client still reads.
+    private static func begin(
+        _ form: EmulatedStream.Form, _ source: any HTTPBodySource, _ origin: [FieldLine], _ exchange: PlainExchange
+    ) -> Bool {
         let fields = [
-            FieldLine("Content-Type", isEvents ? "text/event-stream" : "application/json"),
+            FieldLine("Content-Type", form.mediaType),
             FieldLine("Cache-Control", "no-cache, no-store"), FieldLine("X-Content-Type-Options", "nosniff"),
             // Proxies of the kind of nginx pass each piece on at once.
             FieldLine("X-Accel-Buffering", "no"),
         ]
-        let stream = RoomStream(exchange, encoding: isEvents ? .events : .lines, trustedUser: user)
-        guard exchange.begin(200, origin + fields, .open, source: stream) else { return }
-        stream.start(connect)
+        return exchange.begin(200, origin + fields, .open, source: source)
+    }
+
+    /// Brings commands to the loop of their client.
+    private static func forward(_ request: EmulationRequest, _ origin: [FieldLine], _ exchange: PlainExchange) {
+        let hub = exchange.gateway.rooms.hub
+        switch hub.emulatedInboxes.add(request.data, to: request.session) {
+        case .added(let loop, let isAnnounced):
+            if !isAnnounced { hub.onLoop(loop) { $0.emulated[request.session]?.takeCommands() } }
+            _ = exchange.begin(204, origin, .none)
+        case .unknownClient: refuse(404, .badRequest, "There is no such session on this node.", origin, exchange)
+        case .overflowed(let loop):
+            hub.onLoop(loop) { $0.emulated[request.session]?.inboxOverflowed() }
+            refuse(429, .tooManyRequests, "Too many commands wait.", origin, exchange)
+        }
     }
 
     private static func meters(_ rooms: LoopRooms, _ now: RoomClient.Instant) -> RoomMeters {

@@ -80,6 +80,8 @@ package struct RoomClientSettings: Sendable, Equatable {
     package var maximumErrors = 1000
     /// Shown to clients.
     package var version = ""
+    /// For a client whose commands come with requests of their own.
+    package var session = ""
     package var node = ""
 
     package init() {}

@@ -206,6 +206,7 @@ package struct RoomClient: Sendable {
         var result = Reply.ConnectResult()
         result.client = self.identifier
         result.version = self.settings.version
+        result.session = self.settings.session
         result.node = self.settings.node
         result.data = self.grant.data
         result.expiry = Self.expiry(self.grant.expiry, now)
