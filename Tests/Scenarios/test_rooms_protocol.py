@@ -151,6 +151,21 @@ def test_expired_subscription_that_the_server_made_ends_the_connection(administe
         assert one.closed() == (3006, "subscription expired")
 
 
+def test_data_of_a_subscription_comes_with_it(administered):
+    service, api = administered
+    with service.member(headers=[("X-User", "ada")]) as one:
+        api.subscribe(cent.SubscribeRequest(user="ada", channel="s:a", data={"welcome": 1}))
+        assert one.receive()["push"]["subscribe"]["data"] == {"welcome": 1}
+
+
+def test_data_in_a_token_comes_with_its_subscriptions(serve):
+    service = serve({"pattern": "*"}, tokens=True)
+    with service.connect() as one:
+        subs = {"a": {"data": {"n": 1}}, "b": {"b64data": "eyJuIjoyfQ=="}, "c": {}}
+        connected = one.command(connect={"token": token(subs=subs)})["connect"]["subs"]
+        assert [connected[room].get("data") for room in "abc"] == [{"n": 1}, {"n": 2}, None]
+
+
 def test_refreshed_connection_hears_its_time(administered):
     service, api = administered
     with service.member(headers=[("X-User", "ada")]) as one:

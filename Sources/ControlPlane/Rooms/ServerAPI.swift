@@ -169,6 +169,7 @@ struct ServerAPI: Sendable {
         _ = try self.checkChannel(request)
         var grant = SubscriptionGrant(channel: request.channel)
         grant.info = request.info
+        grant.data = request.data
         grant.expiry = request.expiry
         let error = await self.rooms.subscribe(try self.selection(request), grant, recovering: request.since).error
         if let error { throw Failure(error) }

@@ -109,7 +109,8 @@ extension Token {
         var grants: [SubscriptionGrant] = []
         for (channel, options) in try self.subscriptions() ?? [] {
             var grant = SubscriptionGrant(channel: channel)
-            grant.info = Self.info(in: options)
+            grant.info = Self.payload("info", in: options)
+            grant.data = Self.payload("data", in: options)
             grants.append(grant)
         }
         let named = Set(grants.map(\.channel))
@@ -119,18 +120,18 @@ extension Token {
         return grants
     }
 
-    /// Member `info` or `b64info` of a subscription's options.
-    private static func info(in options: [UInt8]) -> Payload? {
+    /// Member `name` of a subscription's options, or the bytes of the one with `b64` before it.
+    private static func payload(_ name: String, in options: [UInt8]) -> Payload? {
         var reader = JSONReader(options)
-        var info: Payload?
-        try? reader.readObject { (name, value) throws(JSONSyntaxError) in
-            switch name {
-            case "info": info = .json(try value.readRaw())
-            case "b64info": info = Base64.decoded(try value.readString().utf8).map { Payload(detecting: $0) }
+        var payload: Payload?
+        try? reader.readObject { (member, value) throws(JSONSyntaxError) in
+            switch member {
+            case name: payload = .json(try value.readRaw())
+            case "b64" + name: payload = Base64.decoded(try value.readString().utf8).map { Payload(detecting: $0) }
             default: try value.skipValue()
             }
         }
-        return info
+        return payload
     }
 }
 

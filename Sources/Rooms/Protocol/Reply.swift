@@ -127,6 +127,7 @@ package enum Reply: Sendable, Hashable {
         package var isRecovered = false
         /// The client asked for recovery.
         package var wasRecovering = false
+        package var data: Payload?
 
         package init() {}
     }
@@ -251,6 +252,7 @@ extension Reply.Push {
                 $0.write("epoch", 4, result.position.epoch)
                 $0.write("offset", 5, result.position.offset)
                 $0.write("positioned", 6, result.isPositioned)
+                $0.write("data", 7, result.data)
             }
         case .connect(let result): writer.write("connect", 10) { result.write(expiryAt: 5, to: &$0) }
         case .disconnect(let disconnect):
@@ -300,6 +302,7 @@ extension Reply.SubscribeResult {
         writer.write("recovered", 8, self.isRecovered)
         writer.write("offset", 9, self.position.offset)
         writer.write("positioned", 10, self.isPositioned)
+        writer.write("data", 11, self.data)
         writer.write("was_recovering", 12, self.wasRecovering)
     }
 }

@@ -20,6 +20,8 @@ package struct ConnectionGrant: Sendable, Equatable {
 package struct SubscriptionGrant: Sendable, Equatable {
     package var channel: String
     package var info: Payload?
+    /// Sent to the client with the subscription.
+    package var data: Payload?
     /// Seconds since 1970; `nil` does not expire.
     package var expiry: UInt64?
     package var mayPublish = true

@@ -332,6 +332,7 @@ package struct RoomClient: Sendable {
         var reply = Reply.SubscribeResult()
         let join = subscription.join
         reply.expiry = Self.expiry(subscription.expiry, now)
+        reply.data = subscription.grant?.data
         reply.isRecoverable = join.isRecoverable
         reply.isPositioned = join.isPositioned
         if join.isPositioned { reply.position = result.position }
