@@ -252,7 +252,7 @@ struct ReplyTests {
         #expect(Self.json(.publish(number: 3)) == #"{"id":3,"publish":{}}"#)
         #expect(Self.json(.ping) == "{}")
         #expect(Self.json(.pong(number: 4)) == #"{"id":4,"ping":{}}"#)
-        #expect(Self.json(.presence(number: 5, [])) == #"{"id":5,"presence":{}}"#)
+        #expect(Self.json(.presence(number: 5, [])) == #"{"id":5,"presence":{"presence":{}}}"#)
         #expect(
             Self.json(
                 .presence(number: 5, [ClientInfo(user: "ann", client: "c1", connectionInfo: .json(Array("1".utf8)))]))
@@ -261,8 +261,14 @@ struct ReplyTests {
             Self.json(.presenceStats(number: 6, clients: 3, users: 2))
                 == #"{"id":6,"presence_stats":{"num_clients":3,"num_users":2}}"#)
         #expect(
+            Self.json(.presenceStats(number: 6, clients: 0, users: 0))
+                == #"{"id":6,"presence_stats":{"num_clients":0,"num_users":0}}"#)
+        #expect(
             Self.json(.history(number: 7, [], StreamPosition(offset: 4, epoch: "e")))
-                == #"{"id":7,"history":{"epoch":"e","offset":4}}"#)
+                == #"{"id":7,"history":{"publications":[],"epoch":"e","offset":4}}"#)
+        #expect(
+            Self.json(.history(number: 7, [], StreamPosition()))
+                == #"{"id":7,"history":{"publications":[],"epoch":"","offset":0}}"#)
     }
 
     @Test func pushesHaveTheirChannel() {
@@ -271,7 +277,7 @@ struct ReplyTests {
         publication.offset = 9
         #expect(
             Self.json(.push(channel: "a\"b", .publication(publication)))
-                == #"{"push":{"channel":"a\"b","pub":{"data":{"a":"é"},"info":{"client":"c"},"offset":9,"tags":{"k\"":"v"}}}}"#
+                == #"{"push":{"channel":"a\"b","pub":{"data":{"a":"é"},"info":{"user":"","client":"c"},"offset":9,"tags":{"k\"":"v"}}}}"#
         )
         #expect(
             Self.json(.push(channel: "c", .unsubscribe(.expired)))

@@ -125,6 +125,17 @@ def test_null_is_published_as_any_other_value(serve):
         assert {json.dumps(one.receive()) for _ in range(2)} >= {'{"id": 7, "publish": {}}'}
 
 
+def test_answers_about_an_empty_room_have_all_their_fields(serve):
+    service = serve({"pattern": "*", "presence": True, "history-size": 1, "read": "everyone"})
+    with service.member() as one:
+        assert one.command(presence={"channel": "a"})["presence"] == {"presence": {}}
+        assert one.command(presence_stats={"channel": "a"})["presence_stats"] == {"num_clients": 0, "num_users": 0}
+        history = one.command(history={"channel": "a", "limit": 10})["history"]
+        assert history["publications"] == [] and history["offset"] == 0 and history["epoch"]
+        one.command(subscribe={"channel": "a"})
+        assert [client["user"] for client in one.command(presence={"channel": "a"})["presence"]["presence"].values()] == [""]
+
+
 def test_procedures_are_not_available(serve):
     service = serve()
     with service.member() as one:

@@ -1,22 +1,52 @@
 import WireText
 
 /// Writes messages of Centrifuge's client protocol in one of its two encodings. A field with its default value is left
-/// out, as the protocol's clients expect in both.
+/// out, as the protocol's clients expect in both; but some fields JSON always has.
 protocol FieldWriter {
-    mutating func write(_ name: String, _ number: UInt64, _ value: String)
-    mutating func write(_ name: String, _ number: UInt64, _ value: UInt64)
+    mutating func write(_ name: String, _ number: UInt64, _ value: String, inJSON presence: JSONPresence)
+    mutating func write(_ name: String, _ number: UInt64, _ value: UInt64, inJSON presence: JSONPresence)
     mutating func write(_ name: String, _ number: UInt64, _ value: Bool)
     mutating func write(_ name: String, _ number: UInt64, _ value: Payload?)
     /// A message, even an empty one.
     mutating func write(_ name: String, _ number: UInt64, message body: (inout Self) -> Void)
-    /// A list of messages; nothing for an empty one.
+    /// A list of messages.
     mutating func write<Element>(
-        _ name: String, _ number: UInt64, list: [Element], _ body: (Element, inout Self) -> Void)
-    /// A map from strings to messages; nothing for an empty one.
+        _ name: String, _ number: UInt64, list: [Element], inJSON presence: JSONPresence,
+        _ body: (Element, inout Self) -> Void)
+    /// A map from strings to messages.
     mutating func write<Element>(
-        _ name: String, _ number: UInt64, map: [(key: String, value: Element)], _ body: (Element, inout Self) -> Void)
+        _ name: String, _ number: UInt64, map: [(key: String, value: Element)], inJSON presence: JSONPresence,
+        _ body: (Element, inout Self) -> Void)
     /// A map from strings to strings; nothing for an empty one.
     mutating func write(_ name: String, _ number: UInt64, tags: [Tag])
+}
+
+/// Whether a field with its default value, or an empty list or map, is written in JSON.
+enum JSONPresence {
+    case ifSet
+    case always
+}
+
+extension FieldWriter {
+    mutating func write(_ name: String, _ number: UInt64, _ value: String) {
+        self.write(name, number, value, inJSON: .ifSet)
+    }
+
+    mutating func write(_ name: String, _ number: UInt64, _ value: UInt64) {
+        self.write(name, number, value, inJSON: .ifSet)
+    }
+
+    mutating func write<Element>(
+        _ name: String, _ number: UInt64, list: [Element], _ body: (Element, inout Self) -> Void
+    ) {
+        self.write(name, number, list: list, inJSON: .ifSet, body)
+    }
+
+    mutating func write<Element>(
+        _ name: String, _ number: UInt64, map: [(key: String, value: Element)], _ body: (Element, inout Self) -> Void
+    ) {
+        self.write(name, number, map: map, inJSON: .ifSet, body)
+    }
 }
 
 /// A label of a publication.
@@ -61,14 +91,14 @@ struct JSONFieldWriter: FieldWriter {
         self.isFirst = false
     }
 
-    mutating func write(_ name: String, _ number: UInt64, _ value: String) {
-        guard !value.isEmpty else { return }
+    mutating func write(_ name: String, _ number: UInt64, _ value: String, inJSON presence: JSONPresence) {
+        guard !value.isEmpty || presence == .always else { return }
         self.begin(name)
         self.bytes.append(jsonString: value)
     }
 
-    mutating func write(_ name: String, _ number: UInt64, _ value: UInt64) {
-        guard value != 0 else { return }
+    mutating func write(_ name: String, _ number: UInt64, _ value: UInt64, inJSON presence: JSONPresence) {
+        guard value != 0 || presence == .always else { return }
         self.begin(name)
         self.bytes.append(contentsOf: String(value).utf8)
     }
@@ -97,9 +127,10 @@ struct JSONFieldWriter: FieldWriter {
     }
 
     mutating func write<Element>(
-        _ name: String, _ number: UInt64, list: [Element], _ body: (Element, inout Self) -> Void
+        _ name: String, _ number: UInt64, list: [Element], inJSON presence: JSONPresence,
+        _ body: (Element, inout Self) -> Void
     ) {
-        guard !list.isEmpty else { return }
+        guard !list.isEmpty || presence == .always else { return }
         self.begin(name)
         self.bytes.append(UInt8(ascii: "["))
         for (index, element) in list.enumerated() {
@@ -110,9 +141,10 @@ struct JSONFieldWriter: FieldWriter {
     }
 
     mutating func write<Element>(
-        _ name: String, _ number: UInt64, map: [(key: String, value: Element)], _ body: (Element, inout Self) -> Void
+        _ name: String, _ number: UInt64, map: [(key: String, value: Element)], inJSON presence: JSONPresence,
+        _ body: (Element, inout Self) -> Void
     ) {
-        guard !map.isEmpty else { return }
+        guard !map.isEmpty || presence == .always else { return }
         self.begin(name)
         self.writeObject { writer in
             for (key, value) in map {
@@ -144,12 +176,12 @@ struct JSONFieldWriter: FieldWriter {
 struct ProtobufFieldWriter: FieldWriter {
     private(set) var bytes: [UInt8] = []
 
-    mutating func write(_ name: String, _ number: UInt64, _ value: String) {
+    mutating func write(_ name: String, _ number: UInt64, _ value: String, inJSON presence: JSONPresence) {
         guard !value.isEmpty else { return }
         self.append(number, Array(value.utf8))
     }
 
-    mutating func write(_ name: String, _ number: UInt64, _ value: UInt64) {
+    mutating func write(_ name: String, _ number: UInt64, _ value: UInt64, inJSON presence: JSONPresence) {
         guard value != 0 else { return }
         self.bytes.append(varint: number << 3)
         self.bytes.append(varint: value)
@@ -171,13 +203,15 @@ struct ProtobufFieldWriter: FieldWriter {
     }
 
     mutating func write<Element>(
-        _ name: String, _ number: UInt64, list: [Element], _ body: (Element, inout Self) -> Void
+        _ name: String, _ number: UInt64, list: [Element], inJSON presence: JSONPresence,
+        _ body: (Element, inout Self) -> Void
     ) {
         for element in list { self.write(name, number) { body(element, &$0) } }
     }
 
     mutating func write<Element>(
-        _ name: String, _ number: UInt64, map: [(key: String, value: Element)], _ body: (Element, inout Self) -> Void
+        _ name: String, _ number: UInt64, map: [(key: String, value: Element)], inJSON presence: JSONPresence,
+        _ body: (Element, inout Self) -> Void
     ) {
         for (key, value) in map {
             self.write(name, number) { entry in

@@ -203,18 +203,18 @@ extension Reply {
         switch self {
         case .presence(_, let clients):
             writer.write("presence", 9) {
-                $0.write("presence", 1, map: clients.map { ($0.client, $0) }) { $0.write(to: &$1) }
+                $0.write("presence", 1, map: clients.map { ($0.client, $0) }, inJSON: .always) { $0.write(to: &$1) }
             }
         case .presenceStats(_, let clients, let users):
             writer.write("presence_stats", 10) {
-                $0.write("num_clients", 1, UInt64(clients))
-                $0.write("num_users", 2, UInt64(users))
+                $0.write("num_clients", 1, UInt64(clients), inJSON: .always)
+                $0.write("num_users", 2, UInt64(users), inJSON: .always)
             }
         case .history(_, let publications, let position):
             writer.write("history", 11) {
-                $0.write("publications", 1, list: publications) { $0.write(to: &$1) }
-                $0.write("epoch", 2, position.epoch)
-                $0.write("offset", 3, position.offset)
+                $0.write("publications", 1, list: publications, inJSON: .always) { $0.write(to: &$1) }
+                $0.write("epoch", 2, position.epoch, inJSON: .always)
+                $0.write("offset", 3, position.offset, inJSON: .always)
             }
         case .ping, .error, .push, .connect, .subscribe, .unsubscribe, .publish, .pong, .refresh, .subscriptionRefresh:
             break
@@ -327,8 +327,8 @@ extension Publication {
 
 extension ClientInfo {
     func write(to writer: inout some FieldWriter) {
-        writer.write("user", 1, self.user)
-        writer.write("client", 2, self.client)
+        writer.write("user", 1, self.user, inJSON: .always)
+        writer.write("client", 2, self.client, inJSON: .always)
         writer.write("conn_info", 3, self.connectionInfo)
         writer.write("chan_info", 4, self.channelInfo)
     }
