@@ -308,9 +308,9 @@ def test_errors_are_counted_by_their_code(serve):
     with service.member("a") as one:
         for _ in range(3):
             assert one.refused(subscribe={"channel": "b"}) == 106
-        assert one.refused(rpc={}) == 104
+        assert one.refused(rpc={}) == 108
     assert service.metric("sluice_room_errors_total", code=106) == 3
-    assert service.metric("sluice_room_errors_total", code=104) == 1
+    assert service.metric("sluice_room_errors_total", code=108) == 1
 
 
 def test_publications_that_a_connect_leaves_out_are_not_counted_as_recovered(serve):

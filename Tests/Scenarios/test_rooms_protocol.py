@@ -7,6 +7,8 @@ import cent
 import jwt
 import pytest
 
+from support.gateway import BINARY
+from support.programs import run
 from support.room_member import RoomService, delimited, field
 from test_rooms_control import KEY, ROOMS as API
 
@@ -44,11 +46,11 @@ def recovering(channel, offset, epoch, **more):
 # -- connecting
 
 
-def test_connect_is_answered_with_the_version_of_the_gateway(serve, sluice):
+def test_connect_is_answered_with_the_version_of_the_gateway(serve):
     service = serve()
     with service.connect() as one:
         version = one.command(connect={})["connect"]["version"]
-    assert version and version in sluice.run("--version").stdout
+    assert version and version in run(BINARY, "--version", check=True).stdout
 
 
 def test_client_without_a_token_is_a_bad_request_where_one_is_needed(serve):
