@@ -66,6 +66,8 @@ final class RoomSession {
     private var isRegistered = false
     /// Replies of this step, which leave together.
     private var output: [UInt8] = []
+    /// Pushes of rooms that the client entered before others of its `connect`. Its reply comes first.
+    private var heldPushes: [SharedMessage] = []
     /// Reasons why nothing is read.
     private var pauses = 0
     private let timer = LoopTimer()
@@ -349,10 +351,15 @@ final class RoomSession {
     // MARK: Output
 
     private func flush() {
-        guard !self.output.isEmpty else { return }
-        let replies = self.output
-        self.output = []
-        self.connection?.send(replies)
+        if !self.output.isEmpty {
+            let replies = self.output
+            self.output = []
+            self.connection?.send(replies)
+        }
+        guard !self.heldPushes.isEmpty, self.client.isConnected else { return }
+        let pushes = self.heldPushes
+        self.heldPushes = []
+        for push in pushes { self.connection?.send(push) }
     }
 
     private func armTimer() {
@@ -422,17 +429,19 @@ extension RoomSession {
 
 extension RoomSession: RoomSubscriber {
     var takesMore: Bool { self.queuedBytes < LoopRoom.outputWatermark }
-    var queuedBytes: Int { self.connection?.queuedBytes ?? 0 }
+    var queuedBytes: Int {
+        self.heldPushes.reduce(self.connection?.queuedBytes ?? 0) { $0 + $1.payload.count }
+    }
     var unconsumedBytes: Int { self.subscriptions.values.reduce(0) { $0 + $1.room.backlog(of: $1) } }
 
     func deliver(_ message: LoopMessage, to subscription: RoomSubscription) {
-        self.connection?.send(message.encoded(self.encoding))
+        let push = message.encoded(self.encoding)
+        if self.client.isConnected { self.connection?.send(push) } else { self.heldPushes.append(push) }
     }
 
     func deliver(_ batch: LoopBatch, isLast: Bool) -> WebSocketTask.SharedSend {
-        guard case .commands(let encoding) = self.encoding, let connection = self.connection else {
-            return .needsOwnFrames
-        }
+        guard case .commands(let encoding) = self.encoding, let connection = self.connection, self.client.isConnected
+        else { return .needsOwnFrames }
         return connection.send(batch.encoded(encoding), isLast: isLast)
     }
 

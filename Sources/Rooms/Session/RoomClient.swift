@@ -66,6 +66,8 @@ package struct RoomClient: Sendable {
     package var user: String { self.grant.user }
     package var channels: [String] { self.subscriptions.filter(\.value.isComplete).keys.sorted() }
     package var isClosed: Bool { if case .closed = self.phase { true } else { false } }
+    /// Its `connect` is answered.
+    package var isConnected: Bool { if case .connected = self.phase { true } else { false } }
 
     /// The room that the client entered by this command.
     package func channel(subscribedBy number: UInt32) -> String? {
