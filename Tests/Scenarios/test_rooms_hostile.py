@@ -348,14 +348,17 @@ class Events:
         self.connection = connection
         self.response = connection.getresponse()
         assert self.response.status == 200, self.response.read()
+        self.client = None
 
     def frame(self):
-        """Data of the next event that is no ping."""
+        """Data of the next event that is no ping, and not the client's own entry."""
         while True:
             line = self.response.readline()
             assert line.startswith(b"data: ") and line.endswith(b"\n") and b"\r" not in line, line
             assert self.response.readline() == b"\n"
-            if line != b"data: {}\n":
+            push = json.loads(line[6:])
+            self.client = push.get("connect", {}).get("client", self.client)
+            if push and push.get("join", {}).get("info", {}).get("client", "") != self.client:
                 return line[6:-1]
 
     def close(self):

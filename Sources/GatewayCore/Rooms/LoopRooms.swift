@@ -135,7 +135,7 @@ final class LoopRooms {
         self.announce(joined.loops, of: room)
         self.pauseIfBehind(subscription)
         if let info = entry.info {
-            self.broker.entered(shared, info, origin: RoomMessage.Origin(loop: self.index, member: subscription.number))
+            self.broker.entered(shared, info)
         }
         entry.complete(.success(Joined(subscription: subscription, result: joined.result)))
     }

@@ -418,13 +418,13 @@ extension RedisBroker {
 // MARK: Presence and users
 
 extension RedisBroker {
-    func entered(_ room: SharedRoom, _ info: ClientInfo, origin: RoomMessage.Origin) {
+    func entered(_ room: SharedRoom, _ info: ClientInfo) {
         let policy = room.policy
         guard policy.hasPresence || policy.sendsJoinLeave else { return }
         if self.isAway, self.delivers(alone: room), policy.sendsJoinLeave {
-            return self.deliverAlone(.join(info), nil, origin, room)
+            return self.deliverAlone(.join(info), nil, nil, room)
         }
-        let envelope = policy.sendsJoinLeave ? RoomEnvelope(.join(info), origin: self.origin(origin)).encoded : []
+        let envelope = policy.sendsJoinLeave ? RoomEnvelope(.join(info)).encoded : []
         self.presence.list(policy.hasPresence ? [info] : [], in: self.keys(room), telling: envelope)
     }
 

@@ -151,17 +151,17 @@ package final class SharedRoom: Sendable {
                         from: position, mode: state.policy.recovery, limit: limit)
                 }
             }
+            // Before the message that it joined, which the member receives, too.
             let sequence = state.end - 1
+            var cursor = state.cursors[loop] ?? Cursor(next: state.end)
+            cursor.members += 1
+            state.cursors[loop] = cursor
             var loops: [(loop: Int, cost: Int)] = []
             if let info {
                 if state.policy.hasPresence { state.presence.add(info) }
                 if state.policy.sendsJoinLeave, state.source == .local { loops = Self.append(.join(info), to: &state) }
             }
-            // After the message about itself: a member does not hear that it joined.
-            var cursor = state.cursors[loop] ?? Cursor(next: state.end)
-            cursor.members += 1
-            state.cursors[loop] = cursor
-            return .success(Membership(sequence: max(sequence, state.end - 1), result: result, loops: loops))
+            return .success(Membership(sequence: sequence, result: result, loops: loops))
         }
         return try joined.get()
     }
