@@ -201,10 +201,10 @@ final class ClusterClient {
         self.count(own == nil ? "first" : "recoveries")
         self.count("recovered", own == nil ? 0 : publications.count)
         self.positions[room] = (epoch, own?.offset ?? 0)
-        for publication in publications { self.note(publication, in: room) }
-        if let last = self.positions[room]?.offset, last != offset {
-            self.complain("\(room) is recovered up to \(last) of \(result)")
+        if let start = self.positions[room]?.offset, start != offset {
+            self.complain("\(room) is recovered from \(start), but the reply begins elsewhere: \(result)")
         }
+        for publication in publications { self.note(publication, in: room) }
     }
 
     private func note(_ publication: [String: Any], in room: String) {

@@ -154,11 +154,11 @@ private final class RoomLoad {
         if result["recovered"] as? Bool != true { self.complaints.append("not recovered: \(result)") }
         client.epochs[room] = result["epoch"] as? String
         client.subscribed.insert(room)
+        let last = client.received[room]?.last?.offset ?? 0
+        if last != result["offset"] as? Int ?? 0 { self.complaints.append("recovered from \(last), not from \(result)") }
         for case let publication as [String: Any] in result["publications"] as? [Any] ?? [] {
             self.note(publication, in: room, of: client)
         }
-        let last = client.received[room]?.last?.offset ?? 0
-        if last != result["offset"] as? Int ?? 0 { self.complaints.append("recovered up to \(last) of \(result)") }
     }
 
     private func note(_ publication: [String: Any], in room: String, of client: Client) {
