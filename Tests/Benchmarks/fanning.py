@@ -1,5 +1,6 @@
 """What is measured of rooms: messages to many members, against µWebSockets, and what members and history cost each other."""
 
+import contextlib
 import json
 import statistics
 import tempfile
@@ -7,20 +8,24 @@ from pathlib import Path
 
 import peers
 import rows
-from peers import BUILT, SERVER_CORE, MeasurementFailed, Peer, Sluice, wsload
+from peers import BUILT, LOAD_CORE, SERVER_CORE, MeasurementFailed, Peer, Sluice, wsload
 from rows import Result
 
 RECEIVERS = 200
 
 
 class Rooms(Sluice):
-    """`sluice serve` with one loop and rooms: `kept-` with presence and history, `lossy-` in which slow members lose messages."""
+    """`sluice serve` with one loop and rooms: `kept-` with presence and history, `lossy-` in which slow members lose messages.
 
-    def __init__(self):
+    With `cluster`, the address of a Redis, it is a node of a cluster.
+    """
+
+    def __init__(self, cluster=None):
         self._heard = None
         self._folder = tempfile.TemporaryDirectory()
         file = Path(self._folder.name) / "sluice.yaml"
         file.write_text(json.dumps({
+            **({"cluster": cluster} if cluster else {}),
             "control": {"address": "none"}, "log-level": "error", "loops": 1, "max-connections": 100_000,
             "rooms": {"command-rate": 1_000_000, "policies": [
                 {"name": "kept", "pattern": "kept-*", "presence": True, "history-size": 100, "recovery": "stream"},
@@ -40,6 +45,14 @@ class Rooms(Sluice):
     def end(self):
         super().end()
         self._folder.cleanup()
+
+
+class Redis(Peer):
+    """Keeps nothing, like the rooms that are measured."""
+
+    def __init__(self):
+        port = peers.free_port()
+        super().__init__(["redis-server", "--port", port, "--save", "", "--bind", "127.0.0.1"], LOAD_CORE, port)
 
 
 class MicroWebSockets(Peer):
@@ -122,4 +135,36 @@ class Fanning(rows.Bench):
                 yield Result(f"99th percentile beside it / without, {name}", mine / yard, 1.1, True, ours=mine, yardstick=yard,
                              measure="µs")
 
-    ROWS = (fan_out, kept_rooms, large_room, stalled_reader)
+    def nodes(self):
+        """Deliveries for each second of the nodes' CPU time, 100 members on each node, and what a publication costs Redis.
+
+        All nodes share a core: what they deliver together in a second says nothing here.
+        """
+        with contextlib.ExitStack() as stack:
+            redis = stack.enter_context(Redis())
+            nodes = [stack.enter_context(Rooms(f"redis://127.0.0.1:{redis.port}")) for _ in range(3)]
+            alone = stack.enter_context(Rooms())
+            costs = {}
+
+            def rate(taking_part):
+                first, *others = taking_part
+                before = peers.cpu_seconds(redis.pid)
+                words = [word for other in others for word in ("--also", other.port)]
+                run = wsload(
+                    "ws-fanout", first.port, "-c", 100 * len(taking_part) - 1, "-s", 64, "--text", "--path", "/chat/room",
+                    "--rate", 300, *self.size.timing(), *words, pids=[node.pid for node in taking_part])
+                publications = 300 * (self.size.turn + self.size.warmup)
+                if first is not alone:
+                    cost = (peers.cpu_seconds(redis.pid) - before) / publications * 1e6
+                    costs.setdefault(len(taking_part), []).append(cost)
+                return 1e6 / run["srv_cpu_s_per_Mmsg"]
+
+            counts = range(1, len(nodes) + 1)
+            rates = self.interleave(
+                lambda: rate([alone]), *(lambda count=count: rate(nodes[:count]) for count in counts), turns=self.size.turns)
+        for count, mine in zip(counts, rates[1:]):
+            yield Result(f"chat over {count} node{'s' if count > 1 else ''} / without a cluster", mine / rates[0], 0.8, False, ours=mine,
+                         yardstick=rates[0], measure="deliveries per CPU s",
+                         notes={"redis_us_per_publication": statistics.median(costs[count])})
+
+    ROWS = (fan_out, kept_rooms, large_room, stalled_reader, nodes)

@@ -125,7 +125,7 @@ static procstat mon(bool pss) { procstat s = {0, 0}; for (int i = 0; i < mon_nro
 enum { M_WSECHO, M_TCPECHO, M_IDLE, M_FANOUT, M_STREAM, M_SERVE };
 static struct {
   int mode; char host[64]; int port; const char *path, *proto, *origin, *hosthdr; char extra[2048];
-  u32 conns, depth; size_t size; double secs, warm; bool text, tls, stream, halfclose, touch; u32 par, spread; double rate; const char *dir, *behave, *tag, *cafile; u64 bytes, reply; double settle; const char *room; u32 stalled;
+  u32 conns, depth; size_t size; double secs, warm; bool text, tls, stream, halfclose, touch; u32 par, spread; double rate; const char *dir, *behave, *tag, *cafile; u64 bytes, reply; double settle; const char *room; u32 stalled; uint16_t also[15]; u32 nalso;
 } o;
 
 enum { S_CONNECT, S_TLS, S_HS, S_OPEN, S_DEAD };
@@ -349,7 +349,8 @@ static void start_conn(conn *c, u32 i) {
     struct sockaddr_in s = {.sin_family = AF_INET}; s.sin_addr.s_addr = htonl(0x7f000002u + (o.spread ? i % o.spread : i / 20000)); if (bind(c->fd, (void *)&s, sizeof s)) die("bind: %s", strerror(errno));
   }
   n_started++; n_pending++; c->st = S_CONNECT; c->wantout = 1;
-  int r = connect(c->fd, (void *)&dst, sizeof dst);
+  struct sockaddr_in to = dst; if (o.nalso && i % (o.nalso + 1)) to.sin_port = htons(o.also[i % (o.nalso + 1) - 1]);
+  int r = connect(c->fd, (void *)&to, sizeof to);
   if (r && errno != EINPROGRESS) { fail(&err_conn, "connect: %s", strerror(errno)); kill_conn(c); return; }
   struct epoll_event e = {.events = EPOLLIN | EPOLLOUT, .data.ptr = c}; epoll_ctl(ep, EPOLL_CTL_ADD, c->fd, &e);
 }
@@ -639,6 +640,7 @@ static void usage(void) {
     " --rate R   (ws-fanout) messages/s, open loop; without it D broadcasts are kept in flight\n"
     " --bytes N  (tcp-stream, serve-tcp source) bytes per connection instead of seconds   --half-close   --reply N (serve-tcp sink: N bytes after EOF)\n"
     " --room C   (ws-fanout) by Centrifuge's JSON protocol, in the channel C; --stalled N more subscribers, which stop reading once they are in\n"
+    " --also P   this port too, may be given several times: connections are spread over all\n"
     " --tag T    copied into the JSON\n");
   exit(2);
 }
@@ -658,7 +660,8 @@ int main(int ac, char **av) {
     else if (!strcmp(a, "--pid")) { if (mon_nroots < 16) mon_roots[mon_nroots++] = atoi(ARG); } else if (!strcmp(a, "--par")) o.par = (u32)atoi(ARG); else if (!strcmp(a, "--spread")) o.spread = (u32)atoi(ARG); else if (!strcmp(a, "--touch")) o.touch = true;
     else if (!strcmp(a, "--settle")) o.settle = atof(ARG); else if (!strcmp(a, "--rate")) o.rate = atof(ARG); else if (!strcmp(a, "--bytes")) o.bytes = strtoull(ARG, 0, 10); else if (!strcmp(a, "--half-close")) o.halfclose = true;
     else if (!strcmp(a, "--reply")) o.reply = strtoull(ARG, 0, 10); else if (!strcmp(a, "--dir")) o.dir = ARG; else if (!strcmp(a, "--behave")) o.behave = ARG; else if (!strcmp(a, "--tag")) o.tag = ARG;
-    else if (!strcmp(a, "--room")) { o.room = ARG; o.text = true; } else if (!strcmp(a, "--stalled")) o.stalled = (u32)atoi(ARG); else usage();
+    else if (!strcmp(a, "--room")) { o.room = ARG; o.text = true; } else if (!strcmp(a, "--stalled")) o.stalled = (u32)atoi(ARG);
+    else if (!strcmp(a, "--also")) { if (o.nalso == 15) usage(); o.also[o.nalso++] = (uint16_t)atoi(ARG); } else usage();
   }
   if (o.conns < 1 || o.depth < 1) usage(); if (o.mode == M_FANOUT) o.conns += 1 + o.stalled; else o.room = NULL;
   signal(SIGPIPE, SIG_IGN); tick_ns = 1000000000u / (u64)sysconf(_SC_CLK_TCK); page_kb = sysconf(_SC_PAGESIZE) / 1024; (void)!getrandom(&rng_s, 8, 0);

@@ -10,8 +10,8 @@ final class LoopBatch {
     let byteCount: Int
     private let messages: [LoopMessage]
     private let firstSequence: UInt64
-    /// Members of this loop that sent some of the messages without a protocol, and do not get those.
-    private let authors: Set<UInt64>
+    /// Members of this loop that sent some of the messages without a protocol, and do not get those. In order.
+    private let authors: [UInt64]
     private var plainFrames: SharedFrames?
     private var jsonFrames: SharedFrames?
     private var protobufFrames: SharedFrames?
@@ -23,7 +23,7 @@ final class LoopBatch {
         self.byteCount = messages.reduce(0) { $0 + $1.cost - RoomMessage.overhead }
         self.firstSequence = messages.first?.message.sequence ?? .max
         let origins = messages.lazy.compactMap(\.message.origin)
-        self.authors = Set(origins.filter { $0.loop == loop }.map(\.member))
+        self.authors = Set(origins.filter { $0.loop == loop }.map(\.member)).sorted()
     }
 
     var count: Int { self.messages.count }
@@ -31,25 +31,36 @@ final class LoopBatch {
     /// Whether a member gets all of the messages.
     /// - Parameter joinedAfter: sequence number of the last message before the member joined.
     func isWhole(for member: UInt64, joinedAfter: UInt64) -> Bool {
-        self.firstSequence > joinedAfter && (self.authors.isEmpty || !self.authors.contains(member))
+        guard self.firstSequence > joinedAfter else { return false }
+        let index = self.authors.partitionIndex { $0 >= member }
+        return index == self.authors.count || self.authors[index] != member
     }
 
-    /// For members that speak no protocol.
-    var plain: SharedFrames {
-        if let made = self.plainFrames { return made }
-        let made = SharedFrames(self.messages.compactMap(\.plain))
-        self.plainFrames = made
-        return made
-    }
-
-    /// As pushes of the protocol.
-    func encoded(_ encoding: ProtocolEncoding) -> SharedFrames {
-        if let made = encoding == .json ? self.jsonFrames : self.protobufFrames { return made }
-        let made = SharedFrames(self.messages.map { $0.encoded(.commands(encoding)) })
+    /// - Parameter encoding: of the protocol's pushes; `nil` for members that speak no protocol.
+    func frames(_ encoding: ProtocolEncoding?) -> SharedFrames {
         switch encoding {
-        case .json: self.jsonFrames = made
-        case .protobuf: self.protobufFrames = made
+        case nil: Self.made(&self.plainFrames) { self.messages.compactMap(\.plain) }
+        case .json: Self.made(&self.jsonFrames) { self.messages.map { $0.encoded(.commands(.json)) } }
+        case .protobuf: Self.made(&self.protobufFrames) { self.messages.map { $0.encoded(.commands(.protobuf)) } }
         }
+    }
+
+    private static func made(_ frames: inout SharedFrames?, _ make: () -> [SharedMessage]) -> SharedFrames {
+        if let frames { return frames }
+        let made = SharedFrames(make())
+        frames = made
         return made
+    }
+}
+
+extension Array {
+    /// Index of the first element for which the condition holds, as it must for all elements after it; else the count.
+    func partitionIndex(where holds: (Element) -> Bool) -> Int {
+        var (low, high) = (0, self.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if holds(self[middle]) { high = middle } else { low = middle + 1 }
+        }
+        return low
     }
 }

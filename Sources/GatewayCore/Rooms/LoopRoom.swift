@@ -10,9 +10,9 @@ protocol RoomSubscriber: AnyObject {
     /// Bytes queued in the subscriber's own output.
     var queuedBytes: Int { get }
     func deliver(_ message: LoopMessage, to subscription: RoomSubscription)
-    /// Delivers all messages of the batch or none.
-    /// - Parameter isLast: nothing more waits for the subscription.
-    func deliver(_ batch: LoopBatch, isLast: Bool) -> WebSocketTask.SharedSend
+    /// Where whole batches go; `nil` if the subscriber takes each message alone. Asked when a subscription begins; see
+    /// `updateBatchOutput`.
+    var batchOutput: BatchOutput? { get }
     /// Requests a call of `LoopRooms.outputProgressed`.
     func awaitProgress()
     /// The subscription's backlog exceeds its limit, and the room's policy does not skip messages. It must leave.
@@ -26,7 +26,15 @@ protocol RoomSubscriber: AnyObject {
 }
 
 extension RoomSubscriber {
-    func deliver(_ batch: LoopBatch, isLast: Bool) -> WebSocketTask.SharedSend { .needsOwnFrames }
+    var batchOutput: BatchOutput? { nil }
+}
+
+/// A WebSocket to which batches of messages are sent without a call of the subscriber: a message to many members costs
+/// mostly what it brings into the cache.
+struct BatchOutput {
+    let task: WebSocketTask
+    /// `nil` for a member that speaks no protocol.
+    let encoding: ProtocolEncoding?
 }
 
 /// A member's position in the messages of a room.
@@ -40,23 +48,26 @@ final class RoomSubscription {
         case blocked
     }
 
-    let number: UInt64
+    // First what each delivery touches, so that it is in one cache line.
     let room: LoopRoom
-    /// As others see it; `nil` if the room does not list it.
-    let info: ClientInfo?
-    /// A gap in its messages ends it: the client recovers what it missed.
-    let isPositioned: Bool
     /// `nil` once the member has left.
     fileprivate(set) var subscriber: (any RoomSubscriber)?
-    fileprivate(set) var state = State.idle
+    /// `nil` also once the member has left.
+    fileprivate(set) var batchOutput: BatchOutput?
     /// Number of the next message to deliver.
     fileprivate(set) var next: UInt64
-    /// Messages of the room up to this number came before it.
-    fileprivate let joinedAfter: UInt64
+    let number: UInt64
+    fileprivate(set) var state = State.idle
+    /// A gap in its messages ends it: the client recovers what it missed.
+    let isPositioned: Bool
     /// The member's reading is paused.
     var isPaused = false
     /// It is paused because a message of it waits for the broker.
     var waitsForBroker = false
+    /// Messages of the room up to this number came before it.
+    fileprivate let joinedAfter: UInt64
+    /// As others see it; `nil` if the room does not list it.
+    let info: ClientInfo?
 
     fileprivate init(
         _ number: UInt64, in room: LoopRoom, _ subscriber: any RoomSubscriber, info: ClientInfo?, isPositioned: Bool,
@@ -65,11 +76,15 @@ final class RoomSubscription {
         self.number = number
         self.room = room
         self.subscriber = subscriber
+        self.batchOutput = subscriber.batchOutput
         self.info = info
         self.isPositioned = isPositioned
         self.next = next
         self.joinedAfter = joinedAfter
     }
+
+    /// For a subscriber that takes batches from now on.
+    func updateBatchOutput() { self.batchOutput = self.subscriber?.batchOutput }
 
     /// Whether this member receives the message: not if it joined later, or sent it without a protocol.
     fileprivate func receives(_ message: RoomMessage, onLoop loop: Int) -> Bool {
@@ -115,9 +130,11 @@ final class LoopRoom {
     /// Loops that are behind with this room's messages.
     var blockedLoops: Set<Int> = []
     private var log: Deque<Entry> = []
-    /// Messages in `log` by the number of the first. Empty when no member is ready: members that are behind get messages
-    /// one by one, because frames of whole batches would be stored beside the messages.
-    private var batches: [UInt64: LoopBatch] = [:]
+    /// Messages in `log`, in its order. Empty when no member is ready: members that are behind get messages one by one,
+    /// because frames of whole batches would be stored beside the messages.
+    private var batches: [LoopBatch] = []
+    /// Index of the batch found last: most members get the same one after each other.
+    private var lastBatch = 0
     /// Number of the first message in `log`.
     private var first: UInt64 = 0
     /// Cost of all messages so far, and of those removed.
@@ -170,6 +187,7 @@ final class LoopRoom {
         self.subscriptions[subscription.number] = nil
         self.set(subscription, .idle)
         subscription.subscriber = nil
+        subscription.batchOutput = nil
     }
 
     func set(_ subscription: RoomSubscription, _ state: RoomSubscription.State) {
@@ -178,10 +196,7 @@ final class LoopRoom {
         if subscription.state != .idle, state == .idle { self.pending -= 1 }
         if subscription.state == .ready { self.readyCount -= 1 }
         if state == .ready { self.readyCount += 1 }
-        if self.readyCount == 0 {
-            self.addedCost = 0
-            self.forgetBatches()
-        }
+        if self.readyCount == 0 { self.noneIsReady() }
         subscription.state = state
         if self.pending == 0 { self.forget(self.log.count) }
     }
@@ -215,15 +230,24 @@ final class LoopRoom {
         let batch = LoopBatch(messages, start: start, loop: self.loop)
         // An interruption is not sent: it ends the subscriptions that must not miss anything.
         let isSent = !messages.contains(where: \.isInterruption)
-        if isSent, batch.byteCount <= Self.batchLimit { self.batches[start] = batch }
+        if isSent, batch.byteCount <= Self.batchLimit { self.batches.append(batch) }
     }
 
     /// The messages that the member gets together next; `nil` if it gets the next one alone.
     func batch(for subscription: RoomSubscription) -> LoopBatch? {
-        guard let batch = self.batches[subscription.next],
+        guard let batch = self.batch(from: subscription.next),
             batch.isWhole(for: subscription.number, joinedAfter: subscription.joinedAfter)
         else { return nil }
         return batch
+    }
+
+    private func batch(from number: UInt64) -> LoopBatch? {
+        if self.lastBatch < self.batches.count, self.batches[self.lastBatch].start == number {
+            return self.batches[self.lastBatch]
+        }
+        self.lastBatch = self.batches.partitionIndex { $0.start >= number }
+        guard self.lastBatch < self.batches.count, self.batches[self.lastBatch].start == number else { return nil }
+        return self.batches[self.lastBatch]
     }
 
     /// Whether nothing follows the batch.
@@ -232,9 +256,12 @@ final class LoopRoom {
     /// The member got the batch.
     func delivered(_ batch: LoopBatch, to subscription: RoomSubscription) { subscription.next = batch.end }
 
-    /// Once no member is ready.
-    func forgetBatches() {
-        if self.readyCount == 0, !self.batches.isEmpty { self.batches.removeAll(keepingCapacity: true) }
+    /// Forgets the batches of messages that no member is ready for.
+    func forgetUnusedBatches() { if self.readyCount == 0 { self.noneIsReady() } }
+
+    private func noneIsReady() {
+        self.addedCost = 0
+        if !self.batches.isEmpty { self.batches.removeAll(keepingCapacity: true) }
     }
 
     /// Returns the next message for this member and advances its position; `nil` if there is none.

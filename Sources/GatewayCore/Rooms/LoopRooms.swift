@@ -5,8 +5,8 @@ import StreamTransport
 
 /// The members of all rooms on one loop.
 ///
-/// Messages are delivered at the end of the event, to each member all at once. Deliveries beyond the event's share of
-/// the turn (`TurnBudget`) follow in the next turns. While this loop, or another with members of the room, is behind,
+/// Messages are delivered at the end of the turn, to each member all at once. Deliveries beyond their share of the turn
+/// (`TurnBudget`) follow in the next turns. While this loop, or another with members of the room, is behind,
 /// members that publish are not read.
 final class LoopRooms {
     /// Cost of delivering to one member, in units of `TurnBudget`.
@@ -52,8 +52,7 @@ final class LoopRooms {
     /// Some members are still ready after the turn's budget is spent.
     private var isBehind = false
     private var hasArrivals = false
-    private var awaitsTurnEnd = false
-    private var awaitsNextTurn = false
+    private var isScheduled = false
 
     init(hub: RoomHub, loop: Loop, loopIndex: Int) {
         self.hub = hub
@@ -284,9 +283,9 @@ final class LoopRooms {
     // MARK: Delivery
 
     private func scheduleDelivery() {
-        guard !self.awaitsTurnEnd else { return }
-        self.awaitsTurnEnd = true
-        self.loop.atTurnEnd(self)
+        guard !self.isScheduled else { return }
+        self.isScheduled = true
+        self.loop.afterEvents(self)
     }
 
     private func work() {
@@ -311,13 +310,7 @@ final class LoopRooms {
             self.resumeFeed()
             self.resumePublishers()
         }
-        if self.isBehind || self.hasArrivals { self.scheduleForNextTurn() }
-    }
-
-    private func scheduleForNextTurn() {
-        guard !self.awaitsNextTurn else { return }
-        self.awaitsNextTurn = true
-        self.loop.inNextTurn(self)
+        if self.isBehind || self.hasArrivals { self.scheduleDelivery() }
     }
 
     /// Takes messages of one room after another, until this turn's share is spent or members are ready.
@@ -354,7 +347,7 @@ final class LoopRooms {
             }
         }
         for subscription in late { self.fellBehind(subscription) }
-        room.forgetBatches()
+        room.forgetUnusedBatches()
         room.trim()
     }
 
@@ -387,20 +380,22 @@ final class LoopRooms {
         defer {
             if room.added(deliveries: Self.messagesPerVisit - left) { self.servedRooms.append(room) }
         }
-        while subscription.state == .ready, let subscriber = subscription.subscriber, room.hasMore(for: subscription) {
+        while subscription.state == .ready, room.hasMore(for: subscription) {
             guard left > 0, !self.loop.budgetIsSpent else { return self.ready.append(subscription) }
-            if let batch = room.batch(for: subscription) {
-                switch subscriber.deliver(batch, isLast: room.isLast(batch)) {
+            if let output = subscription.batchOutput, let batch = room.batch(for: subscription) {
+                let frames = batch.frames(output.encoding)
+                switch output.task.send(frames, isLast: room.isLast(batch), below: LoopRoom.outputWatermark) {
                 case .sent:
                     room.delivered(batch, to: subscription)
                     left -= batch.count
                     self.loop.spend(TurnBudget.frame + batch.byteCount)
                     continue
-                case .isBehind: return self.block(subscription, subscriber)
+                case .isBehind: return self.block(subscription)
                 case .needsOwnFrames: break
                 }
             }
-            guard subscriber.takesMore else { return self.block(subscription, subscriber) }
+            guard let subscriber = subscription.subscriber else { break }
+            guard subscriber.takesMore else { return self.block(subscription) }
             guard let message = room.take(for: subscription) else { break }
             left -= 1
             if message.isInterruption {
@@ -414,11 +409,11 @@ final class LoopRooms {
         self.takeDeferred(room)
     }
 
-    private func block(_ subscription: RoomSubscription, _ subscriber: any RoomSubscriber) {
+    private func block(_ subscription: RoomSubscription) {
         subscription.room.set(subscription, .blocked)
         self.takeDeferred(subscription.room)
         if subscription.room.isTooFarBehind(subscription) { self.fellBehind(subscription) }
-        if subscription.state == .blocked { subscriber.awaitProgress() }
+        if subscription.state == .blocked { subscription.subscriber?.awaitProgress() }
     }
 
     private func resumeFeed() {
@@ -463,14 +458,9 @@ final class LoopRooms {
     }
 }
 
-extension LoopRooms: TurnEndTarget {
-    func turnEnded() {
-        self.awaitsTurnEnd = false
-        self.work()
-    }
-
-    func nextTurnBegan() {
-        self.awaitsNextTurn = false
+extension LoopRooms: EventsEndTarget {
+    func eventsEnded() {
+        self.isScheduled = false
         self.work()
     }
 }

@@ -194,9 +194,7 @@ extension PlainWebSocketMember: PlainRoomMember {
         task.send(plain)
     }
 
-    func deliver(_ batch: LoopBatch, isLast: Bool) -> WebSocketTask.SharedSend {
-        self.task?.send(batch.plain, isLast: isLast, below: LoopRoom.outputWatermark) ?? .sent
-    }
+    var batchOutput: BatchOutput? { self.task.map { BatchOutput(task: $0, encoding: nil) } }
 
     func backlogExceeded(_ subscription: RoomSubscription) {
         self.leave()

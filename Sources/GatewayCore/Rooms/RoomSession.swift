@@ -14,8 +14,8 @@ protocol RoomConnection: AnyObject {
     /// Sends replies that belong together.
     func send(_ replies: [UInt8])
     func send(_ push: SharedMessage)
-    /// - Returns: `.needsOwnFrames` also from connections that are no WebSockets.
-    func send(_ pushes: SharedFrames, isLast: Bool) -> WebSocketTask.SharedSend
+    /// `nil` if it is none.
+    var webSocket: WebSocketTask? { get }
     func pauseReading()
     func resumeReading()
     /// Ends the connection after what was sent.
@@ -23,7 +23,7 @@ protocol RoomConnection: AnyObject {
 }
 
 extension RoomConnection {
-    func send(_ pushes: SharedFrames, isLast: Bool) -> WebSocketTask.SharedSend { .needsOwnFrames }
+    var webSocket: WebSocketTask? { nil }
 }
 
 /// How a session's messages are written.
@@ -68,6 +68,7 @@ final class RoomSession {
     private var output: [UInt8] = []
     /// Pushes of rooms that the client entered before others of its `connect`. Its reply comes first.
     private var heldPushes: [SharedMessage] = []
+    private var holdsPushes = true
     /// Reasons why nothing is read.
     private var pauses = 0
     private let timer = LoopTimer()
@@ -356,10 +357,18 @@ final class RoomSession {
             self.output = []
             self.connection?.send(replies)
         }
-        guard !self.heldPushes.isEmpty, self.client.isConnected else { return }
+        if self.holdsPushes, self.client.isConnected { self.sendHeldPushes() }
+    }
+
+    private func sendHeldPushes() {
+        self.holdsPushes = false
         let pushes = self.heldPushes
         self.heldPushes = []
         for push in pushes { self.connection?.send(push) }
+        for subscription in self.subscriptions.values {
+            subscription.updateBatchOutput()
+            self.rooms.outputProgressed(subscription)
+        }
     }
 
     private func armTimer() {
@@ -436,13 +445,13 @@ extension RoomSession: RoomSubscriber {
 
     func deliver(_ message: LoopMessage, to subscription: RoomSubscription) {
         let push = message.encoded(self.encoding)
-        if self.client.isConnected { self.connection?.send(push) } else { self.heldPushes.append(push) }
+        if self.holdsPushes { self.heldPushes.append(push) } else { self.connection?.send(push) }
     }
 
-    func deliver(_ batch: LoopBatch, isLast: Bool) -> WebSocketTask.SharedSend {
-        guard case .commands(let encoding) = self.encoding, let connection = self.connection, self.client.isConnected
-        else { return .needsOwnFrames }
-        return connection.send(batch.encoded(encoding), isLast: isLast)
+    var batchOutput: BatchOutput? {
+        guard !self.holdsPushes, case .commands(let encoding) = self.encoding, let task = self.connection?.webSocket
+        else { return nil }
+        return BatchOutput(task: task, encoding: encoding)
     }
 
     func awaitProgress() { self.connection?.awaitProgress() }

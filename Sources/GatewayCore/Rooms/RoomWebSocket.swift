@@ -64,9 +64,7 @@ extension RoomWebSocket: RoomConnection {
     }
 
     func send(_ push: SharedMessage) { self.task?.send(push) }
-    func send(_ pushes: SharedFrames, isLast: Bool) -> WebSocketTask.SharedSend {
-        self.task?.send(pushes, isLast: isLast, below: LoopRoom.outputWatermark) ?? .sent
-    }
+    var webSocket: WebSocketTask? { self.task }
 
     func pauseReading() { self.task?.beginStall() }
     func resumeReading() { self.task?.endStall() }

@@ -44,30 +44,29 @@ public final class WebSocketTask: @unchecked Sendable {  // The loop's thread al
     /// echoes) stop the reading.
     @inlinable package static var outputWatermark: Int { 256 << 10 }
 
+    // First what each message touches, so that it is in one cache line: a message to many members of a room costs mostly
+    // what it brings into the cache. All but `record`, `loop` and `published` belongs to the loop's thread.
     package let record: TaskRecord
     package let loop: Loop
-    private let published = Mutex<Indirect<Published>?>(nil)
-
-    // Everything below belongs to the loop's thread.
-    package private(set) var options: WebSocketOptions
     var transport: (any Transport)?
-    var engine: WebSocketEngine
-    /// At least one tap is attached. Here because alignment leaves space after the engine.
+    /// The loop's own; `nil` without compression.
+    var deflateContext: DeflateContext?
+    package let role: Role
+    /// At least one tap is attached.
     var isTapped = false
+    var machine: WebSocketMachine
+    /// Payload of the message that is being received in pieces.
+    var receivedOfMessage: UInt32 = 0
+    var engine: WebSocketEngine
     var relay: (any WebSocketRelay)?
+    private let published = Mutex<Indirect<Published>?>(nil)
+    package private(set) var options: WebSocketOptions
     /// Only between two WebSockets whose frames go over as they are.
     var forwarding: FrameForwarding?
     var client: OpeningState?
     /// Called once when the opening handshake is done.
     package var openObserver: (() -> Void)?
-    /// The loop's own; `nil` without compression.
-    var deflateContext: DeflateContext?
     let metrics: LoopTaskMetrics
-    package let role: Role
-    /// Here because alignment leaves space after the role, as for the next count.
-    var machine: WebSocketMachine
-    /// Payload of the message that is being received in pieces.
-    var receivedOfMessage: UInt32 = 0
     /// State that only a task with queued messages needs; a relayed one never makes it.
     private var madeQueues: MessageQueues?
     var keepAlive: KeepAliveState?

@@ -12,36 +12,36 @@ package final class SocketConnection: Transport {
         var interest: Interest
     }
 
+    // First what each read and write touches, so that it is in few cache lines.
     package let loop: Loop
     package let descriptor: Descriptor
-    /// As the three counts below, stored apart from what other modules see of it: what only this module touches costs
-    /// no check of exclusive access.
-    var currentConsumer: (any TransportConsumer)?
-    package let peerAddress: SocketAddress?
-    private let knownLocalAddress: SocketAddress?
-    private var mostRead = Loop.receiveCapacity
-    var written: UInt64 = 0
-    var sent: UInt64 = 0
-
     var machine: ConnectionMachine
     var turnEndRequest = TurnEndRequest.none
-    /// Bytes the kernel has not accepted yet; changed through `changeQueue` only.
-    private var queue = WriteQueue()
+    var outputActivity = OutputActivity.untouched
     /// Number of bytes in the queue; stored separately because every write reads it.
     private(set) var waiting = 0
-    /// Made when the kernel first took less than it was given.
-    private var stall: OutputStallBox?
-    /// `nil` while the descriptor is not watched.
-    private var watch: Watch?
+    /// As the count below, stored apart from what other modules see of it: what only this module touches costs no check of
+    /// exclusive access.
+    var currentConsumer: (any TransportConsumer)?
+    var written: UInt64 = 0
+    var sent: UInt64 = 0
+    private var mostRead = Loop.receiveCapacity
+    private(set) var keptCount = 0
     /// Bytes the consumer left, at the end of this array; changed through `keep` and `takeKept` only.
     private var kept: [UInt8] = []
-    private(set) var keptCount = 0
+    /// `nil` while the descriptor is not watched.
+    private var watch: Watch?
+    /// Bytes the kernel has not accepted yet; changed through `changeQueue` only.
+    private var queue = WriteQueue()
+    /// Made when the kernel first took less than it was given.
+    private var stall: OutputStallBox?
     private var closeTimer: LoopTimer?
     /// Keeps the user timeout from interfering with keep-alive; `nil` if either is off.
     var userTimeoutState: UserTimeoutState?
-    var outputActivity = OutputActivity.untouched
     /// Among `UserTimeoutSweep`; below 0 where it is not there.
     var sweepIndex: Int32 = -1
+    package let peerAddress: SocketAddress?
+    private let knownLocalAddress: SocketAddress?
 
     package var socket: SocketConnection? { self }
 

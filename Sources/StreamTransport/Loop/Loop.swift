@@ -37,6 +37,7 @@ package final class Loop: @unchecked Sendable {  // What other threads call uses
     /// Beside the array because it is asked after every event.
     private var turnEndCount = 0
     private var nextTurn: Deque<any TurnEndTarget> = []
+    private var afterAllEvents: Deque<any EventsEndTarget> = []
     private var budget = TurnBudget()
     private var locals = LoopObjects()
     private var spareBuffers: [[UInt8]] = []
@@ -98,7 +99,7 @@ package final class Loop: @unchecked Sendable {  // What other threads call uses
     /// Runs one turn: waits for the next event or deadline, then handles everything ready or due.
     package func turn() {
         self.runner.store(SystemThread.current, ordering: .relaxed)
-        let hasWork = !self.nextTurn.isEmpty || !self.inbox.isEmpty
+        let hasWork = !self.nextTurn.isEmpty || !self.afterAllEvents.isEmpty || !self.inbox.isEmpty
         self.system.wait(&self.events, until: hasWork ? self.now : self.timers.nextDeadline)
         self.turnBegan.store(self.system.now().nanoseconds, ordering: .relaxed)
         self.slowTurns.turnBegan(at: self.now)
@@ -110,6 +111,7 @@ package final class Loop: @unchecked Sendable {  // What other threads call uses
         self.takeUpNextTurn(waiting)
         self.fireTimers()
         self.runInbox()
+        self.takeUpAfterEvents()
         self.slowTurns.turnEnded(after: self.now.duration(to: self.system.now()))
         // Several simulated loops share a thread: each is current only during its own turns.
         self.runner.store(0, ordering: .relaxed)
@@ -160,6 +162,17 @@ package final class Loop: @unchecked Sendable {  // What other threads call uses
             case .job(let job): self.runJob(job)
             }
             self.pieceEnded(LoopInbox.self)
+            self.endTurn()
+        }
+    }
+
+    /// Targets added meanwhile are called at the end of the next turn.
+    private func takeUpAfterEvents() {
+        for _ in 0..<self.afterAllEvents.count {
+            guard let target = self.afterAllEvents.popFirst() else { return }
+            self.resetTurnBudget()
+            target.eventsEnded()
+            self.pieceEnded(type(of: target))
             self.endTurn()
         }
     }
@@ -233,6 +246,13 @@ package final class Loop: @unchecked Sendable {  // What other threads call uses
         self.assertOnLoop()
         self.turnEnds.append(target)
         self.turnEndCount += 1
+    }
+
+    /// Calls `target` when all events of this turn have been acted on, with a share of the turn's work: for what several
+    /// events cause together. While targets are called so, the next turn is meant.
+    package func afterEvents(_ target: any EventsEndTarget) {
+        self.assertOnLoop()
+        self.afterAllEvents.append(target)
     }
 
     /// Calls `target` in the next turn, after the events that are then ready, with a share of that turn's work.
@@ -428,6 +448,12 @@ extension TurnEndTarget {
     package func nextTurnBegan() {
         self.turnEnded()
     }
+}
+
+/// Does work at the end of a turn that several events may cause together.
+package protocol EventsEndTarget: AnyObject {
+    /// Called after `Loop.afterEvents`.
+    func eventsEnded()
 }
 
 /// Whether a transport requested `turnEnded`.
