@@ -200,6 +200,7 @@ package enum ConfigurationSamples {
           personal-room: "#{user}"
           user-header: X-User
           max-total: 1000
+          max-total-per-client: 100
           max-history-total: 64MiB
           api-keys:
             - {name: backend, hash: "sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"}

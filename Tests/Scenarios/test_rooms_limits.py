@@ -189,6 +189,50 @@ def test_a_gateway_has_as_many_rooms_as_allowed(serve):
         service.expect_healthy()
 
 
+def test_one_client_makes_as_many_rooms_without_members_as_allowed(serve):
+    service = serve(**{"max-total-per-client": 5, "user-header": "X-User"})
+    with service.member() as one:
+        def made(name):
+            return one.command(publish={"channel": name, "data": 1}).get("error", {}).get("code")
+
+        assert [made(f"made up {number}") for number in range(7)] == [None] * 5 + [106] * 2
+        assert one.refused(subscribe={"channel": "one more"}) == 106
+        status, answer = service.post({"publish": {"channel": "one more", "data": 1}})
+        assert (status, answer["error"]["code"]) == (429, 106)
+        with connect(service.gateway.address(), "/chat/one-more") as plain:
+            plain.expect_close(1013)
+        assert len(service.names()) == 5
+        assert service.metric("sluice_rooms_refused_to_clients_total") == 5 and service.metric("sluice_rooms_refused_total") == 0
+        # Rooms that exist, the rooms of other users, and those that the control plane makes are not concerned.
+        assert made("made up 0") is None
+        with service.member(headers=[("X-User", "ada")]) as ada:
+            assert "publish" in ada.command(publish={"channel": "a room of Ada's", "data": 1})
+        service.control.post("/v1/rooms/announcements:publish", {"data": 1}).expect(200)
+        # A room with members does not count.
+        assert "subscribe" in one.command(subscribe={"channel": "made up 0"})
+        assert [made("one more"), made("and another")] == [None, 106]
+
+
+def test_one_client_cannot_use_up_the_rooms_of_a_gateway(serve):
+    service = serve(**{"max-total": 40, "user-header": "X-User"})
+    with service.member() as one:
+        answers = [one.command(publish={"channel": f"made up {number}", "data": 1}) for number in range(60)]
+        assert sum("publish" in answer for answer in answers) == 20
+    with service.member(*(f"room {number}" for number in range(10)), headers=[("X-User", "ada")]) as ada:
+        assert "publish" in ada.command(publish={"channel": "and another", "data": 1})
+
+
+def test_a_client_makes_rooms_again_when_its_former_ones_have_ended(serve):
+    service = serve({"history-time": "1s"}, **{"max-total-per-client": 3})
+    with service.member() as one:
+        def made(name):
+            return "publish" in one.command(publish={"channel": name, "data": 1})
+
+        assert [made(f"made up {number}") for number in range(3)] == [True] * 3
+        eventually(lambda: made("one more"), "a further room")
+        assert service.metric("sluice_rooms_refused_to_clients_total") > 0
+
+
 def test_rooms_of_made_up_names_that_are_entered_and_left_are_soon_forgotten(serve):
     service = serve(**{"command-rate": 100_000, "max-total": 600})
     with service.member() as one:
@@ -253,6 +297,40 @@ def test_requests_of_one_connection_are_counted_as_commands(serve):
     service = serve(**{"command-rate": 5})
     statuses, duration = post_often(service, 40)
     assert statuses.count(200) <= 5 * duration + 6 and set(statuses) == {200, 429}
+
+
+@pytest.mark.parametrize("limit", ["publication-rate", "command-rate"])
+def test_publications_by_post_are_counted_for_the_client_whatever_its_connections(serve, limit):
+    policy, rooms = ({limit: 5}, {}) if limit == "publication-rate" else ({}, {limit: 5})
+    service = serve(policy, **{"user-header": "X-User", **rooms})
+    for headers in ({}, {"X-User": "ada"}):
+        start = time.monotonic()
+        statuses = [service.post({"publish": {"channel": "a", "data": 1}}, headers=headers)[0] for _ in range(40)]
+        assert 5 <= statuses.count(200) <= 5 * (time.monotonic() - start) + 6 and set(statuses) == {200, 429}
+    assert service.metric("sluice_room_errors_total", code=111) >= 40
+
+
+def test_a_client_that_connects_again_and_again_publishes_no_more_than_its_rate(serve):
+    service = serve({"publication-rate": 5})
+    codes, start = [], time.monotonic()
+    for _ in range(30):
+        with service.member() as one:
+            codes.append(one.command(publish={"channel": "a", "data": 1}).get("error", {}).get("code"))
+            one.peer.close_cleanly()
+    assert 5 <= codes.count(None) <= 5 * (time.monotonic() - start) + 6 and set(codes) == {None, 111}
+
+
+def test_a_client_without_a_protocol_that_connects_again_and_again_is_read_as_fast_as_it_may_publish(serve):
+    service = serve({"publication-rate": 5})
+    with connect(service.gateway.address(), "/chat/a") as other:
+        start = time.monotonic()
+        for number in range(12):
+            with connect(service.gateway.address(), "/chat/a") as speaker:
+                speaker.write(websocket.TEXT, b"%d" % number)
+                speaker.close_cleanly()
+        # 5 at once, and the others one by one.
+        assert time.monotonic() - start >= 1.1
+        assert [other.read_message()[1] for _ in range(12)] == [b"%d" % number for number in range(12)]
 
 
 def test_a_client_without_a_protocol_is_read_as_fast_as_it_may_publish(serve):

@@ -75,6 +75,9 @@ struct RoomMetrics {
         total(
             "sluice_rooms_refused", "Uses of rooms that would have exceeded max-total.", self.hub.counters.refusedRooms)
         total(
+            "sluice_rooms_refused_to_clients", "Rooms that would have exceeded max-total-per-client.",
+            self.hub.counters.roomsRefusedToClients)
+        total(
             "sluice_room_histories_removed", "Histories removed because of max-history-total.",
             self.hub.counters.removedHistories)
         text.family("sluice_room_errors", .counter, "Commands that were refused, by the code of the error.")

@@ -8,6 +8,8 @@ package struct RoomSettings: Sendable, Equatable {
     package var maximumConnectionsPerUser: Int?
     /// Rooms in this gateway, those without members included.
     package var maximumRooms = 100_000
+    /// Rooms without members that one client has made.
+    package var maximumRoomsPerClient = 10_000
     /// Of the histories of all rooms in this gateway, in bytes.
     package var maximumHistoryTotal = 256 << 20
     /// Field of the opening request that names the user; `nil` trusts none.
@@ -95,8 +97,16 @@ extension RoomSettings: SettingsSection {
             "max-total", \.maximumRooms, .integer(1...10_000_000),
             """
             Rooms in this gateway: those with members, and those that keep publications. Above it, entering a further \
-            room or publishing in it is refused with 106; a client without a protocol is closed with 1013. Above half \
-            of it, rooms in which nothing was published end 2 seconds after their last member left, else 60.
+            room or publishing in it is refused with 106; a client without a protocol is closed with 1013. From half \
+            of it on, rooms in which nothing was published end 2 seconds after their last member left, else 60.
+            """),
+        .value(
+            "max-total-per-client", \.maximumRoomsPerClient, .integer(1...10_000_000),
+            """
+            Rooms without members in this gateway that one client has made, by publishing in them or entering them, and \
+            never more than half of `max-total`: so one client cannot use up all rooms with made-up names. Above it, a \
+            further room is refused to this client with 106 until one of its rooms ends or has members again. A client is \
+            a user; without a name it is an address, of IPv6 its /64. Rooms that the control plane makes are not counted.
             """),
         .value(
             "max-history-total", \.maximumHistoryTotal, .size((64 << 10)...(1 << 40)),
@@ -110,7 +120,11 @@ extension RoomSettings: SettingsSection {
             "Length of a room's name in bytes. A longer one is refused with 107."),
         .value(
             "command-rate", \.client.commandRate, .integer(1...1_000_000),
-            "Commands of one connection in a second, on average. Above it the connection ends with 3013."),
+            """
+            Commands of one connection in a second, on average. Above it the connection ends with 3013. Of the requests \
+            that publish by `POST`, those of one user, or of one address without a name, count together; above it they \
+            get status 429.
+            """),
         .value(
             "max-recovery", \.client.maximumRecovery, .integer(1...100_000),
             """
@@ -267,7 +281,11 @@ extension RoomPolicy: SettingsSection {
             "Largest publication of a client. A larger one is refused with 106."),
         .orNone(
             "publication-rate", \.publicationRate, .integer(1...1_000_000), example: "20",
-            "Publications of one connection in a second, on average. Above it they are refused with 111."),
+            """
+            Publications of one connection in a second, on average; those by `POST` of one user, or of one address without \
+            a name, on all connections. Above it they are refused with 111. A connection begins with what the same \
+            client has just published on one that ended.
+            """),
         .orNone(
             "max-members", \.maximumMembers, .integer(1...10_000_000), example: "1000",
             "Members of one room on this gateway. A further one is refused with 106."),

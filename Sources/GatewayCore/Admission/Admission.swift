@@ -203,7 +203,7 @@ struct AdmissionPermit {
 }
 
 /// Identifies a client: an IPv4 address, or an IPv6 /64, the usual assignment to one customer (RFC 6177 §2).
-struct ClientKey: Hashable, Sendable {
+package struct ClientKey: Hashable, Sendable {
     private let isIPv4: Bool
     private let bits: UInt64
 

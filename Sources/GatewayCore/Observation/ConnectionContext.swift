@@ -78,7 +78,7 @@ final class ConnectionContext {
         set { self.changeRare { $0.tokenExpiry = newValue } }
     }
 
-    /// Rates of what requests publish in rooms; `nil` before the first.
+    /// Rates of what requests publish in rooms, where clients cannot be told from one another; `nil` before the first.
     var roomMeters: RoomMeters? {
         get { self.rare?.value.roomMeters }
         set { self.changeRare { $0.roomMeters = newValue } }

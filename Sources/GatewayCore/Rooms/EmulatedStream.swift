@@ -62,8 +62,8 @@ final class EmulatedStream {
         self.rooms = rooms
         self.secret = RoomHub.text(rooms.hub.randomWords(2))
         self.session = RoomSession(
-            exchange.connectionNumber, on: exchange.gateway, encoding: .commands(form.encoding),
-            trustedUser: trustedUser, secret: self.secret)
+            exchange.connectionNumber, from: exchange.context?.client, on: exchange.gateway,
+            encoding: .commands(form.encoding), trustedUser: trustedUser, secret: self.secret)
     }
 
     func start(_ commands: [UInt8]) {

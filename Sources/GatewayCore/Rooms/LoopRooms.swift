@@ -75,6 +75,8 @@ final class LoopRooms {
         let member: any RoomSubscriber
         /// Shown to the room's other members; `nil` shows nothing.
         let info: ClientInfo?
+        /// For the limits of one client; `nil` for a member of the server's own.
+        var client: RoomClientKey?
         var isPositioned = false
         /// Publications after it are wanted; `nil` for none.
         var recovery: StreamPosition?
@@ -95,18 +97,19 @@ final class LoopRooms {
         self.loop.assertOnLoop()
         do {
             // Each subscription is one use of the shared room.
-            let shared = try self.acquire(name)
+            let shared = try self.acquire(name, for: entry.client)
             self.enter(WaitingEntry(entry: entry, shared: shared, deadline: self.now + Self.entryTimeout))
         } catch {
-            entry.complete(.failure(.tooManyRooms))
+            entry.complete(.failure(.notMade(error)))
         }
     }
 
     /// The room of this name, made on first use, until `RoomHub.release`.
-    func acquire(_ name: String) throws(RoomHub.AcquireError) -> SharedRoom {
+    /// - Parameter client: that uses it; `nil` for the server itself.
+    func acquire(_ name: String, for client: RoomClientKey?) throws(RoomHub.AcquireError) -> SharedRoom {
         // Rooms without members are swept too, so that names that publishers make up do not stay.
         if self.sweepTimer.deadline == nil { self.loop.arm(self.sweepTimer, after: Self.sweepInterval, target: self) }
-        return try self.hub.acquire(name)
+        return try self.hub.acquire(name, for: client)
     }
 
     private func enter(_ waiting: WaitingEntry, isPatient: Bool = true) {

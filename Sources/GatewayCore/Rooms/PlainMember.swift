@@ -16,8 +16,11 @@ protocol PlainRoomMember: RoomSubscriber, OutputSource {
     var subscription: RoomSubscription? { get set }
     /// Beginning of the message that is being received.
     var unfinished: [UInt8] { get set }
-    /// `nil` before the first message in a room whose policy has a `publication-rate`.
+    /// `nil` before the first message in a room whose policy has a `publication-rate`, unless the client has used up some of
+    /// its rate on former connections.
     var pacing: PublicationPacing? { get set }
+    /// For the limits of one client.
+    var clientKey: RoomClientKey? { get }
 }
 
 extension PlainRoomMember {
@@ -44,14 +47,15 @@ extension PlainRoomMember {
         self.pauseReading()
         self.rooms.join(
             room,
-            LoopRooms.Entry(member: self, info: info) { [self] result in
+            LoopRooms.Entry(member: self, info: info, client: self.clientKey) { [self] result in
                 switch result {
                 case .success(let joined):
                     self.subscription = joined.subscription
+                    self.continueRate(joined.subscription.room.shared.policy)
                     // Its connection may have ended while it waited.
                     if self.task == nil { self.leave() }
                 case .failure(.full): refused(self, .full)
-                case .failure(.tooManyRooms): refused(self, .tooManyRooms)
+                case .failure(.notMade(let error)): refused(self, .notMade(error))
                 case .failure(.away), .failure(.notReady): refused(self, .away)
                 }
                 self.resumeReading()
@@ -100,13 +104,30 @@ extension PlainRoomMember {
     private func keepRate(_ rate: Int) {
         // Nothing is read from a member that has left.
         guard self.subscription != nil else { return }
-        if self.pacing?.rate != rate {
+        if self.pacing?.meter.rate != rate {
             self.pacing?.stop()
-            self.pacing = PublicationPacing(rate: rate, on: self.rooms.loop) { [weak self] in
-                self?.paceAllowsReading()
-            }
+            self.beginPacing(RateMeter(rate: rate, now: self.rooms.now))
         }
         if self.pacing?.published() == true { self.pauseReading() }
+    }
+
+    private func beginPacing(_ meter: RateMeter) {
+        self.pacing = PublicationPacing(meter, on: self.rooms.loop) { [weak self] in self?.paceAllowsReading() }
+    }
+
+    /// Begins with what the client has published on former connections.
+    private func continueRate(_ policy: RoomPolicy) {
+        guard let client = self.clientKey else { return }
+        if let meter = self.rooms.hub.clientRates.meters(of: client)?.publications(of: policy) {
+            self.beginPacing(meter)
+        }
+    }
+
+    /// The client's next connection begins with what this one has published.
+    private func keep(_ meter: RateMeter, of policy: RoomPolicy) {
+        guard let client = self.clientKey else { return }
+        let now = self.rooms.now
+        self.rooms.hub.clientRates.use(client, at: now) { $0.add(meter, ofPublicationsIn: policy.name, at: now) }
     }
 
     private func paceAllowsReading() {
@@ -117,7 +138,9 @@ extension PlainRoomMember {
         guard let subscription = self.subscription.take() else { return }
         self.unfinished = []
         self.rooms.leave(subscription)
-        self.pacing.take()?.stop()
+        guard let pacing = self.pacing.take() else { return }
+        self.keep(pacing.meter, of: subscription.room.shared.policy)
+        pacing.stop()
     }
 }
 
@@ -127,7 +150,7 @@ enum PlainRefusal {
     /// The message has more bytes than the room's policy allows.
     case tooLarge
     case full
-    case tooManyRooms
+    case notMade(RoomHub.AcquireError)
     /// The cluster cannot be reached, so that the client's message was not published, or perhaps not.
     case away
 
@@ -136,7 +159,8 @@ enum PlainRefusal {
         case .notPermitted: (.policyViolation, "the room's policy does not permit it")
         case .tooLarge: (.messageTooBig, "the message is larger than the room's max-message-size")
         case .full: (.tryAgainLater, "the room has as many members as it may have")
-        case .tooManyRooms: (.tryAgainLater, "the gateway has as many rooms as it may have")
+        case .notMade(.tooManyRooms): (.tryAgainLater, "the gateway has as many rooms as it may have")
+        case .notMade(.tooManyRoomsOfClient): (.tryAgainLater, "the client has made as many rooms as it may have")
         case .away: (.tryAgainLater, "the rooms cannot be reached; the last message may be lost")
         }
     }
@@ -151,11 +175,13 @@ final class PlainWebSocketMember: WebSocketRelay {
     var subscription: RoomSubscription?
     var pacing: PublicationPacing?
     private let info: ClientInfo
+    let clientKey: RoomClientKey?
 
-    init(room: String, rooms: LoopRooms, info: ClientInfo) {
+    init(room: String, rooms: LoopRooms, info: ClientInfo, from address: SocketAddress) {
         self.room = room
         self.rooms = rooms
         self.info = info
+        self.clientKey = RoomClientKey(user: info.user, address: address)
     }
 
     func start(_ task: WebSocketTask) {
@@ -218,9 +244,11 @@ final class PlainStreamMember: TransportConsumer {
     var subscription: RoomSubscription?
     var pacing: PublicationPacing?
     private let client: String
+    let clientKey: RoomClientKey?
 
-    init(room: String, rooms: LoopRooms, client: String, settings: TunnelSettings) {
+    init(room: String, rooms: LoopRooms, client: String, from address: SocketAddress, settings: TunnelSettings) {
         self.client = client
+        self.clientKey = RoomClientKey(user: "", address: address)
         self.room = room
         self.rooms = rooms
         self.messageLimit = settings.maximumMessageSize ?? TunnelSettings.defaultMaximumMessageSize

@@ -8,12 +8,15 @@ package final class RoomCounters: Sendable {
 
     private let policies = Mutex<[String: PolicyCounters]>([:])
     private let refused = Atomic<Int>(0)
+    private let refusedToClients = Atomic<Int>(0)
     private let removed = Atomic<Int>(0)
     private let disconnectsByCode = Mutex<[UInt16: Int]>([:])
     private let errorsByCode = Mutex<[UInt32: Int]>([:])
 
     /// Uses of a room that was not made because there were too many.
     package var refusedRooms: Int { self.refused.load(ordering: .relaxed) }
+    /// Rooms that were not made because their client had made too many.
+    package var roomsRefusedToClients: Int { self.refusedToClients.load(ordering: .relaxed) }
     /// Histories that were removed because all together were too large.
     package var removedHistories: Int { self.removed.load(ordering: .relaxed) }
     /// Connections that ended with a code of the protocol, by this code.
@@ -21,7 +24,12 @@ package final class RoomCounters: Sendable {
     /// Commands that were refused, by the code of the error.
     package var errors: [UInt32: Int] { self.errorsByCode.withLock(\.self) }
 
-    func addRefusedRoom() { self.refused.wrappingAdd(1, ordering: .relaxed) }
+    func addRefusedRoom(_ error: RoomHub.AcquireError) {
+        switch error {
+        case .tooManyRooms: self.refused.wrappingAdd(1, ordering: .relaxed)
+        case .tooManyRoomsOfClient: self.refusedToClients.wrappingAdd(1, ordering: .relaxed)
+        }
+    }
     func addRemovedHistory() { self.removed.wrappingAdd(1, ordering: .relaxed) }
     func addError(_ error: CommandError) { self.errorsByCode.withLock { $0[error.code, default: 0] += 1 } }
     func addDisconnect(_ code: UInt16) { self.disconnectsByCode.withLock { $0[code, default: 0] += 1 } }

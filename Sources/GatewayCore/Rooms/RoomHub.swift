@@ -10,27 +10,76 @@ import WebTokens
 /// All rooms of the gateway, and the way of their messages to the loops.
 package final class RoomHub: Sendable {
     private struct Registry {
-        var rooms: [String: SharedRoom] = [:]
-        /// Callers that hold a room at the moment; such a room stays.
-        var uses: [String: Int] = [:]
+        private(set) var rooms: [String: SharedRoom] = [:]
+        /// Callers that hold a room at the moment, its members among them; such a room stays.
+        private var uses: [String: Int] = [:]
+        /// Rooms that nobody holds, by the client that made them.
+        private var unused: [RoomClientKey: Int] = [:]
         /// When all rooms may be visited again because there are as many as there may be.
         var nextSweep: Duration = .zero
 
         /// Removes up to `count` rooms without members whose history has expired.
-        mutating func sweep(_ count: Int, limit: Int, now: Duration) {
+        /// - Parameter client: whose rooms are removed as early as if the gateway had many.
+        mutating func sweep(_ count: Int, limit: Int, for client: RoomClientKey? = nil, now: Duration) {
             let uses = self.uses
-            let isCrowded = self.rooms.count > limit / 2
-            let over = self.rooms.values.lazy.filter {
-                uses[$0.name] == nil && $0.isDisposable(now: now, isCrowded: isCrowded)
+            let isCrowded = self.rooms.count >= limit / 2
+            let over = self.rooms.values.lazy.filter { room in
+                let isOwn = client != nil && room.maker == client
+                return uses[room.name] == nil && room.isDisposable(now: now, isCrowded: isCrowded || isOwn)
             }
-            for name in over.prefix(count).map(\.name) { self.rooms[name] = nil }
+            for room in over.prefix(count) {
+                self.rooms[room.name] = nil
+                self.addUnused(room, -1)
+            }
+        }
+
+        /// One more use of a room, which is registered if none of its name is.
+        mutating func use(_ room: SharedRoom) -> SharedRoom {
+            let registered = self.rooms[room.name]
+            if let registered, self.uses[room.name] == nil { self.addUnused(registered, -1) }
+            self.uses[room.name, default: 0] += 1
+            self.rooms[room.name] = registered ?? room
+            return registered ?? room
+        }
+
+        mutating func release(_ room: SharedRoom, now: Duration) {
+            guard let uses = self.uses[room.name], let room = self.rooms[room.name] else { return }
+            self.uses[room.name] = uses > 1 ? uses - 1 : nil
+            guard uses == 1 else { return }
+            if room.isDisposable(now: now) { self.rooms[room.name] = nil } else { self.addUnused(room, 1) }
+        }
+
+        private mutating func addUnused(_ room: SharedRoom, _ change: Int) {
+            guard let maker = room.maker else { return }
+            let count = self.unused[maker, default: 0] + change
+            self.unused[maker] = count > 0 ? count : nil
+        }
+
+        /// Why a further room is not made.
+        func refusal(_ client: RoomClientKey?, _ limits: Limits) -> AcquireError? {
+            if self.rooms.count >= limits.rooms { return .tooManyRooms }
+            guard let client, self.unused[client, default: 0] >= limits.unusedRooms else { return nil }
+            return .tooManyRoomsOfClient
+        }
+    }
+
+    private struct Limits {
+        let rooms: Int
+        /// Of one client.
+        let unusedRooms: Int
+
+        init(_ settings: RoomSettings) {
+            self.rooms = settings.maximumRooms
+            self.unusedRooms = min(settings.maximumRoomsPerClient, max(1, settings.maximumRooms / 2))
         }
     }
 
     /// Why there is no room of a name.
-    package enum AcquireError: Error {
+    package enum AcquireError: Error, Equatable {
         /// There are as many rooms as `max-total` allows.
         case tooManyRooms
+        /// The client has made as many rooms without members as `max-total-per-client` allows.
+        case tooManyRoomsOfClient
     }
 
     /// Rooms removed in one sweep, so that the registry is not locked for longer than some milliseconds.
@@ -47,6 +96,7 @@ package final class RoomHub: Sendable {
     package let moderation = Moderation()
     package let counters = RoomCounters()
     let emulatedInboxes = EmulatedInboxes()
+    package let clientRates = ClientRates()
     private let historyMemory: HistoryMemory
     /// Epochs and identifiers; replaced by seeded words in simulations.
     let randomWords: @Sendable (Int) -> [UInt64]
@@ -125,60 +175,43 @@ package final class RoomHub: Sendable {
     // MARK: Rooms
 
     /// The room of this name, made on first use, until `release`. Loops call `LoopRooms.acquire`.
-    package func acquire(_ name: String) throws(AcquireError) -> SharedRoom {
+    /// - Parameter client: that uses the room; `nil` for the server itself, whose rooms are not counted.
+    package func acquire(_ name: String, for client: RoomClientKey? = nil) throws(AcquireError) -> SharedRoom {
         if let room = self.acquireExisting(name) { return room }
-        let (policy, limit) = self.settings.withLock { ($0.policy(of: name) ?? .open, $0.maximumRooms) }
+        let (policy, limits) = self.settings.withLock { ($0.policy(of: name) ?? .open, Limits($0)) }
         let now = self.now
-        let room = self.registry.withLock { registry -> SharedRoom? in
-            if registry.rooms[name] == nil, registry.rooms.count >= limit, now >= registry.nextSweep {
+        let result = self.registry.withLock { registry -> Result<SharedRoom, AcquireError> in
+            if let room = registry.rooms[name] { return .success(registry.use(room)) }
+            if registry.refusal(client, limits) != nil, now >= registry.nextSweep {
                 registry.nextSweep = now + Self.crowdedSweepInterval
-                registry.sweep(Self.sweepLimit, limit: limit, now: now)
+                registry.sweep(Self.sweepLimit, limit: limits.rooms, for: client, now: now)
             }
-            guard let room = registry.rooms[name] ?? (registry.rooms.count < limit ? self.make(name, policy) : nil)
-            else { return nil }
-            registry.uses[name, default: 0] += 1
-            registry.rooms[name] = room
-            return room
+            if let refusal = registry.refusal(client, limits) { return .failure(refusal) }
+            return .success(registry.use(self.make(name, policy, for: client)))
         }
-        guard let room else {
-            self.counters.addRefusedRoom()
-            throw .tooManyRooms
-        }
-        return room
+        if case .failure(let error) = result { self.counters.addRefusedRoom(error) }
+        return try result.get()
     }
 
-    private func make(_ name: String, _ policy: RoomPolicy) -> SharedRoom {
-        SharedRoom(name: name, policy: policy, isLocal: self.cluster == nil, memory: self.historyMemory) {
-            [randomWords] in Self.text(randomWords(1))
-        }
+    private func make(_ name: String, _ policy: RoomPolicy, for client: RoomClientKey?) -> SharedRoom {
+        SharedRoom(
+            name: name, policy: policy, maker: client, isLocal: self.cluster == nil, memory: self.historyMemory
+        ) { [randomWords] in Self.text(randomWords(1)) }
     }
 
     /// One more use of a room that the caller has, until `release`.
     func acquire(_ room: SharedRoom) -> SharedRoom {
-        self.registry.withLock { registry in
-            registry.uses[room.name, default: 0] += 1
-            let registered = registry.rooms[room.name] ?? room
-            registry.rooms[room.name] = registered
-            return registered
-        }
+        self.registry.withLock { $0.use(room) }
     }
 
     /// The room of this name until `release`; `nil` if nobody is in it and it keeps nothing.
     package func acquireExisting(_ name: String) -> SharedRoom? {
-        self.registry.withLock { registry in
-            guard let room = registry.rooms[name] else { return nil }
-            registry.uses[name, default: 0] += 1
-            return room
-        }
+        self.registry.withLock { registry in registry.rooms[name].map { registry.use($0) } }
     }
 
     package func release(_ room: SharedRoom) {
         let now = self.now
-        self.registry.withLock { registry in
-            let uses = (registry.uses[room.name] ?? 1) - 1
-            registry.uses[room.name] = uses > 0 ? uses : nil
-            if uses <= 0, room.isDisposable(now: now) { registry.rooms[room.name] = nil }
-        }
+        self.registry.withLock { $0.release(room, now: now) }
     }
 
     /// Removes rooms without members whose history has expired, up to a fixed number.

@@ -304,7 +304,9 @@ package struct RoomOperations: Sendable {
         guard !self.loopGateways.isEmpty else { return .failure(.away) }
         return await self.loopGateways[self.hub.home(of: name)].request { gateway, complete in
             let hub = gateway.rooms.hub
-            guard let room = try? gateway.rooms.acquire(name) else { return complete(.failure(.tooManyRooms)) }
+            guard let room = try? gateway.rooms.acquire(name, for: nil) else {
+                return complete(.failure(.tooManyRooms))
+            }
             body(gateway.rooms, room) { result in
                 hub.release(room)
                 complete(result)

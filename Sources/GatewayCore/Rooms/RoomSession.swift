@@ -1,9 +1,7 @@
-import ByteKernels
 import GatewayConfiguration
 import Rooms
 import SessionTasks
 import StreamTransport
-import WebSocketProtocol
 
 /// What a client's connection is for its session: a WebSocket, or a response that goes on.
 protocol RoomConnection: AnyObject {
@@ -51,6 +49,7 @@ final class RoomSession {
     /// Index of the loop, and number of the connection in the REST interface.
     private let loopIndex: Int
     private let connectionNumber: UInt64
+    private let address: SocketAddress?
     private let encoding: SessionEncoding
     private var client: RoomClient
     private var subscriptions: [String: RoomSubscription] = [:]
@@ -75,10 +74,11 @@ final class RoomSession {
 
     /// - Parameters:
     ///   - number: of the connection.
+    ///   - address: of the client; `nil` if it is not known.
     ///   - secret: for a client whose commands come with requests of their own; it names the client in them.
     init(
-        _ number: UInt64, on gateway: LoopGateway, encoding: SessionEncoding, trustedUser: TrustedUser?,
-        secret: String? = nil
+        _ number: UInt64, from address: SocketAddress?, on gateway: LoopGateway, encoding: SessionEncoding,
+        trustedUser: TrustedUser?, secret: String? = nil
     ) {
         let rooms = gateway.rooms
         let hub = rooms.hub
@@ -88,6 +88,7 @@ final class RoomSession {
         self.loop = rooms.loop
         self.loopIndex = gateway.index
         self.connectionNumber = number
+        self.address = address
         self.encoding = encoding
         self.client = RoomClient(
             identifier: RoomHub.text(hub.randomWords(2)), settings: settings,
@@ -103,6 +104,9 @@ final class RoomSession {
     }
 
     var isClosed: Bool { self.client.isClosed }
+
+    /// For the limits of one client.
+    private var clientKey: RoomClientKey? { RoomClientKey(user: self.client.user, address: self.address) }
 
     func start(_ connection: any RoomConnection) {
         self.connection = connection
@@ -239,6 +243,9 @@ final class RoomSession {
 
     private func register(_ info: ClientInfo) {
         let hub = self.rooms.hub
+        if let former = self.clientKey.flatMap({ hub.clientRates.meters(of: $0) }) {
+            self.client.meters.addPublications(of: former, at: self.now.elapsed)
+        }
         let entry = UserRegistry.Entry(
             client: info.client, user: info.user, connection: self.connectionNumber, loop: self.loopIndex)
         let limit = hub.currentSettings.maximumConnectionsPerUser
@@ -252,7 +259,8 @@ final class RoomSession {
 
     private func join(_ join: RoomClient.Join) {
         let entry = LoopRooms.Entry(
-            member: self, info: join.info, isPositioned: join.isPositioned, recovery: join.recovery,
+            member: self, info: join.info, client: self.clientKey, isPositioned: join.isPositioned,
+            recovery: join.recovery,
             limit: join.recoveryLimit
         ) { [self] result in
             let now = self.now
@@ -263,7 +271,7 @@ final class RoomSession {
             case .failure(let error):
                 let refusal: CommandError =
                     switch error {
-                    case .full, .tooManyRooms: .limitExceeded
+                    case .full, .notMade: .limitExceeded
                     case .notReady, .away: .internal
                     }
                 self.completed { $0.joined(join.channel, .failure(refusal), at: now) }
@@ -311,7 +319,7 @@ final class RoomSession {
     ) {
         if let subscription = self.subscriptions[channel] { return body(subscription.room.shared) {} }
         do {
-            let shared = try self.rooms.acquire(channel)
+            let shared = try self.rooms.acquire(channel, for: self.clientKey)
             body(shared) { [hub = self.rooms.hub] in hub.release(shared) }
         } catch {
             self.completed { $0.completed(.error(number: number, .limitExceeded)) }
@@ -400,9 +408,19 @@ final class RoomSession {
         self.loop.disarm(self.timer)
         self.connection = nil
         guard self.rooms.sessions.removeValue(forKey: self.client.identifier) != nil else { return }
+        self.keepRates()
         self.rooms.hub.users.remove(client: self.client.identifier)
         guard self.isRegistered, !self.client.user.isEmpty else { return }
         self.rooms.broker.unregister(client: self.client.identifier, user: self.client.user)
+    }
+}
+
+extension RoomSession {
+    /// The client's next connection begins with what this one has published.
+    private func keepRates() {
+        let now = self.now.elapsed
+        guard let key = self.clientKey, !self.client.meters.isUnused(at: now) else { return }
+        self.rooms.hub.clientRates.use(key, at: now) { $0.addPublications(of: self.client.meters, at: now) }
     }
 }
 

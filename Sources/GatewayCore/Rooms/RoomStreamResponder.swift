@@ -130,10 +130,6 @@ final class RoomStreamResponder: HTTPResponder {
         }
     }
 
-    private static func meters(_ rooms: LoopRooms, _ now: RoomClient.Instant) -> RoomMeters {
-        RoomMeters(commandRate: rooms.hub.currentSettings.client.commandRate, now: now.elapsed)
-    }
-
     /// Publishes one message, and answers as the protocol does.
     private static func publish(
         _ publication: UnidirectionalRequest.Publication, _ connect: Command.ConnectRequest, _ user: TrustedUser?,
@@ -149,15 +145,40 @@ final class RoomStreamResponder: HTTPResponder {
         var request = Command.ConnectRequest()
         request.token = connect.token
         client.received(Command(number: 1, .connect(request)), at: now)
-        // The rates are those of the connection, and a request is one command.
-        client.meters = exchange.context?.roomMeters ?? Self.meters(rooms, now)
-        client.received(Command(number: 2, .publish(channel: publication.channel, publication.data)), at: now)
-        exchange.context?.roomMeters = client.meters
+        let key = RoomClientKey(user: client.user, address: exchange.context?.client)
+        Self.withMeters(of: key, at: now.elapsed, exchange) { meters in
+            // A request is one command.
+            client.meters = meters
+            client.received(Command(number: 2, .publish(channel: publication.channel, publication.data)), at: now)
+            meters = client.meters
+        }
+        Self.perform(&client, key, origin, exchange)
+    }
+
+    /// The rates are those of the client, whatever the connection: a client may open one for each request, and a proxy may
+    /// send the requests of many clients on one.
+    /// - Parameter client: `nil` if it cannot be told from others: its rates are those of the connection.
+    private static func withMeters(
+        of client: RoomClientKey?, at now: Duration, _ exchange: PlainExchange, _ body: (inout RoomMeters) -> Void
+    ) {
+        if let client { return exchange.gateway.rooms.hub.clientRates.use(client, at: now, body) }
+        var meters = exchange.context?.roomMeters ?? RoomMeters()
+        body(&meters)
+        exchange.context?.roomMeters = meters
+    }
+
+    private static func perform(
+        _ client: inout RoomClient, _ key: RoomClientKey?, _ origin: [FieldLine], _ exchange: PlainExchange
+    ) {
+        let rooms = exchange.gateway.rooms
         while let action = client.nextAction() {
             switch action {
             case .publish(_, let channel, let data, let info):
-                guard let shared = try? rooms.acquire(channel) else {
-                    return Self.refuse(503, .limitExceeded, "There are too many rooms (max-total).", origin, exchange)
+                let shared: SharedRoom
+                do throws(RoomHub.AcquireError) {
+                    shared = try rooms.acquire(channel, for: key)
+                } catch {
+                    return Self.refuse(error, origin, exchange)
                 }
                 let message = RoomPublication(publication: Publication(data, info: info))
                 return rooms.publish(message, in: shared, by: nil) { result in
@@ -178,6 +199,16 @@ final class RoomStreamResponder: HTTPResponder {
 }
 
 extension RoomStreamResponder {
+    private static func refuse(_ error: RoomHub.AcquireError, _ origin: [FieldLine], _ exchange: PlainExchange) {
+        switch error {
+        case .tooManyRooms:
+            Self.refuse(503, .limitExceeded, "There are too many rooms (max-total).", origin, exchange)
+        case .tooManyRoomsOfClient:
+            let text = "The client has made too many rooms without members (max-total-per-client)."
+            Self.refuse(429, .limitExceeded, text, origin, exchange)
+        }
+    }
+
     private static func answer(
         _ result: Result<RoomPublished, RoomBrokerError>, _ origin: [FieldLine], _ exchange: PlainExchange
     ) {
@@ -201,7 +232,8 @@ private final class RoomStream: RoomConnection {
     init(_ exchange: PlainExchange, encoding: SessionEncoding, trustedUser: TrustedUser?) {
         self.exchange = exchange
         self.session = RoomSession(
-            exchange.connectionNumber, on: exchange.gateway, encoding: encoding, trustedUser: trustedUser)
+            exchange.connectionNumber, from: exchange.context?.client, on: exchange.gateway, encoding: encoding,
+            trustedUser: trustedUser)
     }
 
     func start(_ request: Command.ConnectRequest) {

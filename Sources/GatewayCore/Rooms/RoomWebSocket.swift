@@ -16,7 +16,8 @@ final class RoomWebSocket: WebSocketRelay, EndpointRelay {
     init(_ context: ConnectionContext, encoding: ProtocolEncoding, trustedUser: TrustedUser?) {
         self.encoding = encoding
         self.session = RoomSession(
-            context.identifier, on: context.gateway, encoding: .commands(encoding), trustedUser: trustedUser)
+            context.identifier, from: context.client, on: context.gateway, encoding: .commands(encoding),
+            trustedUser: trustedUser)
     }
 
     func start(_ task: WebSocketTask) {

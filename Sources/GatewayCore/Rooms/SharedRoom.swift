@@ -8,6 +8,8 @@ import Synchronization
 /// their order, and this is a copy of what Redis keeps, for as long as the room has members on this node.
 package final class SharedRoom: Sendable {
     package let name: String
+    /// The client that used it first; `nil` for the server itself.
+    let maker: RoomClientKey?
 
     private struct Cursor {
         var members = 0
@@ -76,13 +78,16 @@ package final class SharedRoom: Sendable {
     private let makeEpoch: @Sendable () -> String
 
     /// - Parameters:
+    ///   - maker: the client that uses it first.
     ///   - isLocal: whether this node alone has the room.
     ///   - memory: of the histories of all rooms.
     init(
-        name: String, policy: RoomPolicy, isLocal: Bool = true, memory: HistoryMemory? = nil,
+        name: String, policy: RoomPolicy, maker: RoomClientKey? = nil, isLocal: Bool = true,
+        memory: HistoryMemory? = nil,
         makeEpoch: @escaping @Sendable () -> String
     ) {
         self.name = name
+        self.maker = maker
         self.makeEpoch = makeEpoch
         self.state = Mutex(State(policy: policy, source: isLocal ? .local : .closed, memory: memory))
     }
@@ -119,8 +124,8 @@ package final class SharedRoom: Sendable {
         case notReady
         /// The cluster cannot be reached.
         case away
-        /// The gateway has as many rooms as it may have.
-        case tooManyRooms
+        /// The room was not made.
+        case notMade(RoomHub.AcquireError)
     }
 
     /// Adds a member on `loop`, and a message that it joined for those that want it. In a cluster the broker tells it.

@@ -1,20 +1,22 @@
 /// Allows an average rate, with bursts of one second's worth.
 package struct RateMeter: Sendable {
+    /// Events in a second.
+    package let rate: Int
     private let interval: Duration
     private let burst: Duration
     /// When the next event would be on time, if all came evenly.
     private var next: Duration
 
     package init(rate: Int, now: Duration) {
+        self.rate = rate
         self.interval = .seconds(1) / max(1, rate)
         self.burst = max(.seconds(1), self.interval)
         self.next = now
     }
 
-    mutating func allows(at now: Duration) -> Bool {
-        let base = max(self.next, now)
-        guard base - now + self.interval <= self.burst else { return false }
-        self.next = base + self.interval
+    package mutating func allows(at now: Duration) -> Bool {
+        guard self.delay(at: now) == .zero else { return false }
+        self.next = max(self.next, now) + self.interval
         return true
     }
 
@@ -22,30 +24,70 @@ package struct RateMeter: Sendable {
     /// - Returns: how long the next one must wait to be allowed; zero if it need not.
     package mutating func count(at now: Duration) -> Duration {
         self.next = max(self.next, now) + self.interval
-        return max(.zero, self.next + self.interval - self.burst - now)
+        return self.delay(at: now)
     }
+
+    /// How long the next event must wait to be allowed; zero if it need not.
+    package func delay(at now: Duration) -> Duration {
+        max(.zero, max(self.next, now) + self.interval - self.burst - now)
+    }
+
+    /// Whether it allows what a new meter would.
+    func isUnused(at now: Duration) -> Bool { self.next <= now }
+
+    /// Whether it allows less than `other`, which has the same rate.
+    func isStricter(than other: RateMeter) -> Bool { self.next > other.next }
 }
 
-/// Rates of what one connection sends to the rooms.
+/// Rates of what one client sends to the rooms.
 package struct RoomMeters: Sendable {
     /// Policies with a meter, above which all meters begin anew: there are no more unless reloads rename them.
     private static let policyLimit = 256
 
-    private var commands: RateMeter
+    private var commands: RateMeter?
     private var publications: [String: RateMeter] = [:]
 
-    package init(commandRate: Int, now: Duration) {
-        self.commands = RateMeter(rate: commandRate, now: now)
+    package init() {}
+
+    mutating func allowsCommand(rate: Int, at now: Duration) -> Bool {
+        Self.allows(&self.commands, rate: rate, at: now)
     }
 
-    mutating func allowsCommand(at now: Duration) -> Bool { self.commands.allows(at: now) }
-
-    /// One meter for each policy: what a policy bounds is the connection, not the connection in each room.
+    /// One meter for each policy: what a policy bounds is the client, not the client in each room.
     mutating func allowsPublication(_ policy: RoomPolicy, at now: Duration) -> Bool {
         guard let rate = policy.publicationRate else { return true }
         if self.publications.count >= Self.policyLimit, self.publications[policy.name] == nil {
             self.publications = [:]
         }
-        return self.publications[policy.name, default: RateMeter(rate: rate, now: now)].allows(at: now)
+        return Self.allows(&self.publications[policy.name], rate: rate, at: now)
+    }
+
+    /// A meter of another rate, before a reload, begins anew.
+    private static func allows(_ meter: inout RateMeter?, rate: Int, at now: Duration) -> Bool {
+        var current = meter.flatMap { $0.rate == rate ? $0 : nil } ?? RateMeter(rate: rate, now: now)
+        defer { meter = current }
+        return current.allows(at: now)
+    }
+
+    /// Of the publications in the rooms of a policy; `nil` if there were none, or the policy has another rate now.
+    package func publications(of policy: RoomPolicy) -> RateMeter? {
+        self.publications[policy.name].flatMap { $0.rate == policy.publicationRate ? $0 : nil }
+    }
+
+    /// Adds what the same client has published by other means: the stricter meter of each policy remains.
+    package mutating func addPublications(of other: RoomMeters, at now: Duration) {
+        for (policy, meter) in other.publications { self.add(meter, ofPublicationsIn: policy, at: now) }
+    }
+
+    /// - Parameter policy: its name.
+    package mutating func add(_ meter: RateMeter, ofPublicationsIn policy: String, at now: Duration) {
+        guard !meter.isUnused(at: now) else { return }
+        if let own = self.publications[policy], own.rate == meter.rate, !meter.isStricter(than: own) { return }
+        self.publications[policy] = meter
+    }
+
+    /// Whether they allow what new meters would.
+    package func isUnused(at now: Duration) -> Bool {
+        self.commands?.isUnused(at: now) ?? true && self.publications.values.allSatisfy { $0.isUnused(at: now) }
     }
 }

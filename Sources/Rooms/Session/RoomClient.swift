@@ -40,8 +40,8 @@ package struct RoomClient: Sendable {
     private var actionIndex = 0
     private var nextPing: Duration?
     private var pongDeadline: Duration?
-    /// Requests of their own on one connection take them from one to the next.
-    package var meters: RoomMeters
+    /// Begin with what the client has used up on former connections.
+    package var meters = RoomMeters()
     private var errorCount = 0
     /// Earliest expiry of the connection and its subscriptions.
     private var firstExpiry: UInt64?
@@ -60,7 +60,6 @@ package struct RoomClient: Sendable {
         self.settings = settings
         self.authority = authority
         self.phase = .new(deadline: now + settings.connectTimeout)
-        self.meters = RoomMeters(commandRate: settings.commandRate, now: now)
     }
 
     package var user: String { self.grant.user }
@@ -98,7 +97,9 @@ package struct RoomClient: Sendable {
     package mutating func received(_ command: Command, at now: Instant) {
         guard !self.isClosed else { return }
         if command == Self.pong, self.pongDeadline != nil { return self.pongReceived() }
-        guard self.meters.allowsCommand(at: now.elapsed) else { return self.close(.tooManyRequests) }
+        guard self.meters.allowsCommand(rate: self.settings.commandRate, at: now.elapsed) else {
+            return self.close(.tooManyRequests)
+        }
         // An answer to no ping is harmless, but counts: thousands of them fit into one message.
         if command == Self.pong { return }
         if case .send = command.request { return self.close(.notAvailable) }

@@ -1,0 +1,50 @@
+import Rooms
+import StreamTransport
+import Synchronization
+
+/// Whom the limits of one client count: a user, on all its connections; a client without a name by its address.
+package enum RoomClientKey: Hashable, Sendable {
+    case user(String)
+    case address(ClientKey)
+
+    /// `nil` for a client without a name on a Unix socket, which has no limits of this kind.
+    /// - Parameter user: empty for a client without a name.
+    package init?(user: String, address: SocketAddress?) {
+        if !user.isEmpty {
+            self = .user(user)
+        } else if let address = address?.ipAddress {
+            self = .address(ClientKey(address))
+        } else {
+            return nil
+        }
+    }
+}
+
+/// What clients have used up of their rates, beyond the end of a connection: a client that opens a connection for each
+/// message may not send more than one that stays.
+package final class ClientRates: Sendable {
+    /// Clients that were active within the last second, above which the rates of all begin anew.
+    package static let limit = 65_536
+
+    private let table = Mutex<[RoomClientKey: RoomMeters]>([:])
+
+    package init() {}
+
+    /// Clients in the table; those that have not used up anything are removed when the table is full.
+    package var count: Int { self.table.withLock(\.count) }
+
+    /// Runs `body`, which must not wait, with the client's meters.
+    package func use(_ client: RoomClientKey, at now: Duration, _ body: (inout RoomMeters) -> Void) {
+        self.table.withLock { table in
+            if table[client] == nil, table.count >= Self.limit {
+                table = table.filter { !$0.value.isUnused(at: now) }
+                // Otherwise almost every further client would cause a search of the whole table.
+                if table.count > Self.limit / 2 { table = [:] }
+            }
+            body(&table[client, default: RoomMeters()])
+        }
+    }
+
+    /// What the client has published so far; `nil` if nothing of it counts.
+    package func meters(of client: RoomClientKey) -> RoomMeters? { self.table.withLock { $0[client] } }
+}
