@@ -3,10 +3,12 @@ import asyncio
 import contextlib
 import json
 import signal
+import urllib.error
 import urllib.request
 
 import pytest
 import websockets
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from support.redis import Redis
 
 CONFIGURATION = """
@@ -135,14 +137,37 @@ async def eventually(condition):
             await asyncio.sleep(0.02)
 
 
-def rest(node, path, method="GET", body=None):
+def request(node, path, method="GET", body=None, **fields):
+    """The response of the control plane, also one with an error's status."""
     control = next(line.split()[2] for line in node.output.all() if line.startswith("control on "))
-    request = urllib.request.Request(
+    one = urllib.request.Request(
         control + path, method=method, data=None if body is None else json.dumps(body).encode(),
-        headers={"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=DEADLINE) as response:
+        headers={"Content-Type": "application/json", **fields})
+    try:
+        return urllib.request.urlopen(one, timeout=DEADLINE)
+    except urllib.error.HTTPError as refusal:
+        return refusal
+
+
+def rest(node, path, method="GET", body=None):
+    with request(node, path, method, body) as response:
         text = response.read()
+        assert response.status < 400, text
     return json.loads(text) if text else None
+
+
+def redis_metrics(node):
+    """Values of the samples of Redis by their names, and the histogram's buckets, by their bounds."""
+    with request(node, "/metrics", Accept="application/openmetrics-text") as response:
+        text = response.read().decode()
+    values, buckets = {}, {}
+    for family in text_string_to_metric_families(text):
+        for sample in family.samples:
+            if sample.name.endswith("_bucket") and sample.name.startswith("sluice_redis_"):
+                buckets[float(sample.labels["le"])] = sample.value
+            elif sample.name.startswith("sluice_redis_"):
+                values[sample.name.removeprefix("sluice_redis_")] = sample.value
+    return values, buckets
 
 
 def test_members_on_all_nodes_get_the_same_messages_in_one_order(nodes):
@@ -263,6 +288,80 @@ def test_publishing_is_refused_while_redis_is_away_and_nothing_is_missed_afterwa
             await published(ann, "kept:x", "after")
             assert (await bob.push("pub"))["data"] == "after"
             assert first.running() and second.running()
+
+    asyncio.run(run())
+
+
+def test_rest_says_503_while_redis_is_away(nodes, redis):
+    node = nodes.start("a")
+    assert rest(node, "/v1/rooms/kept%3Ax:publish", "POST", {"data": 1})["offset"] == 1
+    redis.kill()
+    node.wait_log("redis lost")
+    calls = [("POST", "/v1/rooms/kept%3Ax:publish", {"data": 2}), ("GET", "/v1/rooms/kept%3Ax/history", None),
+             ("DELETE", "/v1/rooms/kept%3Ax/history", None), ("POST", "/v1/rooms/open:publish", {"data": 2})]
+    for method, path, body in calls:
+        with request(node, path, method, body) as response:
+            problem = json.loads(response.read())
+            assert (response.status, response.headers["Retry-After"]) == (503, "1"), (path, problem)
+            assert response.headers["Content-Type"] == "application/problem+json"
+            assert (problem["code"], problem["retryable"]) == ("rooms-away", True), (path, problem)
+    broadcast = {"rooms": ["kept:x", "open"], "data": 2}
+    with request(node, "/v1/rooms:broadcast", "POST", broadcast) as response:
+        assert "rooms-away" in response.read().decode()
+    # What only this node knows is there as ever.
+    assert rest(node, "/v1/rooms")["items"] == []
+    redis.start()
+
+    async def accepted():
+        with await asyncio.to_thread(request, node, "/v1/rooms/kept%3Ax:publish", "POST", {"data": 3}) as response:
+            return response.status == 200 and json.loads(response.read())["offset"] == 2
+
+    asyncio.run(eventually(accepted))
+
+
+def test_metrics_count_what_connections_to_redis_do(nodes, redis):
+    node = nodes.start("a")
+    counted = {"commands", "failures", "refusals", "connections", "losses", "messages", "message_bytes"}
+
+    async def run():
+        async with Client(node) as ann:
+            await ann.subscribe("kept:x")
+            before, _ = redis_metrics(node)
+            assert set(before) == {f"{name}_total" for name in counted} | {"latency_seconds_count", "latency_seconds_sum"}
+            # One at least for commands, and one for messages; each loop opens its own.
+            assert before["connections_total"] >= 2
+            for number in range(20):
+                await ann.publish("kept:x", "x" * 100)
+                await ann.push("pub")
+            after, buckets = redis_metrics(node)
+
+            def grown(name):
+                return after[name] - before[name]
+
+            assert grown("commands_total") >= 20 and grown("messages_total") >= 20
+            assert grown("message_bytes_total") >= 20 * 100
+            assert 20 <= grown("latency_seconds_count") <= grown("commands_total")
+            assert 0 < grown("latency_seconds_sum") < 20 * DEADLINE
+            assert [buckets[bound] for bound in sorted(buckets)] == sorted(buckets.values())
+            assert buckets[float("inf")] == after["latency_seconds_count"] and len(buckets) == 16
+            assert (grown("failures_total"), grown("losses_total")) == (0, 0)
+
+            redis.pause()
+            await ann.send("publish", {"channel": "kept:x", "data": 1})
+
+            async def sent():
+                return redis_metrics(node)[0]["commands_total"] > after["commands_total"]
+
+            await eventually(sent)
+            redis.kill()
+            assert "error" in await ann.read()
+            node.wait_log("redis lost")
+            lost, _ = redis_metrics(node)
+            assert lost["losses_total"] > after["losses_total"] and lost["failures_total"] > after["failures_total"]
+            redis.start()
+            await published(ann, "kept:x", 2)
+            again, _ = redis_metrics(node)
+            assert again["connections_total"] > after["connections_total"]
 
     asyncio.run(run())
 

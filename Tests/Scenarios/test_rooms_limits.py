@@ -3,6 +3,7 @@
 import json
 import time
 
+import jwt
 import pytest
 
 from support import websocket
@@ -368,6 +369,59 @@ def test_a_client_without_a_protocol_has_the_user_of_its_request(serve):
         plain.expect_close(1008)
     with connect(service.gateway.address(), "/chat/a", headers=[("X-User", "ada")]) as banned:
         banned.expect_close(1008)
+
+
+@pytest.mark.parametrize("path", ["/v1/rooms/a", "/v1/users/ada"], ids=["in the room", "everywhere"])
+def test_a_muted_client_without_a_protocol_is_closed_when_it_speaks(serve, path):
+    service = serve(**{"user-header": "X-User"})
+    body = {"user": "ada"} if "rooms" in path else {}
+    ada = {"headers": [("X-User", "ada")]}
+    with connect(service.gateway.address(), "/chat/a", headers=[("X-User", "bob")]) as bob:
+        with connect(service.gateway.address(), "/chat/a", **ada) as plain:
+            eventually(lambda: service.metric("sluice_room_members") == 2, "both are in the room")
+            service.control.post(f"{path}:mute", body).expect(200)
+            # It still hears the others.
+            bob.text("to Ada")
+            plain.expect_text("to Ada")
+            plain.text("from Ada")
+            plain.expect_close(1008)
+        with connect(service.gateway.address(), "/chat/a", **ada) as plain:
+            plain.text("once more")
+            plain.expect_close(1008)
+        service.control.post(f"{path}:unmute", body).expect(204)
+        with connect(service.gateway.address(), "/chat/a", **ada) as plain:
+            plain.text("allowed again")
+            bob.expect_text("allowed again")
+    service.expect_healthy()
+
+
+def test_a_token_of_the_route_names_the_user_of_a_client_without_a_protocol(sluice, tmp_path):
+    secret = "a secret of the scenarios that is long enough for HS256"
+    service = RoomService(
+        sluice, tmp_path, {"policies": [{**ALL, "subscribe": "users", "publish": "users"}], "tokens": "main"}, chat={"auth": "main"},
+        tokens=[{"name": "main", "secret": secret}])
+
+    def bearer(user, lifetime=600):
+        made = jwt.encode({"sub": user, "exp": int(time.time()) + lifetime}, secret, algorithm="HS256")
+        return [("Authorization", f"Bearer {made}")]
+
+    for fields in ([], bearer("ada", -10), [("Authorization", "Bearer nonsense")]):
+        with websocket.Wire.connect(service.gateway.address()) as wire:
+            wire.send(websocket.request("/chat/a", headers=fields))
+            assert websocket.parse_head(wire.receive_head()).status == 401
+    with connect(service.gateway.address(), "/chat/a", headers=bearer("ada")) as ada, \
+            connect(service.gateway.address(), "/chat/a", headers=bearer("bob", 3)) as bob:
+        eventually(lambda: service.metric("sluice_room_members") == 2, "both are in the room")
+        members = service.control.get("/v1/rooms/a/members").expect(200)["items"]
+        assert sorted(one["user"] for one in members) == ["ada", "bob"]
+        ada.text("hello")
+        bob.expect_text("hello")
+        bob.expect_close(1008)
+        eventually(lambda: service.metric("sluice_room_members") == 1, "the room was left with the end of the token")
+        service.control.post("/v1/rooms/a:mute", {"user": "ada"}).expect(200)
+        ada.text("muted")
+        ada.expect_close(1008)
+    assert service.control.get("/v1/rooms/a/history").expect(200)["items"][0]["data"] == "hello"
 
 
 @pytest.mark.parametrize("name, status", [("x" * 255, 101), ("x" * 256, 414), ("line%0Abreak", 400)])

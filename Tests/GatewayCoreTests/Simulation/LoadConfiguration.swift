@@ -20,6 +20,9 @@ enum LoadConfiguration {
         return SecureSettings(context: try TLSContext(configuration), serverName: "upstream.test")
     }
 
+    /// Certificate and key of a listener that these clients trust, as the value of its key `tls`.
+    static func listenerIdentity() throws -> String { try self.certificates.get().identity }
+
     /// Written once for all seeds. RSA, whose signatures are all of one length: the bytes under way stay the same from
     /// run to run.
     private static let certificates = Result { try LoadCertificates() }

@@ -19,14 +19,15 @@ class RoomService:
     # Memory that a hostile client may leave behind, in bytes: allocators keep pages, and a debug binary more of them.
     ALLOWANCE = 96 << 20
 
-    def __init__(self, sluice, folder, rooms, listener=None, route=None, **more):
+    def __init__(self, sluice, folder, rooms, listener=None, route=None, chat=None, **more):
+        """`listener`, `route` (of programs) and `chat` are more keys of theirs."""
         self.file = folder / "sluice.yaml"
         self.rooms = rooms
         configuration.write(
             self.file, [configuration.listener("web", "ws://127.0.0.1:0", **(listener or {}))], [
                 configuration.route("programs", "rooms", path=PATH, **(route or {})),
                 configuration.route("events", "room-events", path="/connection/uni_sse"),
-                configuration.route("chat", "chat", path="/chat/{room}")],
+                configuration.route("chat", "chat", path="/chat/{room}", **(chat or {}))],
             control={"address": "http://127.0.0.1:0"}, rooms=rooms, **more)
         self.gateway = sluice("serve", "--config", self.file, "--log-format", "json")
         self.control = Control.of(self.gateway)
