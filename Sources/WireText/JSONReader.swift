@@ -55,6 +55,21 @@ package struct JSONReader: Sendable {
         guard self.isAtEnd() else { throw self.error(.trailingBytes) }
     }
 
+    /// Reads a document that is one object. `body` must read or skip the value of each member.
+    /// - Returns: whether `bytes` is such a document. `body` may have been called before the first error.
+    package static func readDocument(
+        _ bytes: [UInt8], _ body: (_ name: String, _ value: inout JSONReader) throws(JSONSyntaxError) -> Void
+    ) -> Bool {
+        var reader = JSONReader(bytes)
+        do throws(JSONSyntaxError) {
+            try reader.readObject(body)
+            try reader.finish()
+            return true
+        } catch {
+            return false
+        }
+    }
+
     // MARK: Containers
 
     /// Calls `body` for each member of the next value, an object. `body` must read or skip the member's value.
@@ -81,6 +96,12 @@ package struct JSONReader: Sendable {
             isFirst = false
             try body(&self)
         }
+    }
+
+    package mutating func readStrings() throws(JSONSyntaxError) -> [String] {
+        var strings: [String] = []
+        try self.readArray { (element) throws(JSONSyntaxError) in strings.append(try element.readString()) }
+        return strings
     }
 
     private mutating func open(_ bracket: UInt8) throws(JSONSyntaxError) {

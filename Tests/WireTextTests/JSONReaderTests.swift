@@ -65,6 +65,20 @@ struct JSONReaderTests {
         #expect(seen == ["id 7", "on true", "none true", #"raw {"x": 1}"#])
     }
 
+    @Test(arguments: [
+        ("{}", true), (" {\"a\":[\"x\",\"y\"]}\n", true), ("{\"a\":[1]}", false), ("{\"a\":[\"x\"]", false),
+        ("{}{}", false),
+        ("[]", false), ("", false),
+    ])
+    func documentIsOneObject(_ text: String, _ isDocument: Bool) {
+        var strings: [String] = []
+        let isRead = JSONReader.readDocument(Array(text.utf8)) { (_, value) throws(JSONSyntaxError) in
+            strings = try value.readStrings()
+        }
+        #expect(isRead == isDocument)
+        #expect(strings.isEmpty || strings.first == "x")
+    }
+
     @Test(arguments: ["-1", "1.0", "1e3", "18446744073709551616", "\"1\"", "null"])
     func wholeNumbersAreStrict(_ text: String) {
         var reader = JSONReader(Array(text.utf8))

@@ -51,23 +51,17 @@ package struct EventBatch: Sendable, Equatable {
     /// - Returns: `nil` for bytes that are no batch.
     package init?(_ bytes: [UInt8]) {
         var batch = EventBatch(instance: "", position: 0)
-        var reader = JSONReader(bytes)
-        do throws(JSONSyntaxError) {
-            try reader.readObject { (name, value) throws(JSONSyntaxError) in
-                switch name {
-                case "instance": batch.instance = try value.readString()
-                case "position": batch.position = try value.readUInt64()
-                case "items":
-                    try value.readArray { (item) throws(JSONSyntaxError) in batch.items.append(try Self.item(&item)) }
-                default: try value.skipValue()
-                }
+        let isDocument = JSONReader.readDocument(bytes) { (name, value) throws(JSONSyntaxError) in
+            switch name {
+            case "instance": batch.instance = try value.readString()
+            case "position": batch.position = try value.readUInt64()
+            case "items":
+                try value.readArray { (item) throws(JSONSyntaxError) in batch.items.append(try Self.item(&item)) }
+            default: try value.skipValue()
             }
-            try reader.finish()
-        } catch {
-            return nil
         }
         // The type becomes a line of the stream.
-        guard batch.items.allSatisfy({ Event.types.contains($0.type) }) else { return nil }
+        guard isDocument, batch.items.allSatisfy({ Event.types.contains($0.type) }) else { return nil }
         self = batch
     }
 
@@ -77,8 +71,7 @@ package struct EventBatch: Sendable, Equatable {
             switch name {
             case "number": item.number = try value.readUInt64()
             case "type": item.type = try value.readString()
-            // Without white space between tokens: the text becomes one line of the stream.
-            case "event": item.text = try value.readRaw().filter { $0 != 0x0A && $0 != 0x0D }
+            case "event": item.text = try value.readRaw()
             default: try value.skipValue()
             }
         }
@@ -113,21 +106,16 @@ package struct EventRequest: Sendable, Equatable {
     /// - Returns: `nil` for bytes that are no such request.
     package init?(_ bytes: [UInt8]) {
         var request = EventRequest()
-        var reader = JSONReader(bytes)
-        do throws(JSONSyntaxError) {
-            try reader.readObject { (name, value) throws(JSONSyntaxError) in
-                switch name {
-                case "position": request.position = try value.readUInt64()
-                case "instance": request.instance = try value.readString()
-                case "waitMs": request.waitMs = try value.readInt()
-                case "query": request.query = try value.readString()
-                default: try value.skipValue()
-                }
+        let isDocument = JSONReader.readDocument(bytes) { (name, value) throws(JSONSyntaxError) in
+            switch name {
+            case "position": request.position = try value.readUInt64()
+            case "instance": request.instance = try value.readString()
+            case "waitMs": request.waitMs = try value.readInt()
+            case "query": request.query = try value.readString()
+            default: try value.skipValue()
             }
-            try reader.finish()
-        } catch {
-            return nil
         }
+        guard isDocument else { return nil }
         self = request
     }
 }

@@ -47,28 +47,19 @@ package struct NodePage: Sendable, Equatable {
     /// - Returns: `nil` for bytes that are no page.
     package init?(_ bytes: [UInt8]) {
         var page = NodePage()
-        var reader = JSONReader(bytes)
-        do throws(JSONSyntaxError) {
-            try reader.readObject { (name, value) throws(JSONSyntaxError) in
-                switch name {
-                case "items":
-                    try value.readArray { (item) throws(JSONSyntaxError) in page.items.append(try item.readRaw()) }
-                case "values":
-                    try value.readArray { (item) throws(JSONSyntaxError) in
-                        page.values.append(Int64(try item.readInt()))
-                    }
-                case "cursors":
-                    try value.readArray { (item) throws(JSONSyntaxError) in page.cursors.append(try item.readString()) }
-                case "hasMore": page.hasMore = try value.readBool()
-                default: try value.skipValue()
-                }
+        let isDocument = JSONReader.readDocument(bytes) { (name, value) throws(JSONSyntaxError) in
+            switch name {
+            case "items":
+                try value.readArray { (item) throws(JSONSyntaxError) in page.items.append(try item.readRaw()) }
+            case "values":
+                try value.readArray { (item) throws(JSONSyntaxError) in page.values.append(Int64(try item.readInt())) }
+            case "cursors": page.cursors = try value.readStrings()
+            case "hasMore": page.hasMore = try value.readBool()
+            default: try value.skipValue()
             }
-            try reader.finish()
-        } catch {
-            return nil
         }
         // A page without items that claims to have more would be asked for again without end.
-        guard page.values.count == page.items.count, page.cursors.count == page.items.count,
+        guard isDocument, page.values.count == page.items.count, page.cursors.count == page.items.count,
             !page.hasMore || !page.items.isEmpty
         else { return nil }
         self = page

@@ -60,26 +60,17 @@ package struct NodeRequest: Sendable, Equatable {
     package init?(_ bytes: [UInt8]) {
         guard let (head, body) = Self.parts(of: bytes) else { return nil }
         var request = NodeRequest("", "", caller: "", scopes: [])
-        var reader = JSONReader(head)
-        do throws(JSONSyntaxError) {
-            try reader.readObject { (name, value) throws(JSONSyntaxError) in
-                switch name {
-                case "method": request.method = try value.readString()
-                case "target": request.target = try value.readString()
-                case "caller": request.caller = try value.readString()
-                case "fields": request.fields = try Self.fields(&value)
-                case "scopes":
-                    try value.readArray { (element) throws(JSONSyntaxError) in
-                        request.scopes.append(try element.readString())
-                    }
-                default: try value.skipValue()
-                }
+        let isDocument = JSONReader.readDocument(head) { (name, value) throws(JSONSyntaxError) in
+            switch name {
+            case "method": request.method = try value.readString()
+            case "target": request.target = try value.readString()
+            case "caller": request.caller = try value.readString()
+            case "fields": request.fields = try Self.fields(&value)
+            case "scopes": request.scopes = try value.readStrings()
+            default: try value.skipValue()
             }
-            try reader.finish()
-        } catch {
-            return nil
         }
-        guard request.target.hasPrefix("/"), request.target.utf8.count <= Self.targetLimit,
+        guard isDocument, request.target.hasPrefix("/"), request.target.utf8.count <= Self.targetLimit,
             request.target.utf8.allSatisfy({ (0x21...0x7E).contains($0) }), !request.caller.isEmpty
         else { return nil }
         request.body = body
@@ -148,20 +139,14 @@ package struct NodeReply: Sendable, Equatable {
     package init?(_ bytes: [UInt8]) {
         guard let (head, body) = NodeRequest.parts(of: bytes) else { return nil }
         var reply = NodeReply(status: 0, body: body)
-        var reader = JSONReader(head)
-        do throws(JSONSyntaxError) {
-            try reader.readObject { (name, value) throws(JSONSyntaxError) in
-                switch name {
-                case "status": reply.status = try value.readInt()
-                case "fields": reply.fields = try NodeRequest.fields(&value)
-                default: try value.skipValue()
-                }
+        let isDocument = JSONReader.readDocument(head) { (name, value) throws(JSONSyntaxError) in
+            switch name {
+            case "status": reply.status = try value.readInt()
+            case "fields": reply.fields = try NodeRequest.fields(&value)
+            default: try value.skipValue()
             }
-            try reader.finish()
-        } catch {
-            return nil
         }
-        guard (200...599).contains(reply.status) else { return nil }
+        guard isDocument, (200...599).contains(reply.status) else { return nil }
         self = reply
     }
 

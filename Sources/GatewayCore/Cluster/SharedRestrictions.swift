@@ -59,23 +59,17 @@ package struct RestrictionChange: Sendable, Equatable {
     package static func decoded(_ bytes: [UInt8]) -> (changes: [RestrictionChange], next: Int?)? {
         var changes: [RestrictionChange] = []
         var next: Int?
-        var reader = JSONReader(bytes)
-        do throws(JSONSyntaxError) {
-            try reader.readObject { (name, value) throws(JSONSyntaxError) in
-                switch name {
-                case "changes":
-                    try value.readArray { (element) throws(JSONSyntaxError) in
-                        if let change = try Self.read(&element) { changes.append(change) }
-                    }
-                case "next": next = try value.readInt()
-                default: try value.skipValue()
+        let isDocument = JSONReader.readDocument(bytes) { (name, value) throws(JSONSyntaxError) in
+            switch name {
+            case "changes":
+                try value.readArray { (element) throws(JSONSyntaxError) in
+                    if let change = try Self.read(&element) { changes.append(change) }
                 }
+            case "next": next = try value.readInt()
+            default: try value.skipValue()
             }
-            try reader.finish()
-        } catch {
-            return nil
         }
-        return (changes, next)
+        return isDocument ? (changes, next) : nil
     }
 
     private static func read(_ reader: inout JSONReader) throws(JSONSyntaxError) -> RestrictionChange? {
