@@ -5,8 +5,9 @@ package struct Event: ControlModel {
         "drainStarted", "drainProgressed", "drainEnded", "transferStarted", "transferEnded", "transferFailed", "gap",
     ]
 
-    @Member("Counts from 1 without gaps, on each node; without a cluster also the `id` of the Server-Sent Event.")
-    package var number: UInt64 = 0
+    @Member("Counts from 1 without gaps, on each node.") package var number: UInt64 = 0
+    @Member("Continues the stream after this event as `after`. Also the `id` of the Server-Sent Event.")
+    package var position: String?
     @Member("Of a cluster: the node where it happened.") package var node: String?
     @Member(.words(Self.types)) package var type = ""
     @Member(.time()) package var at: String?

@@ -21,14 +21,33 @@ struct ClusterCommandTests {
             let some = await self.run(a, "ls", "--direction", "opened", "--node", "b").lines
             #expect(some.count == 2 && some[1].contains(bob.id))
             #expect(await self.run(a, "show", bob.id).output.contains("open"))
-            #expect(await self.run(a, "close", bob.id).code == 0)
             let rooms = await self.run(b, "rooms").lines
             #expect(rooms.count == 2 && rooms[1].hasPrefix("kept:a"))
-            #expect(await self.run(b, "rooms", "kept:a").output.contains("nodes         1 on a"))
+            #expect(await self.run(b, "rooms", "kept:a").output.contains("nodes         1 on a, 1 on b"))
             #expect(await self.run(b, "rooms", "kept:a", "--members").output.contains("@a"))
             #expect(await self.run(b, "users", "ada").output.contains("@a, client \(ada.client)"))
             let events = await self.run(b, "events", "--after", "0", "--type", "opened", "--node", "a", "--count", "1")
             #expect(events.code == 0 && events.output.contains("@a"), "\(events.output)\(events.errors)")
+            #expect(await self.run(a, "close", bob.id).code == 0)
+        }
+    }
+
+    @Test func eventsGoOnAfterThePositionOfAnEarlierRun() async throws {
+        try await LoopbackCluster.run(["a", "b"]) { cluster in
+            let (a, b) = (try cluster.node("a"), try cluster.node("b"))
+            func opened(_ node: LoopbackGateway, after position: String, _ count: Int) async throws -> [JSONValue] {
+                let run = await self.run(
+                    node, "events", "--json", "--type", "opened", "--after", position, "--count", "\(count)")
+                #expect(run.code == 0, "\(run.errors)")
+                return try run.documents
+            }
+            for node in [a, b, b] { _ = try await node.open(node.raw) }
+            // Both ends of each connection are connections of the node.
+            let first = try await opened(a, after: "0", 4)
+            for node in [b, a] { _ = try await node.open(node.raw) }
+            let rest = try await opened(b, after: first.last?["position"]?.string ?? "", 6)
+            let ids = (first + rest).compactMap { $0["connection"]?.string }
+            #expect(ids.count == 10 && Set(ids).count == 10)
         }
     }
 
@@ -50,7 +69,14 @@ struct ClusterCommandTests {
         try await LoopbackCluster.run(["a", "b"], limits: { $0.gatherTimeout = .milliseconds(200) }) { cluster in
             cluster.network.setSilent("b", true)
             let run = await self.run(try cluster.node("a"), "ls")
-            #expect(run.code == 0 && run.errors == "sluice: no answer of the nodes b; what they have is missing\n")
+            let note = "sluice: no answer of the nodes b; what they have is missing\n"
+            #expect(run.code == 0 && run.errors == note)
+            let host = CommandHost()
+            let words = ["ls", "--watch", "--interval", "100ms", "--control", try cluster.node("a").control]
+            async let watched = host.run(words)
+            try await cluster.node("a").wait { host.errors.contains(note) }
+            host.interrupt()
+            #expect(await watched.code == 0)
         }
     }
 

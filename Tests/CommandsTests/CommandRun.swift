@@ -91,6 +91,9 @@ final class CommandHost: Sendable {
         return []
     }
 
+    /// Standard error, so far.
+    var errors: String { self.state.withLock(\.errors) }
+
     /// Delivers SIGINT, now or when the command starts handling it.
     func interrupt() {
         let action = self.state.withLock { state in

@@ -413,7 +413,10 @@ struct UsageTests {
         sluice: unexpected argument 'extra'; see 'sluice health --help'
         $ events --after x
         64
-        --after: expected a whole number from 0 to 9223372036854775807, found "x"
+        --after: expected 0 or the position of an event, found "x"; 'sluice events --json' prints positions
+        $ events --after 17@a,5
+        64
+        --after: expected 0 or the position of an event, found "17@a,5"; 'sluice events --json' prints positions
         $ drain
         64
         sluice drain: expected a selection of connections, or --all; --preview only counts the connections

@@ -211,8 +211,13 @@ struct CommandContext: Sendable {
 
     /// Prints a note that nodes of the cluster did not answer.
     func note(unreachable nodes: [String]?) {
-        guard let nodes, !nodes.isEmpty else { return }
-        self.note("no answer of the nodes \(nodes.joined(separator: ", ")); what they have is missing")
+        if let text = Self.missing(from: nodes) { self.note(text) }
+    }
+
+    /// Says that nodes did not answer; `nil` if all did.
+    static func missing(from nodes: [String]?) -> String? {
+        guard let nodes, !nodes.isEmpty else { return nil }
+        return "no answer of the nodes \(nodes.joined(separator: ", ")); what they have is missing"
     }
 
     // MARK: Failing

@@ -13,8 +13,8 @@ struct EventsCommand: AsyncParsableCommand {
         abstract: "Follow the events of a running gateway.",
         discussion: """
             Prints one line per event until Ctrl-C. If the connection to the gateway is lost, sluice reconnects and continues after \
-            the last event; missed events are reported as a gap. --after starts with the events since that number that the \
-            gateway still keeps. In a cluster, follows all nodes.
+            the last event; missed events are reported as a gap. --after does the same for an earlier run: it takes the position of \
+            an event, which --json prints. In a cluster, follows all nodes, and a position of one node is valid on every other.
 
             Types: \(Event.types.joined(separator: ", ")).
 
@@ -22,6 +22,7 @@ struct EventsCommand: AsyncParsableCommand {
               sluice events
               sluice events --type closed --route backend --json | jq -r .reason
               sluice events --after 0 --count 10
+              sluice events --json --after "$(tail -n 1 saved | jq -r .position)"
               sluice events --node b --type closed
 
             \(ControlHelp.exitCodes)
@@ -47,7 +48,7 @@ struct EventsCommand: AsyncParsableCommand {
     @OptionGroup(title: "Cluster")
     var nodes: NodeOptions
 
-    @Option(help: .value("number", "Start after the event with this number; 0 starts with the oldest."))
+    @Option(help: .value("position", "Start after the event with this position; 0 starts with the oldest."))
     var after: String?
 
     @Option(name: .shortAndLong, help: .value("number", "Exit after this many events."))
@@ -74,11 +75,11 @@ struct EventsCommand: AsyncParsableCommand {
     }
 
     private func plan(_ reader: inout OptionReader) -> (request: ControlRequest, count: Int)? {
-        let after = reader.value("--after", self.after, .integer(0...Int.max))
+        let after = reader.value("--after", self.after, .eventPosition)
         let count = reader.value("--count", self.count, .integer(1...Int.max))
         let lists = [
             ("type", self.type), ("connection", self.connection), ("listener", self.listener), ("route", self.route),
-            ("upstream", self.upstream), ("after", after.map { ["\($0)"] } ?? []),
+            ("upstream", self.upstream), ("after", after.map { [$0] } ?? []),
         ]
         let parameters = lists.flatMap { name, values in values.map { ControlRequest.Parameter(name, $0) } }
         var request = ControlRequest(.get, "/v1/events", parameters + self.nodes.parameters)
@@ -94,5 +95,23 @@ struct EventsCommand: AsyncParsableCommand {
                 .invalidResponse, "the gateway sent an invalid event: \(String(decoding: event.data, as: UTF8.self))")
         }
         try await context.print(EventLine.line(known, colors: context.colors))
+    }
+}
+
+extension ValueSyntax<String> {
+    /// The position of an event: its number, or in a cluster the numbers of all nodes (`17@a/5b1c8fa0,5@b/90e1c20d`).
+    fileprivate static var eventPosition: ValueSyntax {
+        ValueSyntax { text throws(ValueSyntaxError) in
+            let parts = text.split(separator: ",", omittingEmptySubsequences: false)
+            let isPosition = parts.allSatisfy { part in
+                let words = part.split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false)
+                return UInt64(words[0]) != nil && (words.count > 1 ? !words[1].isEmpty : parts.count == 1)
+            }
+            guard isPosition else {
+                throw ValueSyntaxError(
+                    expected: "0 or the position of an event", remedy: "'sluice events --json' prints positions")
+            }
+            return text
+        }
     }
 }

@@ -241,39 +241,47 @@ private struct ConnectionWatch {
     }
 
     private func watch() async throws {
-        var lines: [String] = []
+        var screen = Screen()
         var isFirst = true
         while true {
             do throws(ControlFailure) {
-                lines = try await self.fetchLines()
+                screen = try await self.fetch()
             } catch {
                 // After the first success, an unreachable gateway may come back.
                 guard !isFirst, self.drawsInPlace, [.noConnection, .unavailable].contains(error.kind) else {
                     throw error
                 }
-                try await self.draw(lines, status: error.text)
+                try await self.draw(screen, failure: error.text)
                 try await Task.sleep(for: self.interval)
                 continue
             }
             isFirst = false
             if self.drawsInPlace {
-                try await self.draw(lines, status: nil)
-            } else if !lines.isEmpty {
-                try await self.context.print(lines + [""])
+                try await self.draw(screen, failure: nil)
+            } else if !self.context.printsJSON {
+                self.context.note(unreachable: screen.unreachable)
+                try await self.context.print(screen.lines + [""])
             }
             try await Task.sleep(for: self.interval)
         }
     }
 
-    /// - Returns: the lines of one list; empty if it was printed as JSON.
-    private func fetchLines() async throws(ControlFailure) -> [String] {
+    /// One list.
+    private struct Screen {
+        /// Empty if it was printed as JSON.
+        var lines: [String] = []
+        /// Nodes of the cluster that did not answer, in the order of their names.
+        var unreachable: [String] = []
+    }
+
+    private func fetch() async throws(ControlFailure) -> Screen {
         var listing = self.listing
         if self.drawsInPlace {
             let rows = max(1, Terminal.rows - 3)
             listing.limit = min(listing.limit ?? rows, rows)
         }
         var pages = listing.pages(of: self.context.session)
-        var lines: [String] = []
+        var screen = Screen()
         while let (answer, page) = try await pages.next() {
             guard !self.context.printsJSON else {
                 do {
@@ -285,19 +293,24 @@ private struct ConnectionWatch {
             }
             let table = ConnectionTable(page.items).table
             let all = table.lines(cells: self.context.columns, colors: self.context.colors)
-            lines += lines.isEmpty ? all : Array(all.dropFirst())
+            screen.lines += screen.lines.isEmpty ? all : Array(all.dropFirst())
+            screen.unreachable = Set(screen.unreachable + (page.unreachable ?? [])).sorted()
         }
-        return lines
+        return screen
     }
 
-    private func draw(_ lines: [String], status: String?) async throws {
+    /// - Parameter failure: why this is not the present list.
+    private func draw(_ screen: Screen, failure: String?) async throws {
         let cells = Terminal.columns
         let time = Date().formatted(.iso8601.time(includingFractionalSeconds: false).timeZone(separator: .omitted))
-        let head =
-            status ?? "\(self.context.session.address), \(max(0, lines.count - 1)) shown at \(time), Ctrl-C exits"
-        let shown = CellText.truncate(TerminalText.singleLine(head, limit: 400), cells: cells)
-        let style: TextStyle = status == nil ? .faint : .red
-        let rows = [self.context.colors ? style.applied(to: shown) : shown, ""] + lines
+        let count = max(0, screen.lines.count - 1)
+        let head = failure ?? "\(self.context.session.address), \(count) shown at \(time), Ctrl-C exits"
+        let warning = CommandContext.missing(from: screen.unreachable) ?? ""
+        func row(_ text: String, _ style: TextStyle) -> String {
+            let shown = CellText.truncate(TerminalText.singleLine(text, limit: 400), cells: cells)
+            return self.context.colors && !shown.isEmpty ? style.applied(to: shown) : shown
+        }
+        let rows = [row(head, failure == nil ? .faint : .red), row(warning, .red)] + screen.lines
         let text = rows.prefix(Terminal.rows).map { $0 + "\u{1B}[K" }.joined(separator: "\n")
         try await self.context.write(Array(("\u{1B}[H" + text + "\u{1B}[J").utf8))
     }

@@ -8,10 +8,24 @@ import Synchronization
 import WebSocketProtocol
 import WireText
 
-/// Positions in the events of several nodes: `17@a,5@b`.
+/// Positions in the events of several nodes: `17@a/5b1c8fa0,5@b/90e1c20d`. The process of a node, after `/`, may be missing.
 package struct EventPosition: Sendable, Equatable {
-    /// Number of the last event received, by node.
-    package var numbers: [String: UInt64] = [:]
+    /// The last event received from a node.
+    package struct Last: Sendable, Equatable {
+        package var number: UInt64
+        /// Identifies the process that counted it, or begins like its identifier; empty if it is not known.
+        package var instance: String
+
+        package init(_ number: UInt64, _ instance: String = "") {
+            (self.number, self.instance) = (number, instance)
+        }
+    }
+
+    /// Characters of the process in the text.
+    private static let instanceLength = 8
+
+    /// By node.
+    package var nodes: [String: Last] = [:]
     /// The number for nodes that are not named.
     package var others: UInt64?
 
@@ -19,20 +33,24 @@ package struct EventPosition: Sendable, Equatable {
 
     /// - Returns: `nil` for other text.
     package init?(_ text: String, own: String) {
-        if text == "0" {
-            self.others = 0
-            return
-        }
+        // Nodes that a position does not name have joined since: all their events are new.
+        if text == "0" || text.contains("@") { self.others = 0 }
+        guard text != "0" else { return }
         let parts = text.split(separator: ",", omittingEmptySubsequences: false)
         for part in parts {
-            let (number, node) = ClusterOperations.parts(of: String(part))
-            guard let number = UInt64(number), node != "", node != nil || parts.count == 1 else { return nil }
-            self.numbers[node ?? own] = number
+            let (number, place) = ClusterOperations.parts(of: String(part))
+            guard let number = UInt64(number), place != nil || parts.count == 1 else { return nil }
+            let words = (place ?? own).split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let node = words.first, !node.isEmpty, words.last?.isEmpty == false else { return nil }
+            self.nodes[String(node)] = Last(number, words.count > 1 ? String(words[1]) : "")
         }
     }
 
     package var text: String {
-        self.numbers.sorted { $0.key < $1.key }.map { "\($0.value)@\($0.key)" }.joined(separator: ",")
+        self.nodes.sorted { $0.key < $1.key }.map { node, last in
+            "\(last.number)@\(node)"
+                + (last.instance.isEmpty ? "" : "/\(last.instance.prefix(Self.instanceLength))")
+        }.joined(separator: ",")
     }
 }
 
@@ -45,8 +63,10 @@ struct NodeEventFollower: Sendable {
     private static let membershipInterval = Duration.seconds(2)
 
     enum Step: Sendable {
-        /// - Parameter id: the position after it.
-        case event(EventBatch.Item, id: String)
+        /// - Parameters:
+        ///   - text: JSON of the wire model.
+        ///   - id: the position after it.
+        case event(_ text: [UInt8], type: String, id: String)
         case heartbeat
     }
 
@@ -66,7 +86,6 @@ struct NodeEventFollower: Sendable {
     /// The control plane stops.
     let stopping: OneTimeEvent
     private var position: EventPosition
-    private var instances: [String: String] = [:]
     private var followed: Set<String> = []
     private var count = 0
     private var lastStep = ContinuousClock.now
@@ -106,10 +125,11 @@ struct NodeEventFollower: Sendable {
 
     /// Finds where the events of nodes without a position end, so that events from now on are not missed.
     mutating func begin() async throws(ControlProblem) {
-        for node in try await self.selected() where self.position.numbers[node] == nil {
-            self.position.numbers[node] = self.position.others
+        let selected = try await self.selected()
+        if let others = self.position.others {
+            for node in selected where self.position.nodes[node] == nil { self.position.nodes[node] = .init(others) }
         }
-        let unknown = try await self.selected().filter { self.position.numbers[$0] == nil }
+        let unknown = selected.filter { self.position.nodes[$0] == nil }
         let reader = self
         let found = await withTaskGroup(of: (String, EventBatch?).self) { group in
             for node in unknown {
@@ -117,10 +137,7 @@ struct NodeEventFollower: Sendable {
             }
             return await group.reduce(into: [String: EventBatch]()) { found, next in found[next.0] = next.1 }
         }
-        for (node, batch) in found {
-            self.position.numbers[node] = batch.position
-            self.instances[node] = batch.instance
-        }
+        for (node, batch) in found { self.position.nodes[node] = .init(batch.position, batch.instance) }
     }
 
     /// - Returns: `nil` if the node does not answer.
@@ -201,18 +218,27 @@ struct NodeEventFollower: Sendable {
                 return .nodes((try? await reader.selected()) ?? [])
             }
         case .batch(let node, let batch?):
-            self.instances[node] = batch.instance
+            // The gap after events of another process comes before all events of this one.
+            let isOther = !batch.instance.hasPrefix(self.position.nodes[node]?.instance ?? "")
             for item in batch.items where !self.bounds.isReached(self.count) {
-                self.position.numbers[node] = item.type == "gap" ? min(item.number, batch.position) : item.number
-                try await write(.event(item, id: self.position.text))
-                self.count += 1
-                self.lastStep = .now
+                let number = item.type == "gap" ? min(item.number, isOther ? 0 : batch.position) : item.number
+                self.position.nodes[node] = .init(number, batch.instance)
+                try await self.write(item, write)
             }
-            if !self.bounds.isReached(self.count) { self.position.numbers[node] = batch.position }
+            if !self.bounds.isReached(self.count) {
+                self.position.nodes[node] = .init(batch.position, batch.instance)
+            }
             self.ask(node, after: .zero, &group)
         case .batch(let node, nil):
             self.ask(node, after: self.nodes.cluster.limits.gatherTimeout, &group)
         }
+    }
+
+    private mutating func write(_ item: EventBatch.Item, _ write: (Step) async throws -> Void) async throws {
+        let position = self.position.text
+        try await write(.event(item.text(at: position), type: item.type, id: position))
+        self.count += 1
+        self.lastStep = .now
     }
 
     /// - Parameter pause: before a node is asked again that did not answer.
@@ -221,8 +247,8 @@ struct NodeEventFollower: Sendable {
     ) {
         var request = EventRequest()
         // All events of a node that joins later are new.
-        request.position = self.position.numbers[node] ?? 0
-        request.instance = self.instances[node] ?? ""
+        request.position = self.position.nodes[node]?.number ?? 0
+        request.instance = self.position.nodes[node]?.instance ?? ""
         request.waitMs = Int(self.nodes.cluster.limits.eventWait.wholeMicroseconds / 1000)
         let reader = self
         group.addTask { [request] in
@@ -236,12 +262,11 @@ struct NodeEventFollower: Sendable {
         let node = self.nodes.own
         guard self.followed.contains(node), !self.bounds.isReached(self.count) else { return }
         var request = EventRequest()
-        request.position = self.position.numbers[node]
+        request.position = self.position.nodes[node]?.number
         guard request.position != nil, let batch = await self.batch(of: node, request) else { return }
         for item in batch.items where !self.bounds.isReached(self.count) {
-            self.position.numbers[node] = item.number
-            try await write(.event(item, id: self.position.text))
-            self.count += 1
+            self.position.nodes[node] = .init(item.number, batch.instance)
+            try await self.write(item, write)
         }
     }
 }
@@ -262,8 +287,7 @@ extension EventsResource {
                 var follower = ready
                 try? await follower.follow(until: nil) { step in
                     switch step {
-                    case .event(let item, _):
-                        try await socket.send(.string(String(decoding: item.text, as: UTF8.self)))
+                    case .event(let text, _, _): try await socket.send(.string(String(decoding: text, as: UTF8.self)))
                     case .heartbeat: try await socket.sendPing()
                     }
                 }
@@ -274,7 +298,7 @@ extension EventsResource {
             var follower = ready
             try await follower.follow(until: disconnect) { step in
                 switch step {
-                case .event(let item, let id): try await writer.writeEvent(item.text, textID: id, type: item.type)
+                case .event(let text, let type, let id): try await writer.writeEvent(text, textID: id, type: type)
                 case .heartbeat: try await writer.writeComment()
                 }
             }
@@ -291,7 +315,8 @@ extension EventsResource {
         }
         guard let text = try call.query.value("after") else { return EventPosition() }
         guard let position = EventPosition(text, own: own) else {
-            throw ControlProblem.invalid(parameter: "after", "after must be 0 or the id of an event, like 17@a,5@b.")
+            throw ControlProblem.invalid(
+                parameter: "after", "after must be 0 or the position of an event, like 17@a,5@b.")
         }
         return position
     }

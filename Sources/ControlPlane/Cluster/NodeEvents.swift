@@ -9,11 +9,21 @@ package struct EventBatch: Sendable, Equatable {
         /// Of a gap: the number of the last missing event.
         package var number: UInt64
         package var type: String
-        /// JSON of the wire model.
+        /// JSON of the wire model, without its position.
         package var text: [UInt8]
 
         package init(number: UInt64, type: String, text: [UInt8]) {
             (self.number, self.type, self.text) = (number, type, text)
+        }
+
+        /// The text with the event's position in the events of all nodes.
+        func text(at position: String) -> [UInt8] {
+            var text = JSONText(capacity: self.text.count + position.utf8.count + 16)
+            text.beginObject()
+            text.member("position", position)
+            text.endObject()
+            // Both are objects that have members.
+            return text.bytes.dropLast() + [UInt8(ascii: ",")] + self.text.dropFirst()
         }
     }
 
@@ -60,8 +70,11 @@ package struct EventBatch: Sendable, Equatable {
             default: try value.skipValue()
             }
         }
-        // The type becomes a line of the stream.
-        guard isDocument, batch.items.allSatisfy({ Event.types.contains($0.type) }) else { return nil }
+        // The type becomes a line of the stream, and the text gets a further member.
+        let isComplete = batch.items.allSatisfy {
+            Event.types.contains($0.type) && $0.text.starts(with: Array(#"{""#.utf8))
+        }
+        guard isDocument, isComplete else { return nil }
         self = batch
     }
 
@@ -83,7 +96,7 @@ package struct EventBatch: Sendable, Equatable {
 package struct EventRequest: Sendable, Equatable {
     /// `nil` asks where the node's events end.
     package var position: UInt64?
-    /// The process to which the position belongs; empty if it is not known.
+    /// The process to which the position belongs, or the beginning of its identifier; empty if it is not known.
     package var instance = ""
     /// How long the node waits for the first event, in milliseconds.
     package var waitMs = 0
@@ -146,7 +159,7 @@ struct NodeEvents: Sendable {
         }
         let deadline = ContinuousClock.now.advanced(by: min(.milliseconds(max(0, request.waitMs)), Self.longestWait))
         // Numbers of another process say nothing about this one's events.
-        let isOther = !request.instance.isEmpty && request.instance != self.instance
+        let isOther = !self.instance.hasPrefix(request.instance)
         if isOther {
             var batch = self.next(after: 0, filter)
             batch.items.insert(self.gap(position...position), at: 0)

@@ -22,7 +22,7 @@ struct EventsResource: Sendable {
             "after": [
                 "pattern": "^[0-9]+(@[^,]+)?(,[0-9]+@[^,]+)*$", "example": "0",
                 "description":
-                    "Number of the last event received, in a cluster its id (17@a,5@b); 0: starts with the first event that is kept.",
+                    "The position of the last event received; 0, and for nodes that it does not name: starts with the first event that is kept.",
             ],
             "heartbeatMs": .milliseconds(
                 from: 10, to: 600_000,
@@ -266,6 +266,8 @@ package enum EventWriter {
         var text = JSONText(capacity: 256)
         text.beginObject()
         text.member("number", event.number)
+        // In a cluster the node that follows the events of all adds the position.
+        text.member("position", node == nil ? "\(event.number)" : nil)
         text.member("node", node)
         text.member("type", event.kind.rawValue)
         text.member("at", WallClock.text(milliseconds: event.at))
@@ -295,6 +297,7 @@ package enum EventWriter {
         JSONBody.encode(
             Event {
                 $0.node = node
+                $0.position = node == nil ? "\(missed.upperBound)" : nil
                 ($0.number, $0.type) = (missed.upperBound, "gap")
                 ($0.missedFrom, $0.missedTo) = (missed.lowerBound, missed.upperBound)
             })

@@ -100,7 +100,8 @@ enum Examples {
     ]
 
     private static let closed: JSONValue = [
-        "number": 4712, "type": "closed", "at": "2026-11-22T10:21:31.604Z", "connection": "17", "listener": "web",
+        "number": 4712, "position": "4712", "type": "closed", "at": "2026-11-22T10:21:31.604Z", "connection": "17",
+        "listener": "web",
         "route": "chat", "peerAddress": "192.0.2.7:51234", "reason": "downstream/relaying/clean(1000)",
         "closeCode": 1000, "closeReason": "bye", "receivedBytes": 2048, "sentBytes": 8192, "labels": ["team": "blue"],
     ]

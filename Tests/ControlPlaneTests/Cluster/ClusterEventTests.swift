@@ -72,6 +72,43 @@ struct ClusterEventTests {
         }
     }
 
+    @Test func eachEventHasThePositionThatFollowsIt() async throws {
+        try await LoopbackCluster.run(["a", "b"]) { cluster in
+            let ids = try await self.open(cluster, "a", "b").joined(separator: ",")
+            let found = try await self.events(cluster.node("a"), "after=0&type=opened&connection=\(ids)&limit=2")
+            #expect(found.events.map { $0["position"]?.string } == found.ids)
+            let pattern = /[0-9]+@a\/[0-9a-f]{8},[0-9]+@b\/[0-9a-f]{8}/
+            #expect(found.ids.last?.wholeMatch(of: pattern) != nil, "\(found.ids)")
+        }
+        try await LoopbackGateway.run { gateway in
+            _ = try await gateway.open(gateway.raw)
+            let found = try await self.events(gateway, "after=0&type=opened&limit=1")
+            #expect(found.events.map { $0["position"]?.string } == found.ids)
+        }
+    }
+
+    @Test func nodeThatAPositionDoesNotNameIsFollowedFromItsFirstEvent() async throws {
+        try await LoopbackCluster.run(["a", "b"]) { cluster in
+            let ids = try await self.open(cluster, "a", "b")
+            let filter = "type=opened&connection=\(ids.joined(separator: ","))"
+            let first = try await self.events(cluster.node("a"), "\(filter)&after=0&node=a&limit=1")
+            #expect(first.ids.last?.contains("@b") == false)
+            let rest = try await self.events(cluster.node("b"), "\(filter)&after=\(first.ids.last ?? "")&limit=1")
+            #expect(rest.events.map { $0["connection"]?.string } == [ids[1]])
+        }
+    }
+
+    @Test func positionInAnotherProcessOfTheNodeIsFollowedByAGapAndAllEvents() async throws {
+        try await LoopbackCluster.run(["a", "b"]) { cluster in
+            let ids = try await self.open(cluster, "b", "b")
+            let filter = "type=opened&connection=\(ids.joined(separator: ","))"
+            let gap = try await self.events(cluster.node("a"), "\(filter)&after=2@b/00000000&limit=1")
+            #expect(gap.events.map { $0["type"]?.string } == ["gap"])
+            let rest = try await self.events(cluster.node("a"), "\(filter)&after=\(gap.ids.last ?? "")&limit=2")
+            #expect(rest.events.map { $0["connection"]?.string } == ids)
+        }
+    }
+
     @Test func eventsThatAreNotKeptAreAGapOfTheirNode() async throws {
         try await LoopbackCluster.run(["a", "b"]) { cluster in
             let found = try await self.events(cluster.node("a"), "after=999999%40b&node=b&type=reloaded&limit=1")
@@ -110,7 +147,8 @@ struct ClusterEventTests {
 
     @Test(arguments: [
         ("after=x", "400 invalid-parameter after"), ("after=1@a,2", "400 invalid-parameter after"),
-        ("after=1@", "400 invalid-parameter after"), ("type=x", "400 invalid-parameter type"),
+        ("after=1@", "400 invalid-parameter after"), ("after=1@a/", "400 invalid-parameter after"),
+        ("type=x", "400 invalid-parameter type"),
         ("connection=x@b", "400 invalid-parameter connection"), ("limit=0", "400 invalid-parameter limit"),
         ("node=x", "404 unknown-node"),
     ])
@@ -123,10 +161,11 @@ struct ClusterEventTests {
 
     // MARK: Messages between nodes
 
-    @Test(arguments: ["0", "17@a", "17@a,5@b"])
+    @Test(arguments: ["0", "17@a", "17@a,5@b", "17@a/5b1c8fa0,5@b/90e1c20d"])
     func positionIsReadBack(_ text: String) throws {
         let position = try #require(EventPosition(text, own: "a"))
-        #expect(position.others == 0 || position.text == text)
+        #expect(position.others == 0)
+        #expect(text == "0" || position.text == text)
     }
 
     @Test func batchAndRequestAreReadBack() {
@@ -136,7 +175,10 @@ struct ClusterEventTests {
         var request = EventRequest()
         (request.position, request.instance, request.waitMs, request.query) = (.max, "7f", 5000, "type=a%20b&x=y")
         #expect(EventRequest(request.encoded) == request)
-        for text in ["", "x", "[]", #"{"items":[{"type":"x\ny"}]}"#, #"{"position":-1}"#] {
+        for text in [
+            "", "x", "[]", #"{"items":[{"type":"x\ny"}]}"#, #"{"position":-1}"#,
+            #"{"items":[{"type":"gap","event":7}]}"#,
+        ] {
             #expect(EventBatch(Array(text.utf8)) == nil)
         }
     }
