@@ -9,6 +9,28 @@ package struct User: ControlModel {
     package init() {}
 }
 
+/// A user in a list. `fields` may leave out all members but `id`.
+package struct UserSummary: ControlModel {
+    package static let roomLimit = 32
+
+    @Member package var id = ""
+    @Member("Number of connections on all nodes; with `room`, of those in it.") package var connectionCount: Int?
+    @Member("Rooms of these connections: at most 32, in the order of their names.") package var rooms: [String]?
+    @Member("Whether the user is in more rooms than these.") package var hasMoreRooms: Bool?
+    @Member("Of a cluster: names of the nodes that have the connections.") package var nodes: [String]?
+
+    package init() {}
+}
+
+/// A page of users, in the order of their names. The `Link` header has the next page too (RFC 8288).
+package struct UserPage: ControlModel {
+    @Member package var items: [UserSummary] = []
+    @Member("Path and query of the next page; missing on the last one.") package var next: String?
+    @Member("Names of nodes of the cluster that did not answer; missing if all did.") package var unreachable: [String]?
+
+    package init() {}
+}
+
 /// A connection of a user.
 package struct UserConnection: ControlModel {
     @Member("Identifies the connection to other clients.") package var client = ""

@@ -26,6 +26,8 @@ struct ClusterCommandTests {
             #expect(await self.run(b, "rooms", "kept:a").output.contains("nodes         1 on a, 1 on b"))
             #expect(await self.run(b, "rooms", "kept:a", "--members").output.contains("@a"))
             #expect(await self.run(b, "users", "ada").output.contains("@a, client \(ada.client)"))
+            let users = await self.run(b, "users").lines
+            #expect(users.count == 2 && users[1].contains("a, b"), "\(users)")
             let events = await self.run(b, "events", "--after", "0", "--type", "opened", "--node", "a", "--count", "1")
             #expect(events.code == 0 && events.output.contains("@a"), "\(events.output)\(events.errors)")
             #expect(await self.run(a, "close", bob.id).code == 0)

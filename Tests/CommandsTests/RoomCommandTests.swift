@@ -1,4 +1,5 @@
 import ControlAPI
+import Foundation
 import GatewayTestSupport
 import Testing
 
@@ -77,6 +78,32 @@ struct RoomCommandTests {
         }
     }
 
+    @Test func usersAreListed() async throws {
+        try await RoomProbe.run { gateway in
+            _ = try await RoomProbe(gateway, user: "ada", in: "kept:a", "plain")
+            _ = try await RoomProbe(gateway, user: "ada")
+            _ = try await RoomProbe(gateway, user: "bob", in: "plain")
+            func table(_ words: String...) async -> [[String]] {
+                let run = await CommandHost().run(["users"] + words + ["--control", gateway.control])
+                #expect(run.code == 0 && run.errors == "", "\(run.errors)")
+                return run.lines.map {
+                    $0.split(separator: " ", maxSplits: 2).map { $0.trimmingCharacters(in: .whitespaces) }
+                }
+            }
+            let all = await table()
+            #expect(all.first == ["USER", "CONNECTIONS", "NODES  ROOMS"])
+            #expect(all.dropFirst() == [["ada", "2", "-      kept:a, plain"], ["bob", "1", "-      plain"]])
+            #expect(await table("--pattern", "b*").last == ["bob", "1", "-      plain"])
+            #expect(await table("--room", "kept:a").count == 2)
+            #expect(await table("--pattern", "x*") == [])
+            let json = await self.run(gateway, "users", "--json")
+            #expect(try json.documents[0]["items"]?.items.map { $0["id"]?.string } == ["ada", "bob"])
+            let missing = await self.run(gateway, "users", "eve")
+            #expect(
+                missing.code == 66 && missing.errors.hasSuffix("; 'sluice users' lists the users who are connected\n"))
+        }
+    }
+
     @Test func tailPrintsWhatIsPublished() async throws {
         try await RoomProbe.run { gateway in
             let ada = try await RoomProbe(gateway, user: "ada", in: "kept:a")
@@ -103,6 +130,9 @@ struct RoomCommandTests {
         (["rooms", "x", "--ban", "u", "--for", "0s"], "--for: expected "),
         (["users", "x", "--ban", "--mute"], "--ban: cannot be combined with --mute"),
         (["users", "x", "--code", "4000"], "--code: requires --disconnect"),
+        (["users", "--ban"], "ID: required with --ban"), (["users", "--for", "1h"], "ID: required with --for"),
+        (["users", "x", "--room", "y"], "--room: cannot be combined with ID"),
+        (["users", "x", "--node", "b"], "--node: cannot be combined with ID"),
         (["publish", "x", "y", "--binary"], "--binary: requires standard input"),
         (["publish", "x", "y", "--tag", "z"], "--tag: expected NAME=VALUE"),
         (["tail", "x", "--last", "1", "--after", "a.1"], "--last: cannot be combined with --after"),

@@ -84,6 +84,7 @@ struct OpenAPIDocumentTests {
             RestrictionList.self, RoomBroadcast.self, RoomBroadcastAnswer.self, RoomDisconnect.self, RoomEvent.self,
             RoomHistoryPage.self, RoomKick.self, RoomMemberPage.self, RoomPage.self, RoomPosition.self,
             RoomPublish.self, RoomRestriction.self, RoomRestrictionEnd.self, User.self, UserDisconnect.self,
+            UserPage.self,
             UserRestriction.self, UserSend.self, DrainList.self, NodeDrain.self, NodeList.self, RoomNode.self,
         ]
         for model in models {

@@ -157,7 +157,7 @@ struct RoomModerationTests {
                 return try await gateway.request(method, target, body, fields: fields).status
             }
             #expect(try await status("POST", "/v1/rooms/kept%3Aa:publish", "o") == 200)
-            for target in ["/v1/rooms", "/v1/rooms/kept%3Aa", "/v1/rooms/kept%3Aa/members"] {
+            for target in ["/v1/rooms", "/v1/rooms/kept%3Aa", "/v1/rooms/kept%3Aa/members", "/v1/users"] {
                 #expect(try await status("GET", target, "r") == 200)
                 #expect(try await status("GET", target, "o") == 403)
             }

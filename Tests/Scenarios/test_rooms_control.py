@@ -221,6 +221,7 @@ def test_commands_list_moderate_and_publish(serve):
     assert pushed["data"] == {"n": 1} and pushed["tags"] == {"k": "v"}
     assert client("publish", "kept:a", "-", text="two\n") == "published at 2\n"
     assert [line.split()[0] for line in client.run("rooms").lines] == ["ROOM", "kept:a"]
+    assert [line.split() for line in client.run("users").lines][1] == ["ada", "1", "-", "kept:a"]
     assert client("rooms", "--json").encode() == control.get("/v1/rooms", limit=1000).body
     assert client.run("rooms", "kept:a", "--history").lines[1].endswith('  2  -  "two"')
     assert client("rooms", "kept:a", "--kick", "--user", "ada") == "removed 1 clients\n"

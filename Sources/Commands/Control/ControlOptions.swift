@@ -197,6 +197,27 @@ struct CommandContext: Sendable {
         try await self.print(lines(try answer.decoded(type)))
     }
 
+    /// Prints page after page as one table, or as JSON.
+    func printPages<Page: Decodable>(
+        _ first: ControlRequest, as type: Page.Type, _ read: (Page) -> (table: TextTable?, next: String?)
+    ) async throws {
+        var request: ControlRequest? = first
+        var layout: TextTable.Layout?
+        while let current = request {
+            let answer = try await self.session.send(current)
+            let (table, next) = read(try answer.decoded(type))
+            request = next.map { ControlRequest(.get, $0) }
+            if self.printsJSON {
+                try await self.print(json: answer.body)
+            } else if let table {
+                let shown = layout ?? table.layout(cells: self.columns)
+                let titles = layout == nil ? [table.title(shown, colors: self.colors)] : []
+                layout = shown
+                try await self.print(titles + table.lines(shown, colors: self.colors))
+            }
+        }
+    }
+
     /// Sends a request and prints its response.
     func perform<Model: Decodable>(
         _ request: ControlRequest, as type: Model.Type, _ lines: (Model) -> [String]

@@ -80,7 +80,7 @@ private enum RoomAction {
     func perform(_ context: CommandContext) async throws {
         switch self {
         case .list(let parameters):
-            try await Self.pages(ControlRequest(.get, RoomPath.all, parameters), context, as: RoomPage.self) {
+            try await context.printPages(ControlRequest(.get, RoomPath.all, parameters), as: RoomPage.self) {
                 context.note(unreachable: $0.unreachable)
                 return ($0.items.isEmpty ? nil : RoomTable($0.items).table, $0.next)
             }
@@ -91,7 +91,7 @@ private enum RoomAction {
             }
         case .members(let name):
             let request = ControlRequest(.get, RoomPath.room(name) + "/members", [.init("limit", "1000")])
-            try await Self.pages(request, context, as: RoomMemberPage.self) {
+            try await context.printPages(request, as: RoomMemberPage.self) {
                 context.note(unreachable: $0.unreachable)
                 return ($0.items.isEmpty ? nil : RoomMemberTable($0.items).table, $0.next)
             }
@@ -110,28 +110,6 @@ private enum RoomAction {
         case .change(let request, let done):
             _ = try await context.session.send(request)
             if !context.printsJSON { try await context.print(done) }
-        }
-    }
-
-    /// Prints page after page as one table.
-    private static func pages<Page: Decodable>(
-        _ first: ControlRequest, _ context: CommandContext, as type: Page.Type,
-        _ read: (Page) -> (table: TextTable?, next: String?)
-    ) async throws {
-        var request: ControlRequest? = first
-        var layout: TextTable.Layout?
-        while let current = request {
-            let answer = try await context.session.send(current)
-            let (table, next) = read(try answer.decoded(type))
-            request = next.map { ControlRequest(.get, $0) }
-            if context.printsJSON {
-                try await context.print(json: answer.body)
-            } else if let table {
-                let shown = layout ?? table.layout(cells: context.columns)
-                let titles = layout == nil ? [table.title(shown, colors: context.colors)] : []
-                layout = shown
-                try await context.print(titles + table.lines(shown, colors: context.colors))
-            }
         }
     }
 

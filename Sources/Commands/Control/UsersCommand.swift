@@ -4,17 +4,21 @@ import ControlAPI
 import ControlClient
 import GatewayConfiguration
 
-/// `sluice users`: shows and controls a user of the rooms.
+/// `sluice users`: lists the users of the rooms, and controls one of them.
 struct UsersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "users",
-        abstract: "Show or control a user of the rooms of a running gateway.",
+        abstract: "List or control the users of the rooms of a running gateway.",
         discussion: """
-            Prints the user's connections with their rooms, and its bans and mutes. --ban removes the user's clients from all \
+            Prints a table of the users who are connected to rooms: connections, nodes of the cluster, and rooms. Anonymous users \
+            and clients without a protocol are not listed.
+
+            With ID, prints the user's connections with their rooms, and its bans and mutes. --ban removes the user's clients from all \
             rooms and keeps the user out, --mute forbids it to publish, each in every room and for the time of --for; 'sluice \
             rooms' does the same in one room. In a cluster, all of this concerns all nodes.
 
             EXAMPLES
+              sluice users --pattern 'guest-*' --room chat:lobby
               sluice users 42
               sluice users 42 --send '{"text": "the game begins"}'
               sluice users 42 --disconnect --code 4501 --reason 'account closed'
@@ -24,7 +28,13 @@ struct UsersCommand: AsyncParsableCommand {
             """)
 
     @Argument(help: .value("ID", "Name of the user."))
-    var id: String
+    var id: String?
+
+    @OptionGroup(title: "Users to list")
+    private var list: UserListOptions
+
+    @OptionGroup(title: "Cluster")
+    private var nodes: NodeOptions
 
     @OptionGroup(title: "Control of the user")
     private var options: UserOptions
@@ -33,16 +43,25 @@ struct UsersCommand: AsyncParsableCommand {
     var control: ControlOptions
 
     func run() async throws {
-        try await self.control.run(
-            reading: { try self.options.action(self.id, &$0) },
-            { context, action in
-                try await action.perform(context)
-            })
+        try await self.control.run(reading: self.action) { context, action in
+            try await action.perform(context)
+        }
+    }
+
+    private func action(_ reader: inout OptionReader) throws -> UserAction? {
+        let listing = self.list.given ?? (self.nodes.node.isEmpty ? nil : "--node")
+        guard let id else {
+            if let option = self.options.given { reader.reject("ID", "required with \(option)") }
+            return .list(self.list.parameters + self.nodes.parameters)
+        }
+        if let listing { reader.reject(listing, "cannot be combined with ID") }
+        return try self.options.action(id, &reader)
     }
 }
 
-/// Operation on a user.
+/// Operation on users.
 private enum UserAction {
+    case list([ControlRequest.Parameter])
     case show(ControlRequest)
     /// Prints how many clients it concerned.
     case count(ControlRequest, String)
@@ -51,6 +70,11 @@ private enum UserAction {
 
     func perform(_ context: CommandContext) async throws {
         switch self {
+        case .list(let parameters):
+            try await context.printPages(ControlRequest(.get, RoomPath.users, parameters), as: UserPage.self) {
+                context.note(unreachable: $0.unreachable)
+                return ($0.items.isEmpty ? nil : UserTable($0.items).table, $0.next)
+            }
         case .show(let request):
             try await context.perform(request, as: User.self) {
                 context.note(unreachable: $0.unreachable)
@@ -66,6 +90,23 @@ private enum UserAction {
         case .lift(let request):
             _ = try await context.session.send(request)
             if !context.printsJSON { try await context.print("lifted") }
+        }
+    }
+}
+
+/// Options that select users.
+private struct UserListOptions: ParsableArguments {
+    @Option(help: .value("pattern", "Only users whose names match; `*` stands for any text."))
+    var pattern: String?
+
+    @Option(help: .value("name", "Only connections that are in this room."))
+    var room: String?
+
+    var given: String? { self.pattern != nil ? "--pattern" : self.room != nil ? "--room" : nil }
+
+    var parameters: [ControlRequest.Parameter] {
+        [("pattern", self.pattern), ("room", self.room), ("limit", "1000")].compactMap { name, value in
+            value.map { ControlRequest.Parameter(name, $0) }
         }
     }
 }
@@ -106,6 +147,12 @@ private struct UserOptions: ParsableArguments {
             ("--disconnect", self.disconnect), ("--send", self.send != nil), ("--ban", self.ban),
             ("--unban", self.unban), ("--mute", self.mute), ("--unmute", self.unmute),
         ].filter(\.1).map(\.0)
+    }
+
+    var given: String? {
+        self.actions.first
+            ?? (self.code != nil ? "--code" : self.reason != nil ? "--reason" : self.client != nil ? "--client" : nil)
+            ?? (self.time != nil ? "--for" : nil)
     }
 
     fileprivate func action(_ id: String, _ reader: inout OptionReader) throws -> UserAction? {

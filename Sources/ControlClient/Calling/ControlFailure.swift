@@ -121,6 +121,7 @@ extension ControlFailure {
         case (404, "unknown-listener"), (404, "unknown-route"), (404, "unknown-upstream"):
             return "'sluice \(problem.code.dropFirst("unknown-".count))s' lists the known names"
         case (404, "unknown-room"): return "'sluice rooms' lists the rooms"
+        case (404, "unknown-user"): return "'sluice users' lists the users who are connected"
         case (404, "unknown-transfer"): return "start a new transfer without --resume"
         case (404, "unknown-drain"): return "'sluice events --type drainEnded --after 0' lists finished drains"
         case (409, "not-a-stream"), (409, "not-a-websocket"): return "'sluice ls' shows the kind of each connection"

@@ -11,7 +11,9 @@ package enum RoomPath {
     /// - Parameter action: custom method, like `kick`.
     package static func action(_ action: String, _ name: String) -> String { "\(self.room(name)):\(action)" }
 
-    package static func user(_ id: String) -> String { "/v1/users/\(ControlRequest.segment(id))" }
+    package static let users = "/v1/users"
+
+    package static func user(_ id: String) -> String { "\(self.users)/\(ControlRequest.segment(id))" }
 }
 
 /// Data of a message for rooms or users.

@@ -39,6 +39,26 @@ package struct RoomMemberTable {
     }
 }
 
+/// Table of users.
+package struct UserTable {
+    package private(set) var table = TextTable([
+        TextTable.Column("USER", minimumWidth: 8), TextTable.Column("CONNECTIONS", rightAligned: true),
+        TextTable.Column("NODES", minimumWidth: 5, dropOrder: 2),
+        TextTable.Column("ROOMS", minimumWidth: 12, dropOrder: 1),
+    ])
+
+    package init(_ users: [UserSummary]) {
+        for user in users {
+            let rooms = (user.rooms ?? []).joined(separator: ", ")
+            self.table.add([
+                TextTable.Cell(user.id), TextTable.Cell(user.connectionCount.map { "\($0)" }),
+                TextTable.Cell(user.nodes?.joined(separator: ", ")),
+                TextTable.Cell(user.hasMoreRooms == true ? "\(rooms) and more" : rooms),
+            ])
+        }
+    }
+}
+
 /// Properties of a room or a user, one per line. The results are sanitized.
 package enum RoomDetails {
     private static let width = 14

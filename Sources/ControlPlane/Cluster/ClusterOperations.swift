@@ -39,7 +39,7 @@ struct ClusterOperations: Sendable {
         "pauseDrain": .one, "resumeDrain": .one,
         "listRooms": .list, "getRoom": .all(.room), "listRoomMembers": .list, "kickRoomMembers": .all(.clients),
         "disconnectRoomMembers": .all(.clients),
-        "getUser": .all(.user), "disconnectUser": .all(.clients), "sendToUser": .all(.clients),
+        "listUsers": .list, "getUser": .all(.user), "disconnectUser": .all(.clients), "sendToUser": .all(.clients),
         "followEvents": .follow,
     ]
     private static let oneNode = JSONValue.text(

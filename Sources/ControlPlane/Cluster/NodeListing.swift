@@ -81,21 +81,7 @@ struct NodeListing: Sendable {
 
     private func response(_ items: [[UInt8]], next: NodeCursor?, _ unreachable: [String]) -> Response {
         let path = next.map { self.call.query.nextPage(of: self.path, cursor: $0.text) }
-        var text = JSONText(capacity: items.reduce(512) { $0 + $1.count + 1 })
-        text.beginObject()
-        text.key("items")
-        text.beginArray()
-        for item in items { text.raw(item) }
-        text.endArray()
-        text.member("next", path)
-        if !unreachable.isEmpty {
-            text.key("unreachable")
-            text.beginArray()
-            for node in unreachable { text.string(node) }
-            text.endArray()
-        }
-        text.endObject()
-        return .json(text.bytes, headers: RoomsResource.link(path))
+        return .page(items, next: path, unreachable: unreachable)
     }
 
     // MARK: Parts
@@ -224,58 +210,10 @@ extension RoomsResource {
     func list(_ call: ControlCall, on nodes: NodeCaller) async throws -> Response {
         let limit = try call.query.integer("limit", in: 1...Self.maximumRoomsPerPage) ?? Self.roomsPerPage
         let least = try call.query.integer("minMembers", in: 0...100_000_000) ?? 0
-        let selected = try await ClusterOperations.selected(call.query, nodes)
-        let deadline = ContinuousClock.now.advanced(by: nodes.cluster.limits.gatherTimeout)
-        var items: [Room] = []
-        var silent: Set<String> = []
-        var position = try call.query.value("cursor")
-        var hasMore = true
-        while hasMore, items.count <= limit, items.isEmpty || ContinuousClock.now < deadline {
-            let pages = try await self.pages(
-                call, on: nodes, selected.filter { !silent.contains($0) }, after: position, limit: limit)
-            silent.formUnion(pages.filter { $0.page == nil }.map(\.node))
-            // Beyond the end of a page that is not the last, a node may have more rooms.
-            let end = pages.compactMap { $0.page?.next == nil ? nil : $0.page?.items.last?.name }.min()
-            let found = pages.flatMap { $0.page?.items ?? [] }.filter { room in end.map { room.name <= $0 } ?? true }
-            items += Dictionary(grouping: found, by: \.name).sorted { $0.key < $1.key }
-                .compactMap { Room(merging: $0.value) }.filter { $0.members >= least }
-            hasMore = end != nil
-            position = end ?? position
-            if items.isEmpty, ContinuousClock.now >= deadline { break }
-        }
-        let isCut = items.count > limit
-        let last = isCut ? items[limit - 1].name : hasMore ? position : nil
-        let path = last.map { call.query.nextPage(of: "/v1/rooms", cursor: $0) }
-        let page = RoomPage { [items] in
-            $0.items = Array(items.prefix(limit))
-            $0.next = path
-            $0.unreachable = silent.isEmpty ? nil : silent.sorted()
-        }
-        return .json(page, headers: Self.link(path))
-    }
-
-    /// A page of each node's rooms; `nil` for a node that did not answer.
-    private func pages(
-        _ call: ControlCall, on nodes: NodeCaller, _ selected: [String], after position: String?, limit: Int
-    ) async throws -> [(node: String, page: RoomPage?)] {
-        var pairs = call.query.pairs.filter { $0.name == "pattern" }
-        pairs.append((name: "limit", value: "\(limit)"))
-        if let position { pairs.append((name: "cursor", value: position)) }
-        let query = Query(pairs: pairs)
-        let request = NodeRequest(call, target: query.target(of: "/v1/rooms"))
-        let outcomes = await nodes.gather(
-            from: selected.filter { $0 != nodes.own }, timeout: nodes.cluster.limits.gatherTimeout
-        ) { _ in request }
-        var pages = outcomes.map { outcome -> (node: String, page: RoomPage?) in
-            guard case .success(let reply) = outcome.result, reply.isSuccess else { return (outcome.node, nil) }
-            return (outcome.node, reply.decoded(RoomPage.self))
-        }
-        guard selected.contains(nodes.own) else { return pages }
-        var call = call
-        call.query = query
-        let own = NodeReply(try await BufferedResponse(try self.listOwn(call)))
-        pages.append((nodes.own, own.decoded(RoomPage.self)))
-        return pages
+        let list = NameListing<Room>(
+            nodes: nodes, call: call, path: "/v1/rooms", limit: limit, forwarded: ["pattern"],
+            isWanted: { $0.members >= least }, own: { try self.listOwn($0) })
+        return try await list.response()
     }
 
     /// Lists the members of a room on several nodes; for another node, the part of this one.

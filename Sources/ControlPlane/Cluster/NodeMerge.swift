@@ -121,16 +121,3 @@ struct NodeMerge: Sendable {
             })
     }
 }
-
-extension Room {
-    /// A room as the nodes together have it: members are those of all nodes, its publications are those of the node with
-    /// the newest position.
-    init?(merging rooms: [Room]) {
-        guard var merged = rooms.max(by: { ($0.offset ?? 0, $0.publications) < ($1.offset ?? 0, $1.publications) })
-        else { return nil }
-        merged.members = rooms.reduce(0) { $0 + $1.members }
-        merged.clients = rooms.reduce(0) { $0 + $1.clients }
-        merged.users = rooms.reduce(0) { $0 + $1.users }
-        self = merged
-    }
-}

@@ -25,6 +25,14 @@ extension Examples {
             "connections": [["client": Self.client, "connection": "17", "roomCount": 1, "rooms": ["chat:lobby"]]],
             "restrictions": [Self.restriction],
         ],
+        "UserPage": [
+            "items": [
+                [
+                    "id": "42", "connectionCount": 2, "rooms": ["chat:lobby"], "hasMoreRooms": false,
+                    "nodes": ["a", "b"],
+                ]
+            ], "next": "/v1/users?cursor=42",
+        ],
         "UserDisconnect": ["code": 4501, "reason": "account closed"],
         "UserRestriction": ["durationMs": 600_000], "UserSend": ["data": ["text": "hello"]],
     ]

@@ -127,11 +127,9 @@ struct RoomsResource: Sendable {
             if items.count > limit { break }
         }
         let next = items.count > limit ? items.dropLast().last?.name : nil
-        let page = RoomPage {
-            $0.items = Array(items.prefix(limit))
-            $0.next = next.map { call.query.nextPage(of: "/v1/rooms", cursor: $0) }
-        }
-        return .json(page, headers: Self.link(page.next))
+        return .page(
+            items.prefix(limit).map { JSONBody.encode($0) },
+            next: next.map { call.query.nextPage(of: "/v1/rooms", cursor: $0) })
     }
 
     /// RFC 8288 §3.
@@ -163,17 +161,12 @@ struct RoomsResource: Sendable {
         let members = await self.rooms.members(of: room.name, after: position, limit: limit + 1)
         let next = members.count > limit ? members.dropLast().last?.position.text : nil
         let path = next.map { call.query.nextPage(of: "\(Self.path(room.name))/members", cursor: $0) }
-        var text = JSONText(capacity: 256 * members.count)
-        text.beginObject()
-        text.key("items")
-        text.beginArray()
-        for member in members.prefix(limit) {
+        let items = members.prefix(limit).map { member in
+            var text = JSONText(capacity: 256)
             self.write(member, to: &text)
+            return text.bytes
         }
-        text.endArray()
-        text.member("next", path)
-        text.endObject()
-        return .json(text.bytes, headers: Self.link(path))
+        return .page(items, next: path)
     }
 
     static func memberPosition(_ query: Query) throws(ControlProblem) -> RoomOperations.MemberPosition? {

@@ -13,6 +13,10 @@ struct UsersResource: Sendable {
     /// Names of rooms for each of them.
     private static let roomLimit = 128
 
+    static let all = "/v1/users"
+    private static let usersPerPage = 100
+    private static let maximumUsersPerPage = 1000
+
     let context: ControlContext
 
     private var rooms: RoomOperations { self.context.gateway.rooms }
@@ -22,6 +26,7 @@ struct UsersResource: Sendable {
 
     var operations: [Operation] {
         [
+            Operation("listUsers", .get, "/v1/users", .read, Self.listDocument) { try await self.list($0) },
             Operation(
                 "getUser", .get, Self.one, .read,
                 OperationDocument(
@@ -50,7 +55,83 @@ struct UsersResource: Sendable {
         ]
     }
 
+    private static let listDocument = OperationDocument(
+        "Lists the users who are connected to rooms page by page, in the order of their names of up to \(UserSelection.nameLimit) bytes",
+        parameters: [
+            "pattern": .text("Names; `*` stands for any text.", example: "ad*"),
+            "room": .text("Only connections that are in this room.", example: "chat:lobby"),
+            "fields": .text(
+                "Names of the members to include besides `id`, separated by commas. Default: all.",
+                example: "connectionCount,nodes"),
+            "limit": .integer(1...Self.maximumUsersPerPage, "Users per page. Default: 100.", example: 100),
+            "cursor": .cursor,
+        ],
+        responses: [.init(200, "A page", .json(UserPage.self), headers: .nextPage)])
+
     private static func name(_ call: ControlCall) -> String { call.parameters["id"] ?? "" }
+
+    // MARK: Lists
+
+    private func list(_ call: ControlCall) async throws -> Response {
+        guard let cluster = self.context.cluster, call.forwardedBy == nil else { return try await self.listOwn(call) }
+        // Other nodes would refuse an invalid query too, but not say so.
+        _ = try Self.fields(call.query)
+        _ = try Self.selection(call.query)
+        return try await NameListing<UserSummary>(
+            nodes: NodeCaller(cluster: cluster), call: call, path: Self.all, limit: try Self.limit(call.query),
+            forwarded: ["pattern", "room", "fields"], own: { try await self.listOwn($0) }
+        ).response()
+    }
+
+    /// The users of this node.
+    private func listOwn(_ call: ControlCall) async throws -> Response {
+        let fields = try Self.fields(call.query)
+        let page = await self.rooms.users(
+            try Self.selection(call.query), limit: try Self.limit(call.query),
+            roomLimit: fields.isDisjoint(with: ["rooms", "hasMoreRooms"]) ? 0 : UserSummary.roomLimit)
+        var items: [[UInt8]] = []
+        var bytes = 0
+        for user in page.users {
+            // A page must fit into one message between nodes.
+            guard bytes < NodePage.byteLimit else { break }
+            items.append(JSONBody.encode(self.summary(user, fields)))
+            bytes += items.last?.count ?? 0
+        }
+        let hasMore = page.hasMore || items.count < page.users.count
+        let last = hasMore && !items.isEmpty ? page.users[items.count - 1].name : nil
+        return .page(items, next: last.map { call.query.nextPage(of: Self.all, cursor: $0) })
+    }
+
+    private func summary(_ user: ConnectedUser, _ fields: Set<String>) -> UserSummary {
+        UserSummary {
+            $0.id = user.name
+            if fields.contains("connectionCount") { $0.connectionCount = user.connectionCount }
+            if fields.contains("rooms") { $0.rooms = user.rooms }
+            if fields.contains("hasMoreRooms") { $0.hasMoreRooms = user.hasMoreRooms }
+            if fields.contains("nodes") { $0.nodes = self.context.node.map { [$0] } }
+        }
+    }
+
+    private static func limit(_ query: Query) throws(ControlProblem) -> Int {
+        try query.integer("limit", in: 1...Self.maximumUsersPerPage) ?? Self.usersPerPage
+    }
+
+    private static func selection(_ query: Query) throws(ControlProblem) -> UserSelection {
+        UserSelection(
+            pattern: try query.value("pattern").map { RoomPattern($0) }, room: try query.value("room"),
+            after: try query.value("cursor"))
+    }
+
+    /// The members of each user that the parameter `fields` selects.
+    private static func fields(_ query: Query) throws(ControlProblem) -> Set<String> {
+        let all = UserSummary.members.map(\.name)
+        let names = try query.set("fields", expecting: "a list of \(all.joined(separator: ", "))") {
+            all.contains($0) ? $0 : nil
+        }
+        return names.isEmpty ? Set(all) : names
+    }
+
+    // MARK: One user
 
     private func restriction(
         _ name: String, _ verb: String, _ summary: String, _ kind: Moderation.Kind

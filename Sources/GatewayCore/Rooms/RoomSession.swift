@@ -428,6 +428,8 @@ extension RoomSession {
 extension RoomSession {
     /// Number of the connection in the REST interface.
     var number: UInt64 { self.connectionNumber }
+    /// The user, empty if it is anonymous, and the client's identifier.
+    var identity: (user: String, client: String) { (self.client.user, self.client.identifier) }
     /// Rooms that the client is in, in the order of their names.
     var channels: [String] { self.client.channels }
 

@@ -58,6 +58,9 @@ package final class UserRegistry: Sendable {
         self.state.withLock { Array($0.entries.values) }.sorted { $0.connection < $1.connection }
     }
 
+    /// Names of the users, in no order.
+    var names: [String] { self.state.withLock { Array($0.clients.keys) } }
+
     /// Connections, and users with a name.
     package var counts: (clients: Int, users: Int) {
         self.state.withLock { ($0.entries.count, $0.clients.count) }

@@ -185,6 +185,63 @@ struct ClusterListTests {
         }
     }
 
+    @Test func userOfSeveralNodesIsOneEntryOfTheListOfUsers() async throws {
+        try await LoopbackCluster.run(["a", "b"], RoomProbe.configuration.replacing("%KEYS%", with: "")) { cluster in
+            let (a, b) = (try cluster.node("a"), try cluster.node("b"))
+            _ = try await RoomProbe(a, user: "ada", in: "kept:a", "plain")
+            _ = try await RoomProbe(b, user: "ada", in: "plain", "plain2")
+            _ = try await RoomProbe(b, user: "bob")
+            for node in [a, b] {
+                let items = try await node.get("/v1/users").json["items"]
+                #expect(
+                    items
+                        == JSONValue(
+                            text: """
+                                [{"connectionCount":2,"hasMoreRooms":false,"id":"ada","nodes":["a","b"],\
+                                "rooms":["kept:a","plain","plain2"]},\
+                                {"connectionCount":1,"hasMoreRooms":false,"id":"bob","nodes":["b"],"rooms":[]}]
+                                """))
+            }
+            let some = try await a.get("/v1/users?room=plain2&fields=connectionCount,nodes").json["items"]
+            #expect(some == JSONValue(text: #"[{"connectionCount":1,"id":"ada","nodes":["b"]}]"#))
+            #expect(self.items(try await b.get("/v1/users?node=a"), "id") == ["ada"])
+            #expect(self.items(try await a.get("/v1/users?pattern=b*"), "id") == ["bob"])
+            for query in ["limit=0", "fields=x", "limit=1001"] {
+                let name = query.split(separator: "=")[0]
+                #expect(try await a.get("/v1/users?node=b&\(query)").problem == "400 invalid-parameter \(name)")
+            }
+            #expect(try await a.get("/v1/users?node=x").problem == "404 unknown-node")
+        }
+    }
+
+    @Test func pagesOfUsersListEachUserOnce() async throws {
+        try await LoopbackCluster.run(["a", "b"], RoomProbe.configuration.replacing("%KEYS%", with: "")) { cluster in
+            let (a, b) = (try cluster.node("a"), try cluster.node("b"))
+            for name in ["u1", "u3", "u4", "u6"] { _ = try await RoomProbe(a, user: name) }
+            for name in ["u2", "u3", "u5", "u6"] { _ = try await RoomProbe(b, user: name) }
+            for limit in 1...4 {
+                let pages = try await self.pages(a, "/v1/users?limit=\(limit)")
+                #expect(pages.flatMap { self.items($0, "id") } == (1...6).map { "u\($0)" })
+                #expect(pages.allSatisfy { ($0.json["items"]?.items.count ?? 0) <= limit })
+            }
+        }
+    }
+
+    @Test func usersOfANodeThatDoesNotAnswerAreMissing() async throws {
+        try await LoopbackCluster.run(
+            ["a", "b"], RoomProbe.configuration.replacing("%KEYS%", with: ""),
+            limits: { $0.gatherTimeout = .milliseconds(300) }
+        ) { cluster in
+            let (a, b) = (try cluster.node("a"), try cluster.node("b"))
+            for (node, user) in [(a, "ada"), (b, "ada"), (b, "bob")] { _ = try await RoomProbe(node, user: user) }
+            cluster.network.setSilent("b", true)
+            let reply = try await a.get("/v1/users")
+            #expect(reply.status == 200 && reply.json["unreachable"] == ["b"])
+            #expect(self.items(reply, "id") == ["ada"])
+            #expect(reply.json["items"]?.items.first?["connectionCount"]?.integer == 1)
+        }
+    }
+
     @Test func userHasConnectionsOnAllNodes() async throws {
         try await LoopbackCluster.run(["a", "b"], RoomProbe.configuration.replacing("%KEYS%", with: "")) { cluster in
             let (a, b) = (try cluster.node("a"), try cluster.node("b"))
