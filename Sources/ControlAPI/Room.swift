@@ -4,7 +4,8 @@ package struct Room: ControlModel {
     @Member("Name of its policy in `rooms.policies`; `default` without policies.") package var policy = ""
     @Member("Members of every kind, on all nodes.") package var members = 0
     @Member("Connections in the list of presence; 0 if the policy keeps none.") package var clients = 0
-    @Member("Users among them.") package var users = 0
+    @Member("Users among them. In lists of a cluster the sum of its nodes: a user on two of them counts twice.")
+    package var users = 0
     @Member("Publications in the history.") package var publications = 0
     @Member("Memory of the history.") package var historyBytes = 0
     @Member("Offset of the newest publication; missing if the room keeps no history.") package var offset: UInt64?

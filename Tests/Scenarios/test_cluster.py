@@ -494,6 +494,34 @@ def test_any_node_lists_and_closes_the_connections_of_all(nodes):
     asyncio.run(run())
 
 
+def test_user_of_two_nodes_is_one_user_in_the_list_and_in_the_room(nodes, redis):
+    first, second = nodes.start("a"), nodes.start("b")
+
+    async def run():
+        async with Client(first, "ann") as ann, Client(second, "ann") as again, Client(second, "bob") as bob:
+            for one in (ann, again):
+                await one.subscribe("kept:x")
+            await bob.subscribe("open")
+            for node in (first, second):
+                users = (await asyncio.to_thread(rest, node, "/v1/users"))["items"]
+                assert [(user["id"], user["connectionCount"], user["rooms"], user["nodes"]) for user in users] == [
+                    ("ann", 2, ["kept:x"], ["a", "b"]), ("bob", 1, ["open"], ["b"])]
+
+            async def counted(node, *expected):
+                room = await asyncio.to_thread(rest, node, "/v1/rooms/kept%3Ax")
+                return (room["members"], room["clients"], room["users"]) == expected
+
+            for node in (first, second):
+                await eventually(lambda: counted(node, 2, 2, 1))
+            # The list has the sums of the nodes.
+            assert (await asyncio.to_thread(rest, first, "/v1/rooms"))["items"][0]["users"] == 2
+            # Without Redis, a node has its own counts.
+            redis.kill()
+            await eventually(lambda: counted(first, 1, 1, 1))
+
+    asyncio.run(run())
+
+
 def test_node_that_is_stopped_is_no_longer_listed(nodes):
     first, second = nodes.start("a"), nodes.start("b")
     second.signal(signal.SIGTERM)

@@ -154,7 +154,7 @@ struct ClusterOperations: Sendable {
         var call = call
         let isSelective = !call.query.values("node").isEmpty
         let selected = !isSelective && merge.isOwnByDefault ? [nodes.own] : try await Self.selected(call.query, nodes)
-        var answers = NodeAnswers(own: nodes.own)
+        var answers = NodeAnswers(own: nodes.own, areOfAllNodes: !isSelective)
         var body: [UInt8] = []
         if call.operation.method != .get {
             let buffer = try await call.body()
@@ -176,7 +176,7 @@ struct ClusterOperations: Sendable {
             return request
         }
         for outcome in outcomes { try answers.add(outcome) }
-        return try merge.response(answers)
+        return try await merge.response(answers, self.context)
     }
 
     /// - Throws: `ControlProblem` unless it is about something that other nodes may have.

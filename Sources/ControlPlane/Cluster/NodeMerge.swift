@@ -1,9 +1,13 @@
 import ControlAPI
+import GatewayCore
 import HummingbirdCore
+import Rooms
 
 /// What the nodes answered to the same request.
 struct NodeAnswers: Sendable {
     let own: String
+    /// Whether the request did not name nodes.
+    let areOfAllNodes: Bool
     /// In the order of the names.
     private(set) var replies: [(node: String, reply: NodeReply)] = []
     /// Names of nodes that did not answer.
@@ -13,8 +17,9 @@ struct NodeAnswers: Sendable {
     /// An answer that the resource does not exist.
     private(set) var missing: NodeReply?
 
-    init(own: String) {
+    init(own: String, areOfAllNodes: Bool = false) {
         self.own = own
+        self.areOfAllNodes = areOfAllNodes
     }
 
     mutating func add(_ node: String, _ reply: NodeReply) {
@@ -50,19 +55,23 @@ struct NodeAnswers: Sendable {
 struct NodeMerge: Sendable {
     /// Whether only the node that gets the request acts, unless the parameter `node` names others.
     var isOwnByDefault = false
-    private let merge: @Sendable (NodeAnswers) throws -> Response
+    private let merge: @Sendable (NodeAnswers, ControlContext) async throws -> Response
 
     private init(_ merge: @escaping @Sendable (NodeAnswers) throws -> Response) {
+        self.merge = { answers, _ in try merge(answers) }
+    }
+
+    private init(asking merge: @escaping @Sendable (NodeAnswers, ControlContext) async throws -> Response) {
         self.merge = merge
     }
 
     /// - Throws: `ControlProblem` if no node has the resource, or none answered.
-    func response(_ answers: NodeAnswers) throws -> Response {
+    func response(_ answers: NodeAnswers, _ context: ControlContext) async throws -> Response {
         if answers.replies.isEmpty {
             if let missing = answers.missing, answers.unreachable.isEmpty { return missing.response }
             if let failure = answers.failure { throw failure }
         }
-        return try self.merge(answers)
+        return try await self.merge(answers, context)
     }
 
     /// Numbers of selected and notified connections.
@@ -92,7 +101,7 @@ struct NodeMerge: Sendable {
         .json(answers.decoded([Drain].self).flatMap(\.model))
     }
 
-    static let room = Self { answers in
+    static let room = Self(asking: { answers, context in
         let rooms = answers.decoded(Room.self)
         guard var room = Room(merging: rooms.map(\.model)) else { throw ControlProblem.internalError }
         room.nodes = rooms.map { node, room in
@@ -102,8 +111,11 @@ struct NodeMerge: Sendable {
             }
         }
         room.unreachable = answers.silent
+        if answers.areOfAllNodes, let counts = await context.presenceCounts(of: room.name) {
+            (room.clients, room.users) = (counts.clients, counts.users)
+        }
         return .json(room)
-    }
+    })
 
     /// Connections in one response.
     private static let connectionLimit = 1000
@@ -119,5 +131,14 @@ struct NodeMerge: Sendable {
                 $0.restrictions = restrictions?.model.restrictions ?? []
                 $0.unreachable = answers.silent
             })
+    }
+}
+
+extension ControlContext {
+    /// How many clients and users Redis lists in the room.
+    /// - Returns: `nil` if the room's policy keeps no presence, or Redis cannot be asked.
+    fileprivate func presenceCounts(of room: String) async -> RoomPresenceCounts? {
+        guard self.hub.isShared, self.hub.policy(of: room)?.hasPresence == true else { return nil }
+        return try? await self.gateway.rooms.presenceCounts(of: room)
     }
 }
