@@ -23,14 +23,14 @@ package enum RoomClientKey: Hashable, Sendable {
 /// What clients have used up of their rates, beyond the end of a connection: a client that opens a connection for each
 /// message may not send more than one that stays.
 package final class ClientRates: Sendable {
-    /// Clients that were active within the last second, above which the rates of all begin anew.
+    /// Clients that have used up some of their rates, above which the rates of all begin anew.
     package static let limit = 65_536
 
     private let table = Mutex<[RoomClientKey: RoomMeters]>([:])
 
     package init() {}
 
-    /// Clients in the table; those that have not used up anything are removed when the table is full.
+    /// Clients in the table; those whose meters are full again are removed when the table is full.
     package var count: Int { self.table.withLock(\.count) }
 
     /// Runs `body`, which must not wait, with the client's meters.
@@ -41,7 +41,9 @@ package final class ClientRates: Sendable {
                 // Otherwise almost every further client would cause a search of the whole table.
                 if table.count > Self.limit / 2 { table = [:] }
             }
-            body(&table[client, default: RoomMeters()])
+            var meters = table[client] ?? RoomMeters()
+            body(&meters)
+            table[client] = meters.isUnused(at: now) ? nil : meters
         }
     }
 

@@ -106,14 +106,21 @@ struct ClientRatesTests {
         }
     }
 
-    @Test func tableForgetsClientsThatHaveUsedUpNothing() {
+    @Test func tableForgetsClientsWhoseMetersAreFullAgain() {
         let rates = ClientRates()
-        for number in 0..<ClientRates.limit { rates.use(.user("\(number)"), at: .zero) { _ in } }
-        Self.use(rates, "7", at: .zero)
+        for number in 0..<ClientRates.limit { Self.use(rates, "\(number)", at: .zero) }
+        let later = Duration.seconds(2)
+        Self.use(rates, "7", at: later)
         #expect(rates.count == ClientRates.limit)
-        Self.use(rates, "ann", at: .zero)
+        Self.use(rates, "ann", at: later)
         #expect(rates.count == 2)
-        #expect(rates.meters(of: .user("7"))?.isUnused(at: .zero) == false)
+        #expect(rates.meters(of: .user("7"))?.isUnused(at: later) == false)
+    }
+
+    @Test func tableHasNoClientThatUsedUpNothing() {
+        let rates = ClientRates()
+        rates.use(.user("ann"), at: .zero) { _ in }
+        #expect(rates.count == 0 && rates.meters(of: .user("ann")) == nil)
     }
 
     @Test func tableOfActiveClientsBeginsAnewWhenItIsFull() {
