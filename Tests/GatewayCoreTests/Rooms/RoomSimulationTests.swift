@@ -155,7 +155,9 @@ private final class RoomLoad {
         client.epochs[room] = result["epoch"] as? String
         client.subscribed.insert(room)
         let last = client.received[room]?.last?.offset ?? 0
-        if last != result["offset"] as? Int ?? 0 { self.complaints.append("recovered from \(last), not from \(result)") }
+        if last != result["offset"] as? Int ?? 0 {
+            self.complaints.append("recovered from \(last), not from \(result)")
+        }
         for case let publication as [String: Any] in result["publications"] as? [Any] ?? [] {
             self.note(publication, in: room, of: client)
         }
