@@ -17,6 +17,8 @@ package struct RoomProbe: Sendable {
           - {name: chat, path: '/chat/{room}', target: chat}
           - {name: echo, path: /echo, target: echo}
         rooms:
+          # A probe answers pings only while a test waits for something, which other tests may delay.
+          ping-interval: 1h
           user-header: X-User
           policies:
             - {name: kept, pattern: 'kept:*', history-size: 100, recovery: stream, presence: true, max-message-size: 1KiB}

@@ -13,8 +13,10 @@ struct ClusterSimulationTests {
         usual: 100, environment: ProcessInfo.processInfo.environment)
 
     @Test(arguments: Self.batches)
-    func nothingIsLostDoubledOrOutOfOrder(_ seeds: [UInt64]) throws {
+    func nothingIsLostDoubledOrOutOfOrder(_ seeds: [UInt64]) async throws {
         for seed in seeds {
+            // Tests that wait for something go on meanwhile.
+            await Task.yield()
             let load = try ClusterLoad(seed: seed)
             try load.run()
             guard !load.complaints.isEmpty else { continue }

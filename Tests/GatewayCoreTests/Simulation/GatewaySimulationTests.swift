@@ -16,8 +16,10 @@ struct GatewaySimulationTests {
         usual: 200, remembered: Self.remembered, environment: ProcessInfo.processInfo.environment)
 
     @Test(arguments: Self.batches)
-    func invariantsHoldUnderMixedLoadAndFaults(_ seeds: [UInt64]) throws {
+    func invariantsHoldUnderMixedLoadAndFaults(_ seeds: [UInt64]) async throws {
         for seed in seeds {
+            // Tests that wait for something go on meanwhile.
+            await Task.yield()
             let load = try Self.load(seed)
             guard !load.complaints.isEmpty else { continue }
             let told = load.complaints + ["\(load.reasons)", "\(load.network.trace)"]

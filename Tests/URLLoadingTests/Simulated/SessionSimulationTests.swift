@@ -12,8 +12,10 @@ struct SessionSimulationTests {
         usual: 200, environment: ProcessInfo.processInfo.environment)
 
     @Test(arguments: Self.batches)
-    func invariantsHoldUnderMixedLoadAndFaults(_ seeds: [UInt64]) throws {
+    func invariantsHoldUnderMixedLoadAndFaults(_ seeds: [UInt64]) async throws {
         for seed in seeds {
+            // Tests that wait for something go on meanwhile.
+            await Task.yield()
             let load = try Self.load(seed)
             guard !load.complaints.isEmpty else { continue }
             let lines = load.complaints + load.endings + ["\(load.network.trace)"]
