@@ -164,8 +164,8 @@ def test_clients_exchange_messages_with_offsets_presence_and_history(service, pr
         first, heard_by_ann = await subscribe(ann, "room:a")
         second, heard_by_bob = await subscribe(bob, "room:a")
         # A member hears of its own entry, too.
-        assert (await heard_by_bob.next("join")).client != (await heard_by_ann.next("join")).client
-        joined = await heard_by_ann.next("join")
+        own, joined = [await heard_by_ann.next("join") for _ in range(2)]
+        assert own.client != joined.client
         await second.publish(payload({"text": "hello"}, not protobuf), timeout=DEADLINE)
         for recorder in (heard_by_ann, heard_by_bob):
             publication = await recorder.next("publication")
