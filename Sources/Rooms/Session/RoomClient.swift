@@ -36,6 +36,8 @@ package struct RoomClient: Sendable {
     private var phase: Phase
     private var grant = ConnectionGrant()
     private var subscriptions: [String: Subscription] = [:]
+    /// Commands about rooms that the client is about to enter: performed in order when it has entered.
+    private var deferred: [String: [Command]] = [:]
     private var actions: [Action] = []
     private var actionIndex = 0
     private var nextPing: Duration?
@@ -116,6 +118,7 @@ package struct RoomClient: Sendable {
     package mutating func receivedMalformedBytes() { self.close(.badRequest) }
 
     private mutating func perform(_ request: Command.Request, number: UInt32, _ now: Instant) {
+        guard !self.isDeferred(Command(number: number, request)) else { return }
         switch request {
         case .subscribe(let request): self.subscribe(number, request, now)
         case .unsubscribe(let channel): self.unsubscribe(number, channel)
@@ -137,6 +140,20 @@ package struct RoomClient: Sendable {
         case .rpc: self.refuse(number, .notAvailable)
         case .connect, .send, .pong: self.close(.badRequest)
         }
+    }
+
+    /// Defers a command that begins or ends a membership while the room has not answered a former one.
+    private mutating func isDeferred(_ command: Command) -> Bool {
+        let channel: String
+        switch command.request {
+        case .subscribe(let request): channel = request.channel
+        case .unsubscribe(let name): channel = name
+        default: return false
+        }
+        guard self.deferred[channel] != nil || self.subscriptions[channel]?.isComplete == false else { return false }
+        self.deferred[channel, default: []].append(command)
+        self.pendingCount += 1
+        return true
     }
 
     private mutating func begin(_ action: Action) {
@@ -290,6 +307,14 @@ package struct RoomClient: Sendable {
     /// A join is complete or refused.
     package mutating func joined(_ channel: String, _ result: Result<JoinResult, CommandError>, at now: Instant) {
         self.pendingCount -= 1
+        self.finishJoin(channel, result, now)
+        for command in self.deferred.removeValue(forKey: channel) ?? [] {
+            self.pendingCount -= 1
+            if !self.isClosed { self.perform(command.request, number: command.number, now) }
+        }
+    }
+
+    private mutating func finishJoin(_ channel: String, _ result: Result<JoinResult, CommandError>, _ now: Instant) {
         guard !self.isClosed, var subscription = self.subscriptions[channel] else {
             if case .success = result { self.act(.leave(channel: channel)) }
             return
@@ -568,6 +593,7 @@ package struct RoomClient: Sendable {
             self.act(.leave(channel: channel))
         }
         self.subscriptions = [:]
+        self.deferred = [:]
         self.phase = .closed
     }
 }
