@@ -87,10 +87,10 @@ class Client:
             if not result.get("recovered"):
                 self.load.complain(f"client {self.number} was not recovered from {self.offset}: {result}")
         self.epoch = result["epoch"]
+        if result.get("offset", 0) != self.offset:
+            self.load.complain(f"client {self.number} at {self.offset} got a reply that begins at {result.get('offset', 0)}")
         for publication in result.get("publications", []):
             self.take(publication)
-        if result.get("offset", 0) != self.offset:
-            self.load.complain(f"client {self.number} recovered up to {self.offset} of {result.get('offset', 0)}")
         self.ready.set()
 
     async def pushed(self, push):
