@@ -2,7 +2,7 @@ import ControlAPI
 import GatewayTestSupport
 import Testing
 
-@Suite("Hostile requests to the REST interface", .gateway, .timeLimit(.minutes(5)))
+@Suite("Hostile requests to the REST interface", .gateway, .timeLimit(.minutes(10)))
 struct HostileRequestTests {
     private let gateway: LoopbackGateway
 
