@@ -382,7 +382,7 @@ extension HTTPConnection: TransportConsumer {
     private func completeUpgrade(_ exchange: Exchange) {
         self.phase = .upgraded
         self.loop.disarm(self.idleTimer)
-        let connection = UpgradedConnection(self.transport, self.metadata)
+        let connection = DetachedConnection(self.transport, self.metadata)
         if let transportEnd { connection.transportEnded(transportEnd) }
         self.pool.connectionClosed(self)
         exchange.end(.upgraded(connection))

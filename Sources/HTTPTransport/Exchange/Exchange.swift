@@ -393,7 +393,7 @@ package enum ExchangeEnd: Sendable {
     /// The whole response was delivered. `trailers` are those of chunked content, mostly none.
     case finished(trailers: [FieldLine])
     /// The server switched protocols (101): the consumer owns the connection and must close it.
-    case upgraded(UpgradedConnection)
+    case upgraded(DetachedConnection)
     case failed(ExchangeFailure)
 }
 

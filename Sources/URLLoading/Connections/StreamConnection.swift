@@ -74,7 +74,7 @@ final class StreamConnection: ConnectionTaskDriver, @unchecked Sendable {  // It
     }
 
     /// Begins with an open connection.
-    func adopt(_ connection: UpgradedConnection) {
+    func adopt(_ connection: DetachedConnection) {
         connection.handOver { transport in
             let stream = StreamTask(adopting: transport)
             self.stream = stream

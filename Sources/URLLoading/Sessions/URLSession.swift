@@ -417,7 +417,7 @@ extension URLSession {
 
     /// Replaces a data task whose connection left HTTP by a stream task with the same identifier. On the session's
     /// executor.
-    func becomeStream(_ old: URLSessionDataTask, _ connection: UpgradedConnection) {
+    func becomeStream(_ old: URLSessionDataTask, _ connection: DetachedConnection) {
         let task = URLSessionStreamTask(old.metadata.withLock { $0 }, of: self)
         let taskState = ConnectionTaskState(task, of: self, on: connection.loop)
         taskState.stage = .running

@@ -86,7 +86,7 @@ extension TaskLoader {
         self.perform(self.transfer.dispositionReceived(.receive))
     }
 
-    private func perform(_ action: TransferMachine<UpgradedConnection>.DispositionAction) {
+    private func perform(_ action: TransferMachine<DetachedConnection>.DispositionAction) {
         switch action {
         case .ignore: break
         case .pull: self.startPulling()

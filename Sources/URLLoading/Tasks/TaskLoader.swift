@@ -22,7 +22,7 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
     /// Fails the task when it is resumed.
     private let initialError: URLError?
 
-    var transfer: TransferMachine<UpgradedConnection>
+    var transfer: TransferMachine<DetachedConnection>
     var currentLoad: (any RequestLoad)?
     private var credit = PullCredit()
     var sink = ContentSink.none
@@ -270,7 +270,7 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
     }
 
     /// The server answered 101 Switching Protocols.
-    func upgraded(_ connection: UpgradedConnection) {
+    func upgraded(_ connection: DetachedConnection) {
         switch self.transfer.upgraded(connection) {
         case .keep: break
         case .close(let connection): connection.close()
@@ -281,7 +281,7 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
         }
     }
 
-    func becomeStream(_ connection: UpgradedConnection) {
+    func becomeStream(_ connection: DetachedConnection) {
         self.stopLoad()
         guard let old = self.task as? URLSessionDataTask else { return connection.close() }
         self.session.becomeStream(old, connection)

@@ -15,7 +15,7 @@ struct UpgradeTests {
         return order
     }
 
-    private func upgraded(_ entry: Diary.Entry) throws -> UpgradedConnection {
+    private func upgraded(_ entry: Diary.Entry) throws -> DetachedConnection {
         guard case .upgraded(let connection)? = entry.end else {
             Issue.record("\(String(describing: entry.end))")
             throw CancellationError()
@@ -23,7 +23,7 @@ struct UpgradeTests {
         return connection
     }
 
-    private func adopt(_ connection: UpgradedConnection, _ tunneler: UpgradeRecorder, says text: String = "") {
+    private func adopt(_ connection: DetachedConnection, _ tunneler: UpgradeRecorder, says text: String = "") {
         connection.loop.execute {
             connection.handOver { transport in
                 tunneler.transport = transport

@@ -3,7 +3,7 @@ import StreamTransport
 /// A connection after a 101 response, paused until it is handed over. Its owner must hand it over or close it.
 ///
 /// Confined to its loop unless stated otherwise.
-package final class UpgradedConnection: @unchecked Sendable {  // Its vars are used on the loop only.
+package final class DetachedConnection: @unchecked Sendable {  // Its vars are used on the loop only.
     package let metadata: ConnectionMetadata
     package let loop: Loop
     /// `nil` once it is handed over or closed.
@@ -37,7 +37,7 @@ package final class UpgradedConnection: @unchecked Sendable {  // Its vars are u
     }
 }
 
-extension UpgradedConnection: TransportConsumer {
+extension DetachedConnection: TransportConsumer {
     /// Not called: the connection is paused.
     package func bytesReceived(_ bytes: inout MutableRawSpan) -> Int { 0 }
     package func inputClosed() {}
