@@ -13,8 +13,8 @@ final class HTTPConnection: ExchangeCarrier {
         case busy(Exchange)
         /// The response is complete. Whether the connection is reused is decided at the end of the turn.
         case finished(Exchange, trailers: [FieldLine], keepsAlive: Bool)
-        /// Switched protocols (101): HTTP is over.
-        case upgraded
+        /// HTTP is over: the server switched protocols (101), or the consumer took the connection.
+        case detached
         case closed
     }
 
@@ -32,6 +32,9 @@ final class HTTPConnection: ExchangeCarrier {
     private(set) var idleSince: MonotonicInstant
     private let transport: any Transport
     private var reader: ResponseReader
+    /// What was received behind the head of the current response, while its consumer may take the connection; at most one
+    /// read. `nil` if nothing is held.
+    private var heldBytes: [UInt8]?
     private var phase = Phase.idle
     /// Of the latest response, whose head says what the server speaks.
     private var servesHTTP11 = false
@@ -80,8 +83,9 @@ final class HTTPConnection: ExchangeCarrier {
         case .busy(let exchange) where !exchange.wantsBytes:
             self.transport.pauseReading()
             self.watchPipeline()
-        case .busy, .idle: self.transport.resumeReading()
-        case .finished, .upgraded, .closed: break
+        case .busy where self.heldBytes != nil: self.readHeldBytes()
+        case .busy, .idle: if self.transportEnd == nil { self.transport.resumeReading() }
+        case .finished, .detached, .closed: break
         }
     }
 
@@ -108,7 +112,7 @@ final class HTTPConnection: ExchangeCarrier {
     private func connectionEnded() {
         let phase = self.phase
         switch phase {
-        case .upgraded, .closed: return
+        case .detached, .closed: return
         case .idle, .busy, .finished: self.discard()
         }
         self.pool.connectionClosed(self)
@@ -118,6 +122,7 @@ final class HTTPConnection: ExchangeCarrier {
 
     private func closeTransport() {
         self.reader.stop()
+        self.heldBytes = nil
         self.loop.disarm(self.idleTimer)
         self.loop.disarm(self.continueTimer)
         self.transport.consumer = nil
@@ -129,7 +134,7 @@ final class HTTPConnection: ExchangeCarrier {
         switch self.phase {
         case .busy(let exchange): exchange.fail(failure)
         // The response is complete: bytes that follow it only end the connection.
-        case .finished, .idle, .upgraded, .closed: self.close()
+        case .finished, .idle, .detached, .closed: self.close()
         }
     }
 
@@ -281,14 +286,22 @@ extension HTTPConnection: TransportConsumer {
     func bytesReceived(_ bytes: inout MutableRawSpan) -> Int {
         self.recordActivity()
         self.loop.spend(bytes.byteCount)
+        return self.read(bytes.bytes)
+    }
+
+    /// - Returns: how many bytes are used up.
+    private func read(_ bytes: RawSpan) -> Int {
         var offset = 0
         do throws(ResponseViolation) {
-            while let event = try self.reader.next(bytes.bytes, at: &offset) {
+            while let event = try self.reader.next(bytes, at: &offset) {
                 switch event {
-                case .head(let head): self.headReceived(head)
-                case .content(let range): self.contentReceived(bytes.bytes.extracting(range))
+                case .head(let head):
+                    self.headReceived(head)
+                    if self.holdBytes(bytes.extracting(offset..<bytes.byteCount)) { offset = bytes.byteCount }
+                case .content(let range): self.contentReceived(bytes.extracting(range))
                 case .end(let trailers): self.responseEnded(trailers)
                 }
+                if self.heldBytes != nil { break }
             }
         } catch {
             self.violated(error)
@@ -296,6 +309,34 @@ extension HTTPConnection: TransportConsumer {
         }
         if case .busy = self.phase { self.updateReading() }
         return offset
+    }
+
+    /// - Returns: whether `bytes` wait until the consumer wants content or takes the connection.
+    private func holdBytes(_ bytes: RawSpan) -> Bool {
+        guard case .busy(let exchange) = self.phase, exchange.holdsConnection else { return false }
+        self.heldBytes = [UInt8](bytes)
+        return true
+    }
+
+    /// The consumer does not take the connection. Bytes of a further response follow it in a turn of their own.
+    private func readHeldBytes() {
+        guard let bytes = self.heldBytes.take() else { return }
+        let used = bytes.withRawSpan { self.read($0) }
+        if used < bytes.count { self.heldBytes = Array(bytes[used...]) }
+    }
+
+    /// The consumer takes the connection in place of the content.
+    /// - Returns: `false` if content was read already.
+    func detach() -> Bool {
+        guard case .busy(let exchange) = self.phase, exchange.holdsConnection, let unread = self.heldBytes.take() else {
+            return false
+        }
+        self.recordWireCounts(exchange)
+        exchange.metrics.responseEnd = exchange.timestamp
+        let readsOnly = exchange.wasPipelined || self.pipeline?.wasWritten == true
+        self.repeatPipelined()
+        self.handOver(exchange, DetachedConnection(self.transport, self.metadata, unread: unread, readsOnly: readsOnly))
+        return true
     }
 
     private func violated(_ violation: ResponseViolation) {
@@ -360,7 +401,9 @@ extension HTTPConnection: TransportConsumer {
         guard case .finished(let exchange, let trailers, let keepsAlive) = self.phase else { return }
         self.recordWireCounts(exchange)
         self.loop.disarm(self.continueTimer)
-        if exchange.progress.isUpgraded { return self.completeUpgrade(exchange) }
+        if exchange.progress.isUpgraded {
+            return self.handOver(exchange, DetachedConnection(self.transport, self.metadata))
+        }
         self.phase = .idle
         if keepsAlive, let next = self.pipeline?.popFirst() {
             self.advance(to: next)
@@ -379,17 +422,17 @@ extension HTTPConnection: TransportConsumer {
         exchange.metrics.responseBodyBytes = self.reader.bodyBytes
     }
 
-    private func completeUpgrade(_ exchange: Exchange) {
-        self.phase = .upgraded
+    private func handOver(_ exchange: Exchange, _ connection: DetachedConnection) {
+        self.phase = .detached
         self.loop.disarm(self.idleTimer)
-        let connection = DetachedConnection(self.transport, self.metadata)
         if let transportEnd { connection.transportEnded(transportEnd) }
         self.pool.connectionClosed(self)
-        exchange.end(.upgraded(connection))
+        exchange.end(.detached(connection))
     }
 
     /// Without further input no other response can arrive.
     func inputClosed() {
+        self.readHeldBytes()
         self.stopPipelining()
         if self.reader.inputEnded() { self.responseEnded([]) }
         self.close()
@@ -402,6 +445,7 @@ extension HTTPConnection: TransportConsumer {
 
     func transportEnded(_ end: TransportEnd) {
         self.transportEnd = end
+        self.readHeldBytes()
         self.stopPipelining()
         self.close()
     }
@@ -496,21 +540,17 @@ extension HTTPConnection {
         }
         self.loop.arm(pipeline.patienceTimer, after: RequestPipeline.patience, target: self)
     }
-
-    private func patienceEnded() {
-        guard case .busy(let exchange) = self.phase, !exchange.wantsBytes else { return }
-        self.repeatPipelined()
-    }
 }
 
 // MARK: Timeouts
 
 extension HTTPConnection: TimerTarget {
     func timerFired(_ timer: LoopTimer) {
-        if timer === self.pipeline?.patienceTimer { return self.patienceEnded() }
         if timer === self.idleTimer { self.idleDeadline = nil }
         guard case .busy(let exchange) = self.phase else { return }
-        if timer === self.idleTimer {
+        if timer === self.pipeline?.patienceTimer {
+            if !exchange.wantsBytes { self.repeatPipelined() }
+        } else if timer === self.idleTimer {
             self.idleTimerFired(exchange)
         } else if exchange.progress.continueTimedOut() {
             self.pumpBody()

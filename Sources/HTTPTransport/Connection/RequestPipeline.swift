@@ -19,6 +19,9 @@ final class RequestPipeline {
 
     var isEmpty: Bool { self.exchanges.isEmpty }
 
+    /// Whether requests were written whose responses have not begun, wanted or not.
+    var wasWritten: Bool { self.isBroken || !self.isEmpty }
+
     /// Whether one more request can be written.
     var hasRoom: Bool { !self.isBroken && self.exchanges.count + 1 < Self.depth }
 

@@ -152,6 +152,14 @@ package final class Exchange: @unchecked Sendable {
         if limit > 0 { self.serveDemand() } else { self.fail(.cancelled) }
     }
 
+    /// Takes the connection in place of the content: `exchangeEnded` follows with `.detached`, as it does anyway after a 101
+    /// response. For a consumer that may take it, before it wants content. On the loop.
+    /// - Returns: `false` if the exchange has no HTTP/1.1 connection of its own any more, or content was read from it.
+    package func detachConnection() -> Bool {
+        guard case .running(let carrier) = self.phase else { return false }
+        return self.progress.isUpgraded || carrier.detach()
+    }
+
     /// A body source that answered `.later` has bytes again.
     private func bodyAvailable() {
         self.onLoop { exchange in
@@ -183,9 +191,18 @@ package final class Exchange: @unchecked Sendable {
         guard case .bytes(let demand) = self.demand else { return false }
         return switch self.progress.receiving {
         case .awaitingHead, .complete: true
-        case .content(.none, _): true
+        case .content(.none, _): !self.holdsConnection
         case .content: demand > 0 && !self.holdsContent
         }
+    }
+
+    /// Whether content stays on the connection, because the consumer wants none yet and may take the connection itself.
+    var holdsConnection: Bool {
+        guard case .content(_, received: 0) = self.progress.receiving, self.progress.sending == .done else {
+            return false
+        }
+        if case .bytes(let demand) = self.demand, demand > 0 { return false }
+        return self.consumer?.mayTakeConnection ?? false
     }
 
     private func serveDemand() {
@@ -256,7 +273,7 @@ package final class Exchange: @unchecked Sendable {
         if let consumer {
             self.consumer = nil
             consumer.exchangeEnded(end, metrics: self.takeMetrics())
-        } else if case .upgraded(let connection) = end {
+        } else if case .detached(let connection) = end {
             connection.close()
         }
         if case .source(let source, _) = self.request.body { source.close() }
@@ -335,6 +352,13 @@ protocol ExchangeCarrier: AnyObject {
     func close()
     /// 0 to 1.
     func setPriority(_ priority: Float)
+    /// The consumer takes the connection in place of the content.
+    /// - Returns: `false` if it cannot.
+    func detach() -> Bool
+}
+
+extension ExchangeCarrier {
+    func detach() -> Bool { false }
 }
 
 /// Receives the events of an exchange, always on its loop. The exchange retains it until `exchangeEnded`.
@@ -343,6 +367,10 @@ protocol ExchangeCarrier: AnyObject {
 package protocol ExchangeConsumer: AnyObject, Sendable {
     /// What the consumer takes now. Call `Exchange.demandChanged` when it has grown.
     var demand: ContentDemand { get }
+
+    /// Whether the consumer may call `Exchange.detachConnection`. Asked after a head; while it holds and the demand is zero,
+    /// what follows the head is not read as content. Default: `false`.
+    var mayTakeConnection: Bool { get }
 
     /// The request is about to be sent on a new or reused connection. Called again if the request is repeated on a fresh
     /// connection.
@@ -377,6 +405,7 @@ package protocol ExchangeConsumer: AnyObject, Sendable {
 }
 
 extension ExchangeConsumer {
+    package var mayTakeConnection: Bool { false }
     package func waitingForConnectivity() {}
 }
 
@@ -392,8 +421,8 @@ package enum ContentDemand: Sendable, Hashable {
 package enum ExchangeEnd: Sendable {
     /// The whole response was delivered. `trailers` are those of chunked content, mostly none.
     case finished(trailers: [FieldLine])
-    /// The server switched protocols (101): the consumer owns the connection and must close it.
-    case upgraded(DetachedConnection)
+    /// The server switched protocols (101), or the consumer took the connection: it owns it and must close it.
+    case detached(DetachedConnection)
     case failed(ExchangeFailure)
 }
 

@@ -29,6 +29,16 @@ extension StreamTask {
         return queues.reads.wantsBytes || queues.reads.readsAhead(queues.readAhead)
     }
 
+    func refuseWrites() {
+        self.machine.outputClosed()
+        self.queues.sends.fail(.directionClosed)
+    }
+
+    func received(earlier bytes: [UInt8]) {
+        let count = bytes.withRawSpan { self.queues.reads.bufferAhead($0, limit: .max) }
+        self.record.countReceived(bytes: count, at: self.loop.now)
+    }
+
     /// The queues, if there are any and they may run: the connection is open, or will never be.
     private var runnableQueues: StreamQueues? {
         let isOpen = self.transport != nil || self.machine.outlivesTransport
@@ -236,7 +246,8 @@ extension StreamTask {
         transport.consumer = nil
         self.transport = nil
         let captured = CapturedStreams(
-            transport: transport, unread: self.queues.reads.takeBuffered(), inputClosed: self.machine.peerFinished)
+            transport: transport, unread: self.queues.reads.takeBuffered(), inputClosed: self.machine.peerFinished,
+            outputClosed: self.machine.writingIsOver)
         self.finish(nil)
         completion(.success(captured))
     }
@@ -356,4 +367,6 @@ package struct CapturedStreams {
     package let unread: [UInt8]
     /// The peer's end of input was seen already.
     package let inputClosed: Bool
+    /// Writing was closed, or never permitted.
+    package let outputClosed: Bool
 }

@@ -52,11 +52,16 @@ public final class StreamTask: @unchecked Sendable {  // The loop's thread alone
     }
 
     /// The task of an accepted connection: it runs from the start. On the loop.
-    package init(adopting transport: any Transport) {
+    /// - Parameters:
+    ///   - unread: bytes that were received before; they are read first.
+    ///   - readsOnly: writes fail with `directionClosed`, and the peer is not told that none follow.
+    package init(adopting transport: any Transport, unread: [UInt8] = [], readsOnly: Bool = false) {
         self.record = TaskRecord(state: .running)
         self.loop = transport.loop
         self.suspensions = 0
+        if readsOnly { self.refuseWrites() }
         self.transportOpened(transport)
+        if !unread.isEmpty { self.received(earlier: unread) }
     }
 
     /// Made on first use, then updated with what happened before.
@@ -278,6 +283,7 @@ extension StreamTask {
         self.queues.inputObserver = inputClosed
         self.queues.outputObserver = outputClosed
         if self.machine.peerFinished { inputClosed() }
+        if self.machine.writingIsOver { outputClosed() }
         self.advance()
     }
 

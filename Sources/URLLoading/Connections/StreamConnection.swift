@@ -75,8 +75,8 @@ final class StreamConnection: ConnectionTaskDriver, @unchecked Sendable {  // It
 
     /// Begins with an open connection.
     func adopt(_ connection: DetachedConnection) {
-        connection.handOver { transport in
-            let stream = StreamTask(adopting: transport)
+        connection.handOver { transport, unread in
+            let stream = StreamTask(adopting: transport, unread: unread, readsOnly: connection.readsOnly)
             self.stream = stream
             self.publishRecord(of: stream)
             self.observeStream()

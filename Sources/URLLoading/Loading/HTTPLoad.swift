@@ -140,6 +140,13 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         self.attempt?.exchange?.setPriority(priority)
     }
 
+    func detachConnection() -> Bool {
+        // A stream gets the content as it is on the wire.
+        self.decoder = nil
+        self.cacheWriter = nil
+        return self.attempt?.exchange?.detachConnection() ?? false
+    }
+
     var isStopped: Bool {
         if case .stopped = self.step { true } else { false }
     }
@@ -506,7 +513,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     private func complete(_ end: ExchangeEnd) {
         if let response = self.step.response { self.step = .receiving(response, nil) }
         switch end {
-        case .upgraded(let connection): self.loader.upgraded(connection)
+        case .detached(let connection): self.loader.detached(connection)
         case .finished: self.storeInCache { self.finish() }
         case .failed(let failure): self.fail(LoadFailure.error(failure, url: self.request.url))
         }
@@ -545,6 +552,8 @@ extension HTTPLoad: ExchangeConsumer {
         // No more is received before everything is decoded.
         return .bytes(demand > 0 && decoder.needsInput ? ContentDecoder.pieceLimit : 0)
     }
+
+    var mayTakeConnection: Bool { self.loader.mayBecomeStream }
 
     func connectionReady(_ connection: ConnectionMetadata) {
         self.upload?.requestBegins(for: self.loader)

@@ -13,6 +13,9 @@ protocol RequestLoad: AnyObject {
     /// task is suspended, nothing is received.
     func demandChanged()
     func setPriority(_ priority: Float)
+    /// Takes the connection out of HTTP in place of the content; `TaskLoader.detached` follows.
+    /// - Returns: `false` if there is none, or content was read from it.
+    func detachConnection() -> Bool
 }
 
 extension RequestLoad {
@@ -20,6 +23,7 @@ extension RequestLoad {
     func demandChanged() {}
     /// Without effect: only loads that wait for a connection have a priority.
     func setPriority(_ priority: Float) {}
+    func detachConnection() -> Bool { false }
 }
 
 /// Selects what loads a request: a `URLProtocol` of the program, or the built-in load for the scheme.

@@ -51,7 +51,9 @@ public enum URLSessionResponseDisposition: Int, Sendable {
     case allow = 1
     /// Writes the content to a file.
     case becomeDownload = 2
-    /// Hands the connection to a stream task, if the response is 101 (Switching Protocols). Any other response fails the
-    /// task with `URLError.unsupportedURL`.
+    /// Hands the connection to a stream task, which reads what follows the head as it is on the wire. The connection is used
+    /// for no other request. The stream only reads if other requests were pipelined on the connection. Fails the task with
+    /// `URLError.unsupportedURL` without an open HTTP/1.1 connection, as from the cache or over HTTP/2, and before the whole
+    /// request was sent.
     case becomeStream = 3
 }

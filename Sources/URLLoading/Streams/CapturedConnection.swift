@@ -26,7 +26,7 @@ final class CapturedConnection: @unchecked Sendable {  // Guarded by `condition`
     private var input: CapturedInput
     private var accepted: UInt64 = 0
     private var sent: UInt64 = 0
-    private var isOutputClosed = false
+    private var isOutputClosed: Bool
     private var ending: Ending?
     private var inputChanged: (() -> Void)?
     private var outputChanged: (() -> Void)?
@@ -41,6 +41,7 @@ final class CapturedConnection: @unchecked Sendable {  // Guarded by `condition`
         self.transport = captured.transport
         self.sentBefore = captured.transport.sentBytes
         self.input = CapturedInput(captured.unread, hasEnded: captured.inputClosed)
+        self.isOutputClosed = captured.outputClosed
         captured.transport.consumer = self
     }
 

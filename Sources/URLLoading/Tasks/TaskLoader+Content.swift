@@ -80,8 +80,7 @@ extension TaskLoader {
         case .allow: self.sink = .delegate
         case .becomeDownload: self.becomeDownload(response)
         case .becomeStream:
-            let isUpgrade = (response as? HTTPURLResponse)?.statusCode == 101
-            return self.perform(self.transfer.dispositionReceived(.becomeStream(isUpgrade: isUpgrade)))
+            return self.perform(self.transfer.dispositionReceived(.becomeStream))
         }
         self.perform(self.transfer.dispositionReceived(.receive))
     }
@@ -95,12 +94,16 @@ extension TaskLoader {
             connection.close()
             self.finish()
         case .becomeStream(let connection): self.becomeStream(connection)
-        case .refuseStream:
-            self.failed(
-                LoadFailure.error(
-                    .unsupportedURL, url: self.task.latestRequest?.url,
-                    text: "Only a connection that the server upgraded (101) can become a stream."))
+        case .detach: if self.currentLoad?.detachConnection() != true { self.refuseStream() }
+        case .refuseStream: self.refuseStream()
         }
+    }
+
+    private func refuseStream() {
+        self.failed(
+            LoadFailure.error(
+                .unsupportedURL, url: self.task.latestRequest?.url,
+                text: "A response can become a stream only on an open HTTP/1.1 connection, after the whole request."))
     }
 
     private func startPulling() {

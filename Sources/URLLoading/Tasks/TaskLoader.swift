@@ -269,9 +269,17 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
         self.startFile(response)
     }
 
-    /// The server answered 101 Switching Protocols.
-    func upgraded(_ connection: DetachedConnection) {
-        switch self.transfer.upgraded(connection) {
+    /// Whether the delegate may answer `becomeStream`, or has done so.
+    var mayBecomeStream: Bool {
+        switch self.transfer.phase {
+        case .deciding(nil), .becomingStream: self.consumer.isDelegate
+        case .waiting, .loading, .deciding, .finishing, .ended: false
+        }
+    }
+
+    /// The server answered 101 Switching Protocols, or the task becomes a stream.
+    func detached(_ connection: DetachedConnection) {
+        switch self.transfer.detached(connection) {
         case .keep: break
         case .close(let connection): connection.close()
         case .closeAndFinish(let connection):

@@ -2,8 +2,7 @@ import StreamTransport
 
 /// State of the transfer of one task: from its first `resume` to its end. Takes events and returns what `TaskLoader` does.
 ///
-/// `Connection` is a connection that the server upgraded (101). The machine owns it from `upgraded` on, until an action
-/// hands it out.
+/// `Connection` is a connection that left HTTP. The machine owns it from `detached` on, until an action hands it out.
 package struct TransferMachine<Connection>: ~Copyable {
     package enum Phase {
         /// Never resumed.
@@ -12,7 +11,7 @@ package struct TransferMachine<Connection>: ~Copyable {
         case loading
         /// The delegate was asked for the response disposition. Until it answers, the end of the load is kept here.
         case deciding(LoadEnd?)
-        /// The disposition was `becomeStream`; the connection is not upgraded yet.
+        /// The disposition was `becomeStream`; the connection has not left HTTP yet.
         case becomingStream
         /// The load has ended; its last content is being written.
         case finishing
@@ -23,7 +22,7 @@ package struct TransferMachine<Connection>: ~Copyable {
     /// How a load ended before the disposition was known.
     package enum LoadEnd {
         case finished
-        case upgraded(Connection)
+        case detached(Connection)
     }
 
     package private(set) var phase = Phase.waiting
@@ -88,8 +87,7 @@ package struct TransferMachine<Connection>: ~Copyable {
     package enum Disposition: Equatable {
         /// The content goes to the delegate, into memory or into a file.
         case receive
-        /// - Parameter isUpgrade: whether the response is 101, without which there is no connection to hand over.
-        case becomeStream(isUpgrade: Bool)
+        case becomeStream
     }
 
     package enum DispositionAction {
@@ -99,7 +97,9 @@ package struct TransferMachine<Connection>: ~Copyable {
         /// Closes the connection, which nothing uses, and finishes.
         case closeAndFinish(Connection)
         case becomeStream(Connection)
-        /// Fails the task: the response is no upgrade.
+        /// Takes the connection out of HTTP; `detached` follows. If that cannot be, the task fails.
+        case detach
+        /// Fails the task: the content was received already.
         case refuseStream
         case ignore
     }
@@ -110,19 +110,19 @@ package struct TransferMachine<Connection>: ~Copyable {
         case (.receive, nil):
             self.phase = .loading
             return .pull
-        case (.becomeStream(isUpgrade: true), nil):
+        case (.becomeStream, nil):
             self.phase = .becomingStream
-            return .ignore
-        case (.becomeStream(isUpgrade: false), nil), (.becomeStream(isUpgrade: false), .finished):
+            return .detach
+        case (.becomeStream, .finished):
             self.phase = .loading
             return .refuseStream
-        case (.receive, .finished), (.becomeStream(isUpgrade: true), .finished):
+        case (.receive, .finished):
             self.phase = .finishing
             return .finish
-        case (.receive, .upgraded(let connection)):
+        case (.receive, .detached(let connection)):
             self.phase = .finishing
             return .closeAndFinish(connection)
-        case (.becomeStream, .upgraded(let connection)):
+        case (.becomeStream, .detached(let connection)):
             self.phase = .ended
             self.timeout.stop()
             return .becomeStream(connection)
@@ -145,7 +145,7 @@ package struct TransferMachine<Connection>: ~Copyable {
         }
     }
 
-    package enum UpgradeAction {
+    package enum DetachAction {
         case closeAndFinish(Connection)
         case becomeStream(Connection)
         /// Closes the connection: the task has ended.
@@ -154,14 +154,14 @@ package struct TransferMachine<Connection>: ~Copyable {
         case keep
     }
 
-    /// The server switched protocols: the load has ended.
-    package mutating func upgraded(_ connection: Connection) -> UpgradeAction {
+    /// The connection left HTTP, because the server switched protocols or at the task's wish: the load has ended.
+    package mutating func detached(_ connection: Connection) -> DetachAction {
         switch self.phase {
         case .loading:
             self.phase = .finishing
             return .closeAndFinish(connection)
         case .deciding(nil):
-            self.phase = .deciding(.upgraded(connection))
+            self.phase = .deciding(.detached(connection))
             return .keep
         case .becomingStream:
             self.phase = .ended
@@ -187,7 +187,7 @@ package struct TransferMachine<Connection>: ~Copyable {
         let phase = self.phase
         self.phase = .ended
         self.timeout.stop()
-        guard case .deciding(.upgraded(let connection)) = phase else { return .complete(closing: nil) }
+        guard case .deciding(.detached(let connection)) = phase else { return .complete(closing: nil) }
         return .complete(closing: connection)
     }
 }
@@ -217,10 +217,10 @@ extension TransferMachine: Sendable where Connection: Sendable {}
 extension TransferMachine.Phase: Sendable where Connection: Sendable {}
 extension TransferMachine.LoadEnd: Sendable where Connection: Sendable {}
 extension TransferMachine.DispositionAction: Sendable where Connection: Sendable {}
-extension TransferMachine.UpgradeAction: Sendable where Connection: Sendable {}
+extension TransferMachine.DetachAction: Sendable where Connection: Sendable {}
 extension TransferMachine.EndAction: Sendable where Connection: Sendable {}
 extension TransferMachine.Phase: Equatable where Connection: Equatable {}
 extension TransferMachine.LoadEnd: Equatable where Connection: Equatable {}
 extension TransferMachine.DispositionAction: Equatable where Connection: Equatable {}
-extension TransferMachine.UpgradeAction: Equatable where Connection: Equatable {}
+extension TransferMachine.DetachAction: Equatable where Connection: Equatable {}
 extension TransferMachine.EndAction: Equatable where Connection: Equatable {}

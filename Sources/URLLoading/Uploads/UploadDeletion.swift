@@ -59,6 +59,6 @@ extension UploadDeletion: ExchangeConsumer {
     func exchangeEnded(_ end: ExchangeEnd, metrics: ExchangeMetrics) {
         self.pool.loop.disarm(self.timer)
         self.exchange = nil
-        if case .upgraded(let connection) = end { connection.close() }
+        if case .detached(let connection) = end { connection.close() }
     }
 }

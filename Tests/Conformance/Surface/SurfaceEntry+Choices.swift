@@ -12,8 +12,8 @@ extension SurfaceEntry {
         .proven(
             "J6", "becomeStream", by: "ResponseDispositionTests.responseAfterAnUpgradeCanBecomeAStream",
             "BecomingStreamTests.streamContinuesOnTheUpgradedConnection",
-            "ResponseDispositionTests.responseWithoutAnUpgradeCannotBecomeAStream"
-        ).except("For a response other than 101 the task fails, as I27."),
+            "BecomingStreamTests.streamGetsContentAsItIsOnTheWire",
+            "ResponseDispositionTests.responseWithoutAConnectionCannotBecomeAStream"),
         .proven("J7", "DelayedRequestDisposition", by: "TaskStateTests.taskStatesHaveFoundationsRawValues"),
         .proven(
             "J8", "NSURLSessionTransferSizeUnknown",

@@ -76,11 +76,8 @@ extension SurfaceEntry {
         .proven("I26", "didBecome downloadTask", by: "ResponseDispositionTests.responseCanBecomeADownload"),
         .proven(
             "I27", "didBecome streamTask", by: "BecomingStreamTests.streamContinuesOnTheUpgradedConnection",
-            "ResponseDispositionTests.responseAfterAnUpgradeCanBecomeAStream"
-        ).except(
-            "A response other than 101 becomes no stream: the task fails with unsupportedURL, because its content, which may "
-                + "have been received already, belongs to HTTP. No stream is read-only, because requests for an upgrade are "
-                + "never pipelined."),
+            "ResponseDispositionTests.responseAfterAnUpgradeCanBecomeAStream",
+            "BecomingStreamTests.streamGetsContentAsItIsOnTheWire", "BecomingStreamTests.streamOfAPipelinedRequestReadsOnly"),
         .proven(
             "I28", "didReceive data", by: "MessageOrderTests.plainLoadHasItsOrder",
             "ProtocolClassTests.delegateGetsEachPieceAsItIs"),

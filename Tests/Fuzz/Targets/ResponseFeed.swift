@@ -84,7 +84,7 @@ final class ResponseFeed: ExchangeConsumer, @unchecked Sendable {
         case .failed(let failure):
             self.end = .refused
             self.fault = InvariantViolation("failed by \(failure)")
-        case .upgraded(let connection):
+        case .detached(let connection):
             connection.close()
             self.fault = InvariantViolation("upgraded behind a good head")
         }

@@ -16,7 +16,7 @@ struct UpgradeTests {
     }
 
     private func upgraded(_ entry: Diary.Entry) throws -> DetachedConnection {
-        guard case .upgraded(let connection)? = entry.end else {
+        guard case .detached(let connection)? = entry.end else {
             Issue.record("\(String(describing: entry.end))")
             throw CancellationError()
         }
@@ -25,7 +25,7 @@ struct UpgradeTests {
 
     private func adopt(_ connection: DetachedConnection, _ tunneler: UpgradeRecorder, says text: String = "") {
         connection.loop.execute {
-            connection.handOver { transport in
+            connection.handOver { transport, _ in
                 tunneler.transport = transport
                 transport.consumer = tunneler
                 transport.resumeReading()

@@ -71,11 +71,27 @@ struct ResponseDispositionTests {
         session.invalidateAndCancel()
     }
 
-    @Test func responseWithoutAnUpgradeCannotBecomeAStream() async throws {
-        let server = try await WebServer(["/": .text("hello")])
+    @Test func responseWithoutAConnectionCannotBecomeAStream() async throws {
         let recorder = self.answering(.becomeStream)
-        let notes = try await recorder.run(server.url())
+        let notes = try await recorder.run(try #require(URL(string: "data:,hello")))
         #expect((notes.error as? URLError)?.code == .unsupportedURL && notes.streamTask == nil)
+    }
+
+    /// The whole response arrives at once, and the server resets the connection while the delegate decides.
+    @Test(.onlyWithHTTP11) func contentThatCameBeforeAResetIsDelivered() async throws {
+        let reset = Gate()
+        let server = try await WebServer([
+            "/": .raw("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello").then(.open(reset), .reset)
+        ])
+        var policies = Policies()
+        policies.response = { _, answer in
+            Task {
+                await reset.pass()
+                answer(.allow)
+            }
+        }
+        let notes = try await DataRecorder(policies).run(server.url())
+        #expect(notes.error == nil && notes.data == Data("hello".utf8))
     }
 
     @Test func dispositionIsAskedOnlyWithoutAHandler() async throws {

@@ -11,7 +11,7 @@ struct TransferMachineTests {
 
     /// How a machine is brought into each of its states.
     enum Stage: CaseIterable {
-        case waiting, loading, deciding, decidingFinished, decidingUpgraded, becomingStream, finishing, ended
+        case waiting, loading, deciding, decidingFinished, decidingDetached, becomingStream, finishing, ended
 
         func machine() -> Machine {
             var machine = Machine(timeout: .seconds(100))
@@ -23,12 +23,12 @@ struct TransferMachineTests {
             case .decidingFinished:
                 machine.dispositionRequested()
                 _ = machine.loadFinished()
-            case .decidingUpgraded:
+            case .decidingDetached:
                 machine.dispositionRequested()
-                _ = machine.upgraded(1)
+                _ = machine.detached(1)
             case .becomingStream:
                 machine.dispositionRequested()
-                _ = machine.dispositionReceived(.becomeStream(isUpgrade: true))
+                _ = machine.dispositionReceived(.becomeStream)
             case .finishing: _ = machine.loadFinished()
             case .ended: _ = machine.end()
             }
@@ -41,7 +41,7 @@ struct TransferMachineTests {
             case .loading: .loading
             case .deciding: .deciding(nil)
             case .decidingFinished: .deciding(.finished)
-            case .decidingUpgraded: .deciding(.upgraded(1))
+            case .decidingDetached: .deciding(.detached(1))
             case .becomingStream: .becomingStream
             case .finishing: .finishing
             case .ended: .ended
@@ -93,14 +93,11 @@ struct TransferMachineTests {
     @Test(
         arguments: [
             (.deciding, .receive, .pull, .loading),
-            (.deciding, .becomeStream(isUpgrade: true), .ignore, .becomingStream),
-            (.deciding, .becomeStream(isUpgrade: false), .refuseStream, .loading),
+            (.deciding, .becomeStream, .detach, .becomingStream),
             (.decidingFinished, .receive, .finish, .finishing),
-            (.decidingFinished, .becomeStream(isUpgrade: true), .finish, .finishing),
-            (.decidingFinished, .becomeStream(isUpgrade: false), .refuseStream, .loading),
-            (.decidingUpgraded, .receive, .closeAndFinish(1), .finishing),
-            (.decidingUpgraded, .becomeStream(isUpgrade: true), .becomeStream(1), .ended),
-            (.decidingUpgraded, .becomeStream(isUpgrade: false), .becomeStream(1), .ended),
+            (.decidingFinished, .becomeStream, .refuseStream, .loading),
+            (.decidingDetached, .receive, .closeAndFinish(1), .finishing),
+            (.decidingDetached, .becomeStream, .becomeStream(1), .ended),
         ] as [(Stage, Machine.Disposition, Machine.DispositionAction, Machine.Phase)])
     func dispositionIsApplied(
         _ stage: Stage, _ disposition: Machine.Disposition, _ action: Machine.DispositionAction, _ phase: Machine.Phase
@@ -113,7 +110,7 @@ struct TransferMachineTests {
 
     @Test(
         arguments: [.waiting, .loading, .becomingStream, .finishing, .ended] as [Stage],
-        [.receive, .becomeStream(isUpgrade: true), .becomeStream(isUpgrade: false)] as [Machine.Disposition])
+        [.receive, .becomeStream] as [Machine.Disposition])
     func unrequestedDispositionIsIgnored(_ stage: Stage, _ disposition: Machine.Disposition) {
         var machine = stage.machine()
         #expect(machine.dispositionReceived(disposition) == .ignore)
@@ -137,15 +134,15 @@ struct TransferMachineTests {
     @Test(
         arguments: [
             (.waiting, .close(2), .waiting), (.loading, .closeAndFinish(2), .finishing),
-            (.deciding, .keep, .deciding(.upgraded(2))), (.decidingFinished, .close(2), .deciding(.finished)),
-            (.decidingUpgraded, .close(2), .deciding(.upgraded(1))), (.becomingStream, .becomeStream(2), .ended),
+            (.deciding, .keep, .deciding(.detached(2))), (.decidingFinished, .close(2), .deciding(.finished)),
+            (.decidingDetached, .close(2), .deciding(.detached(1))), (.becomingStream, .becomeStream(2), .ended),
             (.finishing, .close(2), .finishing), (.ended, .close(2), .ended),
-        ] as [(Stage, Machine.UpgradeAction, Machine.Phase)])
-    func eachUpgradedConnectionHasOneOwner(
-        _ stage: Stage, _ action: Machine.UpgradeAction, _ phase: Machine.Phase
+        ] as [(Stage, Machine.DetachAction, Machine.Phase)])
+    func eachDetachedConnectionHasOneOwner(
+        _ stage: Stage, _ action: Machine.DetachAction, _ phase: Machine.Phase
     ) {
         var machine = stage.machine()
-        #expect(machine.upgraded(2) == action)
+        #expect(machine.detached(2) == action)
         #expect(machine.phase == phase)
     }
 
@@ -155,7 +152,7 @@ struct TransferMachineTests {
         let expected: Machine.EndAction =
             switch stage {
             case .ended: .ignore
-            case .decidingUpgraded: .complete(closing: 1)
+            case .decidingDetached: .complete(closing: 1)
             default: .complete(closing: nil)
             }
         #expect(machine.end() == expected)

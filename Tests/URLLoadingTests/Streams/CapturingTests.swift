@@ -55,6 +55,20 @@ struct CapturingTests {
         session.invalidateAndCancel()
     }
 
+    @Test func outputThatWasClosedBeforeTheCaptureTakesNothing() async throws {
+        let server = try await ConnectionServer(StreamTaskTests.echo)
+        let recorder = ConnectionRecorder()
+        let session = URLSession.test(recorder)
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.closeWrite()
+        task.captureStreams()
+        task.resume()
+        let streams = try await recorder.captured.value()
+        streams.output.open()
+        #expect(streams.output.write(Array("more".utf8), maxLength: 4) == -1)
+        session.invalidateAndCancel()
+    }
+
     @Test func captureFailsAfterAFailedOperation() async throws {
         let server = try await ConnectionServer(StreamTaskTests.echo)
         let recorder = ConnectionRecorder()
