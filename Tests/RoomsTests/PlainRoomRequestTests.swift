@@ -19,7 +19,8 @@ struct PlainRoomRequestTests {
             Issue.record("no commands")
             return
         }
-        #expect(request.session == "s" && request.data == Array("{\"id\":2,\"ping\":{}}\n{}".utf8))
+        #expect(request.session == "s" && request.node == "n")
+        #expect(request.data == Array("{\"id\":2,\"ping\":{}}\n{}".utf8))
     }
 
     @Test(arguments: [
@@ -40,7 +41,7 @@ struct PlainRoomRequestTests {
             Issue.record("no commands")
             return
         }
-        #expect(request.session == "s" && request.data == [1, 0])
+        #expect(request.session == "s" && request.node == "n" && request.data == [1, 0])
     }
 
     @Test(arguments: [[], [0], [0xFF], [4, 0x08, 1, 0x5A, 0], [0x1A, 2, 1, 0]] as [[UInt8]])

@@ -10,6 +10,8 @@ package final class GatewayCluster: Sendable {
         case request = 0x72
         /// Asks for events after a position.
         case events = 0x65
+        /// Commands of clients without a WebSocket, whose responses the node has.
+        case commands = 0x63
         /// Asks for the bans and mutes that the node knows.
         case restrictions = 0x62
         /// Announces changed bans and mutes.
@@ -22,6 +24,8 @@ package final class GatewayCluster: Sendable {
         package var gatherTimeout = Duration.seconds(2)
         /// How long a request to one other node waits for its answer.
         package var requestTimeout = Duration.seconds(30)
+        /// How long commands of a client without a WebSocket wait to be sent to its node, and then for the answer.
+        package var commandTimeout = Duration.seconds(3)
         /// How often this node compares its bans and mutes with those of another one.
         package var comparisonInterval = Duration.seconds(30)
         /// How long a node waits for an event before it answers a follower.
@@ -64,11 +68,21 @@ package final class GatewayCluster: Sendable {
             await restrictions.apply(content)
             return []
         }
+        self.serve(.commands) { [rooms] _, content in rooms.hub.receiveCommands(content) }
         bus.serve { [weak self] message in await self?.answer(message) ?? [] }
         self.startComparing()
     }
 
     package var nodeName: String { self.bus.nodeName }
+
+    /// Sends commands of clients without a WebSocket to the nodes that have their responses.
+    func makeCommandForwarder() -> CommandForwarder {
+        CommandForwarder(node: self.nodeName, timeout: self.limits.commandTimeout) {
+            [weak self] (node, content, timeout) async throws(ClusterError) in
+            guard let self else { throw .away }
+            return try await self.call(node, .commands, content, timeout: timeout)
+        }
+    }
 
     /// Stops comparing bans and mutes, and answers no more.
     package func stop() {

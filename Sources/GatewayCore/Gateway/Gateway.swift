@@ -71,6 +71,7 @@ package final class Gateway: Sendable {
                 $0, limits: clusterLimits, instance: instance,
                 rooms: RoomOperations(hub: shared.hub, loopGateways: loopGateways))
         }
+        shared.hub.commandForwarder = self.cluster?.makeCommandForwarder()
         for loopGateway in self.loopGateways { loopGateway.execute { $0.start() } }
     }
 

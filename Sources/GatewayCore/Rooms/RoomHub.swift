@@ -90,6 +90,7 @@ package final class RoomHub: Sendable {
     private let registry = Mutex(Registry())
     private let settings: Mutex<RoomSettings>
     private let verifier = Mutex<TokenVerifier?>(nil)
+    private let forwarder = Mutex<CommandForwarder?>(nil)
     private let loops: [Loop]
     let inboxes: [LoopInbox]
     package let users = UserRegistry()
@@ -308,6 +309,15 @@ package final class RoomHub: Sendable {
 
     /// What the connections of this node to Redis did; `nil` if it shares no rooms.
     package var redis: RedisCounters.Values? { self.cluster?.counters.values }
+
+    /// Sends commands of clients without a WebSocket to other nodes; `nil` without a cluster.
+    package var commandForwarder: CommandForwarder? {
+        get { self.forwarder.withLock(\.self) }
+        set { self.forwarder.withLock { $0 = newValue } }
+    }
+
+    /// The node that clients without a WebSocket name with their commands.
+    var nodeName: String { self.commandForwarder?.node ?? self.cluster?.node ?? "sluice" }
 
     /// Whether other nodes have the same rooms.
     package var isShared: Bool { self.cluster != nil }

@@ -83,7 +83,7 @@ final class RoomSession {
         let rooms = gateway.rooms
         let hub = rooms.hub
         var settings = hub.clientSettings
-        if let secret { (settings.session, settings.node) = (secret, hub.cluster?.node ?? "sluice") }
+        if let secret { (settings.session, settings.node) = (secret, hub.nodeName) }
         self.rooms = rooms
         self.loop = rooms.loop
         self.loopIndex = gateway.index

@@ -116,17 +116,32 @@ final class RoomStreamResponder: HTTPResponder {
         return exchange.begin(200, origin + fields, .open, source: source)
     }
 
-    /// Brings commands to the loop of their client.
+    /// Brings commands to their client, which may have its response from another node of the cluster.
     private static func forward(_ request: EmulationRequest, _ origin: [FieldLine], _ exchange: PlainExchange) {
         let hub = exchange.gateway.rooms.hub
-        switch hub.emulatedInboxes.add(request.data, to: request.session) {
-        case .added(let loop, let isAnnounced):
-            if !isAnnounced { hub.onLoop(loop) { $0.emulated[request.session]?.takeCommands() } }
-            _ = exchange.begin(204, origin, .none)
-        case .unknownClient: refuse(404, .badRequest, "There is no such session on this node.", origin, exchange)
-        case .overflowed(let loop):
-            hub.onLoop(loop) { $0.emulated[request.session]?.inboxOverflowed() }
-            refuse(429, .tooManyRequests, "Too many commands wait.", origin, exchange)
+        let commands = ForwardedCommands(session: request.session, data: request.data)
+        let outcome = hub.receive(commands)
+        guard outcome == .unknownSession, !request.node.isEmpty, let forwarder = hub.commandForwarder else {
+            return self.answer(outcome, origin, exchange)
+        }
+        let waiting = LoopIsolated(exchange, on: exchange.loop)
+        forwarder.forward(commands, to: request.node) { outcome in
+            waiting.execute { Self.answer(outcome, origin, $0) }
+        }
+    }
+
+    private static func answer(_ outcome: CommandsOutcome, _ origin: [FieldLine], _ exchange: PlainExchange) {
+        switch outcome {
+        case .accepted: _ = exchange.begin(204, origin, .none)
+        case .unknownSession: self.refuse(404, .badRequest, "The node has no such session.", origin, exchange)
+        case .unknownNode: self.refuse(404, .badRequest, "There is no such node.", origin, exchange)
+        case .overflowed: self.refuse(429, .tooManyRequests, "Too many commands wait.", origin, exchange)
+        case .busy:
+            let text = "Too many commands wait for the node of the session; send them again."
+            self.refuse(503, .internal, text, origin + [FieldLine("Retry-After", "1")], exchange)
+        case .unreachable:
+            let text = "The node of the session does not answer; it may have got the commands."
+            self.refuse(503, .internal, text, origin, exchange)
         }
     }
 

@@ -29,6 +29,8 @@ package enum PlainRoomRequest: Sendable, Hashable {
 package struct EmulationRequest: Sendable, Hashable {
     private static let numbers: FieldNumbers = [1: "node", 2: "session", 3: "data"]
 
+    /// The node that has the client's response, as the client got it in the reply to `connect`. May be empty.
+    package var node = ""
     /// As the client got it in the reply to `connect`; secret.
     package var session = ""
     /// In the encoding of the session.
@@ -54,6 +56,7 @@ package struct EmulationRequest: Sendable, Hashable {
         var request = self
         try fields.readMessage(Self.numbers) { (name, value) throws(JSONSyntaxError) in
             switch name {
+            case "node": request.node = try value.readString()
             case "session": request.session = try value.readString()
             case "data": request.data = try readData(&value)
             default: try value.skip()
