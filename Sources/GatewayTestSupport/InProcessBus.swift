@@ -23,10 +23,12 @@ package final class InProcessNetwork: Sendable {
 
     /// The node's lease ends.
     package func remove(_ name: String) {
-        self.state.withLock { state in
-            state.names.remove(name)
-            state.handlers[name] = nil
-        }
+        self.state.withLock { _ = $0.names.remove(name) }
+    }
+
+    /// The node has a lease again.
+    package func restore(_ name: String) {
+        self.state.withLock { _ = $0.names.insert(name) }
     }
 
     /// Calls to a silent node end with their timeout, and announcements do not reach it.
@@ -42,7 +44,7 @@ package final class InProcessNetwork: Sendable {
         set { self.state.withLock { $0.isAway = newValue } }
     }
 
-    /// Names of the nodes that were called, in order.
+    /// Names that were called, in order, also of nodes that are not there.
     package var calls: [String] { self.state.withLock { $0.calls } }
 
     // MARK: For the buses
@@ -72,8 +74,8 @@ package final class InProcessNetwork: Sendable {
     ) throws(ClusterError) -> (@Sendable (ClusterMessage) async -> [UInt8])? {
         try self.state.withLock { (state) throws(ClusterError) in
             guard !state.isAway else { throw .away }
-            guard state.names.contains(name) else { throw .unknownNode(name) }
             state.calls.append(name)
+            guard state.names.contains(name) else { throw .unknownNode(name) }
             return state.silent.contains(name) ? nil : state.handlers[name]
         }
     }

@@ -59,9 +59,6 @@ package struct EventPosition: Sendable, Equatable {
 /// Each node is asked for its next events once the last ones are written: at most one batch of each node waits. A client that
 /// is too slow misses events, which its next batch reports as a gap.
 struct NodeEventFollower: Sendable {
-    /// Pause between looking for nodes that joined.
-    private static let membershipInterval = Duration.seconds(2)
-
     enum Step: Sendable {
         /// - Parameters:
         ///   - text: JSON of the wire model.
@@ -87,6 +84,8 @@ struct NodeEventFollower: Sendable {
     let stopping: OneTimeEvent
     private var position: EventPosition
     private var followed: Set<String> = []
+    /// Nodes that the cluster had last, among those that the client wants.
+    private var present: Set<String> = []
     private var count = 0
     private var lastStep = ContinuousClock.now
 
@@ -111,6 +110,14 @@ struct NodeEventFollower: Sendable {
 
     private func selected() async throws(ControlProblem) -> [String] {
         try await ClusterOperations.selected(self.query, self.nodes).filter { self.filters(of: $0) != nil }
+    }
+
+    /// The nodes to follow at the moment. One that the client named may be gone, and return.
+    private func presentNodes() async -> [String] {
+        let wanted = self.query.list("node")
+        return await self.nodes.cluster.nodeNames().filter { node in
+            (wanted.isEmpty || wanted.contains(node)) && self.filters(of: node) != nil
+        }
     }
 
     /// The filters for a node; `nil` if they name connections of other nodes only.
@@ -211,11 +218,12 @@ struct NodeEventFollower: Sendable {
         switch outcome {
         case .over, .heartbeat: break
         case .nodes(let names):
+            self.present = Set(names)
             for node in names where self.followed.insert(node).inserted { self.ask(node, after: .zero, &group) }
             let reader = self
             group.addTask {
-                try? await Task.sleep(for: Self.membershipInterval)
-                return .nodes((try? await reader.selected()) ?? [])
+                try? await Task.sleep(for: reader.nodes.cluster.limits.membershipInterval)
+                return .nodes(await reader.presentNodes())
             }
         case .batch(let node, let batch?):
             // The gap after events of another process comes before all events of this one.
@@ -229,6 +237,9 @@ struct NodeEventFollower: Sendable {
                 self.position.nodes[node] = .init(batch.position, batch.instance)
             }
             self.ask(node, after: .zero, &group)
+        case .batch(let node, nil) where !self.present.contains(node):
+            // Its position remains, for when it returns.
+            self.followed.remove(node)
         case .batch(let node, nil):
             self.ask(node, after: self.nodes.cluster.limits.gatherTimeout, &group)
         }

@@ -30,6 +30,8 @@ package final class GatewayCluster: Sendable {
         package var comparisonInterval = Duration.seconds(30)
         /// How long a node waits for an event before it answers a follower.
         package var eventWait = Duration.seconds(5)
+        /// How often a follower of events looks for nodes that joined or are gone.
+        package var membershipInterval = Duration.seconds(2)
         /// Longest message and answer, in bytes.
         package var messageSize = 1 << 20
         /// Requests of other nodes that run at the same time; further ones are refused.

@@ -137,6 +137,33 @@ struct ClusterEventTests {
         }
     }
 
+    @Test(arguments: ["", "&node=b,c"])
+    func nodeThatIsGoneIsNotAskedUntilItReturns(_ more: String) async throws {
+        try await LoopbackCluster.run(
+            limits: { limits in
+                limits.gatherTimeout = .milliseconds(20)
+                limits.eventWait = .milliseconds(20)
+                limits.membershipInterval = .milliseconds(20)
+            }
+        ) { cluster in
+            let a = try cluster.node("a")
+            let exchange = HTTPExchange(a.control)
+            defer { exchange.close() }
+            let host = a.control.dropFirst("http://".count)
+            try await exchange.send(
+                Array("GET /v1/events?type=opened\(more) HTTP/1.1\r\nHost: \(host)\r\n\r\n".utf8))
+            _ = try await exchange.receive(through: ":\n\n")
+            try await a.wait { cluster.network.calls.suffix(20).contains("b") }
+            cluster.network.remove("b")
+            // The other node is asked as before.
+            try await a.wait { cluster.network.calls.suffix(30) == Array(repeating: "c", count: 30)[...] }
+            let id = try await self.open(cluster, "b")[0]
+            cluster.network.restore("b")
+            let text = try await exchange.receive(through: #""connection":"\#(id)""#)
+            #expect(text.contains(#""node":"b""#))
+        }
+    }
+
     @Test func quietStreamSendsHeartbeatsAndEnds() async throws {
         try await LoopbackCluster.run(["a", "b"]) { cluster in
             let reply = try await cluster.node("a").get("/v1/events?heartbeatMs=10&durationMs=1000")
