@@ -11,6 +11,20 @@ final class BusCore {
     /// Longest wait for an answer.
     private static let longestTimeout = Duration.seconds(300)
 
+    /// A message of another node that is handled.
+    private struct HandledKey: Hashable {
+        let instance: String
+        let number: UInt64
+
+        init(_ envelope: BusEnvelope) { (self.instance, self.number) = (envelope.instance, envelope.number) }
+    }
+
+    /// A call that its caller may withdraw.
+    final class Withdrawal {
+        fileprivate var number: UInt64?
+        fileprivate var isWithdrawn = false
+    }
+
     var handler: (@Sendable (ClusterMessage) async -> [UInt8])?
     private let client: RedisClient
     private let settings: RedisBusSettings
@@ -22,7 +36,8 @@ final class BusCore {
     private var calls: [UInt64: PendingCall] = [:]
     private var lastNumber: UInt64 = 0
     private var assembly = BusAssembly()
-    private var handledCount = 0
+    /// Calls and announcements of other nodes.
+    private var handled: [HandledKey: Task<Void, Never>] = [:]
     private let renewalTimer = LoopTimer()
     private var isRegistered = false
     private var isRenewing = false
@@ -150,13 +165,16 @@ final class BusCore {
     // MARK: Calls
 
     func call(
-        _ node: String, _ message: [UInt8], timeout: Duration, _ completion: @escaping Completion<[UInt8]>
+        _ node: String, _ message: [UInt8], timeout: Duration, _ withdrawal: Withdrawal,
+        _ completion: @escaping Completion<[UInt8]>
     ) {
+        guard !withdrawal.isWithdrawn else { return completion(.failure(.timeout(node: node))) }
         // Without the name, answers would reach the node that has it.
         guard !self.isStopped, self.isRegistered else { return completion(.failure(.away)) }
         guard self.calls.count < self.settings.maximumCalls else { return completion(.failure(.busy)) }
         let number = self.nextNumber()
         let call = PendingCall(number, to: node, in: self, completion)
+        withdrawal.number = number
         self.calls[number] = call
         self.loop.arm(call.timer, after: min(max(.zero, timeout), Self.longestTimeout), target: call)
         self.publish(.call, number: number, message, to: self.registry.channel(of: node)) { [weak self] receivers in
@@ -166,6 +184,19 @@ final class BusCore {
             case .failure(let error): self?.finish(number, .failure(error))
             }
         }
+    }
+
+    /// The caller does not wait any more.
+    func withdraw(_ withdrawal: Withdrawal) {
+        withdrawal.isWithdrawn = true
+        if let number = withdrawal.number { self.endWaiting(number) }
+    }
+
+    /// Ends a call that has no answer, and has the node end its work for it.
+    fileprivate func endWaiting(_ number: UInt64) {
+        guard let node = self.calls[number]?.node else { return }
+        self.publish(.withdrawal, number: number, [], to: self.registry.channel(of: node)) { _ in }
+        self.finish(number, .failure(.timeout(node: node)))
     }
 
     func announce(_ message: [UInt8], _ completion: @escaping Completion<Void>) {
@@ -216,6 +247,7 @@ final class BusCore {
         case .answer: self.answered(envelope, .success(message))
         case .refusal: self.answered(envelope, .failure(.busy))
         case .answerTooLarge: self.answered(envelope, .failure(.tooLarge(limit: BusEnvelope.messageLimit)))
+        case .withdrawal: self.handled[HandledKey(envelope)]?.cancel()
         }
     }
 
@@ -228,9 +260,11 @@ final class BusCore {
     }
 
     private func handle(_ envelope: BusEnvelope, _ bytes: [UInt8]) {
-        guard let handler = self.handler else { return }
+        let key = HandledKey(envelope)
+        // Numbers are not used twice.
+        guard let handler = self.handler, self.handled[key] == nil else { return }
         let isAnnouncement = envelope.kind == .announcement
-        guard self.handledCount < self.settings.maximumHandled else {
+        guard self.handled.count < self.settings.maximumHandled else {
             self.counters.refused.add(1, ordering: .relaxed)
             if !isAnnouncement { self.answer(envelope.sender, envelope.number, .refusal, []) }
             return
@@ -240,15 +274,16 @@ final class BusCore {
         } else {
             self.counters.calls.add(1, ordering: .relaxed)
         }
-        self.handledCount += 1
         let message = ClusterMessage(sender: envelope.sender, isAnnouncement: isAnnouncement, bytes: bytes)
         let (sender, number) = (envelope.sender, envelope.number)
         let core = LoopIsolated(self, on: self.loop)
-        Task {
+        self.handled[key] = Task {
             let answer = await handler(message)
+            // Nobody waits for the answer to a call that was withdrawn.
+            let isAnswered = !isAnnouncement && !Task.isCancelled
             core.execute { core in
-                core.handledCount -= 1
-                if !isAnnouncement { core.answer(sender, number, .answer, answer) }
+                core.handled[key] = nil
+                if isAnswered { core.answer(sender, number, .answer, answer) }
             }
         }
     }
@@ -301,6 +336,6 @@ private final class PendingCall {
 
 extension PendingCall: TimerTarget {
     func timerFired(_ timer: LoopTimer) {
-        self.core?.finish(self.number, .failure(.timeout(node: self.node)))
+        self.core?.endWaiting(self.number)
     }
 }

@@ -8,6 +8,8 @@ struct BusEnvelope: Equatable {
         case refusal = 4
         /// The answer is longer than nodes exchange.
         case answerTooLarge = 5
+        /// The sender of the call of this number does not wait for its answer any more.
+        case withdrawal = 6
     }
 
     /// Bytes of one part; a longer message has several.

@@ -7,6 +7,9 @@ package protocol ClusterBus: Sendable {
     func nodes() async throws(ClusterError) -> [NodeRecord]
 
     /// Sends a message to a node and waits for its answer.
+    ///
+    /// Cancelling the awaiting Swift task ends the call with `timeout`. Then, and at the timeout, the handler's task on the
+    /// node is cancelled, unless the message that says so is lost.
     /// - Parameter timeout: after it, the call fails with `timeout`; the node may have acted nevertheless.
     func call(_ node: String, _ message: [UInt8], timeout: Duration) async throws(ClusterError) -> [UInt8]
 

@@ -100,7 +100,17 @@ package final class RedisBus: ClusterBus {
 
     package func call(_ node: String, _ message: [UInt8], timeout: Duration) async throws(ClusterError) -> [UInt8] {
         guard message.count <= BusEnvelope.messageLimit else { throw .tooLarge(limit: BusEnvelope.messageLimit) }
-        return try await self.ask { core, completion in core.call(node, message, timeout: timeout, completion) }
+        let withdrawal = LoopIsolated(BusCore.Withdrawal(), on: self.core.loop)
+        let result: Result<[UInt8], ClusterError> = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                self.core.execute { core in
+                    core.call(node, message, timeout: timeout, withdrawal.value) { continuation.resume(returning: $0) }
+                }
+            }
+        } onCancel: {
+            self.core.execute { core in core.withdraw(withdrawal.value) }
+        }
+        return try result.get()
     }
 
     package func announce(_ message: [UInt8]) async throws(ClusterError) {

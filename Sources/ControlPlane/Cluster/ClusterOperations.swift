@@ -10,6 +10,8 @@ enum NodeReach: Sendable {
     case own
     /// Acts on one node: that of the id (`17@b`), or else of the parameter `node`, or else the one that gets the request.
     case one
+    /// As `one`. It takes what it waits for: it is forwarded in turns, and ends with the client's connection.
+    case receive
     /// As `one`, but is not forwarded: it lasts, or takes the connection over.
     case stream
     /// Acts on all nodes, or those of the parameter `node`, and merges their answers.
@@ -23,7 +25,7 @@ enum NodeReach: Sendable {
     var isForwarded: Bool {
         switch self {
         case .own, .stream, .follow: false
-        case .one, .all, .list: true
+        case .one, .receive, .all, .list: true
         }
     }
 }
@@ -32,7 +34,7 @@ enum NodeReach: Sendable {
 struct ClusterOperations: Sendable {
     private static let reaches: [String: NodeReach] = [
         "listConnections": .list, "openConnection": .one, "closeConnections": .all(.counts),
-        "getConnection": .one, "changeConnection": .one, "closeConnection": .one, "send": .one, "receive": .stream,
+        "getConnection": .one, "changeConnection": .one, "closeConnection": .one, "send": .one, "receive": .receive,
         "ping": .one, "startSecureConnection": .one, "closeRead": .one, "closeWrite": .one, "suspend": .one,
         "resume": .one, "attach": .stream, "tap": .stream,
         "listDrains": .all(.drains), "startDrain": .one, "getDrain": .one, "cancelDrain": .one, "stopDrain": .one,
@@ -63,13 +65,13 @@ struct ClusterOperations: Sendable {
     private static func document(_ document: OperationDocument, _ reach: NodeReach) -> OperationDocument {
         let node =
             switch reach {
-            case .own, .one, .stream: Self.oneNode
+            case .own, .one, .receive, .stream: Self.oneNode
             case .all, .list, .follow: Self.severalNodes
             }
         let problems =
             switch reach {
             case .own, .stream, .follow: [404]
-            case .one, .all, .list: [404, 502, 503, 504]
+            case .one, .receive, .all, .list: [404, 502, 503, 504]
             }
         return OperationDocument(
             document.summary, parameters: document.parameters.merging(["node": node]) { first, _ in first },
@@ -87,7 +89,7 @@ struct ClusterOperations: Sendable {
         let nodes = NodeCaller(cluster: cluster)
         switch reach {
         case .own: return try await operation.handler(call)
-        case .one, .stream: return try await self.performOnOne(operation, call, nodes, isForwarded: reach.isForwarded)
+        case .one, .receive, .stream: return try await self.performOnOne(operation, call, nodes, reach)
         case .all(let merge): return try await self.performOnAll(operation, call, nodes, merge)
         case .list, .follow: return try await operation.handler(call)
         }
@@ -100,7 +102,7 @@ struct ClusterOperations: Sendable {
     }
 
     private func performOnOne(
-        _ operation: Operation, _ call: ControlCall, _ nodes: NodeCaller, isForwarded: Bool
+        _ operation: Operation, _ call: ControlCall, _ nodes: NodeCaller, _ reach: NodeReach
     ) async throws -> Response {
         var call = call
         let wanted = try call.query.value("node")
@@ -115,7 +117,8 @@ struct ClusterOperations: Sendable {
             return try await operation.handler(call)
         }
         // A request is forwarded once, so that nodes with different views cannot pass it in a circle.
-        guard isForwarded, call.forwardedBy == nil else { throw ControlProblem.otherNode(node) }
+        guard reach.isForwarded, call.forwardedBy == nil else { throw ControlProblem.otherNode(node) }
+        if case .receive = reach { return try await ForwardedReceive(call, nodes).response(of: node) }
         return try await self.forward(call, to: node, nodes)
     }
 

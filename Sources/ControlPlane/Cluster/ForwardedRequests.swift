@@ -18,9 +18,23 @@ struct ForwardedRequests: Sendable {
     private let responder: ControlResponder
     private let limits: GatewayCluster.Limits
     private let count = RequestCount()
+    /// Those that wait for data of a connection.
+    private let receiveCount = RequestCount()
 
     private final class RequestCount: Sendable {
-        let value = Mutex(0)
+        private let value = Mutex(0)
+
+        /// - Returns: `nil` at the limit.
+        func counting<Value>(upTo limit: Int, _ work: () async -> Value) async -> Value? {
+            let isAllowed = self.value.withLock { count in
+                guard count < limit else { return false }
+                count += 1
+                return true
+            }
+            guard isAllowed else { return nil }
+            defer { self.value.withLock { $0 -= 1 } }
+            return await work()
+        }
     }
 
     init(_ responder: ControlResponder, limits: GatewayCluster.Limits) {
@@ -31,22 +45,33 @@ struct ForwardedRequests: Sendable {
     /// - Parameter node: the node that forwards the request.
     /// - Returns: an answer within the size that nodes exchange.
     func answer(_ bytes: [UInt8], from node: String) async -> [UInt8] {
-        let limit = self.limits.servedRequests
-        let isAllowed = self.count.value.withLock { count in
-            guard count < limit else { return false }
-            count += 1
-            return true
+        let answer = await self.count.counting(upTo: self.limits.servedRequests) {
+            await self.perform(bytes, from: node)
         }
-        guard isAllowed else { return await Self.encoded(Self.busy.response) }
-        defer { self.count.value.withLock { $0 -= 1 } }
+        return if let answer { answer } else { await Self.encoded(Self.busy.response) }
+    }
+
+    private func perform(_ bytes: [UInt8], from node: String) async -> [UInt8] {
         guard let forwarded = NodeRequest(bytes), let request = forwarded.request else {
             return await Self.encoded(Self.malformed.response)
         }
         let caller = Caller(name: forwarded.caller, scopes: forwarded.knownScopes)
-        let answer = await Self.encoded(
+        let respond = {
             await ConnectionPeer.$current.withValue(ConnectionPeer(address: "node:\(node)")) {
                 await self.responder.respond(to: request, by: caller, from: node)
-            })
+            }
+        }
+        let response: Response
+        if self.responder.waitsForData(request) {
+            let received = await self.receiveCount.counting(upTo: self.limits.servedReceives, respond)
+            response = received ?? Self.busy.response
+        } else {
+            response = await respond()
+        }
+        return await self.bounded(await Self.encoded(response))
+    }
+
+    private func bounded(_ answer: [UInt8]) async -> [UInt8] {
         guard answer.count <= self.limits.messageSize else {
             return await Self.encoded(
                 ControlProblem(
@@ -78,6 +103,14 @@ extension ControlResponder {
             self.logger.error("an operation failed", metadata: ["error": "\(error)"])
             return ControlProblem.internalError.response
         }
+    }
+
+    /// Whether the request waits for data of a connection.
+    fileprivate func waitsForData(_ request: Request) -> Bool {
+        let path = (request.head.path ?? "/").prefix { $0 != "?" }
+        guard case .found(let operation, _) = self.table.find(request.method, path), case .receive = operation.reach
+        else { return false }
+        return true
     }
 
     private func answer(_ request: Request, by caller: Caller, from node: String) async throws -> Response {

@@ -14,6 +14,9 @@ struct NodeCaller: Sendable {
     /// Space for the head of a message beside its body, in bytes.
     static let headSize = 32 << 10
 
+    /// Longest body of a request to another node, and of its answer, in bytes.
+    static func bodyLimit(_ limits: GatewayCluster.Limits) -> Int { max(0, limits.messageSize - Self.headSize) }
+
     /// What one node answered.
     struct Outcome: Sendable {
         let node: String
@@ -27,7 +30,7 @@ struct NodeCaller: Sendable {
     // MARK: One node
 
     func send(_ request: NodeRequest, to node: String, timeout: Duration) async throws(ControlProblem) -> NodeReply {
-        let limit = max(0, self.cluster.limits.messageSize - Self.headSize)
+        let limit = Self.bodyLimit(self.cluster.limits)
         guard request.body.count <= limit else {
             throw ControlProblem(
                 413, "body-too-large",

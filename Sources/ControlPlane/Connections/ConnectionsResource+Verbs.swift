@@ -143,16 +143,14 @@ extension ConnectionsResource {
         ], headers: ["Prefer": "wait=N: waits N seconds without timeoutMs (RFC 7240)."],
         body: [.json(ReceiveRequest.self)],
         responses: [.init(200, "The received data", .json(Received.self)), .init(204, "Nothing received in time")],
-        problems: [404, 409, 410, 502, 504])
+        problems: [404, 409, 410, 413, 502, 504])
 
     private static let sameAsMember = "Same as the member of the body, which takes precedence."
 
     func receive(_ call: ControlCall) async throws -> Response {
         let key = try self.key(call)
-        let request = try await self.receiveRequest(call)
-        let timeout =
-            OpenRequestParser.duration(request.timeoutMs)
-            ?? call.waitPreference(limit: 600).map { .seconds($0) } ?? .seconds(30)
+        let (request, timeout) = try await ReceiveRequest.read(call)
+        let bounds = AnswerBounds(call, self.context.cluster)
         let endpoint: RelayEndpoint
         if let task = await self.gateway.unreadSession(key) {
             endpoint = .webSocket(task)
@@ -170,7 +168,7 @@ extension ConnectionsResource {
                 throw ControlProblem.invalid(
                     "/maximumBytes", "A WebSocket returns one whole message; leave out the lengths.")
             }
-            return try await self.receive(from: task, key, call, within: timeout)
+            return try await self.receive(from: task, key, call, bounds, within: timeout)
         case .stream(let task):
             let maximum = request.maximumBytes ?? 64 << 10
             let minimum = request.minimumBytes ?? 1
@@ -178,29 +176,26 @@ extension ConnectionsResource {
                 throw ControlProblem.invalid(
                     "/maximumBytes", "maximumBytes must be from 1 to 1048576, and minimumBytes not above it.")
             }
-            return try await self.receive(from: task, key, call, minimum...maximum, within: timeout)
+            let limit = min(maximum, bounds?.chunkLimit ?? maximum)
+            if let bounds, minimum > limit { throw bounds.chunkTooLarge }
+            return try await self.receive(from: task, key, call, minimum...limit, within: timeout)
         }
-    }
-
-    /// The body, completed by query parameters.
-    private func receiveRequest(_ call: ControlCall) async throws -> ReceiveRequest {
-        var request = try await call.decode(ReceiveRequest.self)
-        let limit = 1 << 20
-        if request.minimumBytes == nil { request.minimumBytes = try call.query.integer("minimumBytes", in: 0...limit) }
-        if request.maximumBytes == nil { request.maximumBytes = try call.query.integer("maximumBytes", in: 1...limit) }
-        if request.timeoutMs == nil {
-            request.timeoutMs = try call.query.integer("timeoutMs", in: 0...600_000).map { Double($0) }
-        }
-        return request
     }
 
     private func receive(
-        from task: WebSocketTask, _ key: ConnectionKey, _ call: ControlCall, within timeout: Duration
+        from task: WebSocketTask, _ key: ConnectionKey, _ call: ControlCall, _ bounds: AnswerBounds?,
+        within timeout: Duration
     ) async throws -> Response {
         let message: WebSocketTask.Message?
         do {
             message = try await call.cancellingOnDisconnect {
-                try await Waiting.withTimeout(timeout) { try await task.receive() }
+                try await Waiting.withTimeout(timeout) {
+                    guard let bounds else { return try await task.receive() }
+                    guard let message = try await task.receive(where: bounds.accepts) else {
+                        throw bounds.messageTooLarge
+                    }
+                    return message
+                }
             }
         } catch let failure as TaskFailure {
             throw await self.problem(failure, key)

@@ -106,8 +106,17 @@ struct ControlCall: Sendable {
     func cancellingOnDisconnect<Value: Sendable>(_ work: @escaping @Sendable () async throws -> Value) async throws
         -> Value
     {
-        // Without a connection, the forwarding node's timeout bounds the work.
-        guard self.channel != nil else { return try await work() }
+        guard self.channel != nil else {
+            // The node that forwards the request withdraws it when the client disconnects, or at its timeout: the task is
+            // cancelled then.
+            do {
+                let value = try await work()
+                try Task.checkCancellation()
+                return value
+            } catch {
+                throw Task.isCancelled ? CancellationError() : error
+            }
+        }
         let disconnect = try await self.clientDisconnect()
         return try await withThrowingTaskGroup(of: Value?.self) { group in
             group.addTask { try await work() }

@@ -36,6 +36,10 @@ package final class GatewayCluster: Sendable {
         package var messageSize = 1 << 20
         /// Requests of other nodes that run at the same time; further ones are refused.
         package var servedRequests = 64
+        /// Requests among them that wait for data of a connection.
+        package var servedReceives = 32
+        /// How long a request for data of a connection waits on its node, before it is sent again.
+        package var receiveTurn = Duration.seconds(30)
         /// Requests to other nodes without an answer yet; further ones are refused.
         package var sentRequests = 256
 

@@ -115,16 +115,25 @@ extension WebSocketTask {
 
     func completeReceives() {
         guard let queues = self.queuesIfMade else { return }
-        while case .deliver(let completion, let result)? = queues.inbox.nextAction() { completion(result) }
+        while let action = queues.inbox.nextAction() {
+            switch action {
+            case .deliver(let completion, let result): completion(result)
+            case .refuse(let refused): refused()
+            }
+        }
     }
 
     /// - Returns: a number by which the receive can be withdrawn.
     @discardableResult
     package func receive(_ completion: @escaping (Result<Message, TaskFailure>) -> Void) -> UInt64 {
+        self.receive(on: nil, completion)
+    }
+
+    func receive(on condition: MessageInbox.Condition?, _ completion: @escaping MessageInbox.Completion) -> UInt64 {
         self.loop.assertOnLoop()
         let number = self.nextNumber()
         if self.machine.hasEnded { self.queues.inbox.fail(self.failure ?? .closed) }
-        self.queues.inbox.append(.init(number: number, completion: completion))
+        self.queues.inbox.append(.init(number: number, condition: condition, completion: completion))
         self.completeReceives()
         if self.machine.hasDeferredEnd, !self.queues.inbox.isBehind { self.processDeferredEnd() }
         self.updateReading()
@@ -240,13 +249,22 @@ extension WebSocketTask: TransportConsumer {
 struct MessageInbox {
     typealias Completion = (Result<WebSocketTask.Message, TaskFailure>) -> Void
 
+    /// Of a receiver that does not take every message: one that it refuses stays the next one.
+    struct Condition {
+        let accepts: (WebSocketTask.Message) -> Bool
+        /// Called instead of the completion.
+        let refused: () -> Void
+    }
+
     struct Receiver {
         let number: UInt64
+        let condition: Condition?
         let completion: Completion
     }
 
     enum Action {
         case deliver(Completion, Result<WebSocketTask.Message, TaskFailure>)
+        case refuse(() -> Void)
     }
 
     /// Messages kept without a receiver before reading pauses; the limit on their bytes applies as well.
@@ -290,6 +308,10 @@ struct MessageInbox {
 
     mutating func nextAction() -> Action? {
         guard let receiver = self.receivers.first else { return nil }
+        if let condition = receiver.condition, let message = self.messages.first, !condition.accepts(message) {
+            self.receivers.removeFirst()
+            return .refuse(condition.refused)
+        }
         if let message = self.messages.popFirst() {
             self.bytes -= message.count
             self.receivers.removeFirst()

@@ -281,6 +281,22 @@ extension WebSocketTask {
         }
     }
 
+    /// Returns the next message if it is accepted; one that is refused stays the next message for other receivers.
+    /// - Parameter accepts: called on the loop.
+    /// - Returns: `nil` if the message was refused.
+    /// - Throws: as `receive`.
+    package func receive(
+        where accepts: @escaping @Sendable (Message) -> Bool
+    ) async throws(TaskFailure) -> Message? {
+        typealias Completion = @Sendable (Result<Message?, TaskFailure>) -> Void
+        return try await AwaitedOperation.result(on: self.loop) { (completion: @escaping Completion) in
+            let condition = MessageInbox.Condition(accepts: accepts) { completion(.success(nil)) }
+            return self.receive(on: condition) { completion($0.map(Optional.some)) }
+        } withdraw: {
+            self.withdrawReceive($0)
+        }
+    }
+
     /// Sends a Ping and returns when its Pong is there. Pings are answered in their order.
     ///
     /// Cancelling the awaiting Swift task ends the wait; a Ping already sent stays sent.

@@ -117,6 +117,34 @@ struct RedisBusTests {
         await second.stop()
     }
 
+    @Test(arguments: [true, false])
+    func callThatIsNotWaitedForEndsOnTheOtherNode(_ isCancelled: Bool) async throws {
+        let nodes = try Nodes(try RedisProcess())
+        let (began, beginning) = AsyncStream.makeStream(of: Void.self)
+        let (ended, ending) = AsyncStream.makeStream(of: Void.self)
+        let first = await nodes.registered("first")
+        let second = await nodes.registered("second", on: 1, maximumHandled: 1) { message in
+            guard message.bytes == [1] else { return [7] }
+            beginning.yield()
+            // Ends with the task.
+            for await _ in AsyncStream<Void>.makeStream().stream {}
+            ending.yield()
+            return [1]
+        }
+        let call = Task {
+            try await first.call("second", [1], timeout: isCancelled ? .seconds(50) : .milliseconds(100))
+        }
+        for await _ in began { break }
+        if isCancelled { call.cancel() }
+        await #expect(throws: ClusterError.timeout(node: "second")) { try await call.value }
+        for await _ in ended { break }
+        // The place of the withdrawn call is free, and it has no answer.
+        while (try? await first.call("second", [2], timeout: .seconds(5))) != [7] {}
+        #expect(first.counters.late.load(ordering: .relaxed) == 0)
+        await first.stop()
+        await second.stop()
+    }
+
     @Test func announcementsReachTheOthers() async throws {
         let nodes = try Nodes(try RedisProcess())
         let (heard, hearing) = AsyncStream.makeStream(of: ClusterMessage.self)

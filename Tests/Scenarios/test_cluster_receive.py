@@ -1,0 +1,55 @@
+"""Data of a connection that another gateway of the cluster has."""
+import pytest
+
+from support.control import Control
+from support.redis import Redis
+
+CONFIGURATION = """
+cluster: {redis: "REDIS", node: NAME}
+control: {address: "http://127.0.0.1:0", targets: [127.0.0.1]}
+listeners:
+  - {name: web, listen: "ws://127.0.0.1:0"}
+routes:
+  - {name: echo, path: /echo, target: echo}
+"""
+
+
+@pytest.fixture
+def nodes(sluice, tmp_path):
+    """Two gateways of one cluster."""
+    with Redis(tmp_path) as redis:
+        def start(name):
+            file = tmp_path / f"{name}.yaml"
+            file.write_text(CONFIGURATION.replace("REDIS", redis.url).replace("NAME", name))
+            node = sluice("serve", "--config", file)
+            node.wait_log("cluster joined")
+            return node
+
+        yield start("a"), start("b")
+
+
+def test_messages_are_received_on_another_node_and_none_is_lost(nodes):
+    first, second = nodes
+    a, b = Control.of(first), Control.of(second)
+    name = b.open(f"ws://127.0.0.1:{second.port()}/echo")
+    assert name.endswith("@b")
+    a.send(name, "hello")
+    assert a.receive(name) == "hello"
+    assert a.verb(name, "receive", {"timeoutMs": 1}).status == 204
+
+    # Longer than nodes exchange.
+    long = "x" * 1_030_000
+    b.send(name, long)
+    a.verb(name, "receive").problem(502, "node-answer-too-large")
+    assert b.receive(name) == long
+    b.send(name, "y" * 1_000_000)
+    assert a.receive(name) == "y" * 1_000_000
+
+    connection = a.connection()
+    connection.request("POST", f"/v1/connections/{name}:receive", b'{"timeoutMs": 60000}', {"Content-Type": "application/json"})
+    connection.sock.close()
+    connection.close()
+    first.wait_log("operation=receive .*code=client-gone")
+    # On the way that the end of the wait took before it.
+    a.send(name, "kept")
+    assert a.receive(name) == "kept"
