@@ -46,6 +46,8 @@ final class RoomSubscription {
         case ready
         /// Its output is full.
         case blocked
+        /// The member does not know yet that it is in the room: it waits until it is listed.
+        case entering
     }
 
     // First what each delivery touches, so that it is in one cache line.

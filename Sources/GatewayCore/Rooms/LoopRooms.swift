@@ -39,6 +39,8 @@ final class LoopRooms {
     private let sweepTimer = LoopTimer()
     /// Members that wait for their room to open, by its name.
     private var waiting: [String: [WaitingEntry]] = [:]
+    /// Members that wait to be listed, and what tells them that they are in the room.
+    private var entering: [ObjectIdentifier: () -> Void] = [:]
     /// Loops that are behind with messages that the broker received.
     private var blockedFeed: Set<Int> = []
     private(set) lazy var broker: any RoomBroker = self.makeBroker()
@@ -136,10 +138,23 @@ final class LoopRooms {
             joinedAfter: joined.sequence)
         self.announce(joined.loops, of: room)
         self.pauseIfBehind(subscription)
-        if let info = entry.info {
-            self.broker.entered(shared, info)
-        }
-        entry.complete(.success(Joined(subscription: subscription, result: joined.result)))
+        let complete = { entry.complete(.success(Joined(subscription: subscription, result: joined.result))) }
+        guard let info = entry.info else { return complete() }
+        room.set(subscription, .entering)
+        self.entering[ObjectIdentifier(subscription)] = complete
+        self.broker.entered(shared, info) { [weak self] in self?.finishEntering(subscription) }
+    }
+
+    /// Tells the member that it is in the room, and delivers what came since it is.
+    private func finishEntering(_ subscription: RoomSubscription) {
+        guard let complete = self.entering.removeValue(forKey: ObjectIdentifier(subscription)) else { return }
+        complete()
+        // The member may have left at once.
+        guard subscription.state == .entering else { return }
+        subscription.updateBatchOutput()
+        guard subscription.room.hasMore(for: subscription) else { return subscription.room.set(subscription, .idle) }
+        self.enqueue(subscription)
+        self.scheduleDelivery()
     }
 
     /// The room has opened, or has caught up with other nodes.
@@ -346,10 +361,13 @@ final class LoopRooms {
             switch subscription.state {
             case .idle: self.enqueue(subscription)
             case .ready: break
-            case .blocked: if room.isTooFarBehind(subscription) { late.append(subscription) }
+            case .blocked, .entering: if room.isTooFarBehind(subscription) { late.append(subscription) }
             }
         }
-        for subscription in late { self.fellBehind(subscription) }
+        for subscription in late {
+            // It is listed too late: its messages would use up the room's memory.
+            subscription.state == .entering ? self.finishEntering(subscription) : self.fellBehind(subscription)
+        }
         room.forgetUnusedBatches()
         room.trim()
     }

@@ -418,14 +418,19 @@ extension RedisBroker {
 // MARK: Presence and users
 
 extension RedisBroker {
-    func entered(_ room: SharedRoom, _ info: ClientInfo) {
+    func entered(_ room: SharedRoom, _ info: ClientInfo, _ complete: @escaping () -> Void) {
         let policy = room.policy
-        guard policy.hasPresence || policy.sendsJoinLeave else { return }
+        guard policy.hasPresence || policy.sendsJoinLeave else { return complete() }
         if self.isAway, self.delivers(alone: room), policy.sendsJoinLeave {
-            return self.deliverAlone(.join(info), nil, nil, room)
+            self.deliverAlone(.join(info), nil, nil, room)
+            return complete()
         }
         let envelope = policy.sendsJoinLeave ? RoomEnvelope(.join(info)).encoded : []
-        self.presence.list(policy.hasPresence ? [info] : [], in: self.keys(room), telling: envelope)
+        let isListed = policy.hasPresence && !self.isAway
+        self.presence.list(policy.hasPresence ? [info] : [], in: self.keys(room), telling: envelope) {
+            if isListed { complete() }
+        }
+        if !isListed { complete() }
     }
 
     func left(_ room: SharedRoom, _ info: ClientInfo) {

@@ -23,18 +23,27 @@ final class RedisPresence {
     // MARK: Rooms
 
     /// Lists clients, or renews them. If it fails, the next renewal lists them.
-    /// - Parameter envelope: a message that the room's members get; empty for none.
-    func list(_ clients: [ClientInfo], in keys: RoomKeys, telling envelope: [UInt8] = []) {
+    /// - Parameters:
+    ///   - envelope: a message that the room's members get; empty for none.
+    ///   - complete: called for each command, of which there is one for up to 64 clients, also if it failed.
+    func list(
+        _ clients: [ClientInfo], in keys: RoomKeys, telling envelope: [UInt8] = [],
+        _ complete: @escaping () -> Void = {}
+    ) {
         var start = 0
         repeat {
             let end = min(start + Self.batch, clients.count)
             let isFirst = start == 0
-            if end > start || !envelope.isEmpty { self.list(clients[start..<end], keys, isFirst ? envelope : []) }
+            if end > start || !envelope.isEmpty {
+                self.list(clients[start..<end], keys, isFirst ? envelope : [], complete)
+            }
             start = end
         } while start < clients.count
     }
 
-    private func list(_ clients: ArraySlice<ClientInfo>, _ keys: RoomKeys, _ envelope: [UInt8]) {
+    private func list(
+        _ clients: ArraySlice<ClientInfo>, _ keys: RoomKeys, _ envelope: [UInt8], _ complete: @escaping () -> Void
+    ) {
         var arguments: [RedisArgument] = [
             self.time, .bytes(envelope), .bytes(keys.channel), .text(self.client.publishCommand),
         ]
@@ -44,7 +53,7 @@ final class RedisPresence {
         }
         self.client.perform(
             RoomScripts.enter, keys: [keys.presence, keys.presenceExpiry], arguments: arguments
-        ) { _ in }
+        ) { _ in complete() }
     }
 
     /// Without Redis, the client expires.

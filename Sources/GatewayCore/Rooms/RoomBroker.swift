@@ -27,7 +27,8 @@ protocol RoomBroker: AnyObject {
         _ complete: @escaping (Result<RoomPublished, RoomBrokerError>) -> Void)
 
     /// A member is in the room on this node now, which others may hear of.
-    func entered(_ room: SharedRoom, _ info: ClientInfo)
+    /// - Parameter complete: when `presence` lists it on all nodes; also if that failed, and it is listed later.
+    func entered(_ room: SharedRoom, _ info: ClientInfo, _ complete: @escaping () -> Void)
     func left(_ room: SharedRoom, _ info: ClientInfo)
 
     /// The clients in the room on all nodes, in the order of their identifiers.
@@ -122,7 +123,7 @@ final class LocalBroker: RoomBroker {
     }
 
     /// `SharedRoom.join` and `leave` have told it.
-    func entered(_ room: SharedRoom, _ info: ClientInfo) {}
+    func entered(_ room: SharedRoom, _ info: ClientInfo, _ complete: @escaping () -> Void) { complete() }
     func left(_ room: SharedRoom, _ info: ClientInfo) {}
 
     func presence(of room: SharedRoom, _ complete: @escaping (Result<[ClientInfo], RoomBrokerError>) -> Void) {

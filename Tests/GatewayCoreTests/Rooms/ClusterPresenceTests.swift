@@ -1,0 +1,52 @@
+import Testing
+
+@Suite("Presence in the rooms of a cluster")
+struct ClusterPresenceTests {
+    private static let room = "a"
+
+    /// Another client may ask for the room's clients as soon as this one knows that it is in the room.
+    @Test func replyToSubscribeWaitsUntilTheClientIsListed() throws {
+        let scene = try ClusterScene(loops: [1, 1], clients: 3, rooms: [Self.room])
+        let (first, other, late) = (scene.clients[0], scene.clients[1], scene.clients[2])
+        try scene.connect(first, to: 0)
+        try scene.connect(other, to: 1)
+        for _ in 0..<20 where !(first.isInAllRooms && other.isInAllRooms) { scene.pass(.milliseconds(100)) }
+        #expect(first.isInAllRooms && other.isInAllRooms)
+
+        try scene.connect(late, to: 0)
+        // The node has the room, and Redis does not answer.
+        scene.redis.pause(for: .milliseconds(200))
+        for _ in 0..<9 { scene.pass(.milliseconds(20)) }
+        #expect(late.isConnected && !late.isInAllRooms)
+        for _ in 0..<20 where !late.isInAllRooms { scene.pass(.milliseconds(20)) }
+        #expect(late.isInAllRooms)
+        other.askForPresence()
+        scene.pass(.milliseconds(100))
+        scene.pass(.milliseconds(100))
+        #expect(other.listed[Self.room] == 3)
+        #expect(scene.clients.flatMap(\.complaints) == [])
+        scene.finish()
+    }
+
+    @Test func clientEntersWithoutBeingListedWhileRedisIsLost() throws {
+        let scene = try ClusterScene(loops: [1], clients: 2, rooms: [Self.room])
+        let (first, late) = (scene.clients[0], scene.clients[1])
+        try scene.connect(first, to: 0)
+        for _ in 0..<20 where !first.isInAllRooms { scene.pass(.milliseconds(100)) }
+        try scene.connect(late, to: 0)
+        scene.redis.pause(for: .seconds(1))
+        for _ in 0..<9 { scene.pass(.milliseconds(20)) }
+        #expect(!late.isInAllRooms)
+        scene.redis.cutAll()
+        for _ in 0..<5 where !late.isInAllRooms { scene.pass(.milliseconds(20)) }
+        #expect(late.isInAllRooms)
+        // It is listed when Redis is back.
+        for _ in 0..<100 where first.listed[Self.room] != 2 {
+            first.askForPresence()
+            scene.pass(.milliseconds(200))
+        }
+        #expect(first.listed[Self.room] == 2)
+        #expect(scene.clients.flatMap(\.complaints) == [])
+        scene.finish()
+    }
+}
