@@ -74,7 +74,10 @@ package final class GatewayCluster: Sendable {
             await restrictions.apply(content)
             return []
         }
-        self.serve(.commands) { [rooms] _, content in rooms.hub.receiveCommands(content) }
+        self.serve(.commands) { [rooms] _, content in
+            // A node that stood still gets calls that were withdrawn meanwhile: their clients have got 503.
+            Task.isCancelled ? [] : rooms.hub.receiveCommands(content)
+        }
         bus.serve { [weak self] message in await self?.answer(message) ?? [] }
         self.startComparing()
     }

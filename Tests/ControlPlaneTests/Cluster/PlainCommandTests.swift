@@ -99,4 +99,23 @@ struct PlainCommandTests {
             #expect(try await bus.call("a", .commands, [9], timeout: .seconds(20)) == [])
         }
     }
+
+    @Test func callThatWasWithdrawnIsNotPerformed() async throws {
+        try await LoopbackCluster.run(["a", "b"], Self.configuration) { cluster in
+            let (a, b) = (try cluster.node("a"), try cluster.node("b"))
+            let bus = try #require(b.gateway.cluster)
+            let client = try await self.connect(a)
+            defer { client.stream.close() }
+            let data = Array(#"{"id":2,"subscribe":{"channel":"x"}}"#.utf8)
+            let commands = ForwardedCommands.encoded([.init(session: client.session, data: data)])
+            await Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                _ = try? await bus.call("a", .commands, commands, timeout: .seconds(20))
+            }.value
+            let command = #"{"id":3,"subscribe":{"channel":"y"}}"#
+            #expect(try await self.post(command, session: client.session, node: "a", to: b).status == 204)
+            let text = try await client.stream.receive(through: #"{"id":3,"subscribe""#)
+            #expect(!text.contains(#""id":2"#))
+        }
+    }
 }
