@@ -185,6 +185,7 @@ package enum ConfigurationSamples {
               publication-rate: 20
               max-members: 5000
               slow-readers: skip-to-latest
+              delta: fossil
           ping-interval: 20s
           pong-timeout: 5s
           connect-timeout: 4s

@@ -1,4 +1,5 @@
 import Rooms
+import TestSupport
 import Testing
 import WireText
 
@@ -92,6 +93,19 @@ struct CommandTests {
                 .refresh(token: "t"), .subscriptionRefresh(channel: "c", token: "t"),
             ])
         #expect(all.map(\.number) == [2, 3, 4, 5, 6, 7, 8, 0, 9, 10, 11])
+    }
+
+    @Test func deltasAreWantedInFossilsFormatAlone() throws {
+        let commands = try Self.commands(
+            #"""
+            {"id":1,"subscribe":{"channel":"c","delta":"fossil"}}
+            {"id":2,"subscribe":{"channel":"c","delta":"vcdiff"}}
+            """#)
+        #expect(commands.map(\.request) == [Self.subscribe("c") { $0.wantsDeltas = true }, Self.subscribe("c")])
+        // id 1, subscribe (5) {channel (1) "c", delta (12) "fossil"}
+        let bytes: [UInt8] = [0x08, 1, 0x2A, 11, 0x0A, 1, 0x63, 0x62, 6] + Array("fossil".utf8)
+        let binary = try Self.commands([UInt8(bytes.count)] + bytes)
+        #expect(binary.map(\.request) == [Self.subscribe("c") { $0.wantsDeltas = true }])
     }
 
     @Test func unknownFieldsAndNullAreIgnored() throws {
@@ -285,6 +299,47 @@ struct ReplyTests {
         #expect(
             Self.json(.push(channel: "", .disconnect(.expired)))
                 == #"{"push":{"disconnect":{"code":3005,"reason":"connection expired","reconnect":true}}}"#)
+    }
+
+    /// Encoded by hand from the field numbers of client.proto.
+    @Test func contentsAreStringsInJSONWhereDeltasAreNegotiated() {
+        let whole = Publication(.json(Array(#"{"a":"é"}"#.utf8)))
+        #expect(
+            Self.json(.push(channel: "c", .publicationOfDeltas(whole, delta: nil)))
+                == #"{"push":{"channel":"c","pub":{"data":"{\"a\":\"é\"}"}}}"#)
+        #expect(
+            Self.json(.push(channel: "c", .publicationOfDeltas(whole, delta: Array("9\n9@0,x;".utf8))))
+                == #"{"push":{"channel":"c","pub":{"data":"9\n9@0,x;","delta":true}}}"#)
+        let bytes = Publication(.binary([0xFF, 0x00]))
+        #expect(
+            Self.json(.push(channel: "c", .publicationOfDeltas(bytes, delta: nil)))
+                == #"{"push":{"channel":"c","pub":{"data":"{\"b64data\":\"/wA=\"}"}}}"#)
+        // push (4) {channel (2) "c", pub (4) {data (4) FF 00}}, and with data "1", delta (8) true
+        #expect(
+            Reply.push(channel: "c", .publicationOfDeltas(bytes, delta: nil)).encoded(.protobuf)
+                == [11, 0x22, 9, 0x12, 1, 0x63, 0x22, 4, 0x22, 2, 0xFF, 0x00])
+        #expect(
+            Reply.push(channel: "c", .publicationOfDeltas(bytes, delta: [0x31])).encoded(.protobuf)
+                == [12, 0x22, 10, 0x12, 1, 0x63, 0x22, 5, 0x22, 1, 0x31, 0x40, 1])
+    }
+
+    @Test func recoveredPublicationsAreDeltasAfterTheFirst() throws {
+        var result = Reply.SubscribeResult()
+        result.usesDeltas = true
+        let numbers = (100..<120).map(String.init).joined(separator: ",")
+        let texts = ["0", "1", "2"].map { "[\(numbers),\($0),\(numbers)]" }
+        result.publications = texts.map { Publication(.json(Array($0.utf8))) }
+        let json = Self.json(.subscribe(number: 2, result))
+        #expect(json.hasPrefix(#"{"id":2,"subscribe":{"publications":[{"data":"\#(texts[0])"},{"data":""#))
+        #expect(json.hasSuffix(#"","delta":true}],"delta":true}}"#))
+        let deltas = json.split(separator: #""data":""#).dropFirst(2).map { part in
+            part.prefix { $0 != "\"" }.replacing("\\n", with: "\n")
+        }
+        for (number, delta) in deltas.enumerated() {
+            let target = try FossilDeltaDecoder.apply(Array(delta.utf8), to: Array(texts[number].utf8))
+            #expect(String(decoding: target, as: UTF8.self) == texts[number + 1])
+        }
+        #expect(deltas.count == 2)
     }
 
     @Test func bytesAreBase64ForClientsThatSpeakJSON() {

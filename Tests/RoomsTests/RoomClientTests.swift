@@ -75,6 +75,41 @@ struct RoomClientTests {
         #expect(scene.client.channels == ["a"])
     }
 
+    @Test(arguments: [RoomPolicy.Deltas.none, .fossil])
+    func deltasAreForClientsThatAskWhereThePolicyAllowsThem(_ deltas: RoomPolicy.Deltas) {
+        var scene = ClientScene(ClientScene.authority { $0.deltas = deltas })
+        _ = scene.connect()
+        for (number, isAsked) in [(2 as UInt32, false), (3, true)] {
+            var request = Command.SubscribeRequest(channel: isAsked ? "a" : "b")
+            request.wantsDeltas = isAsked
+            guard case .join(let join)? = scene.send(.subscribe(request), number: number).last else {
+                Issue.record("no join")
+                return
+            }
+            let isGranted = isAsked && deltas == .fossil
+            #expect(join.usesDeltas == isGranted)
+            scene.client.joined(
+                join.channel, .success(RoomClient.JoinResult(position: StreamPosition())), at: scene.now)
+            guard case .send(.subscribe(number, let result))? = scene.actions().last else {
+                Issue.record("no reply")
+                return
+            }
+            #expect(result.usesDeltas == isGranted)
+        }
+    }
+
+    @Test func deltasAreNotForSubscriptionsOfTheServer() {
+        var scene = ClientScene(ClientScene.authority { $0.deltas = .fossil })
+        var request = Command.ConnectRequest()
+        request.subscriptions = [Command.SubscribeRequest(channel: "a")]
+        request.subscriptions[0].wantsDeltas = true
+        guard case .join(let join)? = scene.send(.connect(request), number: 1).last else {
+            Issue.record("no join")
+            return
+        }
+        #expect(!join.usesDeltas)
+    }
+
     @Test func recoveryIsAskedOfTheRoom() {
         var scene = ClientScene()
         _ = scene.connect()

@@ -1,6 +1,7 @@
 """Rooms for programs: Centrifuge's client protocol, spoken by its own client for Python in both encodings."""
 import asyncio
 import http.client
+import itertools
 import json
 import signal
 import urllib.parse
@@ -29,6 +30,7 @@ rooms:
     - {name: news, pattern: "news:*", publish: nobody}
     - {name: latest, pattern: "latest:*", publish: everyone, history-size: 1, recovery: cache}
     - {name: short, pattern: "short:*", publish: everyone, history-size: 5, recovery: stream}
+    - {name: states, pattern: "state:*", publish: everyone, history-size: 20, recovery: stream, delta: fossil}
     - {name: all, pattern: "room:*", history-size: 100, history-time: 1h, recovery: stream, presence: true, join-leave: true}
 """
 
@@ -209,6 +211,47 @@ def test_client_that_was_cut_off_gets_everything_it_missed_once_and_in_order(ser
                 while not heard.data() or value(heard.data()[-1]) != "end":
                     await heard.events.get()
             assert [value(data) for data in heard.data()] == [*range(count), "end"]
+            await asyncio.gather(ann.disconnect(), bob.disconnect())
+
+    asyncio.run(conversation())
+
+
+@both
+def test_client_that_asks_for_deltas_rebuilds_every_state(service, protobuf):
+    def state(number):
+        rows = [{"name": f"Zeile {row} – größer", "value": row * 17} for row in range(60)]
+        rows[number % 60]["value"] = -number
+        return {"number": number, "rows": rows}
+
+    async def conversation():
+        async with Cutter(service.address()) as cutter:
+            ann, bob = client(("127.0.0.1", cutter.port), protobuf), client(service.address(), not protobuf)
+            await asyncio.gather(ann.connect(), bob.connect())
+            _, heard = await subscribe(ann, "state:a", delta=centrifuge.DeltaType.FOSSIL)
+            _, whole = await subscribe(bob, "state:a")
+            await heard.next("subscribed")
+            numbers = iter(range(1000))
+
+            async def publish(count):
+                for number in itertools.islice(numbers, count):
+                    await bob.publish("state:a", payload(state(number), not protobuf), timeout=DEADLINE)
+
+            await publish(5)
+            cutter.is_open.clear()
+            cutter.cut()
+            await publish(5)
+            cutter.is_open.set()
+            assert (await heard.next("subscribed")).recovered
+            await publish(5)
+            for recorder in (heard, whole):
+                async with asyncio.timeout(DEADLINE):
+                    while len(recorder.data()) < 15:
+                        await recorder.events.get()
+                assert [value(data) for data in recorder.data()] == [state(number) for number in range(15)]
+            deltas = [pub.delta for kind, pub in heard.heard if kind == "publication"]
+            # The first is whole, and what was recovered begins with a whole one.
+            assert deltas.count(True) == 13 and not deltas[0], deltas
+            assert not any(pub.delta for kind, pub in whole.heard if kind == "publication")
             await asyncio.gather(ann.disconnect(), bob.disconnect())
 
     asyncio.run(conversation())

@@ -296,6 +296,13 @@ extension RoomPolicy: SettingsSection {
             `skip-to-latest` let it lose messages, unless the room has recovery: then its subscription ends with 2500, \
             and it comes back for what it missed.
             """),
+        .value(
+            "delta", \.deltas, .choice,
+            """
+            Whether a client that asks for it gets publications as differences to the one before: `fossil`, in this \
+            format, where they are shorter; `none`, always whole. The gateway then keeps the newest publication of a room \
+            with such members, and computes each difference once for all of them.
+            """),
     ]
 
     mutating func check(_ section: SectionReader<RoomPolicy>) {

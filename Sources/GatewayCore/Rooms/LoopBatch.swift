@@ -15,6 +15,8 @@ final class LoopBatch {
     private var plainFrames: SharedFrames?
     private var jsonFrames: SharedFrames?
     private var protobufFrames: SharedFrames?
+    /// For members with deltas that have what the first publication is the difference to.
+    private var deltaFrames: [ProtocolEncoding: SharedFrames] = [:]
 
     init(_ messages: [LoopMessage], start: UInt64, loop: Int) {
         self.messages = messages
@@ -37,13 +39,35 @@ final class LoopBatch {
     }
 
     /// - Parameter encoding: of the protocol's pushes; `nil` for members that speak no protocol.
-    func frames(_ encoding: ProtocolEncoding?) -> SharedFrames {
-        switch encoding {
+    func frames(_ encoding: ProtocolEncoding?, usesDeltas: Bool = false) -> SharedFrames {
+        if usesDeltas, let encoding { return self.deltaFrames(encoding) }
+        return switch encoding {
         case nil: Self.made(&self.plainFrames) { self.messages.compactMap(\.plain) }
         case .json: Self.made(&self.jsonFrames) { self.messages.map { $0.encoded(.commands(.json)) } }
         case .protobuf: Self.made(&self.protobufFrames) { self.messages.map { $0.encoded(.commands(.protobuf)) } }
         }
     }
+
+    private func deltaFrames(_ encoding: ProtocolEncoding) -> SharedFrames {
+        if let made = self.deltaFrames[encoding] { return made }
+        var base = self.firstBase
+        let made = SharedFrames(
+            self.messages.map { message in
+                defer { if message.isPublication { base = message.message.sequence } }
+                return message.encoded(encoding, after: base)
+            })
+        self.deltaFrames[encoding] = made
+        return made
+    }
+
+    /// Whether the first publication is whole, or a difference to the one that a member got last.
+    /// - Parameter base: sequence number of that; `nil` if the member got none.
+    func continues(from base: UInt64?) -> Bool { self.firstBase == nil || self.firstBase == base }
+
+    private var firstBase: UInt64? { self.messages.first(where: \.isPublication)?.message.delta?.base }
+
+    /// Sequence number of the last publication; `nil` without any.
+    var lastPublication: UInt64? { self.messages.last(where: \.isPublication)?.message.sequence }
 
     private static func made(_ frames: inout SharedFrames?, _ make: () -> [SharedMessage]) -> SharedFrames {
         if let frames { return frames }

@@ -62,6 +62,10 @@ final class RoomSubscription {
     fileprivate(set) var state = State.idle
     /// A gap in its messages ends it: the client recovers what it missed.
     let isPositioned: Bool
+    /// Publications are sent as differences to the one before.
+    let usesDeltas: Bool
+    /// Sequence number of the last publication that it got; kept for deltas alone.
+    fileprivate(set) var deltaBase: UInt64?
     /// The member's reading is paused.
     var isPaused = false
     /// It is paused because a message of it waits for the broker.
@@ -72,21 +76,29 @@ final class RoomSubscription {
     let info: ClientInfo?
 
     fileprivate init(
-        _ number: UInt64, in room: LoopRoom, _ subscriber: any RoomSubscriber, info: ClientInfo?, isPositioned: Bool,
-        next: UInt64, joinedAfter: UInt64
+        _ number: UInt64, in room: LoopRoom, _ entry: LoopRooms.Entry, _ joined: SharedRoom.Membership, next: UInt64
     ) {
         self.number = number
         self.room = room
-        self.subscriber = subscriber
-        self.batchOutput = subscriber.batchOutput
-        self.info = info
-        self.isPositioned = isPositioned
+        self.subscriber = entry.member
+        self.batchOutput = entry.member.batchOutput
+        self.info = entry.info
+        self.isPositioned = entry.isPositioned
+        self.usesDeltas = entry.usesDeltas
+        self.deltaBase = joined.deltaBase
         self.next = next
-        self.joinedAfter = joinedAfter
+        self.joinedAfter = joined.sequence
     }
 
     /// For a subscriber that takes batches from now on.
     func updateBatchOutput() { self.batchOutput = self.subscriber?.batchOutput }
+
+    /// The message for a member with deltas, which gets it now.
+    func take(_ message: LoopMessage, _ encoding: ProtocolEncoding) -> SharedMessage {
+        let made = message.encoded(encoding, after: self.deltaBase)
+        if message.isPublication { self.deltaBase = message.message.sequence }
+        return made
+    }
 
     /// Whether this member receives the message: not if it joined later, or sent it without a protocol.
     fileprivate func receives(_ message: RoomMessage, onLoop loop: Int) -> Bool {
@@ -175,12 +187,8 @@ final class LoopRoom {
 
     // MARK: Members
 
-    func add(
-        _ subscriber: any RoomSubscriber, number: UInt64, info: ClientInfo?, isPositioned: Bool, joinedAfter: UInt64
-    ) -> RoomSubscription {
-        let subscription = RoomSubscription(
-            number, in: self, subscriber, info: info, isPositioned: isPositioned,
-            next: self.nextNumber, joinedAfter: joinedAfter)
+    func add(_ entry: LoopRooms.Entry, _ joined: SharedRoom.Membership, number: UInt64) -> RoomSubscription {
+        let subscription = RoomSubscription(number, in: self, entry, joined, next: self.nextNumber)
         self.subscriptions[number] = subscription
         return subscription
     }
@@ -238,7 +246,8 @@ final class LoopRoom {
     /// The messages that the member gets together next; `nil` if it gets the next one alone.
     func batch(for subscription: RoomSubscription) -> LoopBatch? {
         guard let batch = self.batch(from: subscription.next),
-            batch.isWhole(for: subscription.number, joinedAfter: subscription.joinedAfter)
+            batch.isWhole(for: subscription.number, joinedAfter: subscription.joinedAfter),
+            !subscription.usesDeltas || batch.continues(from: subscription.deltaBase)
         else { return nil }
         return batch
     }
@@ -256,7 +265,10 @@ final class LoopRoom {
     func isLast(_ batch: LoopBatch) -> Bool { batch.end == self.nextNumber }
 
     /// The member got the batch.
-    func delivered(_ batch: LoopBatch, to subscription: RoomSubscription) { subscription.next = batch.end }
+    func delivered(_ batch: LoopBatch, to subscription: RoomSubscription) {
+        subscription.next = batch.end
+        if subscription.usesDeltas, let last = batch.lastPublication { subscription.deltaBase = last }
+    }
 
     /// Forgets the batches of messages that no member is ready for.
     func forgetUnusedBatches() { if self.readyCount == 0 { self.noneIsReady() } }

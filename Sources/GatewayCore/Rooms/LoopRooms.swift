@@ -80,6 +80,8 @@ final class LoopRooms {
         /// For the limits of one client; `nil` for a member of the server's own.
         var client: RoomClientKey?
         var isPositioned = false
+        /// Publications are wanted as differences to the one before.
+        var usesDeltas = false
         /// Publications after it are wanted; `nil` for none.
         var recovery: StreamPosition?
         /// Publications that the member recovers at most.
@@ -120,7 +122,7 @@ final class LoopRooms {
         do {
             joined = try shared.join(
                 onLoop: self.index, info: entry.info, recovering: entry.recovery, limit: entry.limit,
-                isPatient: isPatient, now: self.now)
+                usesDeltas: entry.usesDeltas, isPatient: isPatient, now: self.now)
         } catch .notReady {
             self.waiting[shared.name, default: []].append(waiting)
             return self.broker.open(shared)
@@ -133,9 +135,7 @@ final class LoopRooms {
             ?? LoopRoom(shared, loop: self.index, self.backlog, self.hub.counters.of(shared.policy))
         self.rooms[shared.name] = room
         self.lastNumber += 1
-        let subscription = room.add(
-            entry.member, number: self.lastNumber, info: entry.info, isPositioned: entry.isPositioned,
-            joinedAfter: joined.sequence)
+        let subscription = room.add(entry, joined, number: self.lastNumber)
         self.announce(joined.loops, of: room)
         self.pauseIfBehind(subscription)
         let complete = { entry.complete(.success(Joined(subscription: subscription, result: joined.result))) }
@@ -185,7 +185,8 @@ final class LoopRooms {
         guard let subscriber = subscription.subscriber else { return }
         let room = subscription.room
         room.remove(subscription)
-        let loops = room.shared.leave(onLoop: self.index, info: subscription.info, now: self.now)
+        let loops = room.shared.leave(
+            onLoop: self.index, info: subscription.info, usesDeltas: subscription.usesDeltas, now: self.now)
         if room.isEmpty { self.rooms[room.name] = nil }
         self.takeDeferred(room)
         if self.hasArrivals { self.scheduleDelivery() }
@@ -404,7 +405,7 @@ final class LoopRooms {
         while subscription.state == .ready, room.hasMore(for: subscription) {
             guard left > 0, !self.loop.budgetIsSpent else { return self.ready.append(subscription) }
             if let output = subscription.batchOutput, let batch = room.batch(for: subscription) {
-                let frames = batch.frames(output.encoding)
+                let frames = batch.frames(output.encoding, usesDeltas: subscription.usesDeltas)
                 switch output.task.send(frames, isLast: room.isLast(batch), below: LoopRoom.outputWatermark) {
                 case .sent:
                     room.delivered(batch, to: subscription)

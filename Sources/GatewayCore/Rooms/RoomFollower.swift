@@ -214,7 +214,8 @@ extension FollowingMember: RoomSubscriber {
 
     func deliver(_ message: LoopMessage, to subscription: RoomSubscription) {
         switch message.push {
-        case .publication(let publication): self.queue.add(.publication(publication, epoch: self.epoch))
+        case .publication(let publication), .publicationOfDeltas(let publication, _):
+            self.queue.add(.publication(publication, epoch: self.epoch))
         case .join(let info): self.queue.add(.joined(info))
         case .leave(let info): self.queue.add(.left(info))
         case .unsubscribe, .subscribe, .message, .connect, .disconnect, .refresh: break

@@ -51,6 +51,8 @@ package final class RoomMessage: Sendable {
     let origin: Origin?
     /// Number in the room, from 1 on, of messages of all kinds. Unlike an offset it is not shown.
     let sequence: UInt64
+    /// Of a publication, if there is one before it and the room has members that want differences.
+    let delta: PublicationDelta?
 
     /// In limits, in bytes, so that one limit bounds both large and empty messages.
     var cost: Int {
@@ -62,7 +64,11 @@ package final class RoomMessage: Sendable {
         return size + Self.overhead
     }
 
-    init(_ content: Content, plain: Plain? = nil, origin: Origin? = nil, sequence: UInt64) {
+    init(
+        _ content: Content, plain: Plain? = nil, origin: Origin? = nil, sequence: UInt64,
+        delta: PublicationDelta? = nil
+    ) {
+        self.delta = delta
         self.content = content
         self.plain = plain
         self.origin = origin
@@ -132,6 +138,13 @@ final class LoopMessage {
     private var protobuf: SharedMessage?
     private var unidirectional: [SessionEncoding: SharedMessage] = [:]
     private var madePlain: SharedMessage?
+    /// For members with deltas: `nil` until one of them gets the message.
+    private var ofDeltas: [DeltaForm: SharedMessage]?
+
+    private struct DeltaForm: Hashable {
+        let encoding: ProtocolEncoding
+        let isWhole: Bool
+    }
 
     init(_ message: RoomMessage, room: String) {
         self.message = message
@@ -160,6 +173,22 @@ final class LoopMessage {
             self.unidirectional[encoding] = made
             return made
         }
+    }
+
+    var isPublication: Bool { if case .publication = self.message.content { true } else { false } }
+
+    /// As a push for a member with deltas.
+    /// - Parameter base: sequence number of the last publication that it got; `nil` if it got none.
+    func encoded(_ encoding: ProtocolEncoding, after base: UInt64?) -> SharedMessage {
+        guard case .publication(let publication) = self.push else { return self.encoded(.commands(encoding)) }
+        let delta = self.message.delta.flatMap { $0.base == base ? $0.content(in: encoding) : nil }
+        let form = DeltaForm(encoding: encoding, isWhole: delta == nil)
+        if let made = self.ofDeltas?[form] { return made }
+        let push = Reply.push(channel: self.room, .publicationOfDeltas(publication, delta: delta))
+        let made = SharedMessage(encoding == .json ? .text : .binary, push.encoded(encoding))
+        self.ofDeltas = self.ofDeltas ?? [:]
+        self.ofDeltas?[form] = made
+        return made
     }
 
     var push: Reply.Push {

@@ -260,8 +260,7 @@ final class RoomSession {
     private func join(_ join: RoomClient.Join) {
         let entry = LoopRooms.Entry(
             member: self, info: join.info, client: self.clientKey, isPositioned: join.isPositioned,
-            recovery: join.recovery,
-            limit: join.recoveryLimit
+            usesDeltas: join.usesDeltas, recovery: join.recovery, limit: join.recoveryLimit
         ) { [self] result in
             let now = self.now
             switch result {
@@ -464,7 +463,12 @@ extension RoomSession: RoomSubscriber {
     var unconsumedBytes: Int { self.subscriptions.values.reduce(0) { $0 + $1.room.backlog(of: $1) } }
 
     func deliver(_ message: LoopMessage, to subscription: RoomSubscription) {
-        let push = message.encoded(self.encoding)
+        let push =
+            if subscription.usesDeltas, case .commands(let encoding) = self.encoding {
+                subscription.take(message, encoding)
+            } else {
+                message.encoded(self.encoding)
+            }
         if self.holdsPushes { self.heldPushes.append(push) } else { self.connection?.send(push) }
     }
 

@@ -60,6 +60,10 @@ package final class SharedRoom: Sendable {
         var idempotent: Deque<(key: String, position: StreamPosition, expiry: Duration)> = []
         /// When a member entered or left, or something was published, last.
         var lastUse: Duration = .zero
+        /// Members that get publications as differences to the one before.
+        var deltaMembers = 0
+        /// The newest publication and its sequence number; without such members `nil`.
+        var newest: (number: UInt64, data: Payload)?
 
         var end: UInt64 { self.first + UInt64(self.log.count) }
         var memberCount: Int { self.cursors.values.reduce(0) { $0 + $1.members } }
@@ -114,6 +118,8 @@ package final class SharedRoom: Sendable {
         /// Messages up to this number came before it.
         let sequence: UInt64
         let result: RoomClient.JoinResult
+        /// Sequence number of the newest publication, if the member recovers it and gets deltas.
+        let deltaBase: UInt64?
         /// Loops that have messages to take.
         let loops: [(loop: Int, cost: Int)]
     }
@@ -131,10 +137,11 @@ package final class SharedRoom: Sendable {
     /// Adds a member on `loop`, and a message that it joined for those that want it. In a cluster the broker tells it.
     /// - Parameters:
     ///   - info: shown to others; `nil` for a member that the room does not list.
+    ///   - usesDeltas: the same as when it leaves.
     ///   - isPatient: whether to wait for a room that is behind `position`.
     func join(
-        onLoop loop: Int, info: ClientInfo?, recovering position: StreamPosition?, limit: Int, isPatient: Bool = true,
-        now: Duration
+        onLoop loop: Int, info: ClientInfo?, recovering position: StreamPosition?, limit: Int,
+        usesDeltas: Bool = false, isPatient: Bool = true, now: Duration
     ) throws(JoinError) -> Membership {
         let epoch = self.makeEpoch
         let joined = self.state.withLock { state -> Result<Membership, JoinError> in
@@ -156,6 +163,7 @@ package final class SharedRoom: Sendable {
                         from: position, mode: state.policy.recovery, limit: limit)
                 }
             }
+            let deltaBase = usesDeltas ? Self.beginDeltas(after: result.publications.last, in: &state) : nil
             // Before the message that it joined, which the member receives, too.
             let sequence = state.end - 1
             var cursor = state.cursors[loop] ?? Cursor(next: state.end)
@@ -166,9 +174,20 @@ package final class SharedRoom: Sendable {
                 if state.policy.hasPresence { state.presence.add(info) }
                 if state.policy.sendsJoinLeave, state.source == .local { loops = Self.append(.join(info), to: &state) }
             }
-            return .success(Membership(sequence: sequence, result: result, loops: loops))
+            return .success(Membership(sequence: sequence, result: result, deltaBase: deltaBase, loops: loops))
         }
         return try joined.get()
+    }
+
+    /// Counts a member with deltas.
+    /// - Parameter last: what it recovers last.
+    /// - Returns: the sequence number of the newest publication, if that is the same.
+    private static func beginDeltas(after last: Publication?, in state: inout State) -> UInt64? {
+        state.deltaMembers += 1
+        guard let last else { return nil }
+        let newest = state.newest ?? (state.end - 1, last.data)
+        state.newest = newest
+        return newest.data == last.data ? newest.number : nil
     }
 
     private static func isReady(_ state: State, for position: StreamPosition?) -> Bool {
@@ -186,9 +205,15 @@ package final class SharedRoom: Sendable {
 
     /// Removes a member, and adds a message that it left.
     /// - Returns: loops that have messages to take.
-    func leave(onLoop loop: Int, info: ClientInfo?, now: Duration) -> [(loop: Int, cost: Int)] {
+    func leave(onLoop loop: Int, info: ClientInfo?, usesDeltas: Bool = false, now: Duration)
+        -> [(loop: Int, cost: Int)]
+    {
         self.state.withLock { state in
             state.lastUse = now
+            if usesDeltas {
+                state.deltaMembers -= 1
+                if state.deltaMembers == 0 { state.newest = nil }
+            }
             if let cursor = state.cursors[loop] {
                 state.cursors[loop] = cursor.members > 1 ? Cursor(members: cursor.members - 1, next: cursor.next) : nil
             }
@@ -252,7 +277,15 @@ package final class SharedRoom: Sendable {
         to state: inout State
     ) -> [(loop: Int, cost: Int)] {
         guard !state.cursors.isEmpty else { return [] }
-        let message = RoomMessage(content, plain: plain, origin: origin, sequence: state.end)
+        var content = content
+        var delta: PublicationDelta?
+        if state.deltaMembers > 0, case .publication(var publication) = content {
+            if publication.data.isEmpty, let plain { publication.data = plain.payload }
+            content = .publication(publication)
+            delta = state.newest.map { PublicationDelta(base: $0.number, from: $0.data, to: publication.data) }
+            state.newest = (state.end, publication.data)
+        }
+        let message = RoomMessage(content, plain: plain, origin: origin, sequence: state.end, delta: delta)
         state.log.append(message)
         let cost = message.cost
         return state.cursors.keys.map { ($0, cost) }

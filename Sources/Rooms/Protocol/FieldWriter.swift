@@ -3,10 +3,13 @@ import WireText
 /// Writes messages of Centrifuge's client protocol in one of its two encodings. A field with its default value is left
 /// out, as the protocol's clients expect in both; but some fields JSON always has.
 protocol FieldWriter {
+    static var encoding: ProtocolEncoding { get }
     mutating func write(_ name: String, _ number: UInt64, _ value: String, inJSON presence: JSONPresence)
     mutating func write(_ name: String, _ number: UInt64, _ value: UInt64, inJSON presence: JSONPresence)
     mutating func write(_ name: String, _ number: UInt64, _ value: Bool)
     mutating func write(_ name: String, _ number: UInt64, _ value: Payload?)
+    /// Content of a publication, or a difference to the one before: a string in JSON, else bytes.
+    mutating func write(_ name: String, _ number: UInt64, content: [UInt8])
     /// A message, even an empty one.
     mutating func write(_ name: String, _ number: UInt64, message body: (inout Self) -> Void)
     /// A list of messages.
@@ -60,7 +63,18 @@ package struct Tag: Sendable, Hashable {
     }
 }
 
+extension Payload {
+    /// As a client reads it: a JSON value, or bytes. Bytes that are no JSON are an object with them.
+    package func content(in encoding: ProtocolEncoding) -> [UInt8] {
+        switch (self, encoding) {
+        case (.json(let bytes), _), (.binary(let bytes), .protobuf): bytes
+        case (.binary(let bytes), .json): Array(#"{"b64data":"\#(Base64.encoded(bytes))"}"#.utf8)
+        }
+    }
+}
+
 struct JSONFieldWriter: FieldWriter {
+    static let encoding = ProtocolEncoding.json
     private(set) var bytes: [UInt8]
     private var isFirst = true
 
@@ -112,13 +126,12 @@ struct JSONFieldWriter: FieldWriter {
     mutating func write(_ name: String, _ number: UInt64, _ value: Payload?) {
         guard let value else { return }
         self.begin(name)
-        switch value {
-        case .json(let text): self.bytes.append(contentsOf: text)
-        case .binary(let content):
-            self.bytes.append(contentsOf: #"{"b64data":""#.utf8)
-            self.bytes.append(contentsOf: Base64.encoded(content).utf8)
-            self.bytes.append(contentsOf: "\"}".utf8)
-        }
+        self.bytes.append(contentsOf: value.content(in: .json))
+    }
+
+    mutating func write(_ name: String, _ number: UInt64, content: [UInt8]) {
+        self.begin(name)
+        self.bytes.append(jsonString: content)
     }
 
     mutating func write(_ name: String, _ number: UInt64, message body: (inout Self) -> Void) {
@@ -174,6 +187,7 @@ struct JSONFieldWriter: FieldWriter {
 }
 
 struct ProtobufFieldWriter: FieldWriter {
+    static let encoding = ProtocolEncoding.protobuf
     private(set) var bytes: [UInt8] = []
 
     mutating func write(_ name: String, _ number: UInt64, _ value: String, inJSON presence: JSONPresence) {
@@ -194,6 +208,11 @@ struct ProtobufFieldWriter: FieldWriter {
     mutating func write(_ name: String, _ number: UInt64, _ value: Payload?) {
         guard let value, !value.isEmpty else { return }
         self.append(number, value.bytes)
+    }
+
+    mutating func write(_ name: String, _ number: UInt64, content: [UInt8]) {
+        guard !content.isEmpty else { return }
+        self.append(number, content)
     }
 
     mutating func write(_ name: String, _ number: UInt64, message body: (inout Self) -> Void) {

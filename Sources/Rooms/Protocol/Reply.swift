@@ -64,6 +64,9 @@ package enum Reply: Sendable, Hashable {
 
     package enum Push: Sendable, Hashable {
         case publication(Publication)
+        /// The same for a subscription with deltas. `delta` is the difference to the content of the publication before,
+        /// in the encoding of the reply; without one the publication is whole.
+        case publicationOfDeltas(Publication, delta: [UInt8]?)
         case join(ClientInfo)
         case leave(ClientInfo)
         case unsubscribe(UnsubscribeCode)
@@ -128,6 +131,8 @@ package enum Reply: Sendable, Hashable {
         /// The client asked for recovery.
         package var wasRecovering = false
         package var data: Payload?
+        /// Publications are sent as differences to the one before, where that is shorter.
+        package var usesDeltas = false
 
         package init() {}
     }
@@ -238,6 +243,8 @@ extension Reply.Push {
         writer.write("channel", 2, channel)
         switch self {
         case .publication(let publication): writer.write("pub", 4) { publication.write(to: &$0) }
+        case .publicationOfDeltas(let publication, let delta):
+            writer.write("pub", 4) { publication.write(delta: delta, to: &$0) }
         case .join(let info): writer.write("join", 5) { $0.write("info", 1) { info.write(to: &$0) } }
         case .leave(let info): writer.write("leave", 6) { $0.write("info", 1) { info.write(to: &$0) } }
         case .unsubscribe(let code):
@@ -298,12 +305,20 @@ extension Reply.SubscribeResult {
         self.expiry.write(1, 2, to: &writer)
         writer.write("recoverable", 3, self.isRecoverable)
         writer.write("epoch", 6, self.position.epoch)
-        writer.write("publications", 7, list: self.publications) { $0.write(to: &$1) }
+        if self.usesDeltas {
+            var deltas = DeltaSeries()
+            writer.write("publications", 7, list: self.publications) { publication, writer in
+                publication.write(delta: deltas.next(publication.data, writer), to: &writer)
+            }
+        } else {
+            writer.write("publications", 7, list: self.publications) { $0.write(to: &$1) }
+        }
         writer.write("recovered", 8, self.isRecovered)
         writer.write("offset", 9, self.position.offset)
         writer.write("positioned", 10, self.isPositioned)
         writer.write("data", 11, self.data)
         writer.write("was_recovering", 12, self.wasRecovering)
+        writer.write("delta", 13, self.usesDeltas)
     }
 }
 
@@ -315,12 +330,53 @@ extension Reply.Expiry {
     }
 }
 
+/// The differences of publications that a client gets together.
+private struct DeltaSeries {
+    /// Bytes of publications after which the others are sent whole: the client may come back as often as it likes.
+    private static let sizeLimit = 1 << 20
+
+    private var previous: Payload?
+    private var size = 0
+
+    /// - Returns: the difference to the content before; `nil` for the first, and where it is not shorter.
+    mutating func next<Writer: FieldWriter>(_ payload: Payload, _: Writer) -> [UInt8]? {
+        defer { self.previous = payload }
+        self.size += payload.bytes.count
+        guard let previous = self.previous, self.size <= Self.sizeLimit else { return nil }
+        return payload.delta(to: previous, in: Writer.encoding)
+    }
+}
+
+extension Payload {
+    /// The difference between the contents of two publications, as Fossil writes it; `nil` if it is not shorter.
+    package func delta(to previous: Payload, in encoding: ProtocolEncoding) -> [UInt8]? {
+        let isText =
+            switch (self, previous) {
+            case (.json, .json): true
+            case (.binary, _), (_, .binary): encoding == .json
+            }
+        return FossilDelta.make(
+            from: previous.content(in: encoding), to: self.content(in: encoding), keepsCharacters: isText)
+    }
+}
+
 extension Publication {
     func write(to writer: inout some FieldWriter) {
         writer.write("data", 4, self.data)
+        self.writeFacts(isDelta: false, to: &writer)
+    }
+
+    /// - Parameter delta: instead of the data; `nil` for the data, in JSON as a string.
+    func write<Writer: FieldWriter>(delta: [UInt8]?, to writer: inout Writer) {
+        writer.write("data", 4, content: delta ?? self.data.content(in: Writer.encoding))
+        self.writeFacts(isDelta: delta != nil, to: &writer)
+    }
+
+    private func writeFacts(isDelta: Bool, to writer: inout some FieldWriter) {
         if let info = self.info { writer.write("info", 5) { info.write(to: &$0) } }
         writer.write("offset", 6, self.offset)
         writer.write("tags", 7, tags: self.tags)
+        writer.write("delta", 8, isDelta)
         writer.write("time", 9, self.time)
     }
 }

@@ -11,23 +11,6 @@ package struct RoomClient: Sendable {
         case closed
     }
 
-    private struct Subscription {
-        var isComplete = false
-        /// Of the command that asked for it.
-        var number: UInt32
-        var join: Join
-        var grant: SubscriptionGrant?
-        /// Until when its token must be renewed, with the delay; in seconds since 1970.
-        var expiry: UInt64?
-        let isServerSide: Bool
-        /// The client asked for what it missed.
-        var recovers = false
-        /// The client is refused where it cannot recover.
-        var rejectsLoss = false
-        /// A leave was asked for before the join was complete.
-        var leavesWhenComplete = false
-    }
-
     private let settings: RoomClientSettings
     private let authority: any RoomAuthority
     /// The client sends nothing but its request to connect: pings are not answered, and errors end the connection.
@@ -35,7 +18,7 @@ package struct RoomClient: Sendable {
     package let identifier: String
     private var phase: Phase
     private var grant = ConnectionGrant()
-    private var subscriptions: [String: Subscription] = [:]
+    private var subscriptions: [String: ClientSubscription] = [:]
     /// Commands about rooms that the client is about to enter: performed in order when it has entered.
     private var deferred: [String: [Command]] = [:]
     private var actions: [Action] = []
@@ -229,15 +212,11 @@ package struct RoomClient: Sendable {
         result.session = self.settings.session
         result.node = self.settings.node
         result.data = self.grant.data
-        result.expiry = Self.expiry(self.grant.expiry, now)
+        result.expiry = Reply.Expiry(until: self.grant.expiry, now)
         result.pingInterval = UInt32(clamping: self.settings.pingInterval.components.seconds)
         result.expectsPong = !self.onlyReceives
         result.subscriptions = pending.results.sorted { $0.key < $1.key }
         self.act(.send(.connect(number: pending.number, result)))
-    }
-
-    private static func expiry(_ expiry: UInt64?, _ now: Instant) -> Reply.Expiry {
-        Reply.Expiry(expiry.map { UInt32(clamping: max(1, $0 > now.unix ? $0 - now.unix : 1)) })
     }
 
     // MARK: Subscriptions
@@ -296,8 +275,9 @@ package struct RoomClient: Sendable {
             channel: request.channel, policy: policy, info: info,
             recovery: request.recovers && isRecoverable ? request.position : nil,
             recoveryLimit: self.settings.maximumRecovery,
-            isPositioned: isRecoverable || request.wantsPosition && policy.keepsHistory, isRecoverable: isRecoverable)
-        self.subscriptions[request.channel] = Subscription(
+            isPositioned: isRecoverable || request.wantsPosition && policy.keepsHistory, isRecoverable: isRecoverable,
+            usesDeltas: request.wantsDeltas && policy.deltas == .fossil && !isServerSide)
+        self.subscriptions[request.channel] = ClientSubscription(
             number: number, join: join, grant: grant, expiry: grant?.expiry, isServerSide: isServerSide,
             recovers: request.recovers,
             rejectsLoss: request.rejectsLoss && join.recovery != nil && !isServerSide)
@@ -333,7 +313,7 @@ package struct RoomClient: Sendable {
         case .success(let result):
             self.subscriptions[channel] = subscription
             if subscription.expiry != nil { self.findFirstExpiry() }
-            let reply = Self.reply(subscription, result, now)
+            let reply = subscription.reply(result, now)
             if case .connecting(var pending) = self.phase {
                 pending.add(reply, of: channel, sizeLimit: self.settings.maximumRecoverySize)
                 self.phase = .connecting(pending)
@@ -352,25 +332,6 @@ package struct RoomClient: Sendable {
                 self.refuse(subscription.number, error)
             }
         }
-    }
-
-    private static func reply(_ subscription: Subscription, _ result: JoinResult, _ now: Instant)
-        -> Reply.SubscribeResult
-    {
-        var reply = Reply.SubscribeResult()
-        let join = subscription.join
-        reply.expiry = Self.expiry(subscription.expiry, now)
-        reply.data = subscription.grant?.data
-        reply.isRecoverable = join.isRecoverable
-        reply.isPositioned = join.isPositioned
-        if join.isPositioned { reply.position = result.position }
-        reply.publications = result.publications
-        reply.wasRecovering = subscription.recovers
-        guard result.isRecovered, let start = join.recovery else { return reply }
-        reply.isRecovered = true
-        // The client counts on from its own position, and can be cut off between two of the publications.
-        reply.position.offset = start.offset
-        return reply
     }
 
     private mutating func unsubscribe(_ number: UInt32, _ channel: String) {
@@ -487,7 +448,7 @@ package struct RoomClient: Sendable {
             self.grant.info = grant.info
             self.findFirstExpiry()
             self.act(
-                .send(.refresh(number: number, client: self.identifier, Self.expiry(self.grant.expiry, now))))
+                .send(.refresh(number: number, client: self.identifier, Reply.Expiry(until: self.grant.expiry, now))))
         } catch {
             switch error {
             case .expired: self.refuse(number, .tokenExpired)
@@ -505,7 +466,7 @@ package struct RoomClient: Sendable {
             self.subscriptions[channel]?.expiry = grant.expiry
             self.subscriptions[channel]?.grant = grant
             self.findFirstExpiry()
-            self.act(.send(.subscriptionRefresh(number: number, Self.expiry(grant.expiry, now))))
+            self.act(.send(.subscriptionRefresh(number: number, Reply.Expiry(until: grant.expiry, now))))
         } catch {
             self.refuse(number, error == .expired ? .tokenExpired : .permissionDenied)
         }
@@ -518,7 +479,7 @@ package struct RoomClient: Sendable {
         if let expiry, expiry <= now.unix { return self.close(.expired) }
         self.grant.expiry = expiry
         self.findFirstExpiry()
-        self.act(.send(.push(channel: "", .refresh(Self.expiry(expiry, now)))))
+        self.act(.send(.push(channel: "", .refresh(Reply.Expiry(until: expiry, now)))))
     }
 
     // MARK: Time

@@ -39,6 +39,7 @@ extension RoomClient {
         package var recoveryLimit: Int
         package var isPositioned: Bool
         package var isRecoverable: Bool
+        package var usesDeltas = false
     }
 
     /// Result of a join: what the room had to say.

@@ -31,6 +31,12 @@ package struct RoomPolicy: Sendable, Equatable {
         case skipToLatest = "skip-to-latest"
     }
 
+    /// Formats in which clients may get publications as differences to the one before.
+    package enum Deltas: String, Sendable, Hashable, CaseIterable {
+        case none
+        case fossil
+    }
+
     package var name: String
     package var pattern: RoomPattern
     /// Publications kept; 0 keeps none.
@@ -53,6 +59,7 @@ package struct RoomPolicy: Sendable, Equatable {
     /// Members on this gateway; `nil` is unlimited.
     package var maximumMembers: Int?
     package var slowReaders = SlowReaders.disconnect
+    package var deltas = Deltas.none
     /// Stands for all rooms, because the configuration has no policies.
     package private(set) var isImplied = false
 

@@ -7,7 +7,7 @@ import Testing
 
 /// A gateway with chat rooms on two loops, and scripted clients on each.
 final class ChatScene {
-    private static let configuration = """
+    private static let routes = """
         listeners:
           - {name: web, listen: "ws://10.1.0.1:1001"}
           - {name: raw, listen: "tcp://10.1.0.1:1002", route: lobby}
@@ -16,7 +16,7 @@ final class ChatScene {
           - {name: echo, path: /echo, target: echo}
           - {name: lobby, target: chat, framing: lines}
           - {name: programs, path: /rooms, target: rooms}
-        rooms: {command-rate: 1000000}
+
         """
 
     let scene: GatewayScene
@@ -28,13 +28,14 @@ final class ChatScene {
     ///   - receiveBuffer: of the clients' kernel, among others; if it is large enough for a turn, no client is slow.
     init(
         loops: Int = 2, seed: UInt64 = 1, turn: Duration = .microseconds(1), backlog: Int = 64 << 20,
-        receiveBuffer: Int = 128 << 10
+        receiveBuffer: Int = 128 << 10, policies: String = ""
     ) throws {
         var faults = FaultPlan.calm
         faults.turnCost = turn...turn
         faults.receiveBuffer = receiveBuffer...receiveBuffer
         self.scene = try GatewayScene(
-            Self.configuration, seed: seed, faults: faults, loops: loops, chatBacklog: backlog)
+            Self.routes + "rooms: {command-rate: 1000000\(policies.isEmpty ? "" : ", policies: \(policies)")}\n",
+            seed: seed, faults: faults, loops: loops, chatBacklog: backlog)
     }
 
     var gateway: SimulatedGateway { self.scene.gateway }

@@ -1,0 +1,41 @@
+/// A client's membership in one room, and how its `subscribe` is answered.
+struct ClientSubscription: Sendable {
+    var isComplete = false
+    /// Of the command that asked for it.
+    var number: UInt32
+    var join: RoomClient.Join
+    var grant: SubscriptionGrant?
+    /// Until when its token must be renewed, with the delay; in seconds since 1970.
+    var expiry: UInt64?
+    let isServerSide: Bool
+    /// The client asked for what it missed.
+    var recovers = false
+    /// The client is refused where it cannot recover.
+    var rejectsLoss = false
+    /// A leave was asked for before the join was complete.
+    var leavesWhenComplete = false
+
+    func reply(_ result: RoomClient.JoinResult, _ now: RoomClient.Instant) -> Reply.SubscribeResult {
+        var reply = Reply.SubscribeResult()
+        reply.expiry = Reply.Expiry(until: self.expiry, now)
+        reply.data = self.grant?.data
+        reply.isRecoverable = self.join.isRecoverable
+        reply.isPositioned = self.join.isPositioned
+        if self.join.isPositioned { reply.position = result.position }
+        reply.publications = result.publications
+        reply.wasRecovering = self.recovers
+        reply.usesDeltas = self.join.usesDeltas
+        guard result.isRecovered, let start = self.join.recovery else { return reply }
+        reply.isRecovered = true
+        // The client counts on from its own position, and can be cut off between two of the publications.
+        reply.position.offset = start.offset
+        return reply
+    }
+}
+
+extension Reply.Expiry {
+    /// - Parameter expiry: in seconds since 1970; `nil` does not expire.
+    init(until expiry: UInt64?, _ now: RoomClient.Instant) {
+        self.init(expiry.map { UInt32(clamping: max(1, $0 > now.unix ? $0 - now.unix : 1)) })
+    }
+}
