@@ -6,7 +6,7 @@ private struct HeadReader {
     private let readStartLine: StartLine.Reader
     private(set) var startLine: StartLine?
     /// Whether `startLine` is set; cheaper than copying it.
-    private var hasStartLine = false
+    private(set) var hasStartLine = false
     private(set) var fields = FieldLines()
     /// An incomplete line.
     private var unfinished: [UInt8] = []
@@ -341,6 +341,9 @@ public struct ResponseParser: Sendable {
         self.limits = limits
         self.reader = HeadReader(limits: limits, readStartLine: StartLine.readResponse)
     }
+
+    /// Whether the status line of the current head has been read.
+    package var hasStatusLine: Bool { self.reader.hasStartLine }
 
     /// As `RequestParser.parse(_:consumed:)`.
     public mutating func parse(_ bytes: RawSpan, consumed: inout Int) throws(HeadViolation) -> ResponseHead? {

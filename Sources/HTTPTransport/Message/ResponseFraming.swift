@@ -35,7 +35,9 @@ package enum ResponseFraming: Sendable, Hashable {
 
 /// The rule that a server's bytes broke. The exchange fails and its connection is closed.
 package enum ResponseViolation: Error, Sendable, Hashable {
-    /// A malformed or too large head, or trailers; also a head of another version than HTTP/1.0 and HTTP/1.1.
+    /// The received bytes do not begin with a status line of HTTP/1.0 or HTTP/1.1.
+    case statusLine(HeadViolation)
+    /// A malformed or too large head, or trailers.
     case head(HeadViolation)
     /// Content-Length is not a number, or too large (RFC 9112 §6.3).
     case contentLength
@@ -55,6 +57,25 @@ package enum ResponseViolation: Error, Sendable, Hashable {
     case tooManyInformationalHeads
     /// More consecutive bytes of chunk framing than `MessageLimits.framingBytes`.
     case framingWithoutContent
+
+    /// One sentence for a human, or two.
+    package var explanation: String {
+        switch self {
+        case .statusLine(.malformedStartLine): "The response does not begin with a status line of HTTP/1.1."
+        case .statusLine(let violation):
+            "The response does not begin with a status line of HTTP/1.1. \(violation.explanation)"
+        case .head(let violation): violation.explanation
+        case .contentLength: "Content-Length is not a number, or too large."
+        case .twoFramings: "There are two different lengths, or Content-Length with Transfer-Encoding."
+        case .transferCoding: "Transfer-Encoding is not chunked alone, or is used in HTTP/1.0."
+        case .chunk: "The size of a chunk is malformed, or the line end after its content is missing."
+        case .bareLineBreak: "There is a carriage return or a line feed alone between two chunks."
+        case .upgrade: "Status 101 does not answer a request to upgrade, or has no Upgrade field."
+        case .unsolicited: "There are bytes that no request asked for."
+        case .tooManyInformationalHeads: "There are too many informational responses before the final one."
+        case .framingWithoutContent: "There are too many bytes of chunk sizes, extensions or trailers."
+        }
+    }
 }
 
 /// Limits on what a server may send besides content.

@@ -126,14 +126,24 @@ package struct ResponseReader {
             head = try self.headParser.parse(bytes.extracting(offset..<bytes.byteCount), consumed: &consumed)
         } catch {
             self.mode = .stopped
-            throw .head(error)
+            throw self.violation(error)
         }
         self.headBytes += Int64(consumed)
         offset += consumed
         guard let head else { return nil }
         if head.status == 101 { self.mode = .switched }
-        guard head.version == .http11 || head.version == .http10 else { throw .head(.malformedStartLine) }
+        guard head.version == .http11 || head.version == .http10 else { throw .statusLine(.malformedStartLine) }
         return head
+    }
+
+    /// A server that speaks another protocol, or HTTP/0.9, is told from one that sends a malformed HTTP/1.1 head.
+    private func violation(_ violation: HeadViolation) -> ResponseViolation {
+        switch violation {
+        case .tooLong, .tooManyFields: .head(violation)
+        case .malformedStartLine, .foldedField, .whitespaceBeforeColon, .malformedFieldName, .bareCarriageReturn,
+            .bareLineFeed, .controlCharacter:
+            self.headParser.hasStatusLine ? .head(violation) : .statusLine(violation)
+        }
     }
 
     private mutating func readContent(_ end: Int, at offset: inout Int, _ left: Int64) -> Event {

@@ -94,7 +94,7 @@ enum LoadFailure {
         case .violation(let violation):
             self.error(
                 self.code(violation), url: url, cause: failure,
-                text: "The server violated HTTP: \(violation).")
+                text: "The server violated HTTP. \(violation.explanation)")
         case .body: self.error(.requestBodyStreamExhausted, url: url, cause: failure)
         case .http2(let error): self.error(self.code(error), url: url, cause: failure, text: self.text(error))
         }
@@ -196,7 +196,7 @@ enum LoadFailure {
         switch violation {
         case .head(.tooLong), .head(.tooManyFields), .tooManyInformationalHeads, .framingWithoutContent:
             .dataLengthExceedsMaximum
-        case .head(.malformedStartLine), .unsolicited: .badServerResponse
+        case .statusLine, .unsolicited: .badServerResponse
         case .head, .bareLineBreak, .contentLength, .twoFramings, .transferCoding, .chunk, .upgrade:
             .cannotParseResponse
         }

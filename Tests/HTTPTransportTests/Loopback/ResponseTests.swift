@@ -165,7 +165,11 @@ struct ResponseTests {
         ("HTTP/1.1 200 OK\r\nTransfer-Encoding: xchunked\r\n\r\n", .transferCoding),
         ("HTTP/1.1 200 OK\r\nX: a\r\n b\r\n\r\n", .head(.foldedField)),
         ("HTTP/1.1 200 OK\r\nX : a\r\n\r\n", .head(.whitespaceBeforeColon)),
-        ("HTTP/1.1 200 OK\nX: a\r\n\r\n", .head(.bareLineFeed)), ("SSH-2.0-OpenSSH\r\n", .head(.malformedStartLine)),
+        ("HTTP/1.1 200 OK\r\nX: a\n\r\n", .head(.bareLineFeed)),
+        ("HTTP/1.1 200 OK\r\nX: \0\r\n", .head(.controlCharacter)),
+        ("HTTP/1.1 200 OK\nX: a\r\n\r\n", .statusLine(.bareLineFeed)),
+        ("SSH-2.0-OpenSSH\r\n", .statusLine(.malformedStartLine)), ("\0\0\u{18}\u{4}", .statusLine(.controlCharacter)),
+        ("HTTP/2.0 200 OK\r\n\r\n", .statusLine(.malformedStartLine)),
         ("HTTP/1.1 101 Switching\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n", .upgrade),
     ])
     func ambiguousHeadIsRefused(_ text: String, _ violation: ResponseViolation) async throws {

@@ -36,7 +36,7 @@ struct ResponseReaderTests {
     /// Every byte sequence in every state: the event, and the number of consumed bytes.
     @Test func bytesAreReadAsTheStateExpects() throws {
         let violations: [State: ResponseViolation] = [
-            .idle: .unsolicited, .head: .head(.malformedStartLine), .chunks: .chunk,
+            .idle: .unsolicited, .head: .statusLine(.malformedStartLine), .chunks: .chunk,
             .trailers: .head(.malformedFieldName),
         ]
         let events: [State: String] = [

@@ -21,19 +21,19 @@ struct InvalidResponseTests {
 
         static let all = [
             InvalidResponse("nothing at all", "", .networkConnectionLost),
-            InvalidResponse("no status line", "\r\n\r\n\r\n", .badServerResponse, .cannotParseResponse),
-            InvalidResponse("a version alone", "HTTP/1.1\r\n\r\n\r\n", .badServerResponse, .cannotParseResponse),
-            InvalidResponse("two digits", "HTTP/1.1 20 Too Few\r\n\r\n", .badServerResponse, .cannotParseResponse),
-            InvalidResponse("four digits", "HTTP/1.1 2000 Too Many\r\n\r\n", .badServerResponse, .cannotParseResponse),
-            InvalidResponse("no digits", "HTTP/1.1 abc Wrong\r\n\r\n", .badServerResponse, .cannotParseResponse),
+            InvalidResponse("no status line", "\r\n\r\n\r\n", .badServerResponse),
+            InvalidResponse("a version alone", "HTTP/1.1\r\n\r\n\r\n", .badServerResponse),
+            InvalidResponse("two digits", "HTTP/1.1 20 Too Few\r\n\r\n", .badServerResponse),
+            InvalidResponse("four digits", "HTTP/1.1 2000 Too Many\r\n\r\n", .badServerResponse),
+            InvalidResponse("no digits", "HTTP/1.1 abc Wrong\r\n\r\n", .badServerResponse),
             InvalidResponse(
-                "an old answer", "just text, as HTTP/0.9 had it\r\n", .badServerResponse, .cannotParseResponse),
+                "an old answer", "just text, as HTTP/0.9 had it\r\n", .badServerResponse),
             InvalidResponse(
-                "HTTP/2 in the clear", "\0\0\u{18}\u{4}\0\0\0\0\0", .badServerResponse, .cannotParseResponse),
-            InvalidResponse("another protocol", "SSH-2.0-OpenSSH_9.2\r\n", .badServerResponse, .cannotParseResponse),
+                "HTTP/2 in the clear", "\0\0\u{18}\u{4}\0\0\0\0\0", .badServerResponse),
+            InvalidResponse("another protocol", "SSH-2.0-OpenSSH_9.2\r\n", .badServerResponse),
             InvalidResponse("half a head", "HTTP/1.1 200 OK\r\nContent-Len", .networkConnectionLost),
             InvalidResponse(
-                "a bare line feed", "HTTP/1.1 200 OK\nContent-Length: 0\n\n", .badServerResponse, .cannotParseResponse),
+                "a bare line feed", "HTTP/1.1 200 OK\nContent-Length: 0\n\n", .badServerResponse),
             InvalidResponse(
                 "a folded field", "HTTP/1.1 200 OK\r\nA: b\r\n c\r\nContent-Length: 0\r\n\r\n", .badServerResponse,
                 .cannotParseResponse),
@@ -97,6 +97,9 @@ struct InvalidResponseTests {
         #expect(
             error.failingURL == server.url()
                 && error.userInfo["NSErrorFailingURLStringKey"] as? String == server.url().absoluteString)
+        // A sentence, without the names of our own types and cases.
+        #expect(error.localizedDescription.hasSuffix("."))
+        #expect(!error.localizedDescription.contains("Violation") && !error.localizedDescription.contains("("))
         // The next load is none the worse for it.
         server.on("/well", .text("well"))
         #expect(try await session.load(server.url("/well")).text == "well")
