@@ -77,7 +77,8 @@ extension SurfaceEntry {
         .proven(
             "I27", "didBecome streamTask", by: "BecomingStreamTests.streamContinuesOnTheUpgradedConnection",
             "ResponseDispositionTests.responseAfterAnUpgradeCanBecomeAStream",
-            "BecomingStreamTests.streamGetsContentAsItIsOnTheWire", "BecomingStreamTests.streamOfAPipelinedRequestReadsOnly"),
+            "BecomingStreamTests.streamGetsContentAsItIsOnTheWire",
+            "BecomingStreamTests.streamOfAPipelinedRequestReadsOnly"),
         .proven(
             "I28", "didReceive data", by: "MessageOrderTests.plainLoadHasItsOrder",
             "ProtocolClassTests.delegateGetsEachPieceAsItIs"),
