@@ -39,6 +39,8 @@ package final class RawWebSocketPeer {
     package var leftover: [UInt8] = [] {
         didSet { self.decoded = Decoded(takeCount: self.peer.takeCount) }
     }
+    /// Whether the handshake's head was taken from the received bytes.
+    package private(set) var hasHead = false
     private var decoded = Decoded()
 
     /// The frames at the beginning of the received bytes.
@@ -92,6 +94,18 @@ package final class RawWebSocketPeer {
 
     package func send(_ opcode: UInt8, _ text: String) {
         self.send(opcode, Array(text.utf8))
+    }
+
+    /// Takes the handshake's head from the received bytes if it is complete. Frames follow it.
+    /// - Returns: `hasHead`.
+    package func readHead() -> Bool {
+        let bytes = self.peer.received
+        guard !self.hasHead, bytes.count >= 4,
+            let end = (0...(bytes.count - 4)).first(where: { bytes[$0...].starts(with: [13, 10, 13, 10]) })
+        else { return self.hasHead }
+        self.leftover = Array(self.peer.takeReceived()[(end + 4)...])
+        self.hasHead = true
+        return true
     }
 
     /// All complete frames received so far. Each is decoded once, because tests ask for them in every turn.

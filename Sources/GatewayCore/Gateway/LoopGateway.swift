@@ -248,12 +248,15 @@ extension LoopGateway {
             EndpointSession(context, route: route).accept(transport, matched, relay: echo)
         case (.chat, nil):
             let member = PlainStreamMember(
-                room: route.configuration.name, rooms: self.rooms, client: "\(context.identifier)",
+                room: route.configuration.name, rooms: self.rooms,
+                client: self.rooms.hub.plainClient(ofConnection: context.identifier),
                 from: context.client, settings: settings)
             EndpointSession(context, route: route).begin(transport) { member.start($0) }
         case (.chat, let matched?):
             let room = matched.match.value(of: "room") ?? route.configuration.name
-            let info = ClientInfo(user: self.user(of: matched)?.name ?? "", client: "\(context.identifier)")
+            let info = ClientInfo(
+                user: self.user(of: matched)?.name ?? "",
+                client: self.rooms.hub.plainClient(ofConnection: context.identifier))
             EndpointSession(context, route: route).accept(
                 transport, matched,
                 relay: PlainWebSocketMember(room: room, rooms: self.rooms, info: info, from: context.client))

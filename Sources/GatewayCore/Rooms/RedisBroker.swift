@@ -143,18 +143,22 @@ final class RedisBroker: RoomBroker {
     }
 
     /// Reads what this node does not have of the room's stream.
-    private func load(_ feed: Feed) {
+    /// - Parameter isWhole: whether to read what it has, too.
+    private func load(_ feed: Feed, isWhole: Bool = false) {
         let policy = feed.shared.policy
         guard policy.keepsHistory else { return self.opened(feed) }
         feed.isLoading = true
         feed.mustLoad = false
         let position = feed.shared.knownPosition
-        let range = StreamRange(after: position?.offset ?? 0, limit: policy.historySize, epoch: position?.epoch ?? "")
+        let start = isWhole ? nil : position
+        let range = StreamRange(after: start?.offset ?? 0, limit: policy.historySize, epoch: start?.epoch ?? "")
         self.read(feed.keys, policy, range) { [weak self] result in
             guard let self, self.feeds[feed.shared.name] === feed else { return }
             feed.isLoading = false
             switch result {
-            case .success(let snapshot): self.loaded(feed, snapshot, from: position)
+            case .success(var snapshot):
+                snapshot.isWhole = start == nil
+                self.loaded(feed, snapshot, from: position)
             // After the connection's loss the channel is subscribed anew, and loading follows.
             case .failure: feed.mustLoad = true
             }
@@ -168,6 +172,7 @@ final class RedisBroker: RoomBroker {
             self.distribute(loops, feed.shared)
             self.opened(feed)
         case .wentBack: self.beginAnew(feed, position ?? snapshot.position)
+        case .missedRemoval: self.load(feed, isWhole: true)
         }
     }
 
@@ -337,9 +342,10 @@ extension RedisBroker {
 
     private static func snapshot(_ reply: RedisValue, node: String) throws -> SharedRoom.Snapshot {
         let parts = try reply.array()
-        guard parts.count == 3 else { throw UnexpectedReply() }
+        guard parts.count == 4 else { throw UnexpectedReply() }
         var snapshot = SharedRoom.Snapshot(
-            position: StreamPosition(offset: try Self.offset(parts[1]), epoch: try parts[0].text()), publications: [])
+            position: StreamPosition(offset: try Self.offset(parts[1]), epoch: try parts[0].text()), publications: [],
+            removals: try Self.offset(parts[3]))
         for entry in try parts[2].array() {
             let pair = try entry.array()
             guard pair.count == 2, let dash = try pair[0].text().firstIndex(of: "-"),

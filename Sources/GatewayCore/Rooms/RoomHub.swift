@@ -322,8 +322,16 @@ package final class RoomHub: Sendable {
     /// Whether other nodes have the same rooms.
     package var isShared: Bool { self.cluster != nil }
 
+    /// The client of a member without a protocol. Connections are numbered by each node, so in a cluster its name follows.
+    func plainClient(ofConnection number: UInt64) -> String {
+        self.cluster.map { "\(number)@\($0.node)" } ?? "\(number)"
+    }
+
+    /// - Parameter client: of a member without a protocol on this node.
+    static func connection(ofPlainClient client: String) -> UInt64? { UInt64(client.prefix { $0 != "@" }) }
+
     /// Index of the loop that receives a room's messages from the cluster, and does what callers without a loop ask.
-    func home(of room: String) -> Int {
+    package func home(of room: String) -> Int {
         // FNV-1a: the same for all nodes, and equal rooms are spread evenly.
         let hash = room.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
         return Int(hash % UInt64(max(1, self.loops.count)))

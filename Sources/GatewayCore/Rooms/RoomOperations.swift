@@ -261,57 +261,45 @@ package struct RoomOperations: Sendable {
     ) async throws(PublishError) -> StreamPosition {
         guard self.hub.policy(of: name) != nil else { throw .unknownRoom }
         guard !self.hub.isBehind else { throw .busy }
-        let result = await self.ask(name) { rooms, room, complete in
-            let message = RoomPublication(
-                publication: publication, skipsHistory: skipsHistory, idempotencyKey: idempotencyKey)
-            rooms.publish(message, in: room, by: nil) { complete($0.map(\.position)) }
+        let result = await self.onHome(of: name) { gateway, complete in
+            gateway.publish(
+                publication, in: name, skipsHistory: skipsHistory, idempotencyKey: idempotencyKey, complete)
         }
         do { return try result.get() } catch { throw .broker(error) }
     }
 
     /// The clients in the room on all nodes, in the order of their identifiers.
     package func presence(of room: String) async throws(RoomBrokerError) -> [ClientInfo] {
-        try await self.ask(room) { $0.broker.presence(of: $1, $2) }.get()
+        try await self.onHome(of: room) { $0.presence(of: room, $1) }.get()
     }
 
     package func presenceCounts(of room: String) async throws(RoomBrokerError) -> RoomPresenceCounts {
-        try await self.ask(room) { $0.broker.presenceCounts(of: $1, $2) }.get()
+        try await self.onHome(of: room) { $0.presenceCounts(of: room, $1) }.get()
     }
 
     package func history(
         of room: String, _ request: Command.HistoryRequest
     ) async throws(RoomBrokerError) -> RoomHistoryPage {
-        try await self.ask(room) { $0.broker.history(of: $1, request, $2) }.get()
+        try await self.onHome(of: room) { $0.history(of: room, request, $1) }.get()
     }
 
     package func removeHistory(of room: String) async throws(RoomBrokerError) {
-        try await self.ask(room) { $0.broker.removeHistory(of: $1, $2) }.get()
+        try await self.onHome(of: room) { $0.removeHistory(of: room, $1) }.get()
     }
 
     /// - Returns: whether the publication was there.
     package func removePublication(of room: String, offset: UInt64) async throws(RoomBrokerError) -> Bool {
-        try await self.ask(room) { $0.broker.removePublication(of: $1, offset: offset, $2) }.get()
+        try await self.onHome(of: room) { $0.removePublication(of: room, offset: offset, $1) }.get()
     }
 
-    /// Asks the broker of the room's loop.
-    private func ask<Value: Sendable>(
-        _ name: String,
-        _ body:
-            @escaping @Sendable (
-                LoopRooms, SharedRoom, @escaping (Result<Value, RoomBrokerError>) -> Void
-            ) -> Void
+    /// Asks the room's loop.
+    private func onHome<Value: Sendable>(
+        of room: String,
+        _ body: @escaping @Sendable (LoopGateway, @escaping RoomCompletion<Value>) -> Void
     ) async -> Result<Value, RoomBrokerError> {
-        guard !self.loopGateways.isEmpty else { return .failure(.away) }
-        return await self.loopGateways[self.hub.home(of: name)].request { gateway, complete in
-            let hub = gateway.rooms.hub
-            guard let room = try? gateway.rooms.acquire(name, for: nil) else {
-                return complete(.failure(.tooManyRooms))
-            }
-            body(gateway.rooms, room) { result in
-                hub.release(room)
-                complete(result)
-            }
-        }
+        let index = self.hub.home(of: room)
+        guard self.loopGateways.indices.contains(index) else { return .failure(.away) }
+        return await self.loopGateways[index].request(body)
     }
 }
 
@@ -329,7 +317,8 @@ extension RoomSubscription {
     fileprivate var connection: UInt64? {
         switch self.subscriber {
         case let session as RoomSession: session.number
-        case is PlainWebSocketMember, is PlainStreamMember: self.info.flatMap { UInt64($0.client) }
+        case is PlainWebSocketMember, is PlainStreamMember:
+            self.info.flatMap { RoomHub.connection(ofPlainClient: $0.client) }
         default: nil
         }
     }

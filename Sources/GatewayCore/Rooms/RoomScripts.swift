@@ -6,7 +6,8 @@ import WireText
 
 /// Names of a room's keys and channel in Redis. All have one hash tag, so that a cluster keeps them on one server.
 struct RoomKeys {
-    /// Hash: epoch `e`, newest offset `o`, server that the epoch belongs to `r`, bytes of the stream `b`.
+    /// Hash: epoch `e`, newest offset `o`, server that the epoch belongs to `r`, bytes of the stream `b`, number of removals
+    /// `d`.
     let meta: [UInt8]
     /// Stream: the publications, by offset.
     let stream: [UInt8]
@@ -149,7 +150,7 @@ package enum RoomScripts {
     ///
     /// Keys: meta, stream. Arguments: lowest and highest offset as stream identifiers, entries at most, `1` for the newest
     /// first, epoch of a new stream, milliseconds that meta lasts at least, epoch to which the lowest offset belongs or
-    /// empty: of another stream all is read; run of the server or empty. Returns: epoch, newest offset, entries.
+    /// empty: of another stream all is read; run of the server or empty. Returns: epoch, newest offset, entries, number of removals so far.
     package static let read = RedisScript(
         """
         \(Self.run(8))
@@ -164,7 +165,8 @@ package enum RoomScripts {
             entries = redis.call('XRANGE', KEYS[2], lowest, ARGV[2], 'COUNT', ARGV[3])
           end
         end
-        return {epoch, redis.call('HGET', KEYS[1], 'o') or '0', entries}
+        local state = redis.call('HMGET', KEYS[1], 'o', 'd')
+        return {epoch, state[1] or '0', entries, state[2] or '0'}
         """)
 
     /// Begins another stream if acknowledged publications are missing, as after a failover of a server that does not tell
@@ -182,7 +184,7 @@ package enum RoomScripts {
         return 1
         """)
 
-    /// Removes publications, and tells the nodes.
+    /// Removes publications, and tells the nodes. Counts it, so that a node that did not hear of it finds out.
     ///
     /// Keys: meta, stream. Arguments: offset, or 0 for all; envelope; channel; command for publishing. Returns: how many.
     package static let remove = RedisScript(
@@ -197,7 +199,10 @@ package enum RoomScripts {
           count = found and redis.call('XDEL', KEYS[2], ARGV[1] .. '-0') or 0
           if count == 1 then redis.call('HINCRBY', KEYS[1], 'b', -(#found[2][2] + \(entryOverhead))) end
         end
-        if count > 0 then redis.call(ARGV[4], ARGV[3], '0  ' .. ARGV[2]) end
+        if count > 0 then
+          redis.call('HINCRBY', KEYS[1], 'd', 1)
+          redis.call(ARGV[4], ARGV[3], '0  ' .. ARGV[2])
+        end
         return count
         """)
 

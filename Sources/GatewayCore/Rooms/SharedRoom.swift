@@ -50,6 +50,8 @@ package final class SharedRoom: Sendable {
         /// Loops on which members wait until the room is open, or has caught up.
         var waiting: Set<Int> = []
         var counted: CountedHistory
+        /// Removals from the room's history in the cluster that the copy contains.
+        var removals: UInt64 = 0
         var presence = Presence()
         var log: Deque<RoomMessage> = []
         /// Number of the first message in `log`.
@@ -361,12 +363,18 @@ package final class SharedRoom: Sendable {
     }
 
     package func removeHistory() {
-        self.state.withLock { $0.counted.history?.removeAll() }
+        self.state.withLock {
+            $0.counted.history?.removeAll()
+            $0.removals &+= 1
+        }
     }
 
     /// - Returns: whether the publication was there.
     package func removePublication(offset: UInt64) -> Bool {
-        self.state.withLock { $0.counted.history?.remove(offset: offset) ?? false }
+        self.state.withLock {
+            $0.removals &+= 1
+            return $0.counted.history?.remove(offset: offset) ?? false
+        }
     }
 
     /// Order in which rooms lose their histories: the first of all first.
@@ -472,12 +480,18 @@ extension SharedRoom {
         var position: StreamPosition
         /// Publications after the position that was asked for, oldest first.
         var publications: [(publication: Publication, plain: RoomMessage.Plain?, origin: RoomMessage.Origin?)]
+        /// Number of removals from the stream so far.
+        var removals: UInt64 = 0
+        /// Whether all publications were asked for.
+        var isWhole = true
     }
 
     enum LoadResult: Equatable {
         case loaded
         /// The cluster has forgotten publications of this stream that it had acknowledged: the stream must begin anew.
         case wentBack
+        /// Publications were removed that this node may have: all must be loaded.
+        case missedRemoval
     }
 
     /// Takes over what the cluster keeps, after the room was opened or may have missed messages. Members get what they
@@ -490,27 +504,31 @@ extension SharedRoom {
             state.source = .open
             guard let snapshot, state.policy.keepsHistory else { return (.loaded, []) }
             guard wasOpen, let own = state.counted.history?.position else {
-                state.counted.history = Self.history(snapshot, state.policy, now)
+                Self.replaceHistory(snapshot, now, in: &state)
                 return (.loaded, [])
             }
             if snapshot.position.epoch == own.epoch, snapshot.position.offset < own.offset { return (.wentBack, []) }
+            let hasMissedRemoval = snapshot.removals != state.removals
+            if snapshot.position.epoch == own.epoch, hasMissedRemoval, !snapshot.isWhole { return (.missedRemoval, []) }
             let missed = snapshot.publications.filter { $0.publication.offset > own.offset }
             if snapshot.position.epoch == own.epoch, UInt64(missed.count) == snapshot.position.offset - own.offset {
                 var cost = 0
                 for entry in missed {
                     cost += Self.deliver(entry.publication, entry.plain, entry.origin, now, to: &state).first?.cost ?? 0
                 }
+                if hasMissedRemoval { Self.replaceHistory(snapshot, now, in: &state) }
                 return (.loaded, cost > 0 ? state.cursors.keys.map { ($0, cost) } : [])
             }
-            state.counted.history = Self.history(snapshot, state.policy, now)
+            Self.replaceHistory(snapshot, now, in: &state)
             return (.loaded, Self.append(.interruption, to: &state))
         }
     }
 
-    private static func history(_ snapshot: Snapshot, _ policy: RoomPolicy, _ now: Duration) -> RoomHistory {
-        RoomHistory(
-            position: snapshot.position, publications: snapshot.publications.map(\.publication), policy: policy,
+    private static func replaceHistory(_ snapshot: Snapshot, _ now: Duration, in state: inout State) {
+        state.counted.history = RoomHistory(
+            position: snapshot.position, publications: snapshot.publications.map(\.publication), policy: state.policy,
             now: now)
+        state.removals = snapshot.removals
     }
 
     /// - Returns: loops that have it to take.

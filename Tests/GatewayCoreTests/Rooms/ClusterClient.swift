@@ -21,7 +21,6 @@ final class ClusterClient {
     let name: Int
     private let rooms: [String]
     private var peer: RawWebSocketPeer?
-    private var hasHead = false
     private var framesRead = 0
     private var lastNumber = 0
     private var requests: [Int: Request] = [:]
@@ -37,10 +36,18 @@ final class ClusterClient {
     private(set) var listed: [String: Int] = [:]
     private(set) var counts: [String: Int] = [:]
     private(set) var complaints: [String] = []
+    /// Whether publications with these offsets were removed from a room's history.
+    private let hasHole: (_ room: String, ClosedRange<Int>) -> Bool
 
-    init(name: Int, rooms: [String]) {
+    /// - Parameter positions: that the program has from an earlier run.
+    init(
+        name: Int, rooms: [String], positions: [String: (epoch: String, offset: Int)] = [:],
+        hasHole: @escaping (_ room: String, ClosedRange<Int>) -> Bool
+    ) {
         self.name = name
         self.rooms = rooms
+        self.positions = positions
+        self.hasHole = hasHole
     }
 
     var isConnected: Bool { self.peer != nil }
@@ -59,7 +66,7 @@ final class ClusterClient {
         self.peer = peer
         peer.peer.send(RawWebSocketPeer.request(to: "/rooms"))
         peer.send(1, commands.joined(separator: "\n"))
-        (self.hasHead, self.framesRead) = (false, 0)
+        self.framesRead = 0
         self.count("connects")
     }
 
@@ -74,7 +81,7 @@ final class ClusterClient {
 
     /// - Returns: whether the program has a connection to publish on.
     func publish(_ number: Int, in room: String) -> Bool {
-        guard let peer = self.peer, self.hasHead else { return false }
+        guard let peer = self.peer, peer.hasHead else { return false }
         self.lastNumber += 1
         self.requests[self.lastNumber] = .publish(number)
         peer.send(1, #"{"id":\#(self.lastNumber),"publish":{"channel":"\#(room)","data":{"n":\#(number)}}}"#)
@@ -92,11 +99,17 @@ final class ClusterClient {
 
     /// Subscribes again to the rooms that the server has ended or refused.
     func resubscribe() {
-        guard let peer = self.peer, self.hasHead else { return }
+        guard let peer = self.peer, peer.hasHead else { return }
         let missing = self.rooms.filter { !self.requested.contains($0) }
         guard !missing.isEmpty else { return }
         self.count("resubscriptions", missing.count)
         peer.send(1, missing.map { self.subscription(to: $0) }.joined(separator: "\n"))
+    }
+
+    /// Ends the connection of a program that is in all its rooms.
+    func leave() {
+        if !self.isInAllRooms { self.complain("is in \(self.subscribed) only") }
+        self.vanish()
     }
 
     /// What the program has read before the loss counts as received.
@@ -117,8 +130,7 @@ final class ClusterClient {
 
     func read() {
         guard let peer = self.peer else { return }
-        self.readHead(peer)
-        if self.hasHead {
+        if peer.readHead() {
             let frames = peer.frames
             for frame in frames.dropFirst(self.framesRead) where frame.opcode == 1 {
                 for line in frame.payload.split(separator: 0x0A) { self.read(Data(line), peer) }
@@ -126,22 +138,12 @@ final class ClusterClient {
             self.framesRead = frames.count
         }
         let isOver = peer.peer.sawEnd || peer.peer.failure != nil || peer.peer.isClosed
-        guard isOver || self.hasHead && peer.close != nil else { return }
+        guard isOver || peer.hasHead && peer.close != nil else { return }
         if let close = peer.close, close.count > 2 {
             self.count("closed by the server: \(String(decoding: close.dropFirst(2), as: UTF8.self))")
         }
         peer.peer.close()
         self.forgetConnection()
-    }
-
-    private func readHead(_ peer: RawWebSocketPeer) {
-        guard !self.hasHead else { return }
-        let bytes = peer.peer.received
-        guard bytes.count >= 4,
-            let end = (0...(bytes.count - 4)).first(where: { bytes[$0...].starts(with: [13, 10, 13, 10]) })
-        else { return }
-        peer.leftover = Array(peer.peer.takeReceived()[(end + 4)...])
-        self.hasHead = true
     }
 
     private func read(_ line: Data, _ peer: RawWebSocketPeer) {
@@ -187,7 +189,9 @@ final class ClusterClient {
         let own = self.positions[room]
         guard result["recovered"] as? Bool == true else {
             self.count("unrecovered")
-            if let own, own.epoch == epoch, own.offset <= offset {
+            if let own, own.epoch == epoch, own.offset <= offset,
+                own.offset == offset || !self.hasHole(room, own.offset + 1...offset)
+            {
                 self.complain("\(room) at \(own) is not recovered: \(result)")
             }
             if !publications.isEmpty { self.complain("\(room) has publications but is not recovered: \(result)") }

@@ -1,4 +1,5 @@
 import Foundation
+import Rooms
 import SimulatedNetwork
 import TestSupport
 
@@ -6,9 +7,10 @@ import TestSupport
 /// end.
 final class ClusterLoad {
     private static let rooms = ["a", "b"]
-    private static let actions = 70
+    private static let actions = 80
 
     private let scene: ClusterScene
+    private let control = ClusterOperator()
     private var generator: SeededGenerator
     private var published = 0
     private(set) var counts: [String: Int] = [:]
@@ -18,7 +20,9 @@ final class ClusterLoad {
         var generator = SeededGenerator(seed: seed)
         let loops = (0..<Int.random(in: 2...3, using: &generator)).map { _ in Int.random(in: 1...2, using: &generator) }
         self.scene = try ClusterScene(
-            loops: loops, clients: Int.random(in: 5...8, using: &generator), rooms: Self.rooms, seed: generator.next())
+            loops: loops, clients: Int.random(in: 4...7, using: &generator), rooms: Self.rooms,
+            plainMembers: (0..<Int.random(in: 2...3, using: &generator)).map { Self.rooms[$0 % Self.rooms.count] },
+            seed: generator.next())
         self.generator = generator
     }
 
@@ -31,6 +35,7 @@ final class ClusterLoad {
 
     func run() throws {
         for client in self.clients { try self.scene.connect(client, to: self.drawNode()) }
+        for member in self.scene.plainMembers { try self.scene.connect(member, to: self.drawNode()) }
         self.scene.pass(.milliseconds(50))
         for _ in 0..<Self.actions {
             try self.act()
@@ -38,7 +43,9 @@ final class ClusterLoad {
         }
         self.redis.heal()
         try self.gather()
+        self.repeatRequests()
         try self.publishLast()
+        try self.judgeRemovals()
         self.judge()
         self.finish()
     }
@@ -53,7 +60,7 @@ final class ClusterLoad {
 
     private func act() throws {
         let client = self.clients[Int.random(in: 0..<self.clients.count, using: &self.generator)]
-        switch Int.random(in: 0..<100, using: &self.generator) {
+        switch Int.random(in: 0..<130, using: &self.generator) {
         case ..<10:
             client.vanish()
         case ..<30:
@@ -64,8 +71,41 @@ final class ClusterLoad {
             self.failRedis()
         case ..<48:
             try self.killNode()
+        case ..<68:
+            self.operate()
+        case ..<82:
+            try self.act(asPlain: self.scene.plainMembers.randomElement(using: &self.generator))
         default:
             for _ in 0..<Int.random(in: 1...3, using: &self.generator) { self.publish(by: client) }
+        }
+    }
+
+    private func operate() {
+        let (node, room) = (self.drawNode(), self.drawRoom())
+        let gateway = self.scene.nodes[node]
+        switch Int.random(in: 0..<20, using: &self.generator) {
+        case ..<9:
+            self.published += 1
+            self.control.publish(self.published, in: room, on: gateway, node: node)
+        case ..<15:
+            guard let request = self.control.requests.randomElement(using: &self.generator) else { return }
+            self.control.repeatRequest(request, on: gateway, node: node)
+        case ..<19:
+            let entries = self.redis.stream(of: room)?.entries ?? []
+            // Those that somebody may yet recover, among others.
+            guard let entry = entries.suffix(8).randomElement(using: &self.generator) else { return }
+            self.control.remove(entry.offset, from: room, on: gateway)
+        default:
+            self.control.remove(nil, from: room, on: gateway)
+        }
+    }
+
+    private func act(asPlain member: ClusterPlainMember?) throws {
+        guard let member else { return }
+        switch Int.random(in: 0..<14, using: &self.generator) {
+        case ..<2: member.vanish()
+        case ..<5: try self.scene.connect(member, to: self.drawNode())
+        default: if member.publish(self.published + 1) { self.published += 1 }
         }
     }
 
@@ -85,15 +125,18 @@ final class ClusterLoad {
     }
 
     private func killNode() throws {
-        try self.scene.replaceNode(self.drawNode())
+        let node = self.drawNode()
+        try self.scene.replaceNode(node)
+        self.control.nodeWasKilled(node)
         self.count("kills")
     }
 
     private func drawNode() -> Int { Int.random(in: 0..<self.scene.nodes.count, using: &self.generator) }
 
+    private func drawRoom() -> String { Self.rooms[Int.random(in: 0..<Self.rooms.count, using: &self.generator)] }
+
     private func publish(by client: ClusterClient) {
-        guard let room = Self.rooms.randomElement(using: &self.generator) else { return }
-        if client.publish(self.published + 1, in: room) { self.published += 1 }
+        if client.publish(self.published + 1, in: self.drawRoom()) { self.published += 1 }
     }
 
     // MARK: The end
@@ -104,6 +147,21 @@ final class ClusterLoad {
         for client in self.clients where !client.isInAllRooms {
             self.complaints.append("client \(client.name) is in \(client.subscribed) only")
         }
+    }
+
+    /// Repeats publications with a key until all are acknowledged.
+    private func repeatRequests() {
+        for _ in 0..<20 {
+            let rest = self.control.requests.filter { !$0.isAcknowledged }
+            guard !rest.isEmpty else { return }
+            for request in rest {
+                let node = self.drawNode()
+                self.control.repeatRequest(request, on: self.scene.nodes[node], node: node)
+            }
+            self.scene.pass(.milliseconds(500))
+        }
+        let rest = self.control.requests.filter { !$0.isAcknowledged }.map(\.number)
+        if !rest.isEmpty { self.complaints.append("not acknowledged: \(rest)") }
     }
 
     /// One more publication in each room, which all must get.
@@ -122,6 +180,10 @@ final class ClusterLoad {
             for client in self.clients where client.received[room]?.last?.number != self.published {
                 self.complaints.append("client \(client.name) did not get the last publication in \(room)")
             }
+            for member in self.scene.plainMembers
+            where member.room == room && member.stays.last?.received.last != self.published {
+                self.complaints.append("plain member \(member.name) did not get the last publication in \(room)")
+            }
         }
     }
 
@@ -130,19 +192,21 @@ final class ClusterLoad {
         for client in self.clients { client.askForPresence() }
         self.scene.pass(.milliseconds(100))
         for client in self.clients {
-            for room in Self.rooms where client.listed[room] != self.clients.count {
+            for room in Self.rooms
+            where client.listed[room] != self.clients.count + self.scene.plainMembers.count(where: { $0.room == room })
+            {
                 self.complaints.append("client \(client.name) sees \(client.listed[room] ?? 0) in \(room)")
             }
         }
     }
 
     private func finish() {
-        for client in self.clients {
-            for (name, number) in client.counts { self.counts[name, default: 0] += number }
-            self.complaints += client.complaints
-        }
-        for (name, number) in self.redis.counts { self.counts[name, default: 0] += number }
-        self.counts["published", default: 0] += self.published
+        for client in self.clients { self.complaints += client.complaints }
+        for member in self.scene.plainMembers { self.complaints += member.complaints }
+        let parts =
+            self.clients.map(\.counts) + self.scene.plainMembers.map(\.counts)
+            + [self.control.counts, self.redis.counts, ["published": self.published]]
+        for counts in parts { self.counts.merge(counts, uniquingKeysWith: +) }
         self.complaints += self.redis.complaints
         self.complaints += self.scene.network.misuses
         self.scene.finish()
@@ -151,35 +215,90 @@ final class ClusterLoad {
     // MARK: Judging
 
     private func judge() {
-        self.judgeStorage()
+        let lost = Self.numbers(self.redis.lost)
+        self.judgeStorage(lost)
+        self.judgeRequests(lost)
         for room in Self.rooms { self.judgeOrder(room) }
+        let missing = lost.union(Self.numbers(self.redis.removed))
+        for member in self.scene.plainMembers {
+            let channel = ModelRedis.channel(of: member.room)
+            let order = self.redis.everStored.filter { $0.channel == channel }.compactMap { stored in
+                Self.number(in: stored.envelope).map { (number: $0, epoch: stored.epoch) }
+            }
+            member.judge(order, missing: missing)
+        }
     }
 
-    /// The number in an envelope; it is the data's text.
+    /// The number in an envelope, in the data's text or the message's.
     private static func number(in envelope: String) -> Int? {
         guard let range = envelope.range(of: #"{"n":"#) else { return nil }
         return Int(envelope[range.upperBound...].prefix { $0 != "}" })
     }
 
-    /// What was acknowledged is kept, unless Redis lost it, and nothing is stored twice.
-    private func judgeStorage() {
-        let stored = self.redis.everStored.compactMap(Self.number)
-        let kept = Set(self.redis.store.kept.compactMap(Self.number))
-        let lost = Set(self.redis.lost.compactMap(Self.number))
-        if Set(stored).count != stored.count { self.complaints.append("a publication is stored twice") }
-        for client in self.clients {
-            let missing = client.acknowledged.subtracting(kept).subtracting(lost)
+    private static func numbers(_ envelopes: Set<String>) -> Set<Int> { Set(envelopes.compactMap(Self.number)) }
+
+    /// What was acknowledged is kept, unless Redis lost it or it was removed, and nothing is stored twice, but what Redis
+    /// lost.
+    private func judgeStorage(_ lost: Set<Int>) {
+        let stored = self.redis.everStored.compactMap { Self.number(in: $0.envelope) }
+        let kept = Self.numbers(self.redis.store.kept)
+        let removed = Self.numbers(self.redis.removed)
+        let twice = Dictionary(stored.map { ($0, 1) }, uniquingKeysWith: +).filter {
+            $0.value > 1 && !lost.contains($0.key)
+        }
+        if !twice.isEmpty { self.complaints.append("stored twice: \(twice.keys.sorted())") }
+        let requested = Set(self.control.requests.filter(\.isAcknowledged).map(\.number))
+        for acknowledged in self.clients.map(\.acknowledged) + [requested] {
+            let missing = acknowledged.subtracting(kept).subtracting(lost).subtracting(removed)
             if !missing.isEmpty { self.complaints.append("acknowledged and not stored: \(missing.sorted())") }
         }
         self.counts["acknowledged", default: 0] += self.clients.reduce(0) { $0 + $1.acknowledged.count }
+        self.counts["acknowledgedRequests", default: 0] += requested.count
+    }
+
+    /// Repetitions tell the position of the one publication that was stored.
+    private func judgeRequests(_ lost: Set<Int>) {
+        for request in self.control.requests where !lost.contains(request.number) {
+            let positions = Set(request.positions.map { "\($0.epoch) \($0.offset)" })
+            let channel = ModelRedis.channel(of: request.room)
+            let stored = self.redis.everStored.filter {
+                $0.channel == channel && Self.number(in: $0.envelope) == request.number
+            }
+            let expected = Set(stored.map { "\($0.epoch) \($0.offset)" })
+            if positions != expected {
+                self.complaints.append("\(request.number) is told to be at \(positions), and is at \(expected)")
+            }
+        }
+    }
+
+    /// No node gives what was removed to a client that comes back.
+    private func judgeRemovals() throws {
+        let removed = Self.numbers(self.redis.removed)
+        guard !removed.isEmpty else { return }
+        var positions: [String: (epoch: String, offset: Int)] = [:]
+        for room in Self.rooms {
+            guard let stream = self.redis.stream(of: room), let last = stream.entries.last?.offset,
+                let hole = self.redis.removedOffsets(of: room).filter({ $0 < last }).max()
+            else { continue }
+            positions[room] = (stream.epoch, hole - 1)
+        }
+        for node in self.scene.nodes.indices where !positions.isEmpty {
+            let client = try self.scene.recover(positions, from: node)
+            self.complaints += client.complaints
+            let numbers = Set(client.received.values.joined().map(\.number)).intersection(removed)
+            if !numbers.isEmpty {
+                self.complaints.append("node \(node) gives \(numbers.sorted()), which were removed")
+            }
+        }
+        self.count("probed")
     }
 
     /// Everyone got the same at the same position, as Redis had it, and all of it.
     private func judgeOrder(_ room: String) {
-        let base = "sluice:room:{\(room)}"
-        guard let stream = self.redis.store.stream(meta: "\(base):meta", "\(base):stream") else {
+        guard let stream = self.redis.stream(of: room) else {
             return self.complaints.append("\(room) has no stream")
         }
+        let removed = self.redis.removedOffsets(of: room)
         let kept = Dictionary(
             stream.entries.map { ($0.offset, Self.number(in: $0.envelope) ?? 0) }, uniquingKeysWith: { $1 })
         var known: [String: Int] = [:]
@@ -192,7 +311,9 @@ final class ClusterLoad {
                     self.complaints.append(
                         "client \(client.name) in \(room) got \(publication), others \(number)")
                 }
-                if publication.epoch == stream.epoch, kept[publication.offset] != publication.number {
+                if publication.epoch == stream.epoch, kept[publication.offset] != publication.number,
+                    kept[publication.offset] != nil || !removed.contains(publication.offset)
+                {
                     let other = kept[publication.offset] ?? 0
                     self.complaints.append("client \(client.name) in \(room) got \(publication), Redis has \(other)")
                 }

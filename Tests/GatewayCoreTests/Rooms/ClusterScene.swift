@@ -12,25 +12,32 @@ final class ClusterScene {
     let network: SimulatedNetwork
     let redis: ModelRedis
     let clients: [ClusterClient]
+    let plainMembers: [ClusterPlainMember]
     private(set) var nodes: [SimulatedGateway] = []
     private let host: ScriptedHost
     private let loops: [Int]
     private var generator: SeededGenerator
 
-    /// - Parameter loops: of each node.
-    init(loops: [Int], clients: Int, rooms: [String], seed: UInt64 = 1) throws {
+    /// - Parameters:
+    ///   - loops: of each node.
+    ///   - plainMembers: the room of each.
+    init(loops: [Int], clients: Int, rooms: [String], plainMembers: [String] = [], seed: UInt64 = 1) throws {
         var faults = FaultPlan.calm
         faults.turnCost = .microseconds(1) ... .microseconds(50)
         faults.latency = .microseconds(20) ... .milliseconds(2)
         self.network = SimulatedNetwork(seed: seed, faults: faults)
         self.generator = SeededGenerator(seed: seed)
-        self.redis = try ModelRedis(on: self.network, seed: self.generator.next())
+        let redis = try ModelRedis(on: self.network, seed: self.generator.next())
+        self.redis = redis
         let system = self.network.makeSystem()
         let host = ScriptedHost(on: system)
         system.drive { [weak host] in host?.turn() }
         self.host = host
         self.loops = loops
-        self.clients = (0..<clients).map { ClusterClient(name: $0, rooms: rooms) }
+        self.clients = (0..<clients).map { name in
+            ClusterClient(name: name, rooms: rooms) { [redis] in redis.hasRemoved($1, from: $0) }
+        }
+        self.plainMembers = plainMembers.enumerated().map { ClusterPlainMember(name: "\($0)", room: $1) }
         for index in loops.indices { self.nodes.append(try self.makeNode(index)) }
     }
 
@@ -40,6 +47,7 @@ final class ClusterScene {
           - {name: web, listen: "ws://10.1.0.\(node + 1):1001"}
         routes:
           - {name: programs, path: /rooms, target: rooms}
+          - {name: chat, path: "/chat/{room}", target: chat}
         rooms:
           max-recovery: 100000
           policies:
@@ -71,17 +79,38 @@ final class ClusterScene {
         self.nodes[index] = try self.makeNode(index)
     }
 
+    private func peer(of node: Int) throws -> RawWebSocketPeer {
+        let address = SocketAddress.ipv4(address: 0x0A01_0001 + UInt32(node), port: 1001)
+        return RawWebSocketPeer(try self.host.connect(to: address), isClient: true)
+    }
+
     func connect(_ client: ClusterClient, to node: Int) throws {
-        guard !client.isConnected else { return }
-        client.connect(
-            try RawWebSocketPeer(
-                self.host.connect(to: .ipv4(address: 0x0A01_0001 + UInt32(node), port: 1001)), isClient: true))
+        if !client.isConnected { client.connect(try self.peer(of: node)) }
+    }
+
+    func connect(_ member: ClusterPlainMember, to node: Int) throws {
+        if !member.isConnected { member.connect(try self.peer(of: node)) }
+    }
+
+    /// What a program gets that comes back to a node with these positions, one room after another.
+    func recover(_ positions: [String: (epoch: String, offset: Int)], from node: Int) throws -> ClusterClient {
+        let client = ClusterClient(name: 100 + node, rooms: positions.keys.sorted(), positions: positions) {
+            [redis] in redis.hasRemoved($1, from: $0)
+        }
+        try self.connect(client, to: node)
+        for _ in 0..<20 where !client.isInAllRooms {
+            self.pass(.milliseconds(10))
+            client.read()
+        }
+        client.leave()
+        return client
     }
 
     func pass(_ duration: Duration) {
         self.network.run(for: duration)
         self.redis.serve()
         for client in self.clients { client.read() }
+        for member in self.plainMembers { member.read() }
     }
 
     /// Lets all clients come back, for up to 30 seconds.
@@ -89,11 +118,13 @@ final class ClusterScene {
     /// - Returns: whether all are in all rooms.
     @discardableResult
     func gather(on node: () -> Int = { 0 }) throws -> Bool {
-        for _ in 0..<120 where !self.clients.allSatisfy(\.isInAllRooms) {
+        for _ in 0..<120
+        where !self.clients.allSatisfy(\.isInAllRooms) || !self.plainMembers.allSatisfy(\.isConnected) {
             for client in self.clients {
                 try self.connect(client, to: node())
                 client.resubscribe()
             }
+            for member in self.plainMembers { try self.connect(member, to: node()) }
             self.pass(.milliseconds(250))
         }
         return self.clients.allSatisfy(\.isInAllRooms)

@@ -25,20 +25,20 @@ struct ClusterSimulationTests {
         }
     }
 
-    /// The simulation covers every failure, recoveries, and subscriptions that the nodes ended.
+    /// The simulation covers every failure, recoveries, subscriptions that the nodes ended, and each kind of client.
     @Test func loadCoversFailuresAndRecoveries() throws {
         var counts: [String: Int] = [:]
-        for seed in UInt64(1)...12 {
+        for seed in UInt64(1)...20 {
             let load = try ClusterLoad(seed: seed)
             try load.run()
             counts.merge(load.counts, uniquingKeysWith: +)
         }
         let failures = [
             "cut", "cutAll", "cutBefore", "cutAfter", "cutPush", "losePush", "pause", "forgetScripts", "restart",
-            "restartEmpty",
-            "failOver",
+            "restartEmpty", "failOver",
         ]
-        for name in failures + ["kills", "refused", "interruptions", "resubscriptions", "unrecovered"] {
+        let clients = ["repeatedAcknowledged", "repeatedUncertain", "operationsFailed", "probed", "plain received"]
+        for name in failures + clients + ["kills", "refused", "interruptions", "resubscriptions", "unrecovered"] {
             #expect(counts[name, default: 0] > 0, "\(name)")
         }
         #expect(counts["recoveries", default: 0] > 50 && counts["recovered", default: 0] > 100)

@@ -54,8 +54,12 @@ final class ModelRedis {
     private(set) var lost: Set<String> = []
     /// Failures by name, and subscriptions.
     private(set) var counts: [String: Int] = [:]
-    /// Envelopes of all publications that were ever appended to a stream.
-    private(set) var everStored: [String] = []
+    /// Entries that were removed, and did not come back with an older state.
+    private(set) var removed: Set<String> = []
+    /// Offsets of entries that were ever removed, by the room's channel.
+    private var removedOffsets: [String: Set<Int>] = [:]
+    /// All publications that were ever stored, in their order.
+    private(set) var everStored: [ModelRedisStore.Stored] = []
     private(set) var complaints: [String] = []
 
     init(on network: SimulatedNetwork, seed: UInt64) throws {
@@ -71,6 +75,23 @@ final class ModelRedis {
     }
 
     private var now: Int { Int(self.network.now.nanoseconds / 1_000_000) }
+
+    // MARK: Rooms
+
+    static func channel(of room: String) -> String { "sluice:room:{\(room)}" }
+
+    /// The room's stream: its epoch and entries.
+    func stream(of room: String) -> (epoch: String, entries: [ModelRedisStore.Entry])? {
+        let channel = Self.channel(of: room)
+        return self.store.stream(meta: "\(channel):meta", "\(channel):stream")
+    }
+
+    func removedOffsets(of room: String) -> Set<Int> { self.removedOffsets[Self.channel(of: room)] ?? [] }
+
+    /// Whether a publication with one of these offsets was ever removed from the room's history.
+    func hasRemoved(_ offsets: ClosedRange<Int>, from room: String) -> Bool {
+        self.removedOffsets(of: room).contains(where: offsets.contains)
+    }
 
     // MARK: Failures
 
@@ -117,10 +138,11 @@ final class ModelRedis {
     private func restart(with state: ModelRedisStore, away duration: Duration) {
         self.runs += 1
         for connection in self.connections { self.cut(connection) }
-        self.change {
-            $0 = state
-            $0.run = "\(self.runs)"
-        }
+        let before = self.store.kept
+        self.store = state
+        self.store.run = "\(self.runs)"
+        self.lost.formUnion(before.subtracting(self.store.kept))
+        self.removed.subtract(self.store.kept)
         self.older = self.store
         self.scripts = [:]
         self.awayUntil = self.network.now.advanced(by: duration)
@@ -135,12 +157,6 @@ final class ModelRedis {
     }
 
     func close() { self.host.close() }
-
-    private func change(_ body: (inout ModelRedisStore) -> Void) {
-        let before = self.store.kept
-        body(&self.store)
-        self.lost.formUnion(before.subtracting(self.store.kept))
-    }
 
     private func cut(_ connection: Connection) {
         // With FIN or RST; what was sent before may arrive.
@@ -221,8 +237,10 @@ final class ModelRedis {
     }
 
     private func run(_ digest: String, _ words: [String], on connection: Connection) -> ModelReply? {
-        let isPublication = digest == RoomScripts.publish.digest
-        let fault = isPublication ? self.nextFault.take() : nil
+        let isRemoval = digest == RoomScripts.remove.digest
+        var fault = digest == RoomScripts.publish.digest || isRemoval ? self.nextFault.take() : nil
+        // Redis loses messages with their connection alone. What else they are lost by, the next publication's offset shows.
+        if isRemoval, fault == .losePush { fault = .cutPush }
         if fault == .cutBefore {
             self.cut(connection)
             self.count("cutBefore")
@@ -231,22 +249,30 @@ final class ModelRedis {
         let keyCount = Int(words[2]) ?? 0
         let (keys, arguments) = (Array(words[3..<(3 + keyCount)]), Array(words[(3 + keyCount)...]))
         let now = self.now
-        var outcome: ModelRedisStore.Outcome?
-        if isPublication {
-            outcome = self.store.run(digest, keys: keys, arguments, now: now)
-            self.everStored.append(arguments[0])
-        } else {
-            self.change { outcome = $0.run(digest, keys: keys, arguments, now: now) }
-        }
-        guard let outcome else {
+        let before = self.store
+        guard let outcome = self.store.run(digest, keys: keys, arguments, now: now) else {
             self.complaints.append("the model does not know the script \(digest)")
             return .error("ERR unknown script")
+        }
+        outcome.stored.map { self.everStored.append($0) }
+        if before.entryCount + (outcome.stored?.epoch.isEmpty == false ? 1 : 0) > self.store.entryCount {
+            self.noteMissing(before, isRemoval: isRemoval, keys)
         }
         if let message = outcome.message { self.deliver(message, fault) }
         guard fault == .cutAfter else { return outcome.reply }
         self.cut(connection)
         self.count("cutAfter")
         return nil
+    }
+
+    /// Notes the entries that a script took from the streams.
+    private func noteMissing(_ before: ModelRedisStore, isRemoval: Bool, _ keys: [String]) {
+        let missing = before.kept.subtracting(self.store.kept)
+        guard isRemoval, let stream = before.stream(meta: keys[0], keys[1]) else { return self.lost.formUnion(missing) }
+        self.removed.formUnion(missing)
+        let offsets = stream.entries.filter { missing.contains($0.envelope) }.map(\.offset)
+        self.removedOffsets[String(keys[1].dropLast(":stream".count)), default: []].formUnion(offsets)
+        self.count("removals")
     }
 
     private func deliver(_ message: ModelRedisStore.Message, _ fault: Fault?) {

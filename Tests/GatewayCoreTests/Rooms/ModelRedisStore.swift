@@ -15,6 +15,7 @@ struct ModelRedisStore {
         /// Of the server, when the epoch began.
         var run: String
         var offset = 0
+        var removals = 0
         var expiry: Int?
     }
 
@@ -45,6 +46,16 @@ struct ModelRedisStore {
     struct Outcome {
         var reply: ModelReply
         var message: Message?
+        /// The publication that it appended to a stream, or sent without one: then its epoch is empty.
+        var stored: Stored?
+    }
+
+    /// A publication when it was stored.
+    struct Stored {
+        let channel: String
+        let epoch: String
+        let offset: Int
+        let envelope: String
     }
 
     /// Identifier of this run of the server.
@@ -60,6 +71,8 @@ struct ModelRedisStore {
         self.metas[meta].map { ($0.epoch, self.streams[stream]?.entries ?? []) }
     }
 
+    var entryCount: Int { self.streams.values.reduce(0) { $0 + $1.entries.count } }
+
     /// Envelopes in all streams.
     var kept: Set<String> { Set(self.streams.values.flatMap { $0.entries.map(\.envelope) }) }
 
@@ -73,6 +86,7 @@ struct ModelRedisStore {
         case RoomScripts.publish.digest: return self.publish(keys, arguments, now)
         case RoomScripts.read.digest: return Outcome(reply: self.read(keys, arguments, now))
         case RoomScripts.beginAnew.digest: return Outcome(reply: self.beginAnew(keys, arguments, now))
+        case RoomScripts.remove.digest: return self.remove(keys, arguments)
         case RoomScripts.enter.digest: return self.enter(keys, arguments, now)
         case RoomScripts.leave.digest:
             self.listed[keys[0]]?.expiries[arguments[0]] = nil
@@ -120,7 +134,8 @@ struct ModelRedisStore {
         if lasting > 0 { self.results[keys[2]] = (offset, epoch, now + lasting) }
         return Outcome(
             reply: .array([.integer(0), .blob("\(offset)"), .blob(epoch)]),
-            message: Message(channel: arguments[6], payload: "\(offset) \(epoch) \(arguments[0])"))
+            message: Message(channel: arguments[6], payload: "\(offset) \(epoch) \(arguments[0])"),
+            stored: Stored(channel: arguments[6], epoch: epoch, offset: offset, envelope: arguments[0]))
     }
 
     private mutating func append(
@@ -172,7 +187,7 @@ struct ModelRedisStore {
         let listed = entries.prefix(Self.number(arguments[2])).map { entry -> ModelReply in
             .array([.blob("\(entry.offset)-0"), .array([.blob("d"), .blob(entry.envelope)])])
         }
-        return .array([.blob(meta.epoch), .blob("\(meta.offset)"), .array(listed)])
+        return .array([.blob(meta.epoch), .blob("\(meta.offset)"), .array(listed), .blob("\(meta.removals)")])
     }
 
     private mutating func beginAnew(_ keys: [String], _ arguments: [String], _ now: Int) -> ModelReply {
@@ -182,6 +197,16 @@ struct ModelRedisStore {
         self.begin(arguments[2], keys)
         self.metas[keys[0]]?.expiry = now + Self.number(arguments[3])
         return .integer(1)
+    }
+
+    private mutating func remove(_ keys: [String], _ arguments: [String]) -> Outcome {
+        let entries = self.streams[keys[1]]?.entries ?? []
+        let rest = arguments[0] == "0" ? [] : entries.filter { "\($0.offset)" != arguments[0] }
+        let count = entries.count - rest.count
+        if arguments[0] == "0" { self.streams[keys[1]] = nil } else { self.streams[keys[1]]?.entries = rest }
+        if count > 0 { self.metas[keys[0]]?.removals += 1 }
+        return Outcome(
+            reply: .integer(count), message: count > 0 ? Self.unkept(arguments[1], on: arguments[2]) : nil)
     }
 
     /// The meta key lasts longer, if it is there.

@@ -101,6 +101,12 @@ final class SimulatedGateway {
         _ = self.network.run(until: { done })
     }
 
+    /// Runs `body` in the next turn of the loop that is a room's home, without waiting for it.
+    func begin(inHomeOf room: String, _ body: @escaping (LoopGateway) -> Void) {
+        let part = self.parts[self.shared.hub.home(of: room)]
+        part.loop.inNextTurn(GatewayCall { body(part) })
+    }
+
     /// Begins to drain all loops.
     /// - Parameter whenEmpty: called once for each loop.
     func drain(_ settings: DrainSettings, whenEmpty: @escaping () -> Void) {
