@@ -57,6 +57,15 @@ struct RequestBuilder {
         return self.fields(of: request)
     }
 
+    /// The request with the session's fields, as a `URLProtocol` gets it.
+    func addingSessionFields(to request: URLRequest) -> URLRequest {
+        var request = request
+        for (name, value) in self.sessionFields where request.value(forHTTPHeaderField: name) == nil {
+            request.setValue(value, forHTTPHeaderField: name)
+        }
+        return request
+    }
+
     private static func contains(_ name: String, _ fields: [FieldLine]) -> Bool {
         fields.contains { $0.name.matchesIgnoringCase(name) }
     }

@@ -34,7 +34,7 @@ enum RequestLoadFactory {
         guard let url = request.url, let scheme = url.scheme?.loweredASCII else {
             return self.unsupported(request, "There is no URL, or it has no scheme.")
         }
-        if let load = ProtocolLoad.load(for: request, loader: loader) { return .success(load) }
+        if let load = ProtocolLoad.load(for: request, body: body, loader: loader) { return .success(load) }
         switch scheme {
         case "http", "https": return .success(HTTPLoad(request, body: body, for: loader))
         case "data": return .success(DataURLLoad(url, for: loader))

@@ -33,6 +33,8 @@ open class URLProtocol: NSObject {
     }
 
     open var client: (any URLProtocolClient)? { self.protocolClient }
+    /// With the fields of `httpAdditionalHeaders`. `httpBodyStream` has the body of every task whose body is data or a
+    /// file; data are in `httpBody` too.
     open var request: URLRequest { self.originalRequest }
     open var cachedResponse: CachedURLResponse? { self.storedResponse }
     /// `nil` for a protocol created with a request alone.

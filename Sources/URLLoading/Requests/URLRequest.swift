@@ -142,7 +142,10 @@ public struct URLRequest: @unchecked Sendable {  // Its stream and `properties` 
 
     var body: RequestBody {
         get { self.storage.values.body }
-        set { self.owned.values.body = newValue }
+        set {
+            self.owned.values.body = newValue
+            self.owned.values.streamOfData = nil
+        }
     }
 
     /// Set by `URLProtocol.setProperty`; ignored by `==`.
@@ -187,8 +190,22 @@ public struct URLRequest: @unchecked Sendable {  // Its stream and `properties` 
 
     /// The body as an unopened stream. Setting it removes the data.
     public var httpBodyStream: InputStream? {
-        get { if case .stream(let stream) = self.body { stream } else { nil } }
+        get { if case .stream(let stream) = self.body { stream } else { self.storage.values.streamOfData } }
         set { self.body = newValue.map(RequestBody.stream) ?? .none }
+    }
+
+    /// The request with a body that a `URLProtocol` reads from `httpBodyStream`, the only place where it is on Apple's
+    /// platforms. Data are in `httpBody` too, where FoundationNetworking has them.
+    func offeringStream(of body: TaskBody) -> URLRequest {
+        var request = self
+        switch body {
+        case .data(let data):
+            request.body = .data(data)
+            request.owned.values.streamOfData = InputStream(data: data)
+        case .file(let url): request.httpBodyStream = InputStream(url: url)
+        case .none, .filePart, .stream, .streamRest: break
+        }
+        return request
     }
 }
 
@@ -209,6 +226,8 @@ private struct Values {
     var cookiePartitionIdentifier: String?
     var fields = RequestFields()
     var body = RequestBody.none
+    /// Set by `offeringStream(of:)`; ignored by `==`.
+    var streamOfData: InputStream?
     var properties: [String: Any] = [:]
 }
 
