@@ -42,7 +42,7 @@ struct ClusterServerAPITests {
 
     @Test func channelsAndNodesAreThoseOfAllNodes() async throws {
         try await LoopbackCluster.run(
-            ["a", "b"], Self.configuration, limits: { $0.gatherTimeout = .milliseconds(300) }
+            ["a", "b"], Self.configuration, limits: { $0.gatherTimeout = .seconds(60) }
         ) { cluster in
             let (a, b) = (try cluster.node("a"), try cluster.node("b"))
             _ = try await RoomProbe(a, in: "kept:a", "plain")

@@ -74,8 +74,8 @@ struct NodeForwardingTests {
         try await LoopbackCluster.run(
             ["a", "b"],
             limits: { limits in
-                limits.gatherTimeout = .milliseconds(100)
-                limits.requestTimeout = .milliseconds(100)
+                limits.gatherTimeout = .seconds(59)
+                limits.requestTimeout = .seconds(59)
             }
         ) { cluster in
             let a = try cluster.node("a")
@@ -87,7 +87,7 @@ struct NodeForwardingTests {
             for (method, target) in [("GET", "/v1/connections/17@b"), ("POST", "/v1/connections/17@b:suspend")] {
                 let reply = try await a.request(method, target)
                 #expect(reply.problem == "504 node-silent" && reply.json["retryable"]?.boolean == true)
-                #expect(reply.detail.contains("node b") && reply.detail.contains("100ms"))
+                #expect(reply.detail.contains("node b") && reply.detail.contains("59s"))
             }
             cluster.network.isAway = true
             #expect(try await a.get("/v1/connections/17@b").problem == "503 cluster-away")

@@ -73,7 +73,7 @@ struct NodeOperationTests {
     }
 
     @Test func severalNodesAreDrainedAtOnce() async throws {
-        try await LoopbackCluster.run(limits: { $0.requestTimeout = .milliseconds(500) }) { cluster in
+        try await LoopbackCluster.run(limits: { $0.requestTimeout = .seconds(60) }) { cluster in
             let (a, b) = (try cluster.node("a"), try cluster.node("b"))
             for node in [a, b, b] { _ = try await node.open(node.raw) }
             let preview = try await a.post("/v1/drains", #"{"all":true,"nodes":["*"],"preview":true}"#)

@@ -65,7 +65,7 @@ struct PlainCommandTests {
 
     @Test func commandsThatCannotBeBroughtAreRefused() async throws {
         try await LoopbackCluster.run(
-            ["a", "b"], Self.configuration, limits: { $0.commandTimeout = .milliseconds(100) }
+            ["a", "b"], Self.configuration, limits: { $0.commandTimeout = .seconds(60) }
         ) { cluster in
             let (a, b) = (try cluster.node("a"), try cluster.node("b"))
             let client = try await self.connect(a)
