@@ -81,6 +81,7 @@ struct BecomingStreamTests {
 
     /// The content is raw: chunked framing and codings included.
     @Test(
+        .onlyWithHTTP11,
         arguments: [
             "200 OK\r\nContent-Length: 5\r\n\r\nearly", "200 OK\r\nContent-Length: 0\r\n\r\n", "200 OK\r\n\r\nearly",
             "200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nearly\r\n0\r\n\r\n", "204 No Content\r\n\r\n",
