@@ -5,6 +5,7 @@ import signal
 
 import pytest
 
+from support.cluster import start_nodes
 from support.deadlines import seconds
 from support.redis import Redis
 
@@ -33,14 +34,7 @@ def redis(tmp_path):
 @pytest.fixture
 def nodes(sluice, redis, tmp_path):
     """Two gateways of one cluster."""
-    def start(name):
-        file = tmp_path / f"{name}.yaml"
-        file.write_text(CONFIGURATION.replace("REDIS", redis.url).replace("NAME", name))
-        node = sluice("serve", "--config", file)
-        node.wait_log("cluster joined")
-        return node
-
-    return start("a"), start("b")
+    return start_nodes(sluice, tmp_path, CONFIGURATION, redis, "ab")
 
 
 def post(node, body):

@@ -1,6 +1,7 @@
 """Data of a connection that another gateway of the cluster has."""
 import pytest
 
+from support.cluster import start_nodes
 from support.control import Control
 from support.redis import Redis
 
@@ -18,14 +19,7 @@ routes:
 def nodes(sluice, tmp_path):
     """Two gateways of one cluster."""
     with Redis(tmp_path) as redis:
-        def start(name):
-            file = tmp_path / f"{name}.yaml"
-            file.write_text(CONFIGURATION.replace("REDIS", redis.url).replace("NAME", name))
-            node = sluice("serve", "--config", file)
-            node.wait_log("cluster joined")
-            return node
-
-        yield start("a"), start("b")
+        yield start_nodes(sluice, tmp_path, CONFIGURATION, redis, "ab")
 
 
 def test_messages_are_received_on_another_node_and_none_is_lost(nodes):

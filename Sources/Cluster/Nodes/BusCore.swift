@@ -279,7 +279,7 @@ final class BusCore {
         let core = LoopIsolated(self, on: self.loop)
         self.handled[key] = Task {
             let answer = await handler(message)
-            // Nobody waits for the answer to a call that was withdrawn.
+            // The caller of a withdrawn call has dropped its number, and would ignore an answer.
             let isAnswered = !isAnnouncement && !Task.isCancelled
             core.execute { core in
                 core.handled[key] = nil

@@ -164,7 +164,7 @@ package final class CommandForwarder: Sendable {
         if isFirst { Task { await self.sendAll(to: node) } }
     }
 
-    /// Sends what waits for a node until nothing does.
+    /// Sends commands to a node, one call after another, until none is queued.
     private func sendAll(to node: String) async {
         while let batch = self.take(for: node, atMost: Self.batchSize) {
             let now = ContinuousClock.now

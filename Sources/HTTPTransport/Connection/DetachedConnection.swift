@@ -7,7 +7,7 @@ import StreamTransport
 package final class DetachedConnection: @unchecked Sendable {  // Its vars are used on the loop only.
     package let metadata: ConnectionMetadata
     package let loop: Loop
-    /// Whether requests of others were written on the connection: what is written now would follow them.
+    /// Whether other requests were pipelined on the connection. The server would read further output as a request.
     package let readsOnly: Bool
     /// Bytes after the head that were received with it; at most one read.
     private let unread: [UInt8]

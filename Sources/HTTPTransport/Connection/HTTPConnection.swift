@@ -32,8 +32,8 @@ final class HTTPConnection: ExchangeCarrier {
     private(set) var idleSince: MonotonicInstant
     private let transport: any Transport
     private var reader: ResponseReader
-    /// What was received behind the head of the current response, while its consumer may take the connection; at most one
-    /// read. `nil` if nothing is held.
+    /// Bytes behind the head of the current response, unparsed while its consumer may take the connection: those of one
+    /// read, perhaps none. `nil` if the consumer has decided.
     private var heldBytes: [UInt8]?
     private var phase = Phase.idle
     /// Of the latest response, whose head says what the server speaks.

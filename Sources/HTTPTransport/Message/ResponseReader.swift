@@ -136,7 +136,7 @@ package struct ResponseReader {
         return head
     }
 
-    /// A server that speaks another protocol, or HTTP/0.9, is told from one that sends a malformed HTTP/1.1 head.
+    /// Distinguishes a server of another protocol, or of HTTP/0.9, from one that sends a malformed HTTP/1.1 head.
     private func violation(_ violation: HeadViolation) -> ResponseViolation {
         switch violation {
         case .tooLong, .tooManyFields: .head(violation)

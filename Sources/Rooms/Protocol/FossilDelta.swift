@@ -150,7 +150,7 @@ private struct FossilDeltaEncoder {
         return count
     }
 
-    /// Copies what is found in blocks of the source.
+    /// Writes the parts of the target in `range` that contain a block of the source as copies.
     private mutating func copyBlocks(in range: Range<Int>) {
         let index = BlockIndex(self.source)
         let last = range.upperBound - BlockIndex.blockSize
@@ -191,7 +191,7 @@ private struct FossilDeltaEncoder {
         return longest
     }
 
-    /// Writes a command that copies, and before it what is not written yet; nothing if inserting the bytes is shorter.
+    /// Writes a copy command, after an insert command for the bytes before it. Writes neither if inserting the match is shorter.
     private mutating func copy(_ match: Match) {
         let match = self.keepsCharacters ? self.wholeCharacters(of: match) : match
         let digits = FossilDelta.digitCount(match.count) + FossilDelta.digitCount(match.source)
