@@ -137,7 +137,7 @@ def handlers(process):
 
 def pending(process):
     """Whether SIGTERM is still pending; false for a process that has ended."""
-    return process.returncode is None and status(process, "ShdPnd") & 1 << signal.SIGTERM - 1
+    return process.poll() is None and status(process, "ShdPnd") & 1 << signal.SIGTERM - 1
 
 
 # -- the service manager
