@@ -358,13 +358,36 @@ package final class LoopInbox: Sendable {
         package var isFull: Bool
     }
 
+    /// What a room has for the loop.
+    private struct Entry {
+        /// In bytes.
+        var cost = 0
+        var isListed = false
+
+        /// - Returns: whether the room was listed before.
+        mutating func list(adding cost: Int) -> Bool {
+            self.cost += cost
+            defer { self.isListed = true }
+            return self.isListed
+        }
+    }
+
     private struct State {
+        /// The rooms that are listed, in the order of their first message.
         var rooms: Deque<SharedRoom> = []
-        var listed: Set<ObjectIdentifier> = []
+        /// Until the loop has taken everything from the room.
+        var entries: [ObjectIdentifier: Entry] = [:]
+        /// Of all entries, in bytes.
         var cost = 0
         var isAnnounced = false
         /// Loops that wait for space.
         var waiting: Set<Int> = []
+
+        mutating func list(_ room: SharedRoom, adding cost: Int) {
+            let wasListed = self.entries[ObjectIdentifier(room), default: Entry()].list(adding: cost)
+            if !wasListed { self.rooms.append(room) }
+            self.cost += cost
+        }
     }
 
     private let state = Mutex(State())
@@ -377,8 +400,7 @@ package final class LoopInbox: Sendable {
 
     package func add(_ room: SharedRoom, cost: Int, from origin: Int?) -> AddResult {
         self.state.withLock { state in
-            if state.listed.insert(ObjectIdentifier(room)).inserted { state.rooms.append(room) }
-            state.cost += cost
+            state.list(room, adding: cost)
             let isFull = state.cost >= Self.highWatermark
             if isFull, let origin { state.waiting.insert(origin) }
             defer { state.isAnnounced = true }
@@ -393,17 +415,23 @@ package final class LoopInbox: Sendable {
                 state.isAnnounced = false
                 return nil
             }
-            state.listed.remove(ObjectIdentifier(room))
+            state.entries[ObjectIdentifier(room)]?.isListed = false
             return room
         }
     }
 
-    /// The loop took messages of `room`.
+    /// The loop took messages of `room`. A room that has nothing more costs nothing, whatever was announced: messages
+    /// are dropped when the loop's last member leaves.
     /// - Returns: the loops to wake: they wait for space, and there is space again.
     package func took(_ room: SharedRoom, cost: Int, hasMore: Bool) -> Set<Int> {
         self.state.withLock { state in
-            if hasMore, state.listed.insert(ObjectIdentifier(room)).inserted { state.rooms.append(room) }
-            state.cost = max(0, state.cost - cost)
+            if hasMore { state.list(room, adding: 0) }
+            let key = ObjectIdentifier(room)
+            // Listed: it has more, or another loop added messages meanwhile.
+            let entry = state.entries[key] ?? Entry()
+            let paid = entry.isListed ? min(cost, entry.cost) : entry.cost
+            state.entries[key] = entry.isListed ? Entry(cost: entry.cost - paid, isListed: true) : nil
+            state.cost -= paid
             guard state.cost <= Self.lowWatermark else { return [] }
             defer { state.waiting = [] }
             return state.waiting

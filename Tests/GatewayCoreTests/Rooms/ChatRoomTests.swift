@@ -245,6 +245,23 @@ struct ChatRoomTests {
         chat.scene.finish()
     }
 
+    /// Messages that the member did not get are no longer on their way, so that nobody waits for it.
+    @Test(arguments: [1 as UInt64, 2, 3])
+    func speakerIsReadAfterTheOnlyMemberOfAnotherLoopWasClosed(_ seed: UInt64) throws {
+        let chat = try ChatScene(seed: seed)
+        let speaker = try chat.client(on: 0)
+        let stalled = try chat.client(on: 1)
+        stalled.peer.isReading = false
+        self.flood(speaker)
+        #expect(chat.run { speaker.peer.unsentBytes == 0 })
+        chat.scene.settle()
+        #expect(chat.gateway.shared.hub.bytesUnderWay == 0)
+        let late = try chat.client(on: 1)
+        speaker.send(1, "hello")
+        #expect(chat.run { late.frames.last?.payload == Array("hello".utf8) })
+        chat.scene.finish()
+    }
+
     @Test func pendingMessageIsStoredOnceForAllSlowMembers() throws {
         let chat = try ChatScene(loops: 1)
         let speaker = try chat.client(on: 0)

@@ -1,4 +1,5 @@
 import Foundation
+import GatewayCore
 import Rooms
 import SimulatedNetwork
 import TestSupport
@@ -209,6 +210,9 @@ final class ClusterLoad {
         for counts in parts { self.counts.merge(counts, uniquingKeysWith: +) }
         self.complaints += self.redis.complaints
         self.complaints += self.scene.network.misuses
+        for underWay in self.scene.nodes.map(\.shared.hub.bytesUnderWay) where underWay != 0 {
+            self.complaints.append("\(underWay) bytes of messages still count as being on their way")
+        }
         self.scene.finish()
     }
 

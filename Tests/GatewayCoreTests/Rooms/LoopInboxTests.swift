@@ -53,6 +53,33 @@ struct LoopInboxTests {
         #expect(inbox.took(room, cost: 1, hasMore: true).isEmpty)
     }
 
+    /// The last member of a loop takes with it what the room had for that loop.
+    @Test func roomThatHasNothingMoreCostsNothing() throws {
+        let inbox = LoopInbox()
+        let hub = Self.hub()
+        let (first, second) = (try hub.acquire("a"), try hub.acquire("b"))
+        _ = inbox.add(second, cost: 5, from: nil)
+        #expect(inbox.add(first, cost: LoopInbox.highWatermark, from: 3).isFull)
+        #expect(inbox.next() === second && inbox.next() === first)
+        #expect(inbox.took(first, cost: 0, hasMore: false) == [3])
+        #expect(inbox.cost == 5)
+        #expect(inbox.took(second, cost: 5, hasMore: false).isEmpty)
+        #expect(inbox.cost == 0)
+    }
+
+    /// Another loop published while the messages before were taken.
+    @Test func costOfMessagesThatComeMeanwhileStays() throws {
+        let inbox = LoopInbox()
+        let room = try Self.hub().acquire("a")
+        _ = inbox.add(room, cost: 10, from: nil)
+        #expect(inbox.next() === room)
+        _ = inbox.add(room, cost: 7, from: nil)
+        #expect(inbox.took(room, cost: 10, hasMore: false).isEmpty)
+        #expect(inbox.cost == 7 && inbox.next() === room)
+        #expect(inbox.took(room, cost: 7, hasMore: false).isEmpty)
+        #expect(inbox.cost == 0 && inbox.next() == nil)
+    }
+
     @Test func callersWithoutALoopAreNotWoken() throws {
         let inbox = LoopInbox()
         let room = try Self.hub().acquire("a")

@@ -191,5 +191,7 @@ private final class RoomLoad {
         if total > self.published { self.complaints.append("\(total) messages of \(self.published)") }
         let data = Self.rooms.flatMap { (self.clients[0].received[$0] ?? []).map(\.data) }
         if Set(data).count != data.count { self.complaints.append("a message twice") }
+        let underWay = self.scene.gateway.shared.hub.bytesUnderWay
+        if underWay != 0 { self.complaints.append("\(underWay) bytes of messages still count as being on their way") }
     }
 }
