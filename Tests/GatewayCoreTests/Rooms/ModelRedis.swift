@@ -45,6 +45,8 @@ final class ModelRedis {
     private(set) var store = ModelRedisStore(run: "0")
     /// The state that a failover goes back to.
     private var older = ModelRedisStore(run: "0")
+    /// How many publications were ever stored before that state.
+    private var olderCount = 0
     private var runs = 0
     private var scripts: [String: String] = [:]
     private var pausedUntil = MonotonicInstant(nanoseconds: 0)
@@ -116,34 +118,39 @@ final class ModelRedis {
         self.count("forgetScripts")
     }
 
-    func saveState() { self.older = self.store }
+    func saveState() {
+        self.older = self.store
+        self.olderCount = self.everStored.count
+    }
 
     func restartEmpty(away duration: Duration) {
-        self.restart(with: ModelRedisStore(run: ""), away: duration)
+        self.restart(with: ModelRedisStore(run: ""), knowing: 0, away: duration)
         self.count("restartEmpty")
     }
 
     /// Another server takes over, without what it had not received.
     func failOver(away duration: Duration) {
-        self.restart(with: self.older, away: duration)
+        self.restart(with: self.older, knowing: self.olderCount, away: duration)
         self.count("failOver")
     }
 
     /// Starts again with all that it had.
     func restart(away duration: Duration) {
-        self.restart(with: self.store, away: duration)
+        self.restart(with: self.store, knowing: self.everStored.count, away: duration)
         self.count("restart")
     }
 
-    private func restart(with state: ModelRedisStore, away duration: Duration) {
+    /// - Parameter count: of the publications that were stored before `state`. Of the others nothing is left, not even the
+    ///   results of their idempotency keys.
+    private func restart(with state: ModelRedisStore, knowing count: Int, away duration: Duration) {
         self.runs += 1
         for connection in self.connections { self.cut(connection) }
         let before = self.store.kept
         self.store = state
         self.store.run = "\(self.runs)"
-        self.lost.formUnion(before.subtracting(self.store.kept))
+        self.lost.formUnion(before.union(self.everStored.dropFirst(count).map(\.envelope)).subtracting(self.store.kept))
         self.removed.subtract(self.store.kept)
-        self.older = self.store
+        self.saveState()
         self.scripts = [:]
         self.awayUntil = self.network.now.advanced(by: duration)
     }
