@@ -108,13 +108,17 @@ final class RoomSubscription {
 
 /// Bytes that the rooms of one loop keep for slow members, in total.
 final class RoomBacklog {
-    /// In bytes. Above it, members that are behind are removed much sooner.
-    let limit: Int
+    let buffers: RoomBuffers
     /// Total cost of the stored messages, in bytes.
     fileprivate(set) var cost = 0
 
-    init(limit: Int) {
-        self.limit = limit
+    init(_ buffers: RoomBuffers) {
+        self.buffers = buffers
+    }
+
+    /// Cost of the messages that may wait for one member, in bytes.
+    var memberLimit: Int {
+        self.cost > self.buffers.totalBacklog ? self.buffers.crowdedMemberBacklog : self.buffers.memberBacklog
     }
 }
 
@@ -125,18 +129,6 @@ final class LoopRoom {
         /// Cost of all messages up to and including this one.
         let end: UInt64
     }
-
-    /// Bytes that may wait for a member whose output is full; a member further behind is removed, so that it does not
-    /// hold up the room.
-    static let backlogLimit = 4 << 20
-    /// Bytes queued in a member's connection above which messages stay in the room, stored once for all members.
-    static let outputWatermark = 64 << 10
-    /// Cost of messages, in bytes, that may wait for members that are ready; above it no more are taken from other loops.
-    private static let readyLimit = 256 << 10
-    /// Replaces `backlogLimit` while the rooms of the loop together exceed theirs.
-    private static let sharedBacklogLimit = 256 << 10
-    /// Bytes of messages up to which they are framed together; it takes a copy, which large messages do not need.
-    private static let batchLimit = 64 << 10
 
     let shared: SharedRoom
     private let loop: Int
@@ -183,7 +175,7 @@ final class LoopRoom {
     var isEmpty: Bool { self.subscriptions.isEmpty }
     var hasReadyMembers: Bool { self.readyCount > 0 }
     /// Members that are ready have enough to be served with.
-    var isFull: Bool { self.readyCount > 0 && self.addedCost >= Self.readyLimit }
+    var isFull: Bool { self.readyCount > 0 && self.addedCost >= self.backlog.buffers.ready }
 
     // MARK: Members
 
@@ -240,7 +232,7 @@ final class LoopRoom {
         let batch = LoopBatch(messages, start: start, loop: self.loop)
         // An interruption is not sent: it ends the subscriptions that must not miss anything.
         let isSent = !messages.contains(where: \.isInterruption)
-        if isSent, batch.byteCount <= Self.batchLimit { self.batches.append(batch) }
+        if isSent, batch.byteCount <= self.backlog.buffers.batch { self.batches.append(batch) }
     }
 
     /// The messages that the member gets together next; `nil` if it gets the next one alone.
@@ -299,12 +291,8 @@ final class LoopRoom {
         return Int(self.end - entry.end) + entry.message.cost
     }
 
-    private var memberLimit: Int {
-        self.backlog.cost > self.backlog.limit ? Self.sharedBacklogLimit : Self.backlogLimit
-    }
-
     func isTooFarBehind(_ subscription: RoomSubscription) -> Bool {
-        self.backlog(of: subscription) + (subscription.subscriber?.queuedBytes ?? 0) > self.memberLimit
+        self.backlog(of: subscription) + (subscription.subscriber?.queuedBytes ?? 0) > self.backlog.memberLimit
     }
 
     /// Skips messages of a member that is too far behind, as the room's policy says.
@@ -315,7 +303,7 @@ final class LoopRoom {
         switch self.shared.policy.slowReaders {
         case .disconnect: return nil
         case .dropOldest:
-            while self.backlog(of: subscription) > self.memberLimit / 2 { subscription.next += 1 }
+            while self.backlog(of: subscription) > self.backlog.memberLimit / 2 { subscription.next += 1 }
         case .skipToLatest:
             subscription.next = max(start, self.first + UInt64(max(0, self.log.count - 1)))
         }

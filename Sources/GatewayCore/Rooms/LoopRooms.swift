@@ -13,10 +13,6 @@ final class LoopRooms {
     private static let visitWork = 4096
     /// Messages delivered to one member before the next one is served.
     private static let messagesPerVisit = 512
-    /// Cost of messages between two deliveries, in bytes, above which publishers are paused.
-    private static let pendingCostLimit = 256 << 10
-    /// Cost of the messages taken from a room at once, in bytes.
-    private static let takeLimit = 64 << 10
     private static let sweepInterval: Duration = .seconds(10)
     /// Time that a member waits for a room to open.
     private static let entryTimeout: Duration = .seconds(5)
@@ -60,7 +56,7 @@ final class LoopRooms {
         self.hub = hub
         self.loop = loop
         self.index = loopIndex
-        self.backlog = RoomBacklog(limit: hub.backlogLimit)
+        self.backlog = RoomBacklog(hub.buffers)
     }
 
     var now: Duration { .nanoseconds(Int64(clamping: self.loop.now.nanoseconds)) }
@@ -240,7 +236,7 @@ final class LoopRooms {
         return !self.isFeedBlocked
     }
 
-    private var isFeedBlocked: Bool { !self.blockedFeed.isEmpty || self.pendingCost >= Self.pendingCostLimit }
+    private var isFeedBlocked: Bool { !self.blockedFeed.isEmpty || self.pendingCost >= self.hub.buffers.undelivered }
 
     /// The broker accepts publications again.
     func brokerCaughtUp() { self.resumePublishers() }
@@ -248,7 +244,7 @@ final class LoopRooms {
     /// Stops reading from a member whose messages, or entries, come faster than the room delivers them.
     private func pauseIfBehind(_ subscription: RoomSubscription) {
         guard
-            self.isBehind || !subscription.room.blockedLoops.isEmpty || self.pendingCost >= Self.pendingCostLimit
+            self.isBehind || !subscription.room.blockedLoops.isEmpty || self.pendingCost >= self.hub.buffers.undelivered
                 || self.broker.isBehind
         else { return }
         self.pausePublisher(subscription)
@@ -345,7 +341,7 @@ final class LoopRooms {
                 room.hasArrivals = true
                 continue
             }
-            let taken = shared.take(forLoop: self.index, upTo: Self.takeLimit)
+            let taken = shared.take(forLoop: self.index, upTo: self.hub.buffers.taken)
             let woken = inbox.took(shared, cost: taken.cost, hasMore: taken.hasMore)
             if !woken.isEmpty { self.hub.wake(woken, for: self.index) }
             self.loop.spend(TurnBudget.frame * taken.messages.count)
@@ -406,7 +402,7 @@ final class LoopRooms {
             guard left > 0, !self.loop.budgetIsSpent else { return self.ready.append(subscription) }
             if let output = subscription.batchOutput, let batch = room.batch(for: subscription) {
                 let frames = batch.frames(output.encoding, usesDeltas: subscription.usesDeltas)
-                switch output.task.send(frames, isLast: room.isLast(batch), below: LoopRoom.outputWatermark) {
+                switch output.task.send(frames, isLast: room.isLast(batch), below: self.backlog.buffers.memberOutput) {
                 case .sent:
                     room.delivered(batch, to: subscription)
                     left -= batch.count

@@ -24,7 +24,7 @@ protocol PlainRoomMember: RoomSubscriber, OutputSource {
 }
 
 extension PlainRoomMember {
-    var takesMore: Bool { self.queuedBytes < LoopRoom.outputWatermark }
+    var takesMore: Bool { self.queuedBytes < self.rooms.hub.buffers.memberOutput }
     var queuedBytes: Int { self.task?.queuedBytes ?? 0 }
     var unconsumedBytes: Int { self.subscription.map { $0.room.backlog(of: $0) } ?? 0 }
 

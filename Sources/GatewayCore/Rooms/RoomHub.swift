@@ -102,8 +102,7 @@ package final class RoomHub: Sendable {
     /// Epochs and identifiers; replaced by seeded words in simulations.
     let randomWords: @Sendable (Int) -> [UInt64]
 
-    /// Bytes that the rooms of one loop may keep for slow members.
-    let backlogLimit: Int
+    let buffers: RoomBuffers
 
     /// How rooms are shared with other nodes; `nil` keeps them in this process.
     let cluster: RoomCluster?
@@ -112,15 +111,15 @@ package final class RoomHub: Sendable {
     /// - Parameter version: of the gateway, for its clients.
     package init(
         loops: [Loop], settings: RoomSettings = RoomSettings(), cluster: RoomCluster? = nil,
-        backlogLimit: Int = 64 << 20, version: String = "", randomWords: (@Sendable (Int) -> [UInt64])? = nil
+        buffers: RoomBuffers = RoomBuffers(), version: String = "", randomWords: (@Sendable (Int) -> [UInt64])? = nil
     ) {
         self.loops = loops
         self.cluster = cluster
         self.version = version
         self.settings = Mutex(settings)
         self.historyMemory = HistoryMemory(limit: settings.maximumHistoryTotal)
-        self.backlogLimit = backlogLimit
-        self.inboxes = loops.map { _ in LoopInbox() }
+        self.buffers = buffers
+        self.inboxes = loops.map { _ in LoopInbox(limit: buffers.inbox) }
         self.randomWords = randomWords ?? { Machine.randomWords($0) }
     }
 
@@ -348,10 +347,6 @@ package final class RoomHub: Sendable {
 /// Rooms that have messages for one loop. Bounded by their cost: a sender that fills the inbox must pause its sources,
 /// and is woken when half of it has been taken.
 package final class LoopInbox: Sendable {
-    /// Cost of the messages, in bytes, from which on the inbox is full.
-    package static let highWatermark = 1 << 20
-    package static let lowWatermark = highWatermark / 2
-
     package struct AddResult: Equatable {
         /// The loop must be notified: it has emptied the inbox since it was last notified.
         package var notifiesReceiver: Bool
@@ -391,17 +386,21 @@ package final class LoopInbox: Sendable {
     }
 
     private let state = Mutex(State())
+    private let limit: Int
 
-    package init() {}
+    /// - Parameter limit: cost of the messages, in bytes, from which on the inbox is full.
+    package init(limit: Int) {
+        self.limit = limit
+    }
 
     /// Cost of the messages in bytes.
     package var cost: Int { self.state.withLock(\.cost) }
-    package var isFull: Bool { self.cost >= Self.highWatermark }
+    package var isFull: Bool { self.cost >= self.limit }
 
     package func add(_ room: SharedRoom, cost: Int, from origin: Int?) -> AddResult {
         self.state.withLock { state in
             state.list(room, adding: cost)
-            let isFull = state.cost >= Self.highWatermark
+            let isFull = state.cost >= self.limit
             if isFull, let origin { state.waiting.insert(origin) }
             defer { state.isAnnounced = true }
             return AddResult(notifiesReceiver: !state.isAnnounced, isFull: isFull)
@@ -432,7 +431,7 @@ package final class LoopInbox: Sendable {
             let paid = entry.isListed ? min(cost, entry.cost) : entry.cost
             state.entries[key] = entry.isListed ? Entry(cost: entry.cost - paid, isListed: true) : nil
             state.cost -= paid
-            guard state.cost <= Self.lowWatermark else { return [] }
+            guard state.cost <= self.limit / 2 else { return [] }
             defer { state.waiting = [] }
             return state.waiting
         }

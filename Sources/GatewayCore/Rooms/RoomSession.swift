@@ -456,7 +456,7 @@ extension RoomSession {
 }
 
 extension RoomSession: RoomSubscriber {
-    var takesMore: Bool { self.queuedBytes < LoopRoom.outputWatermark }
+    var takesMore: Bool { self.queuedBytes < self.rooms.hub.buffers.memberOutput }
     var queuedBytes: Int {
         self.heldPushes.reduce(self.connection?.queuedBytes ?? 0) { $0 + $1.payload.count }
     }

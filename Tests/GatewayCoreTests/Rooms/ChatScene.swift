@@ -27,15 +27,17 @@ final class ChatScene {
     ///   - turn: duration of a turn of a loop, so that other loops get their turns.
     ///   - receiveBuffer: of the clients' kernel, among others; if it is large enough for a turn, no client is slow.
     init(
-        loops: Int = 2, seed: UInt64 = 1, turn: Duration = .microseconds(1), backlog: Int = 64 << 20,
+        loops: Int = 2, seed: UInt64 = 1, turn: Duration = .microseconds(1), backlog: Int? = nil,
         receiveBuffer: Int = 128 << 10, policies: String = ""
     ) throws {
         var faults = FaultPlan.calm
         faults.turnCost = turn...turn
         faults.receiveBuffer = receiveBuffer...receiveBuffer
+        var buffers = RoomBuffers()
+        if let backlog { buffers.totalBacklog = backlog }
         self.scene = try GatewayScene(
             Self.routes + "rooms: {command-rate: 1000000\(policies.isEmpty ? "" : ", policies: \(policies)")}\n",
-            seed: seed, faults: faults, loops: loops, chatBacklog: backlog)
+            seed: seed, faults: faults, loops: loops, buffers: buffers)
     }
 
     var gateway: SimulatedGateway { self.scene.gateway }

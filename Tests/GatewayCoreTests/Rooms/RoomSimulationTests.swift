@@ -1,12 +1,14 @@
 import Foundation
 import GatewayCore
 import Rooms
+import SessionTasks
 import SimulatedNetwork
 import StreamTransport
 import TestSupport
 import Testing
 
-/// Clients of the rooms' protocol that publish, vanish and come back at random, on a gateway with several loops.
+/// Clients of the rooms' protocol that publish, stop reading, vanish and come back at random, on a gateway with several
+/// loops.
 ///
 /// `SLUICE_TEST_SIZE=nightly` runs 10 000 seeds instead of 100; `SLUICE_SEED=7` or `SLUICE_SEED=7-90` runs those.
 @Suite("Rooms with clients that vanish and come back")
@@ -26,16 +28,19 @@ struct RoomSimulationTests {
         }
     }
 
-    /// The simulation covers recoveries, and messages that clients missed.
+    /// The simulation covers recoveries, messages that clients missed, clients that are too slow, and publishers that wait.
     @Test func loadRecoversWhatClientsMissed() throws {
-        var (recovered, published) = (0, 0)
-        for seed in UInt64(1)...5 {
+        var (recovered, published, slow, pauses) = (0, 0, 0, 0)
+        for seed in UInt64(1)...6 {
             let load = try RoomLoad(seed: seed)
             try load.run()
             recovered += load.scene.gateway.shared.hub.counters[.recovered]
             published += load.published
+            slow += load.slowClients
+            pauses += load.pauses
         }
         #expect(recovered > 20 && published > 100)
+        #expect(slow > 3 && pauses > 10)
     }
 }
 
@@ -67,14 +72,34 @@ private final class RoomLoad {
     let scene: GatewayScene
     private var generator: SeededGenerator
     private let clients = (0..<5).map { _ in Client() }
+    /// Small buffers: slow clients are removed, and publishers wait for other loops.
+    private let isTight: Bool
     private(set) var published = 0
+    private(set) var slowClients = 0
+    /// How often a client was found not to be read.
+    private(set) var pauses = 0
     private(set) var complaints: [String] = []
 
     init(seed: UInt64) throws {
         var faults = FaultPlan.calm
         faults.turnCost = .microseconds(1) ... .microseconds(50)
-        self.scene = try GatewayScene(Self.configuration, seed: seed, faults: faults, loops: 3)
+        self.isTight = seed.isMultiple(of: 2)
+        if self.isTight {
+            faults.sendBuffer = 2048...2048
+            faults.receiveBuffer = 2048...2048
+        }
+        self.scene = try GatewayScene(
+            Self.configuration, seed: seed, faults: faults, loops: 3,
+            buffers: self.isTight ? Self.tightBuffers : RoomBuffers())
         self.generator = SeededGenerator(seed: seed)
+    }
+
+    private static var tightBuffers: RoomBuffers {
+        var buffers = RoomBuffers()
+        (buffers.memberBacklog, buffers.crowdedMemberBacklog, buffers.totalBacklog) = (2048, 1024, 4096)
+        (buffers.memberOutput, buffers.ready, buffers.batch, buffers.taken) = (512, 1024, 1024, 512)
+        (buffers.undelivered, buffers.inbox) = (1024, 2048)
+        return buffers
     }
 
     func run() throws {
@@ -83,10 +108,17 @@ private final class RoomLoad {
             switch Int.random(in: 0..<10, using: &self.generator) {
             case 0: self.lose(client)
             case 1, 2: try self.connect(client)
-            default: self.publish(by: client)
+            case 3 where self.isTight: client.peer?.peer.isReading.toggle()
+            default:
+                let most = self.isTight ? 6 : 1
+                for _ in 0..<Int.random(in: 1...most, using: &self.generator) { self.publish(by: client) }
             }
             _ = self.scene.network.run(for: .microseconds(Int.random(in: 0...3000, using: &self.generator)))
+            let tasks = self.scene.gateway.parts.flatMap { $0.clients(ofRoute: "programs") }
+            self.pauses += tasks.count(where: \.task.record.isStalled)
         }
+        for client in self.clients { client.peer?.peer.isReading = true }
+        self.scene.settle()
         for client in self.clients { try self.connect(client) }
         self.scene.settle()
         for client in self.clients { self.read(client) }
@@ -105,6 +137,11 @@ private final class RoomLoad {
     }
 
     private func connect(_ client: Client) throws {
+        if let peer = client.peer?.peer, peer.sawEnd || peer.failure != nil || client.peer?.close != nil {
+            let code = client.peer?.close.map { $0.prefix(2).reduce(0) { $0 << 8 | Int($1) } }
+            if code == 3008 { self.slowClients += 1 } else { self.complaints.append("closed with \(code ?? 0)") }
+            self.lose(client)
+        }
         guard client.peer == nil else { return }
         let peer = try self.scene.webSocketClient(1001, "/rooms")
         guard self.scene.head(peer) != nil else { return self.complaints.append("no response") }
@@ -127,7 +164,9 @@ private final class RoomLoad {
         guard let peer = client.peer, let room = Self.rooms.randomElement(using: &self.generator) else { return }
         self.published += 1
         client.lastNumber += 1
-        peer.send(1, #"{"id":\#(client.lastNumber),"publish":{"channel":"\#(room)","data":\#(self.published)}}"#)
+        let size = self.isTight ? Int.random(in: 0...400, using: &self.generator) : 0
+        let data = #"{"n":\#(self.published),"fill":"\#(String(repeating: "x", count: size))"}"#
+        peer.send(1, #"{"id":\#(client.lastNumber),"publish":{"channel":"\#(room)","data":\#(data)}}"#)
     }
 
     // MARK: What clients read
@@ -166,7 +205,9 @@ private final class RoomLoad {
     }
 
     private func note(_ publication: [String: Any], in room: String, of client: Client) {
-        guard let offset = publication["offset"] as? Int, let data = publication["data"] as? Int else {
+        guard let offset = publication["offset"] as? Int,
+            let data = (publication["data"] as? [String: Any])?["n"] as? Int
+        else {
             return self.complaints.append("publication without offset or data: \(publication)")
         }
         client.received[room, default: []].append((offset, data))

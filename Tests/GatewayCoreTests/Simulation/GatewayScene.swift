@@ -15,14 +15,14 @@ final class GatewayScene {
     /// - Parameter configuration: YAML. Listeners on 10.1.0.1; upstreams on 10.2.0.1, opened with `upstream`.
     init(
         _ configuration: String, seed: UInt64 = 1, faults: FaultPlan = .calm, loops: Int = 1,
-        chatBacklog: Int = 64 << 20, responders: [String: any HTTPResponder] = [:]
+        buffers: RoomBuffers = RoomBuffers(), responders: [String: any HTTPResponder] = [:]
     )
         throws
     {
         self.network = SimulatedNetwork(seed: seed, faults: faults)
         self.gateway = try SimulatedGateway(
             ConfigurationSamples.configuration(configuration), on: self.network, loops: loops,
-            chatBacklog: chatBacklog, responders: responders)
+            buffers: buffers, responders: responders)
         let system = self.network.makeSystem()
         let host = ScriptedHost(on: system)
         system.drive { [weak host] in host?.turn() }

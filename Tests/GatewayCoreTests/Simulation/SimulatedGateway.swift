@@ -30,7 +30,7 @@ final class SimulatedGateway {
     ///   - randomWords: for epochs and identifiers.
     init(
         _ configuration: Configuration, on network: SimulatedNetwork, loops count: Int = 1,
-        chatBacklog: Int = 64 << 20, responders: [String: any HTTPResponder] = [:],
+        buffers: RoomBuffers = RoomBuffers(), responders: [String: any HTTPResponder] = [:],
         cluster: RoomCluster? = nil, randomWords: (@Sendable (Int) -> [UInt64])? = nil
     ) throws {
         self.network = network
@@ -54,7 +54,7 @@ final class SimulatedGateway {
         let shared = GatewayShared(
             log: self.log,
             hub: RoomHub(
-                loops: loops, settings: configuration.rooms, cluster: cluster, backlogLimit: chatBacklog,
+                loops: loops, settings: configuration.rooms, cluster: cluster, buffers: buffers,
                 randomWords: randomWords),
             admission: Admission(configuration),
             eventLog: self.journal)
