@@ -41,7 +41,20 @@ package final class RoomFollower: Sendable {
 }
 
 /// Passes events from a member's loop to its reader.
-final class FollowerQueue: Sendable {
+package final class FollowerQueue: Sendable {
+    /// The member, from any thread.
+    package struct Member: Sendable {
+        /// The queue takes more.
+        let progressed: @Sendable () -> Void
+        /// The reader has gone.
+        let stopped: @Sendable () -> Void
+
+        package init(progressed: @escaping @Sendable () -> Void, stopped: @escaping @Sendable () -> Void) {
+            self.progressed = progressed
+            self.stopped = stopped
+        }
+    }
+
     /// Bytes above which messages stay in the room.
     private static let watermark = 256 << 10
     /// Cost of an event besides its data, in bytes.
@@ -54,20 +67,30 @@ final class FollowerQueue: Sendable {
         /// The member waits for space.
         var isBlocked = false
         var waiting: CheckedContinuation<Void, Never>?
-        var member: LoopIsolated<FollowingMember>?
+        var member: Member?
     }
 
     private let state = Mutex(State())
 
-    var takesMore: Bool { self.state.withLock { $0.cost < Self.watermark } }
+    package init() {}
+
+    package var takesMore: Bool { self.state.withLock { $0.cost < Self.watermark } }
     var queuedBytes: Int { self.state.withLock(\.cost) }
     var isOver: Bool { self.state.withLock { $0.isOver && $0.events.isEmpty } }
 
-    func begin(_ member: LoopIsolated<FollowingMember>) { self.state.withLock { $0.member = member } }
+    package func begin(_ member: Member) { self.state.withLock { $0.member = member } }
 
-    func awaitProgress() { self.state.withLock { $0.isBlocked = true } }
+    /// Requests a call of the member when the queue takes more: at once if the reader has taken events since the member
+    /// found it full.
+    package func awaitProgress() {
+        let member = self.state.withLock { state -> Member? in
+            state.isBlocked = state.cost >= Self.watermark
+            return state.isBlocked ? nil : state.member
+        }
+        member?.progressed()
+    }
 
-    func add(_ event: RoomFollower.Event) {
+    package func add(_ event: RoomFollower.Event) {
         self.change { state in
             guard !state.isOver else { return }
             state.events.append(event)
@@ -99,10 +122,10 @@ final class FollowerQueue: Sendable {
             return (state.member.take(), state.waiting.take())
         }
         waiting?.resume()
-        member?.execute { $0.leave() }
+        member?.stopped()
     }
 
-    func next() async -> [RoomFollower.Event]? {
+    package func next() async -> [RoomFollower.Event]? {
         while !Task.isCancelled {
             let (events, isOver, blocked) = self.state.withLock { state in
                 let events = Array(state.events)
@@ -111,7 +134,7 @@ final class FollowerQueue: Sendable {
                 defer { if !events.isEmpty { state.isBlocked = false } }
                 return (events, state.isOver, state.isBlocked && !events.isEmpty ? state.member : nil)
             }
-            blocked?.execute { $0.outputProgressed() }
+            blocked?.progressed()
             if !events.isEmpty { return events }
             if isOver { return nil }
             await self.wait()
@@ -159,7 +182,11 @@ final class FollowingMember {
         let entry = LoopRooms.Entry(member: self, info: nil, isPositioned: true) { [self] result in
             guard case .success(let joined) = result else { return complete(false) }
             self.subscription = joined.subscription
-            self.queue.begin(LoopIsolated(self, on: self.rooms.loop))
+            let member = LoopIsolated(self, on: self.rooms.loop)
+            self.queue.begin(
+                FollowerQueue.Member(
+                    progressed: { member.execute { $0.outputProgressed() } }, stopped: { member.execute { $0.leave() } }
+                ))
             // Messages that arrive during the request wait in the room, and follow the history.
             self.requestHistory(joined.subscription.room.shared, joined.result.position, position, last)
             complete(true)
