@@ -433,7 +433,7 @@ extension RedisBroker {
         }
         let envelope = policy.sendsJoinLeave ? RoomEnvelope(.join(info)).encoded : []
         let isListed = policy.hasPresence && !self.isAway
-        self.presence.list(policy.hasPresence ? [info] : [], in: self.keys(room), telling: envelope) {
+        self.presence.list(policy.hasPresence ? [info] : [], in: self.keys(room), telling: envelope) { _ in
             if isListed { complete() }
         }
         if !isListed { complete() }
@@ -478,7 +478,12 @@ extension RedisBroker {
                 let command = RedisCommand("PEXPIRE", .bytes(feed.keys.meta), self.metaTime(policy), "GT")
                 self.client.perform(command, key: feed.keys.meta) { _ in }
             }
-            self.presence.list(feed.shared.listedClients, in: feed.keys)
+            self.presence.list(feed.shared.listedClients, in: feed.keys) { [weak self] renewed in
+                // One that left meanwhile on another loop, with a connection to Redis of its own, may be listed again.
+                for client in feed.shared.unlisted(among: renewed) {
+                    self?.presence.remove(client, in: feed.keys, telling: [])
+                }
+            }
         }
         self.presence.renewUsers()
     }

@@ -25,10 +25,10 @@ final class RedisPresence {
     /// Lists clients, or renews them. If it fails, the next renewal lists them.
     /// - Parameters:
     ///   - envelope: a message that the room's members get; empty for none.
-    ///   - complete: called for each command, of which there is one for up to 64 clients, also if it failed.
+    ///   - complete: called for each command with its clients, up to 64, also if it failed.
     func list(
         _ clients: [ClientInfo], in keys: RoomKeys, telling envelope: [UInt8] = [],
-        _ complete: @escaping () -> Void = {}
+        _ complete: @escaping (ArraySlice<ClientInfo>) -> Void
     ) {
         var start = 0
         repeat {
@@ -42,7 +42,8 @@ final class RedisPresence {
     }
 
     private func list(
-        _ clients: ArraySlice<ClientInfo>, _ keys: RoomKeys, _ envelope: [UInt8], _ complete: @escaping () -> Void
+        _ clients: ArraySlice<ClientInfo>, _ keys: RoomKeys, _ envelope: [UInt8],
+        _ complete: @escaping (ArraySlice<ClientInfo>) -> Void
     ) {
         var arguments: [RedisArgument] = [
             self.time, .bytes(envelope), .bytes(keys.channel), .text(self.client.publishCommand),
@@ -53,7 +54,7 @@ final class RedisPresence {
         }
         self.client.perform(
             RoomScripts.enter, keys: [keys.presence, keys.presenceExpiry], arguments: arguments
-        ) { _ in complete() }
+        ) { _ in complete(clients) }
     }
 
     /// Without Redis, the client expires.

@@ -569,4 +569,9 @@ extension SharedRoom {
 
     /// Clients on this node that the room lists.
     var listedClients: [ClientInfo] { self.state.withLock { $0.policy.hasPresence ? $0.presence.all : [] } }
+
+    /// Those of the clients that this node no longer lists.
+    func unlisted(among clients: ArraySlice<ClientInfo>) -> [String] {
+        self.state.withLock { state in clients.map(\.client).filter { !state.presence.contains(client: $0) } }
+    }
 }

@@ -13,6 +13,7 @@ package struct Presence: Sendable {
     /// In the order of their identifiers.
     package var all: [ClientInfo] { self.clients.values.sorted { $0.client < $1.client } }
 
+    package func contains(client: String) -> Bool { self.clients[client] != nil }
     package func contains(user: String) -> Bool { self.connections[user] != nil }
 
     package mutating func add(_ info: ClientInfo) {

@@ -1,3 +1,6 @@
+import SimulatedNetwork
+import StreamTransport
+import TestSupport
 import Testing
 
 @Suite("Presence in the rooms of a cluster")
@@ -24,6 +27,32 @@ struct ClusterPresenceTests {
         scene.pass(.milliseconds(100))
         scene.pass(.milliseconds(100))
         #expect(other.listed[Self.room] == 3)
+        #expect(scene.clients.flatMap(\.complaints) == [])
+        scene.finish()
+    }
+
+    /// The commands of the loop that renews and of the loop with the client go to Redis by two connections.
+    @Test(arguments: 1...8 as ClosedRange<UInt64>)
+    func clientThatLeavesDuringARenewalIsNotListed(_ seed: UInt64) throws {
+        let scene = try ClusterScene(loops: [2], clients: 2, rooms: [Self.room], seed: seed)
+        let (watcher, leaver) = (scene.clients[0], scene.clients[1])
+        try scene.connect(watcher, to: 0)
+        // Renewals follow every 3 seconds from the first on.
+        var renewal = MonotonicInstant(nanoseconds: 0).advanced(by: .seconds(2))
+        for number in 0..<60 {
+            renewal = renewal.advanced(by: .seconds(3))
+            try scene.connect(leaver, to: 0)
+            scene.pass(.seconds(1))
+            #expect(leaver.isInAllRooms)
+            let leaving = renewal.advanced(by: .microseconds(100 * number - 3000))
+            scene.pass(scene.network.now.duration(to: leaving))
+            leaver.vanish()
+            scene.pass(.milliseconds(20))
+            watcher.askForPresence()
+            scene.pass(.milliseconds(20))
+            scene.pass(.milliseconds(20))
+            #expect(watcher.listed[Self.room] == 1, "left at \(leaving)")
+        }
         #expect(scene.clients.flatMap(\.complaints) == [])
         scene.finish()
     }
