@@ -14,6 +14,7 @@ from websockets.asyncio.client import connect
 from support import configuration
 from support.browser import Browser, launched, run
 from support.chat_service import ChatService
+from support.deadlines import eventually
 
 
 @pytest.fixture(scope="module")
@@ -139,6 +140,8 @@ def test_lost_connection_misses_nothing(page, chromium, service):
             one = await browser.open(page)
             await enter(one, "Ada")
             await one.until(state("^Connected"))
+            # The page publishes that Ada entered. It has received that when it has received what follows.
+            await asyncio.to_thread(eventually, lambda: service.history("lobby"), "the page's first publication")
             service.publish("lobby", {"text": "before", "name": "Eve"})
             await one.until(heard("before"))
             service.cut()
