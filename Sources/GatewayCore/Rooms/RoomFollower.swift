@@ -131,8 +131,8 @@ package final class FollowerQueue: Sendable {
                 let events = Array(state.events)
                 state.events = []
                 state.cost = 0
-                defer { if !events.isEmpty { state.isBlocked = false } }
-                return (events, state.isOver, state.isBlocked && !events.isEmpty ? state.member : nil)
+                defer { state.isBlocked = false }
+                return (events, state.isOver, state.isBlocked ? state.member : nil)
             }
             blocked?.progressed()
             if !events.isEmpty { return events }

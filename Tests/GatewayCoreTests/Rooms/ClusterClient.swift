@@ -53,8 +53,10 @@ final class ClusterClient {
     var isConnected: Bool { self.peer != nil }
     var isInAllRooms: Bool { self.subscribed.count == self.rooms.count }
 
-    /// Whether the room's last reply was that not all could be recovered, and nothing came since.
-    func isToldOfGap(in room: String) -> Bool { self.restarts[room]?.last == (self.received[room]?.count ?? 0) }
+    /// Whether the room's last reply was that not all up to this position could be recovered, and nothing came since.
+    func isToldOfGap(in room: String, upTo offset: Int?) -> Bool {
+        self.restarts[room]?.last == (self.received[room]?.count ?? 0) && self.positions[room]?.offset == offset
+    }
 
     private func complain(_ text: String) { self.complaints.append("client \(self.name): \(text)") }
     private func count(_ name: String, _ number: Int = 1) { self.counts[name, default: 0] += number }
