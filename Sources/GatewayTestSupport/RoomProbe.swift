@@ -17,7 +17,8 @@ package struct RoomProbe: Sendable {
           - {name: chat, path: '/chat/{room}', target: chat}
           - {name: echo, path: /echo, target: echo}
         rooms:
-          # A probe answers pings only while a test waits for something, which other tests may delay.
+          # A probe connects, and answers pings, only when its test has its turn, which other tests may delay.
+          connect-timeout: 1h
           ping-interval: 1h
           user-header: X-User
           policies:
