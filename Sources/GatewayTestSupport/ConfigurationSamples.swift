@@ -186,6 +186,7 @@ package enum ConfigurationSamples {
               max-members: 5000
               slow-readers: skip-to-latest
               delta: fossil
+              tag-filters: true
           ping-interval: 20s
           pong-timeout: 5s
           connect-timeout: 4s

@@ -59,7 +59,7 @@ def service(sluice, tmp_path):
 
 def test_official_clients_and_our_own_have_one_conversation(service, tmp_path):
     source = tmp_path / "program.py"
-    source.write_text(program("python", "from centrifuge import").replace("127.0.0.1:8080", f"127.0.0.1:{service.port()}"))
+    source.write_text(program("python", "SubscriptionEventHandler").replace("127.0.0.1:8080", f"127.0.0.1:{service.port()}"))
     greetings = [f"hello from {name}" for name in ("Python", "centrifuge-js", "sluice-chat.js")]
 
     async def conversation(debugger, python):

@@ -68,6 +68,7 @@ struct RoomMetrics {
         family("sluice_room_recovered", "Publications that clients got when they came back.", .recovered)
         family("sluice_room_unrecovered", "Clients that came back and missed publications for good.", .unrecovered)
         family("sluice_room_lost", "Messages that slow members lost by the policy of their room.", .lost)
+        family("sluice_room_filtered", "Publications that members did not get because of their filters.", .filtered)
         func total(_ name: String, _ help: String, _ count: Int) {
             text.family(name, .counter, help)
             text.sample("\(name)_total", [], count)

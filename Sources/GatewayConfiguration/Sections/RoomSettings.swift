@@ -303,6 +303,12 @@ extension RoomPolicy: SettingsSection {
             format, where they are shorter; `none`, always whole. The gateway then keeps the newest publication of a room \
             with such members, and computes each difference once for all of them.
             """),
+        .value(
+            "tag-filters", \.allowsFilters, .boolean,
+            """
+            Whether a client may ask for the publications alone whose tags match its filter (`tf`); else its request is \
+            refused with 107. It saves traffic, and hides nothing: the history shows all publications.
+            """),
     ]
 
     mutating func check(_ section: SectionReader<RoomPolicy>) {

@@ -38,6 +38,9 @@ final class LoopBatch {
         return index == self.authors.count || self.authors[index] != member
     }
 
+    /// Whether the filter leaves out none of the messages.
+    func isWhole(for filter: TagFilter) -> Bool { self.messages.allSatisfy { $0.message.isWanted(by: filter) } }
+
     /// - Parameter encoding: of the protocol's pushes; `nil` for members that speak no protocol.
     func frames(_ encoding: ProtocolEncoding?, usesDeltas: Bool = false) -> SharedFrames {
         if usesDeltas, let encoding { return self.deltaFrames(encoding) }

@@ -64,6 +64,8 @@ final class RoomSubscription {
     let isPositioned: Bool
     /// Publications are sent as differences to the one before.
     let usesDeltas: Bool
+    /// Publications whose tags it does not match are left out; `nil` for none.
+    let filter: TagFilter?
     /// Sequence number of the last publication that it got; kept for deltas alone.
     fileprivate(set) var deltaBase: UInt64?
     /// The member's reading is paused.
@@ -85,6 +87,7 @@ final class RoomSubscription {
         self.info = entry.info
         self.isPositioned = entry.isPositioned
         self.usesDeltas = entry.usesDeltas
+        self.filter = entry.filter
         self.deltaBase = joined.deltaBase
         self.next = next
         self.joinedAfter = joined.sequence
@@ -239,7 +242,8 @@ final class LoopRoom {
     func batch(for subscription: RoomSubscription) -> LoopBatch? {
         guard let batch = self.batch(from: subscription.next),
             batch.isWhole(for: subscription.number, joinedAfter: subscription.joinedAfter),
-            !subscription.usesDeltas || batch.continues(from: subscription.deltaBase)
+            !subscription.usesDeltas || batch.continues(from: subscription.deltaBase),
+            subscription.filter.map(batch.isWhole(for:)) ?? true
         else { return nil }
         return batch
     }
@@ -278,6 +282,18 @@ final class LoopRoom {
             if subscription.receives(entry.message.message, onLoop: self.loop) { return entry.message }
         }
         return nil
+    }
+
+    /// Advances the member beyond the next message if it is a publication that the member's filter leaves out.
+    /// - Returns: whether it is.
+    func skipsUnwanted(for subscription: RoomSubscription) -> Bool {
+        guard let filter = subscription.filter, subscription.next >= self.first, self.hasMore(for: subscription) else {
+            return false
+        }
+        guard !self.log[Int(subscription.next - self.first)].message.message.isWanted(by: filter) else { return false }
+        subscription.next += 1
+        self.counters.add(to: .filtered)
+        return true
     }
 
     func hasMore(for subscription: RoomSubscription) -> Bool {

@@ -11,6 +11,8 @@ import StreamTransport
 final class LoopRooms {
     /// Cost of delivering to one member, in units of `TurnBudget`.
     private static let visitWork = 4096
+    /// Cost of matching one publication that a member does not want.
+    private static let filterWork = 512
     /// Messages delivered to one member before the next one is served.
     private static let messagesPerVisit = 512
     private static let sweepInterval: Duration = .seconds(10)
@@ -78,6 +80,8 @@ final class LoopRooms {
         var isPositioned = false
         /// Publications are wanted as differences to the one before.
         var usesDeltas = false
+        /// Publications are wanted if it matches their tags; `nil` wants all.
+        var filter: TagFilter?
         /// Publications after it are wanted; `nil` for none.
         var recovery: StreamPosition?
         /// Publications that the member recovers at most.
@@ -413,6 +417,10 @@ final class LoopRooms {
                 }
             }
             guard let subscriber = subscription.subscriber else { break }
+            if room.skipsUnwanted(for: subscription) {
+                self.loop.spend(Self.filterWork)
+                continue
+            }
             guard subscriber.takesMore else { return self.block(subscription) }
             guard let message = room.take(for: subscription) else { break }
             left -= 1

@@ -67,6 +67,8 @@ package final class PolicyCounters: Sendable {
         case unrecovered
         /// Messages that slow members lost by their room's policy.
         case lost
+        /// Publications that members did not get because of their filters.
+        case filtered
     }
 
     private let publications = Atomic<Int>(0)
@@ -74,6 +76,7 @@ package final class PolicyCounters: Sendable {
     private let recovered = Atomic<Int>(0)
     private let unrecovered = Atomic<Int>(0)
     private let lost = Atomic<Int>(0)
+    private let filtered = Atomic<Int>(0)
 
     func add(_ count: Int = 1, to counter: Counter) {
         switch counter {
@@ -82,6 +85,7 @@ package final class PolicyCounters: Sendable {
         case .recovered: self.recovered.wrappingAdd(count, ordering: .relaxed)
         case .unrecovered: self.unrecovered.wrappingAdd(count, ordering: .relaxed)
         case .lost: self.lost.wrappingAdd(count, ordering: .relaxed)
+        case .filtered: self.filtered.wrappingAdd(count, ordering: .relaxed)
         }
     }
 
@@ -99,6 +103,7 @@ package final class PolicyCounters: Sendable {
         case .recovered: self.recovered.load(ordering: .relaxed)
         case .unrecovered: self.unrecovered.load(ordering: .relaxed)
         case .lost: self.lost.load(ordering: .relaxed)
+        case .filtered: self.filtered.load(ordering: .relaxed)
         }
     }
 }

@@ -64,6 +64,12 @@ package final class RoomMessage: Sendable {
         return size + Self.overhead
     }
 
+    /// Whether a member with this filter gets it. Filters are for publications alone.
+    func isWanted(by filter: TagFilter) -> Bool {
+        guard case .publication(let publication) = self.content else { return true }
+        return filter.matches(publication.tags)
+    }
+
     init(
         _ content: Content, plain: Plain? = nil, origin: Origin? = nil, sequence: UInt64,
         delta: PublicationDelta? = nil

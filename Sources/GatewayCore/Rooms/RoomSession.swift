@@ -260,7 +260,7 @@ final class RoomSession {
     private func join(_ join: RoomClient.Join) {
         let entry = LoopRooms.Entry(
             member: self, info: join.info, client: self.clientKey, isPositioned: join.isPositioned,
-            usesDeltas: join.usesDeltas, recovery: join.recovery, limit: join.recoveryLimit
+            usesDeltas: join.usesDeltas, filter: join.filter, recovery: join.recovery, limit: join.recoveryLimit
         ) { [self] result in
             let now = self.now
             switch result {

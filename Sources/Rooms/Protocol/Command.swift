@@ -50,6 +50,8 @@ package struct Command: Sendable, Hashable {
         package var wantsPosition = false
         /// Publications are wanted as differences to the one before, in Fossil's format.
         package var wantsDeltas = false
+        /// Publications are wanted if their tags match; `nil` wants all.
+        package var filter: TagFilter.Node?
         /// Where something that it missed is lost, the client is refused instead of entering.
         package var rejectsLoss = false
 
@@ -256,7 +258,8 @@ extension Command.ConnectRequest {
 
 extension Command.SubscribeRequest {
     private static let numbers: FieldNumbers = [
-        1: "channel", 2: "token", 3: "recover", 6: "epoch", 7: "offset", 9: "positioned", 12: "delta", 14: "flag",
+        1: "channel", 2: "token", 3: "recover", 6: "epoch", 7: "offset", 9: "positioned", 12: "delta", 13: "tf",
+        14: "flag",
     ]
     /// Bit of `flag`; the others offer what is not supported.
     private static let rejectsLossFlag = 2
@@ -272,6 +275,7 @@ extension Command.SubscribeRequest {
             case "offset": request.position.offset = try value.readUInt64()
             case "positioned": request.wantsPosition = try value.readBool()
             case "delta": request.wantsDeltas = try value.readString() == RoomPolicy.Deltas.fossil.rawValue
+            case "tf": request.filter = try TagFilter.Node(&value)
             case "flag": request.rejectsLoss = try value.readInt() & Self.rejectsLossFlag != 0
             default: try value.skip()
             }

@@ -13,6 +13,9 @@ protocol FieldReader {
     mutating func readEntry(_ body: (_ key: String, _ value: inout Self) throws(JSONSyntaxError) -> Void)
         throws(JSONSyntaxError)
 
+    /// Calls `body` for the elements of a repeated field. Protobuf gives each element a field of its own.
+    mutating func readRepeated(_ body: (_ element: inout Self) throws(JSONSyntaxError) -> Void) throws(JSONSyntaxError)
+
     mutating func readString() throws(JSONSyntaxError) -> String
     mutating func readBool() throws(JSONSyntaxError) -> Bool
     mutating func readUInt64() throws(JSONSyntaxError) -> UInt64
@@ -81,6 +84,17 @@ struct JSONFields: FieldReader {
         self.reader = reader
     }
 
+    mutating func readRepeated(_ body: (_ element: inout Self) throws(JSONSyntaxError) -> Void) throws(JSONSyntaxError)
+    {
+        var reader = self.reader
+        try reader.readArray { (element) throws(JSONSyntaxError) in
+            var fields = Self(element)
+            try body(&fields)
+            element = fields.reader
+        }
+        self.reader = reader
+    }
+
     mutating func readString() throws(JSONSyntaxError) -> String { try self.reader.readString() }
     mutating func readBool() throws(JSONSyntaxError) -> Bool { try self.reader.readBool() }
     mutating func readUInt64() throws(JSONSyntaxError) -> UInt64 { try self.reader.readUInt64() }
@@ -91,7 +105,7 @@ struct JSONFields: FieldReader {
 
 /// Protobuf (proto3): only varints and length-delimited fields occur in the protocol; others are skipped.
 struct ProtobufFields: FieldReader {
-    private static let maximumDepth = 8
+    private static let maximumDepth = 24
 
     private let bytes: [UInt8]
     private var offset: Int
@@ -151,6 +165,11 @@ struct ProtobufFields: FieldReader {
         fields.depth = self.depth
         try body(key, &fields)
         self.offset = range.upperBound
+    }
+
+    mutating func readRepeated(_ body: (_ element: inout Self) throws(JSONSyntaxError) -> Void) throws(JSONSyntaxError)
+    {
+        try body(&self)
     }
 
     mutating func readString() throws(JSONSyntaxError) -> String {

@@ -23,12 +23,14 @@ struct ClientSubscription: Sendable {
         reply.isPositioned = self.join.isPositioned
         if self.join.isPositioned { reply.position = result.position }
         reply.publications = result.publications
+        if let filter = self.join.filter { reply.publications.removeAll { !filter.matches($0.tags) } }
         reply.wasRecovering = self.recovers
         reply.usesDeltas = self.join.usesDeltas
         guard result.isRecovered, let start = self.join.recovery else { return reply }
         reply.isRecovered = true
-        // The client counts on from its own position, and can be cut off between two of the publications.
-        reply.position.offset = start.offset
+        // The client counts on from its own position, and can be cut off between two of the publications. Where it wants
+        // none of them, it continues after them.
+        if !reply.publications.isEmpty || result.publications.isEmpty { reply.position.offset = start.offset }
         return reply
     }
 }

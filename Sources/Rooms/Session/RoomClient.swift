@@ -192,7 +192,10 @@ package struct RoomClient: Sendable {
                 self.connected(without: request.channel)
                 continue
             }
-            self.join(number, request, policy, grant: grant, isServerSide: true)
+            let filter: TagFilter?
+            // The reply to `connect` has no place for an error of one room.
+            do throws(CommandError) { filter = try policy.filter(request) } catch { return self.close(.badRequest) }
+            self.join(number, request, policy, grant: grant, filter: filter, isServerSide: true)
         }
         self.finishConnecting(now)
     }
@@ -246,6 +249,8 @@ package struct RoomClient: Sendable {
             return self.refuse(number, .limitExceeded)
         }
         guard let policy = self.authority.policy(of: channel) else { return self.refuse(number, .unknownChannel) }
+        let filter: TagFilter?
+        do throws(CommandError) { filter = try policy.filter(request) } catch { return self.refuse(number, error) }
         var grant: SubscriptionGrant?
         if request.token.isEmpty {
             if let error = self.permission(to: policy, channel) { return self.refuse(number, error) }
@@ -261,12 +266,12 @@ package struct RoomClient: Sendable {
                 return self.refuse(number, .permissionDenied)
             }
         }
-        self.join(number, request, policy, grant: grant, isServerSide: false)
+        self.join(number, request, policy, grant: grant, filter: filter, isServerSide: false)
     }
 
     private mutating func join(
         _ number: UInt32, _ request: Command.SubscribeRequest, _ policy: RoomPolicy, grant: SubscriptionGrant?,
-        isServerSide: Bool
+        filter: TagFilter? = nil, isServerSide: Bool
     ) {
         var info = self.info
         info.channelInfo = grant?.info
@@ -276,7 +281,9 @@ package struct RoomClient: Sendable {
             recovery: request.recovers && isRecoverable ? request.position : nil,
             recoveryLimit: self.settings.maximumRecovery,
             isPositioned: isRecoverable || request.wantsPosition && policy.keepsHistory, isRecoverable: isRecoverable,
-            usesDeltas: request.wantsDeltas && policy.deltas == .fossil && !isServerSide)
+            // What a filter leaves out would be missing from the differences.
+            usesDeltas: request.wantsDeltas && policy.deltas == .fossil && !isServerSide && filter == nil,
+            filter: filter)
         self.subscriptions[request.channel] = ClientSubscription(
             number: number, join: join, grant: grant, expiry: grant?.expiry, isServerSide: isServerSide,
             recovers: request.recovers,
@@ -556,5 +563,14 @@ package struct RoomClient: Sendable {
         self.subscriptions = [:]
         self.deferred = [:]
         self.phase = .closed
+    }
+}
+
+extension RoomPolicy {
+    /// The filter that a client asks for; `nil` if it asks for none.
+    fileprivate func filter(_ request: Command.SubscribeRequest) throws(CommandError) -> TagFilter? {
+        guard let node = request.filter else { return nil }
+        guard self.allowsFilters else { throw .badRequest }
+        return try TagFilter(node)
     }
 }

@@ -40,6 +40,8 @@ extension RoomClient {
         package var isPositioned: Bool
         package var isRecoverable: Bool
         package var usesDeltas = false
+        /// `nil` wants all publications.
+        package var filter: TagFilter?
     }
 
     /// Result of a join: what the room had to say.

@@ -60,6 +60,8 @@ package struct RoomPolicy: Sendable, Equatable {
     package var maximumMembers: Int?
     package var slowReaders = SlowReaders.disconnect
     package var deltas = Deltas.none
+    /// Clients may ask for publications with certain tags alone.
+    package var allowsFilters = false
     /// Stands for all rooms, because the configuration has no policies.
     package private(set) var isImplied = false
 

@@ -38,6 +38,10 @@ final class ClusterClient {
     private(set) var complaints: [String] = []
     /// Whether publications with these offsets were removed from a room's history.
     private let hasHole: (_ room: String, ClosedRange<Int>) -> Bool
+    /// Offsets of a room's publications that its filter matches; `nil` for a program that gets all.
+    var wanted: ((_ room: String, _ epoch: String) -> Set<Int>)?
+    /// A filter by tags, as it sends it.
+    static let filter = #"{"key":"parity","cmp":"eq","val":"odd"}"#
 
     /// - Parameter positions: that the program has from an earlier run.
     init(
@@ -56,6 +60,19 @@ final class ClusterClient {
     /// Whether the room's last reply was that not all up to this position could be recovered, and nothing came since.
     func isToldOfGap(in room: String, upTo offset: Int?) -> Bool {
         self.restarts[room]?.last == (self.received[room]?.count ?? 0) && self.positions[room]?.offset == offset
+    }
+
+    /// Whether the program has all up to this position that it wants.
+    func hasAllWanted(in room: String, upTo offset: Int?) -> Bool {
+        guard let own = self.positions[room], let offset else { return false }
+        return self.skips(to: offset + 1, after: own, in: room)
+    }
+
+    /// Whether the program wants none of the publications between its position and this offset.
+    private func skips(to offset: Int, after own: (epoch: String, offset: Int), in room: String) -> Bool {
+        guard offset != own.offset + 1 else { return true }
+        guard offset > own.offset, let wanted = self.wanted?(room, own.epoch) else { return false }
+        return wanted.isDisjoint(with: own.offset + 1..<offset)
     }
 
     private func complain(_ text: String) { self.complaints.append("client \(self.name): \(text)") }
@@ -80,8 +97,9 @@ final class ClusterClient {
         self.requests[self.lastNumber] = .subscribe(room)
         self.requested.insert(room)
         let (epoch, offset) = self.positions[room] ?? ("", 0)
+        let filter = self.wanted == nil ? "" : #","tf":"# + Self.filter
         return
-            #"{"id":\#(self.lastNumber),"subscribe":{"channel":"\#(room)","recover":true,"offset":\#(offset),"epoch":"\#(epoch)"}}"#
+            #"{"id":\#(self.lastNumber),"subscribe":{"channel":"\#(room)","recover":true,"offset":\#(offset),"epoch":"\#(epoch)"\#(filter)}}"#
     }
 
     /// - Returns: whether the program has a connection to publish on.
@@ -209,9 +227,15 @@ final class ClusterClient {
         }
         self.count(own == nil ? "first" : "recoveries")
         self.count("recovered", own == nil ? 0 : publications.count)
-        self.positions[room] = (epoch, own?.offset ?? 0)
-        if let start = self.positions[room]?.offset, start != offset {
-            self.complain("\(room) is recovered from \(start), but the reply begins elsewhere: \(result)")
+        let start = (epoch: epoch, offset: own?.offset ?? 0)
+        self.positions[room] = start
+        if start.offset != offset {
+            if publications.isEmpty, self.skips(to: offset + 1, after: start, in: room) {
+                self.count("skipped recoveries")
+                self.positions[room] = (epoch, offset)
+            } else {
+                self.complain("\(room) is recovered from \(start), but the reply begins elsewhere: \(result)")
+            }
         }
         for publication in publications { self.note(publication, in: room) }
     }
@@ -220,7 +244,10 @@ final class ClusterClient {
         guard let offset = publication["offset"] as? Int, let own = self.positions[room],
             let number = (publication["data"] as? [String: Any])?["n"] as? Int
         else { return self.complain("publication without offset or data: \(publication)") }
-        if offset != own.offset + 1 {
+        if let wanted = self.wanted?(room, own.epoch), !wanted.contains(offset) {
+            self.complain("\(room): \(offset), number \(number), is not wanted")
+        }
+        if !self.skips(to: offset, after: own, in: room) {
             self.complain("\(room): \(own.epoch) \(own.offset) is followed by \(offset), number \(number)")
         }
         self.positions[room] = (own.epoch, offset)

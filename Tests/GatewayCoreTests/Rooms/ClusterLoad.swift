@@ -25,6 +25,10 @@ final class ClusterLoad {
             plainMembers: (0..<Int.random(in: 2...3, using: &generator)).map { Self.rooms[$0 % Self.rooms.count] },
             seed: generator.next())
         self.generator = generator
+        // Operators' publications have tags.
+        if seed.isMultiple(of: 2) {
+            self.scene.clients.last?.wanted = { [unowned self] in self.odd(in: $0, epoch: $1) }
+        }
     }
 
     private var clients: [ClusterClient] { self.scene.clients }
@@ -184,6 +188,7 @@ final class ClusterLoad {
             for client in self.clients
             where client.received[room]?.last?.number != self.published
                 && !client.isToldOfGap(in: room, upTo: newest)
+                && !(client.wanted != nil && client.hasAllWanted(in: room, upTo: newest))
             {
                 self.complaints.append("client \(client.name) did not get the last publication in \(room)")
             }
@@ -244,6 +249,17 @@ final class ClusterLoad {
     private static func number(in envelope: String) -> Int? {
         guard let range = envelope.range(of: #"{"n":"#) else { return nil }
         return Int(envelope[range.upperBound...].prefix { $0 != "}" })
+    }
+
+    /// Offsets of the publications of operators with odd numbers.
+    private func odd(in room: String, epoch: String) -> Set<Int> {
+        let channel = ModelRedis.channel(of: room)
+        let numbers = Set(self.control.requests.map(\.number).filter { !$0.isMultiple(of: 2) })
+        return Set(
+            self.redis.everStored.filter { stored in
+                stored.channel == channel && stored.epoch == epoch
+                    && Self.number(in: stored.envelope).map(numbers.contains) == true
+            }.map(\.offset))
     }
 
     private static func numbers(_ envelopes: Set<String>) -> Set<Int> { Set(envelopes.compactMap(Self.number)) }

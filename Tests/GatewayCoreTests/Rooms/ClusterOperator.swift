@@ -44,7 +44,9 @@ final class ClusterOperator {
         self.attempts += 1
         let attempt = self.attempts
         request.attempt = (node, attempt)
-        let publication = Publication(.json(Array(#"{"n":\#(request.number)}"#.utf8)))
+        let publication = Publication(
+            .json(Array(#"{"n":\#(request.number)}"#.utf8)),
+            tags: [Tag("parity", request.number.isMultiple(of: 2) ? "even" : "odd")])
         gateway.begin(inHomeOf: request.room) { part in
             part.publish(publication, in: request.room, idempotencyKey: "\(request.number)") { [weak self] result in
                 guard request.attempt?.number == attempt else { return }

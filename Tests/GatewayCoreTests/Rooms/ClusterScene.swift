@@ -58,6 +58,7 @@ final class ClusterScene {
               history-time: 1d
               recovery: stream
               presence: true
+              tag-filters: true
               join-leave: true
         """
     }

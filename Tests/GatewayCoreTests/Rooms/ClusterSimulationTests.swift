@@ -37,7 +37,10 @@ struct ClusterSimulationTests {
             "cut", "cutAll", "cutBefore", "cutAfter", "cutPush", "losePush", "pause", "forgetScripts", "restart",
             "restartEmpty", "failOver",
         ]
-        let clients = ["repeatedAcknowledged", "repeatedUncertain", "operationsFailed", "probed", "plain received"]
+        let clients = [
+            "skipped recoveries", "repeatedAcknowledged", "repeatedUncertain", "operationsFailed", "probed",
+            "plain received",
+        ]
         for name in failures + clients + ["kills", "refused", "interruptions", "resubscriptions", "unrecovered"] {
             #expect(counts[name, default: 0] > 0, "\(name)")
         }
