@@ -99,11 +99,48 @@ struct RoomHistoryTests {
         #expect(!history.recover(from: StreamPosition(offset: 15, epoch: "e"), mode: .stream, limit: 9).isComplete)
     }
 
-    @Test func deletedPublicationMakesEarlierPositionsUnrecoverable() {
+    private static func recovered(_ history: RoomHistory, from offset: UInt64) -> [UInt64]? {
+        let found = history.recover(from: StreamPosition(offset: offset, epoch: "e"), mode: .stream, limit: 10)
+        return found.isComplete ? found.publications.map(\.offset) : nil
+    }
+
+    @Test func removedPublicationIsLeftOutOfWhatIsRecovered() {
         var history = Self.history(5)
         #expect(history.remove(offset: 4) && !history.remove(offset: 4))
-        #expect(!history.recover(from: StreamPosition(offset: 2, epoch: "e"), mode: .stream, limit: 10).isComplete)
-        #expect(history.recover(from: StreamPosition(offset: 4, epoch: "e"), mode: .stream, limit: 10).isComplete)
+        #expect(Self.recovered(history, from: 2) == [3, 5])
+        #expect(Self.recovered(history, from: 3) == [5])
+        #expect(Self.recovered(history, from: 4) == [5])
+        for offset: UInt64 in [1, 2, 3, 5] { _ = history.remove(offset: offset) }
+        #expect(history.count == 0)
+        #expect(Self.recovered(history, from: 0) == [])
+    }
+
+    @Test func whatTheHistoryDroppedIsNotRecoveredAlsoWhereOthersWereRemoved() {
+        var history = Self.history(25)
+        #expect(history.remove(offset: 16) && history.remove(offset: 20))
+        #expect(Self.recovered(history, from: 14) == nil)
+        #expect(Self.recovered(history, from: 15) == [17, 18, 19, 21, 22, 23, 24, 25])
+        history.removeAll()
+        #expect(Self.recovered(history, from: 24) == nil)
+        #expect(Self.recovered(history, from: 25) == [])
+    }
+
+    @Test func historyOfAnotherNodeIsCompleteAfterItsFloor() {
+        var policy = RoomPolicy(name: "p", pattern: RoomPattern("*"))
+        policy.historySize = 10
+        let kept = [4, 6, 7].map { (offset: UInt64) in
+            var publication = Publication(.json([0x31]))
+            publication.offset = offset
+            return publication
+        }
+        var history = RoomHistory(
+            position: StreamPosition(offset: 8, epoch: "e"), publications: kept, floor: 3, policy: policy, now: .zero)
+        #expect(Self.recovered(history, from: 2) == nil)
+        #expect(Self.recovered(history, from: 3) == [4, 6, 7])
+        #expect(Self.recovered(history, from: 7) == [])
+        let appended = history.append(Publication(.json([0x31])), at: 11, policy: policy, now: .zero)
+        #expect(appended.offset == 11)
+        #expect(Self.recovered(history, from: 6) == [7, 11])
     }
 
     @Test func cacheModeReturnsTheNewestAlone() {

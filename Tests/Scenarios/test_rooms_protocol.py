@@ -89,6 +89,22 @@ def test_client_that_cannot_recover_gets_the_newest_position(serve):
         assert reply["was_recovering"] and "recovered" not in reply and reply["offset"] == 6
 
 
+def test_client_recovers_across_a_message_that_was_removed(serve):
+    service = serve(STREAM)
+    with service.member() as speaker, service.member() as one:
+        published(speaker, "s:a", 1)
+        epoch = one.command(subscribe={"channel": "s:a"})["subscribe"]["epoch"]
+        one.command(unsubscribe={"channel": "s:a"})
+        published(speaker, "s:a", 2)
+        service.control.request("DELETE", "/v1/rooms/s%3Aa/history/2").expect(204)
+        again = one.command(subscribe=recovering("s:a", 1, epoch))["subscribe"]
+        assert again["recovered"] and [one["offset"] for one in again["publications"]] == [3]
+        one.command(unsubscribe={"channel": "s:a"})
+        # Now the history begins after 1: what is missing is not known to have been removed.
+        published(speaker, "s:a", 2)
+        assert "recovered" not in one.command(subscribe=recovering("s:a", 0, epoch))["subscribe"]
+
+
 def test_client_that_rejects_losses_is_refused_where_it_cannot_recover(serve):
     service = serve({**STREAM, "presence": True})
     with service.member() as one, service.member("s:a") as other:

@@ -346,14 +346,23 @@ extension RedisBroker {
         var snapshot = SharedRoom.Snapshot(
             position: StreamPosition(offset: try Self.offset(parts[1]), epoch: try parts[0].text()), publications: [],
             removals: try Self.offset(parts[3]))
+        snapshot.floor = snapshot.position.offset
+        var mayMissFormer = true
         for entry in try parts[2].array() {
             let pair = try entry.array()
             guard pair.count == 2, let dash = try pair[0].text().firstIndex(of: "-"),
-                let offset = UInt64(try pair[0].text()[..<dash]), let content = try pair[1].array().last?.bytes(),
-                // What another program wrote into the stream is left out.
+                let number = Int64(try pair[0].text()[..<dash]), let offset = UInt64(exactly: number), offset > 0,
+                let content = try pair[1].array().last?.bytes(),
                 let message = RoomMessage.Parts(content, offset: offset, node: node),
                 case .publication(let publication) = message.content
-            else { continue }
+            else {
+                // What another program, or a later version, wrote into the stream is left out.
+                snapshot.floor = snapshot.position.offset
+                mayMissFormer = true
+                continue
+            }
+            if mayMissFormer { snapshot.floor = offset - 1 }
+            mayMissFormer = false
             snapshot.publications.append((publication, message.plain, message.origin))
         }
         return snapshot

@@ -480,6 +480,8 @@ extension SharedRoom {
         var position: StreamPosition
         /// Publications after the position that was asked for, oldest first.
         var publications: [(publication: Publication, plain: RoomMessage.Plain?, origin: RoomMessage.Origin?)]
+        /// Publications up to this offset may be missing. Of those after it, only removed ones are.
+        var floor: UInt64 = 0
         /// Number of removals from the stream so far.
         var removals: UInt64 = 0
         /// Whether all publications were asked for.
@@ -511,7 +513,10 @@ extension SharedRoom {
             let hasMissedRemoval = snapshot.removals != state.removals
             if snapshot.position.epoch == own.epoch, hasMissedRemoval, !snapshot.isWhole { return (.missedRemoval, []) }
             let missed = snapshot.publications.filter { $0.publication.offset > own.offset }
-            if snapshot.position.epoch == own.epoch, UInt64(missed.count) == snapshot.position.offset - own.offset {
+            let isComplete =
+                hasMissedRemoval
+                ? snapshot.floor <= own.offset : UInt64(missed.count) == snapshot.position.offset &- own.offset
+            if snapshot.position.epoch == own.epoch, isComplete {
                 var cost = 0
                 for entry in missed {
                     cost += Self.deliver(entry.publication, entry.plain, entry.origin, now, to: &state).first?.cost ?? 0
@@ -526,8 +531,8 @@ extension SharedRoom {
 
     private static func replaceHistory(_ snapshot: Snapshot, _ now: Duration, in state: inout State) {
         state.counted.history = RoomHistory(
-            position: snapshot.position, publications: snapshot.publications.map(\.publication), policy: state.policy,
-            now: now)
+            position: snapshot.position, publications: snapshot.publications.map(\.publication),
+            floor: snapshot.floor, policy: state.policy, now: now)
         state.removals = snapshot.removals
     }
 
@@ -536,7 +541,9 @@ extension SharedRoom {
         _ publication: Publication, _ plain: RoomMessage.Plain?, _ origin: RoomMessage.Origin?, _ now: Duration,
         to state: inout State
     ) -> [(loop: Int, cost: Int)] {
-        let kept = state.counted.history?.append(publication, policy: state.policy, now: now) ?? publication
+        let kept =
+            state.counted.history?.append(publication, at: publication.offset, policy: state.policy, now: now)
+            ?? publication
         return Self.append(.publication(kept), plain: plain, origin: origin, to: &state)
     }
 

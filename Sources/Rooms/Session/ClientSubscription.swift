@@ -28,9 +28,9 @@ struct ClientSubscription: Sendable {
         reply.usesDeltas = self.join.usesDeltas
         guard result.isRecovered, let start = self.join.recovery else { return reply }
         reply.isRecovered = true
-        // The client counts on from its own position, and can be cut off between two of the publications. Where it wants
-        // none of them, it continues after them.
-        if !reply.publications.isEmpty || result.publications.isEmpty { reply.position.offset = start.offset }
+        // The client counts on from its own position, and can be cut off between two of the publications. Where none is left
+        // that it wants, it continues after them.
+        if !reply.publications.isEmpty { reply.position.offset = start.offset }
         return reply
     }
 }

@@ -15,6 +15,8 @@ package struct RoomHistory: Sendable {
     /// Offset of the newest publication, and the epoch.
     package private(set) var position: StreamPosition
     private var entries: Deque<Entry> = []
+    /// Publications up to this offset may be missing. Of those after it, only removed ones are.
+    private var floor: UInt64 = 0
     /// Cost of all entries in bytes.
     package private(set) var cost = 0
     /// When the entries expire; `nil` without entries.
@@ -27,19 +29,30 @@ package struct RoomHistory: Sendable {
         self.position = StreamPosition(offset: 0, epoch: epoch)
     }
 
-    /// A history that another node began: its newest position, and what it keeps, the oldest first.
-    package init(position: StreamPosition, publications: [Publication], policy: RoomPolicy, now: Duration) {
+    /// A history that another node began.
+    /// - Parameters:
+    ///   - position: of the newest publication.
+    ///   - publications: those that are kept, the oldest first.
+    ///   - floor: offset up to which publications may be missing; of those after it, only removed ones are.
+    package init(
+        position: StreamPosition, publications: [Publication], floor: UInt64, policy: RoomPolicy, now: Duration
+    ) {
         self.position = position
+        self.floor = floor
         for publication in publications { self.keep(publication, policy: policy, now: now) }
     }
 
     package var count: Int { self.entries.count }
 
     /// Gives a publication the next offset, and keeps it as the policy says.
-    /// - Parameter now: time since any fixed instant.
-    package mutating func append(_ publication: Publication, policy: RoomPolicy, now: Duration) -> Publication {
+    /// - Parameters:
+    ///   - offset: that another node gave it, later than the newest; those between were removed.
+    ///   - now: time since any fixed instant.
+    package mutating func append(
+        _ publication: Publication, at offset: UInt64? = nil, policy: RoomPolicy, now: Duration
+    ) -> Publication {
         self.expire(now)
-        self.position.offset += 1
+        self.position.offset = offset ?? self.position.offset + 1
         var publication = publication
         publication.offset = self.position.offset
         self.keep(publication, policy: policy, now: now)
@@ -63,6 +76,7 @@ package struct RoomHistory: Sendable {
     }
 
     package mutating func removeAll() {
+        self.floor = self.position.offset
         self.entries.removeAll()
         self.cost = 0
         self.expiry = nil
@@ -73,7 +87,7 @@ package struct RoomHistory: Sendable {
         while self.entries.count > 1, self.cost > limit { self.removeFirst() }
     }
 
-    /// Removes one publication; others keep their offsets.
+    /// Removes one publication; others keep their offsets, and clients recover them as before.
     /// - Returns: whether it was there.
     package mutating func remove(offset: UInt64) -> Bool {
         guard let index = self.entries.firstIndex(where: { $0.publication.offset == offset }) else { return false }
@@ -84,6 +98,7 @@ package struct RoomHistory: Sendable {
     private mutating func removeFirst() {
         guard let first = self.entries.popFirst() else { return }
         self.cost -= first.cost
+        self.floor = max(self.floor, first.publication.offset)
     }
 
     /// - Parameters:
@@ -133,9 +148,7 @@ package struct RoomHistory: Sendable {
                 return ([], false)
             }
             let missed = self.entries[self.index(after: position.offset)...]
-            guard UInt64(missed.count) == self.position.offset - position.offset, missed.count <= limit else {
-                return ([], false)
-            }
+            guard position.offset >= self.floor, missed.count <= limit else { return ([], false) }
             return (missed.map(\.publication), true)
         }
     }

@@ -36,8 +36,8 @@ final class ClusterClient {
     private(set) var listed: [String: Int] = [:]
     private(set) var counts: [String: Int] = [:]
     private(set) var complaints: [String] = []
-    /// Whether publications with these offsets were removed from a room's history.
-    private let hasHole: (_ room: String, ClosedRange<Int>) -> Bool
+    /// What Redis knows of a room.
+    private let redis: ModelRedis
     /// Offsets of a room's publications that its filter matches; `nil` for a program that gets all.
     var wanted: ((_ room: String, _ epoch: String) -> Set<Int>)?
     /// A filter by tags, as it sends it.
@@ -46,12 +46,12 @@ final class ClusterClient {
     /// - Parameter positions: that the program has from an earlier run.
     init(
         name: Int, rooms: [String], positions: [String: (epoch: String, offset: Int)] = [:],
-        hasHole: @escaping (_ room: String, ClosedRange<Int>) -> Bool
+        redis: ModelRedis
     ) {
         self.name = name
         self.rooms = rooms
         self.positions = positions
-        self.hasHole = hasHole
+        self.redis = redis
     }
 
     var isConnected: Bool { self.peer != nil }
@@ -68,11 +68,20 @@ final class ClusterClient {
         return self.skips(to: offset + 1, after: own, in: room)
     }
 
-    /// Whether the program wants none of the publications between its position and this offset.
+    /// Whether there is nothing for the program between its position and this offset: it does not want it, or it was
+    /// removed.
     private func skips(to offset: Int, after own: (epoch: String, offset: Int), in room: String) -> Bool {
         guard offset != own.offset + 1 else { return true }
-        guard offset > own.offset, let wanted = self.wanted?(room, own.epoch) else { return false }
-        return wanted.isDisjoint(with: own.offset + 1..<offset)
+        guard offset > own.offset else { return false }
+        let missing = Set(own.offset + 1..<offset).subtracting(self.redis.removedOffsets(of: room))
+        return self.wanted?(room, own.epoch).isDisjoint(with: missing) ?? missing.isEmpty
+    }
+
+    /// Whether the oldest publications that the program misses were removed: that cannot be told from others that are not
+    /// kept any more.
+    private func lacksOldest(after offset: Int, in room: String) -> Bool {
+        guard let oldest = self.redis.stream(of: room)?.entries.first?.offset else { return true }
+        return oldest > offset + 1
     }
 
     private func complain(_ text: String) { self.complaints.append("client \(self.name): \(text)") }
@@ -213,7 +222,7 @@ final class ClusterClient {
         guard result["recovered"] as? Bool == true else {
             self.count("unrecovered")
             if let own, own.epoch == epoch, own.offset <= offset,
-                own.offset == offset || !self.hasHole(room, own.offset + 1...offset)
+                own.offset == offset || !self.lacksOldest(after: own.offset, in: room)
             {
                 self.complain("\(room) at \(own) is not recovered: \(result)")
             }

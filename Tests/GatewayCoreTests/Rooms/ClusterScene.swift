@@ -35,7 +35,7 @@ final class ClusterScene {
         self.host = host
         self.loops = loops
         self.clients = (0..<clients).map { name in
-            ClusterClient(name: name, rooms: rooms) { [redis] in redis.hasRemoved($1, from: $0) }
+            ClusterClient(name: name, rooms: rooms, redis: redis)
         }
         self.plainMembers = plainMembers.enumerated().map { ClusterPlainMember(name: "\($0)", room: $1) }
         for index in loops.indices { self.nodes.append(try self.makeNode(index)) }
@@ -95,9 +95,8 @@ final class ClusterScene {
 
     /// What a program gets that comes back to a node with these positions, one room after another.
     func recover(_ positions: [String: (epoch: String, offset: Int)], from node: Int) throws -> ClusterClient {
-        let client = ClusterClient(name: 100 + node, rooms: positions.keys.sorted(), positions: positions) {
-            [redis] in redis.hasRemoved($1, from: $0)
-        }
+        let client = ClusterClient(
+            name: 100 + node, rooms: positions.keys.sorted(), positions: positions, redis: self.redis)
         try self.connect(client, to: node)
         for _ in 0..<20 where !client.isInAllRooms {
             self.pass(.milliseconds(10))

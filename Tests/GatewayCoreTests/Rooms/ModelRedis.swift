@@ -90,11 +90,6 @@ final class ModelRedis {
 
     func removedOffsets(of room: String) -> Set<Int> { self.removedOffsets[Self.channel(of: room)] ?? [] }
 
-    /// Whether a publication with one of these offsets was ever removed from the room's history.
-    func hasRemoved(_ offsets: ClosedRange<Int>, from room: String) -> Bool {
-        self.removedOffsets(of: room).contains(where: offsets.contains)
-    }
-
     // MARK: Failures
 
     func cutOne() {
