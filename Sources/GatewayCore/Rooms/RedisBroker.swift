@@ -172,7 +172,7 @@ final class RedisBroker: RoomBroker {
             self.distribute(loops, feed.shared)
             self.opened(feed)
         case .wentBack: self.beginAnew(feed, position ?? snapshot.position)
-        case .missedRemoval: self.load(feed, isWhole: true)
+        case .needsAll: self.load(feed, isWhole: true)
         }
     }
 
@@ -308,9 +308,11 @@ extension RedisBroker {
         var isReversed = false
         var epoch = ""
 
+        /// The newest after this offset.
         init(after offset: UInt64, limit: Int, epoch: String) {
             self.lowest = "\(offset &+ 1)-0"
             self.limit = limit
+            self.isReversed = true
             self.epoch = epoch
         }
 
@@ -327,6 +329,7 @@ extension RedisBroker {
         }
     }
 
+    /// - Returns: publications in their order, also if the newest are read first.
     private func read(
         _ keys: RoomKeys, _ policy: RoomPolicy, _ range: StreamRange,
         _ complete: @escaping (Result<SharedRoom.Snapshot, RoomBrokerError>) -> Void
@@ -336,11 +339,11 @@ extension RedisBroker {
             self.newEpoch(), self.metaTime(policy), .text(range.epoch), .text(self.run),
         ]
         self.client.perform(RoomScripts.read, keys: [keys.meta, keys.stream], arguments: arguments) { [cluster] in
-            complete($0.decoded { try Self.snapshot($0, node: cluster.node) })
+            complete($0.decoded { try Self.snapshot($0, isReversed: range.isReversed, node: cluster.node) })
         }
     }
 
-    private static func snapshot(_ reply: RedisValue, node: String) throws -> SharedRoom.Snapshot {
+    private static func snapshot(_ reply: RedisValue, isReversed: Bool, node: String) throws -> SharedRoom.Snapshot {
         let parts = try reply.array()
         guard parts.count == 4 else { throw UnexpectedReply() }
         var snapshot = SharedRoom.Snapshot(
@@ -348,7 +351,8 @@ extension RedisBroker {
             removals: try Self.offset(parts[3]))
         snapshot.floor = snapshot.position.offset
         var mayMissFormer = true
-        for entry in try parts[2].array() {
+        let entries = try parts[2].array()
+        for entry in isReversed ? entries.reversed() : entries {
             let pair = try entry.array()
             guard pair.count == 2, let dash = try pair[0].text().firstIndex(of: "-"),
                 let number = Int64(try pair[0].text()[..<dash]), let offset = UInt64(exactly: number), offset > 0,
@@ -384,9 +388,11 @@ extension RedisBroker {
                     {
                         return .failure(.unrecoverablePosition)
                     }
+                    let publications = snapshot.publications.map(\.publication)
                     return .success(
                         RoomHistoryPage(
-                            publications: snapshot.publications.map(\.publication), position: snapshot.position))
+                            publications: request.isReversed ? publications.reversed() : publications,
+                            position: snapshot.position))
                 })
         }
     }

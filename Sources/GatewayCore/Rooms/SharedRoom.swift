@@ -492,8 +492,8 @@ extension SharedRoom {
         case loaded
         /// The cluster has forgotten publications of this stream that it had acknowledged: the stream must begin anew.
         case wentBack
-        /// Publications were removed that this node may have: all must be loaded.
-        case missedRemoval
+        /// Publications are missing, or this node may have some that were removed: all must be loaded.
+        case needsAll
     }
 
     /// Takes over what the cluster keeps, after the room was opened or may have missed messages. Members get what they
@@ -511,17 +511,18 @@ extension SharedRoom {
             }
             if snapshot.position.epoch == own.epoch, snapshot.position.offset < own.offset { return (.wentBack, []) }
             let hasMissedRemoval = snapshot.removals != state.removals
-            if snapshot.position.epoch == own.epoch, hasMissedRemoval, !snapshot.isWhole { return (.missedRemoval, []) }
             let missed = snapshot.publications.filter { $0.publication.offset > own.offset }
             let isComplete =
-                hasMissedRemoval
-                ? snapshot.floor <= own.offset : UInt64(missed.count) == snapshot.position.offset &- own.offset
+                snapshot.isWhole
+                ? snapshot.floor <= own.offset
+                : !hasMissedRemoval && UInt64(missed.count) == snapshot.position.offset &- own.offset
+            if snapshot.position.epoch == own.epoch, !isComplete, !snapshot.isWhole { return (.needsAll, []) }
             if snapshot.position.epoch == own.epoch, isComplete {
                 var cost = 0
                 for entry in missed {
                     cost += Self.deliver(entry.publication, entry.plain, entry.origin, now, to: &state).first?.cost ?? 0
                 }
-                if hasMissedRemoval { Self.replaceHistory(snapshot, now, in: &state) }
+                if snapshot.isWhole { Self.replaceHistory(snapshot, now, in: &state) }
                 return (.loaded, cost > 0 ? state.cursors.keys.map { ($0, cost) } : [])
             }
             Self.replaceHistory(snapshot, now, in: &state)

@@ -77,11 +77,10 @@ final class ClusterClient {
         return self.wanted?(room, own.epoch).isDisjoint(with: missing) ?? missing.isEmpty
     }
 
-    /// Whether the oldest publications that the program misses were removed: that cannot be told from others that are not
-    /// kept any more.
-    private func lacksOldest(after offset: Int, in room: String) -> Bool {
-        guard let oldest = self.redis.stream(of: room)?.entries.first?.offset else { return true }
-        return oldest > offset + 1
+    /// Whether the first publication that the program misses was removed: if it was the oldest of the history, that cannot
+    /// be told from its being dropped.
+    private func lacksNext(after offset: Int, in room: String) -> Bool {
+        self.redis.removedOffsets(of: room).contains(offset + 1)
     }
 
     private func complain(_ text: String) { self.complaints.append("client \(self.name): \(text)") }
@@ -222,7 +221,7 @@ final class ClusterClient {
         guard result["recovered"] as? Bool == true else {
             self.count("unrecovered")
             if let own, own.epoch == epoch, own.offset <= offset,
-                own.offset == offset || !self.lacksOldest(after: own.offset, in: room)
+                own.offset == offset || !self.lacksNext(after: own.offset, in: room)
             {
                 self.complain("\(room) at \(own) is not recovered: \(result)")
             }
