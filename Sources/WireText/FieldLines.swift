@@ -95,6 +95,13 @@ public struct FieldLines: Hashable, Sendable {
         if self.all.isEmpty { self.all.reserveCapacity(8) }
         self.all.append(field)
     }
+
+    /// Appends text to the value of the last field, after a space (RFC 9112 §5.2).
+    mutating func extendLast(_ text: String) {
+        guard let last = self.all.popLast() else { return }
+        let value = last.value.isEmpty || text.isEmpty ? last.value + text : last.value + " " + text
+        self.all.append(FieldLine(last.name, value))
+    }
 }
 
 extension FieldLines: RandomAccessCollection {

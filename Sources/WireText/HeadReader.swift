@@ -4,10 +4,14 @@ import ByteKernels
 private struct HeadReader {
     private let limits: HeadLimits
     private let readStartLine: StartLine.Reader
+    /// A folded field is unfolded, and a bare LF ends a line.
+    private let isTolerant: Bool
     private(set) var startLine: StartLine?
     /// Whether `startLine` is set; cheaper than copying it.
     private(set) var hasStartLine = false
     private(set) var fields = FieldLines()
+    /// Lines that continued a field.
+    private var foldCount = 0
     /// An incomplete line.
     private var unfinished: [UInt8] = []
     private var byteCount = 0
@@ -15,8 +19,9 @@ private struct HeadReader {
     private var violation: HeadViolation?
 
     /// - Parameter readStartLine: `nil` for trailers, which have no start line.
-    init(limits: HeadLimits, readStartLine: StartLine.Reader?) {
+    init(limits: HeadLimits, readStartLine: StartLine.Reader?, isTolerant: Bool = false) {
         self.limits = limits
+        self.isTolerant = isTolerant
         self.readStartLine = readStartLine ?? { _ in nil }
         self.hasStartLine = readStartLine == nil
     }
@@ -84,14 +89,16 @@ private struct HeadReader {
             return true
         case (_, true): throw .bareCarriageReturn
         case (0x0D, false): self.followsCarriageReturn = true
-        case (0x0A, false): throw .bareLineFeed
+        case (0x0A, false):
+            guard self.isTolerant else { throw .bareLineFeed }
+            return true
         case (_, false):
             if byte.isControl { throw .controlCharacter }
         }
         return false
     }
 
-    /// - Parameter range: the rest of the line in `bytes`, including CR LF.
+    /// - Parameter range: the rest of the line in `bytes`, including its end.
     /// - Returns: whether this was the empty line that ends the head.
     private mutating func finishLine(_ bytes: RawSpan, _ range: Range<Int>) throws(HeadViolation) -> Bool {
         guard !self.unfinished.isEmpty else {
@@ -106,7 +113,9 @@ private struct HeadReader {
     }
 
     private mutating func interpret(_ lineWithEnd: RawSpan) throws(HeadViolation) -> Bool {
-        let line = lineWithEnd.extracting(first: lineWithEnd.byteCount - 2)
+        let count = lineWithEnd.byteCount
+        let hasCarriageReturn = count > 1 && lineWithEnd[byte: count - 2] == 0x0D
+        let line = lineWithEnd.extracting(first: count - (hasCarriageReturn ? 2 : 1))
         guard self.hasStartLine else {
             guard let startLine = self.readStartLine(line) else { throw .malformedStartLine }
             self.startLine = startLine
@@ -114,8 +123,13 @@ private struct HeadReader {
             return false
         }
         if line.byteCount == 0 { return true }
-        guard self.fields.all.count < self.limits.fieldCount else {
+        guard self.fields.all.count + self.foldCount < self.limits.fieldCount else {
             throw .tooManyFields(limit: self.limits.fieldCount)
+        }
+        if self.isTolerant, line[byte: 0].isBlank, !self.fields.isEmpty {
+            self.foldCount += 1
+            self.fields.extendLast(String(tolerant: line.extracting(Self.trimmed(line, from: 0))))
+            return false
         }
         self.fields.append(try Self.field(line))
         return false
@@ -129,12 +143,19 @@ private struct HeadReader {
         guard colon > 0, colon < line.byteCount else { throw .malformedFieldName }
         if line[byte: colon].isBlank { throw .whitespaceBeforeColon }
         guard line[byte: colon] == UInt8(ascii: ":") else { throw .malformedFieldName }
-        var start = colon + 1
+        let name = line.extracting(0..<colon)
+        return FieldLine(
+            CommonNames.find(name) ?? String(tolerant: name),
+            received: line.extracting(Self.trimmed(line, from: colon + 1)))
+    }
+
+    /// Without the blanks at both ends.
+    private static func trimmed(_ line: RawSpan, from start: Int) -> Range<Int> {
+        var start = start
         var end = line.byteCount
         while start < end, line[byte: start].isBlank { start += 1 }
         while end > start, line[byte: end - 1].isBlank { end -= 1 }
-        let name = line.extracting(0..<colon)
-        return FieldLine(CommonNames.find(name) ?? String(tolerant: name), received: line.extracting(start..<end))
+        return start..<end
     }
 }
 
@@ -332,14 +353,16 @@ public struct ResponseHead: Hashable, Sendable {
     public var isInterim: Bool { (100...199).contains(self.status) && self.status != 101 }
 }
 
-/// Incremental parser for response heads, as strict as `RequestParser`.
+/// Incremental parser for response heads, as strict as `RequestParser`, but for what a user agent must accept (RFC 9112
+/// §5.2), or may, as embedded servers send it (§2.2): a folded field counts as one line, with a space for the fold, and a
+/// bare LF ends a line.
 public struct ResponseParser: Sendable {
     private let limits: HeadLimits
     private var reader: HeadReader
 
     public init(limits: HeadLimits = HeadLimits()) {
         self.limits = limits
-        self.reader = HeadReader(limits: limits, readStartLine: StartLine.readResponse)
+        self.reader = HeadReader(limits: limits, readStartLine: StartLine.readResponse, isTolerant: true)
     }
 
     /// Whether the status line of the current head has been read.

@@ -65,7 +65,7 @@ struct ConnectClientTests {
     }
 
     @Test(arguments: [
-        "SSH-2.0-x\r\n", "HTTP/1.1 200 \n\n", "HTTP/1.1 200 \r\n x: y\r\n\r\n", "\u{5}\0\r\n",
+        "SSH-2.0-x\r\n", "\nHTTP/1.1 200 \n\n", "HTTP/1.1 200 \r\n x: y\r\n\r\n", "\u{5}\0\r\n",
         String(repeating: "HTTP/1.1 100 \r\n\r\n", count: ConnectClient.interimLimit + 1),
     ])
     func responseThatIsNoHTTPIsRefused(_ bytes: String) throws {
