@@ -266,7 +266,7 @@ extension HTTP2ClientStream: ExchangeCarrier {
     /// Sends the next piece of the body, unless one is still being written.
     func pumpBody() {
         let exchange = self.exchange
-        guard self.state.sends, exchange.progress.sending == .body, self.unsentPiece == nil,
+        guard self.state.sends, exchange.progress.sending == .body, self.unsentPiece == nil, !exchange.isSuspended,
             let step = exchange.body?.next()
         else { return }
         switch step {

@@ -226,7 +226,7 @@ extension HTTPConnection {
     /// Sends the next piece of the body, unless one is still being written.
     func pumpBody() {
         guard case .busy(let exchange) = self.phase, exchange.progress.sending == .body, self.unsentPiece == nil,
-            let step = exchange.body?.next()
+            !exchange.isSuspended, let step = exchange.body?.next()
         else { return }
         switch step {
         case .piece(let count): self.send(count, exchange)

@@ -182,8 +182,7 @@ package final class Exchange: @unchecked Sendable {
 
     private var demand: ContentDemand { self.consumer?.demand ?? .bytes(self.drainLeft) }
 
-    /// While suspended, nothing is read and the idle timeout of the connection does not run. A body source must suspend
-    /// itself by answering `.later`.
+    /// While suspended, nothing is read, no more of the body is sent, and the idle timeout of the connection does not run.
     var isSuspended: Bool { self.demand == .suspended }
 
     /// Whether more may be read from the connection.
@@ -206,6 +205,9 @@ package final class Exchange: @unchecked Sendable {
     }
 
     private func serveDemand() {
+        guard !self.isEnded else { return }
+        // The task may have been suspended in the middle of its body.
+        if case .running(let carrier) = self.phase { carrier.pumpBody() }
         guard !self.isEnded else { return }
         if self.holdsContent, case .bytes(let demand) = self.demand, demand > 0 {
             var held: [UInt8] = []

@@ -33,6 +33,8 @@ struct Policies: Sendable {
     var downloaded: (@Sendable (URL) -> Void)?
     /// Called within `didWriteData`, with the total.
     var written: (@Sendable (URLSessionDownloadTask, Int64) -> Void)?
+    /// Called within `didSendBodyData`, with the total.
+    var sent: (@Sendable (URLSessionTask, Int64) -> Void)?
     /// Called within `didCompleteWithError`.
     var completed: (@Sendable (URLSessionTask) -> Void)?
 

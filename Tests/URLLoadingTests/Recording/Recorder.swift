@@ -130,6 +130,7 @@ class Recorder: NSObject, URLSessionTaskDelegate, @unchecked Sendable {
         self.note("sent", folding: true) {
             $0.sent.append(Sent(now: bytesSent, total: totalBytesSent, expected: totalBytesExpectedToSend))
         }
+        self.policies.sent?(task, totalBytesSent)
     }
 
     func urlSession(

@@ -43,6 +43,37 @@ struct UploadTaskTests {
         session.invalidateAndCancel()
     }
 
+    @Test(arguments: [true, false])
+    func suspendedUploadSendsNoMoreOfItsBody(_ isData: Bool) async throws {
+        let server = try await WebServer(["/": .text("taken"), "/other": .text("other")])
+        let size = 32 << 20
+        let folder = try TemporaryFolder()
+        let file = folder.url.appendingPathComponent("up")
+        try Data(count: size).write(to: file)
+        let hasBegun = Gate()
+        var policies = Policies()
+        policies.sent = { task, _ in
+            guard !hasBegun.isOpen else { return }
+            task.suspend()
+            hasBegun.open()
+        }
+        let recorder = DataRecorder(policies)
+        let session = URLSession.test(recorder)
+        let request = URLRequest.to(server.url(), "PUT")
+        let task =
+            isData
+            ? session.uploadTask(with: request, from: Data(count: size))
+            : session.uploadTask(with: request, fromFile: file)
+        task.resume()
+        #expect(await hasBegun.pass())
+        // The session's tasks are handled in order: the task is suspended before these loads begin.
+        for _ in 0..<50 { #expect(try await session.load(server.url("/other")).text == "other") }
+        #expect(task.countOfBytesSent < size / 2)
+        task.resume()
+        #expect(try await recorder.end().error == nil && task.countOfBytesSent == size)
+        session.invalidateAndCancel()
+    }
+
     @Test func missingFileFailsTheUpload() async throws {
         let server = try await self.server()
         let folder = try TemporaryFolder()
