@@ -121,7 +121,7 @@ package struct ServerEndpoint: Sendable, Hashable {
     }
 
     package var scheme: Scheme
-    /// A name (A-labels, in small letters) or an address; IPv6 without brackets.
+    /// A name (A-labels, in small letters) or an address; IPv6 without brackets, perhaps with a zone (`fe80::1%eth0`).
     package var host: String
     package var port: UInt16
     /// Path of the Unix socket to connect to; host and port are then only used for the Host field and TLS.
@@ -134,11 +134,11 @@ package struct ServerEndpoint: Sendable, Hashable {
         self.port = port ?? scheme.defaultPort
     }
 
-    /// The value of the Host field, which omits the scheme's default port.
+    /// The value of the Host field, which omits the scheme's default port, and the zone of an address (RFC 6874 §4).
     package var authority: String {
         let name = self.host.utf8.span
         let isIPv6 = name.indices.contains { name[$0] == 0x3A }
-        let host = isIPv6 ? "[" + self.host + "]" : self.host
+        let host = isIPv6 ? "[" + self.host.prefix { $0 != "%" } + "]" : self.host
         return self.port == self.scheme.defaultPort ? host : host + ":" + String(self.port)
     }
 }

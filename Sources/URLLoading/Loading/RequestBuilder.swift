@@ -91,7 +91,7 @@ struct RequestBuilder {
         (self.configuration.httpAdditionalHeaders ?? [:]).compactMap { key, value in
             guard let name = key.base as? String, let field = HTTPField.Name(name),
                 !ReservedRequestFields.contains(field), "\(value)".isFieldValue,
-                self.isAtOriginalOrigin || field != .authorization
+                self.isAtOriginalOrigin || field != .authorization && field != .cookie
             else { return nil }
             return (name, "\(value)")
         }
@@ -182,12 +182,24 @@ extension HTTPTransport.ServerEndpoint {
 }
 
 extension URL {
-    /// The host in lower case and without brackets; `nil` if there is none.
+    /// The host in lower case and without brackets, its labels as A-labels (RFC 5891), and the zone of an address without
+    /// its escape; `nil` if there is none.
     var serverName: String? {
-        guard var host = self.host(percentEncoded: true)?.loweredASCII, !host.isEmpty else { return nil }
-        if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
-        return host
+        guard let host = self.host(percentEncoded: false), !host.isEmpty else { return nil }
+        guard host.utf8.allSatisfy({ $0 < 0x80 }) else {
+            // Of a host with escapes, Foundation returns the letters.
+            let named = URL(string: "http://\(host)/")?.host(percentEncoded: false) ?? host
+            return named.utf8.allSatisfy { $0 < 0x80 } ? named.loweredASCII : self.escapedServerName
+        }
+        let isName = host.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F && !Self.delimiters.contains($0) }
+        return isName ? host.loweredASCII : self.escapedServerName
     }
+
+    /// Never found, whoever is asked for it.
+    private var escapedServerName: String? { self.host(percentEncoded: true)?.loweredASCII }
+
+    /// Characters that a host has only in an escape.
+    private static let delimiters = Array("/?#@[]\\\"<>^`{|}".utf8)
 
     /// Path and query, as in the request line.
     var requestTarget: String {

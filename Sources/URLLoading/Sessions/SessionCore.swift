@@ -45,8 +45,8 @@ final class SessionCore: Sendable {
     let uploadVersions: ExecutorIsolated<UploadVersions>
     /// Fields sent with a request that has no fields of its own.
     let defaultFields: [FieldLine]
-    /// Whether `defaultFields` contain an `Authorization`.
-    private let hasOwnAuthorization: Bool
+    /// Whether `defaultFields` contain an `Authorization` or a `Cookie`.
+    private let hasOwnSecrets: Bool
     let proxies: ProxySettings
     let resourceTimer = ResourceTimer()
     let state: Mutex<State>
@@ -61,7 +61,7 @@ final class SessionCore: Sendable {
         self.proxies = ProxySettings(configuration)
         let defaultFields = RequestBuilder(configuration, self.requestSettings).defaultFields
         self.defaultFields = defaultFields
-        self.hasOwnAuthorization = defaultFields.contains { $0.isNamed("authorization") }
+        self.hasOwnSecrets = defaultFields.contains { $0.isNamed("authorization") || $0.isNamed("cookie") }
         var settings = PoolSettings()
         settings.connectionsPerHost = max(1, configuration.httpMaximumConnectionsPerHost)
         if let permits = configuration.permitsAddress {
@@ -317,10 +317,10 @@ final class SessionCore: Sendable {
 
     // MARK: Redirects
 
-    /// Whether the request still goes to the origin of the task's original request. Checked only if the session has an
-    /// `Authorization` of its own, which no other origin may get.
+    /// Whether the request still goes to the origin of the task's original request. Checked only if the session has
+    /// fields of its own that no other origin may get.
     func isAtOriginalOrigin(_ request: URLRequest, of task: URLSessionTask) -> Bool {
-        guard self.hasOwnAuthorization else { return true }
+        guard self.hasOwnSecrets else { return true }
         guard let original = task.metadata.withLock({ $0.originalRequest?.url }).flatMap({ HTTPSemantics.Origin($0) }),
             let origin = request.url.flatMap({ HTTPSemantics.Origin($0) })
         else { return false }

@@ -35,6 +35,29 @@ struct RequestFieldTests {
         session.invalidateAndCancel()
     }
 
+    /// RFC 3986 §3.2.2, RFC 5891 and RFC 6874.
+    @Test(
+        .onlyWithHTTP11,
+        arguments: [
+            ("http://bücher.example/", "xn--bcher-kva.example"),
+            ("http://b%C3%BCcher.example/", "xn--bcher-kva.example"),
+            ("http://xn--bcher-kva.example/", "xn--bcher-kva.example"), ("http://EXAMPLE.test/", "example.test"),
+            ("http://a_b-c.example/", "a_b-c.example"), ("http://[fe80::1%25lo]/", "[fe80::1]"),
+            ("http://[FE80::1]:81/", "[fe80::1]:81"),
+        ])
+    func hostIsSentAsNetworksKnowIt(_ url: String, _ host: String) async throws {
+        let proxy = try await WebServer(["/": .text("through")])
+        let session = URLSession.test {
+            $0.connectionProxyDictionary = [
+                "HTTPEnable": 1, "HTTPProxy": "127.0.0.1", "HTTPPort": Int(proxy.port),
+            ]
+        }
+        _ = try await session.load(try #require(URL(string: url)))
+        #expect(proxy.requests.first?["Host"] == host)
+        #expect(proxy.requests.first?.target == "http://\(host)/")
+        session.invalidateAndCancel()
+    }
+
     @Test func urlWithoutAPathRequestsTheRoot() async throws {
         let server = try await WebServer(["/": .text("root")])
         let session = URLSession.test()
