@@ -46,6 +46,9 @@ package struct MultipartParser: Sendable {
         self.buffer.append(contentsOf: bytes)
     }
 
+    /// Bytes that are not parsed yet.
+    package var bufferedCount: Int { self.buffer.count - self.start }
+
     /// Marks the end of the content; call `nextEvent()` afterwards until it returns `nil`.
     package mutating func inputEnded() {
         self.hasEnded = true

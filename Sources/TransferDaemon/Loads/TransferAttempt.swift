@@ -236,6 +236,11 @@ final class TransferAttempt: @unchecked Sendable {  // See above.
             let isTransient = self.isUploadLost(by: error) || TransientErrors.contains(error)
             return self.report(.ended(.failed(TransferError(error, url: self.url), isTransient: isTransient)))
         }
+        // A server may send a part of the range that was asked for (RFC 9110 §15.3.7): the next attempt asks for the rest.
+        if self.resumption != nil, self.counts.received < self.counts.totalToReceive {
+            let error = TransferError(URLError(.networkConnectionLost), url: self.url)
+            return self.report(.ended(.failed(error, isTransient: true)))
+        }
         do {
             if self.file == nil, self.transfer.kind == .download {
                 self.file = try AttemptFile(self.name, in: self.folder, at: 0)

@@ -45,7 +45,9 @@ final class StreamReader: BodyReader {
             let count = stream.read(&chunk, maxLength: chunk.count)
             // Some streams report a failure by returning 0.
             if count > 0 || count == 0 && stream.streamStatus != .error { return count }
-            throw stream.streamError ?? CocoaError(.fileReadUnknown)
+            // Foundation's streams trap where they are asked for the error that they do not have, as a closed one.
+            let error = stream.streamStatus == .error ? stream.streamError : nil
+            throw error ?? CocoaError(.fileReadUnknown)
         }
     }
 

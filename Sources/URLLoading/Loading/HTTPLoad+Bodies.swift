@@ -12,6 +12,7 @@ extension HTTPLoad {
         case .filePart(let url, let part): self.sendFile(url, part: part)
         case .stream(let first?):
             self.body = .stream(first: nil)
+            self.hasSentBodyStream = true
             self.send(first)
         case .stream(nil):
             self.loader.askBodyStream(
@@ -35,8 +36,8 @@ extension HTTPLoad {
 
     /// The request's own stream, which can be read once.
     private func takeBodyStream() -> InputStream? {
-        defer { self.request.httpBodyStream = nil }
-        return self.request.httpBodyStream
+        defer { self.hasSentBodyStream = true }
+        return self.hasSentBodyStream ? nil : self.request.httpBodyStream
     }
 
     private func sendFile(_ url: URL, part: FilePart?) {

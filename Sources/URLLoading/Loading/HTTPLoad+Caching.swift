@@ -109,7 +109,7 @@ extension HTTPLoad {
             cache: cache)
     }
 
-    private func invalidateCache(_ response: HTTPURLResponse, _ cache: URLCache) {
+    func invalidateCache(_ response: HTTPURLResponse, _ cache: URLCache) {
         // The response may be that of an upload which was continued elsewhere.
         let creation = self.upload?.creation
         let method = creation.map { HTTPRequest.Method($0.httpMethod ?? "") ?? .put } ?? self.method

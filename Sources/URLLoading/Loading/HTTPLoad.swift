@@ -9,7 +9,7 @@ import WireText
 /// Loads a request over HTTP: runs one exchange after another until a response is neither a redirect to follow nor a
 /// challenge to answer.
 final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used on the session's executor only.
-    private enum Step {
+    enum Step {
         /// The exchange is prepared, or has no response yet.
         case sending
         /// The response may be a redirect or a challenge. The end of its exchange waits for the decision.
@@ -39,8 +39,10 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     var request: URLRequest { didSet { self.isRequestPublished = false } }
     private var isRequestPublished: Bool
     var body: TaskBody
+    /// The request's own stream was sent, which can be read once.
+    var hasSentBodyStream = false
     private(set) var attempt: HTTPAttempt?
-    private var step = Step.sending
+    var step = Step.sending
     /// Incremented by each asynchronous step, so that an outdated answer is recognized.
     private(set) var generation = 0
     /// Where the request goes.
@@ -84,7 +86,9 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     /// Bytes received since content was last delivered.
     private var wireBytes = 0
     /// The content of the earlier attempt of a download cannot be used.
-    private var restartsDownload = false
+    var restartsDownload = false
+    /// What the server left out of the rest of a download.
+    var missingRange: RangeResumption?
     /// Continues the upload after an interruption; `nil` for other requests.
     var upload: UploadTransfer?
 
@@ -335,7 +339,11 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
                 response, to: next,
                 self.awaiting { load, chosen in
                     guard let chosen else { return load.deliverResponse(response) }
-                    load.follow(chosen, keepsContent: keepsContent && chosen.httpMethod == next.httpMethod)
+                    if let cache = load.core.requestSettings.cache { load.invalidateCache(response, cache) }
+                    let hasOwnContent =
+                        chosen.httpBody != next.httpBody || chosen.httpBodyStream !== next.httpBodyStream
+                    load.follow(
+                        chosen, keepsContent: keepsContent && chosen.httpMethod == next.httpMethod && !hasOwnContent)
                 })
         }
     }
@@ -370,36 +378,6 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         self.recordTransaction(attempt, attempt.exchange?.metricsSoFar)
         self.step = .sending
         attempt.exchange?.abandon(drainingUpTo: limit)
-    }
-
-    // MARK: Resuming a download
-
-    /// - Returns: whether the response was handled.
-    private func resume(_ response: HTTPURLResponse, _ fields: HTTPFields) -> Bool {
-        guard let resumption = self.loader.resumption, !self.restartsDownload else { return false }
-        switch resumption.range.evaluate(status: response.statusCode, fields: fields) {
-        case .otherResponse, .restart: return false
-        case .append(let total):
-            self.step = .receiving(response, self.step.end)
-            guard self.loader.resumeFile(response, total: total) else { return self.restartDownload() }
-            self.completeUnlessDecoding()
-        case .complete:
-            guard self.loader.resumeFile(response, total: resumption.range.offset) else {
-                return self.restartDownload()
-            }
-            self.abandonAttempt()
-            self.finish()
-        case .requestWhole: return self.restartDownload()
-        }
-        return true
-    }
-
-    private func restartDownload() -> Bool {
-        self.restartsDownload = true
-        self.conditions = [:]
-        self.abandonAttempt()
-        self.send()
-        return true
     }
 
     // MARK: Content
@@ -506,7 +484,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         return true
     }
 
-    private func completeUnlessDecoding() {
+    func completeUnlessDecoding() {
         if self.decoder == nil, let end = self.step.end { self.complete(end) }
     }
 
@@ -514,7 +492,8 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         if let response = self.step.response { self.step = .receiving(response, nil) }
         switch end {
         case .detached(let connection): self.loader.detached(connection)
-        case .finished: self.storeInCache { self.finish() }
+        case .finished:
+            if !self.requestsMissingRange() { self.storeInCache { self.finish() } }
         case .failed(let failure): self.fail(LoadFailure.error(failure, url: self.request.url))
         }
     }
@@ -538,7 +517,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         if self.upload?.machine.isResumable == false { self.deleteUpload() }
     }
 
-    private func finish() {
+    func finish() {
         guard !self.isStopped else { return }
         self.stop()
         self.loader.finished()

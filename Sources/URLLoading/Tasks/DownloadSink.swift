@@ -113,6 +113,13 @@ final class DownloadSink: Sendable {
         }
     }
 
+    /// What the server has not sent of a file whose size it told; `nil` if nothing is missing.
+    fileprivate var missingRange: RangeResumption? {
+        let received = self.state.withLock(\.total)
+        guard received < self.expected, let validator = self.validator else { return nil }
+        return RangeResumption(offset: received, validator: validator)
+    }
+
     func keep() { self.state.withLock { $0.isKept = true } }
 
     /// Deletes the file, unless it was moved or is to be kept.
@@ -141,6 +148,9 @@ struct DownloadResumption {
     var originalRequest: URLRequest { self.data.originalRequest }
     var currentRequest: URLRequest { self.data.currentRequest }
 
+    /// Whether the file of the earlier attempt is still there.
+    fileprivate var isUsable: Bool { self.file() != nil }
+
     /// The file of the earlier attempt; `nil` if it is gone or was changed.
     fileprivate func file() -> DownloadFile? {
         try? DownloadFile(resuming: self.data.file, at: self.range.offset)
@@ -152,7 +162,10 @@ extension TaskLoader {
     func startFile(_ response: URLResponse) {
         do throws(DownloadFileFailure) {
             let file = try DownloadFile()
-            if self.resumption != nil { self.notifyResumed(at: 0, expected: response.expectedContentLength) }
+            if let resumption = self.resumption {
+                resumption.file()?.discard()
+                self.notifyResumed(at: 0, expected: response.expectedContentLength)
+            }
             self.start(
                 DownloadSink(
                     file, offset: 0, expected: response.expectedContentLength, validator: self.validator(response)))
@@ -175,6 +188,11 @@ extension TaskLoader {
         self.notifyResumed(at: offset, expected: expected)
         self.start(DownloadSink(file, offset: offset, expected: expected, validator: resumption.range.validator))
         return true
+    }
+
+    /// What is missing from the file after the end of a response.
+    var missingRange: RangeResumption? {
+        if case .file(let sink) = self.sink { sink.missingRange } else { nil }
     }
 
     private func start(_ sink: DownloadSink) {
@@ -213,7 +231,8 @@ extension TaskLoader {
     /// - Parameter produced: gets the resume data before the delegate is notified of the end.
     func failKeepingResumeData(_ error: URLError, _ produced: @escaping @Sendable (Data?) -> Void) {
         guard !self.transfer.hasEnded else { return produced(nil) }
-        guard case .file(let sink) = self.sink, sink.isResumable else {
+        guard case .file(let sink) = self.sink else { return self.failKeepingEarlierData(error, produced) }
+        guard sink.isResumable else {
             produced(nil)
             return self.end(error)
         }
@@ -224,6 +243,14 @@ extension TaskLoader {
                 self.notifyEnd(data.map { error.withResumeData($0) } ?? error)
             }
         }
+    }
+
+    /// Before the response, a resumed download can be resumed with the data that it was made from.
+    private func failKeepingEarlierData(_ error: URLError, _ produced: @escaping @Sendable (Data?) -> Void) {
+        guard self.stop() else { return produced(nil) }
+        let data = self.resumption?.isUsable == true ? self.resumption?.resumeData.encoded() : nil
+        produced(data)
+        self.notifyEnd(data.map { error.withResumeData($0) } ?? error)
     }
 }
 

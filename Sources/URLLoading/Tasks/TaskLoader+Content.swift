@@ -109,9 +109,9 @@ extension TaskLoader {
     private func startPulling() {
         // A file pulls for itself.
         if case .file = self.sink { return }
-        guard self.multipart?.responseAllowed(self) ?? true else { return }
         let isPacedByDelegate = self.consumer.isDelegate || self.delegateReceivesContent
-        self.pull(isPacedByDelegate ? DeliveryWindow.limit : .max)
+        let credit = isPacedByDelegate ? DeliveryWindow.limit : Int.max
+        if let multipart { multipart.responseAllowed(self, credit: credit) } else { self.pull(credit) }
     }
 
     // MARK: Content
@@ -352,6 +352,9 @@ final class MultipartSplitter {
     /// Whether the disposition of the published response is known. The first is that of the whole response.
     private var isResponseAllowed = false
     private var isAtEnd = false
+    private var hasCredit = false
+    /// Bytes received that nobody pulls again: those before the parts, their heads and what is not parsed yet.
+    private var overhead = 0
 
     /// - Returns: `nil` if the response is no `multipart/x-mixed-replace`.
     fileprivate init?(_ response: URLResponse) {
@@ -363,21 +366,38 @@ final class MultipartSplitter {
         self.response = response
     }
 
-    /// - Returns: whether more may be pulled.
-    fileprivate func responseAllowed(_ loader: TaskLoader) -> Bool {
+    /// - Parameter credit: bytes to pull in advance, for all parts together.
+    fileprivate func responseAllowed(_ loader: TaskLoader, credit: Int) {
         self.isResponseAllowed = true
-        return self.deliverEvents(to: loader)
+        if !self.hasCredit {
+            self.hasCredit = true
+            loader.pull(credit)
+        }
+        self.deliverAndPull(loader)
     }
 
     fileprivate func received(_ data: Data, _ loader: TaskLoader) {
         self.parser.bytesReceived(data)
-        if self.isResponseAllowed, self.deliverEvents(to: loader) { loader.pull(data.count) }
+        self.overhead += data.count
+        if self.isResponseAllowed { self.deliverAndPull(loader) }
     }
 
-    func ended(_ loader: TaskLoader) {
+    /// What is delivered is pulled again when it is consumed.
+    private func deliverAndPull(_ loader: TaskLoader) {
+        guard self.deliverEvents(to: loader) else { return }
+        let unparsed = self.parser.bufferedCount
+        let parsed = self.overhead - unparsed
+        self.overhead = unparsed
+        if parsed > 0 { loader.pull(parsed) }
+    }
+
+    /// Delivers the rest.
+    /// - Returns: `false` if a response waits for its disposition.
+    func ended(_ loader: TaskLoader) -> Bool {
+        self.isResponseAllowed = true
+        if !self.isAtEnd { self.parser.inputEnded() }
         self.isAtEnd = true
-        self.parser.inputEnded()
-        _ = self.deliverEvents(to: loader)
+        return self.deliverEvents(to: loader)
     }
 
     /// Delivers parsed parts up to the next response that waits for its disposition.
@@ -386,11 +406,12 @@ final class MultipartSplitter {
         while let event = self.parser.nextEvent() {
             switch event {
             case .partBegan(let fields):
-                guard !self.isAtEnd else { continue }
                 self.isResponseAllowed = false
                 loader.publish(self.part(fields))
                 if !self.isResponseAllowed { return false }
-            case .content(let bytes): loader.deliver(Data(bytes), wireBytes: bytes.count)
+            case .content(let bytes):
+                self.overhead -= bytes.count
+                loader.deliver(Data(bytes), wireBytes: bytes.count)
             // Cameras end the stream without a final boundary: what arrived is valid.
             case .partEnded, .finished, .violation: break
             }

@@ -14,7 +14,7 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
     /// Replaced when a data task becomes a download task.
     private(set) var task: URLSessionTask
     let consumer: LoadConsumer
-    private let body: TaskBody
+    private var body: TaskBody
     /// For a download that was created from resume data.
     let resumption: DownloadResumption?
     /// For an upload that was created from resume data.
@@ -129,9 +129,12 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
         }
     }
 
-    /// Restarts the task with another request, such as one that a `URLProtocol` redirected to.
+    /// Restarts the task with another request, such as one that a `URLProtocol` redirected to: with its own body, or that
+    /// of an upload, unless the method changes.
     func restart(with request: URLRequest) {
         guard self.transfer.isActive else { return }
+        let keepsBody = self.task is URLSessionUploadTask && request.httpMethod == self.task.latestRequest?.httpMethod
+        if !keepsBody || request.body != .none { self.body = TaskBody(request) }
         self.currentLoad?.stop()
         self.currentLoad = nil
         self.requestChanged(request)
@@ -304,7 +307,8 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
 
     /// Writes the last content, then ends the task.
     func finish() {
-        self.multipart?.ended(self)
+        // Each part's response waits for its disposition, after which this is called again.
+        guard self.multipart?.ended(self) ?? true else { return }
         self.sink.finish { failure in
             self.core.executor.execute {
                 self.end(failure.map { LoadFailure.error($0, url: self.task.latestRequest?.url) })
@@ -316,6 +320,7 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
     func failed(_ error: any Error) {
         guard !self.transfer.hasEnded else { return }
         guard let error = error as? URLError, error.code != .cancelled else { return self.end(error) }
+        if self.resumption != nil { return self.failKeepingResumeData(error) { _ in } }
         if case .file = self.sink { return self.failKeepingResumeData(error) { _ in } }
         self.failKeepingUpload(error) { _ in }
     }

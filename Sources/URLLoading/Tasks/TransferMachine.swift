@@ -79,9 +79,14 @@ package struct TransferMachine<Connection>: ~Copyable {
 
     // MARK: The response disposition
 
-    /// The delegate is asked for the disposition of a response.
+    /// The delegate is asked for the disposition of a response: while the content is loading, or of a part of content that
+    /// has arrived.
     package mutating func dispositionRequested() {
-        if case .loading = self.phase { self.phase = .deciding(nil) }
+        switch self.phase {
+        case .loading: self.phase = .deciding(nil)
+        case .finishing: self.phase = .deciding(.finished)
+        case .waiting, .deciding, .becomingStream, .ended: break
+        }
     }
 
     package enum Disposition: Equatable {

@@ -28,6 +28,49 @@ struct RedirectTests {
         session.invalidateAndCancel()
     }
 
+    /// A stream can be read once.
+    @Test(arguments: [307, 308])
+    func redirectDoesNotSendAStreamAgain(_ status: Int) async throws {
+        let server = try await WebServer(["/": .redirect(status, to: "/there"), "/there": .text("hello")])
+        let session = URLSession.test()
+        var request = URLRequest.to(server.url(), "POST")
+        request.httpBodyStream = InputStream(data: Data("a body".utf8))
+        #expect(try await session.load(request).code == .requestBodyStreamExhausted)
+        #expect(server.requests.map(\.text) == ["a body"])
+        session.invalidateAndCancel()
+    }
+
+    @Test func bodyOfTheRequestThatTheDelegateChoseIsSent() async throws {
+        for isStream in [false, true] {
+            let server = try await WebServer(["/": .redirect(307, to: "/there"), "/there": .text("hello")])
+            var policies = Policies()
+            policies.redirect = { _, request, answer in
+                var request = request
+                if isStream {
+                    request.httpBodyStream = InputStream(data: Data("another".utf8))
+                } else {
+                    request.httpBody = Data("another".utf8)
+                }
+                answer(request)
+            }
+            let recorder = DataRecorder(policies)
+            let notes = try await recorder.run(.to(server.url(), "POST", body: "a body"))
+            #expect(notes.error == nil && server.requests.map(\.text) == ["a body", "another"])
+        }
+    }
+
+    @Test(arguments: [true, false])
+    func cookieOfTheSessionStaysAtItsOrigin(_ isSame: Bool) async throws {
+        let other = try await WebServer(["/there": .text("hello")])
+        let server = try await WebServer(["/there": .text("hello")])
+        server.on("/", .redirect(to: isSame ? "/there" : other.url("/there").absoluteString))
+        let session = URLSession.test { $0.httpAdditionalHeaders = ["Cookie": "session=secret", "X-Kind": "test"] }
+        #expect(try await session.load(server.url()).text == "hello")
+        let heard = try #require((isSame ? server : other).requests.last)
+        #expect(heard["Cookie"] == (isSame ? "session=secret" : nil) && heard["X-Kind"] == "test")
+        session.invalidateAndCancel()
+    }
+
     @Test func redirectSendsAFileAgain() async throws {
         let server = try await WebServer(["/": .redirect(307, to: "/there"), "/there": .text("hello")])
         let folder = try TemporaryFolder()

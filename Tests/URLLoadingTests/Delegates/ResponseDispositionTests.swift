@@ -115,6 +115,22 @@ struct ResponseDispositionTests {
         #expect(notes.error == nil && notes.data == Data("hello".utf8) && notes.completions == 1)
     }
 
+    /// More content than is pulled in advance, in parts large and small.
+    @Test(arguments: [1, 1000, 100_000])
+    func allPartsOfALongStreamArrive(_ size: Int) async throws {
+        let count = 1_500_000 / max(size, 300)
+        let frame = [UInt8](repeating: UInt8(ascii: "x"), count: size)
+        let part = Array("--b\r\nContent-Type: image/x\r\n\r\n".utf8) + frame + [13, 10]
+        let content = Array(repeatElement(part, count: count).joined()) + Array("--b--\r\n".utf8)
+        let server = try await WebServer([
+            "/": .response(200, ["Content-Type: multipart/x-mixed-replace; boundary=b"], content)
+        ])
+        let recorder = DataRecorder()
+        let notes = try await recorder.run(server.url())
+        #expect(notes.error == nil && notes.data.count == count * size)
+        #expect(notes.responses.filter { $0.mimeType == "image/x" }.count == count)
+    }
+
     @Test func eachPartOfMixedContentHasAResponse() async throws {
         let text =
             "--b\r\nContent-Type: text/plain\r\n\r\none\r\n--b\r\nContent-Type: text/html\r\n\r\ntwo\r\n--b--\r\n"

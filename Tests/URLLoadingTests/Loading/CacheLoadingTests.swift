@@ -25,6 +25,33 @@ struct CacheLoadingTests {
         session.invalidateAndCancel()
     }
 
+    /// RFC 9111 §4.4.
+    @Test(arguments: [301, 302, 303, 307])
+    func redirectedChangeInvalidatesItsTarget(_ status: Int) async throws {
+        let server = try await WebServer()
+        server.on("/done", .text("done"))
+        server.on("/") { [fields = ["Cache-Control: max-age=600"]] request in
+            request.method == "POST" ? .redirect(status, to: "/done") : .text("\(server.requests.count)", fields)
+        }
+        let session = self.session()
+        #expect(try await session.load(server.url()).text == "1")
+        #expect(try await session.load(server.url()).text == "1")
+        #expect(try await session.load(.to(server.url(), "POST", body: "a")).text == "done")
+        #expect(try await session.load(server.url()).text == "4")
+        session.invalidateAndCancel()
+    }
+
+    @Test func changeThatLeadsBackIsSeenAtOnce() async throws {
+        let server = try await WebServer()
+        server.on("/") { [fields = ["Cache-Control: max-age=600"]] request in
+            request.method == "POST" ? .redirect(303, to: "/") : .text("\(server.requests.count)", fields)
+        }
+        let session = self.session()
+        #expect(try await session.load(server.url()).text == "1")
+        #expect(try await session.load(.to(server.url(), "POST", body: "a")).text == "3")
+        session.invalidateAndCancel()
+    }
+
     @Test func metricsReportACachedResponse() async throws {
         let server = try await self.fresh()
         let recorder = DataRecorder()

@@ -66,6 +66,30 @@ struct ProtocolRequestTests {
         return request
     }
 
+    /// Redirects each POST to a GET of the server's root, as a protocol does that forwards a 303.
+    final class SeeingOther: URLProtocol {
+        override class func canInit(with request: URLRequest) -> Bool { request.httpMethod == "POST" }
+
+        override func startLoading() {
+            guard let url = self.request.url, let target = URL(string: "/", relativeTo: url)?.absoluteURL,
+                let moved = HTTPURLResponse(url: url, statusCode: 303, httpVersion: "HTTP/1.1", headerFields: nil)
+            else { return }
+            self.client?.urlProtocol(self, wasRedirectedTo: URLRequest(url: target), redirectResponse: moved)
+        }
+
+        override func stopLoading() {}
+    }
+
+    @Test func redirectOfAProtocolHasItsOwnBody() async throws {
+        let server = try await WebServer(["/": .text("seen")])
+        let session = URLSession.test { $0.protocolClasses = [SeeingOther.self] }
+        #expect(try await session.load(.to(server.url("/form"), "POST", body: "a body")).text == "seen")
+        let (uploaded, _) = try await session.upload(for: .to(server.url("/form"), "POST"), from: Data("b".utf8))
+        #expect(String(decoding: uploaded, as: UTF8.self) == "seen")
+        #expect(server.requests.map(\.method) == ["GET", "GET"] && server.requests.allSatisfy { $0.bodyCount == 0 })
+        session.invalidateAndCancel()
+    }
+
     @Test func hasTheFieldsOfTheSession() async throws {
         let session = URLSession.test {
             $0.protocolClasses = [FieldsProtocol.self]

@@ -84,10 +84,14 @@ struct TransferMachineTests {
     }
 
     @Test(arguments: Stage.allCases)
-    func dispositionIsRequestedOnlyWhileLoading(_ stage: Stage) {
+    func dispositionIsRequestedOnlyWhileThereIsContent(_ stage: Stage) {
         var machine = stage.machine()
         machine.dispositionRequested()
-        #expect(machine.phase == (stage == .loading ? .deciding(nil) : stage.phase))
+        switch stage {
+        case .loading: #expect(machine.phase == .deciding(nil))
+        case .finishing: #expect(machine.phase == .deciding(.finished))
+        default: #expect(machine.phase == stage.phase)
+        }
     }
 
     @Test(

@@ -72,6 +72,66 @@ struct ResumedDownloadTests {
         session.invalidateAndCancel()
     }
 
+    /// RFC 9110 §15.3.7: a server may send less than was asked for.
+    @Test func restIsRequestedInTheServersParts() async throws {
+        let server = try await WebServer(["/": Self.half()])
+        let recorder = DataRecorder()
+        let session = URLSession.test(recorder)
+        let data = try #require(try await Self.resumeData(server, session))
+        server.on("/") { request in
+            let start = request["Range"].flatMap { Int($0.dropFirst("bytes=".count).dropLast()) } ?? 0
+            let bytes = Array(Self.whole.utf8.dropFirst(start).prefix(20_000))
+            return .response(
+                206, Self.good + ["Content-Range: bytes \(start)-\(start + bytes.count - 1)/100000"], bytes)
+        }
+        session.downloadTask(withResumeData: data).resume()
+        let notes = try await recorder.end()
+        #expect(notes.error == nil && notes.fileContent == Data(Self.whole.utf8))
+        #expect(notes.resumes.map(\.offset) == [50_000] && notes.written.last?.total == 100_000)
+        let ranges = server.requests.compactMap { $0["Range"] }
+        #expect(ranges == ["bytes=50000-", "bytes=70000-", "bytes=90000-"])
+        session.invalidateAndCancel()
+    }
+
+    @Test func contentThatChangesBetweenPartsFailsWithResumeData() async throws {
+        let server = try await WebServer(["/": Self.half()])
+        let recorder = DataRecorder()
+        let session = URLSession.test(recorder)
+        let data = try #require(try await Self.resumeData(server, session))
+        server.on("/") { request in
+            guard request["Range"] == "bytes=50000-" else { return .text("quite another", ["ETag: \"v2\""]) }
+            let bytes = Array(Self.whole.utf8.dropFirst(50_000).prefix(20_000))
+            return .response(206, Self.good + ["Content-Range: bytes 50000-69999/100000"], bytes)
+        }
+        session.downloadTask(withResumeData: data).resume()
+        let error = try #require(try await recorder.end().error as? URLError)
+        #expect(error.code == .networkConnectionLost && error.downloadTaskResumeData != nil)
+        session.invalidateAndCancel()
+    }
+
+    @Test func downloadThatGotNoResponseKeepsItsResumeData() async throws {
+        let server = try await WebServer(["/": Self.half()])
+        let session = URLSession.test()
+        var data = try #require(try await Self.resumeData(server, session))
+        server.on("/", .close)
+        let recorder = DataRecorder()
+        let task = session.downloadTask(withResumeData: data)
+        task.delegate = recorder
+        task.resume()
+        data = try #require((try await recorder.end().error as? URLError)?.downloadTaskResumeData)
+        let asked = Gate()
+        server.on("/", Answer([.open(asked), .hang]))
+        let waiting = session.downloadTask(withResumeData: data)
+        waiting.resume()
+        #expect(await asked.pass())
+        data = try #require(await waiting.cancelByProducingResumeData())
+        server.on("/") { Self.part($0) }
+        let (url, _) = try await session.download(resumeFrom: data)
+        #expect(try Data(contentsOf: url) == Data(Self.whole.utf8))
+        try FileManager.default.removeItem(at: url)
+        session.invalidateAndCancel()
+    }
+
     @Test(arguments: [
         ["Content-Range: bytes 0-99999/100000", "ETag: \"v1\""],
         ["Content-Range: bytes 50000-99999/100000", "ETag: \"v2\""],
