@@ -5,7 +5,8 @@ import WebSocketProtocol
 
 /// The closing handshake and the other ends, on the loop (RFC 6455 §7).
 extension WebSocketTask {
-    /// Sends a Close frame after everything sent before, and waits `closeTimeout` for the peer's.
+    /// Sends a Close frame after everything sent before, and waits `closeTimeout` for the peer's. A peer that takes nothing
+    /// of what comes before it for as long is given up.
     /// - Parameters:
     ///   - code: `nil` sends an empty Close frame. A code that must not be sent becomes 1000.
     ///   - reason: cut to 123 bytes at a character.
@@ -17,6 +18,7 @@ extension WebSocketTask {
         case .open:
             if let queues = self.queuesIfMade, !queues.outgoing.isEmpty {
                 queues.outgoing.append(.init(number: self.nextNumber(), item: .close(code?.rawValue, reason)))
+                self.waitForClose()
             } else {
                 self.beginClose(code?.rawValue, reason: reason)
             }
@@ -182,17 +184,21 @@ extension WebSocketTask {
 }
 
 extension WebSocketTask: TimerTarget {
+    private func giveUp() {
+        self.failure = self.failure ?? .peerUnresponsive
+        self.transport?.reset()
+        self.finish()
+    }
+
     package func timerFired(_ timer: LoopTimer) {
+        if self.machine.isOpen, self.isCloseQueued { return self.giveUp() }
         switch self.machine.timerFired(isRelayed: self.relay != nil) {
         case .ignore: break
         case .timeOutOpening: self.openingTimedOut()
         case .keepAlive: self.keepAliveDue()
         case .processDeferredEnd: self.processDeferredEnd()
         case .waitOn: self.waitForClose()
-        case .giveUp:
-            self.failure = self.failure ?? .peerUnresponsive
-            self.transport?.reset()
-            self.finish()
+        case .giveUp: self.giveUp()
         case .reset: self.reset()
         case .endTransport:
             self.transport?.close(linger: .zero)

@@ -52,7 +52,7 @@ extension WebSocketTask {
     func answerPing(_ payload: [UInt8]) {
         // After our own Close nothing more may be sent (RFC 6455 §5.5.1).
         guard self.machine.isOpen else { return }
-        self.stopReadingIfBehind(self.sendControl(.pong, payload))
+        self.stopReadingIfBehind(onPongOf: payload.count, queued: self.sendControl(.pong, payload))
     }
 
     func pongReceived(_ payload: [UInt8]) {

@@ -225,12 +225,12 @@ extension WebSocketTask: TransportConsumer {
     }
 
     package func outputProgressed() {
-        if self.machine.pauses.contains(.output), self.queuedBytes <= WebSocketTask.outputWatermark / 4 {
+        if self.machine.pauses.contains(.output), self.pausingBytes <= WebSocketTask.outputWatermark / 4 {
             self.machine.outputCaughtUp()
             self.record.stallEnded(at: self.loop.now)
             self.updateReading()
         }
-        if self.machine.awaitsPeerEnd { self.waitForClose() }
+        if self.machine.awaitsPeerEnd || self.isCloseQueued { self.waitForClose() }
         if self.forwarding?.ping != nil { self.keepAlive?.peerResponded() }
         self.answerSent()
         self.sendWaiting()
@@ -283,7 +283,7 @@ struct MessageInbox {
 
     /// Whether the peer should wait: messages have no receiver.
     func isFull(limit: Int) -> Bool {
-        self.messages.count >= Self.messageLimit || self.bytes >= limit
+        self.messages.count >= Self.messageLimit || !self.messages.isEmpty && self.bytes >= limit
     }
 
     mutating func append(_ message: WebSocketTask.Message) {

@@ -110,8 +110,8 @@ extension WebSocketTask {
         }
     }
 
-    /// Pauses reading from a peer that makes us write without reading it (pings, echoes). For answers only: if it
-    /// applied to our own messages, two ends that both send much would wait for each other.
+    /// Pauses reading from a peer that makes us write without reading it, for a task whose output are answers alone, as
+    /// echoes: if it applied to our own messages, two ends that both send much would wait for each other.
     /// - Parameter queued: bytes queued in the transport after the last answer.
     @inlinable
     package func stopReadingIfBehind(_ queued: Int) {
@@ -120,6 +120,29 @@ extension WebSocketTask {
 
     @usableFromInline
     func stopReading() {
+        self.queuedPongs?.pauseReading = false
+        self.pauseForOutput()
+    }
+
+    /// The same for Pongs, which may stand behind our own messages.
+    /// - Parameter queued: bytes queued in the transport after the Pong.
+    func stopReadingIfBehind(onPongOf count: Int, queued: Int) {
+        guard queued > 0, let transport = self.transport else { return }
+        var pongs = self.queuedPongs ?? QueuedPongs()
+        pongs.added(self.role.frameSize(payloadCount: count), end: transport.writtenBytes)
+        let isBehind = pongs.bytes(sent: transport.sentBytes) > WebSocketTask.outputWatermark
+        if isBehind, !self.machine.pauses.contains(.output) { pongs.pauseReading = true }
+        self.queuedPongs = pongs
+        if isBehind { self.pauseForOutput() }
+    }
+
+    /// What reading is paused for: the peer's Pongs, or all output.
+    var pausingBytes: Int {
+        guard self.queuedPongs?.pauseReading == true, let transport = self.transport else { return self.queuedBytes }
+        return self.queuedPongs?.bytes(sent: transport.sentBytes) ?? 0
+    }
+
+    private func pauseForOutput() {
         guard self.machine.outputFellBehind() else { return }
         self.record.stallBegins(at: self.loop.now)
         self.transport?.pauseReading()
@@ -310,6 +333,11 @@ struct OutgoingMessages {
         self.waiting.count
     }
 
+    /// Nothing is accepted after a Close.
+    var endsWithClose: Bool {
+        if case .close? = self.waiting.last?.item { true } else { false }
+    }
+
     /// Whether something given to the transport is not sent yet.
     var hasStarted: Bool {
         !self.started.isEmpty
@@ -360,5 +388,33 @@ struct OutgoingMessages {
         self.waiting = []
         self.waitingBytes = 0
         return unfinished + unbegun
+    }
+}
+
+/// Pongs on their way to the kernel, between our own messages.
+struct QueuedPongs {
+    private struct Group {
+        var bytes = 0
+        /// Bytes written on the connection up to the last of them.
+        var end: UInt64 = 0
+    }
+
+    /// Reading is paused for them.
+    var pauseReading = false
+    /// Those before the first of `newer`. Two groups bound what is counted as queued by twice the queue.
+    private var older = Group()
+    private var newer = Group()
+
+    mutating func added(_ bytes: Int, end: UInt64) {
+        self.newer.bytes += bytes
+        self.newer.end = end
+        if self.older.bytes == 0 { swap(&self.older, &self.newer) }
+    }
+
+    /// - Parameter sent: bytes of the connection that the kernel took.
+    mutating func bytes(sent: UInt64) -> Int {
+        if sent >= self.older.end { (self.older, self.newer) = (self.newer, Group()) }
+        if sent >= self.older.end { self.older = Group() }
+        return self.older.bytes + self.newer.bytes
     }
 }

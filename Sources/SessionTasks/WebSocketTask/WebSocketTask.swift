@@ -72,6 +72,8 @@ public final class WebSocketTask: @unchecked Sendable {  // The loop's thread al
     var keepAlive: KeepAliveState?
     /// Made by the first Pong that answers a ping of ours.
     private var roundTripsIfMeasured: Indirect<RoundTrips>?
+    /// Made by the first Pong that waits for the kernel.
+    private var queuedPongsIfAny: Indirect<QueuedPongs>?
     /// Stored outside, because a running task has none.
     private var outcome: Indirect<Outcome>?
     let timer = LoopTimer()
@@ -144,6 +146,11 @@ public final class WebSocketTask: @unchecked Sendable {  // The loop's thread al
         set { self.roundTripsIfMeasured = newValue.map { .value($0) } }
     }
 
+    var queuedPongs: QueuedPongs? {
+        get { self.queuedPongsIfAny?.value }
+        set { self.queuedPongsIfAny = newValue.map { .value($0) } }
+    }
+
     var keys: MaskingKeys { self.metrics.keys }
 
     var queues: MessageQueues {
@@ -156,6 +163,9 @@ public final class WebSocketTask: @unchecked Sendable {  // The loop's thread al
     var queuesIfMade: MessageQueues? {
         self.madeQueues
     }
+
+    /// A Close waits for messages before it.
+    var isCloseQueued: Bool { self.madeQueues?.outgoing.endsWithClose ?? false }
 
     func nextNumber() -> UInt64 {
         self.lastNumber += 1

@@ -379,12 +379,13 @@ final class MultipartSplitter {
     fileprivate func received(_ data: Data, _ loader: TaskLoader) {
         self.parser.bytesReceived(data)
         self.overhead += data.count
-        if self.isResponseAllowed { self.deliverAndPull(loader) }
+        self.deliverAndPull(loader)
     }
 
     /// What is delivered is pulled again when it is consumed.
     private func deliverAndPull(_ loader: TaskLoader) {
-        guard self.deliverEvents(to: loader) else { return }
+        // What was pulled may have brought a part whose response waits.
+        guard self.isResponseAllowed, self.deliverEvents(to: loader) else { return }
         let unparsed = self.parser.bufferedCount
         let parsed = self.overhead - unparsed
         self.overhead = unparsed

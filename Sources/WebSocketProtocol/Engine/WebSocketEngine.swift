@@ -286,7 +286,8 @@ public struct WebSocketEngine: ~Copyable {
     private mutating func inflated(
         _ written: Int, _ context: DeflateContext, _ status: InflateStatus
     ) throws(PeerViolation) -> WebSocketEvent? {
-        let remaining = self.messageLimit - self.messageLength
+        // Below zero, the limit was lowered in the middle of the message.
+        let remaining = max(0, self.messageLimit - self.messageLength)
         let count = min(written, remaining)
         let violation: PeerViolation.Rule? =
             written > remaining ? .messageTooLong : status == .corrupt ? .invalidCompressedData : nil

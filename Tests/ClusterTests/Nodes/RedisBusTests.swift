@@ -91,9 +91,11 @@ struct RedisBusTests {
         let nodes = try Nodes(try RedisProcess())
         let (began, beginning) = AsyncStream.makeStream(of: Void.self)
         let (end, ending) = AsyncStream.makeStream(of: Void.self)
+        let (never, keeping) = AsyncStream.makeStream(of: Void.self)
         let first = await nodes.registered("first")
         let second = await nodes.registered("second", on: 1, maximumHandled: 1) { message in
             if message.bytes == [1] { return [UInt8](repeating: 0, count: (1 << 20) + 1) }
+            if message.bytes == [4] { for await _ in never {} }
             beginning.yield()
             for await _ in end {}
             return []
@@ -107,11 +109,15 @@ struct RedisBusTests {
         await #expect(throws: ClusterError.tooLarge(limit: 1 << 20)) {
             try await first.call("second", [1], timeout: .seconds(5))
         }
-        let silent = Task { try await first.call("second", [2], timeout: .milliseconds(100)) }
+        let held = Task { try await first.call("second", [2], timeout: .seconds(300)) }
         for await _ in began { break }
         await #expect(throws: ClusterError.busy) { try await first.call("second", [3], timeout: .seconds(5)) }
-        await #expect(throws: ClusterError.timeout(node: "second")) { try await silent.value }
         ending.finish()
+        #expect(try await held.value == [])
+        await #expect(throws: ClusterError.timeout(node: "second")) {
+            try await first.call("second", [4], timeout: .milliseconds(100))
+        }
+        keeping.finish()
         #expect(second.counters.refused.load(ordering: .relaxed) == 1)
         await first.stop()
         await second.stop()

@@ -118,6 +118,28 @@ struct SuspendedWebSocketTests {
         meeting.finish()
     }
 
+    @Test(arguments: [0, -1]) func limitOfNothingRefusesMessagesAndReadsOn(_ limit: Int) throws {
+        let meeting = try WebSocketMeeting(.simulation)
+        let (task, peer) = try meeting.raw(.opened)
+        let diary = WebSocketDiary()
+        diary.watchEnd(task)
+        meeting.perform {
+            var options = task.options
+            options.maximumMessageSize = limit
+            task.set(options)
+        }
+        peer.send(9, "ping")
+        #expect(meeting.run(atMost: .seconds(1)) { peer.frames.contains { $0.opcode == 10 } })
+        peer.send(1, "")
+        meeting.perform { diary.receive(task, "a") }
+        #expect(meeting.run(atMost: .seconds(1)) { diary.lines == ["a:"] })
+        meeting.perform { diary.receive(task, "b") }
+        peer.send(1, "x")
+        #expect(meeting.run(atMost: .seconds(1)) { diary.lines.count == 2 })
+        #expect(diary.lines.last == "b!\(TaskFailure.messageTooLong(limit: limit))")
+        meeting.finish()
+    }
+
     @Test func suspendedTaskReportsTheCloseBeforeTheEnd() throws {
         let meeting = try WebSocketMeeting(.simulation)
         let (task, peer) = try meeting.raw(.opened)

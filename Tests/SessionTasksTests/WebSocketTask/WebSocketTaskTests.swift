@@ -180,6 +180,43 @@ struct WebSocketTaskTests {
         meeting.finish()
     }
 
+    /// The peer may never read again.
+    @Test(arguments: TaskRole.allCases)
+    func closeBehindMessagesThatNobodyReadsEndsTheTask(_ role: TaskRole) throws {
+        let meeting = try WebSocketMeeting(.simulation)
+        let (task, peer) = try meeting.raw(role)
+        peer.peer.isReading = false
+        let diary = WebSocketDiary()
+        diary.watchEnd(task)
+        meeting.perform {
+            for _ in 0..<4 { diary.send(task, "a", .data(.pattern(400_000))) }
+            task.close(.goingAway)
+        }
+        #expect(meeting.run(atMost: .seconds(20)) { diary.end != nil })
+        #expect(diary.end?.failure == .peerUnresponsive)
+        meeting.finish()
+    }
+
+    /// Otherwise two ends that both send much would wait for each other.
+    @Test(arguments: TaskRole.allCases)
+    func pingsAmongMessagesThatNobodyReadsDoNotStopReading(_ role: TaskRole) throws {
+        let meeting = try WebSocketMeeting(.simulation)
+        let (task, peer) = try meeting.raw(role)
+        peer.peer.isReading = false
+        let diary = WebSocketDiary()
+        meeting.perform {
+            for _ in 0..<4 { diary.send(task, "a", .data(.pattern(400_000))) }
+            diary.receive(task, "b")
+        }
+        #expect(meeting.run(atMost: .seconds(1)) { task.queuedBytes > WebSocketTask.outputWatermark })
+        for _ in 0..<10 { peer.send(9, "ping") }
+        peer.send(1, "hello")
+        #expect(meeting.run(atMost: .seconds(1)) { diary.lines == ["b:hello"] })
+        peer.peer.isReading = true
+        #expect(meeting.run { peer.frames.count { $0.opcode == 10 } == 10 && diary.lines.count == 5 })
+        meeting.finish()
+    }
+
     @Test(arguments: TaskRole.allCases)
     func receiversFailAtTheCloseFrameNotAtTheEnd(_ role: TaskRole) throws {
         let meeting = try WebSocketMeeting(.simulation)

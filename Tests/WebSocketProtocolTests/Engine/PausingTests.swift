@@ -76,6 +76,25 @@ struct PausingTests {
         }
     }
 
+    /// The limit below what was inflated already.
+    @Test(arguments: [0, 1, 100, 100_000]) func limitLoweredInAMessageEndsIt(_ limit: Int) {
+        var bytes = WireFrame(0xC2, FixedBlock.repeating(0x61, matches: 8_000), from: .client).bytes
+        var engine = WebSocketEngine(role: .server, maximumMessageSize: nil)
+        engine.startDeflate(InflatingTests.takeover, policy: DeflatePolicy(), context: DeflateContext())
+        var position = 0
+        var events: [WebSocketEvent] = []
+        for number in 0..<10 {
+            if number == 2 { engine.setMaximumMessageSize(limit) }
+            guard let event = bytes.withMutableRawSpan({ engine.nextEvent(&$0, at: &position) }) else { break }
+            events.append(event)
+        }
+        guard case .violation(let violation)? = events.last else {
+            Issue.record("no violation: \(events.count) events")
+            return
+        }
+        #expect(violation.rule == .messageTooLong)
+    }
+
     /// Bytes that wait for output space are unmasked once: masking them again after each piece would take quadratic time.
     @Test func eachByteIsUnmaskedOnceHoweverMuchItInflatesTo() {
         let payload = FixedBlock.repeating(0x61, matches: 8_000)
