@@ -99,6 +99,9 @@ package enum RoomScripts {
 
     /// Appends to the stream, trims it, and publishes. With an idempotency key only once.
     ///
+    /// Subscribers get the message last: a server whose memory is full refuses the first command that would need more, and
+    /// nothing has been done then.
+    ///
     /// Keys: meta, stream, result of the idempotency key. Arguments: envelope, epoch of a new stream, entries kept, bytes
     /// kept, milliseconds until the stream expires, until meta expires, channel, command for publishing, milliseconds
     /// that the idempotency key lasts or 0, run of the server or empty. Returns: 1 if the key was used before, offset,
@@ -138,11 +141,11 @@ package enum RoomScripts {
           redis.call('PEXPIRE', KEYS[1], ARGV[6])
           stream = epoch
         end
-        redis.call(ARGV[8], ARGV[7], offset .. ' ' .. stream .. ' ' .. ARGV[1])
         if once > 0 then
           redis.call('HSET', KEYS[3], 'o', offset, 'e', stream)
           redis.call('PEXPIRE', KEYS[3], once)
         end
+        redis.call(ARGV[8], ARGV[7], offset .. ' ' .. stream .. ' ' .. ARGV[1])
         return {0, offset, stream}
         """)
 

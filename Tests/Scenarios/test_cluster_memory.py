@@ -1,0 +1,49 @@
+"""Rooms of a cluster whose Redis has no memory left."""
+import asyncio
+
+import pytest
+from support.cluster import start_nodes
+from support.redis import Redis
+from test_cluster import Client, request, rest
+
+CONFIGURATION = """
+cluster: {redis: "REDIS", node: NAME}
+control: {address: "http://127.0.0.1:0"}
+listeners:
+  - {name: web, listen: "ws://127.0.0.1:0"}
+routes:
+  - {name: programs, path: /connection/websocket, target: rooms}
+rooms:
+  policies:
+    - {name: kept, pattern: "kept:*", publish: everyone, history-size: 1000, history-time: 1h, recovery: stream}
+    - {name: open, pattern: "*", publish: everyone}
+"""
+
+
+@pytest.fixture
+def redis(tmp_path):
+    with Redis(tmp_path) as one:
+        yield one
+
+
+@pytest.fixture
+def node(sluice, tmp_path, redis):
+    return start_nodes(sluice, tmp_path, CONFIGURATION, redis, "a")[0]
+
+
+def test_publication_with_a_key_that_was_refused_has_reached_nobody(node, redis):
+    publication = {"data": "once", "idempotencyKey": "k"}
+
+    async def run():
+        async with Client(node) as ann:
+            await ann.subscribe("open")
+            redis.command("CONFIG", "SET", "maxmemory", 1)
+            with await asyncio.to_thread(request, node, "/v1/rooms/open:publish", "POST", publication) as response:
+                assert (response.status, b"OOM" in response.read()) == (502, True)
+            redis.command("CONFIG", "SET", "maxmemory", 0)
+            for _ in range(2):
+                await asyncio.to_thread(rest, node, "/v1/rooms/open:publish", "POST", publication)
+            await ann.publish("open", "last")
+            assert [(await ann.push("pub"))["data"] for _ in range(2)] == ["once", "last"]
+
+    asyncio.run(run())
