@@ -47,3 +47,19 @@ def test_publication_with_a_key_that_was_refused_has_reached_nobody(node, redis)
             assert [(await ann.push("pub"))["data"] for _ in range(2)] == ["once", "last"]
 
     asyncio.run(run())
+
+
+def test_new_rooms_are_refused_and_those_that_are_there_can_be_read(node, redis):
+    async def run():
+        async with Client(node) as ann:
+            position = await ann.subscribe("kept:old")
+            await ann.publish("kept:old", 1)
+            redis.command("CONFIG", "SET", "maxmemory", 1)
+            assert (await ann.publish("kept:new", 1))["error"]["code"] == 100
+            assert redis.command("KEYS", "*kept%3Anew*") == ""
+            history = (await ann.command("history", {"channel": "kept:old", "limit": 9}))["history"]
+            assert ([pub["data"] for pub in history["publications"]], history["epoch"]) == ([1], position["epoch"])
+            redis.command("CONFIG", "SET", "maxmemory", 0)
+            assert "publish" in await ann.publish("kept:new", 2)
+
+    asyncio.run(run())

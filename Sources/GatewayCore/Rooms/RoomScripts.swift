@@ -82,14 +82,18 @@ package enum RoomScripts {
 
     /// Begins another epoch if `epoch` belongs to another run than `run`. The publications that are there remain, and
     /// offsets go on. Streams of nodes that did not store the run keep their epoch.
+    ///
+    /// A new stream is written before what is left of a former one is deleted: after a command that needs no memory, a
+    /// server whose memory is full accepts all others of a script.
     private static func epoch(new argument: Int) -> String {
         """
         local meta = redis.call('HMGET', KEYS[1], 'e', 'r')
         local epoch = meta[1]
         if not epoch then
           epoch = ARGV[\(argument)]
-          redis.call('DEL', KEYS[1], KEYS[2])
           redis.call('HSET', KEYS[1], 'e', epoch, 'o', 0, 'r', run)
+          redis.call('HDEL', KEYS[1], 'b', 'd')
+          redis.call('DEL', KEYS[2])
         elseif run ~= '' and meta[2] ~= run then
           if meta[2] and meta[2] ~= '' then epoch = ARGV[\(argument)] end
           redis.call('HSET', KEYS[1], 'e', epoch, 'r', run)
