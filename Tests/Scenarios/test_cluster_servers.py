@@ -80,6 +80,30 @@ def test_primary_that_fails_is_replaced_by_the_one_that_the_sentinel_names(sluic
         assert "role:master" in replica.command("INFO", "replication")
 
 
+def test_append_only_file_that_begins_between_the_starts_of_two_nodes_interrupts_nobody(sluice, tmp_path):
+    with Redis(tmp_path) as one:
+        redis = f'redis: "{one.url}"'
+        first = started(sluice, tmp_path, "a", redis)
+
+        async def run():
+            async with Client(first) as ann:
+                position = await ann.subscribe("kept:x")
+                await ann.publish("kept:x", 0)
+                one.command("CONFIG", "SET", "appendonly", "yes")
+                second = await asyncio.to_thread(started, sluice, tmp_path, "b", redis)
+                async with Client(second) as bob:
+                    again = await bob.subscribe("kept:x", recover=True, epoch=position["epoch"], offset=0)
+                    assert again["recovered"] is True
+                    for number in range(1, 7):
+                        await (ann, bob)[number % 2].publish("kept:x", number)
+                    assert [(await ann.push("pub"))["offset"] for _ in range(7)] == list(range(1, 8))
+                    assert [(await bob.push("pub"))["offset"] for _ in range(6)] == list(range(2, 8))
+                    history = (await ann.command("history", {"channel": "kept:x"}))["history"]
+                    assert (history["epoch"], history["offset"]) == (position["epoch"], 7)
+
+        asyncio.run(run())
+
+
 @pytest.fixture
 def redis_cluster(tmp_path):
     """Ports of three primaries that share the slots."""

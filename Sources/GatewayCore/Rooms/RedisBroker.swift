@@ -59,8 +59,8 @@ final class RedisBroker: RoomBroker {
     /// When listed clients and users are renewed next.
     private var nextRenewal: Duration = .zero
     private(set) var isBehind = false
-    /// Identifier of the run of the server that the client is connected to; empty while it is not known, and in a Redis
-    /// Cluster, whose servers have one each: scripts find it then.
+    /// Run of the server that the client is connected to, when the server was last asked; empty while it is not known, and
+    /// in a Redis Cluster, whose servers have one each: scripts find it then.
     private var run = ""
 
     init(_ rooms: LoopRooms, _ cluster: RoomCluster) {
@@ -510,14 +510,14 @@ extension RedisBroker: RedisClientDelegate {
     func redisBecameReady(_ client: RedisClient) {
         if self.rooms.index == 0 { self.cluster.report(false, "Redis is reached") }
         self.nextRenewal = .zero
+        self.run = ""
         self.askForRun()
         self.sendHeld()
         self.rooms.brokerCaughtUp()
     }
 
-    /// Scripts need not find it, which costs them several times their own work.
+    /// Scripts need not find it, which takes them about as long as their own work.
     private func askForRun() {
-        self.run = ""
         if case .cluster = self.cluster.address.location { return }
         self.client.perform(RedisCommand("INFO"), key: nil) { [weak self] result in
             self?.run = RoomScripts.run(info: (try? result.get().text()) ?? "")
@@ -580,6 +580,8 @@ extension RedisBroker: TimerTarget {
         let now = self.rooms.now
         guard !self.isAway, now >= self.nextRenewal else { return }
         self.nextRenewal = now + self.cluster.presenceTime / 3
+        // It changes without a restart when the server gets an append-only file.
+        self.askForRun()
         self.renew()
     }
 }

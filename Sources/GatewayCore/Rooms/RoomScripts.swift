@@ -46,27 +46,6 @@ package enum RoomScripts {
     /// Memory of an entry besides its data, in bytes, as `RoomHistory` counts it.
     package static let entryOverhead = 256
 
-    /// After a failover, or a restart with older data, the server may lack publications that were acknowledged, and would
-    /// give their offsets again. So an epoch belongs to one run of one server: `run` is its identifier, of which the script
-    /// is given what the node knows, or nothing. Empty if the server does not tell; then failovers are not noticed here.
-    ///
-    /// A server with an append-only file starts again with everything that it acknowledged. `durableRun` stands for all runs
-    /// of such a server, unless it was a replica before.
-    private static func run(_ argument: Int) -> String {
-        """
-        local run = ARGV[\(argument)]
-        if run == '' then
-          local function info(section)
-            local text = redis.pcall('INFO', section)
-            return type(text) == 'string' and text or ''
-          end
-          run = string.match(info('server'), 'run_id:(%x+)') or ''
-          if run ~= '' and string.find(info('persistence'), '\(Self.durableMarks[0])', 1, true)
-            and string.find(info('replication'), '\(Self.durableMarks[1])', 1, true) then run = '\(Self.durableRun)' end
-        end
-        """
-    }
-
     private static let durableRun = "durable"
     /// Of a server that keeps an append-only file, and that was never a replica.
     private static let durableMarks = ["aof_enabled:1", "master_replid2:0000000000000000000000000000000000000000"]
@@ -80,22 +59,43 @@ package enum RoomScripts {
         return isDurable ? Self.durableRun : String(run.dropFirst("run_id:".count))
     }
 
-    /// Begins another epoch if `epoch` belongs to another run than `run`. The publications that are there remain, and
-    /// offsets go on. Streams of nodes that did not store the run keep their epoch.
+    /// Finds the stream's epoch, and begins another one if it belongs to another run of the server. The publications that
+    /// are there remain, and offsets go on. Streams of nodes that did not store the run keep their epoch.
+    ///
+    /// After a failover, or a restart with older data, the server may lack publications that were acknowledged, and would
+    /// give their offsets again. So an epoch belongs to one run of one server, `run`. A server with an append-only file
+    /// starts again with everything that it acknowledged: `durableRun` is the name of all runs of such a server, unless it
+    /// was a replica before. Empty if the server does not tell; then failovers are not noticed here.
+    ///
+    /// Nodes may know another run than the server's, because a server can get an append-only file at any time. What a node
+    /// knows is used only if it is also the stream's: else the server is asked, which takes about 10 µs.
     ///
     /// A new stream is written before what is left of a former one is deleted: after a command that needs no memory, a
     /// server whose memory is full accepts all others of a script.
-    private static func epoch(new argument: Int) -> String {
+    /// - Parameters:
+    ///   - new: number of the argument with an epoch to begin.
+    ///   - known: of that with the run that the node knows, or nothing.
+    private static func epoch(new: Int, known: Int) -> String {
         """
         local meta = redis.call('HMGET', KEYS[1], 'e', 'r')
-        local epoch = meta[1]
+        local epoch, run, id = meta[1], ARGV[\(known)], nil
+        if not epoch or run == '' or meta[2] ~= run then
+          local function info(section)
+            local text = redis.pcall('INFO', section)
+            return type(text) == 'string' and text or ''
+          end
+          id = string.match(info('server'), 'run_id:(%x+)')
+          local isDurable = id and string.find(info('persistence'), '\(Self.durableMarks[0])', 1, true)
+            and string.find(info('replication'), '\(Self.durableMarks[1])', 1, true)
+          run = isDurable and '\(Self.durableRun)' or id or run
+        end
         if not epoch then
-          epoch = ARGV[\(argument)]
+          epoch = ARGV[\(new)]
           redis.call('HSET', KEYS[1], 'e', epoch, 'o', 0, 'r', run)
           redis.call('HDEL', KEYS[1], 'b', 'd')
           redis.call('DEL', KEYS[2])
         elseif run ~= '' and meta[2] ~= run then
-          if meta[2] and meta[2] ~= '' then epoch = ARGV[\(argument)] end
+          if meta[2] and meta[2] ~= '' and meta[2] ~= id then epoch = ARGV[\(new)] end
           redis.call('HSET', KEYS[1], 'e', epoch, 'r', run)
         end
         """
@@ -120,8 +120,7 @@ package enum RoomScripts {
         local function number(value) return string.format('%.0f', value) end
         local size, offset, stream = tonumber(ARGV[3]), '0', ''
         if size > 0 then
-          \(Self.run(10))
-          \(Self.epoch(new: 2))
+          \(Self.epoch(new: 2, known: 10))
           offset = number(redis.call('HINCRBY', KEYS[1], 'o', 1))
           local added = redis.pcall('XADD', KEYS[2], offset .. '-0', 'd', ARGV[1])
           if type(added) == 'table' and added.err then
@@ -160,8 +159,7 @@ package enum RoomScripts {
     /// empty: of another stream all is read; run of the server or empty. Returns: epoch, newest offset, entries, number of removals so far.
     package static let read = RedisScript(
         """
-        \(Self.run(8))
-        \(Self.epoch(new: 5))
+        \(Self.epoch(new: 5, known: 8))
         if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[6]) then redis.call('PEXPIRE', KEYS[1], ARGV[6]) end
         local entries, lowest = {}, ARGV[1]
         if ARGV[7] ~= '' and ARGV[7] ~= epoch then lowest = '-' end

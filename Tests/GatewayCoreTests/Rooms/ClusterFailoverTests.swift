@@ -49,6 +49,28 @@ struct ClusterFailoverTests {
         scene.finish()
     }
 
+    /// The nodes know different runs of the server until the first one asks again.
+    @Test func appendOnlyFileThatBeginsBetweenTheStartsOfTwoNodesInterruptsNobody() throws {
+        let scene = try ClusterScene(loops: [1, 1], clients: 2, rooms: [Self.room])
+        try scene.connect(scene.clients[0], to: 0)
+        scene.pass(.milliseconds(100))
+        #expect(scene.clients[0].publish(1, in: Self.room))
+        scene.pass(.milliseconds(50))
+        scene.redis.beginAppendOnlyFile()
+        try scene.replaceNode(1)
+        scene.pass(.milliseconds(100))
+        try scene.connect(scene.clients[1], to: 1)
+        scene.pass(.milliseconds(100))
+        for number in 2...9 {
+            #expect(scene.clients[number % 2].publish(number, in: Self.room))
+            scene.pass(.milliseconds(20))
+        }
+        #expect(Set(scene.redis.everStored.map(\.epoch)).count == 1 && scene.redis.everStored.count == 9)
+        #expect(scene.clients.allSatisfy { $0.counts["interruptions"] == nil && self.position($0).offset == 9 })
+        #expect(scene.clients.flatMap(\.complaints) == [] && scene.redis.complaints == [])
+        scene.finish()
+    }
+
     /// A node that was started after the failover does not know that publications are missing.
     @Test func positionsThatRedisHasForgottenAreNotGivenAgain() throws {
         let scene = try ClusterScene(loops: [1], clients: 2, rooms: [Self.room])

@@ -113,6 +113,12 @@ final class ModelRedis {
         self.count("forgetScripts")
     }
 
+    /// Begins an append-only file.
+    func beginAppendOnlyFile() {
+        self.store.isDurable = true
+        self.count("beginAppendOnlyFile")
+    }
+
     func saveState() {
         self.older = self.store
         self.olderCount = self.everStored.count
@@ -125,6 +131,7 @@ final class ModelRedis {
 
     /// Another server takes over, without what it had not received.
     func failOver(away duration: Duration) {
+        self.older.isDurable = false
         self.restart(with: self.older, knowing: self.olderCount, away: duration)
         self.count("failOver")
     }
@@ -209,7 +216,7 @@ final class ModelRedis {
         case "SUBSCRIBE", "UNSUBSCRIBE":
             for channel in words.dropFirst() { self.subscribe(connection, to: channel, words[0] == "SUBSCRIBE") }
             return nil
-        case "INFO": return .blob("# Server\r\nredis_version:7.0.15\r\nrun_id:\(self.store.run)\r\ntcp_port:6379\r\n")
+        case "INFO": return .blob(self.info)
         case "PING": return .simple("PONG")
         case "PEXPIRE":
             return .integer(self.store.extend(words[1], by: Int(words[2]) ?? 0, now: self.now) ? 1 : 0)
@@ -218,6 +225,15 @@ final class ModelRedis {
             self.complaints.append("the model does not know \(words[0])")
             return .error("ERR unknown command '\(words[0])'")
         }
+    }
+
+    private var info: String {
+        let lines = [
+            "# Server", "redis_version:7.0.15", "run_id:\(self.store.run)", "tcp_port:6379", "", "# Persistence",
+            "aof_enabled:\(self.store.isDurable ? 1 : 0)", "", "# Replication",
+            "master_replid2:\(String(repeating: "0", count: 40))", "",
+        ]
+        return lines.joined(separator: "\r\n")
     }
 
     private func subscribe(_ connection: Connection, to channel: String, _ isSubscribed: Bool) {

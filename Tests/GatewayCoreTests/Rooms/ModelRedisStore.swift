@@ -60,11 +60,16 @@ struct ModelRedisStore {
 
     /// Identifier of this run of the server.
     var run: String
+    /// Whether the server has an append-only file, and was never a replica.
+    var isDurable = false
     private var metas: [String: Meta] = [:]
     private var streams: [String: Stream] = [:]
     private var results: [String: (offset: Int, epoch: String, expiry: Int)] = [:]
     private var listed: [String: Listed] = [:]
     private var users: [String: [String: Int]] = [:]
+
+    /// The run as streams have it.
+    private var runOfStreams: String { self.isDurable ? "durable" : self.run }
 
     /// The stream with this meta key: its epoch and entries.
     func stream(meta: String, _ stream: String) -> (epoch: String, entries: [Entry])? {
@@ -141,11 +146,11 @@ struct ModelRedisStore {
     private mutating func append(
         _ envelope: String, _ keys: [String], newEpoch: String
     ) -> (epoch: String, offset: Int) {
-        var meta = self.metas[keys[0]] ?? Meta(epoch: newEpoch, run: self.run)
+        var meta = self.metas[keys[0]] ?? Meta(epoch: newEpoch, run: self.runOfStreams)
         meta.offset += 1
         if let last = self.streams[keys[1]]?.last, last >= meta.offset {
             self.begin(newEpoch, keys)
-            meta = Meta(epoch: newEpoch, run: self.run, offset: 1)
+            meta = Meta(epoch: newEpoch, run: self.runOfStreams, offset: 1)
         }
         let entry = Entry(offset: meta.offset, envelope: envelope)
         self.metas[keys[0]] = meta
@@ -155,16 +160,16 @@ struct ModelRedisStore {
     }
 
     private mutating func begin(_ epoch: String, _ keys: [String]) {
-        self.metas[keys[0]] = Meta(epoch: epoch, run: self.run)
+        self.metas[keys[0]] = Meta(epoch: epoch, run: self.runOfStreams)
         self.streams[keys[1]] = nil
     }
 
     /// Begins a stream if there is none, and another epoch if the stream's is of another run of the server.
     private mutating func begin(_ keys: [String], epoch: String, run known: String) {
         guard let meta = self.metas[keys[0]] else { return self.begin(epoch, keys) }
-        let run = known.isEmpty ? self.run : known
-        guard meta.run != run else { return }
-        self.metas[keys[0]]?.epoch = epoch
+        guard meta.run != known, meta.run != self.runOfStreams else { return }
+        let run = self.runOfStreams
+        if meta.run != self.run { self.metas[keys[0]]?.epoch = epoch }
         self.metas[keys[0]]?.run = run
     }
 
