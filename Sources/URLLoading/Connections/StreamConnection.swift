@@ -238,13 +238,15 @@ final class StreamConnection: ConnectionTaskDriver, @unchecked Sendable {  // It
         guard case .failure(let failure) = result else { return }
         // Requested twice: TLS is already in use.
         if case .usageError = failure { return }
+        // Requested after a capture, which ends the task.
+        if self.isCapturing { return }
         self.fail(self.taskState.error(failure))
     }
 
     /// From any thread: hands the connection to the delegate as two streams, after the operations already requested.
     func capture() {
         self.taskState.loop.execute {
-            guard let stream = self.stream, self.taskState.stage != .ended else { return }
+            guard let stream = self.stream, self.taskState.stage != .ended, !self.isCapturing else { return }
             self.isCapturing = true
             stream.captureStreams { result in
                 self.isCapturing = false

@@ -55,6 +55,26 @@ struct CapturingTests {
         session.invalidateAndCancel()
     }
 
+    @Test(arguments: [true, false])
+    func whatIsRequestedAfterACaptureDoesNotEndTheStreams(_ isTLS: Bool) async throws {
+        let server = try await ConnectionServer(StreamTaskTests.echo)
+        let recorder = ConnectionRecorder()
+        let session = URLSession.test(recorder)
+        let task = session.streamTask(withHostName: "127.0.0.1", port: server.port)
+        task.captureStreams()
+        if isTLS { task.startSecureConnection() } else { task.captureStreams() }
+        task.resume()
+        let streams = try await recorder.captured.value()
+        streams.input.open()
+        streams.output.open()
+        #expect(streams.output.write(Array("more".utf8), maxLength: 4) == 4)
+        #expect(await self.read(streams, 4) == "more")
+        #expect(recorder.eventsOfTheTask == ["created", "captured"])
+        streams.output.close()
+        streams.input.close()
+        session.invalidateAndCancel()
+    }
+
     @Test func outputThatWasClosedBeforeTheCaptureTakesNothing() async throws {
         let server = try await ConnectionServer(StreamTaskTests.echo)
         let recorder = ConnectionRecorder()
