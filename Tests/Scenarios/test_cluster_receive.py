@@ -1,4 +1,6 @@
-"""Data of a connection that another gateway of the cluster has."""
+"""Requests that wait on another gateway of the cluster: for data of a connection, and for events."""
+import contextlib
+
 import pytest
 
 from support.cluster import start_nodes
@@ -47,3 +49,20 @@ def test_messages_are_received_on_another_node_and_none_is_lost(nodes):
     # On the way that the end of the wait took before it.
     a.send(name, "kept")
     assert a.receive(name) == "kept"
+
+
+def test_followers_of_events_leave_other_calls_their_places(nodes):
+    a, b = (Control.of(node) for node in nodes)
+    name = b.open(f"ws://127.0.0.1:{nodes[1].port()}/echo")
+    with contextlib.ExitStack() as streams:
+        for number in range(100):
+            stream = a.connection(within=60)
+            streams.callback(stream.close)
+            # Streams with the same filter would share their wait.
+            stream.request("GET", f"/v1/events?connection={name},{number + 1000}@b")
+            assert stream.getresponse().status == 200
+        for _ in range(20):
+            assert "unreachable" not in a.request("GET", "/v1/connections").expect(200)
+            assert a.show(name)["id"] == name
+        a.send(name, "hello")
+        assert a.receive(name) == "hello"

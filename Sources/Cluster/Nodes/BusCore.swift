@@ -38,6 +38,8 @@ final class BusCore {
     private var assembly = BusAssembly()
     /// Calls and announcements of other nodes.
     private var handled: [HandledKey: Task<Void, Never>] = [:]
+    /// Announcements among them.
+    private var handledAnnouncements = 0
     private let renewalTimer = LoopTimer()
     private var isRegistered = false
     private var isRenewing = false
@@ -264,12 +266,13 @@ final class BusCore {
         // Numbers are not used twice.
         guard let handler = self.handler, self.handled[key] == nil else { return }
         let isAnnouncement = envelope.kind == .announcement
-        guard self.handled.count < self.settings.maximumHandled else {
+        guard self.canHandle(isAnnouncement: isAnnouncement) else {
             self.counters.refused.add(1, ordering: .relaxed)
             if !isAnnouncement { self.answer(envelope.sender, envelope.number, .refusal, []) }
             return
         }
         if isAnnouncement {
+            self.handledAnnouncements += 1
             self.counters.announcements.add(1, ordering: .relaxed)
         } else {
             self.counters.calls.add(1, ordering: .relaxed)
@@ -283,9 +286,16 @@ final class BusCore {
             let isAnswered = !isAnnouncement && !Task.isCancelled
             core.execute { core in
                 core.handled[key] = nil
+                if isAnnouncement { core.handledAnnouncements -= 1 }
                 if isAnswered { core.answer(sender, number, .answer, answer) }
             }
         }
+    }
+
+    /// Calls may wait for long, and announcements are not repeated: calls never take their places.
+    private func canHandle(isAnnouncement: Bool) -> Bool {
+        if isAnnouncement { return self.handledAnnouncements < self.settings.maximumAnnouncements }
+        return self.handled.count - self.handledAnnouncements < self.settings.maximumHandled
     }
 
     private func answer(_ node: String, _ number: UInt64, _ kind: BusEnvelope.Kind, _ bytes: [UInt8]) {

@@ -19,9 +19,10 @@ package struct RedisBusSettings: Sendable {
     package var renewalInterval = Duration.seconds(3)
     /// Calls of this node that are unanswered; a further one fails with `busy`. Default: 1024.
     package var maximumCalls = 1024
-    /// Messages of other nodes that are handled at once; further calls are refused, further announcements are lost.
-    /// Default: 64.
-    package var maximumHandled = 64
+    /// Calls of other nodes that are handled at once; further ones are refused. Default: 256.
+    package var maximumHandled = 256
+    /// Announcements of other nodes that are handled at once, besides calls; further ones are lost. Default: 256.
+    package var maximumAnnouncements = 256
 
     package init(nodeName: String, instance: String, version: String, startTime: Int64) {
         self.nodeName = nodeName

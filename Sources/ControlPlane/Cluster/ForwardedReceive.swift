@@ -27,7 +27,7 @@ struct ForwardedReceive: Sendable {
             // The wait is the other node's; the rest is for the journey.
             let limit = turn + self.nodes.cluster.limits.requestTimeout
             let reply = try await self.call.cancellingOnDisconnect {
-                try await self.nodes.send(forwarded, to: node, timeout: limit)
+                try await self.nodes.send(forwarded, to: node, as: .receive, timeout: limit)
             }
             let rest = ContinuousClock.now.duration(to: deadline)
             guard reply.status == HTTPResponse.Status.noContent.code, turn == longest, rest > .zero else {

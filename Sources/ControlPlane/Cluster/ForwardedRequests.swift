@@ -3,7 +3,6 @@ import GatewayCore
 import HTTPTypes
 import HummingbirdCore
 import Logging
-import Synchronization
 
 /// Answers requests that other nodes forward. The sending node has authenticated the caller; all else is checked as for
 /// requests of clients.
@@ -17,58 +16,31 @@ struct ForwardedRequests: Sendable {
 
     private let responder: ControlResponder
     private let limits: GatewayCluster.Limits
-    private let count = RequestCount()
-    /// Those that wait for data of a connection.
-    private let receiveCount = RequestCount()
-
-    private final class RequestCount: Sendable {
-        private let value = Mutex(0)
-
-        /// - Returns: `nil` at the limit.
-        func counting<Value>(upTo limit: Int, _ work: () async -> Value) async -> Value? {
-            let isAllowed = self.value.withLock { count in
-                guard count < limit else { return false }
-                count += 1
-                return true
-            }
-            guard isAllowed else { return nil }
-            defer { self.value.withLock { $0 -= 1 } }
-            return await work()
-        }
-    }
+    private let running: ConcurrencyLimit
+    /// Those that wait for data of a connection. They take no places of the others.
+    private let waiting: ConcurrencyLimit
 
     init(_ responder: ControlResponder, limits: GatewayCluster.Limits) {
         self.responder = responder
         self.limits = limits
+        self.running = ConcurrencyLimit(limits.servedRequests)
+        self.waiting = ConcurrencyLimit(limits.servedReceives)
     }
 
     /// - Parameter node: the node that forwards the request.
     /// - Returns: an answer within the size that nodes exchange.
     func answer(_ bytes: [UInt8], from node: String) async -> [UInt8] {
-        let answer = await self.count.counting(upTo: self.limits.servedRequests) {
-            await self.perform(bytes, from: node)
-        }
-        return if let answer { answer } else { await Self.encoded(Self.busy.response) }
-    }
-
-    private func perform(_ bytes: [UInt8], from node: String) async -> [UInt8] {
         guard let forwarded = NodeRequest(bytes), let request = forwarded.request else {
             return await Self.encoded(Self.malformed.response)
         }
         let caller = Caller(name: forwarded.caller, scopes: forwarded.knownScopes)
-        let respond = {
+        let places = self.responder.waitsForData(request) ? self.waiting : self.running
+        let response = await places.run {
             await ConnectionPeer.$current.withValue(ConnectionPeer(address: "node:\(node)")) {
                 await self.responder.respond(to: request, by: caller, from: node)
             }
         }
-        let response: Response
-        if self.responder.waitsForData(request) {
-            let received = await self.receiveCount.counting(upTo: self.limits.servedReceives, respond)
-            response = received ?? Self.busy.response
-        } else {
-            response = await respond()
-        }
-        return await self.bounded(await Self.encoded(response))
+        return await self.bounded(await Self.encoded(response ?? Self.busy.response))
     }
 
     private func bounded(_ answer: [UInt8]) async -> [UInt8] {
@@ -134,7 +106,8 @@ extension ControlContext {
         cluster.serve(.request) { await requests.answer($1, from: $0) }
         guard let log = self.gateway.eventLog else { return }
         let events = NodeEvents(log: log, node: cluster.nodeName, instance: cluster.instance)
-        cluster.serve(.events) { await events.answer($1) }
+        let waiting = ConcurrencyLimit(cluster.limits.servedEventWaits)
+        cluster.serve(.events) { await events.answer($1, waiting) }
     }
 
     /// The gateway stays a node, whose bans and mutes are those of the others.

@@ -29,7 +29,10 @@ struct NodeCaller: Sendable {
 
     // MARK: One node
 
-    func send(_ request: NodeRequest, to node: String, timeout: Duration) async throws(ControlProblem) -> NodeReply {
+    /// - Parameter kind: chooses the limit of unanswered calls.
+    func send(
+        _ request: NodeRequest, to node: String, as kind: GatewayCluster.CallKind = .request, timeout: Duration
+    ) async throws(ControlProblem) -> NodeReply {
         let limit = Self.bodyLimit(self.cluster.limits)
         guard request.body.count <= limit else {
             throw ControlProblem(
@@ -37,7 +40,7 @@ struct NodeCaller: Sendable {
                 "A request to another node has at most \(limit) bytes; send it to the control plane of \(node).")
         }
         do {
-            let bytes = try await self.cluster.call(node, .request, request.encoded, timeout: timeout)
+            let bytes = try await self.cluster.call(node, .request, request.encoded, as: kind, timeout: timeout)
             guard let reply = NodeReply(bytes) else {
                 throw ControlProblem(
                     502, "node-answer-invalid",

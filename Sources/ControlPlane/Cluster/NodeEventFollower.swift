@@ -57,7 +57,8 @@ package struct EventPosition: Sendable, Equatable {
 /// Follows the events of several nodes for one client.
 ///
 /// Each node is asked for its next events once the last ones are written: at most one batch of each node waits. A client that
-/// is too slow misses events, which its next batch reports as a gap.
+/// is too slow misses events, which its next batch reports as a gap. Where too many wait already, on this node or the other
+/// one, the node is asked again and again.
 struct NodeEventFollower: Sendable {
     enum Step: Sendable {
         /// - Parameters:
@@ -156,8 +157,24 @@ struct NodeEventFollower: Sendable {
         }
         var request = request
         request.query = String(filters.target(of: "").dropFirst())
-        let timeout = self.nodes.cluster.limits.gatherTimeout + .milliseconds(request.waitMs)
-        let answer = try? await self.nodes.cluster.call(node, .events, request.encoded, timeout: timeout)
+        guard request.waitMs > 0 else { return await self.batchWithoutWait(of: node, request) }
+        let cluster = self.nodes.cluster
+        let timeout = cluster.limits.gatherTimeout + .milliseconds(request.waitMs)
+        do throws(ClusterError) {
+            return EventBatch(try await cluster.waitForEvents(of: node, request.encoded, timeout: timeout))
+        } catch {
+            guard error == .busy else { return nil }
+            request.waitMs = 0
+            var batch = await self.batchWithoutWait(of: node, request)
+            batch?.isImmediate = true
+            return batch
+        }
+    }
+
+    private func batchWithoutWait(of node: String, _ request: EventRequest) async -> EventBatch? {
+        let cluster = self.nodes.cluster
+        let answer = try? await cluster.call(
+            node, .events, request.encoded, timeout: cluster.limits.gatherTimeout)
         return answer.flatMap { EventBatch($0) }
     }
 
@@ -236,7 +253,8 @@ struct NodeEventFollower: Sendable {
             if !self.bounds.isReached(self.count) {
                 self.position.nodes[node] = .init(batch.position, batch.instance)
             }
-            self.ask(node, after: .zero, &group)
+            let mustPause = batch.isImmediate && batch.items.isEmpty
+            self.ask(node, after: mustPause ? self.nodes.cluster.limits.eventPollInterval : .zero, &group)
         case .batch(let node, nil) where !self.present.contains(node):
             // Its position remains, for when it returns.
             self.followed.remove(node)
@@ -252,7 +270,7 @@ struct NodeEventFollower: Sendable {
         self.lastStep = .now
     }
 
-    /// - Parameter pause: before a node is asked again that did not answer.
+    /// - Parameter pause: before a node is asked again that did not answer, or did not wait.
     private func ask(
         _ node: String, after pause: Duration, _ group: inout ThrowingTaskGroup<Outcome, any Error>
     ) {

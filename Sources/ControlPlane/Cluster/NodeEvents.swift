@@ -32,6 +32,8 @@ package struct EventBatch: Sendable, Equatable {
     /// The number of the last event that was read, whether or not it matches.
     package var position: UInt64
     package var items: [Item] = []
+    /// Whether the node did not wait for an event although it was asked to: others have all places for that.
+    package var isImmediate = false
 
     package init(instance: String, position: UInt64) {
         self.instance = instance
@@ -43,6 +45,7 @@ package struct EventBatch: Sendable, Equatable {
         text.beginObject()
         text.member("instance", self.instance)
         text.member("position", self.position)
+        if self.isImmediate { text.member("immediate", true) }
         text.key("items")
         text.beginArray()
         for item in self.items {
@@ -65,6 +68,7 @@ package struct EventBatch: Sendable, Equatable {
             switch name {
             case "instance": batch.instance = try value.readString()
             case "position": batch.position = try value.readUInt64()
+            case "immediate": batch.isImmediate = try value.readBool()
             case "items":
                 try value.readArray { (item) throws(JSONSyntaxError) in batch.items.append(try Self.item(&item)) }
             default: try value.skipValue()
@@ -144,12 +148,19 @@ struct NodeEvents: Sendable {
     let node: String
     let instance: String
 
+    /// - Parameter waiting: bounds the answers that wait for an event; further ones do not wait.
     /// - Returns: the answer to another node; empty for an invalid request.
-    func answer(_ content: [UInt8]) async -> [UInt8] {
-        guard let request = EventRequest(content), let query = try? Query(request.query),
+    func answer(_ content: [UInt8], _ waiting: ConcurrencyLimit) async -> [UInt8] {
+        guard var request = EventRequest(content), let query = try? Query(request.query),
             let filter = try? EventFilter(query)
         else { return [] }
-        return await self.batch(request, filter).encoded
+        guard request.waitMs > 0 else { return await self.batch(request, filter).encoded }
+        let waited = await waiting.run { [request] in await self.batch(request, filter) }
+        if let waited { return waited.encoded }
+        request.waitMs = 0
+        var batch = await self.batch(request, filter)
+        batch.isImmediate = true
+        return batch.encoded
     }
 
     /// Waits for events that match. Returns without any at the end of the wait.
@@ -165,12 +176,14 @@ struct NodeEvents: Sendable {
             batch.items.insert(self.gap(position...position), at: 0)
             return batch
         }
+        let end = self.log.last
         while true {
             let batch = self.next(after: position, filter)
             let rest = ContinuousClock.now.duration(to: deadline)
-            guard batch.items.isEmpty, rest > .zero, !Task.isCancelled else { return batch }
+            guard batch.items.isEmpty, rest > .zero || batch.position < end, !Task.isCancelled else { return batch }
             position = batch.position
-            // Events that do not match were read: there may be more at once.
+            // Events that do not match were read: there may be more at once. Those that were there at the beginning are
+            // read in any case.
             if self.log.last > position { continue }
             let (log, last) = (self.log, position)
             let hasMore = try? await Waiting.withTimeout(rest) { await log.wait(after: last) }

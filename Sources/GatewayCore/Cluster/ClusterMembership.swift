@@ -7,15 +7,17 @@ final class ClusterMembership: Sendable {
     let bus: RedisBus
 
     /// - Parameters:
+    ///   - limits: of the conversation with other nodes.
     ///   - instance: another one each time that the gateway starts.
     ///   - load: what the node says of itself.
     init(
-        _ cluster: RoomCluster, instance: String, version: String, log: TunnelLog, loop: Loop,
-        load: @escaping @Sendable () -> NodeLoad
+        _ cluster: RoomCluster, limits: GatewayCluster.Limits, instance: String, version: String, log: TunnelLog,
+        loop: Loop, load: @escaping @Sendable () -> NodeLoad
     ) {
         var settings = RedisBusSettings(
             nodeName: cluster.node, instance: instance, version: version, startTime: Machine.wallClockMilliseconds())
         settings.keyPrefix = cluster.prefix
+        settings.maximumHandled = limits.servedCalls
         let processor = ProcessorMeter()
         self.bus = RedisBus(
             address: cluster.address, client: cluster.client, settings: settings, redisCounters: cluster.counters,

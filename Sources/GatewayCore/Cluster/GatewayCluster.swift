@@ -18,6 +18,16 @@ package final class GatewayCluster: Sendable {
         case restricted = 0x42
     }
 
+    /// Calls that have limits of their own: those that wait for long leave the places of the others free.
+    package enum CallKind: Sendable, CaseIterable {
+        /// Answered as soon as its work is done.
+        case request
+        /// Waits for data of a connection.
+        case receive
+        /// Waits for events.
+        case eventWait
+    }
+
     /// Times and limits of the conversation between nodes.
     package struct Limits: Sendable {
         /// How long a list waits for the answers of other nodes.
@@ -32,18 +42,41 @@ package final class GatewayCluster: Sendable {
         package var eventWait = Duration.seconds(5)
         /// How often a follower of events looks for nodes that joined or are gone.
         package var membershipInterval = Duration.seconds(2)
+        /// How often a follower of events asks a node on which it cannot wait.
+        package var eventPollInterval = Duration.seconds(1)
         /// Longest message and answer, in bytes.
         package var messageSize = 1 << 20
-        /// Requests of other nodes that run at the same time; further ones are refused.
+        /// Requests of other nodes that run at the same time, without `servedReceives`; further ones are refused.
         package var servedRequests = 64
-        /// Requests among them that wait for data of a connection.
+        /// Requests of other nodes that wait for data of a connection; further ones are refused.
         package var servedReceives = 32
+        /// Calls of other nodes that wait for events; further ones are answered without waiting.
+        package var servedEventWaits = 64
+        /// Calls of other nodes besides those above. All of these are answered at once.
+        package var servedShortCalls = 96
         /// How long a request for data of a connection waits on its node, before it is sent again.
         package var receiveTurn = Duration.seconds(30)
-        /// Requests to other nodes without an answer yet; further ones are refused.
+        /// Calls to other nodes without an answer yet, without those below; further ones are refused.
         package var sentRequests = 256
+        /// Requests to other nodes that wait for data of a connection; further ones are refused.
+        package var sentReceives = 128
+        /// Calls to other nodes that wait for events. Followers beyond them ask without waiting.
+        package var sentEventWaits = 64
 
         package init() {}
+
+        /// Calls of other nodes that the bus lets run at the same time.
+        var servedCalls: Int {
+            self.servedRequests + self.servedReceives + self.servedEventWaits + self.servedShortCalls
+        }
+
+        fileprivate func sent(_ kind: CallKind) -> Int {
+            switch kind {
+            case .request: self.sentRequests
+            case .receive: self.sentReceives
+            case .eventWait: self.sentEventWaits
+            }
+        }
     }
 
     /// - Returns: the answer; empty if there is none.
@@ -53,7 +86,6 @@ package final class GatewayCluster: Sendable {
         var handlers: [Subject: Handler] = [:]
         /// The nodes at the time of the last answer of the bus.
         var nodes: [NodeRecord] = []
-        var sentRequests = 0
         var task: Task<Void, Never>?
     }
 
@@ -63,11 +95,15 @@ package final class GatewayCluster: Sendable {
     package let instance: String
     let restrictions: SharedRestrictions
     private let state = Mutex(State())
+    private let sentCalls: [CallKind: ConcurrencyLimit]
+    private let eventWaits = SharedCalls()
 
     init(_ bus: any ClusterBus, limits: Limits, instance: String, rooms: RoomOperations) {
         self.bus = bus
         self.instance = instance
         self.limits = limits
+        self.sentCalls = Dictionary(
+            uniqueKeysWithValues: CallKind.allCases.map { ($0, ConcurrencyLimit(limits.sent($0))) })
         self.restrictions = SharedRestrictions(rooms)
         self.serve(.restrictions) { [restrictions] _, content in restrictions.answer(content) }
         self.serve(.restricted) { [restrictions] _, content in
@@ -117,20 +153,28 @@ package final class GatewayCluster: Sendable {
     }
 
     /// Sends a message to another node and waits for its answer.
+    /// - Parameter kind: chooses the limit of unanswered calls.
     /// - Throws: `ClusterError`; `busy` at the limit of unanswered calls, `tooLarge` for a message above the limit.
     package func call(
-        _ node: String, _ subject: Subject, _ content: [UInt8], timeout: Duration
+        _ node: String, _ subject: Subject, _ content: [UInt8], as kind: CallKind = .request, timeout: Duration
     ) async throws(ClusterError) -> [UInt8] {
         guard content.count < self.limits.messageSize else { throw .tooLarge(limit: self.limits.messageSize) }
-        let limit = self.limits.sentRequests
-        let isAllowed = self.state.withLock { state in
-            guard state.sentRequests < limit else { return false }
-            state.sentRequests += 1
-            return true
+        let answer = try await self.sentCalls[kind]?.run { () async throws(ClusterError) in
+            try await self.bus.call(node, [subject.rawValue] + content, timeout: timeout)
         }
-        guard isAllowed else { throw .busy }
-        defer { self.state.withLock { $0.sentRequests -= 1 } }
-        return try await self.bus.call(node, [subject.rawValue] + content, timeout: timeout)
+        guard let answer else { throw .busy }
+        return answer
+    }
+
+    /// Asks another node for events, for which it waits. Callers that ask the same at the same time share one call.
+    /// - Throws: `ClusterError`; `busy` at the limit of such calls.
+    package func waitForEvents(
+        of node: String, _ content: [UInt8], timeout: Duration
+    ) async throws(ClusterError) -> [UInt8] {
+        try await self.eventWaits.call(node, content) { [weak self] () async throws(ClusterError) in
+            guard let self else { throw .away }
+            return try await self.call(node, .events, content, as: .eventWait, timeout: timeout)
+        }
     }
 
     // MARK: Answering

@@ -62,7 +62,8 @@ package final class Gateway: Sendable {
         let instance = RoomHub.text(Machine.randomWords(1))
         if let cluster, let loop = loops.first {
             self.membership = ClusterMembership(
-                cluster, instance: instance, version: version, log: log, loop: loop, load: { shared.load })
+                cluster, limits: clusterLimits, instance: instance, version: version, log: log, loop: loop,
+                load: { shared.load })
         } else {
             self.membership = nil
         }

@@ -175,6 +175,38 @@ struct RedisBusTests {
         await second.stop()
     }
 
+    @Test func callsThatWaitTakeNoPlacesOfAnnouncements() async throws {
+        let nodes = try Nodes(try RedisProcess())
+        let (began, beginning) = AsyncStream.makeStream(of: Void.self)
+        let (end, ending) = AsyncStream.makeStream(of: Void.self)
+        let (heard, hearing) = AsyncStream.makeStream(of: [UInt8].self)
+        let first = await nodes.registered("first")
+        let second = await nodes.registered("second", on: 1, maximumHandled: 1) { message in
+            if message.isAnnouncement {
+                hearing.yield(message.bytes)
+                return []
+            }
+            beginning.yield()
+            for await _ in end {}
+            return [1]
+        }
+        let waiting = Task { try await first.call("second", [1], timeout: .seconds(50)) }
+        for await _ in began { break }
+        try await first.announce([7])
+        // Redis has sent the announcement before this call.
+        await #expect(throws: ClusterError.busy) { try await first.call("second", [2], timeout: .seconds(5)) }
+        #expect(second.counters.announcements.load(ordering: .relaxed) == 1)
+        #expect(second.counters.refused.load(ordering: .relaxed) == 1)
+        for await bytes in heard {
+            #expect(bytes == [7])
+            break
+        }
+        ending.finish()
+        #expect(try await waiting.value == [1])
+        await first.stop()
+        await second.stop()
+    }
+
     @Test func nameOfALiveNodeIsRefused() async throws {
         let nodes = try Nodes(try RedisProcess())
         let first = await nodes.registered("node")

@@ -164,6 +164,96 @@ struct ClusterEventTests {
         }
     }
 
+    /// Follows events on a node, and has found where they end.
+    private func follow(_ gateway: LoopbackGateway, _ query: String) async throws -> HTTPExchange {
+        let exchange = HTTPExchange(gateway.control)
+        let host = gateway.control.dropFirst("http://".count)
+        try await exchange.send(Array("GET /v1/events?\(query) HTTP/1.1\r\nHost: \(host)\r\n\r\n".utf8))
+        _ = try await exchange.receive(through: ":\n\n")
+        return exchange
+    }
+
+    @Test func followersShareTheirWaitAndLeaveOtherCallsTheirPlaces() async throws {
+        try await LoopbackCluster.run(
+            ["a", "b"],
+            limits: { limits in
+                limits.sentRequests = 8
+                limits.eventWait = .seconds(10)
+            }
+        ) { cluster in
+            let a = try cluster.node("a")
+            var followers: [HTTPExchange] = []
+            defer { for follower in followers { follower.close() } }
+            for _ in 0..<20 { followers.append(try await self.follow(a, "type=opened")) }
+            for _ in 0..<10 {
+                let list = try await a.get("/v1/connections")
+                #expect(list.status == 200 && list.json["unreachable"] == nil, "\(list.text)")
+            }
+            // Each has asked for its beginning, and the list was of both nodes.
+            #expect(cluster.network.calls.count < 45)
+            let id = try await self.open(cluster, "b")[0]
+            for follower in followers { _ = try await follower.receive(through: #""connection":"\#(id)""#) }
+        }
+    }
+
+    @Test func waitWithoutAPlaceEndsAtOnce() async throws {
+        try await LoopbackCluster.run(["a", "b"], limits: { $0.servedEventWaits = 1 }) { cluster in
+            let bus = try #require(cluster.node("a").gateway.cluster)
+            var request = EventRequest()
+            request.query = "type=opened"
+            let end = EventBatch(try await bus.call("b", .events, request.encoded, timeout: .seconds(20)))
+            (request.position, request.waitMs) = (try #require(end).position, 10_000)
+            let content = request.encoded
+            try await withThrowingTaskGroup(of: EventBatch?.self) { group in
+                for _ in 0..<2 {
+                    group.addTask {
+                        EventBatch(try await bus.call("b", .events, content, as: .eventWait, timeout: .seconds(20)))
+                    }
+                }
+                let first = try await group.next() ?? nil
+                #expect(first?.isImmediate == true && first?.items.isEmpty == true)
+                _ = try await self.open(cluster, "b")
+                let second = try await group.next() ?? nil
+                #expect(second?.isImmediate == false && second?.items.first?.type == "opened")
+            }
+        }
+    }
+
+    @Test(arguments: [(0, 64), (64, 0)])
+    func followerThatCannotWaitAsksAgainAndAgain(_ sent: Int, _ served: Int) async throws {
+        try await LoopbackCluster.run(
+            ["a", "b"],
+            limits: { limits in
+                (limits.sentEventWaits, limits.servedEventWaits) = (sent, served)
+                limits.eventPollInterval = .milliseconds(20)
+            }
+        ) { cluster in
+            let a = try cluster.node("a")
+            let follower = try await self.follow(a, "type=opened")
+            defer { follower.close() }
+            let calls = cluster.network.calls.count
+            try await a.wait { cluster.network.calls.count > calls + 5 }
+            let id = try await self.open(cluster, "b")[0]
+            _ = try await follower.receive(through: #""connection":"\#(id)""#)
+        }
+    }
+
+    /// More events than are read at once do not match.
+    @Test func answerWithoutAWaitReadsAllEventsThatAreThere() async throws {
+        try await LoopbackCluster.run(["a", "b"]) { cluster in
+            let b = try cluster.node("b")
+            let log = try #require(b.gateway.eventLog)
+            let start = log.last
+            for _ in 0..<600 { log.publish(GatewayEvent(.reloaded)) }
+            let id = try await self.open(cluster, "b")[0]
+            let bus = try #require(cluster.node("a").gateway.cluster)
+            var request = EventRequest()
+            (request.position, request.query) = (start, "type=opened&connection=\(id.prefix { $0 != "@" })")
+            let batch = EventBatch(try await bus.call("b", .events, request.encoded, timeout: .seconds(20)))
+            #expect(batch?.items.map(\.type) == ["opened"])
+        }
+    }
+
     @Test func quietStreamSendsHeartbeatsAndEnds() async throws {
         try await LoopbackCluster.run(["a", "b"]) { cluster in
             let reply = try await cluster.node("a").get("/v1/events?heartbeatMs=10&durationMs=1000")
@@ -198,6 +288,8 @@ struct ClusterEventTests {
     @Test func batchAndRequestAreReadBack() {
         var batch = EventBatch(instance: "7f", position: .max)
         batch.items = [.init(number: 17, type: "gap", text: Array(#"{"a":"\n"}"#.utf8))]
+        #expect(EventBatch(batch.encoded) == batch)
+        batch.isImmediate = true
         #expect(EventBatch(batch.encoded) == batch)
         var request = EventRequest()
         (request.position, request.instance, request.waitMs, request.query) = (.max, "7f", 5000, "type=a%20b&x=y")

@@ -134,7 +134,9 @@ struct ForwardedReceiveTests {
     }
 
     @Test func waitsLeaveOtherRequestsTheirShare() async throws {
-        try await LoopbackCluster.run(["a", "b"], limits: { $0.servedReceives = 1 }) { cluster in
+        try await LoopbackCluster.run(
+            ["a", "b"], limits: { ($0.servedReceives, $0.servedRequests) = (1, 1) }
+        ) { cluster in
             let (a, b) = (try cluster.node("a"), try cluster.node("b"))
             let id = try await b.open(b.echo)
             let calls = try await self.callsAfterStart(cluster)
