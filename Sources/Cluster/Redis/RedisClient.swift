@@ -224,6 +224,7 @@ extension RedisClient: RedisNodeOwner {
 
     /// Only servers of a cluster end subscriptions by themselves.
     func node(_ node: RedisNode, lost channels: [[UInt8]], _ error: RedisServerError?) {}
+    func nodeEndedSubscriptions(_ node: RedisNode) {}
 }
 
 extension RedisClient: RedisClusterOwner {

@@ -5,7 +5,8 @@ import StreamTransport
 import TestSupport
 import Testing
 
-/// Two nodes of a cluster on the simulated network: the first has the slots below `border`, the second the others.
+/// Two nodes of a cluster on the simulated network: the first has the slots below `border`, the second the others, if there
+/// are any.
 private final class ClusterScene {
     let harness: RedisClientHarness
     let nodes: [ScriptedRedis]
@@ -31,7 +32,7 @@ private final class ClusterScene {
     private func answer(_ words: [String], by index: Int, knowsShards: Bool) -> String? {
         if words[0] == "CLUSTER" {
             if words[1] == "SHARDS", !knowsShards { return "-ERR unknown subcommand 'SHARDS'\r\n" }
-            let ranges = [(0, self.border - 1), (self.border, 16383)]
+            let ranges = [(0, self.border - 1), (self.border, 16383)].filter { $0.0 <= $0.1 }
             let shards = ranges.enumerated().map { number, range in
                 let host = ScriptedRedis.blob("10.9.0.\(number + 1)")
                 if words[1] == "SLOTS" {
@@ -40,10 +41,17 @@ private final class ClusterScene {
                 return "%2\r\n$5\r\nslots\r\n*2\r\n:\(range.0)\r\n:\(range.1)\r\n$5\r\nnodes\r\n*1\r\n%3\r\n"
                     + "$4\r\nrole\r\n$6\r\nmaster\r\n$4\r\nport\r\n:6379\r\n$8\r\nendpoint\r\n\(host)"
             }
-            return "*2\r\n" + shards.joined()
+            return "*\(shards.count)\r\n" + shards.joined()
         }
         guard ["GET", "SSUBSCRIBE"].contains(words[0]), self.node(of: words[1]) != index else { return nil }
         return "-MOVED \(RedisKeySlot.of(words[1])) 10.9.0.\(2 - index):6379\r\n"
+    }
+
+    /// The second node ends, and the first takes over.
+    func loseSecondNode() {
+        self.nodes[1].listener.close()
+        for peer in self.nodes[1].connections { peer.reset() }
+        self.border = 16384
     }
 
     func get(_ key: String) {
@@ -108,22 +116,69 @@ struct RedisClusterTests {
         let key = try #require((0..<40).map { "key\($0)" }.first { scene.node(of: $0) == 1 })
         harness.act { scene.get(key) }
         try #require(harness.run { harness.has(.received("OK", on: key)) })
-        scene.nodes[1].listener.close()
-        for peer in scene.nodes[1].connections { peer.reset() }
+        scene.loseSecondNode()
         try #require(harness.run { !harness.client.isReady })
-        // The other node takes over.
-        scene.border = 16384
-        scene.nodes[0].answer = { words in
-            guard words[0] == "CLUSTER" else { return nil }
-            return "*1\r\n%2\r\n$5\r\nslots\r\n*2\r\n:0\r\n:16383\r\n$5\r\nnodes\r\n*1\r\n%3\r\n$4\r\nrole\r\n"
-                + "$6\r\nmaster\r\n$4\r\nport\r\n:6379\r\n$8\r\nendpoint\r\n$8\r\n10.9.0.1\r\n"
-        }
         try #require(harness.run { harness.client.isReady })
         harness.act { scene.get(key) }
         #expect(harness.run { harness.count(.received("OK", on: key)) == 2 })
         harness.act { harness.client.stop() }
         harness.settle()
         #expect(harness.testbed.network?.runUntilIdle() == .idle)
+    }
+
+    /// A channel that both nodes have after each other, subscribed at the second.
+    private func subscribeAtTheSecond(_ scene: ClusterScene) throws -> String {
+        let harness = scene.harness
+        let key = try #require((0..<40).map { "key\($0)" }.first { scene.node(of: $0) == 1 })
+        harness.act { harness.client.subscribe(Array(key.utf8)) }
+        try #require(harness.run { harness.has(.subscribed(key)) })
+        return key
+    }
+
+    @Test func nodeThatLeftTheClusterIsNotConnectedToAnyMore() throws {
+        let scene = try ClusterScene()
+        let harness = scene.harness
+        let key = try self.subscribeAtTheSecond(scene)
+        scene.loseSecondNode()
+        try #require(harness.run { harness.count(.subscribed(key)) == 2 })
+        // The last attempt may be under way.
+        _ = harness.run(atMost: .seconds(20)) { false }
+        let losses = harness.client.counters.values.losses
+        let questions = scene.nodes[0].names.count { $0 == "CLUSTER" }
+        _ = harness.run(atMost: .seconds(120)) { false }
+        #expect(harness.client.counters.values.losses == losses)
+        #expect(scene.nodes[0].names.count { $0 == "CLUSTER" } == questions)
+        #expect(harness.client.isReady)
+    }
+
+    @Test func nodeThatLostItsSlotsIsLeftAfterItsSubscriptionsEnded() throws {
+        let scene = try ClusterScene()
+        let harness = scene.harness
+        let key = try self.subscribeAtTheSecond(scene)
+        scene.border = 16384
+        harness.act { scene.get(key) }
+        try #require(harness.run { harness.count(.subscribed(key)) == 2 })
+        #expect(harness.run { scene.nodes[1].connections.allSatisfy { $0.isClosed } })
+        #expect(scene.nodes[1].names.contains("SUNSUBSCRIBE"))
+    }
+
+    @Test func channelLeftWhileItsNodeIsAwayIsNotSubscribedAgain() throws {
+        let scene = try ClusterScene()
+        let harness = scene.harness
+        let key = try self.subscribeAtTheSecond(scene)
+        let kept = try #require((0..<40).map { "key\($0)" }.first { scene.node(of: $0) == 1 && $0 != key })
+        for peer in scene.nodes[1].connections { peer.reset() }
+        try #require(harness.run { !harness.client.isReady })
+        harness.act {
+            for channel in [key, kept, key] {
+                harness.client.subscribe(Array(channel.utf8))
+                if channel == key { harness.client.unsubscribe(Array(channel.utf8)) }
+            }
+        }
+        try #require(harness.run { harness.has(.subscribed(kept)) })
+        harness.settle()
+        let subscribed = scene.nodes[1].calls.filter { $0.words[0] == "SSUBSCRIBE" }.map { $0.words[1...] }
+        #expect(subscribed == [[key], [kept]])
     }
 
     @Test func nodesThatSendACommandInACircleAreBounded() throws {

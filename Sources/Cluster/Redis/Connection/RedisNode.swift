@@ -18,6 +18,8 @@ protocol RedisNodeOwner: AnyObject {
     /// The server ended or refused subscriptions, as a cluster's node does that does not have their slot. The node does not
     /// try again.
     func node(_ node: RedisNode, lost channels: [[UInt8]], _ error: RedisServerError?)
+    /// The server has ended the last subscription, as it was told to.
+    func nodeEndedSubscriptions(_ node: RedisNode)
 }
 
 /// A server that a client is connected to: connects again after a pause, and subscribes again.
@@ -144,6 +146,7 @@ final class RedisNode {
 
     private func failed(_ failure: RedisLinkFailure) {
         self.context.counters.lost()
+        self.subscriptions.connectionEnded()
         self.perform(
             self.reconnection.connectionEnded(
                 failure.forReconnection, now: self.now, using: &self.context.generator))
@@ -187,7 +190,7 @@ extension RedisNode: RedisLinkOwner {
     func linkBecameReady(_ link: RedisLink) {
         self.reconnection.connectionReady(now: self.now)
         self.context.counters.connected()
-        self.subscriptions.restart()
+        self.subscriptions.connectionBecameReady()
         self.requestFlush()
         self.owner?.nodeBecameReady(self)
     }
@@ -219,6 +222,7 @@ extension RedisNode: RedisLinkOwner {
             self.subscriptions.answered(batch)
         }
         self.requestFlush()
+        if self.subscriptions.count == 0 { self.owner?.nodeEndedSubscriptions(self) }
     }
 
     func linkEnded(_ link: RedisLink, _ failure: RedisLinkFailure) {

@@ -34,6 +34,8 @@ struct RedisSubscriptions {
     private var channels: [[UInt8]: Channel] = [:]
     private var queue: Deque<[UInt8]> = []
     private var unansweredBatches = 0
+    /// Whether there is a connection for commands. Without one, only wanted channels are known.
+    private var isConnected = false
 
     init(isSharded: Bool) {
         self.isSharded = isSharded
@@ -43,9 +45,14 @@ struct RedisSubscriptions {
 
     /// - Returns: whether there is something to send.
     mutating func set(_ name: [UInt8], isWanted: Bool) -> Bool {
+        guard self.isConnected || isWanted else {
+            // There is nobody to tell, and perhaps never will be.
+            self.channels[name] = nil
+            return false
+        }
         var channel = self.channels[name] ?? Channel(slot: self.isSharded ? RedisKeySlot.of(name) : 0)
         channel.isWanted = isWanted
-        if !channel.isQueued, channel.isSent != isWanted {
+        if self.isConnected, !channel.isQueued, channel.isSent != isWanted {
             channel.isQueued = true
             self.queue.append(name)
         }
@@ -139,14 +146,25 @@ struct RedisSubscriptions {
     /// Whether messages of the channel are for the owner.
     func delivers(_ name: [UInt8]) -> Bool { self.channels[name]?.isSubscribed ?? false }
 
-    /// There is a new connection, on which nothing was sent.
-    mutating func restart() {
+    /// The connection ended. Channels that are not wanted are forgotten.
+    mutating func connectionEnded() {
+        guard self.isConnected else { return }
+        self.isConnected = false
         self.queue = []
         self.unansweredBatches = 0
-        for (name, channel) in self.channels where !channel.isWanted { self.channels[name] = nil }
+        self.channels = self.channels.filter { $0.value.isWanted }
         for name in self.channels.keys {
             self.channels[name]?.isSent = false
             self.channels[name]?.unanswered = 0
+            self.channels[name]?.isQueued = false
+        }
+    }
+
+    /// There is a new connection, on which nothing was sent.
+    mutating func connectionBecameReady() {
+        self.connectionEnded()
+        self.isConnected = true
+        for name in self.channels.keys {
             self.channels[name]?.isQueued = true
             self.queue.append(name)
         }

@@ -212,6 +212,11 @@ extension RedisCluster: RedisNodeOwner {
         }
         self.slotSource.slotWasWrong()
     }
+
+    func nodeEndedSubscriptions(_ node: RedisNode) {
+        guard let endpoint = self.endpoint(of: node), !self.map.nodes.contains(endpoint) else { return }
+        self.prune()
+    }
 }
 
 /// A command on its way through a cluster.
