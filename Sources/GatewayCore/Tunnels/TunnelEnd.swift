@@ -19,6 +19,7 @@ final class TunnelEnd {
     /// Whether input of this side is still forwarded, as the machine decided.
     private var relays = true
     private var watchesEndMark = false
+    private var endMark = EndMarkDetector()
     private var isPausedForOtherSide = false
     /// Number of reads, wrapping.
     private var reads: UInt8 = 0
@@ -265,9 +266,14 @@ extension TunnelEnd: WebSocketRelay {
     func webSocketOpened() {}
 
     func received(_ mark: FramePosition, _ bytes: RawSpan, by source: WebSocketTask, over transport: any Transport) {
-        if self.watchesEndMark, bytes.byteCount == 0, mark.kind == .binary, mark.startsMessage, mark.endsMessage {
-            self.tunnel?.endMarkReceived(self.side)
-            return
+        if self.watchesEndMark {
+            switch self.endMark.take(mark.kind, count: bytes.byteCount, endsMessage: mark.endsMessage) {
+            case .data: break
+            case .undecided: return
+            case .endMark:
+                self.tunnel?.endMarkReceived(self.side)
+                return
+            }
         }
         guard self.relays else {
             self.tunnel?.receivedAfterEnd(self.side)
