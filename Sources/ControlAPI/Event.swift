@@ -6,7 +6,7 @@ package struct Event: ControlModel {
     ]
 
     @Member("Counts from 1 without gaps, on each node.") package var number: UInt64 = 0
-    @Member("Continues the stream after this event as `after`. Also the `id` of the Server-Sent Event.")
+    @Member("Continues the stream after this event as `after`; names the process. The `id` of the Server-Sent Event.")
     package var position: String?
     @Member("Of a cluster: the node where it happened.") package var node: String?
     @Member(.words(Self.types)) package var type = ""

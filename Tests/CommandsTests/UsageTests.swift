@@ -417,6 +417,9 @@ struct UsageTests {
         $ events --after 17@a,5
         64
         --after: expected 0 or the position of an event, found "17@a,5"; 'sluice events --json' prints positions
+        $ events --after 5b1c8fa0.x
+        64
+        --after: expected 0 or the position of an event, found "5b1c8fa0.x"; 'sluice events --json' prints positions
         $ drain
         64
         sluice drain: expected a selection of connections, or --all; --preview only counts the connections

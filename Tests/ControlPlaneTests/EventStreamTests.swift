@@ -45,9 +45,40 @@ struct EventStreamTests {
         #expect(all.map { $0["connection"]?.string } == ids)
         let numbers = all.compactMap { $0["number"]?.integer }
         #expect(numbers == numbers.sorted() && Set(numbers).count == 4)
-        let rest = try await self.events(target, fields: ["Last-Event-ID": "\(numbers[1])"])
+        let position = try #require(all[1]["position"]?.string)
+        let rest = try await self.events(target, fields: ["Last-Event-ID": position])
             .filter { $0["listener"] == nil }
         #expect(rest.map { $0["connection"]?.string } == Array(ids[2...]))
+    }
+
+    @Test(
+        arguments: ["1", "00000000.1", "1@a", "1@a/00000000,5@b/00000000"], [false, true])
+    func positionOfAnotherProcessIsFollowedByAGapAndAllEvents(_ position: String, _ isField: Bool) async throws {
+        var ids: [String] = []
+        for _ in 0..<2 { ids.append(try await self.gateway.open(self.gateway.raw)) }
+        // Both ends of each connection are connections of the gateway.
+        let target = "/v1/events?type=opened&limit=4"
+        let events = try await self.events(
+            isField ? target : target + "&after=\(position)", fields: isField ? ["Last-Event-ID": position] : [:])
+        #expect(events.map { $0["type"]?.string } == ["gap", "opened", "opened", "opened", "opened"])
+        #expect(events.dropFirst().filter { $0["listener"] == nil }.map { $0["connection"]?.string } == ids)
+        // The gap is reported once.
+        let rest = try await self.events(target, fields: ["Last-Event-ID": events[0]["position"]?.string ?? ""])
+        #expect(rest == Array(events.dropFirst()))
+    }
+
+    @Test func positionsOfTwoProcessesDiffer() async throws {
+        let target = "/v1/events?after=0&type=opened&limit=1"
+        _ = try await self.gateway.open(self.gateway.raw)
+        let own = try #require(try await self.events(target)[0]["position"]?.string)
+        let former = try await LoopbackGateway.run { former in
+            _ = try await former.open(former.raw)
+            let ids = try await former.get(target).text.split(separator: "\n").filter { $0.hasPrefix("id: ") }
+            return String(try #require(ids.first).dropFirst(4))
+        }
+        let pattern = /([0-9a-f]{8})\.([0-9]+)/
+        let (first, second) = (try #require(own.wholeMatch(of: pattern)), try #require(former.wholeMatch(of: pattern)))
+        #expect(first.1 != second.1 && first.2 == second.2)
     }
 
     @Test func eventsThatAreNotKeptAreAGap() async throws {

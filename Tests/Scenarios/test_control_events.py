@@ -66,13 +66,32 @@ def test_events_that_are_no_longer_stored_are_a_gap(serve, listener):
         events.wait_type("opened", connection=name)
 
 
+def test_a_client_of_the_former_process_gets_a_gap_and_all_events(serve, listener):
+    gateway, control = serve()
+    names = [control.open(listener.url("tcp")) for _ in range(3)]
+    with Events(control, "/v1/events?after=0&type=opened") as events:
+        former = events.wait_type("opened", connection=names[2])["position"]
+    gateway.signal(signal.SIGTERM)
+    gateway.wait()
+    _, control = serve()
+    names = [control.open(listener.url("tcp")) for _ in range(4)]
+    with Events(control, "/v1/events?type=opened", {"Last-Event-ID": former}) as events:
+        events.wait_type("opened", connection=names[3])
+        assert [event["type"] for event in events.all] == ["gap"] + ["opened"] * 4
+        assert [event["connection"] for event in events.all[1:]] == names
+
+
 def test_events_are_sent_over_a_websocket(serve, listener):
     _, control = serve()
-    url = control.url.replace("http://", "ws://") + "/v1/events?after=0"
+    url = control.url.replace("http://", "ws://") + "/v1/events?after="
     name = control.open(listener.url("tcp"))
-    with websockets.sync.client.connect(url) as client:
+    with websockets.sync.client.connect(url + "00000000.7") as client:
+        gap = json.loads(client.recv(timeout=seconds(10)))
+        assert (gap["type"], gap["missedTo"]) == ("gap", 7)
         opened = json.loads(client.recv(timeout=seconds(10)))
         assert (opened["type"], opened["connection"]) == ("opened", name)
+    with websockets.sync.client.connect(url + gap["position"]) as client:
+        assert json.loads(client.recv(timeout=seconds(10))) == opened
         control.close(name)
         assert json.loads(client.recv(timeout=seconds(10)))["type"] == "closed"
         client.ping().wait(seconds(10))

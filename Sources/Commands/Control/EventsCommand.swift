@@ -14,7 +14,8 @@ struct EventsCommand: AsyncParsableCommand {
         discussion: """
             Prints one line per event until Ctrl-C. If the connection to the gateway is lost, sluice reconnects and continues after \
             the last event; missed events are reported as a gap. --after does the same for an earlier run: it takes the position of \
-            an event, which --json prints. In a cluster, follows all nodes, and a position of one node is valid on every other.
+            an event, which --json prints. After a position of a gateway that has been restarted since, or a number alone, come a \
+            gap and all events that are kept. In a cluster, follows all nodes, and a position of one node is valid on every other.
 
             Types: \(Event.types.joined(separator: ", ")).
 
@@ -99,13 +100,15 @@ struct EventsCommand: AsyncParsableCommand {
 }
 
 extension ValueSyntax<String> {
-    /// The position of an event: its number, or in a cluster the numbers of all nodes (`17@a/5b1c8fa0,5@b/90e1c20d`).
+    /// The position of an event (`5b1c8fa0.17`), in a cluster on all nodes (`17@a/5b1c8fa0,5@b/90e1c20d`).
     fileprivate static var eventPosition: ValueSyntax {
         ValueSyntax { text throws(ValueSyntaxError) in
             let parts = text.split(separator: ",", omittingEmptySubsequences: false)
             let isPosition = parts.allSatisfy { part in
                 let words = part.split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false)
-                return UInt64(words[0]) != nil && (words.count > 1 ? !words[1].isEmpty : parts.count == 1)
+                if words.count > 1 { return UInt64(words[0]) != nil && !words[1].isEmpty }
+                let number = part.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false).last
+                return parts.count == 1 && number.flatMap { UInt64($0) } != nil
             }
             guard isPosition else {
                 throw ValueSyntaxError(

@@ -8,10 +8,14 @@ import Synchronization
 import WebSocketProtocol
 import WireText
 
-/// Positions in the events of several nodes: `17@a/5b1c8fa0,5@b/90e1c20d`. The process of a node, after `/`, may be missing.
+/// A position in the events of one gateway, `5b1c8fa0.17`, or of several nodes, `17@a/5b1c8fa0,5@b/90e1c20d`. The process,
+/// before `.` or after `/`, may be missing.
 package struct EventPosition: Sendable, Equatable {
     /// The last event received from a node.
     package struct Last: Sendable, Equatable {
+        /// Characters of the process in the text.
+        private static let instanceLength = 8
+
         package var number: UInt64
         /// Identifies the process that counted it, or begins like its identifier; empty if it is not known.
         package var instance: String
@@ -19,10 +23,27 @@ package struct EventPosition: Sendable, Equatable {
         package init(_ number: UInt64, _ instance: String = "") {
             (self.number, self.instance) = (number, instance)
         }
-    }
 
-    /// Characters of the process in the text.
-    private static let instanceLength = 8
+        /// - Returns: `nil` for text that is neither `5b1c8fa0.17` nor a number.
+        fileprivate init?(_ text: String) {
+            let mark = text.firstIndex(of: ".")
+            let instance = mark.map { text[..<$0] }
+            guard let number = UInt64(mark.map { text[text.index(after: $0)...] } ?? text[...]),
+                instance?.isEmpty != true, instance?.allSatisfy({ "0123456789abcdef".contains($0) }) != false
+            else { return nil }
+            self.init(number, String(instance ?? ""))
+        }
+
+        /// Whether the process counted it. A number alone may be of any process; 0 is before the first event of each.
+        package func belongs(to instance: String) -> Bool {
+            self.instance.isEmpty ? self.number == 0 : instance.hasPrefix(self.instance)
+        }
+
+        /// The position on a gateway without other nodes.
+        package var text: String { "\(self.shortInstance).\(self.number)" }
+
+        fileprivate var shortInstance: Substring { self.instance.prefix(Self.instanceLength) }
+    }
 
     /// By node.
     package var nodes: [String: Last] = [:]
@@ -34,13 +55,17 @@ package struct EventPosition: Sendable, Equatable {
     /// - Returns: `nil` for other text.
     package init?(_ text: String, own: String) {
         // Nodes that a position does not name have joined since: all their events are new.
-        if text == "0" || text.contains("@") { self.others = 0 }
+        if text == "0" || text.contains("@") || text.contains(".") { self.others = 0 }
         guard text != "0" else { return }
-        let parts = text.split(separator: ",", omittingEmptySubsequences: false)
-        for part in parts {
+        guard text.contains("@") else {
+            guard let last = Last(text) else { return nil }
+            self.nodes[own] = last
+            return
+        }
+        for part in text.split(separator: ",", omittingEmptySubsequences: false) {
             let (number, place) = ClusterOperations.parts(of: String(part))
-            guard let number = UInt64(number), place != nil || parts.count == 1 else { return nil }
-            let words = (place ?? own).split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+            guard let number = UInt64(number), let place else { return nil }
+            let words = place.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
             guard let node = words.first, !node.isEmpty, words.last?.isEmpty == false else { return nil }
             self.nodes[String(node)] = Last(number, words.count > 1 ? String(words[1]) : "")
         }
@@ -48,9 +73,15 @@ package struct EventPosition: Sendable, Equatable {
 
     package var text: String {
         self.nodes.sorted { $0.key < $1.key }.map { node, last in
-            "\(last.number)@\(node)"
-                + (last.instance.isEmpty ? "" : "/\(last.instance.prefix(Self.instanceLength))")
+            "\(last.number)@\(node)" + (last.instance.isEmpty ? "" : "/\(last.shortInstance)")
         }.joined(separator: ",")
+    }
+
+    /// The last event that a gateway without other nodes had sent; `nil` if the client named none.
+    func withoutNodes(own: String) -> Last? {
+        // The gateway had other nodes before: no number is of this process.
+        let former = self.nodes.values.map(\.number).max().map { Last($0) }
+        return self.nodes[own] ?? former ?? self.others.map { Last($0) }
     }
 }
 
@@ -244,7 +275,7 @@ struct NodeEventFollower: Sendable {
             }
         case .batch(let node, let batch?):
             // The gap after events of another process comes before all events of this one.
-            let isOther = !batch.instance.hasPrefix(self.position.nodes[node]?.instance ?? "")
+            let isOther = self.position.nodes[node]?.belongs(to: batch.instance) == false
             for item in batch.items where !self.bounds.isReached(self.count) {
                 let number = item.type == "gap" ? min(item.number, isOther ? 0 : batch.position) : item.number
                 self.position.nodes[node] = .init(number, batch.instance)
@@ -292,6 +323,7 @@ struct NodeEventFollower: Sendable {
         guard self.followed.contains(node), !self.bounds.isReached(self.count) else { return }
         var request = EventRequest()
         request.position = self.position.nodes[node]?.number
+        request.instance = self.position.nodes[node]?.instance ?? ""
         guard request.position != nil, let batch = await self.batch(of: node, request) else { return }
         for item in batch.items where !self.bounds.isReached(self.count) {
             self.position.nodes[node] = .init(item.number, batch.instance)
@@ -335,7 +367,7 @@ extension EventsResource {
     }
 
     /// `Last-Event-ID`, which a reconnecting client sends, or else `after`.
-    private static func position(_ call: ControlCall, own: String) throws(ControlProblem) -> EventPosition {
+    static func position(_ call: ControlCall, own: String) throws(ControlProblem) -> EventPosition {
         if let text = call.request.headers[.lastEventID], !text.isEmpty {
             guard let position = EventPosition(text, own: own) else {
                 throw ControlProblem(400, "invalid-header", "Last-Event-ID must be the id of an event.")
@@ -344,8 +376,7 @@ extension EventsResource {
         }
         guard let text = try call.query.value("after") else { return EventPosition() }
         guard let position = EventPosition(text, own: own) else {
-            throw ControlProblem.invalid(
-                parameter: "after", "after must be 0 or the position of an event, like 17@a,5@b.")
+            throw ControlProblem.invalid(parameter: "after", "after must be 0 or the position of an event.")
         }
         return position
     }

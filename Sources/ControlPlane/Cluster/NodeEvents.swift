@@ -100,7 +100,7 @@ package struct EventBatch: Sendable, Equatable {
 package struct EventRequest: Sendable, Equatable {
     /// `nil` asks where the node's events end.
     package var position: UInt64?
-    /// The process to which the position belongs, or the beginning of its identifier; empty if it is not known.
+    /// The process to which the position belongs, or the beginning of its identifier; empty if it is not known, as with 0.
     package var instance = ""
     /// How long the node waits for the first event, in milliseconds.
     package var waitMs = 0
@@ -170,8 +170,7 @@ struct NodeEvents: Sendable {
         }
         let deadline = ContinuousClock.now.advanced(by: min(.milliseconds(max(0, request.waitMs)), Self.longestWait))
         // Numbers of another process say nothing about this one's events.
-        let isOther = !self.instance.hasPrefix(request.instance)
-        if isOther {
+        if !EventPosition.Last(position, request.instance).belongs(to: self.instance) {
             var batch = self.next(after: 0, filter)
             batch.items.insert(self.gap(position...position), at: 0)
             return batch
@@ -204,7 +203,7 @@ struct NodeEvents: Sendable {
         for event in found.events where bytes < Self.batchBytes {
             batch.position = event.number
             guard filter.matches(event) else { continue }
-            let text = EventWriter.json(event, node: self.node)
+            let text = EventWriter.json(event, at: nil, node: self.node)
             bytes += text.count
             batch.items.append(EventBatch.Item(number: event.number, type: event.kind.rawValue, text: text))
         }
@@ -213,6 +212,6 @@ struct NodeEvents: Sendable {
 
     private func gap(_ missed: ClosedRange<UInt64>) -> EventBatch.Item {
         EventBatch.Item(
-            number: missed.upperBound, type: "gap", text: EventWriter.gap(missed, node: self.node))
+            number: missed.upperBound, type: "gap", text: EventWriter.gap(missed, at: nil, node: self.node))
     }
 }

@@ -20,15 +20,17 @@ struct EventsResource: Sendable {
         "Follows events, as Server-Sent Events or over a WebSocket",
         parameters: [
             "after": [
-                "pattern": "^[0-9]+(@[^,]+)?(,[0-9]+@[^,]+)*$", "example": "0",
-                "description":
-                    "The position of the last event received; 0, and for nodes that it does not name: starts with the first event that is kept.",
+                "pattern": "^(([0-9a-f]+\\.)?[0-9]+|[0-9]+@[^,]+(,[0-9]+@[^,]+)*)$", "example": "0",
+                "description": """
+                The position of the last event received. A gap and all events that are kept follow one of another process, \
+                and a number alone. 0, and for nodes that it does not name: starts with the first event that is kept.
+                """,
             ],
             "heartbeatMs": .milliseconds(
                 from: 10, to: 600_000,
                 "Sends a comment, or a ping, after this time without an event. Default: 15000.", example: 15_000),
         ].merging(EventFilter.parameters) { first, _ in first }.merging(StreamBounds.parameters) { first, _ in first },
-        headers: ["Last-Event-ID": "The id of the last event received."],
+        headers: ["Last-Event-ID": "The id of the last event received. Overrides `after`."],
         responses: [
             .init(101, "A WebSocket with one event per message"),
             .init(200, "Events, with positions as ids", .events(of: Event.self, example: Examples.event)),
@@ -46,7 +48,8 @@ struct EventsResource: Sendable {
             return try await self.follow(call, log, on: NodeCaller(cluster: cluster), heartbeat: heartbeat)
         }
         let reader = EventReader(
-            log, filter: try EventFilter(call.query), after: try Self.position(call), heartbeat: heartbeat,
+            log, of: self.context.gateway.instance, filter: try EventFilter(call.query),
+            after: try Self.position(call, own: "").withoutNodes(own: ""), heartbeat: heartbeat,
             bounds: try StreamBounds(call.query))
         if call.wantsWebSocket {
             return try await ControlUpgrade(call: call).webSocket(on: self.context.loop) { socket in
@@ -60,11 +63,13 @@ struct EventsResource: Sendable {
                 switch await reader.next() {
                 case .events(let events):
                     for event in events {
+                        let id = reader.position(of: event)
                         try await writer.writeEvent(
-                            EventWriter.json(event), id: event.number, type: event.kind.rawValue)
+                            EventWriter.json(event, at: id), textID: id, type: event.kind.rawValue)
                     }
                 case .gap(let missed):
-                    try await writer.writeEvent(EventWriter.gap(missed), id: missed.upperBound, type: "gap")
+                    let id = reader.last.text
+                    try await writer.writeEvent(EventWriter.gap(missed, at: id), textID: id, type: "gap")
                 case .heartbeat: try await writer.writeComment()
                 case .end: return
                 }
@@ -72,28 +77,13 @@ struct EventsResource: Sendable {
         }
     }
 
-    /// `Last-Event-ID`, which a reconnecting client sends, or else `after`.
-    private static func position(_ call: ControlCall) throws(ControlProblem) -> UInt64? {
-        if let text = call.request.headers[.lastEventID], !text.isEmpty {
-            guard let number = UInt64(text) else {
-                throw ControlProblem(400, "invalid-header", "Last-Event-ID must be the number of an event.")
-            }
-            return number
-        }
-        guard let text = try call.query.value("after") else { return nil }
-        guard let number = UInt64(text) else {
-            throw ControlProblem.invalid(parameter: "after", "after must be the number of an event.")
-        }
-        return number
-    }
-
     private static func send(_ reader: EventReader, to socket: WebSocketTask) async {
         var reader = reader
         while true {
             let texts: [[UInt8]]
             switch await reader.next() {
-            case .events(let events): texts = events.map { EventWriter.json($0) }
-            case .gap(let missed): texts = [EventWriter.gap(missed)]
+            case .events(let events): texts = events.map { EventWriter.json($0, at: reader.position(of: $0)) }
+            case .gap(let missed): texts = [EventWriter.gap(missed, at: reader.last.text)]
             case .heartbeat:
                 guard (try? await socket.sendPing()) != nil else { return }
                 continue
@@ -147,7 +137,7 @@ package struct EventFilter: Sendable, Equatable {
 private struct EventReader: Sendable {
     enum Step: Sendable {
         case events([GatewayEvent])
-        /// Events that the log has dropped already.
+        /// Events that the log has dropped already, or never had: their numbers are of another process.
         case gap(ClosedRange<UInt64>)
         case heartbeat
         case end
@@ -159,31 +149,42 @@ private struct EventReader: Sendable {
     private let bounds: StreamBounds
     /// Ends the reading when the client disconnects.
     var disconnect: OneTimeEvent?
-    /// The number of the last event read.
-    private var position: UInt64
+    /// The last event read.
+    private(set) var last: EventPosition.Last
+    /// The last event that the client got of another process.
+    private var former: UInt64?
     /// Number of events returned.
     private var count = 0
 
+    /// - Parameter instance: the process of the log.
     init(
-        _ log: EventLog, filter: EventFilter, after position: UInt64?, heartbeat: Duration, bounds: StreamBounds
+        _ log: EventLog, of instance: String, filter: EventFilter, after last: EventPosition.Last?,
+        heartbeat: Duration, bounds: StreamBounds
     ) {
         self.log = log
         self.filter = filter
         self.heartbeat = heartbeat
         self.bounds = bounds
-        self.position = position ?? log.last
+        self.last = EventPosition.Last(last?.number ?? log.last, instance)
+        guard let last, !last.belongs(to: instance) else { return }
+        self.former = last.number
+        self.last.number = 0
+    }
+
+    func position(of event: GatewayEvent) -> String {
+        EventPosition.Last(event.number, self.last.instance).text
     }
 
     mutating func next() async -> Step {
         while !Task.isCancelled, !self.bounds.isReached(self.count) {
-            let batch = self.log.events(after: self.position)
+            if let former = self.former.take() { return .gap(former...former) }
+            let batch = self.log.events(after: self.last.number)
             if let missed = batch.missed {
-                // The position may be from before a restart: continue with the first event of this process.
-                self.position = batch.events.first.map { $0.number - 1 } ?? 0
+                self.last.number = batch.events.first.map { $0.number - 1 } ?? 0
                 return .gap(missed)
             }
             if let last = batch.events.last {
-                self.position = last.number
+                self.last.number = last.number
                 let events = batch.events.filter(self.filter.matches).prefix(self.bounds.remaining(after: self.count))
                 if events.isEmpty { continue }
                 self.count += events.count
@@ -200,7 +201,7 @@ private struct EventReader: Sendable {
 
     /// - Returns: `true` if there are more events, `false` if there never will be, `nil` when a heartbeat is due.
     private func hasMore() async -> Bool? {
-        let (log, position, disconnect) = (self.log, self.position, self.disconnect)
+        let (log, position, disconnect) = (self.log, self.last.number, self.disconnect)
         let limit = min(self.heartbeat, self.bounds.timeLeft ?? self.heartbeat)
         let outcome = try? await Waiting.withTimeout(limit) { () -> Bool? in
             guard let disconnect else { return await log.wait(after: position) }
@@ -260,14 +261,15 @@ enum EventStream {
 
 /// Writes events as JSON, in the form of the wire model.
 package enum EventWriter {
-    /// - Parameter node: the name of this node in its cluster.
-    package static func json(_ event: GatewayEvent, node: String? = nil) -> [UInt8] {
+    /// - Parameters:
+    ///   - position: `nil` in a cluster, where the node that follows the events of all adds it.
+    ///   - node: the name of this node in its cluster.
+    package static func json(_ event: GatewayEvent, at position: String?, node: String? = nil) -> [UInt8] {
         func qualified(_ id: String?) -> String? { id.map { id in node.map { "\(id)@\($0)" } ?? id } }
         var text = JSONText(capacity: 256)
         text.beginObject()
         text.member("number", event.number)
-        // In a cluster the node that follows the events of all adds the position.
-        text.member("position", node == nil ? "\(event.number)" : nil)
+        text.member("position", position)
         text.member("node", node)
         text.member("type", event.kind.rawValue)
         text.member("at", WallClock.text(milliseconds: event.at))
@@ -293,11 +295,11 @@ package enum EventWriter {
     }
 
     /// An event that reports dropped events; its number is that of the last of them.
-    package static func gap(_ missed: ClosedRange<UInt64>, node: String? = nil) -> [UInt8] {
+    package static func gap(_ missed: ClosedRange<UInt64>, at position: String?, node: String? = nil) -> [UInt8] {
         JSONBody.encode(
             Event {
                 $0.node = node
-                $0.position = node == nil ? "\(missed.upperBound)" : nil
+                $0.position = position
                 ($0.number, $0.type) = (missed.upperBound, "gap")
                 ($0.missedFrom, $0.missedTo) = (missed.lowerBound, missed.upperBound)
             })

@@ -100,8 +100,8 @@ enum Examples {
     ]
 
     private static let closed: JSONValue = [
-        "number": 4712, "position": "4712", "type": "closed", "at": "2026-11-22T10:21:31.604Z", "connection": "17",
-        "listener": "web",
+        "number": 4712, "position": "5b1c8fa0.4712", "type": "closed", "at": "2026-11-22T10:21:31.604Z",
+        "connection": "17", "listener": "web",
         "route": "chat", "peerAddress": "192.0.2.7:51234", "reason": "downstream/relaying/clean(1000)",
         "closeCode": 1000, "closeReason": "bye", "receivedBytes": 2048, "sentBytes": 8192, "labels": ["team": "blue"],
     ]
@@ -232,7 +232,7 @@ enum Examples {
 
     // MARK: Texts
 
-    static let event: JSONValue = ["id": "4712", "event": "closed", "data": .string(Self.line(Self.closed))]
+    static let event: JSONValue = ["id": "5b1c8fa0.4712", "event": "closed", "data": .string(Self.line(Self.closed))]
     static let piece: JSONValue = ["id": "1", "event": "piece", "data": .string(Self.line(Self.tapped))]
 
     static let metrics = """

@@ -270,7 +270,7 @@ struct SecuritySchemes: Sendable {
 private enum HeaderFields {
     static let examples: [String: String] = [
         "ETag": "\"1gz0kx-7\"", "If-Match": "\"1gz0kx-7\"", "If-None-Match": "\"1gz0kx-7\"",
-        "Idempotency-Key": "5f0c8a52-8f3e-4f3c-9f0e-6a6f1c1b2d3e", "Last-Event-ID": "4711",
+        "Idempotency-Key": "5f0c8a52-8f3e-4f3c-9f0e-6a6f1c1b2d3e", "Last-Event-ID": "5b1c8fa0.4711",
         "Link": "</v1/connections?cursor=k11.100>; rel=\"next\"", "Location": "/v1/connections/17", "Prefer": "wait=5",
         "Range": "bytes=0-1023",
     ]

@@ -23,6 +23,8 @@ package final class Gateway: Sendable {
     package let loops: [Loop]
     let shared: GatewayShared
     let loopGateways: [LoopIsolated<LoopGateway>]
+    /// Identifies the process: positions of another one say nothing about this one's events.
+    package let instance: String
     private let turn = Atomic<Int>(0)
     let state = Mutex(State())
     private let passedSockets: [ActivatedSocket]
@@ -60,6 +62,7 @@ package final class Gateway: Sendable {
         }
         self.loopGateways = loopGateways
         let instance = RoomHub.text(Machine.randomWords(1))
+        self.instance = instance
         if let cluster, let loop = loops.first {
             self.membership = ClusterMembership(
                 cluster, limits: clusterLimits, instance: instance, version: version, log: log, loop: loop,

@@ -98,12 +98,17 @@ struct ClusterEventTests {
         }
     }
 
-    @Test func positionInAnotherProcessOfTheNodeIsFollowedByAGapAndAllEvents() async throws {
+    /// A number alone may be of another process, and a gateway may have had no cluster before.
+    @Test(arguments: [("2@b/00000000", "b"), ("2@b", "b"), ("2", "a"), ("00000000.2", "a")])
+    func positionInAnotherProcessOfTheNodeIsFollowedByAGapAndAllEvents(
+        _ position: String, _ node: String
+    ) async throws {
         try await LoopbackCluster.run(["a", "b"]) { cluster in
-            let ids = try await self.open(cluster, "b", "b")
+            let ids = try await self.open(cluster, node, node)
             let filter = "type=opened&connection=\(ids.joined(separator: ","))"
-            let gap = try await self.events(cluster.node("a"), "\(filter)&after=2@b/00000000&limit=1")
+            let gap = try await self.events(cluster.node("a"), "\(filter)&after=\(position)&limit=1")
             #expect(gap.events.map { $0["type"]?.string } == ["gap"])
+            #expect(gap.events[0]["node"]?.string == node)
             let rest = try await self.events(cluster.node("a"), "\(filter)&after=\(gap.ids.last ?? "")&limit=2")
             #expect(rest.events.map { $0["connection"]?.string } == ids)
         }
@@ -283,6 +288,20 @@ struct ClusterEventTests {
         let position = try #require(EventPosition(text, own: "a"))
         #expect(position.others == 0)
         #expect(text == "0" || position.text == text)
+    }
+
+    @Test func positionOfAGatewayWithoutOtherNodesIsReadBack() throws {
+        let position = try #require(EventPosition("5b1c8fa0.17", own: "a"))
+        #expect(position.nodes == ["a": .init(17, "5b1c8fa0")] && position.others == 0)
+        #expect(position.nodes["a"]?.text == "5b1c8fa0.17")
+    }
+
+    @Test(arguments: [
+        "", "x", ".17", "5b1c8fa0.", "5b1c8fa0.x", "a.b.17", "A.17", "g.17", "5b.17@a", "17,5", "17@a,5", "17@",
+        "17@a/",
+    ])
+    func invalidPositionIsRefused(_ text: String) {
+        #expect(EventPosition(text, own: "a") == nil)
     }
 
     @Test func batchAndRequestAreReadBack() {

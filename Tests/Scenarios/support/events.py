@@ -40,7 +40,7 @@ class Events:
     def _body(event):
         body = json.loads(event["data"])
         if "id" in event:
-            assert event["id"] == str(body["number"])
+            assert event["id"] == body.get("position", str(body["number"]))
         # The last event of a tap has a name and no type.
         assert event["event"] == body.get("type", "end")
         return body
