@@ -33,6 +33,8 @@ struct ClientScene {
 
     var client: RoomClient
     var now = RoomClient.Instant(elapsed: .zero, unix: 1000)
+    /// The answer to a registration; `nil` leaves it open.
+    var allowsRegistration: Bool? = true
 
     init(
         _ authority: Authority = ClientScene.authority(), onlyReceives: Bool = false,
@@ -69,7 +71,11 @@ struct ClientScene {
 
     mutating func actions() -> [RoomClient.Action] {
         var actions: [RoomClient.Action] = []
-        while let action = self.client.nextAction() { actions.append(action) }
+        while let action = self.client.nextAction() {
+            actions.append(action)
+            guard case .register = action, let isAllowed = self.allowsRegistration else { continue }
+            self.client.registered(isAllowed, at: self.now)
+        }
         return actions
     }
 

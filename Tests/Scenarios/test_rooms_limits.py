@@ -105,11 +105,18 @@ def test_names_have_at_most_255_bytes_where_rooms_are_read(serve, command):
 
 
 def test_a_user_has_as_many_connections_as_allowed(serve):
-    service = serve(**{"max-connections-per-user": 2, "user-header": "X-User"})
+    service = serve({"join-leave": True}, **{"max-connections-per-user": 2, "user-header": "X-User"})
     ada = {"headers": [("X-User", "ada")]}
-    with service.member(**ada), service.member(**ada), service.connect(**ada) as third, service.member(headers=[("X-User", "bob")]):
-        third.send('{"id":1,"connect":{}}')
-        assert third.closed() == (3504, "connection limit")
+    with service.member(**ada), service.member(**ada), service.connect(**ada) as third, \
+            service.member("a", headers=[("X-User", "bob")]) as bob:
+        third.send('{"id":1,"connect":{"subs":{"a":{}}}}')
+        # Not even a reply comes before.
+        assert third.peer.read().code == 3504
+        bob.send('{"id":9,"publish":{"channel":"a","data":1}}')
+        heard = []
+        while "pub" not in (push := bob.receive().get("push", {})):
+            heard.append(push)
+        assert "ada" not in json.dumps(heard)
     assert service.ended_with(3504) == 1
     eventually(lambda: service.metric("sluice_room_clients") == 0, "no clients")
     with service.member(**ada):

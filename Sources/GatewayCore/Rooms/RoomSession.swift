@@ -58,7 +58,7 @@ final class RoomSession {
     private var waitsForOutput = false
     /// A room that is behind holds the commands up.
     private var waitsForRoom = false
-    /// Too many commands wait for their results.
+    /// Too many commands wait for their results, or `connect` for the registration.
     private var waitsForResults = false
     private var isPerforming = false
     /// The broker knows the client.
@@ -149,7 +149,7 @@ final class RoomSession {
                 self.waitsForOutput = true
                 return self.awaitProgress()
             }
-            guard self.client.pendingCount < Self.pendingLimit else {
+            guard self.client.pendingCount < Self.pendingLimit, !self.client.isRegistering else {
                 self.flush()
                 self.waitsForResults = true
                 return self.pauseReading()
@@ -197,7 +197,8 @@ final class RoomSession {
     private func completed(_ event: (inout RoomClient) -> Void) {
         guard !self.isPerforming else { return event(&self.client) }
         self.change(event)
-        guard self.waitsForResults, self.client.pendingCount < Self.pendingLimit / 2 else { return }
+        guard self.waitsForResults, self.client.pendingCount < Self.pendingLimit / 2, !self.client.isRegistering
+        else { return }
         self.waitsForResults = false
         self.resumeCommands()
     }
@@ -249,11 +250,13 @@ final class RoomSession {
         let entry = UserRegistry.Entry(
             client: info.client, user: info.user, connection: self.connectionNumber, loop: self.loopIndex)
         let limit = hub.currentSettings.maximumConnectionsPerUser
-        guard hub.users.add(entry, limit: limit) else { return self.client.close(.connectionLimit) }
+        guard hub.users.add(entry, limit: limit) else { return self.client.registered(false, at: self.now) }
         self.isRegistered = true
-        guard let limit, !info.user.isEmpty else { return }
+        guard let limit, !info.user.isEmpty else { return self.client.registered(true, at: self.now) }
         self.rooms.broker.register(client: info.client, user: info.user, limit: limit) { [weak self] isAllowed in
-            if !isAllowed { self?.completed { $0.close(.connectionLimit) } }
+            guard let self else { return }
+            let now = self.now
+            self.completed { $0.registered(isAllowed, at: now) }
         }
     }
 

@@ -160,6 +160,8 @@ final class RoomStreamResponder: HTTPResponder {
         var request = Command.ConnectRequest()
         request.token = connect.token
         client.received(Command(number: 1, .connect(request)), at: now)
+        // It has no connection to count.
+        client.registered(true, at: now)
         let key = RoomClientKey(user: client.user, address: exchange.context?.client)
         Self.withMeters(of: key, at: now.elapsed, exchange) { meters in
             // A request is one command.

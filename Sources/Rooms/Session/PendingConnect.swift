@@ -1,5 +1,12 @@
 /// A connection whose `connect` is accepted, but not answered yet: it waits for its rooms.
 struct PendingConnect {
+    /// A room of the client's token, or of its request alone.
+    typealias Request = (grant: SubscriptionGrant?, request: Command.SubscribeRequest)
+    /// A room that the client may enter.
+    typealias Entry = (
+        grant: SubscriptionGrant?, request: Command.SubscribeRequest, policy: RoomPolicy, filter: TagFilter?
+    )
+
     let number: UInt32
     var remaining: Set<String>
     private(set) var results: [(key: String, value: Reply.SubscribeResult)] = []
@@ -29,10 +36,8 @@ struct PendingConnect {
 
     /// Rooms that a connection enters from its beginning, each once: those of its token, then those of its request. Of
     /// several for one room the first counts: a second membership would never end.
-    static func joins(
-        _ grants: [SubscriptionGrant], _ requests: [Command.SubscribeRequest]
-    ) -> [(SubscriptionGrant?, Command.SubscribeRequest)] {
-        var joins: [(SubscriptionGrant?, Command.SubscribeRequest)] = []
+    static func requests(_ grants: [SubscriptionGrant], _ requests: [Command.SubscribeRequest]) -> [Request] {
+        var joins: [Request] = []
         var named: Set<String> = []
         for grant in grants where named.insert(grant.channel).inserted {
             var wanted = requests.first { $0.channel == grant.channel }

@@ -5,6 +5,8 @@
 package struct RoomClient: Sendable {
     private enum Phase {
         case new(deadline: Duration)
+        /// `connect` is accepted; whether the user may have one more connection is not known yet.
+        case registering(number: UInt32, [PendingConnect.Request])
         /// `connect` is accepted; some of its subscriptions are not complete.
         case connecting(PendingConnect)
         case connected
@@ -50,6 +52,8 @@ package struct RoomClient: Sendable {
     package var user: String { self.grant.user }
     package var channels: [String] { self.subscriptions.filter(\.value.isComplete).keys.sorted() }
     package var isClosed: Bool { if case .closed = self.phase { true } else { false } }
+    /// Further commands must wait for `registered`.
+    package var isRegistering: Bool { if case .registering = self.phase { true } else { false } }
     /// Its `connect` is answered.
     package var isConnected: Bool { if case .connected = self.phase { true } else { false } }
 
@@ -92,7 +96,7 @@ package struct RoomClient: Sendable {
         switch (self.phase, command.request) {
         case (.closed, _): return
         case (.new, .connect(let request)): self.connect(command.number, request, now)
-        case (.new, _), (.connecting, _), (.connected, .connect): self.close(.badRequest)
+        case (.new, _), (.registering, _), (.connecting, _), (.connected, .connect): self.close(.badRequest)
         case (.connected, let request): self.perform(request, number: command.number, now)
         }
     }
@@ -179,25 +183,41 @@ package struct RoomClient: Sendable {
             }
             return
         }
-        let joins = PendingConnect.joins(self.grant.subscriptions, request.subscriptions)
-        guard joins.count <= self.settings.maximumSubscriptions else { return self.close(.channelLimit) }
+        let requests = PendingConnect.requests(self.grant.subscriptions, request.subscriptions)
+        guard requests.count <= self.settings.maximumSubscriptions else { return self.close(.channelLimit) }
         self.nextPing = now.elapsed + self.settings.pingInterval
         self.findFirstExpiry()
+        self.phase = .registering(number: number, requests)
         self.act(.register(self.info))
-        self.phase = .connecting(PendingConnect(number: number, remaining: Set(joins.map(\.1.channel))))
-        for (grant, request) in joins {
-            guard let policy = self.authority.policy(of: request.channel), self.isValid(request.channel),
-                grant != nil || self.permission(to: policy, request.channel) == nil
-            else {
-                self.connected(without: request.channel)
-                continue
-            }
-            let filter: TagFilter?
-            // The reply to `connect` has no place for an error of one room.
-            do throws(CommandError) { filter = try policy.filter(request) } catch { return self.close(.badRequest) }
-            self.join(number, request, policy, grant: grant, filter: filter, isServerSide: true)
+    }
+
+    /// The registration is answered: the client enters its rooms, or its user has too many connections. Until then
+    /// nothing is sent, and no room hears of the client.
+    package mutating func registered(_ isAllowed: Bool, at now: Instant) {
+        guard case .registering(let number, let requests) = self.phase else { return }
+        guard isAllowed else { return self.close(.connectionLimit) }
+        let entries: [PendingConnect.Entry]
+        // The reply to `connect` has no place for an error of one room.
+        do throws(CommandError) { entries = try self.entries(requests) } catch { return self.close(.badRequest) }
+        self.phase = .connecting(PendingConnect(number: number, remaining: Set(entries.map(\.request.channel))))
+        for entry in entries {
+            self.join(
+                number, entry.request, entry.policy, grant: entry.grant, filter: entry.filter, isServerSide: true)
         }
         self.finishConnecting(now)
+    }
+
+    /// The rooms that the client may enter.
+    /// - Throws: for an invalid filter.
+    private func entries(_ requests: [PendingConnect.Request]) throws(CommandError) -> [PendingConnect.Entry] {
+        var entries: [PendingConnect.Entry] = []
+        for (grant, request) in requests {
+            guard let policy = self.authority.policy(of: request.channel), self.isValid(request.channel),
+                grant != nil || self.permission(to: policy, request.channel) == nil
+            else { continue }
+            entries.append((grant, request, policy, try policy.filter(request)))
+        }
+        return entries
     }
 
     private mutating func connected(without channel: String) {
@@ -496,7 +516,7 @@ package struct RoomClient: Sendable {
         switch self.phase {
         case .closed: return nil
         case .new(let deadline): return deadline
-        case .connecting, .connected: break
+        case .registering, .connecting, .connected: break
         }
         let expiry = self.firstExpiry.map { expiry -> Duration in
             let end = self.end(of: expiry)

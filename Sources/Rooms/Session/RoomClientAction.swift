@@ -24,7 +24,7 @@ extension RoomClient {
         case presence(number: UInt32, channel: String)
         case presenceStats(number: UInt32, channel: String)
         case history(number: UInt32, Command.HistoryRequest)
-        /// The connection has a user now: it is in the registry from here on.
+        /// The connection has a user now: it is in the registry from here on. Report with `registered`.
         case register(ClientInfo)
         case close(Disconnect)
     }

@@ -20,6 +20,8 @@ final class ClusterClient {
 
     let name: Int
     private let rooms: [String]
+    /// Named by a field of the request.
+    var user: String?
     private var peer: RawWebSocketPeer?
     private var framesRead = 0
     private var lastNumber = 0
@@ -94,7 +96,8 @@ final class ClusterClient {
         self.requests = [1: .connect]
         let commands = [#"{"id":1,"connect":{}}"#] + self.rooms.map { self.subscription(to: $0) }
         self.peer = peer
-        peer.peer.send(RawWebSocketPeer.request(to: "/rooms"))
+        let field = self.user.map { "X-User: \($0)\r\n" } ?? ""
+        peer.peer.send(RawWebSocketPeer.request(to: "/rooms").replacing("Origin:", with: "\(field)Origin:"))
         peer.send(1, commands.joined(separator: "\n"))
         self.framesRead = 0
         self.count("connects")
@@ -187,7 +190,9 @@ final class ClusterClient {
             return self.complain("an answer to no command: \(reply)")
         }
         switch request {
-        case .connect: if reply["connect"] == nil { self.complain("not connected: \(reply)") }
+        case .connect:
+            if reply["connect"] == nil { self.complain("not connected: \(reply)") }
+            self.count("replies to connect")
         case .publish(let number):
             if reply["error"] == nil { self.acknowledged.insert(number) } else { self.count("refused") }
         case .presence(let room):
@@ -203,6 +208,7 @@ final class ClusterClient {
     private func read(_ push: [String: Any]) {
         guard let room = push["channel"] as? String else { return }
         guard self.subscribed.contains(room) else { return self.complain("push before the reply: \(push)") }
+        if push["join"] != nil { self.count("joins") }
         if let publication = push["pub"] as? [String: Any] {
             self.note(publication, in: room)
         } else if push["unsubscribe"] != nil {

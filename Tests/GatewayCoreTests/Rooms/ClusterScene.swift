@@ -16,12 +16,17 @@ final class ClusterScene {
     private(set) var nodes: [SimulatedGateway] = []
     private let host: ScriptedHost
     private let loops: [Int]
+    private let settings: String
     private var generator: SeededGenerator
 
     /// - Parameters:
     ///   - loops: of each node.
     ///   - plainMembers: the room of each.
-    init(loops: [Int], clients: Int, rooms: [String], plainMembers: [String] = [], seed: UInt64 = 1) throws {
+    ///   - settings: of the rooms, a line each.
+    init(
+        loops: [Int], clients: Int, rooms: [String], plainMembers: [String] = [], seed: UInt64 = 1,
+        settings: [String] = []
+    ) throws {
         var faults = FaultPlan.calm
         faults.turnCost = .microseconds(1) ... .microseconds(50)
         faults.latency = .microseconds(20) ... .milliseconds(2)
@@ -34,6 +39,7 @@ final class ClusterScene {
         system.drive { [weak host] in host?.turn() }
         self.host = host
         self.loops = loops
+        self.settings = settings.map { "  \($0)" }.joined(separator: "\n")
         self.clients = (0..<clients).map { name in
             ClusterClient(name: name, rooms: rooms, redis: redis)
         }
@@ -41,7 +47,7 @@ final class ClusterScene {
         for index in loops.indices { self.nodes.append(try self.makeNode(index)) }
     }
 
-    private static func configuration(node: Int) -> String {
+    private func configuration(node: Int) -> String {
         """
         listeners:
           - {name: web, listen: "ws://10.1.0.\(node + 1):1001"}
@@ -50,6 +56,7 @@ final class ClusterScene {
           - {name: chat, path: "/chat/{room}", target: chat}
         rooms:
           max-recovery: 100000
+        \(self.settings)
           policies:
             - name: all
               pattern: "*"
@@ -69,7 +76,7 @@ final class ClusterScene {
             node: "node-\(index)", address: try RedisAddress("redis://10.3.0.1"), client: RedisClientSettings())
         cluster.presenceTime = .seconds(9)
         return try SimulatedGateway(
-            ConfigurationSamples.configuration(Self.configuration(node: index)), on: self.network,
+            ConfigurationSamples.configuration(self.configuration(node: index)), on: self.network,
             loops: self.loops[index], cluster: cluster
         ) { count in words.withLock { words in (0..<count).map { _ in words.next() } } }
     }
