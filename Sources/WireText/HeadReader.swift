@@ -6,6 +6,8 @@ private struct HeadReader {
     private let readStartLine: StartLine.Reader
     /// A folded field is unfolded, and a bare LF ends a line.
     private let isTolerant: Bool
+    /// Whether empty lines before the start line are skipped.
+    private let skipsEmptyLines: Bool
     private(set) var startLine: StartLine?
     /// Whether `startLine` is set; cheaper than copying it.
     private(set) var hasStartLine = false
@@ -19,12 +21,19 @@ private struct HeadReader {
     private var violation: HeadViolation?
 
     /// - Parameter readStartLine: `nil` for trailers, which have no start line.
-    init(limits: HeadLimits, readStartLine: StartLine.Reader?, isTolerant: Bool = false) {
+    init(
+        limits: HeadLimits, readStartLine: StartLine.Reader?, isTolerant: Bool = false, skipsEmptyLines: Bool = false
+    ) {
         self.limits = limits
         self.isTolerant = isTolerant
         self.readStartLine = readStartLine ?? { _ in nil }
+        self.skipsEmptyLines = skipsEmptyLines
         self.hasStartLine = readStartLine == nil
     }
+
+    /// Whether a byte of the head was read. Skipped empty lines are no part of it, and neither is the CR of one whose LF
+    /// has not arrived.
+    var hasBegun: Bool { self.hasStartLine || self.unfinished.count > (self.followsCarriageReturn ? 1 : 0) }
 
     /// Parses from offset `consumed` on and advances it, at most to the end of the head.
     ///
@@ -117,6 +126,7 @@ private struct HeadReader {
         let hasCarriageReturn = count > 1 && lineWithEnd[byte: count - 2] == 0x0D
         let line = lineWithEnd.extracting(first: count - (hasCarriageReturn ? 2 : 1))
         guard self.hasStartLine else {
+            if self.skipsEmptyLines, line.byteCount == 0 { return false }
             guard let startLine = self.readStartLine(line) else { throw .malformedStartLine }
             self.startLine = startLine
             self.hasStartLine = true
@@ -309,15 +319,18 @@ public struct RequestHead: Hashable, Sendable {
 }
 
 /// Incremental parser for request heads, strictly by RFC 9112: no folding, no bare CR or LF, no control characters, no
-/// misplaced whitespace.
+/// misplaced whitespace. Empty lines before a request line are skipped (§2.2); they count towards the limit of bytes.
 public struct RequestParser: Sendable {
     private let limits: HeadLimits
     private var reader: HeadReader
 
     public init(limits: HeadLimits = HeadLimits()) {
         self.limits = limits
-        self.reader = HeadReader(limits: limits, readStartLine: StartLine.readRequest)
+        self.reader = HeadReader(limits: limits, readStartLine: StartLine.readRequest, skipsEmptyLines: true)
     }
+
+    /// Whether a byte of the next head was read; `false` after empty lines alone.
+    package var hasBegun: Bool { self.reader.hasBegun }
 
     /// Parses the next bytes from offset `consumed` on and advances it; each byte is passed once. When the head is
     /// complete, `consumed` is the offset of the first byte after it, and the parser is ready for the next head.

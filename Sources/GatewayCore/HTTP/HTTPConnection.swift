@@ -81,18 +81,15 @@ final class HTTPConnection {
     // MARK: Requests
 
     private func parse(_ bytes: RawSpan, _ used: inout Int) {
-        if self.phase == .idle {
-            // Empty lines before a request are skipped (RFC 9112 §2.2).
-            while used < bytes.byteCount, bytes[byte: used] == 0x0D || bytes[byte: used] == 0x0A { used += 1 }
-            guard used < bytes.byteCount else { return }
-            self.phase = .head
-            self.arm(self.plan.configuration.limits.handshakeTimeout)
-        }
         do throws(HeadViolation) {
-            if let head = try self.parser.parse(bytes, consumed: &used) { self.received(head) }
+            if let head = try self.parser.parse(bytes, consumed: &used) { return self.received(head) }
         } catch {
-            self.refuse(HandshakeRefusal(error))
+            return self.refuse(HandshakeRefusal(error))
         }
+        // A client that sends an empty line after its request has not begun the next one.
+        guard self.phase == .idle, self.parser.hasBegun else { return }
+        self.phase = .head
+        self.arm(self.plan.configuration.limits.handshakeTimeout)
     }
 
     private func received(_ head: RequestHead) {

@@ -114,6 +114,22 @@ struct PlainHTTPTests {
         scene.finish()
     }
 
+    /// RFC 9112 §2.2.
+    @Test func emptyLineBeforeARequestIsSkipped() throws {
+        let scene = try self.scene()
+        let (peer, reader) = try scene.web("\r\nGET /1 HTTP/1.1\r\nHost: a\r\n\r\n\r\n")
+        #expect(reader.next(scene)?.text == "GET /1 0\n")
+        // The connection is idle: the deadline of a head does not run.
+        _ = scene.network.run(for: .seconds(30))
+        #expect(reader.rest() == [] && !peer.sawEnd)
+        peer.send("GET /2 HTTP/1.1\r\nHost: a\r\n\r\n")
+        #expect(reader.next(scene)?.text == "GET /2 0\n")
+        let (opening, _) = try scene.web("\r\n")
+        opening.send(RawWebSocketPeer.request(to: "/echo"))
+        #expect(scene.head(RawWebSocketPeer(opening, isClient: true))?.hasPrefix("HTTP/1.1 101 ") == true)
+        scene.finish()
+    }
+
     @Test(arguments: ["GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "GET / HTTP/1.0\r\n\r\n"])
     func connectionEndsWhereTheClientDoesNotKeepIt(_ request: String) throws {
         let scene = try self.scene()

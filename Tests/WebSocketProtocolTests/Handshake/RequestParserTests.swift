@@ -62,6 +62,17 @@ struct RequestParserTests {
         #expect(consumed == bytes.count)
     }
 
+    /// RFC 9112 §2.2.
+    @Test func emptyLinesBeforeARequestAreSkipped() {
+        let request = Array("\r\n\r\nGET /a HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
+        let whole = HeadFeeding.request([request])
+        #expect(whole.head?.target == "/a" && whole.head?.fields.all.count == 1)
+        #expect(whole.consumed == request.count)
+        #expect(HeadFeeding.request(request.singleBytes) == whole)
+        let endless = HeadFeeding.request(String(repeating: "\r\n", count: 20), limits: HeadLimits(byteCount: 30))
+        #expect(endless.violation == .tooLong(limit: 30))
+    }
+
     /// RFC 9110 §5.5: obs-text is opaque and is forwarded unchanged.
     @Test(arguments: [[0xE9], [0xC3, 0xA9], [0xFF, 0x80, 0x41], [0xC0, 0xAE]] as [[UInt8]])
     func aFieldIsWrittenWithTheBytesThatWereRead(_ bytes: [UInt8]) throws {
@@ -81,7 +92,8 @@ struct RequestParserTests {
         ("GET / http/1.1\r\n\r\n", .malformedStartLine), ("GET / HTTP/11\r\n\r\n", .malformedStartLine),
         ("GET / HTTP/1.10\r\n\r\n", .malformedStartLine), ("GET /\u{E9} HTTP/1.1\r\n\r\n", .malformedStartLine),
         ("G(T / HTTP/1.1\r\n\r\n", .malformedStartLine), ("GET\t/\tHTTP/1.1\r\n\r\n", .malformedStartLine),
-        ("GET  HTTP/1.1\r\n\r\n", .malformedStartLine), ("\r\nGET / HTTP/1.1\r\n\r\n", .malformedStartLine),
+        ("GET  HTTP/1.1\r\n\r\n", .malformedStartLine), ("\nGET / HTTP/1.1\r\n\r\n", .bareLineFeed),
+        ("\r\n GET / HTTP/1.1\r\n\r\n", .malformedStartLine),
         ("GET / HTTP/1.1\nA: 1\n\n", .bareLineFeed), ("GET / HTTP/1.1\rA", .bareCarriageReturn),
         ("GET / HTTP/1.1\r\r\n", .bareCarriageReturn), (Self.wellFormed("A: b\rc\r\n"), .bareCarriageReturn),
         (Self.wellFormed("A: b\nc: d\r\n"), .bareLineFeed), (Self.wellFormed("A: b\0c\r\n"), .controlCharacter),
