@@ -39,13 +39,15 @@ package struct FileValidators: Hashable, Sendable {
         return .proceed
     }
 
-    /// Whether a range applies: there is no `If-Range`, or it names this version.
+    /// Whether a range applies: there is no `If-Range`, or its strong validator names this version (RFC 9110 §13.1.5).
+    /// - Parameter now: the response's `Date`.
     package func allowRange(_ fields: FieldLines, now: HTTPDate) -> Bool {
         let field = fields.single("If-Range")
         guard let value = field.first else { return true }
         guard !field.isRepeated else { return false }
         if value.hasPrefix("\"") || value.hasPrefix("W/") { return value == self.entityTag }
-        return HTTPDate(value, now: now) == self.lastModified
+        // While its second lasts, another change could have the same date: it is weak (RFC 9110 §8.8.2.2).
+        return HTTPDate(value, now: now) == self.lastModified && self.lastModified < now
     }
 
     private func matches(_ tags: [String], weakly: Bool) -> Bool {

@@ -177,6 +177,16 @@ struct FileConditionsTests {
         let fields = FieldLines(value.map { [FieldLine("If-Range", $0)] } ?? [])
         #expect(Self.validators.allowRange(fields, now: Self.now) == applies)
     }
+
+    /// RFC 9110 §8.8.2.2: in its second the file may change again.
+    @Test(arguments: [(-1, false), (0, false), (1, true)])
+    func dateNamesAVersionOnceItsSecondIsOver(_ seconds: Int64, _ applies: Bool) {
+        let now = HTTPDate(seconds: 784_111_777 + seconds)
+        let dated = FieldLines([FieldLine("If-Range", Self.date)])
+        #expect(Self.validators.allowRange(dated, now: now) == applies)
+        let tagged = FieldLines([FieldLine("If-Range", Self.validators.entityTag)])
+        #expect(Self.validators.allowRange(tagged, now: now))
+    }
 }
 
 @Suite("Accepted codings of files, RFC 9110 §12.5.3")
