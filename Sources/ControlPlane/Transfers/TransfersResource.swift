@@ -342,33 +342,14 @@ package struct ContentRange: Sendable, Equatable {
     /// - Throws: `ControlProblem` 416 for an empty range.
     package init(_ field: String?, length: Int64) throws(ControlProblem) {
         self.length = length
-        guard let (first, last) = Self.parse(field) else {
-            (self.start, self.end, self.isPartial) = (0, length, false)
-            return
-        }
-        switch (first, last) {
-        case (let first?, let last): (self.start, self.end) = (first, min(length, (last ?? length - 1) &+ 1))
-        case (nil, let count): (self.start, self.end) = (max(0, length - (count ?? 0)), length)
-        }
-        self.isPartial = true
-        guard self.start < self.end else {
+        switch ByteRanges(field.map { [$0] } ?? [], size: length) {
+        case .parts(let parts) where parts.count == 1:
+            (self.start, self.end, self.isPartial) = (parts[0].lowerBound, parts[0].upperBound, true)
+        case .whole, .parts: (self.start, self.end, self.isPartial) = (0, length, false)
+        case .unsatisfiable:
             throw ControlProblem(416, "range-not-satisfiable", "The content has \(length) bytes.")
                 .with { $0.contentLength = length }
         }
-    }
-
-    private static func parse(_ field: String?) -> (Int64?, Int64?)? {
-        guard let field, field.lowercased().hasPrefix("bytes=") else { return nil }
-        let parts = field.dropFirst(6).split(separator: "-", omittingEmptySubsequences: false).map(String.init)
-        guard parts.count == 2, parts != ["", ""] else { return nil }
-        func number(_ text: String) -> Int64? {
-            text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int64(text) : nil
-        }
-        let (first, last) = (number(parts[0]), number(parts[1]))
-        guard parts[0].isEmpty || first != nil, parts[1].isEmpty || last != nil else { return nil }
-        if let first, let last, last < first { return nil }
-        if last == .max { return nil }
-        return (first, last)
     }
 
     package var status: HTTPResponse.Status { self.isPartial ? .partialContent : .ok }

@@ -17,9 +17,9 @@ package enum ByteRanges: Hashable, Sendable {
     ///   - size: length of the file in bytes.
     package init(_ fields: [String], size: Int64) {
         self = .whole
-        guard fields.count == 1, let specifiers = Self.specifiers(fields[0]), specifiers.count <= Self.limit else {
-            return
-        }
+        guard fields.count == 1, let specifiers = Self.specifiers(fields[0]),
+            (1...Self.limit).contains(specifiers.count)
+        else { return }
         var parts: [Range<Int64>] = []
         for specifier in specifiers {
             guard let part = Self.part(specifier, size: size) else { return }
@@ -45,14 +45,17 @@ package enum ByteRanges: Hashable, Sendable {
         let ends = text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
         guard ends.count == 2 else { return nil }
         if ends[0].isEmpty {
-            guard let count = ends[1].decimal else { return nil }
+            guard let count = Self.position(ends[1]) else { return nil }
             return max(0, size - count)..<size
         }
-        guard let first = ends[0].decimal else { return nil }
+        guard let first = Self.position(ends[0]) else { return nil }
         if ends[1].isEmpty { return first < size ? first..<size : 0..<0 }
-        guard let last = ends[1].decimal, last >= first else { return nil }
+        guard let last = Self.position(ends[1]), last >= first else { return nil }
         return first < size ? first..<(min(last, size - 1) + 1) : 0..<0
     }
+
+    /// A number of any length: one beyond `Int64` lies beyond the end of every file (RFC 9110 §14.1.2).
+    private static func position(_ digits: Substring) -> Int64? { digits.clampedDecimal(limit: .max) }
 
     private static func overlap(_ parts: [Range<Int64>]) -> Bool {
         let sorted = parts.sorted { $0.lowerBound < $1.lowerBound }
