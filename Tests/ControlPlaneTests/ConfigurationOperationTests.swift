@@ -72,6 +72,17 @@ struct ConfigurationOperationTests {
         }
     }
 
+    @Test func keyThatOccursTwiceIsRefused() async throws {
+        let text = #"{"name":"second","path":"/a","path":"/b","target":"echo"}"#
+        #expect(try await self.gateway.post("/v1/routes", text).problem == "422 duplicate-member /path")
+        let patch = #"{"max-message-size":1000,"max-message-size":2000}"#
+        let refused = try await self.gateway.request("PATCH", "/v1/routes/echo", patch)
+        #expect(refused.problem == "422 duplicate-member /max-message-size")
+        let whole = try await self.gateway.request(
+            "PUT", "/v1/configuration", #"{"routes":[{"name":"a","name":"b","target":"echo"}]}"#)
+        #expect(whole.problem == "422 duplicate-member /routes/0/name")
+    }
+
     @Test func yamlBodyIsReadLikeTheFile() async throws {
         let body =
             "name: second\npath: /second\ntarget: echo\nidle-timeout: 1m\n"

@@ -145,6 +145,34 @@ struct JSONTests {
         #expect(problem?.errors.first?.pointer == pointer)
     }
 
+    /// RFC 8259 §4: programs differ in which of them they take.
+    @Test(
+        arguments: [
+            (OpenRequest.self, #"{"url":"tcp://a:1","url":"tcp://b:1"}"#, "/url"),
+            (OpenRequest.self, #"{"url":"tcp://a:1","\u0075rl":"tcp://a:1"}"#, "/url"),
+            (OpenRequest.self, #"{"url":"tcp://a:1","tls":{"insecure":false,"insecure":true}}"#, "/tls/insecure"),
+            (OpenRequest.self, #"{"url":"tcp://a:1","labels":{"a":"1","b":"2","a":"3"}}"#, "/labels/a"),
+            (OpenRequest.self, #"{"a":[{},{"b/c":1,"b/c":2}]}"#, "/a/1/b~1c"),
+            (BulkRequest.self, #"{"selector":{"labels":{"team":"a","team":"b"}}}"#, "/selector/labels/team"),
+            (RoomPublish.self, #"{"data":{"a":1},"data":{"a":2}}"#, "/data"),
+            (RoomPublish.self, #"{"data":1,"tags":{"a":"1","a":"2"}}"#, "/tags/a"),
+        ] as [(any StrictDecodable.Type, String, String)])
+    func aMemberThatOccursTwiceIsPointedAt(
+        _ type: any StrictDecodable.Type, _ text: String, _ pointer: String
+    ) {
+        let problem = #expect(throws: ControlProblem.self) { try JSONBody.decode(type, from: Array(text.utf8)) }
+        #expect(problem?.status == 422 && problem?.code == "duplicate-member")
+        #expect(problem?.errors.map(\.pointer) == [pointer])
+    }
+
+    @Test(arguments: [
+        #"{"data":{"a":1,"a":2}}"#, "\u{FEFF}{\"data\":1}",
+        #"{"data":\#(String(repeating: "[", count: 100) + String(repeating: "]", count: 100))}"#,
+    ])
+    func contentThatIsPassedOnIsNotSearched(_ text: String) throws {
+        #expect(try JSONBody.decode(RoomPublish.self, from: Array(text.utf8)).data != nil)
+    }
+
     @Test(arguments: [
         (#"{"url":"tcp://a:1","maximumMessageSizeBytes":1.5}"#, "wrong-type", "/maximumMessageSizeBytes"),
         (#"{"url":"tcp://a:1","maximumMessageSizeBytes":1e400}"#, "invalid-value", "/maximumMessageSizeBytes"),

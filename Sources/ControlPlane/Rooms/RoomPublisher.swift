@@ -117,7 +117,7 @@ struct RoomPublisher: Sendable {
         }
     }
 
-    /// Text of a member of the object in `body`; of several, the last. `nil` if it is missing or nests too deeply.
+    /// Text of a member of the object in `body`; `nil` if it is missing or nests too deeply.
     private static func text(of name: String, in body: [UInt8]) -> [UInt8]? {
         var reader = JSONReader(body, maximumDepth: JSONReader.usualDepth + 1)
         var text: [UInt8]?

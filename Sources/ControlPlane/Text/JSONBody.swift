@@ -1,22 +1,80 @@
 import ByteKernels
 import ControlAPI
 import FoundationEssentials
+import WireText
 
 /// Decodes and encodes JSON bodies.
 package enum JSONBody {
+    /// Nesting of arrays and objects that `JSONDecoder` accepts.
+    private static let depthLimit = 512
+
     /// An empty body counts as an empty object.
-    /// - Throws: `ControlProblem` with pointers to the invalid members: unknown to `Model`, missing, of the wrong type,
-    ///   or
-    ///   against the rules that `Model` declares.
+    /// - Throws: `ControlProblem` with pointers to the invalid members: given twice, unknown to `Model`, missing, of the
+    ///   wrong type, or against the rules that `Model` declares.
     package static func decode<Model: StrictDecodable>(_ type: Model.Type, from bytes: [UInt8]) throws(ControlProblem)
         -> Model
     {
         let bytes = bytes.isEmpty ? Array("{}".utf8) : bytes
-        try Self.check(try Self.value(bytes), against: type.form, at: "")
+        // The content of messages, which their receivers get unchanged.
+        let passedOn = type.members.filter { if case .any = $0.form { true } else { false } }.map(\.name)
+        try Self.check(try Self.request(bytes, passedOn: Set(passedOn)), against: type.form, at: "")
         // Malformed JSON and values of the wrong type were found already.
         guard let model = try? JSONDecoder().decode(type, from: Data(bytes)) else { throw ControlProblem.malformedJSON }
         try Self.checkValues(of: model, at: "")
         return model
+    }
+
+    /// The value of a request's body.
+    /// - Parameter passedOn: members whose values are not decoded, but passed on as they are.
+    /// - Throws: as `value(_:)`, and 422 with a pointer to a member that its object has twice: programs differ in which
+    ///   one they take (RFC 8259 §4), so one that checked the request may have seen the other.
+    static func request(_ bytes: [UInt8], passedOn: Set<String> = []) throws(ControlProblem) -> JSONValue {
+        let value = try Self.value(bytes)
+        // The decoder skips a byte order mark too, as RFC 8259 §8.1 permits.
+        let start = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? 3 : 0
+        var reader = JSONReader(bytes, in: start..<bytes.count, maximumDepth: Self.depthLimit)
+        let repeated: String?
+        do throws(JSONSyntaxError) {
+            repeated = try Self.repeatedMember(&reader, passedOn: passedOn)
+        } catch {
+            throw ControlProblem.malformedJSON
+        }
+        if let repeated {
+            throw ControlProblem(422, "duplicate-member", "The member \(repeated) occurs more than once.")
+                .at(pointer: repeated)
+        }
+        return value
+    }
+
+    /// Reads a value.
+    /// - Returns: a pointer to a member that occurs before in its object; `nil` if there is none.
+    private static func repeatedMember(
+        _ value: inout JSONReader, passedOn: Set<String> = []
+    ) throws(JSONSyntaxError) -> String? {
+        var found: String?
+        switch value.nextKind() {
+        case .object:
+            var names: Set<String> = []
+            try value.readObject { (name, member) throws(JSONSyntaxError) in
+                let isRepeated = !names.insert(name).inserted
+                var place: String?
+                if passedOn.contains(name) {
+                    try member.skipValue()
+                } else {
+                    place = try Self.repeatedMember(&member)
+                }
+                if isRepeated { place = "" }
+                if let place { found = found ?? JSONPointer.member(name, of: "") + place }
+            }
+        case .array:
+            var index = 0
+            try value.readArray { (element) throws(JSONSyntaxError) in
+                if let place = try Self.repeatedMember(&element) { found = found ?? "/\(index)\(place)" }
+                index += 1
+            }
+        case .string, .number, .boolean, .null, nil: try value.skipValue()
+        }
+        return found
     }
 
     /// - Throws: `ControlProblem` 400 for malformed JSON, 422 with a pointer for a number that is too large.
