@@ -72,6 +72,31 @@ struct LongRunningOperationTests {
         #expect(refused.status == 422)
     }
 
+    /// Their peer does not answer: the gateway's side of both connections is suspended.
+    @Test(arguments: ["ping", "startSecureConnection"])
+    func verbOfAConnectionIsAnsweredAtOnce(_ verb: String) async throws {
+        let id = try await self.gateway.open(verb == "ping" ? self.gateway.echo : self.gateway.raw)
+        var peers: [String?] = []
+        try await self.gateway.wait {
+            peers = Self.ids(try await self.gateway.get("/v1/connections?direction=accepted"))
+            return !peers.isEmpty
+        }
+        for peer in peers.compactMap(\.self) {
+            #expect(try await self.gateway.post("/v1/connections/\(peer):suspend").status == 200)
+        }
+        let begin = ContinuousClock.now
+        let body = verb == "ping" ? nil : "{}"
+        let started = try await self.gateway.post("/v1/connections/\(id):\(verb)", body, fields: Self.asynchronous)
+        // The time within which an operation must be accepted.
+        #expect(ContinuousClock.now - begin < .seconds(2))
+        #expect(started.status == 202 && started.json["state"]?.string == "running", "\(started.text)")
+        let path = started.fields["location"] ?? ""
+        #expect(try await self.gateway.request("DELETE", path).json["state"]?.string == "cancelled")
+        #expect(try await self.gateway.get(path).json["operation"]?.string == verb)
+        let refused = try await self.gateway.post("/v1/connections/999:\(verb)", body, fields: Self.asynchronous)
+        #expect(refused.problem == "404 unknown-connection")
+    }
+
     // MARK: Idempotency keys
 
     @Test func requestsWithOneKeyAreOneRequest() async throws {

@@ -130,6 +130,7 @@ struct ClusterOperations: Sendable {
         if call.operation.isLongRunning {
             // This node runs it as an operation, if the client does not wait.
             request.fields["prefer"] = nil
+            call.runningOperation?.accept()
         } else if let seconds = call.waitPreference() {
             timeout += .seconds(seconds)
         }

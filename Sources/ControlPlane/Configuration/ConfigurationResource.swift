@@ -89,6 +89,7 @@ struct ConfigurationResource: Sendable {
         try self.context.checkNotDraining()
         let document = try await call.document(as: .section(ConfigurationSchema.whole))
         let isDryRun = try call.query.boolean("dryRun") ?? false
+        call.runningOperation?.accept()
         let result = await self.context.configuration.apply(
             .replace(document), isDryRun: isDryRun, if: call.condition(nil, nil))
         return try self.response(to: result, isDryRun)
@@ -97,6 +98,7 @@ struct ConfigurationResource: Sendable {
     private func reload(_ call: ControlCall) async throws -> Response {
         try self.context.checkNotDraining()
         let isDryRun = try call.query.boolean("dryRun") ?? false
+        call.runningOperation?.accept()
         let result = await self.context.configuration.reload(isDryRun: isDryRun, if: call.condition(nil, nil))
         return try self.response(to: result, isDryRun)
     }

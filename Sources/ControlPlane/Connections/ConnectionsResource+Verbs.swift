@@ -238,6 +238,7 @@ extension ConnectionsResource {
         guard !live.report.isSuspended else {
             throw ControlProblem(409, "suspended", "The connection is suspended and sends no Ping; resume it first.")
         }
+        call.runningOperation?.accept()
         do {
             let pong: Void? = try await Waiting.withTimeout(.seconds(10)) { try await task.sendPing() }
             guard pong != nil else {
@@ -291,6 +292,7 @@ extension ConnectionsResource {
         let context = try TLSRequestParser(request: request, speaksWebSocket: false, pointer: "").context()
         var settings = SecureSettings(context: context, serverName: request.serverName ?? Self.host(of: report.url))
         settings.timeout = OpenRequestParser.duration(request.timeoutMs) ?? .seconds(10)
+        call.runningOperation?.accept()
         do throws(TaskFailure) {
             try await task.startSecureConnection(settings)
         } catch {

@@ -67,7 +67,8 @@ struct Operation: Sendable {
     let document: OperationDocument
     /// Longest body in bytes.
     let bodyLimit: Int
-    /// Whether it can run without its client waiting (RFC 7240 `respond-async`).
+    /// Whether it can run without its client waiting (RFC 7240 `respond-async`). Its handler accepts the call's
+    /// `runningOperation` before it begins what may take long.
     let isLongRunning: Bool
     /// How it reaches the nodes of a cluster.
     var reach = NodeReach.own

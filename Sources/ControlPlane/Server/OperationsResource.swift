@@ -135,8 +135,8 @@ final class RunningOperation: Sendable {
     private let caller: Caller
     private let startedAt = WallClock.now()
     private let state = Mutex(State())
-    /// The connection has its key, or the operation has ended.
-    private let connectionKnown = OneTimeEvent()
+    /// The request was accepted, or the operation has ended.
+    private let accepted = OneTimeEvent()
     private let ended = OneTimeEvent()
 
     init(_ operation: Operation, by caller: Caller, number: UInt64) {
@@ -160,14 +160,19 @@ final class RunningOperation: Sendable {
             state.endedAt = WallClock.now()
             state.task = nil
         }
-        self.connectionKnown.occur()
+        self.accepted.occur()
         self.ended.occur()
     }
 
-    /// The connection that the operation opens has its key.
+    /// The request is valid, and what may take long begins. A client that does not wait gets its answer.
+    func accept() {
+        self.accepted.occur()
+    }
+
+    /// The connection that the operation opens has its key; this accepts the request.
     func connectionCreated(_ key: ConnectionKey) {
         self.state.withLock { $0.connection = key }
-        self.connectionKnown.occur()
+        self.accept()
     }
 
     func cancel() {
@@ -188,9 +193,9 @@ final class RunningOperation: Sendable {
         return self.outcome
     }
 
-    /// Waits until the connection has its key or the operation ends.
-    func waitForConnection(within limit: Duration) async {
-        await self.connectionKnown.wait(within: limit)
+    /// Waits until the request is accepted or the operation ends.
+    func waitForAcceptance(within limit: Duration) async {
+        await self.accepted.wait(within: limit)
     }
 
     // MARK: The record
@@ -276,8 +281,8 @@ enum OperationOutcome: Sendable {
 
 /// Runs long requests as operations for clients that prefer not to wait (RFC 7240).
 struct LongRunningRequests: Sendable {
-    /// Time for a connection to get its key, which usually takes one turn of a loop.
-    private static let connectionKeyTimeout = Duration.seconds(2)
+    /// Time for the checks of a request, and for a new connection to get its key. Usually they take one turn of a loop.
+    private static let acceptanceTimeout = Duration.seconds(2)
 
     let registry: OperationRegistry
 
@@ -304,7 +309,7 @@ struct LongRunningRequests: Sendable {
     /// The outcome within the time that the client waits; for a client that does not wait, only an early refusal.
     private static func earlyOutcome(of running: RunningOperation, _ call: ControlCall) async -> OperationOutcome? {
         if let seconds = call.waitPreference() { return await running.outcome(within: .seconds(seconds)) }
-        await running.waitForConnection(within: Self.connectionKeyTimeout)
+        await running.waitForAcceptance(within: Self.acceptanceTimeout)
         guard case .problem(let problem)? = running.outcome, problem.status < 500 else { return nil }
         return running.outcome
     }
