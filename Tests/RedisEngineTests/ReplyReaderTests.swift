@@ -101,7 +101,7 @@ struct ViolationVector: CustomTestStringConvertible, Sendable {
         .init("$+3\r\n", .malformedLength, at: 5), .init("%-1\r\n", .malformedLength, at: 5),
         .init("=-1\r\n", .malformedLength, at: 5), .init("!-1\r\n", .malformedLength, at: 5),
         .init("$99999999999999999999\r\n", .malformedLength, at: 23),
-        .init("$9223372036854775807\r\n", .valueTooLarge(limit: 16 << 20), at: 22),
+        .init("$9223372036854775807\r\n", .valueTooLarge(limit: 32 << 20), at: 22),
         .init("*9223372036854775807\r\n", .tooManyElements(limit: 1 << 20), at: 22),
         .init("%9223372036854775807\r\n", .tooManyElements(limit: 1 << 20), at: 22),
         .init(":\r\n", .malformedNumber, at: 3), .init(":-\r\n", .malformedNumber, at: 4),

@@ -19,8 +19,8 @@ package struct RedisClientSettings: Sendable {
     package var pingInterval = Duration.seconds(15)
     /// Commands of one connection that are unanswered. A further one fails with `notSent`. Default: 16 384.
     package var maximumCommands = 16_384
-    /// Bytes of commands of one connection that are unanswered. Default: 16 MiB.
-    package var maximumCommandBytes = 16 << 20
+    /// Bytes of commands of one connection that are unanswered. Default: 32 MiB.
+    package var maximumCommandBytes = 32 << 20
     /// Bounds of one reply, and of one message. A larger one ends the connection.
     package var replyLimits = RedisReplyLimits()
 

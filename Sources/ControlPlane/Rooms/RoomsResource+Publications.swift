@@ -141,7 +141,8 @@ extension RoomsResource {
             return try await self.rooms.history(of: room, request)
         }
         let page = Self.page(found.publications, limit: limit)
-        let next = page.count < found.publications.count ? page.last.map { $0.offset } : nil
+        let isCut = page.count < found.publications.count || found.isCut
+        let next = isCut ? page.last.map { $0.offset } : nil
         let path = next.map { offset in
             call.query.nextPage(
                 of: "\(Self.path(Self.name(call)))/history",

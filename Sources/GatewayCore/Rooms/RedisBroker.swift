@@ -19,8 +19,6 @@ final class RedisBroker: RoomBroker {
     private static let heldLimit = 4 << 20
     private static let overhead = 512
     private static let idempotencyTime = 300_000
-    /// Time that a stream's epoch outlasts its publications.
-    private static let metaTime: Duration = .seconds(60)
 
     /// A room whose messages this loop receives.
     private final class Feed {
@@ -48,6 +46,8 @@ final class RedisBroker: RoomBroker {
     private let hub: RoomHub
     private let cluster: RoomCluster
     private let client: RedisClient
+    private let run: RedisRun
+    private let history: RedisHistory
     private let presence: RedisPresence
     private var feeds: [String: Feed] = [:]
     private var feedsByChannel: [[UInt8]: Feed] = [:]
@@ -59,9 +59,6 @@ final class RedisBroker: RoomBroker {
     /// When listed clients and users are renewed next.
     private var nextRenewal: Duration = .zero
     private(set) var isBehind = false
-    /// Run of the server that the client is connected to, when the server was last asked; empty while it is not known, and
-    /// in a Redis Cluster, whose servers have one each: scripts find it then.
-    private var run = ""
 
     init(_ rooms: LoopRooms, _ cluster: RoomCluster) {
         self.rooms = rooms
@@ -70,6 +67,8 @@ final class RedisBroker: RoomBroker {
         self.client = RedisClient(
             address: cluster.address, settings: cluster.client, scripts: RoomScripts.all, counters: cluster.counters,
             loop: rooms.loop, generator: rooms.hub.generator)
+        self.run = RedisRun(self.client)
+        self.history = RedisHistory(self.client, cluster, rooms.hub, self.run)
         self.presence = RedisPresence(self.client, cluster)
         self.client.delegate = self
     }
@@ -90,12 +89,6 @@ final class RedisBroker: RoomBroker {
 
     private func keys(_ room: SharedRoom) -> RoomKeys {
         self.feeds[room.name]?.keys ?? RoomKeys(prefix: self.cluster.prefix, room: room.name)
-    }
-
-    private func newEpoch() -> RedisArgument { .text(RoomHub.text(self.hub.randomWords(1))) }
-
-    private func metaTime(_ policy: RoomPolicy) -> RedisArgument {
-        .number((max(policy.historyTime, Self.metaTime) + Self.metaTime).wholeMilliseconds)
     }
 
     // MARK: Opening rooms
@@ -151,14 +144,14 @@ final class RedisBroker: RoomBroker {
         feed.mustLoad = false
         let position = feed.shared.knownPosition
         let start = isWhole ? nil : position
-        let range = StreamRange(after: start?.offset ?? 0, limit: policy.historySize, epoch: start?.epoch ?? "")
-        self.read(feed.keys, policy, range) { [weak self] result in
+        self.history.load(
+            feed.keys, policy, after: start,
+            while: { [weak self] in self?.feeds[feed.shared.name] === feed }
+        ) { [weak self] result in
             guard let self, self.feeds[feed.shared.name] === feed else { return }
             feed.isLoading = false
             switch result {
-            case .success(var snapshot):
-                snapshot.isWhole = start == nil
-                self.loaded(feed, snapshot, from: position)
+            case .success(let snapshot): self.loaded(feed, snapshot, from: position)
             // After the connection's loss the channel is subscribed anew, and loading follows.
             case .failure: feed.mustLoad = true
             }
@@ -251,10 +244,10 @@ extension RedisBroker {
         self.pendingCost += cost
         if self.pendingCost >= Self.pendingLimit { self.isBehind = true }
         let arguments: [RedisArgument] = [
-            .bytes(self.envelope(message)), self.newEpoch(), .number(isKept ? policy.historySize : 0),
-            .number(policy.historyBytes), .number(policy.historyTime.wholeMilliseconds), self.metaTime(policy),
+            .bytes(self.envelope(message)), self.history.newEpoch(), .number(isKept ? policy.historySize : 0),
+            .number(policy.historyBytes), .number(policy.historyTime.wholeMilliseconds), RedisHistory.metaTime(policy),
             .bytes(keys.channel), self.publishCommand,
-            .number(message.idempotencyKey == nil ? 0 : Self.idempotencyTime), .text(self.run),
+            .number(message.idempotencyKey == nil ? 0 : Self.idempotencyTime), self.run.argument,
         ]
         let once = keys.idempotency(message.idempotencyKey ?? "")
         self.client.perform(RoomScripts.publish, keys: [keys.meta, keys.stream, once], arguments: arguments) {
@@ -300,78 +293,6 @@ extension RedisBroker {
 // MARK: History
 
 extension RedisBroker {
-    /// Publications of a stream, and to which epoch the offsets belong.
-    private struct StreamRange {
-        var lowest = "-"
-        var highest = "+"
-        var limit: Int
-        var isReversed = false
-        var epoch = ""
-
-        /// The newest after this offset.
-        init(after offset: UInt64, limit: Int, epoch: String) {
-            self.lowest = "\(offset &+ 1)-0"
-            self.limit = limit
-            self.isReversed = true
-            self.epoch = epoch
-        }
-
-        /// - Parameter request: `since` is after, or before it if reversed.
-        init(_ request: Command.HistoryRequest) {
-            self.limit = request.limit < 0 ? Int(Int32.max) : request.limit
-            self.isReversed = request.isReversed
-            guard let since = request.since else { return }
-            guard request.isReversed else {
-                self.lowest = since.offset == .max ? "+" : "\(since.offset + 1)-0"
-                return
-            }
-            if since.offset <= 1 { self.limit = 0 } else { self.highest = "\(since.offset - 1)-0" }
-        }
-    }
-
-    /// - Returns: publications in their order, also if the newest are read first.
-    private func read(
-        _ keys: RoomKeys, _ policy: RoomPolicy, _ range: StreamRange,
-        _ complete: @escaping (Result<SharedRoom.Snapshot, RoomBrokerError>) -> Void
-    ) {
-        let arguments: [RedisArgument] = [
-            .text(range.lowest), .text(range.highest), .number(range.limit), .number(range.isReversed ? 1 : 0),
-            self.newEpoch(), self.metaTime(policy), .text(range.epoch), .text(self.run),
-        ]
-        self.client.perform(RoomScripts.read, keys: [keys.meta, keys.stream], arguments: arguments) { [cluster] in
-            complete($0.decoded { try Self.snapshot($0, isReversed: range.isReversed, node: cluster.node) })
-        }
-    }
-
-    private static func snapshot(_ reply: RedisValue, isReversed: Bool, node: String) throws -> SharedRoom.Snapshot {
-        let parts = try reply.array()
-        guard parts.count == 4 else { throw UnexpectedReply() }
-        var snapshot = SharedRoom.Snapshot(
-            position: StreamPosition(offset: try Self.offset(parts[1]), epoch: try parts[0].text()), publications: [],
-            removals: try Self.offset(parts[3]))
-        snapshot.floor = snapshot.position.offset
-        var mayMissFormer = true
-        let entries = try parts[2].array()
-        for entry in isReversed ? entries.reversed() : entries {
-            let pair = try entry.array()
-            guard pair.count == 2, let dash = try pair[0].text().firstIndex(of: "-"),
-                let number = Int64(try pair[0].text()[..<dash]), let offset = UInt64(exactly: number), offset > 0,
-                let content = try pair[1].array().last?.bytes(),
-                let message = RoomMessage.Parts(content, offset: offset, node: node),
-                case .publication(let publication) = message.content
-            else {
-                // What another program, or a later version, wrote into the stream is left out.
-                snapshot.floor = snapshot.position.offset
-                mayMissFormer = true
-                continue
-            }
-            if mayMissFormer { snapshot.floor = offset - 1 }
-            mayMissFormer = false
-            snapshot.publications.append((publication, message.plain, message.origin))
-        }
-        return snapshot
-    }
-
     func history(
         of room: SharedRoom, _ request: Command.HistoryRequest,
         _ complete: @escaping (Result<RoomHistoryPage, RoomBrokerError>) -> Void
@@ -380,58 +301,28 @@ extension RedisBroker {
         guard policy.keepsHistory else {
             return complete(.success(RoomHistoryPage(publications: [], position: StreamPosition())))
         }
-        self.read(self.keys(room), policy, StreamRange(request)) { result in
-            complete(
-                result.flatMap { snapshot in
-                    if let since = request.since, since.epoch != snapshot.position.epoch,
-                        !(since.epoch.isEmpty && since.offset == 0)
-                    {
-                        return .failure(.unrecoverablePosition)
-                    }
-                    let publications = snapshot.publications.map(\.publication)
-                    return .success(
-                        RoomHistoryPage(
-                            publications: request.isReversed ? publications.reversed() : publications,
-                            position: snapshot.position))
-                })
-        }
+        self.history.page(self.keys(room), policy, request, complete)
     }
 
     func removeHistory(of room: SharedRoom, _ complete: @escaping (Result<Void, RoomBrokerError>) -> Void) {
-        self.remove(0, .historyRemoved, room) { complete($0.map { _ in }) }
+        self.history.remove(0, .historyRemoved, self.keys(room)) { complete($0.map { _ in }) }
     }
 
     func removePublication(
         of room: SharedRoom, offset: UInt64, _ complete: @escaping (Result<Bool, RoomBrokerError>) -> Void
     ) {
-        self.remove(offset, .publicationRemoved(offset: offset), room) { complete($0.map { $0 > 0 }) }
-    }
-
-    private func remove(
-        _ offset: UInt64, _ content: RoomEnvelope.Content, _ room: SharedRoom,
-        _ complete: @escaping (Result<Int64, RoomBrokerError>) -> Void
-    ) {
-        let keys = self.keys(room)
-        let arguments: [RedisArgument] = [
-            .text("\(offset)"), .bytes(RoomEnvelope(content).encoded), .bytes(keys.channel), self.publishCommand,
-        ]
-        self.client.perform(RoomScripts.remove, keys: [keys.meta, keys.stream], arguments: arguments) {
-            complete($0.decoded { try $0.int() })
+        self.history.remove(offset, .publicationRemoved(offset: offset), self.keys(room)) {
+            complete($0.map { $0 > 0 })
         }
     }
 
     /// Redis has forgotten publications that it acknowledged: their offsets must not be used again in this stream.
     private func beginAnew(_ feed: Feed, _ position: StreamPosition) {
         feed.isLoading = true
-        let arguments: [RedisArgument] = [
-            .text(position.epoch), .text("\(position.offset)"), self.newEpoch(), self.metaTime(feed.shared.policy),
-        ]
-        self.client.perform(
-            RoomScripts.beginAnew, keys: [feed.keys.meta, feed.keys.stream], arguments: arguments
-        ) { [weak self] result in
+        self.history.beginAnew(feed.keys, feed.shared.policy, position) { [weak self] hasBegun in
             guard let self, self.feeds[feed.shared.name] === feed else { return }
             feed.isLoading = false
-            if case .success = result { self.load(feed) } else { feed.mustLoad = true }
+            if hasBegun { self.load(feed) } else { feed.mustLoad = true }
         }
     }
 }
@@ -490,7 +381,7 @@ extension RedisBroker {
         for feed in self.feeds.values {
             let policy = feed.shared.policy
             if policy.keepsHistory {
-                let command = RedisCommand("PEXPIRE", .bytes(feed.keys.meta), self.metaTime(policy), "GT")
+                let command = RedisCommand("PEXPIRE", .bytes(feed.keys.meta), RedisHistory.metaTime(policy), "GT")
                 self.client.perform(command, key: feed.keys.meta) { _ in }
             }
             self.presence.list(feed.shared.listedClients, in: feed.keys) { [weak self] renewed in
@@ -510,22 +401,14 @@ extension RedisBroker: RedisClientDelegate {
     func redisBecameReady(_ client: RedisClient) {
         if self.rooms.index == 0 { self.cluster.report(false, "Redis is reached") }
         self.nextRenewal = .zero
-        self.run = ""
-        self.askForRun()
+        self.run.forget()
+        self.run.ask()
         self.sendHeld()
         self.rooms.brokerCaughtUp()
     }
 
-    /// Scripts need not find it, which takes them about as long as their own work.
-    private func askForRun() {
-        if case .cluster = self.cluster.address.location { return }
-        self.client.perform(RedisCommand("INFO"), key: nil) { [weak self] result in
-            self?.run = RoomScripts.run(info: (try? result.get().text()) ?? "")
-        }
-    }
-
     func redisWentAway(_ client: RedisClient, _ failure: String) {
-        self.run = ""
+        self.run.forget()
         for feed in self.feeds.values { self.openAlone(feed) }
         if self.rooms.index == 0 { self.cluster.report(true, failure) }
     }
@@ -581,7 +464,7 @@ extension RedisBroker: TimerTarget {
         guard !self.isAway, now >= self.nextRenewal else { return }
         self.nextRenewal = now + self.cluster.presenceTime / 3
         // It changes without a restart when the server gets an append-only file.
-        self.askForRun()
+        self.run.ask()
         self.renew()
     }
 }

@@ -90,6 +90,8 @@ package struct RoomPresenceCounts: Sendable, Equatable {
 package struct RoomHistoryPage: Sendable {
     package var publications: [Publication]
     package var position: StreamPosition
+    /// Whether the last publications that were asked for are left out, because the answer would be too large.
+    package var isCut = false
 }
 
 /// Rooms of this process alone.

@@ -17,6 +17,9 @@ package struct RoomCluster: Sendable {
     package var deliversAlone = false
     /// How long a client stays listed in a room after its node stopped renewing it.
     package var presenceTime: Duration = .seconds(60)
+    /// Memory of the publications that one command reads from a history, in bytes. A reply holds more only if it is a single
+    /// publication. Default: 512 KiB, for which Redis needs a few milliseconds.
+    package var historyPage = 512 << 10
     /// Of all connections to Redis.
     package let counters = RedisCounters()
     /// Called on the first loop when Redis is lost and found again, with text for the log.

@@ -152,26 +152,46 @@ package enum RoomScripts {
         return {0, offset, stream}
         """)
 
-    /// Reads the stream; begins one if there is none.
+    /// Reads a page of the stream; begins a stream if there is none.
+    ///
+    /// The page ends when it is full; it has at least one entry if there is one. Few entries are read at a time, because a
+    /// step may read entries that the page does not hold.
     ///
     /// Keys: meta, stream. Arguments: lowest and highest offset as stream identifiers, entries at most, `1` for the newest
     /// first, epoch of a new stream, milliseconds that meta lasts at least, epoch to which the lowest offset belongs or
-    /// empty: of another stream all is read; run of the server or empty. Returns: epoch, newest offset, entries, number of removals so far.
+    /// empty: of another stream all is read; run of the server or empty, cost of the page at most, in bytes. Returns:
+    /// epoch, newest offset, entries, number of removals so far, 1 if the page is full.
     package static let read = RedisScript(
         """
         \(Self.epoch(new: 5, known: 8))
         if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[6]) then redis.call('PEXPIRE', KEYS[1], ARGV[6]) end
-        local entries, lowest = {}, ARGV[1]
+        local lowest, highest, most, left = ARGV[1], ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[9])
         if ARGV[7] ~= '' and ARGV[7] ~= epoch then lowest = '-' end
-        if tonumber(ARGV[3]) > 0 then
+        local entries, count, step, isFull = {}, 0, 1, 0
+        while count < most and isFull == 0 do
+          local size, found = math.min(step, most - count)
           if ARGV[4] == '1' then
-            entries = redis.call('XREVRANGE', KEYS[2], ARGV[2], lowest, 'COUNT', ARGV[3])
+            found = redis.call('XREVRANGE', KEYS[2], highest, lowest, 'COUNT', size)
           else
-            entries = redis.call('XRANGE', KEYS[2], lowest, ARGV[2], 'COUNT', ARGV[3])
+            found = redis.call('XRANGE', KEYS[2], lowest, highest, 'COUNT', size)
           end
+          for _, entry in ipairs(found) do
+            for _, text in ipairs(entry[2]) do left = left - #text end
+            left = left - \(entryOverhead)
+            if left < 0 and count > 0 then
+              isFull = 1
+              break
+            end
+            count = count + 1
+            entries[count] = entry
+          end
+          if #found < size then break end
+          local last = '(' .. found[size][1]
+          if ARGV[4] == '1' then highest = last else lowest = last end
+          step = math.min(2 * step, 32)
         end
         local state = redis.call('HMGET', KEYS[1], 'o', 'd')
-        return {epoch, state[1] or '0', entries, state[2] or '0'}
+        return {epoch, state[1] or '0', entries, state[2] or '0', isFull}
         """)
 
     /// Begins another stream if acknowledged publications are missing, as after a failover of a server that does not tell

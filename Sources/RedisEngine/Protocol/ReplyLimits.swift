@@ -1,7 +1,7 @@
 /// Bounds of one value that the server sends. A value beyond one ends the connection.
 package struct RedisReplyLimits: Equatable, Sendable {
     /// Memory of one value, with its attributes: the bytes of its strings, and `bytesPerValue` for each value in it.
-    /// Default: 16 MiB.
+    /// Default: 32 MiB.
     package var byteCount: Int
     /// Values that contain another, at most 128: each level is one of the stack when a value is freed. Default: 32.
     package var depth: Int
@@ -17,7 +17,7 @@ package struct RedisReplyLimits: Equatable, Sendable {
 
     /// Limits below 1 count as 1, those above 1 TiB as 1 TiB.
     package init(
-        byteCount: Int = 16 << 20, depth: Int = 32, elementCount: Int = 1 << 20, lineLength: Int = 64 << 10
+        byteCount: Int = 32 << 20, depth: Int = 32, elementCount: Int = 1 << 20, lineLength: Int = 64 << 10
     ) {
         self.byteCount = min(max(byteCount, Self.allowed.lowerBound), Self.allowed.upperBound)
         self.depth = min(max(depth, 1), 128)

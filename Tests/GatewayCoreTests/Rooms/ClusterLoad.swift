@@ -23,6 +23,8 @@ final class ClusterLoad {
         self.scene = try ClusterScene(
             loops: loops, clients: Int.random(in: 4...7, using: &generator), rooms: Self.rooms,
             plainMembers: (0..<Int.random(in: 2...3, using: &generator)).map { Self.rooms[$0 % Self.rooms.count] },
+            // Nodes read histories in parts of about ten publications.
+            options: ClusterScene.Options(historyPage: seed.isMultiple(of: 3) ? 4000 : nil),
             seed: generator.next())
         self.generator = generator
         // Operators' publications have tags.

@@ -17,15 +17,26 @@ final class ClusterScene {
     private let host: ScriptedHost
     private let loops: [Int]
     private let settings: String
+    private let options: Options
     private var generator: SeededGenerator
+
+    /// What differs from the usual configuration.
+    struct Options {
+        /// `history-size` of each node; 100 000 for those that are left out.
+        var historySizes: [Int] = []
+        /// Bytes of a history that a node reads at a time; `nil` for the default.
+        var historyPage: Int?
+        /// Of the nodes' connections to Redis.
+        var client = RedisClientSettings()
+    }
 
     /// - Parameters:
     ///   - loops: of each node.
     ///   - plainMembers: the room of each.
     ///   - settings: of the rooms, a line each.
     init(
-        loops: [Int], clients: Int, rooms: [String], plainMembers: [String] = [], seed: UInt64 = 1,
-        settings: [String] = []
+        loops: [Int], clients: Int, rooms: [String], plainMembers: [String] = [], options: Options = Options(),
+        seed: UInt64 = 1, settings: [String] = []
     ) throws {
         var faults = FaultPlan.calm
         faults.turnCost = .microseconds(1) ... .microseconds(50)
@@ -40,6 +51,7 @@ final class ClusterScene {
         self.host = host
         self.loops = loops
         self.settings = settings.map { "  \($0)" }.joined(separator: "\n")
+        self.options = options
         self.clients = (0..<clients).map { name in
             ClusterClient(name: name, rooms: rooms, redis: redis)
         }
@@ -48,33 +60,36 @@ final class ClusterScene {
     }
 
     private func configuration(node: Int) -> String {
-        """
-        listeners:
-          - {name: web, listen: "ws://10.1.0.\(node + 1):1001"}
-        routes:
-          - {name: programs, path: /rooms, target: rooms}
-          - {name: chat, path: "/chat/{room}", target: chat}
-        rooms:
-          max-recovery: 100000
-        \(self.settings)
-          policies:
-            - name: all
-              pattern: "*"
-              publish: everyone
-              history-size: 100000
-              history-time: 1d
-              recovery: stream
-              presence: true
-              tag-filters: true
-              join-leave: true
-        """
+        let sizes = self.options.historySizes
+        let size = sizes.indices.contains(node) ? sizes[node] : 100_000
+        return """
+            listeners:
+              - {name: web, listen: "ws://10.1.0.\(node + 1):1001"}
+            routes:
+              - {name: programs, path: /rooms, target: rooms}
+              - {name: chat, path: "/chat/{room}", target: chat}
+            rooms:
+              max-recovery: 100000
+            \(self.settings)
+              policies:
+                - name: all
+                  pattern: "*"
+                  publish: everyone
+                  history-size: \(size)
+                  history-time: 1d
+                  recovery: stream
+                  presence: true
+                  tag-filters: true
+                  join-leave: true
+            """
     }
 
     private func makeNode(_ index: Int) throws -> SimulatedGateway {
         let words = Mutex(SeededGenerator(seed: self.generator.next()))
         var cluster = RoomCluster(
-            node: "node-\(index)", address: try RedisAddress("redis://10.3.0.1"), client: RedisClientSettings())
+            node: "node-\(index)", address: try RedisAddress("redis://10.3.0.1"), client: self.options.client)
         cluster.presenceTime = .seconds(9)
+        if let page = self.options.historyPage { cluster.historyPage = page }
         return try SimulatedGateway(
             ConfigurationSamples.configuration(self.configuration(node: index)), on: self.network,
             loops: self.loops[index], cluster: cluster

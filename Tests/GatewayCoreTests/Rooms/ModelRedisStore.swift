@@ -185,14 +185,28 @@ struct ModelRedisStore {
         meta.expiry = max(meta.expiry ?? 0, now + Self.number(arguments[5]))
         self.metas[keys[0]] = meta
         let isOther = !arguments[6].isEmpty && arguments[6] != meta.epoch
-        let lowest = isOther ? 0 : Self.offset(arguments[0])
-        let highest = Self.offset(arguments[1])
+        let lowest = isOther ? 0 : Self.offset(arguments[0], isLowest: true)
+        let highest = Self.offset(arguments[1], isLowest: false)
         var entries = (self.streams[keys[1]]?.entries ?? []).filter { $0.offset >= lowest && $0.offset <= highest }
         if arguments[3] == "1" { entries.reverse() }
-        let listed = entries.prefix(Self.number(arguments[2])).map { entry -> ModelReply in
+        let (page, isFull) = Self.page(entries.prefix(Self.number(arguments[2])), size: Self.number(arguments[8]))
+        let listed = page.map { entry -> ModelReply in
             .array([.blob("\(entry.offset)-0"), .array([.blob("d"), .blob(entry.envelope)])])
         }
-        return .array([.blob(meta.epoch), .blob("\(meta.offset)"), .array(listed), .blob("\(meta.removals)")])
+        return .array([
+            .blob(meta.epoch), .blob("\(meta.offset)"), .array(listed), .blob("\(meta.removals)"),
+            .integer(isFull ? 1 : 0),
+        ])
+    }
+
+    /// The first entries that cost at most `size` together, at least one.
+    private static func page(_ entries: ArraySlice<Entry>, size: Int) -> (entries: ArraySlice<Entry>, isFull: Bool) {
+        var rest = size
+        for (index, entry) in zip(entries.indices, entries) {
+            rest -= entry.envelope.unicodeScalars.count + 1 + RoomScripts.entryOverhead
+            if rest < 0, index > entries.startIndex { return (entries[..<index], true) }
+        }
+        return (entries, false)
     }
 
     private mutating func beginAnew(_ keys: [String], _ arguments: [String], _ now: Int) -> ModelReply {
@@ -251,12 +265,15 @@ struct ModelRedisStore {
 
     private static func number(_ text: String) -> Int { Int(text) ?? 0 }
 
-    /// Of a stream's identifier.
-    private static func offset(_ text: String) -> Int {
+    /// Of a stream's identifier as a bound, which `(` excludes.
+    private static func offset(_ text: String, isLowest: Bool) -> Int {
         switch text {
-        case "-": 0
-        case "+": .max
-        default: Int(text.prefix { $0 != "-" }) ?? 0
+        case "-": return 0
+        case "+": return .max
+        default:
+            let isExcluded = text.hasPrefix("(")
+            let offset = Int(text.dropFirst(isExcluded ? 1 : 0).prefix { $0 != "-" }) ?? 0
+            return isExcluded ? offset + (isLowest ? 1 : -1) : offset
         }
     }
 }

@@ -1,0 +1,171 @@
+import Cluster
+import RedisEngine
+import Rooms
+
+/// Reads and changes the streams of rooms in Redis.
+final class RedisHistory {
+    /// Cost of one answer to a request for a history, in bytes: above it, the answer ends.
+    private static let answerLimit = 16 << 20
+    /// Time that a stream's epoch outlasts its publications.
+    private static let metaTime: Duration = .seconds(60)
+
+    /// One stream that is being read.
+    private final class Reading {
+        let keys: RoomKeys
+        let policy: RoomPolicy
+        var pages: StreamReading
+        let isWanted: () -> Bool
+        let complete: (Result<StreamReading.Contents, RoomBrokerError>) -> Void
+
+        init(
+            _ keys: RoomKeys, _ policy: RoomPolicy, _ pages: StreamReading, isWanted: @escaping () -> Bool = { true },
+            _ complete: @escaping (Result<StreamReading.Contents, RoomBrokerError>) -> Void
+        ) {
+            self.keys = keys
+            self.policy = policy
+            self.pages = pages
+            self.isWanted = isWanted
+            self.complete = complete
+        }
+    }
+
+    private let client: RedisClient
+    private let cluster: RoomCluster
+    private let hub: RoomHub
+    private let run: RedisRun
+
+    init(_ client: RedisClient, _ cluster: RoomCluster, _ hub: RoomHub, _ run: RedisRun) {
+        self.client = client
+        self.cluster = cluster
+        self.hub = hub
+        self.run = run
+    }
+
+    func newEpoch() -> RedisArgument { .text(RoomHub.text(self.hub.randomWords(1))) }
+
+    /// How long Redis remembers the epoch and the newest offset of a stream after its last use.
+    static func metaTime(_ policy: RoomPolicy) -> RedisArgument {
+        .number((max(policy.historyTime, Self.metaTime) + Self.metaTime).wholeMilliseconds)
+    }
+
+    // MARK: Reading
+
+    /// Reads the newest publications, as many as the policy keeps. What is published during the reading is part of it.
+    /// - Parameters:
+    ///   - position: only what is newer is read; `nil` for all.
+    ///   - isWanted: asked before each page. If not, it fails.
+    func load(
+        _ keys: RoomKeys, _ policy: RoomPolicy, after position: StreamPosition?, while isWanted: @escaping () -> Bool,
+        _ complete: @escaping (Result<SharedRoom.Snapshot, RoomBrokerError>) -> Void
+    ) {
+        let range = StreamRange(
+            after: position?.offset ?? 0, limit: policy.historySize, epoch: position?.epoch ?? "")
+        let pages = StreamReading(range, byteLimit: policy.historyBytes, follows: true)
+        let reading = Reading(keys, policy, pages, isWanted: isWanted) { result in
+            complete(result.map { Self.snapshot($0, isWhole: position == nil) })
+        }
+        self.read(range, reading)
+    }
+
+    /// Answers a request for a part of the history.
+    func page(
+        _ keys: RoomKeys, _ policy: RoomPolicy, _ request: Command.HistoryRequest,
+        _ complete: @escaping (Result<RoomHistoryPage, RoomBrokerError>) -> Void
+    ) {
+        let range = StreamRange(request)
+        let pages = StreamReading(range, byteLimit: Self.answerLimit, follows: false)
+        let reading = Reading(keys, policy, pages) { result in
+            complete(result.flatMap { Self.page($0, request) })
+        }
+        self.read(range, reading)
+    }
+
+    private func read(_ range: StreamRange, _ reading: Reading) {
+        guard reading.isWanted() else { return reading.complete(.failure(.away)) }
+        let (keys, node) = (reading.keys, self.cluster.node)
+        let arguments: [RedisArgument] = [
+            .text(range.lowest), .text(range.highest), .number(range.limit), .number(range.isReversed ? 1 : 0),
+            self.newEpoch(), Self.metaTime(reading.policy), .text(range.epoch), self.run.argument,
+            .number(self.cluster.historyPage),
+        ]
+        self.client.perform(RoomScripts.read, keys: [keys.meta, keys.stream], arguments: arguments) {
+            [weak self] result in
+            switch result.decoded({ try StreamPage($0, node: node) }) {
+            case .success(let page):
+                guard let self else { return reading.complete(.failure(.away)) }
+                self.received(page, reading)
+            case .failure(let error): reading.complete(.failure(error))
+            }
+        }
+    }
+
+    private func received(_ page: StreamPage, _ reading: Reading) {
+        switch reading.pages.received(page) {
+        case .read(let range): self.read(range, reading)
+        case .finish(let contents): reading.complete(.success(contents))
+        case .giveUp: reading.complete(.failure(.away))
+        }
+    }
+
+    private static func snapshot(_ contents: StreamReading.Contents, isWhole: Bool) -> SharedRoom.Snapshot {
+        var snapshot = SharedRoom.Snapshot(
+            position: contents.position, publications: [], floor: contents.position.offset,
+            removals: contents.removals, isWhole: isWhole)
+        var mayMissFormer = true
+        for entry in contents.entries {
+            guard let publication = entry.publication else {
+                // What another program, or a later version, wrote into the stream is left out.
+                snapshot.floor = snapshot.position.offset
+                mayMissFormer = true
+                continue
+            }
+            if mayMissFormer { snapshot.floor = publication.publication.offset - 1 }
+            mayMissFormer = false
+            snapshot.publications.append(publication)
+        }
+        return snapshot
+    }
+
+    private static func page(
+        _ contents: StreamReading.Contents, _ request: Command.HistoryRequest
+    ) -> Result<RoomHistoryPage, RoomBrokerError> {
+        let position = contents.position
+        if let since = request.since, since.epoch != position.epoch, !(since.epoch.isEmpty && since.offset == 0) {
+            return .failure(.unrecoverablePosition)
+        }
+        let publications = contents.entries.compactMap { $0.publication?.publication }
+        return .success(
+            RoomHistoryPage(
+                publications: request.isReversed ? publications.reversed() : publications, position: position,
+                isCut: contents.isCut))
+    }
+
+    // MARK: Changing
+
+    /// Removes a publication, or with offset 0 all, and tells the nodes.
+    /// - Parameter complete: with how many were there.
+    func remove(
+        _ offset: UInt64, _ content: RoomEnvelope.Content, _ keys: RoomKeys,
+        _ complete: @escaping (Result<Int64, RoomBrokerError>) -> Void
+    ) {
+        let arguments: [RedisArgument] = [
+            .text("\(offset)"), .bytes(RoomEnvelope(content).encoded), .bytes(keys.channel),
+            .text(self.client.publishCommand),
+        ]
+        self.client.perform(RoomScripts.remove, keys: [keys.meta, keys.stream], arguments: arguments) {
+            complete($0.decoded { try $0.int() })
+        }
+    }
+
+    /// Begins another stream, unless Redis has the publication at this position.
+    func beginAnew(
+        _ keys: RoomKeys, _ policy: RoomPolicy, _ position: StreamPosition, _ complete: @escaping (Bool) -> Void
+    ) {
+        let arguments: [RedisArgument] = [
+            .text(position.epoch), .text("\(position.offset)"), self.newEpoch(), Self.metaTime(policy),
+        ]
+        self.client.perform(RoomScripts.beginAnew, keys: [keys.meta, keys.stream], arguments: arguments) { result in
+            if case .success = result { complete(true) } else { complete(false) }
+        }
+    }
+}

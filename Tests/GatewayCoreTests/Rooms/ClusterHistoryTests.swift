@@ -1,0 +1,72 @@
+import Cluster
+import RedisEngine
+import Testing
+
+/// What nodes read of the histories in Redis.
+@Suite("Histories of a cluster's rooms")
+struct ClusterHistoryTests {
+    private static let room = "a"
+
+    /// A scene with two nodes, whose room has publications, the first of which both clients have.
+    private func scene(publications: Int, _ options: ClusterScene.Options) throws -> ClusterScene {
+        let scene = try ClusterScene(loops: [1, 1], clients: 2, rooms: [Self.room], options: options)
+        let (writer, reader) = (scene.clients[0], scene.clients[1])
+        try scene.connect(writer, to: 0)
+        try scene.connect(reader, to: 1)
+        scene.pass(.milliseconds(100))
+        #expect(writer.publish(1, in: Self.room))
+        scene.pass(.milliseconds(50))
+        reader.vanish()
+        for number in 2...publications {
+            #expect(writer.publish(number, in: Self.room))
+            scene.pass(.milliseconds(5))
+        }
+        // The reader's node forgets the room.
+        scene.pass(.seconds(3))
+        return scene
+    }
+
+    private func expect(_ scene: ClusterScene, _ numbers: [Int]) {
+        let reader = scene.clients[1]
+        #expect(reader.received[Self.room]?.map(\.number) == numbers)
+        #expect(reader.counts["unrecovered"] == nil)
+        #expect(scene.clients.flatMap(\.complaints) == [] && scene.redis.complaints == [])
+    }
+
+    /// Redis' reply with all of it would end the connection.
+    @Test func historyThatIsLargerThanAReplyIsReadInPages() throws {
+        var options = ClusterScene.Options(historyPage: 2000)
+        options.client.replyLimits.byteCount = 8000
+        let scene = try self.scene(publications: 60, options)
+        try scene.connect(scene.clients[1], to: 1)
+        scene.pass(.seconds(1))
+        self.expect(scene, Array(1...60))
+        scene.finish()
+    }
+
+    /// The node drops the messages that arrive during the reading.
+    @Test(arguments: [400, 2000, 6000])
+    func whatIsPublishedWhilePagesAreReadIsDelivered(_ page: Int) throws {
+        let scene = try self.scene(publications: 60, ClusterScene.Options(historyPage: page))
+        try scene.connect(scene.clients[1], to: 1)
+        for number in 61...160 {
+            #expect(scene.clients[0].publish(number, in: Self.room))
+            scene.pass(.milliseconds(1))
+        }
+        scene.pass(.seconds(1))
+        self.expect(scene, Array(1...160))
+        scene.finish()
+    }
+
+    /// With a page for each publication, the newest are read long before the oldest.
+    @Test func whatIsRemovedAfterItsPageWasReadIsNotRecovered() throws {
+        let scene = try self.scene(publications: 60, ClusterScene.Options(historyPage: 400))
+        try scene.connect(scene.clients[1], to: 1)
+        scene.pass(.milliseconds(60))
+        #expect(!scene.clients[1].isInAllRooms)
+        ClusterOperator().remove(59, from: Self.room, on: scene.nodes[0])
+        scene.pass(.seconds(2))
+        self.expect(scene, Array(1...58) + [60])
+        scene.finish()
+    }
+}

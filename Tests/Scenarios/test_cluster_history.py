@@ -1,0 +1,52 @@
+"""Histories in Redis that are larger than one reply of it may be."""
+import asyncio
+
+import pytest
+from support.cluster import start_nodes
+from support.redis import Redis
+from test_cluster import Client, rest
+
+CONFIGURATION = """
+cluster: {redis: "REDIS", node: NAME}
+control: {address: "http://127.0.0.1:0"}
+listeners:
+  - {name: web, listen: "ws://127.0.0.1:0"}
+routes:
+  - {name: programs, path: /connection/websocket, target: rooms}
+rooms:
+  policies:
+    - {name: kept, pattern: "*", publish: everyone, read: everyone, history-size: 1000, history-bytes: 128MiB, max-message-size: 1MiB, recovery: stream}
+"""
+COUNT, SIZE = 40, 900_000
+
+
+@pytest.fixture
+def nodes(sluice, tmp_path):
+    with Redis(tmp_path) as redis:
+        yield start_nodes(sluice, tmp_path, CONFIGURATION, redis, "ab")
+
+
+def test_history_of_more_than_32_mib_is_loaded_and_read(nodes):
+    first, second = nodes
+
+    async def run():
+        async with Client(first) as ann:
+            for number in range(COUNT):
+                assert "publish" in await ann.publish("big", f"{number:03}" + "x" * SIZE)
+            position = (await ann.command("history", {"channel": "big"}))["history"]
+            assert position["offset"] == COUNT
+        async with Client(second) as bob:
+            again = await bob.subscribe("big", recover=True, epoch=position["epoch"], offset=COUNT - 1)
+            assert again["recovered"] is True and len(again["publications"]) == 1
+            await bob.publish("big", "small")
+            assert (await bob.push("pub"))["data"] == "small"
+        offsets, pages, path = [], 0, "/v1/rooms/big/history?limit=1000"
+        while path:
+            page = await asyncio.to_thread(rest, second, path)
+            offsets += [item["offset"] for item in page["items"]]
+            path, pages = page.get("next"), pages + 1
+        assert offsets == list(range(1, COUNT + 2)) and pages > 5
+
+    asyncio.run(run())
+    for node in nodes:
+        assert not [line for line in node.log.all() if "redis lost" in line]
