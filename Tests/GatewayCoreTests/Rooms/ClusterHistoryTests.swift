@@ -69,4 +69,17 @@ struct ClusterHistoryTests {
         self.expect(scene, Array(1...58) + [60])
         scene.finish()
     }
+
+    /// Redis has all publications, and the node only the newest of them.
+    @Test func nodeThatKeepsLessThanRedisDoesNotClaimToRecoverMore() throws {
+        let scene = try self.scene(publications: 20, ClusterScene.Options(historySizes: [100_000, 5]))
+        let epoch = try #require(scene.redis.stream(of: Self.room)?.epoch)
+        for (offset, isRecovered) in [(1, false), (14, false), (15, true), (19, true), (20, true)] {
+            let client = try scene.recover([Self.room: (epoch, offset)], from: 1)
+            #expect(client.counts["unrecovered"] == (isRecovered ? nil : 1), "\(offset)")
+            let numbers = client.received[Self.room]?.map(\.number) ?? []
+            #expect(numbers == (isRecovered ? (1...20).filter { $0 > offset } : []), "\(offset)")
+        }
+        scene.finish()
+    }
 }
