@@ -56,8 +56,7 @@ final class RedisBroker: RoomBroker {
     private var heldCost = 0
     private var isPaused = false
     private let timer = LoopTimer()
-    /// When listed clients and users are renewed next.
-    private var nextRenewal: Duration = .zero
+    private let renewal: RedisRenewal
     private(set) var isBehind = false
 
     init(_ rooms: LoopRooms, _ cluster: RoomCluster) {
@@ -70,6 +69,7 @@ final class RedisBroker: RoomBroker {
         self.run = RedisRun(self.client)
         self.history = RedisHistory(self.client, cluster, rooms.hub, self.run)
         self.presence = RedisPresence(self.client, cluster)
+        self.renewal = RedisRenewal(self.client, self.presence, interval: cluster.presenceTime / 3)
         self.client.delegate = self
     }
 
@@ -80,6 +80,7 @@ final class RedisBroker: RoomBroker {
 
     func stop() {
         self.rooms.loop.disarm(self.timer)
+        self.renewal.cancel()
         self.client.stop()
     }
 
@@ -339,7 +340,8 @@ extension RedisBroker {
         }
         let envelope = policy.sendsJoinLeave ? RoomEnvelope(.join(info)).encoded : []
         let isListed = policy.hasPresence && !self.isAway
-        self.presence.list(policy.hasPresence ? [info] : [], in: self.keys(room), telling: envelope) { _ in
+        let listed = policy.hasPresence ? [(client: info.client, info: RoomEnvelope.encoded(info))] : []
+        self.presence.list(listed, in: self.keys(room), telling: envelope) { _ in
             if isListed { complete() }
         }
         if !isListed { complete() }
@@ -375,24 +377,6 @@ extension RedisBroker {
     }
 
     func unregister(client: String, user: String) { self.presence.unregister(client: client, user: user) }
-
-    /// Renews what expires when its node is gone.
-    private func renew() {
-        for feed in self.feeds.values {
-            let policy = feed.shared.policy
-            if policy.keepsHistory {
-                let command = RedisCommand("PEXPIRE", .bytes(feed.keys.meta), RedisHistory.metaTime(policy), "GT")
-                self.client.perform(command, key: feed.keys.meta) { _ in }
-            }
-            self.presence.list(feed.shared.listedClients, in: feed.keys) { [weak self] renewed in
-                // One that left meanwhile on another loop, with a connection to Redis of its own, may be listed again.
-                for client in feed.shared.unlisted(among: renewed) {
-                    self?.presence.remove(client, in: feed.keys, telling: [])
-                }
-            }
-        }
-        self.presence.renewUsers()
-    }
 }
 
 // MARK: What Redis says
@@ -400,7 +384,7 @@ extension RedisBroker {
 extension RedisBroker: RedisClientDelegate {
     func redisBecameReady(_ client: RedisClient) {
         if self.rooms.index == 0 { self.cluster.report(false, "Redis is reached") }
-        self.nextRenewal = .zero
+        self.renewal.redisBecameReady()
         self.run.forget()
         self.run.ask()
         self.sendHeld()
@@ -409,6 +393,7 @@ extension RedisBroker: RedisClientDelegate {
 
     func redisWentAway(_ client: RedisClient, _ failure: String) {
         self.run.forget()
+        self.renewal.cancel()
         for feed in self.feeds.values { self.openAlone(feed) }
         if self.rooms.index == 0 { self.cluster.report(true, failure) }
     }
@@ -460,11 +445,9 @@ extension RedisBroker: TimerTarget {
         self.rooms.refuseLateEntries()
         self.closeUnused()
         for feed in self.feeds.values where feed.mustLoad && !feed.isLoading && feed.isSubscribed { self.load(feed) }
-        let now = self.rooms.now
-        guard !self.isAway, now >= self.nextRenewal else { return }
-        self.nextRenewal = now + self.cluster.presenceTime / 3
+        guard !self.isAway, self.renewal.isDue(self.rooms.now) else { return }
+        self.renewal.begin(self.feeds.values.map { ($0.shared, $0.keys) }, now: self.rooms.now)
         // It changes without a restart when the server gets an append-only file.
         self.run.ask()
-        self.renew()
     }
 }

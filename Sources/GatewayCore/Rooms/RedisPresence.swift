@@ -5,9 +5,6 @@ import Rooms
 /// Lists clients in the rooms of a cluster, and counts the connections of its users. Entries expire unless their node renews
 /// them.
 final class RedisPresence {
-    /// Clients that one command lists.
-    private static let batch = 64
-
     private let client: RedisClient
     private let cluster: RoomCluster
     /// Clients of users whose connections are limited.
@@ -24,37 +21,18 @@ final class RedisPresence {
 
     /// Lists clients, or renews them. If it fails, the next renewal lists them.
     /// - Parameters:
+    ///   - clients: each as `RoomEnvelope` encodes it.
     ///   - envelope: a message that the room's members get; empty for none.
-    ///   - complete: called for each command with its clients, up to 64, also if it failed.
     func list(
-        _ clients: [ClientInfo], in keys: RoomKeys, telling envelope: [UInt8] = [],
-        _ complete: @escaping (ArraySlice<ClientInfo>) -> Void
-    ) {
-        var start = 0
-        repeat {
-            let end = min(start + Self.batch, clients.count)
-            let isFirst = start == 0
-            if end > start || !envelope.isEmpty {
-                self.list(clients[start..<end], keys, isFirst ? envelope : [], complete)
-            }
-            start = end
-        } while start < clients.count
-    }
-
-    private func list(
-        _ clients: ArraySlice<ClientInfo>, _ keys: RoomKeys, _ envelope: [UInt8],
-        _ complete: @escaping (ArraySlice<ClientInfo>) -> Void
+        _ clients: [(client: String, info: [UInt8])], in keys: RoomKeys, telling envelope: [UInt8] = [],
+        _ complete: @escaping RedisCompletion
     ) {
         var arguments: [RedisArgument] = [
             self.time, .bytes(envelope), .bytes(keys.channel), .text(self.client.publishCommand),
         ]
-        for info in clients {
-            arguments.append(.text(info.client))
-            arguments.append(.bytes(RoomEnvelope.encoded(info)))
-        }
+        for (client, info) in clients { arguments += [.text(client), .bytes(info)] }
         self.client.perform(
-            RoomScripts.enter, keys: [keys.presence, keys.presenceExpiry], arguments: arguments
-        ) { _ in complete(clients) }
+            RoomScripts.enter, keys: [keys.presence, keys.presenceExpiry], arguments: arguments, complete)
     }
 
     /// Without Redis, the client expires.
@@ -83,17 +61,18 @@ final class RedisPresence {
     ///   node holds.
     func register(client: String, user: String, limit: Int, _ complete: @escaping (Bool) -> Void) {
         self.registered[user, default: []].insert(client)
-        self.count([client], of: user, limit: limit) { complete((try? $0.get()) ?? true) }
+        self.count([client], of: user, limit: limit) { result in
+            complete((try? result.decoded { try $0.int() == 1 }.get()) ?? true)
+        }
     }
 
     private func count(
-        _ clients: [String], of user: String, limit: Int,
-        _ complete: @escaping (Result<Bool, RoomBrokerError>) -> Void
+        _ clients: some Sequence<String>, of user: String, limit: Int, _ complete: @escaping RedisCompletion
     ) {
         let arguments: [RedisArgument] = [.number(limit), self.time] + clients.map(RedisArgument.text)
         self.client.perform(
-            RoomScripts.register, keys: [RoomKeys.user(user, prefix: self.cluster.prefix)], arguments: arguments
-        ) { complete($0.decoded { try $0.int() == 1 }) }
+            RoomScripts.register, keys: [RoomKeys.user(user, prefix: self.cluster.prefix)], arguments: arguments,
+            complete)
     }
 
     func unregister(client: String, user: String) {
@@ -103,10 +82,13 @@ final class RedisPresence {
         self.client.perform(RedisCommand("ZREM", .bytes(key), .text(client)), key: key) { _ in }
     }
 
-    /// Renews the connections of this loop. Those that are counted already are never refused.
-    func renewUsers() {
-        for (user, clients) in self.registered {
-            self.count(Array(clients), of: user, limit: .max) { _ in }
-        }
+    /// Users whose connections this loop has registered.
+    var users: [String] { Array(self.registered.keys) }
+
+    func clients(of user: String) -> Set<String> { self.registered[user] ?? [] }
+
+    /// Renews connections of a user. Those that are counted already are never refused.
+    func renew(_ clients: some Sequence<String>, of user: String, _ complete: @escaping RedisCompletion) {
+        self.count(clients, of: user, limit: .max, complete)
     }
 }

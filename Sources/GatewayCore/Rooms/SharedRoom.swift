@@ -575,11 +575,16 @@ extension SharedRoom {
         }
     }
 
-    /// Clients on this node that the room lists.
-    var listedClients: [ClientInfo] { self.state.withLock { $0.policy.hasPresence ? $0.presence.all : [] } }
+    /// Identifiers of the clients on this node that the room lists.
+    var listedClients: [String] { self.state.withLock { $0.policy.hasPresence ? $0.presence.identifiers : [] } }
+
+    /// Those of the clients that this node still lists.
+    func listed(among clients: ArraySlice<String>) -> [ClientInfo] {
+        self.state.withLock { state in clients.compactMap { state.presence[$0] } }
+    }
 
     /// Those of the clients that this node no longer lists.
-    func unlisted(among clients: ArraySlice<ClientInfo>) -> [String] {
+    func unlisted(among clients: [ClientInfo]) -> [String] {
         self.state.withLock { state in clients.map(\.client).filter { !state.presence.contains(client: $0) } }
     }
 }

@@ -13,6 +13,11 @@ package struct Presence: Sendable {
     /// In the order of their identifiers.
     package var all: [ClientInfo] { self.clients.values.sorted { $0.client < $1.client } }
 
+    /// Identifiers of the clients, in no order.
+    package var identifiers: [String] { Array(self.clients.keys) }
+
+    package subscript(client: String) -> ClientInfo? { self.clients[client] }
+
     package func contains(client: String) -> Bool { self.clients[client] != nil }
     package func contains(user: String) -> Bool { self.connections[user] != nil }
 

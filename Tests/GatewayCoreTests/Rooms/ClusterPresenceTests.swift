@@ -1,3 +1,4 @@
+import Cluster
 import SimulatedNetwork
 import StreamTransport
 import TestSupport
@@ -54,6 +55,44 @@ struct ClusterPresenceTests {
             #expect(watcher.listed[Self.room] == 1, "left at \(leaving)")
         }
         #expect(scene.clients.flatMap(\.complaints) == [])
+        scene.finish()
+    }
+
+    /// The connection accepts fewer commands than a renewal of all rooms needs.
+    @Test func clientsOfManyRoomsStayListedAndPublicationsAreNotRefusedMeanwhile() throws {
+        var options = ClusterScene.Options()
+        options.client.maximumCommands = 32
+        let rooms = (0..<40).map { "room-\($0)" }
+        let scene = try ClusterScene(loops: [1], clients: 1, rooms: rooms, options: options)
+        let client = scene.clients[0]
+        #expect(try scene.gather())
+        // Those that were refused when the client entered are listed by a renewal.
+        scene.pass(.seconds(7))
+        for _ in 0..<20 {
+            scene.pass(.seconds(1))
+            let missing = rooms.filter { scene.redis.listedCount(in: $0) != 1 }
+            #expect(missing == [], "at \(scene.network.now)")
+        }
+        // Longer than from one renewal to the next.
+        for number in 1...2000 {
+            #expect(client.publish(number, in: rooms[0]))
+            scene.pass(.milliseconds(2))
+        }
+        scene.pass(.milliseconds(50))
+        #expect(client.acknowledged.count == 2000 && client.counts["refused"] == nil)
+        #expect(client.complaints == [] && scene.redis.complaints == [])
+        scene.finish()
+    }
+
+    /// One command renews 64 of them.
+    @Test func allMembersOfALargeRoomStayListed() throws {
+        let members = Array(repeating: Self.room, count: 140)
+        let scene = try ClusterScene(loops: [1], clients: 1, rooms: [Self.room], plainMembers: members)
+        #expect(try scene.gather())
+        for _ in 0..<20 {
+            scene.pass(.seconds(1))
+            #expect(scene.redis.listedCount(in: Self.room) == 141, "at \(scene.network.now)")
+        }
         scene.finish()
     }
 

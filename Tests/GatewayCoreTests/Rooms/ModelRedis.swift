@@ -88,6 +88,10 @@ final class ModelRedis {
         return self.store.stream(meta: "\(channel):meta", "\(channel):stream")
     }
 
+    func listedCount(in room: String) -> Int {
+        self.store.listedCount("\(Self.channel(of: room)):presence", now: self.now)
+    }
+
     func removedOffsets(of room: String) -> Set<Int> { self.removedOffsets[Self.channel(of: room)] ?? [] }
 
     // MARK: Failures

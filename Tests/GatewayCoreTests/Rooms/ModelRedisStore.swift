@@ -76,6 +76,9 @@ struct ModelRedisStore {
         self.metas[meta].map { ($0.epoch, self.streams[stream]?.entries ?? []) }
     }
 
+    /// Clients in the room with this presence key that have not expired.
+    func listedCount(_ key: String, now: Int) -> Int { self.listed[key]?.expiries.values.count { $0 > now } ?? 0 }
+
     var entryCount: Int { self.streams.values.reduce(0) { $0 + $1.entries.count } }
 
     /// Envelopes in all streams.
