@@ -69,9 +69,10 @@ extension ClusterSettings: SettingsSection {
             .required(
                 .redis, \.redis, .redisURL,
                 """
-                Where Redis (6.2 or later) is: `redis://HOST:PORT/DATABASE`, `rediss://` with TLS, `unix:///run/redis.sock`, \
-                `redis+sentinel://HOST,HOST/NAME` for the primary of that name, `redis+cluster://HOST,HOST` for a Redis \
-                Cluster. `USER:PASSWORD@` may precede the host, and is hidden wherever the configuration is shown.
+                Where Redis (7.0 or later), or Valkey, is: `redis://HOST:PORT/DATABASE`, `rediss://` with TLS, \
+                `unix:///run/redis.sock`, `redis+sentinel://HOST,HOST/NAME` for the primary of that name, \
+                `redis+cluster://HOST,HOST` for a Redis Cluster. `USER:PASSWORD@` may precede the host, and is hidden \
+                wherever the configuration is shown.
                 """),
             .optional(
                 .user, \.user, ValueSyntax<String>.text, default: "the one in the URL, or `default`", example: "sluice",

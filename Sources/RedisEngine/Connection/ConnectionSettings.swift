@@ -147,6 +147,12 @@ package struct RedisServerInfo: Equatable, Sendable {
 
     package init() {}
 
+    /// Whether it is Redis, and says that it is older than this version. Other programs have versions of their own.
+    package func isRedis(before major: Int) -> Bool {
+        guard self.server == "redis", let own = Int(self.version.prefix { $0 != "." }) else { return false }
+        return own < major
+    }
+
     /// - Returns: `nil` unless `reply` is what `HELLO` answers.
     init?(hello reply: RedisValue) {
         guard let entries = try? reply.map(), let version = try? entries["proto"]?.int(), (2...3).contains(version)

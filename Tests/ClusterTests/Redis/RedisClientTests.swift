@@ -181,8 +181,27 @@ struct RedisClientTests {
     @Test func serverOfRESP2IsRefusedWithAClearText() throws {
         let scene = try Scene { $0.speaksRESP3 = false }
         try #require(scene.harness.run { !scene.harness.events.isEmpty })
-        let text = "the server does not speak RESP3; version 6 of Redis or a later one is required"
+        let text = "the server does not speak RESP3; version 7.0 of Redis or a later one is required"
         #expect(scene.harness.events == [.away("10.9.0.1:6379: \(text)")])
+    }
+
+    @Test(arguments: ["6.2.14", "6.0", "5.0.3"])
+    func oldVersionOfRedisIsRefusedWithAClearText(_ version: String) throws {
+        let scene = try Scene { $0.version = version }
+        try #require(scene.harness.run { !scene.harness.events.isEmpty })
+        let text = "the server is version \(version) of Redis; version 7.0 or a later one is required"
+        #expect(scene.harness.events == [.away("10.9.0.1:6379: \(text)")])
+    }
+
+    /// Programs other than Redis have versions of their own.
+    @Test(arguments: ["redis 7.0.0", "redis 8.2.1", "redis unstable", "valkey 8.0.1", "other 1.2"])
+    func otherVersionsAreUsed(_ name: String) throws {
+        let words = name.split(separator: " ").map(String.init)
+        let scene = try Scene {
+            $0.program = words[0]
+            $0.version = words[1]
+        }
+        #expect(scene.harness.run { scene.harness.client.isReady })
     }
 
     @Test func replicaIsNoServer() throws {

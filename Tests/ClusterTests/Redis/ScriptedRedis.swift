@@ -16,6 +16,8 @@ final class ScriptedRedis {
     /// Answers a command instead of the server; `nil` leaves it to the server, an empty string gives no answer.
     var answer: ([String]) -> String? = { _ in nil }
     var role = "master"
+    var program = "redis"
+    var version = "7.0.15"
     var speaksRESP3 = true
     /// Scripts that the server has, by digest.
     var scripts: Set<String> = []
@@ -54,7 +56,8 @@ final class ScriptedRedis {
         switch words[0].uppercased() {
         case "HELLO":
             guard self.speaksRESP3 else { return "-ERR unknown command 'HELLO'\r\n" }
-            return "%3\r\n$6\r\nserver\r\n$5\r\nredis\r\n$5\r\nproto\r\n:3\r\n$4\r\nrole\r\n\(Self.blob(self.role))"
+            let entries = [("server", self.program), ("version", self.version), ("role", self.role)]
+            return "%4\r\n$5\r\nproto\r\n:3\r\n" + entries.map { Self.blob($0) + Self.blob($1) }.joined()
         case "SCRIPT":
             let digest = RedisScript(words[2]).digest
             self.scripts.insert(digest)

@@ -34,6 +34,8 @@ final class RedisLink {
         case script
     }
 
+    /// Version of Redis from which on a server is used for messages: it has `SPUBLISH`, and `PEXPIRE` with `GT`.
+    private static let oldestVersion = 7
     /// Bytes that the transport has not sent, above which it gets no more.
     private static let highWatermark = 256 << 10
 
@@ -179,7 +181,10 @@ final class RedisLink {
     }
 
     private func handshakeCompleted(_ info: RedisServerInfo) {
-        if self.demands.isRESP3, info.protocolVersion < 3 { return self.end(.tooOld) }
+        if self.demands.isRESP3 {
+            if info.isRedis(before: Self.oldestVersion) { return self.end(.tooOld(version: info.version)) }
+            if info.protocolVersion < 3 { return self.end(.noRESP3) }
+        }
         if self.demands.isPrimary, info.role == "replica" { return self.end(.isReplica) }
         self.becomeReady()
     }

@@ -7,8 +7,9 @@ enum RedisLinkFailure: Error, Equatable, CustomStringConvertible {
     case connection(RedisConnectionFailure)
     /// The address says TLS, the settings have none.
     case noTLS
-    /// The server does not speak RESP3.
-    case tooOld
+    case noRESP3
+    /// The server is Redis of this version.
+    case tooOld(version: String)
     case isReplica
     case isLoading
     case scriptRefused(RedisServerError)
@@ -23,7 +24,9 @@ enum RedisLinkFailure: Error, Equatable, CustomStringConvertible {
         case .transport(let failure): "\(failure)"
         case .connection(let failure): "\(failure)"
         case .noTLS: "the URL of Redis demands TLS, but the client has no TLS settings"
-        case .tooOld: "the server does not speak RESP3; version 6 of Redis or a later one is required"
+        case .noRESP3: "the server does not speak RESP3; version 7.0 of Redis or a later one is required"
+        case .tooOld(let version):
+            "the server is version \(version) of Redis; version 7.0 or a later one is required"
         case .isReplica: "the server is a replica, and takes no writes; use the primary's address, or Sentinel"
         case .isLoading: "Redis is loading its data"
         case .scriptRefused(let error): "Redis refused to load a script: \(error)"
@@ -39,7 +42,7 @@ enum RedisLinkFailure: Error, Equatable, CustomStringConvertible {
         case .connection(let failure): failure
         case .scriptRefused(let error), .subscriptionRefused(let error):
             .handshakeRefused(step: "a command", error)
-        case .noTLS, .tooOld: .handshakeRefused(step: "HELLO", RedisServerError("NOPROTO".utf8))
+        case .noTLS, .noRESP3, .tooOld: .handshakeRefused(step: "HELLO", RedisServerError("NOPROTO".utf8))
         case .transport, .isReplica, .isLoading, .primaryMoved, .notFound: .lost
         }
     }
