@@ -288,7 +288,7 @@ struct RoomOperationTests {
 
     @Test func quietStreamSendsHeartbeatsAndEnds() async throws {
         try await RoomProbe.run { gateway in
-            let reply = try await gateway.get("/v1/rooms/plain/events?heartbeatMs=10&durationMs=1000")
+            let reply = try await gateway.get("/v1/rooms/plain/events?heartbeatMs=10&durationMs=5000")
             #expect(reply.text.split(separator: "\n").count { $0 == ":" } >= 1)
             #expect(reply.text.contains("event: following") && !reply.text.contains("id: "))
         }
