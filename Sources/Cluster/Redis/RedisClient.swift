@@ -128,8 +128,10 @@ package final class RedisClient {
 
     /// Executes a script.
     ///
-    /// The server executes the scripts given to `init` in the order of the calls. It does not have other scripts, nor any
-    /// after `SCRIPT FLUSH`: then the client sends the source after a first attempt, and later calls may precede it.
+    /// The server executes the scripts given to `init` in the order of the calls; in a cluster, those with keys of one slot,
+    /// also while the slot moves to another server. A call that came after one that must be sent again waits for it, unless
+    /// it was on its way already: see `RedisSlotQueue`. The server does not have other scripts, nor any after `SCRIPT FLUSH`:
+    /// then the client sends the source after a first attempt, and later calls may precede it.
     /// - Parameters:
     ///   - keys: in a cluster, all of one slot.
     ///   - timeout: as for a command; twice as long where the server does not have the script.

@@ -11,13 +11,15 @@ private final class ClusterScene {
     let harness: RedisClientHarness
     let nodes: [ScriptedRedis]
     var border = 8192
+    /// Outcomes of `set`, in their order.
+    private(set) var results: [(value: String, result: Result<RedisValue, RedisClientError>)] = []
 
-    init(knowsShards: Bool = true) throws {
+    init(knowsShards: Bool = true, settings: RedisClientSettings = RedisClientSettings()) throws {
         let testbed = TransportTestbed(.simulation)
         self.nodes = try (1...2).map { host in
             try ScriptedRedis(on: try testbed.makeHost(), at: .ipv4(address: 0x0A09_0000 | UInt32(host), port: 6379))
         }
-        self.harness = try RedisClientHarness("redis+cluster://10.9.0.1,10.9.0.2", on: testbed)
+        self.harness = try RedisClientHarness("redis+cluster://10.9.0.1,10.9.0.2", on: testbed, settings: settings)
         let nodes = self.nodes
         self.harness.serve = { for node in nodes { node.serve() } }
         for (index, node) in self.nodes.enumerated() {
@@ -43,7 +45,7 @@ private final class ClusterScene {
             }
             return "*\(shards.count)\r\n" + shards.joined()
         }
-        guard ["GET", "SSUBSCRIBE"].contains(words[0]), self.node(of: words[1]) != index else { return nil }
+        guard ["GET", "SET", "SSUBSCRIBE"].contains(words[0]), self.node(of: words[1]) != index else { return nil }
         return "-MOVED \(RedisKeySlot.of(words[1])) 10.9.0.\(2 - index):6379\r\n"
     }
 
@@ -59,6 +61,40 @@ private final class ClusterScene {
             let text = result.text ?? "\(result)"
             self.harness.redisReceived(self.harness.client, Array(text.utf8), on: Array(key.utf8))
         }
+    }
+
+    /// Sets the values one after the other, without waiting.
+    func set(_ key: String, to values: String...) {
+        let client = self.harness.client
+        self.harness.act {
+            for value in values {
+                client.perform(RedisCommand("SET", .text(key), .text(value)), key: Array(key.utf8)) { result in
+                    self.results.append((value, result))
+                }
+            }
+        }
+    }
+
+    /// Values that a node was asked to set, in their order.
+    func values(at node: Int) -> [String] {
+        self.nodes[node].calls.filter { $0.words[0] == "SET" }.map { $0.words[2] }
+    }
+
+    /// Has a node answer attempts to set a value with `text`, as often as `times` says.
+    func answer(_ value: String, at node: Int, with text: String, times: Int = .max) {
+        let answer = self.nodes[node].answer
+        var rest = times
+        self.nodes[node].answer = { words in
+            guard rest > 0, words.count == 3, words[0] == "SET", words[2] == value else { return answer(words) }
+            rest -= 1
+            return text
+        }
+    }
+
+    /// Sends what a node has not answered before, on the connection of the last value.
+    func send(_ text: String, from node: Int) {
+        guard let call = self.nodes[node].calls.last(where: { $0.words[0] == "SET" }) else { return }
+        self.nodes[node].send(text, on: call.connection)
     }
 }
 
@@ -192,5 +228,123 @@ struct RedisClusterTests {
         harness.act { scene.get("key") }
         try #require(harness.run { harness.events.contains { if case .received = $0 { true } else { false } } })
         #expect(scene.nodes.flatMap(\.calls).count { $0.words[0] == "GET" } == 6)
+    }
+
+    // MARK: Order
+
+    /// A key of the first node, whose slot moves to the second with the border at 4096.
+    private func movingKey() throws -> String {
+        try #require((0..<40).map { "key\($0)" }.first { (4096..<8192).contains(RedisKeySlot.of($0)) })
+    }
+
+    @Test(arguments: ["TRYAGAIN", "CLUSTERDOWN"])
+    func laterCommandsOfASlotWaitForOneThatIsTriedAgain(_ code: String) throws {
+        let scene = try ClusterScene()
+        let harness = scene.harness
+        try #require(harness.run { harness.client.isReady })
+        let key = try self.movingKey()
+        scene.answer("1", at: 0, with: "-\(code) later\r\n", times: 2)
+        scene.set(key, to: "1")
+        try #require(harness.run { scene.values(at: 0) == ["1"] })
+        harness.settle()
+        scene.set(key, to: "2", "3")
+        harness.settle()
+        #expect(scene.values(at: 0) == ["1"])
+        try #require(harness.run { scene.results.count == 3 })
+        #expect(scene.values(at: 0) == ["1", "1", "1", "2", "3"])
+        #expect(scene.results.map(\.value) == ["1", "2", "3"])
+        #expect(scene.results.allSatisfy { $0.result.text == "OK" })
+    }
+
+    @Test func otherSlotsDoNotWait() throws {
+        let scene = try ClusterScene()
+        let harness = scene.harness
+        try #require(harness.run { harness.client.isReady })
+        let key = try self.movingKey()
+        let other = try #require((0..<40).map { "key\($0)" }.first { $0 != key && scene.node(of: $0) == 0 })
+        scene.answer("1", at: 0, with: "-TRYAGAIN later\r\n", times: 3)
+        scene.set(key, to: "1")
+        scene.set(other, to: "2")
+        try #require(harness.run { scene.results.count == 2 })
+        #expect(scene.results.map(\.value) == ["2", "1"])
+    }
+
+    @Test func commandsOfAMovedSlotWaitForThoseOnTheirWayToItsLastNode() throws {
+        let scene = try ClusterScene()
+        let harness = scene.harness
+        try #require(harness.run { harness.client.isReady })
+        let key = try self.movingKey()
+        scene.border = 4096
+        scene.answer("2", at: 0, with: "", times: 1)
+        scene.set(key, to: "1", "2")
+        try #require(harness.run { scene.values(at: 1) == ["1"] })
+        harness.settle()
+        scene.set(key, to: "3")
+        harness.settle()
+        #expect(scene.values(at: 1) == ["1"])
+        scene.send("-MOVED \(RedisKeySlot.of(key)) 10.9.0.2:6379\r\n", from: 0)
+        try #require(harness.run { scene.results.count == 3 })
+        #expect(scene.values(at: 0) == ["1", "2"] && scene.values(at: 1) == ["1", "2", "3"])
+        #expect(scene.results.map(\.value) == ["1", "2", "3"])
+        #expect(scene.results.allSatisfy { $0.result.text == "OK" })
+    }
+
+    @Test func commandsWaitForOneThatTheNextNodeOfTheSlotIsAsked() throws {
+        let scene = try ClusterScene()
+        let harness = scene.harness
+        try #require(harness.run { harness.client.isReady })
+        let key = try self.movingKey()
+        scene.answer("1", at: 0, with: "-ASK \(RedisKeySlot.of(key)) 10.9.0.2:6379\r\n")
+        scene.answer("1", at: 1, with: "")
+        scene.set(key, to: "1")
+        try #require(harness.run { scene.values(at: 1) == ["1"] })
+        scene.set(key, to: "2")
+        harness.settle()
+        #expect(scene.values(at: 0) == ["1"] && scene.nodes[1].names.contains("ASKING"))
+        scene.send("+OK\r\n", from: 1)
+        try #require(harness.run { scene.results.count == 2 })
+        #expect(scene.values(at: 0) == ["1", "2"] && scene.values(at: 1) == ["1"])
+        #expect(scene.results.map(\.value) == ["1", "2"])
+        #expect(scene.results.allSatisfy { $0.result.text == "OK" })
+    }
+
+    @Test func commandsThatAreHeldBackAreBoundedAndFailWithTheClient() throws {
+        var settings = RedisClientSettings()
+        settings.maximumCommands = 2
+        let scene = try ClusterScene(settings: settings)
+        let harness = scene.harness
+        try #require(harness.run { harness.client.isReady })
+        let key = try self.movingKey()
+        scene.answer("1", at: 0, with: "-TRYAGAIN later\r\n")
+        scene.set(key, to: "1")
+        try #require(harness.run { scene.values(at: 0) == ["1"] })
+        harness.settle()
+        // The first is held back as well until its pause is over.
+        scene.set(key, to: "2", "3", "4")
+        harness.settle()
+        #expect(scene.results.map(\.value) == ["3", "4"])
+        harness.act { harness.client.stop() }
+        harness.settle()
+        #expect(scene.results.map(\.value) == ["3", "4", "1", "2"])
+        #expect(scene.results.allSatisfy { $0.result == .failure(.notSent) })
+        #expect(scene.values(at: 0) == ["1"])
+        #expect(harness.testbed.network?.runUntilIdle() == .idle)
+    }
+
+    @Test func commandThatFailsForGoodLetsTheOthersGoOn() throws {
+        let scene = try ClusterScene()
+        let harness = scene.harness
+        try #require(harness.run { harness.client.isReady })
+        let key = try self.movingKey()
+        scene.answer("1", at: 0, with: "-TRYAGAIN later\r\n")
+        scene.set(key, to: "1", "2")
+        try #require(harness.run { scene.values(at: 0) == ["1", "2"] })
+        harness.settle()
+        scene.set(key, to: "3")
+        try #require(harness.run { scene.results.count == 3 })
+        // The second was on its way already.
+        #expect(scene.results.map(\.value) == ["2", "1", "3"])
+        #expect(scene.results.map(\.result.text) == ["OK", nil, "OK"])
+        #expect(scene.results[1].result == .failure(.notSent))
     }
 }

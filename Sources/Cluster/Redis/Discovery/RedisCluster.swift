@@ -12,6 +12,7 @@ protocol RedisClusterOwner: AnyObject {
 }
 
 /// Redis Cluster: a connection to each primary that is needed, made on demand; commands and channels follow their slots.
+/// Commands of one slot keep their order where some must be sent again.
 ///
 /// Confined to its loop.
 final class RedisCluster {
@@ -29,6 +30,11 @@ final class RedisCluster {
     private var broken: Set<RedisEndpoint> = []
     /// Node that was told of each channel; `nil` until the map is read again.
     private var channels: [[UInt8]: RedisEndpoint?] = [:]
+    /// Commands without a result, by slot.
+    private var queues: [Int: RedisSlotQueue<ClusterCommand>] = [:]
+    /// Commands that are held back, of all slots, and their bytes.
+    private var heldCount = 0
+    private var heldBytes = 0
     private var isPaused = false
     private(set) var isReady = false
 
@@ -55,6 +61,12 @@ final class RedisCluster {
         self.slotSource.stop()
         for node in self.nodes.values { node.stop() }
         self.nodes = [:]
+        for command in self.queues.values.flatMap(\.heldCommands) {
+            self.loop.disarm(command.timer)
+            self.releaseSize(of: command)
+            self.context.refuse(command.completion)
+        }
+        self.queues = [:]
     }
 
     func pause() {
@@ -95,34 +107,107 @@ final class RedisCluster {
 
     // MARK: Commands
 
+    /// - Parameter timeout: a command that is held back fails when those before it have a result, even if that is later.
     func submit(_ command: RedisCommand, key: [UInt8]?, timeout: Duration, _ completion: @escaping RedisCompletion) {
         let deadline = self.loop.now.advanced(by: timeout)
-        self.send(ClusterCommand(command, key: key, deadline: deadline, in: self, completion))
+        let command = ClusterCommand(command, key: key, deadline: deadline, in: self, completion)
+        guard let slot = command.slot, self.owner != nil else { return self.send(command) }
+        if self.queues[slot]?.isHolding == true {
+            let settings = self.context.settings
+            let size = command.command.encodedSize
+            guard self.heldCount < settings.maximumCommands, size <= settings.maximumCommandBytes - self.heldBytes
+            else {
+                return self.context.refuse(completion)
+            }
+            self.holdSize(size, of: command)
+        }
+        if self.queues[slot, default: RedisSlotQueue()].add(command) { self.send(command) }
     }
 
-    /// Sends a command to the node of its slot.
-    fileprivate func send(_ command: ClusterCommand) {
-        guard self.owner != nil else { return self.context.refuse(command.completion) }
-        let node = command.slot.map { self.map.node(of: $0) } ?? self.map.nodes.first { !self.broken.contains($0) }
-        guard let node else { return self.context.refuse(command.completion) }
-        self.send(command, to: node, isAsking: false)
+    private func perform(_ action: RedisSlotQueue<ClusterCommand>.Action) {
+        switch action {
+        case .send(let commands): for command in commands { self.send(command) }
+        case .pause(let command, let pause): self.context.arm(command.timer, after: pause, target: command)
+        case .none: break
+        }
     }
 
-    private func send(_ command: ClusterCommand, to endpoint: RedisEndpoint, isAsking: Bool) {
+    /// Sends a command to its own target, or to the node of its slot. `replied` is called in a later turn.
+    private func send(_ command: ClusterCommand) {
+        self.releaseSize(of: command)
         let timeout = self.loop.now.duration(to: command.deadline)
         // Nodes that redirect a command have not executed it.
-        guard timeout > .zero else { return self.context.refuse(command.completion) }
-        self.node(at: endpoint).submit(command.command, timeout: timeout, isAsking: isAsking, waits: true) {
-            [weak self] result in
-            guard let self, case .failure(.server(let error)) = result else { return command.completion(result) }
-            let action = command.redirects.replied(.error(error), from: endpoint, map: &self.map)
-            if self.map.isStale { self.slotSource.refresh() }
-            switch action {
-            case .deliver: command.completion(result)
-            case .resend(let target, let isAsking): self.send(command, to: target, isAsking: isAsking)
-            case .retry(let pause): self.context.arm(command.timer, after: pause, target: command)
-            }
+        guard self.owner != nil, timeout > .zero, let node = command.target?.endpoint ?? self.node(for: command) else {
+            return self.context.refuse { self.replied(command, $0, by: nil) }
         }
+        let isAsking = command.target?.isAsking ?? false
+        self.node(at: node).submit(command.command, timeout: timeout, isAsking: isAsking, waits: true) {
+            [weak self] result in
+            guard let self else { return command.completion(result) }
+            self.replied(command, result, by: node)
+        }
+    }
+
+    private func node(for command: ClusterCommand) -> RedisEndpoint? {
+        guard let slot = command.slot else { return self.map.nodes.first { !self.broken.contains($0) } }
+        return self.map.node(of: slot)
+    }
+
+    /// - Parameter node: `nil` if the command was not sent.
+    private func replied(
+        _ command: ClusterCommand, _ result: Result<RedisValue, RedisClientError>, by node: RedisEndpoint?
+    ) {
+        guard let node, self.owner != nil, case .failure(.server(let error)) = result else {
+            return self.finish(command, result)
+        }
+        let action = command.redirects.replied(.error(error), from: node, map: &self.map)
+        if self.map.isStale { self.slotSource.refresh() }
+        switch action {
+        case .deliver: self.finish(command, result)
+        case .resend(let target, let isAsking):
+            let isOfSlot = !isAsking && target == command.slot.flatMap { self.map.node(of: $0) }
+            command.target = isOfSlot ? nil : (target, isAsking)
+            self.sendAgain(command, after: nil)
+        case .retry(let pause):
+            command.target = nil
+            self.sendAgain(command, after: pause)
+        }
+    }
+
+    private func sendAgain(_ command: ClusterCommand, after pause: Duration?) {
+        guard let slot = command.slot else {
+            guard let pause else { return self.send(command) }
+            return self.context.arm(command.timer, after: pause, target: command)
+        }
+        self.holdSize(command.command.encodedSize, of: command)
+        self.perform(
+            self.queues[slot]?.returned(command, after: pause, isAlone: command.target != nil) ?? .none)
+    }
+
+    fileprivate func pauseOver(_ command: ClusterCommand) {
+        guard let slot = command.slot else { return self.send(command) }
+        self.perform(self.queues[slot]?.pauseOver() ?? .none)
+    }
+
+    private func finish(_ command: ClusterCommand, _ result: Result<RedisValue, RedisClientError>) {
+        if let slot = command.slot, let index = self.queues.index(forKey: slot) {
+            let action = self.queues.values[index].answered(command)
+            if self.queues.values[index].isEmpty { self.queues.remove(at: index) }
+            self.perform(action)
+        }
+        command.completion(result)
+    }
+
+    private func holdSize(_ size: Int, of command: ClusterCommand) {
+        command.heldSize = size
+        self.heldCount += 1
+        self.heldBytes += size
+    }
+
+    private func releaseSize(of command: ClusterCommand) {
+        guard let size = command.heldSize.take() else { return }
+        self.heldCount -= 1
+        self.heldBytes -= size
     }
 
     // MARK: Channels
@@ -227,6 +312,10 @@ private final class ClusterCommand {
     let completion: RedisCompletion
     let timer = LoopTimer()
     var redirects = RedisClusterRedirects()
+    /// Where the next attempt goes, if not to the node of the slot.
+    var target: (endpoint: RedisEndpoint, isAsking: Bool)?
+    /// Bytes that count as held back; `nil` while the command is on its way.
+    var heldSize: Int?
     private weak var cluster: RedisCluster?
 
     init(
@@ -244,6 +333,6 @@ private final class ClusterCommand {
 extension ClusterCommand: TimerTarget {
     func timerFired(_ timer: LoopTimer) {
         guard let cluster = self.cluster else { return self.completion(.failure(.notSent)) }
-        cluster.send(self)
+        cluster.pauseOver(self)
     }
 }
