@@ -109,7 +109,7 @@ struct EndMarkTests {
         upstream.send("reply")
         upstream.finish()
         #expect(scene.run { client.close != nil })
-        #expect(client.frames.filter { $0.opcode == 2 }.map(\.payload) == [Array("reply".utf8)])
+        #expect(client.frames.filter { $0.opcode == 2 }.map(\.payload) == [Array("reply".utf8), []])
         #expect(client.close == [0x03, 0xE8])
         scene.finish()
     }
