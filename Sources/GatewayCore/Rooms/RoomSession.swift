@@ -60,6 +60,8 @@ final class RoomSession {
     private var waitsForRoom = false
     /// Too many commands wait for their results, or `connect` for the registration.
     private var waitsForResults = false
+    /// Reading is paused because commands wait.
+    private var holdsReading = false
     private var isPerforming = false
     /// The broker knows the client.
     private var isRegistered = false
@@ -135,24 +137,24 @@ final class RoomSession {
         while var reader = self.commands {
             if self.loop.budgetIsSpent {
                 self.flush()
-                self.pauseReading()
+                self.holdReading()
                 return self.loop.inNextTurn(self)
             }
             guard self.pauses == 0 else {
                 self.flush()
                 self.waitsForRoom = true
-                return self.pauseReading()
+                return self.holdReading()
             }
             guard self.output.count + self.queuedBytes < Self.outputWatermark else {
                 self.flush()
-                self.pauseReading()
+                self.holdReading()
                 self.waitsForOutput = true
                 return self.awaitProgress()
             }
             guard self.client.pendingCount < Self.pendingLimit, !self.client.isRegistering else {
                 self.flush()
                 self.waitsForResults = true
-                return self.pauseReading()
+                return self.holdReading()
             }
             self.loop.spend(Self.commandWork)
             do {
@@ -171,8 +173,20 @@ final class RoomSession {
 
     private func resumeCommands() {
         guard self.commands != nil else { return }
-        self.resumeReading()
+        self.releaseReading()
         self.performCommands()
+    }
+
+    /// Nothing is read while commands wait.
+    private func holdReading() {
+        self.holdsReading = true
+        self.pauseReading()
+    }
+
+    private func releaseReading() {
+        guard self.holdsReading else { return }
+        self.holdsReading = false
+        self.resumeReading()
     }
 
     func outputProgressed() {
@@ -398,6 +412,8 @@ final class RoomSession {
         }
         self.flush()
         self.commands = nil
+        // The peer's answer to the Close must be read.
+        self.releaseReading()
         self.rooms.hub.counters.addDisconnect(disconnect.code)
         self.connection?.close(disconnect)
     }

@@ -1,6 +1,5 @@
 import ByteKernels
 import StreamTransport
-import TLSEngine
 
 extension StreamTask {
     /// Performs the queues' actions, then updates reading and the timer for the operations that wait.
@@ -213,13 +212,6 @@ extension StreamTask {
         }
         guard !self.machine.readingIsOver, !self.machine.writingIsOver else {
             return self.failAfterBarrier(barrier, .directionClosed) { completion(.failure(.directionClosed)) }
-        }
-        // Nobody would answer the ClientHello.
-        guard !self.machine.peerFinished else {
-            let failure = TaskFailure.secureConnectionFailed(
-                TLSFailure(.closedDuringHandshake, reasons: ["the peer closed before the handshake"]))
-            completion(.failure(failure))
-            return self.finish(failure)
         }
         self.securing = SecuringStep(number: barrier, completion: completion)
         self.transport = nil

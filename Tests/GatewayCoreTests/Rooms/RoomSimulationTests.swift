@@ -40,7 +40,8 @@ struct RoomSimulationTests {
             pauses += load.pauses
         }
         #expect(recovered > 20 && published > 100)
-        #expect(slow > 3 && pauses > 10)
+        #expect(slow > 3)
+        #expect(pauses > 0)
     }
 }
 

@@ -228,25 +228,6 @@ struct StartingTLSTests {
         meeting.finish()
     }
 
-    @Test func startingTLSWithAPeerThatHasFinishedFailsAtOnce() throws {
-        let meeting = try TaskMeeting(.simulation)
-        let (task, peer) = try meeting.opened()
-        let diary = TaskDiary()
-        diary.watchEnd(task)
-        let settings = try SecureFixture.client()
-        meeting.perform { task.watchDirections(readAhead: 1000, inputClosed: {}, outputClosed: {}) }
-        peer.send(Array("go".utf8))
-        peer.finish()
-        meeting.settle()
-        meeting.perform {
-            diary.read(task, "read", 2, 2)
-            diary.secure(task, "secure", settings)
-        }
-        #expect(meeting.run(atMost: .seconds(1)) { diary.end != nil })
-        #expect(diary.lines.first == "read:go" && diary.lines.last?.hasPrefix("secure!TLS failed") == true)
-        meeting.finish()
-    }
-
     @Test func cancellingDuringTheHandshakeResetsAtOnce() throws {
         let meeting = try TaskMeeting(.simulation)
         let (task, peer) = try meeting.opened()
