@@ -41,6 +41,7 @@ package struct Sluice: AsyncParsableCommand {
               69  --require-target was given and the target cannot be reached
               70  internal error
               71  system error at start, like an address in use
+              74  error on standard output
               78  invalid configuration, or a file that it names is invalid
             """,
         version: Version.text,
@@ -132,12 +133,25 @@ extension Sluice {
         guard !(error is ExitCode) else { return code.rawValue }
         let whole = self.fullMessage(for: error)
         guard code == .validationFailure else {
-            if code.isSuccess { ProcessOutput.print(whole + "\n") } else { ErrorReporter.print(whole) }
+            if code.isSuccess { return self.printRequested(whole) }
+            ErrorReporter.print(whole)
             return code.rawValue
         }
         let said = self.unknownCommand(arguments) ?? self.message(for: error)
         ErrorReporter.print(UsageLine.text(message: said, whole: whole))
         return ExitStatus.usage.rawValue
+    }
+
+    /// Prints help, the version or a completion script.
+    /// - Returns: the exit code.
+    private static func printRequested(_ text: String) -> Int32 {
+        do throws(ConnectFailure) {
+            try ProcessOutput.print(text + "\n")
+            return ExitCode.success.rawValue
+        } catch {
+            ErrorReporter.print(ErrorReporter.text(of: error))
+            return ErrorReporter.exitCode(of: error).rawValue
+        }
     }
 
     /// Message for an unknown command, which the parser would call an unexpected argument.

@@ -44,6 +44,22 @@ struct ConfigurationCommandTests {
         }
     }
 
+    @Test(arguments: [[], ["--json"]])
+    func closedStandardOutputIsAnErrorOfTheCheck(_ options: [String]) async throws {
+        try await Self.withFile(Self.valid) { path in
+            let run = await CommandHost(acceptsOutput: false).run(["check", "--config", path] + options)
+            #expect(run.code == 74)
+            #expect(run.errors == "sluice: standard output was closed by its reader\n")
+        }
+    }
+
+    @Test func problemsAreReportedAlthoughStandardOutputIsClosed() async throws {
+        try await Self.withFile("listeners: 1\n") { path in
+            let run = await CommandHost(acceptsOutput: false).run(["check", "--config", path, "--json"])
+            #expect(run.code == 78 && run.errors.hasPrefix("\(path):1:"))
+        }
+    }
+
     @Test func problemsArePrintedInTheOrderOfTheFile() async throws {
         let text = """
             listeners:

@@ -31,6 +31,16 @@ struct HelpTests {
         #expect(run.code == 0 && run.output == "0.1.0\n")
     }
 
+    @Test(arguments: [
+        [], ["--help"], ["help", "ls"], ["--version"], ["--generate-completion-script", "bash"],
+        ["token", "--name", "ops", "--scope", "read"],
+    ])
+    func closedStandardOutputIsAnError(_ words: [String]) async {
+        let run = await CommandHost(acceptsOutput: false).run(words)
+        #expect(run.code == 74)
+        #expect(run.errors == "sluice: standard output was closed by its reader\n")
+    }
+
     @Test(arguments: gateway + local + clients)
     func helpOfACommandIsComplete(_ name: String) async throws {
         let help = await CommandRun.of(name, "--help")

@@ -24,6 +24,7 @@ struct TokenCommand: AsyncParsableCommand {
               0   success
               64  invalid command line
               70  internal error
+              74  error on standard output
             """)
 
     @Option(help: .value("name", "Name of the holder, for the audit log."))
@@ -50,7 +51,7 @@ struct TokenCommand: AsyncParsableCommand {
         try await ErrorReporter.reporting {
             let token = try self.newToken()
             let text = self.json ? try Self.json(token) : Self.lines(token)
-            ProcessOutput.print(text + "\n")
+            try ProcessOutput.print(text + "\n")
         }
     }
 

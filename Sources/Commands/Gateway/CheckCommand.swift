@@ -33,6 +33,7 @@ struct CheckCommand: AsyncParsableCommand {
             EXIT CODES
               0   the configuration is valid
               64  invalid command line
+              74  error on standard output
               78  invalid configuration, or a file that it names is invalid
             """)
 
@@ -47,15 +48,20 @@ struct CheckCommand: AsyncParsableCommand {
 
     func run() async throws {
         try await ErrorReporter.reporting {
-            do {
-                let located =
-                    try self.withoutFiles ? ConfigurationFile.read(self.config) : ConfigurationFile.load(self.config)
-                let text = "\(self.config): ok: \(located.configuration.summary)"
-                ProcessOutput.print((self.json ? CheckReport(self.config, located.configuration).line : text) + "\n")
-            } catch {
-                if self.json { ProcessOutput.print(CheckReport(self.config, error).line + "\n") }
-                throw error
-            }
+            let configuration = try self.checked()
+            let text = "\(self.config): ok: \(configuration.summary)"
+            try ProcessOutput.print((self.json ? CheckReport(self.config, configuration).line : text) + "\n")
+        }
+    }
+
+    private func checked() throws -> Configuration {
+        do {
+            return try self.withoutFiles
+                ? ConfigurationFile.read(self.config).configuration : ConfigurationFile.load(self.config).configuration
+        } catch {
+            // The problems are on standard error too: they matter more than an error on standard output.
+            if self.json { try? ProcessOutput.print(CheckReport(self.config, error).line + "\n") }
+            throw error
         }
     }
 }

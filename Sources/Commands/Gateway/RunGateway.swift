@@ -336,7 +336,7 @@ private enum Announcement {
         if case .builtIn = source, let web = bound.first { lines += Self.firstSteps(web) }
         lines.append("ready")
         // In one write, so that readers never see a partial line.
-        ProcessOutput.print(lines.joined(separator: "\n") + "\n")
+        ProcessOutput.announce(lines.joined(separator: "\n") + "\n")
     }
 
     /// URL of a listener. Includes the path if the listener serves only one, so that the URL can be used directly.

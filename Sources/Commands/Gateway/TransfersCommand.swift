@@ -28,6 +28,8 @@ struct TransfersCommand: ParsableCommand {
               64  invalid command line
               66  there is no such transfer
               69  the daemon cannot be started or reached
+              71  system error, like too many open files
+              74  error on standard output
             """)
 
     @Argument(help: .value("SESSION", "Identifier of the session of the transfer to change."))
@@ -77,8 +79,15 @@ struct TransfersCommand: ParsableCommand {
             let verb: SteeringVerb = self.suspend ? .suspend : self.resume ? .resume : .cancel
             return try self.check(link.steer(verb, task, of: session))
         }
-        view.printList()
-        if self.follow { throw self.fail(view.waitForLoss(), ExitStatus.unavailable) }
+        let loss: String
+        do throws(ConnectFailure) {
+            try view.printList()
+            guard self.follow else { return }
+            loss = try view.waitForLoss()
+        } catch {
+            throw self.fail(error.line, ExitStatus.inputOrOutput)
+        }
+        throw self.fail(loss, ExitStatus.unavailable)
     }
 
     private static var executable: String? {
@@ -106,6 +115,8 @@ private final class TransferView: Sendable {
         var transfers: [TransferLine] = []
         var isListed = false
         var failure: DaemonLinkFailure?
+        /// Why a change could not be printed; nothing is printed any more.
+        var outputFailure: ConnectFailure?
     }
 
     private let json: Bool
@@ -138,17 +149,23 @@ private final class TransferView: Sendable {
     private func show(_ line: TransferLine) {
         let prints = self.state.withLock { state in
             if !state.isListed { state.transfers.append(line) }
-            return state.isListed && self.follows
+            return state.isListed && self.follows && state.outputFailure == nil
         }
-        if prints { self.print([line]) }
+        guard prints else { return }
+        do throws(ConnectFailure) {
+            try self.print([line])
+        } catch {
+            self.state.withLock { $0.outputFailure = error }
+            self.lost.signal()
+        }
     }
 
-    func printList() {
+    func printList() throws(ConnectFailure) {
         let transfers = self.state.withLock { state in
             state.isListed = true
             return state.transfers
         }
-        if self.json { return self.print(transfers) }
+        if self.json { return try self.print(transfers) }
         var table = TextTable([
             .init("SESSION", minimumWidth: 12), .init("TASK", rightAligned: true), .init("KIND", dropOrder: 2),
             .init("STATE"), .init("BYTES", rightAligned: true), .init("OF", rightAligned: true),
@@ -156,18 +173,21 @@ private final class TransferView: Sendable {
         ])
         for line in transfers { table.add(line.cells) }
         let columns = Terminal.isOutputTerminal ? Terminal.columns : nil
-        ProcessOutput.print(
+        try ProcessOutput.print(
             table.lines(cells: columns, colors: Terminal.wantsColors).joined(separator: "\n") + "\n")
     }
 
-    private func print(_ lines: [TransferLine]) {
-        for line in lines { ProcessOutput.print((self.json ? line.json : line.text) + "\n") }
+    private func print(_ lines: [TransferLine]) throws(ConnectFailure) {
+        for line in lines { try ProcessOutput.print((self.json ? line.json : line.text) + "\n") }
     }
 
     /// - Returns: why there is no daemon any more.
-    func waitForLoss() -> String {
+    /// - Throws: `ConnectFailure` if a change cannot be printed.
+    func waitForLoss() throws(ConnectFailure) -> String {
         self.lost.wait()
-        return self.state.withLock { $0.failure }?.text ?? ""
+        let (failure, outputFailure) = self.state.withLock { ($0.failure, $0.outputFailure) }
+        if let outputFailure { throw outputFailure }
+        return failure?.text ?? ""
     }
 }
 

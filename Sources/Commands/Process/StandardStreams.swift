@@ -39,6 +39,16 @@ final class StandardStreams: Sendable {
         if let failure { throw failure }
     }
 
+    /// Writes all of `bytes` to standard output, and blocks the thread until the reader accepts them.
+    /// - Throws: `ConnectFailure` when not all could be written.
+    static func writeBlocking(_ bytes: [UInt8]) throws(ConnectFailure) {
+        if let host = HostProcess.current {
+            guard host.output(bytes) else { throw self.closedByReader }
+        } else if let failure = self.writeNow(bytes) {
+            throw failure
+        }
+    }
+
     private static func readNow() -> ReadResult {
         var buffer = [UInt8](repeating: 0, count: self.readSize)
         while true {
