@@ -212,6 +212,16 @@ static inline int sluice_usable_interfaces(uint32_t *found, int room) {
 
 static inline int sluice_open_for_reading(const char *path) { return open(path, O_RDONLY | O_CLOEXEC); }
 
+// Opens a file for each of the descriptors 0 to 2 that is closed, so that no socket or log gets its number. Reads see the end;
+// writes fail with EBADF, as on a closed descriptor. Not closed in programs that this one starts.
+static inline void sluice_open_standard_descriptors(void) {
+    for (int fd = 0; fd <= 2; fd++) {
+        if (fcntl(fd, F_GETFD) != -1 || errno != EBADF) continue;
+        // The lowest free number, which is this one. Without /dev, reads fail too.
+        if (open("/dev/null", O_RDONLY) == -1 && open("/", O_RDONLY | O_DIRECTORY) == -1) return;
+    }
+}
+
 // Kind of an open file: 0 another, 1 a regular file, 2 a directory; -1 if the system does not say. Times are in nanoseconds.
 static inline int sluice_file_status(int fd, int64_t *size, int64_t *modified, uint64_t *inode) {
     struct stat s;

@@ -2,6 +2,7 @@ import ArgumentParser
 import CommandLineText
 import GatewayConfiguration
 import GatewayCore
+import StreamTransport
 
 /// The `sluice` command; every other command is a subcommand of it.
 package struct Sluice: AsyncParsableCommand {
@@ -75,8 +76,15 @@ package struct Sluice: AsyncParsableCommand {
 
 extension Sluice {
     /// Parses the process's arguments and runs the command. An invalid command line, like every other error, is reported
-    /// as one line on standard error.
+    /// as one line on standard error. Must be called before the process opens a descriptor.
     package static func main() {
+        // Before anything opens a descriptor.
+        StandardDescriptors.open()
+        if let position = ProgramArguments.firstInvalidPosition {
+            let remedy = "write it in UTF-8, and rename a file whose name is not"
+            ErrorReporter.print("sluice: argument \(position) is not valid UTF-8; \(remedy)")
+            self.exit(withError: ExitStatus.usage)
+        }
         do {
             var command = try self.parseAsRoot()
             if let lasting = command as? any AsyncParsableCommand { self.start(lasting) }
