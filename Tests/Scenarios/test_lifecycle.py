@@ -317,6 +317,29 @@ def test_a_stale_unix_socket_is_replaced(bridge, tmp_path, listener):
     assert gateway.running()
 
 
+@pytest.mark.parametrize("kind", ["file", "folder", "link", "broken link", "fifo"])
+@pytest.mark.parametrize("user", ["bridge", "listener", "control"])
+def test_a_file_that_is_no_socket_is_reported_and_kept(user, kind, tmp_path):
+    target, path = tmp_path / "target", tmp_path / "s"
+    target.write_text("kept")
+    {"file": lambda: path.write_text("kept"), "folder": path.mkdir, "link": lambda: path.symlink_to(target),
+     "broken link": lambda: path.symlink_to(tmp_path / "nowhere"), "fifo": lambda: os.mkfifo(path)}[kind]()
+    before = os.lstat(path)
+    if user == "bridge":
+        words = ["bridge", f"unix://{path}", "echo"]
+    else:
+        listen = f"ws+unix://{path}" if user == "listener" else "ws://127.0.0.1:0"
+        control = f"unix://{path}" if user == "control" else "none"
+        words = ["serve", "--config", configuration.write(
+            tmp_path / "sluice.yaml", [configuration.listener("web", listen)], [configuration.route("echo", "echo", path="/echo")],
+            control={"address": control})]
+    got = process.run(*words)
+    assert got.returncode == 71, got
+    assert f"{path}: the file exists and is not a socket; remove it, or choose another address" in got.stderr, got
+    after = os.lstat(path)
+    assert (after.st_ino, after.st_mode) == (before.st_ino, before.st_mode) and target.read_text() == "kept"
+
+
 @pytest.mark.parametrize("place", ["a full disk", "closed", "a pipe without a reader"])
 def test_the_bridge_serves_although_its_output_cannot_be_written(place):
     import subprocess

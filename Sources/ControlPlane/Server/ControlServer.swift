@@ -121,9 +121,9 @@ package final class ControlServer: Sendable {
 
     /// Without NIO's own text, which names the system call and its arguments.
     private static func cause(_ error: any Error) -> GatewayPlanError.Cause {
+        if error is UnixDomainSocketPathWrongType { return .otherFile }
         guard let error = error as? IOError else { return .server("\(error)") }
-        let cause = SystemError(error.errnoCode)
-        return cause == .addressInUse ? .otherProcessListens : .system(cause)
+        return GatewayPlanError.Cause(listening: SystemError(error.errnoCode))
     }
 
     /// Checks that no process listens on the socket file, since the HTTP server would replace it.

@@ -23,6 +23,8 @@ package struct GatewayPlanError: Error, Hashable, Sendable {
         case tokenKeys(String)
         case otherProcessListens
         case otherListener(String)
+        /// The path of a Unix socket is that of a file of another kind, which is left as it is.
+        case otherFile
         case noAddress
         /// The REST server failed, or stopped, at its start.
         case server(String)
@@ -43,8 +45,20 @@ package struct GatewayPlanError: Error, Hashable, Sendable {
     package var remedy: String {
         switch self.cause {
         case .otherProcessListens: "stop it, or choose another address"
+        case .otherFile: "remove it, or choose another address"
         case .otherListener, .noAddress: "choose another address"
         case .system, .file, .mode, .tls, .tokenKeys, .server: ""
+        }
+    }
+}
+
+extension GatewayPlanError.Cause {
+    /// Why an address cannot be listened on.
+    package init(listening error: SystemError) {
+        switch error {
+        case .addressInUse: self = .otherProcessListens
+        case .notSocket: self = .otherFile
+        default: self = .system(error)
         }
     }
 }
@@ -81,6 +95,7 @@ extension GatewayPlanError.Cause: CustomStringConvertible {
         case .tokenKeys(let text): text
         case .otherProcessListens: "another process listens here"
         case .otherListener(let name): "the address is in use by listener '\(name)'"
+        case .otherFile: "the file exists and is not a socket"
         case .noAddress: "no address"
         case .server(let text): text
         }

@@ -147,7 +147,7 @@ extension LinuxSystem {
         guard let bound = unsafe address.withSockaddr({ unsafe sluice_bind(opened, $0, $1) }) else {
             return SystemError(ENAMETOOLONG)
         }
-        guard bound == 0 else { return .last }
+        guard bound == 0 else { return Self.bindFailure(.last, address) }
         if case .unix(let path) = address, !path.hasPrefix("@") {
             guard unsafe chmod(path, options.mode) == 0 else { return .last }
         }
@@ -156,6 +156,12 @@ extension LinuxSystem {
         // a process that starts at the same time too.
         if options.portSharing == .begin { Self.set(opened, SOL_SOCKET, SO_REUSEPORT, 1) }
         return nil
+    }
+
+    /// "Address in use" is also the answer for a path where there is a file of another kind, or a link.
+    private static func bindFailure(_ error: SystemError, _ address: SocketAddress) -> SystemError {
+        guard error == .addressInUse, case .unix(let path) = address, !path.hasPrefix("@") else { return error }
+        return unsafe sluice_is_socket_file(path) == 1 ? error : .notSocket
     }
 
     /// A socket file left by a process that died would make every restart fail.

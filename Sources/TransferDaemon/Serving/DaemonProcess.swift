@@ -16,6 +16,7 @@ package enum DaemonProcess {
         package var description: String {
             switch self {
             case .folder(let path): "\(path) cannot be created, or is open to other users"
+            case .socket(.notSocket, let path): "cannot listen at \(path): the file exists and is not a socket"
             case .socket(let error, let path): "cannot listen at \(path): \(error)"
             case .journal(let failure): failure.description
             case .system(let error): error.description

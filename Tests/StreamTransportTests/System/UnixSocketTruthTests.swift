@@ -91,6 +91,21 @@ struct UnixSocketTruthTests {
                 == .failure(.nameTooLong))
     }
 
+    @Test func fileThatIsNoSocketIsKept() throws {
+        let path = Self.filePath()
+        let link = Self.filePath()
+        let files = FileManager.default
+        defer { for file in [path, link] { try? files.removeItem(atPath: file) } }
+        try Data("kept".utf8).write(to: URL(fileURLWithPath: path))
+        try files.createSymbolicLink(atPath: link, withDestinationPath: path)
+        let system = try TransportTestbed(.sockets).makeSystem()
+        for file in [path, link, files.temporaryDirectory.path] {
+            #expect(system.listen(.unix(path: file), options: ListenOptions()) == .failure(.notSocket))
+            system.removeSocketFile(file)
+        }
+        #expect(try Data(contentsOf: URL(fileURLWithPath: link)) == Data("kept".utf8))
+    }
+
     @Test(arguments: Kind.allCases)
     func listenerRemovesItsSocketFile(_ kind: Kind) throws {
         let path = Self.filePath()
