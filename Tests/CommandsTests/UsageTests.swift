@@ -356,6 +356,27 @@ struct UsageTests {
         $ set 1
         64
         sluice set: expected --description, --priority, --label or --no-labels
+        $ set 1 --priority=nan
+        64
+        --priority: expected a number from 0 to 1, found "nan"
+        $ set 1 --priority=inf
+        64
+        --priority: expected a number from 0 to 1, found "inf"
+        $ set 1 --priority=-inf
+        64
+        --priority: expected a number from 0 to 1, found "-inf"
+        $ set 1 --priority=1e400
+        64
+        --priority: expected a number from 0 to 1, found "1e400"
+        $ set 1 --priority=-0.1
+        64
+        --priority: expected a number from 0 to 1, found "-0.1"
+        $ set 1 --priority=1.1
+        64
+        --priority: expected a number from 0 to 1, found "1.1"
+        $ get http://127.0.0.1:1/ --priority 1e400
+        64
+        --priority: expected a number from 0 to 1, found "1e400"
         $ set 1 --no-labels --label a=b
         64
         --no-labels: cannot be combined with --label

@@ -328,7 +328,8 @@ struct AnnotationOptions: ParsableArguments {
     func apply(to request: inout some AnnotatedRequest, _ reader: inout OptionReader) {
         request.description = self.description
         if let text = self.priority {
-            request.priority = Double(text)
+            // Not NaN, which no range contains.
+            request.priority = Double(text).flatMap { (0...1).contains($0) ? $0 : nil }
             if request.priority == nil {
                 reader.reject("--priority", "expected a number from 0 to 1, found \(QuotedText.quoted(text))")
             }
