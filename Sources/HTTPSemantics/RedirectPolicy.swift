@@ -9,8 +9,8 @@ package enum RedirectPolicy {
     /// Why a redirect is not followed.
     package enum Refusal: Equatable, Sendable {
         case tooMany
-        /// The target's scheme is none of http, https, ws and wss.
-        case scheme
+        /// The target is an HTTP URL without a host.
+        case noHost
     }
 
     package enum Decision: Equatable, Sendable {
@@ -24,6 +24,7 @@ package enum RedirectPolicy {
         [301, 302, 303, 305, 306, 307, 308].contains(status)
     }
 
+    /// A target of another scheme than HTTP's is followed as well: whether it can be loaded is the caller's decision.
     /// - Parameters:
     ///   - fields: of the request, as the program set them.
     ///   - count: number of redirects already followed.
@@ -31,7 +32,7 @@ package enum RedirectPolicy {
         status: Int, method: HTTPRequest.Method, fields: HTTPFields, from origin: Origin, to target: Origin, count: Int
     ) -> Decision {
         guard count < self.limit else { return .refuse(.tooMany) }
-        guard target.isHTTP, !target.host.isEmpty else { return .refuse(.scheme) }
+        guard !target.isHTTP || !target.host.isEmpty else { return .refuse(.noHost) }
         let newMethod = self.method(after: status, method)
         let keepsContent = newMethod == method
         var kept = fields
@@ -151,7 +152,7 @@ package struct Origin: Hashable, Sendable {
     package var isSecure: Bool { self.scheme == "https" || self.scheme == "wss" }
 
     /// Includes `ws` and `wss`: an opening handshake is an HTTP request.
-    fileprivate var isHTTP: Bool { ["http", "https", "ws", "wss"].contains(self.scheme) }
+    package var isHTTP: Bool { ["http", "https", "ws", "wss"].contains(self.scheme) }
 
     private static func standardPort(of scheme: String) -> Int {
         switch scheme {

@@ -91,6 +91,10 @@ extension HTTPLoad {
                 response, to: next,
                 self.awaiting { load, chosen in
                     guard let target = chosen?.url else { return load.deliverResponse(response) }
+                    guard HTTPTransport.ServerEndpoint(target) != nil else {
+                        return load.fail(
+                            LoadFailure.error(.unsupportedURL, url: target, text: "An upload needs an HTTP URL."))
+                    }
                     guard load.upload?.moved(to: target) == true else { return load.failUpload(.unencrypted) }
                     load.countRedirect()
                     load.abandonAttempt()

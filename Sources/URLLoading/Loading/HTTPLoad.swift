@@ -107,9 +107,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     /// Also called for the target of a redirect.
     func start() {
         self.origin = self.request.url.flatMap { HTTPTransport.ServerEndpoint($0) }
-        guard self.origin != nil else {
-            return self.fail(.badURL, "The URL has no host, or a port that does not exist.")
-        }
+        guard self.origin != nil else { return self.failForURL() }
         self.routes = []
         if let upload, upload.machine.phase == .retrievingOffset { return self.beginResumedUpload() }
         self.upload = self.body.isNone ? nil : self.newUpload
@@ -515,6 +513,14 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         self.stop()
         self.loader.failed(error)
         if self.upload?.machine.isResumable == false { self.deleteUpload() }
+    }
+
+    /// The URL cannot be loaded over HTTP. After a redirect it may have another scheme, which is never loaded otherwise:
+    /// a server must not make the program read its files.
+    func failForURL() {
+        let isHTTP = ["http", "https", "ws", "wss"].contains(self.request.url?.scheme?.loweredASCII)
+        guard isHTTP else { return self.fail(.unsupportedURL, "unsupported URL") }
+        self.fail(.badURL, "The URL has no host, or a port that does not exist.")
     }
 
     func finish() {

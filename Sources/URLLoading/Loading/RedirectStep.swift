@@ -6,6 +6,7 @@ import HTTPTypes
 enum RedirectStep {
     /// The response is no redirect.
     case none
+    /// The request's URL may be none of HTTP.
     case follow(URLRequest, keepsContent: Bool)
     case refuse(URLError.Code, String)
 
@@ -20,13 +21,23 @@ enum RedirectStep {
         case .reference(let reference):
             let text = RedirectLocation.inheritingFragment(reference, from: url.fragment(percentEncoded: true))
             guard let target = URL(string: text, relativeTo: url)?.absoluteURL, let from = Origin(url),
-                let origin = Origin(target)
+                let origin = Self.origin(of: target)
             else {
-                self = .refuse(.redirectToNonExistentLocation, "The redirect's Location has no scheme or no host.")
+                self = .refuse(.redirectToNonExistentLocation, Self.noHost)
                 return
             }
             self = Self.step(response.statusCode, request, to: target, from, origin, count)
         }
+    }
+
+    private static let noHost = "The redirect's Location has no scheme or no host."
+
+    /// A URL of another scheme, such as `myapp:callback`, needs no host. The delegate decides on it first.
+    private static func origin(of target: URL) -> Origin? {
+        if let origin = Origin(target) { return origin }
+        guard let scheme = target.scheme else { return nil }
+        let origin = Origin(scheme: scheme, host: "")
+        return origin.isHTTP ? nil : origin
     }
 
     private static func step(
@@ -38,7 +49,7 @@ enum RedirectStep {
             status: status, method: method, fields: fields, from: from, to: origin, count: count)
         {
         case .refuse(.tooMany): return .refuse(.httpTooManyRedirects, "too many HTTP redirects")
-        case .refuse(.scheme): return .refuse(.unsupportedURL, "The redirect leads to a URL that is not HTTP.")
+        case .refuse(.noHost): return .refuse(.redirectToNonExistentLocation, Self.noHost)
         case .follow(let redirected):
             var next = request
             next.url = target

@@ -174,14 +174,50 @@ struct RedirectTests {
         session.invalidateAndCancel()
     }
 
-    @Test(arguments: ["ftp://127.0.0.1/", "file:///etc/passwd", "data:,secret", "javascript:1", "ssh://127.0.0.1/"])
-    func redirectToAnotherSchemeIsRefused(_ location: String) async throws {
+    private static let otherSchemes = [
+        "ftp://127.0.0.1/", "file:///etc/passwd", "data:,secret", "javascript:1", "ssh://127.0.0.1/",
+        "myapp://callback?code=1", "myapp:callback",
+    ]
+
+    @Test(arguments: Self.otherSchemes)
+    func redirectToAnotherSchemeFailsAfterTheDelegateAllowedIt(_ location: String) async throws {
         let server = try await WebServer(["/": .redirect(to: location)])
         let recorder = DataRecorder()
         let notes = try await recorder.run(server.url())
         let error = notes.error as? URLError
-        #expect([.unsupportedURL, .redirectToNonExistentLocation].contains(error?.code))
-        #expect(notes.data.isEmpty)
+        #expect(error?.code == .unsupportedURL && error?.failingURL == URL(string: location))
+        #expect(notes.redirects.map(\.request.url) == [URL(string: location)])
+        #expect(notes.data.isEmpty && notes.response == nil)
+    }
+
+    /// As a program that waits for the callback of OAuth does.
+    @Test(arguments: Self.otherSchemes)
+    func redirectToAnotherSchemeThatTheDelegateDeclinesIsTheResponse(_ location: String) async throws {
+        let server = try await WebServer(["/": .redirect(to: location)])
+        var policies = Policies()
+        policies.redirect = { _, _, answer in answer(nil) }
+        let recorder = DataRecorder(policies)
+        let notes = try await recorder.run(server.url())
+        #expect(notes.error == nil && notes.data == Data("moved".utf8))
+        #expect((notes.response as? HTTPURLResponse)?.statusCode == 302)
+        #expect(notes.redirects.map(\.request.url) == [URL(string: location)])
+    }
+
+    @Test func delegateCanReplaceARedirectToAnotherScheme() async throws {
+        let server = try await WebServer(["/": .redirect(to: "myapp://callback"), "/mine": .text("mine")])
+        var policies = Policies()
+        let url = server.url("/mine")
+        policies.redirect = { _, _, answer in answer(URLRequest(url: url)) }
+        let recorder = DataRecorder(policies)
+        let notes = try await recorder.run(server.url())
+        #expect(notes.error == nil && notes.data == Data("mine".utf8))
+    }
+
+    @Test func redirectToAURLWithoutAHostFails() async throws {
+        let server = try await WebServer(["/": .redirect(to: "http:///there")])
+        let recorder = DataRecorder()
+        let notes = try await recorder.run(server.url())
+        #expect((notes.error as? URLError)?.code == .redirectToNonExistentLocation && notes.redirects.isEmpty)
     }
 
     @Test func redirectWithoutALocationIsTheResult() async throws {

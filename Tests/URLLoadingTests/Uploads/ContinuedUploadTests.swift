@@ -237,6 +237,12 @@ struct ContinuedUploadTests {
         #expect(notes.metrics?.redirectCount == 1)
     }
 
+    @Test func uploadResourceThatIsNotOfHTTPIsRefused() async throws {
+        let upload = try await InterruptedUpload { _ in .redirect(307, to: "myapp://moved") }
+        let notes = try await upload.run()
+        #expect((notes.error as? URLError)?.code == .unsupportedURL && notes.redirects.count == 1)
+    }
+
     @Test func redirectedCreationIsAnnouncedAgain() async throws {
         let upload = try await InterruptedUpload(answers: Answer.continuing(at: 9))
         upload.server.on("/away", .redirect(307, to: "/up"))
