@@ -103,16 +103,22 @@ open class URLCache: NSObject, @unchecked Sendable {  // Not final; its lock gua
     }
 
     /// Adds the exchange to a response returned by `cachedResponse(for:)`. If the program made the response, the exchange
-    /// describes when and for which request it was stored.
+    /// describes when and for which request it was stored. The age of one that a custom cache kept itself counts from its
+    /// `Date` field, and is unknown without it.
     func withExchange(_ response: CachedURLResponse, for request: URLRequest) -> CachedURLResponse {
-        guard response.exchange == nil, let key = Self.key(for: request),
-            let exchange = self.stores.withLock({ $0.memory.exchange(of: response, for: key) })
+        guard response.exchange == nil, let key = Self.key(for: request) else { return response }
+        if let exchange = self.stores.withLock({ $0.memory.exchange(of: response, for: key) }) {
+            return response.with(exchange)
+        }
+        guard self.isCustom, (response.response as? HTTPURLResponse)?.value(forHTTPHeaderField: "Date") != nil
         else { return response }
-        return response.with(exchange)
+        return response.with(CachedExchange(storing: response.response, for: request, at: Date()))
     }
 
-    /// Whether a response may be stored for the request. Neither blocks nor reads a file, so it may return `true` wrongly.
+    /// Whether a response may be stored for the request. Neither blocks nor reads a file, so it may return `true` wrongly,
+    /// as it does for a custom cache.
     func mayContain(_ request: URLRequest) -> Bool {
+        guard !self.isCustom else { return true }
         guard let key = Self.key(for: request) else { return false }
         return self.stores.withLockIfAvailable { $0.memory.has(key) || $0.disk.mayContain(key) } ?? true
     }
@@ -179,6 +185,36 @@ open class URLCache: NSObject, @unchecked Sendable {  // Not final; its lock gua
     private static func key(for request: URLRequest) -> String? {
         guard request.httpMethod == "GET", let url = request.url?.absoluteString else { return nil }
         return String(url.prefix { $0 != "#" })
+    }
+}
+
+/// The cache as loads use it.
+extension URLCache {
+    /// Whether it may have methods of its own, which decide what it contains.
+    var isCustom: Bool { type(of: self) != URLCache.self }
+
+    /// Finds the response to a request of `task`. May read a file.
+    /// - Parameters:
+    ///   - request: the task's current request, or the form of it under which its response is stored.
+    ///   - completion: called once, on any thread, possibly at once.
+    func find(
+        _ request: URLRequest, of task: URLSessionTask, _ completion: @escaping @Sendable (CachedURLResponse?) -> Void
+    ) {
+        guard self.isCustom, let task = task as? URLSessionDataTask, task.latestRequest == request else {
+            return completion(self.cachedResponse(for: request).map { self.withExchange($0, for: request) })
+        }
+        let handler = OneShotHandler<CachedURLResponse?> { found in
+            completion(found.map { self.withExchange($0, for: request) })
+        }
+        self.getCachedResponse(for: task) { handler($0) }
+    }
+
+    /// Stores the response to the current request of `task`. May write a file.
+    func store(_ response: CachedURLResponse, for request: URLRequest, of task: URLSessionTask) {
+        guard self.isCustom, let task = task as? URLSessionDataTask, task.latestRequest == request else {
+            return self.storeCachedResponse(response, for: request)
+        }
+        self.storeCachedResponse(response, for: task)
     }
 }
 

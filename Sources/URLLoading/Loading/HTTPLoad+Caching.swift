@@ -23,8 +23,11 @@ extension HTTPLoad {
         else { return self.proceed(with: nil) }
         let key = self.request.asGET
         if !cache.mayContain(key) { return self.proceed(with: nil) }
+        // A custom cache is asked for the task's current request.
+        if cache.isCustom { self.publishRequest() }
         let found = self.awaiting { (load: HTTPLoad, found: CachedURLResponse?) in load.proceed(with: found) }
-        DiskQueue.shared.async { found(cache.cachedResponse(for: key).map { cache.withExchange($0, for: key) }) }
+        let task = self.loader.task
+        DiskQueue.shared.async { cache.find(key, of: task, found) }
     }
 
     private func proceed(with stored: CachedURLResponse?) {
@@ -90,8 +93,8 @@ extension HTTPLoad {
                 url: url, statusCode: response.statusCode, httpVersion: response.httpVersion ?? "HTTP/1.1",
                 fields: fresh.fields, contentIsEncoded: response.expectedContentLength < 0),
             data: stored.data, userInfo: stored.userInfo, storagePolicy: stored.storagePolicy, entry: fresh)
-        let request = self.request
-        DiskQueue.shared.async { cache.storeCachedResponse(renewed, for: request) }
+        let (request, task) = (self.request, self.loader.task)
+        DiskQueue.shared.async { cache.store(renewed, for: request, of: task) }
         self.deliver(renewed)
         return true
     }
@@ -131,12 +134,12 @@ extension HTTPLoad {
         self.cacheWriter = nil
         self.loader.askToCache(
             proposal,
-            self.awaiting { _, chosen in
+            self.awaiting { load, chosen in
                 // Stored before the task completes, so that the next load finds it.
                 guard let chosen, chosen.storagePolicy != .notAllowed else { return then() }
-                let response = writer.completed(chosen)
+                let (response, task) = (writer.completed(chosen), load.loader.task)
                 DiskQueue.shared.async {
-                    writer.cache.storeCachedResponse(response, for: writer.request)
+                    writer.cache.store(response, for: writer.request, of: task)
                     self.core.executor.execute(then)
                 }
             })

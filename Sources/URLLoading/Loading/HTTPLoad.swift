@@ -236,7 +236,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
     }
 
     /// Makes the request the task's `currentRequest`.
-    private func publishRequest() {
+    func publishRequest() {
         guard !self.isRequestPublished else { return }
         self.isRequestPublished = true
         self.loader.requestChanged(self.request)

@@ -58,16 +58,20 @@ final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {  // Its v
 
     func start() {
         self.loader.requestChanged(self.request)
-        let (cache, request, task, type) = (
-            self.loader.core.configuration.urlCache, self.request, self.loader.task, self.type
-        )
+        let (cache, request, task) = (self.loader.core.configuration.urlCache, self.request, self.loader.task)
         self.queue.async {
-            let loading = UncheckedTransfer(
-                type.init(task: task, cachedResponse: cache?.cachedResponse(for: request), client: self))
-            self.loader.core.executor.execute {
-                if !self.isStopped { self.loading = loading.value }
-                self.queue.async { if self.mayStart(loading.value) { loading.value.startLoading() } }
-            }
+            guard let cache else { return self.makeProtocol(nil) }
+            cache.find(request, of: task) { found in self.queue.async { self.makeProtocol(found) } }
+        }
+    }
+
+    /// On the protocol's queue.
+    private func makeProtocol(_ cachedResponse: CachedURLResponse?) {
+        let loading = UncheckedTransfer(
+            self.type.init(task: self.loader.task, cachedResponse: cachedResponse, client: self))
+        self.loader.core.executor.execute {
+            if !self.isStopped { self.loading = loading.value }
+            self.queue.async { if self.mayStart(loading.value) { loading.value.startLoading() } }
         }
     }
 
@@ -142,7 +146,7 @@ final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {  // Its v
             self.loader.awaiting { loader, chosen in
                 guard let chosen else { return loader.finished() }
                 DiskQueue.shared.async {
-                    cache.storeCachedResponse(chosen, for: request)
+                    cache.store(chosen, for: request, of: loader.task)
                     loader.core.executor.execute { loader.finished() }
                 }
             })
