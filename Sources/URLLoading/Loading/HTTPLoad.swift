@@ -99,6 +99,8 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         // The request of a resumed download differs from the task's current request.
         self.isRequestPublished = loader.resumption == nil && loader.uploadResumption == nil
         self.body = body
+        // A protocol of the program may have redirected the task before.
+        self.redirects = loader.record.redirectCount
         self.upload = loader.uploadResumption.map { UploadTransfer(resuming: $0.data) }
     }
 
@@ -350,6 +352,7 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         self.countRedirect()
         self.abandonAttempt()
         if !keepsContent { self.body = TaskBody(next) }
+        if !self.hasUsedUpBody, self.loader.restartByProtocol(with: next, body: self.body) { return }
         self.request = next
         self.stored = nil
         self.conditions = [:]
@@ -357,6 +360,11 @@ final class HTTPLoad: RequestLoad, @unchecked Sendable {  // Its state is used o
         self.releaseLease()
         self.requiresHTTP11 = false
         self.start()
+    }
+
+    /// Whether the body is a stream that cannot be read again.
+    private var hasUsedUpBody: Bool {
+        if case .stream(nil) = self.body { self.hasSentBodyStream } else { false }
     }
 
     func countRedirect() {

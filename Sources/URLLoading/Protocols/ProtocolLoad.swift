@@ -36,14 +36,17 @@ final class ProtocolLoad: NSObject, RequestLoad, @unchecked Sendable {  // Its v
 
     /// - Returns: `nil` if no registered protocol accepts the task.
     static func load(for request: URLRequest, body: TaskBody, loader: TaskLoader) -> ProtocolLoad? {
-        let own = loader.core.protocolClasses
-        guard !own.isEmpty || loader.core.isShared else { return nil }
-        let classes = own + (loader.core.isShared ? URLProtocol.registeredClasses : [])
-        guard let type = classes.first(where: { $0.canInit(with: loader.task) }) else { return nil }
+        let classes = self.classes(for: loader.core)
+        guard !classes.isEmpty, let type = classes.first(where: { $0.canInit(with: loader.task) }) else { return nil }
         var builder = RequestBuilder(loader.core.configuration, loader.core.requestSettings)
         builder.isAtOriginalOrigin = loader.core.isAtOriginalOrigin(request, of: loader.task)
         let complete = builder.addingSessionFields(to: request).offeringStream(of: body)
         return ProtocolLoad(type, request: type.canonicalRequest(for: complete), loader: loader)
+    }
+
+    /// The classes that are asked, in this order.
+    static func classes(for core: SessionCore) -> [URLProtocol.Type] {
+        core.protocolClasses + (core.isShared ? URLProtocol.registeredClasses : [])
     }
 
     private var isLoading: Bool {

@@ -121,12 +121,28 @@ final class TaskLoader: TaskDriver, @unchecked Sendable {  // Its vars are used 
 
     private func load(_ request: URLRequest) {
         switch RequestLoadFactory.load(for: request, body: self.body, loader: self) {
-        case .success(let load):
-            self.currentLoad = load
-            self.coalescesContent = !(load is ProtocolLoad)
-            load.start()
+        case .success(let load): self.start(load)
         case .failure(let error): self.failed(error)
         }
+    }
+
+    private func start(_ load: any RequestLoad) {
+        self.currentLoad = load
+        self.coalescesContent = !(load is ProtocolLoad)
+        load.start()
+    }
+
+    /// Continues with a protocol of the program that accepts `request`, the target of a redirect.
+    /// - Returns: `false` if there is none; the current load then continues.
+    func restartByProtocol(with request: URLRequest, body: TaskBody) -> Bool {
+        guard self.transfer.isActive, !ProtocolLoad.classes(for: self.core).isEmpty else { return false }
+        // The protocols are asked about the task.
+        self.requestChanged(request)
+        guard let load = ProtocolLoad.load(for: request, body: body, loader: self) else { return false }
+        self.body = body
+        self.stopLoad()
+        self.start(load)
+        return true
     }
 
     /// Restarts the task with another request, such as one that a `URLProtocol` redirected to: with its own body, or that
