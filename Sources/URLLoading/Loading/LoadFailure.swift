@@ -27,6 +27,18 @@ enum LoadFailure {
         return URLError(code, userInfo: details)
     }
 
+    /// The error of a program's `URLProtocol`, with the failing URL if it belongs to `NSURLErrorDomain`. Others are left as
+    /// they are: the program compares them with its own.
+    static func naming(_ url: URL?, in error: any Error) -> any Error {
+        let plain = error as NSError
+        guard plain.domain == NSURLErrorDomain, let url else { return error }
+        let names: [String: Any] = [NSURLErrorFailingURLErrorKey: url, Self.failingURLStringKey: url.absoluteString]
+        let details = plain.userInfo.merging(names) { given, _ in given }
+        if let error = error as? URLError { return URLError(error.code, userInfo: details) }
+        guard type(of: error) == NSError.self else { return error }
+        return NSError(domain: plain.domain, code: plain.code, userInfo: details)
+    }
+
     /// The default text of a code. Without one Foundation would show the domain and the number.
     private static func text(_ code: URLError.Code) -> String {
         switch code {

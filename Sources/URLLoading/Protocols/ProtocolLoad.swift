@@ -246,7 +246,7 @@ extension ProtocolLoad: URLProtocolClient {
     func urlProtocol(_ protocol: URLProtocol, didFailWithError error: any Error) {
         self.onLoop { load in
             load.stage = .finished(.failure(error))
-            load.loader.failed(error)
+            load.loader.failed(LoadFailure.naming(load.request.url, in: error))
         }
     }
 

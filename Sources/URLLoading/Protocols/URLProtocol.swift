@@ -131,6 +131,7 @@ public protocol URLProtocolClient: NSObjectProtocol, Sendable {
 
     func urlProtocolDidFinishLoading(_ protocol: URLProtocol)
 
+    /// Errors of `NSURLErrorDomain` get the URL of the request if they name none.
     func urlProtocol(_ protocol: URLProtocol, didFailWithError error: any Error)
 
     /// The delegate's answer is passed to the challenge's sender.

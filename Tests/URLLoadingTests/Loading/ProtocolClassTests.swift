@@ -230,6 +230,44 @@ struct ProtocolClassTests {
         session.invalidateAndCancel()
     }
 
+    /// Fails with the error that the path names.
+    final class NamedFailure: URLProtocol {
+        static let other = URL(filePath: "/other")
+
+        override class func canInit(with request: URLRequest) -> Bool { request.url?.scheme == "failing" }
+        override func startLoading() {
+            let error: any Error =
+                switch self.request.url?.path ?? "" {
+                case "/url": URLError(.timedOut, userInfo: [NSLocalizedDescriptionKey: "own"])
+                case "/named": URLError(.timedOut, userInfo: [NSURLErrorFailingURLErrorKey: Self.other])
+                case "/domain": NSError(domain: NSURLErrorDomain, code: NSURLErrorTimedOut, userInfo: ["own": "kept"])
+                default: NSError(domain: "own", code: 7, userInfo: ["own": "kept"])
+                }
+            self.client?.urlProtocol(self, didFailWithError: error)
+        }
+        override func stopLoading() {}
+    }
+
+    @Test func failureOfTheProtocolNamesItsURL() async throws {
+        let session = URLSession.test { $0.protocolClasses = [NamedFailure.self] }
+        func failure(_ path: String) async throws -> NSError {
+            let error = try await session.load(self.url("failing://host" + path)).error
+            return try #require(error.map { $0 as NSError })
+        }
+        let plain = try await session.load(self.url("failing://host/url")).error as? URLError
+        #expect(plain?.code == .timedOut && plain?.localizedDescription == "own")
+        #expect(plain?.failingURL == (try self.url("failing://host/url")))
+        #expect(plain?.userInfo["NSErrorFailingURLStringKey"] as? String == "failing://host/url")
+        let named = try await session.load(self.url("failing://host/named")).error as? URLError
+        #expect(named?.failingURL == NamedFailure.other)
+        let inDomain = try await failure("/domain")
+        #expect(inDomain.code == NSURLErrorTimedOut && inDomain.userInfo["own"] as? String == "kept")
+        #expect(inDomain.userInfo[NSURLErrorFailingURLErrorKey] as? URL == (try self.url("failing://host/domain")))
+        let own = try await failure("/own")
+        #expect(own.domain == "own" && own.code == 7 && own.userInfo.count == 1)
+        session.invalidateAndCancel()
+    }
+
     @Test func failedAndCancelledTaskEndsOnce() async throws {
         for _ in 0..<100 {
             let session = URLSession.test { $0.protocolClasses = [Failing.self] }
