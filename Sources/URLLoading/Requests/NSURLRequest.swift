@@ -7,12 +7,15 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
     /// The request as a value.
     package var value: URLRequest
 
+    /// A request with the session's timeout.
     /// - Parameter url: made absolute.
     public convenience init(url: URL) {
-        self.init(url: url, cachePolicy: .useProtocolCachePolicy, timeoutInterval: 60)
+        self.init(url: url, cachePolicy: .useProtocolCachePolicy, timeoutInterval: URLRequest.standardTimeout)
+        // Unless the initializer of a subclass chose a timeout, that of the session applies.
+        if self.value.chosenTimeout == URLRequest.standardTimeout { self.value.chosenTimeout = nil }
     }
 
-    /// - Parameter timeoutInterval: in seconds.
+    /// - Parameter timeoutInterval: in seconds; takes precedence over the session's timeout.
     public init(url: URL, cachePolicy: CachePolicy, timeoutInterval: TimeInterval) {
         self.value = URLRequest(url: url, cachePolicy: cachePolicy, timeoutInterval: timeoutInterval)
         super.init()

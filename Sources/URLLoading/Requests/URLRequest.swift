@@ -104,7 +104,10 @@ public struct URLRequest: @unchecked Sendable {  // Its stream and `properties` 
     }
 
     /// `nil` if the session's timeout applies.
-    package var chosenTimeout: TimeInterval? { self.storage.values.chosenTimeout }
+    package var chosenTimeout: TimeInterval? {
+        get { self.storage.values.chosenTimeout }
+        set { self.owned.values.chosenTimeout = newValue }
+    }
 
     /// Idle timeout in seconds: without data in either direction for so long, the load fails with `URLError.timedOut`.
     public var timeoutInterval: TimeInterval {

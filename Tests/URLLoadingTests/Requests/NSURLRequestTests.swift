@@ -34,6 +34,30 @@ struct NSURLRequestTests {
         #expect(copy != mutable && mutable.cachePolicy == .returnCacheDataElseLoad)
     }
 
+    /// Sets up its requests in the designated initializer.
+    private final class OwnRequest: NSMutableURLRequest {
+        override init(url: URL, cachePolicy: NSURLRequest.CachePolicy, timeoutInterval: TimeInterval) {
+            super.init(url: url, cachePolicy: cachePolicy, timeoutInterval: timeoutInterval)
+            self.httpMethod = "PUT"
+            self.timeoutInterval = 7
+        }
+        required init?(coder: NSCoder) { super.init(coder: coder) }
+    }
+
+    @Test func onlyAChosenTimeoutTakesPrecedence() {
+        for request in [NSURLRequest(url: self.url), NSMutableURLRequest(url: self.url)] {
+            #expect((request as URLRequest).chosenTimeout == nil && request.timeoutInterval == 60)
+            #expect(request as URLRequest == URLRequest(url: self.url))
+        }
+        let chosen = NSURLRequest(url: self.url, cachePolicy: .useProtocolCachePolicy, timeoutInterval: 60)
+        #expect((chosen as URLRequest).chosenTimeout == 60)
+        let changed = NSMutableURLRequest(url: self.url)
+        changed.timeoutInterval = 60
+        #expect((changed as URLRequest).chosenTimeout == 60)
+        let own = OwnRequest(url: self.url)
+        #expect((own as URLRequest).chosenTimeout == 7 && own.httpMethod == "PUT")
+    }
+
     @Test func requestIsDecodedFromAnArchive() throws {
         let request = self.changed()
         let data = try NSKeyedArchiver.archivedData(withRootObject: request, requiringSecureCoding: true)
