@@ -199,8 +199,7 @@ struct CacheWriter {
     /// The response to cache; `nil` if it became too large.
     var proposal: CachedURLResponse? {
         self.content.map {
-            CachedURLResponse(
-                response: self.response, data: $0, storagePolicy: Self.policy(self.request), entry: self.entry)
+            CachedURLResponse(response: self.response, data: $0, storagePolicy: .allowed, entry: self.entry)
         }
     }
 
@@ -212,10 +211,5 @@ struct CacheWriter {
             CachedExchange(
                 requestTime: self.entry.requestTime.seconds, responseTime: self.entry.responseTime.seconds,
                 selection: VaryKey(response: fields, request: self.sentFields).values))
-    }
-
-    /// Responses received over TLS are not written to disk.
-    private static func policy(_ request: URLRequest) -> URLCache.StoragePolicy {
-        request.url?.scheme?.loweredASCII == "https" ? .allowedInMemoryOnly : .allowed
     }
 }

@@ -258,6 +258,20 @@ struct CacheLoadingTests {
         #expect(server.requests.count == 3)
     }
 
+    @Test func responseOverTLSIsCachedOnDisk() async throws {
+        let fields = ["Cache-Control: max-age=600"]
+        let server = try await WebServer(tls: Certificates.server(), ["/": .text("kept", fields)])
+        let folder = try TemporaryFolder()
+        for _ in 0..<2 {
+            let recorder = DataRecorder(.trusting)
+            let notes = try await recorder.run(server.url()) {
+                $0.urlCache = URLCache(memoryCapacity: 0, diskCapacity: 1 << 20, directory: folder.url)
+            }
+            #expect(notes.data == Data("kept".utf8) && notes.cached.allSatisfy { $0.storagePolicy == .allowed })
+        }
+        #expect(server.requests.count == 1)
+    }
+
     @Test func varyFieldCoversFieldsOfTheSession() async throws {
         let server = try await self.fresh(["Cache-Control: max-age=600", "Vary: Accept-Encoding, Cookie"])
         let session = self.session()
