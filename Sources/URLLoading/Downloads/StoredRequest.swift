@@ -10,6 +10,8 @@ struct StoredRequest: Codable {
     let cachePolicy: UInt
     let networkServiceType: UInt
     let handlesCookies: Bool
+    /// The raw value of `NetworkRestrictions`; missing in older resume data.
+    let restrictions: UInt8?
 
     /// - Returns: `nil` if it is not an HTTP request.
     init?(_ request: URLRequest) {
@@ -22,6 +24,7 @@ struct StoredRequest: Codable {
         self.cachePolicy = request.cachePolicy.rawValue
         self.networkServiceType = request.networkServiceType.rawValue
         self.handlesCookies = request.httpShouldHandleCookies
+        self.restrictions = request.restrictions.rawValue
     }
 
     /// - Returns: `nil` if the stored values cannot come from a request with one of the methods.
@@ -39,6 +42,7 @@ struct StoredRequest: Codable {
         request.cachePolicy = .init(rawValue: self.cachePolicy) ?? .useProtocolCachePolicy
         request.networkServiceType = .init(rawValue: self.networkServiceType) ?? .default
         request.httpShouldHandleCookies = self.handlesCookies
+        request.restrictions = NetworkRestrictions(rawValue: self.restrictions ?? 0)
         return request
     }
 

@@ -72,7 +72,10 @@ public struct URLRequest: @unchecked Sendable {  // Its stream and `properties` 
         set { self.owned.values.allowsUltraConstrainedNetworkAccess = newValue }
     }
 
-    var restrictions: NetworkRestrictions { self.storage.values.restrictions }
+    var restrictions: NetworkRestrictions {
+        get { self.storage.values.restrictions }
+        set { self.owned.values.restrictions = newValue }
+    }
 
     /// Stored without effect: HTTP/3 is not supported.
     public var assumesHTTP3Capable: Bool {
@@ -431,6 +434,18 @@ enum RequestBody: Hashable {
 
 /// Encodes requests for `NSCoding`. A body stream is not encoded: it cannot be read twice.
 enum RequestArchive {
+    /// Archived under the name of the property. An older archive lacks some; they keep their defaults.
+    private static let switches: [(name: String, path: any WritableKeyPath<URLRequest, Bool> & Sendable)] = [
+        ("allowsCellularAccess", \.allowsCellularAccess),
+        ("allowsExpensiveNetworkAccess", \.allowsExpensiveNetworkAccess),
+        ("allowsConstrainedNetworkAccess", \.allowsConstrainedNetworkAccess),
+        ("allowsUltraConstrainedNetworkAccess", \.allowsUltraConstrainedNetworkAccess),
+        ("assumesHTTP3Capable", \.assumesHTTP3Capable),
+        ("requiresDNSSECValidation", \.requiresDNSSECValidation),
+        ("httpShouldHandleCookies", \.httpShouldHandleCookies),
+        ("httpShouldUsePipelining", \.httpShouldUsePipelining),
+    ]
+
     static func write(_ request: URLRequest, to coder: NSCoder) {
         coder.encode(request.url.map { NSURL(string: $0.absoluteString) } ?? nil, forKey: "url")
         coder.encode(
@@ -438,10 +453,10 @@ enum RequestArchive {
         coder.encode(Int64(request.cachePolicy.rawValue), forKey: "cachePolicy")
         if let timeout = request.chosenTimeout { coder.encode(timeout, forKey: "timeoutInterval") }
         coder.encode(Int64(request.networkServiceType.rawValue), forKey: "networkServiceType")
-        coder.encode(request.allowsCellularAccess, forKey: "allowsCellularAccess")
-        coder.encode(request.allowsExpensiveNetworkAccess, forKey: "allowsExpensiveNetworkAccess")
-        coder.encode(request.allowsConstrainedNetworkAccess, forKey: "allowsConstrainedNetworkAccess")
-        coder.encode(request.httpShouldHandleCookies, forKey: "httpShouldHandleCookies")
+        coder.encode(Int64(request.attribution.rawValue), forKey: "attribution")
+        for (name, path) in self.switches { coder.encode(request[keyPath: path], forKey: name) }
+        coder.encode(
+            request.cookiePartitionIdentifier.map { NSString(string: $0) }, forKey: "cookiePartitionIdentifier")
         coder.encode(request.httpMethod.map { NSString(string: $0) }, forKey: "httpMethod")
         if let fields = request.allHTTPHeaderFields { ResponseArchive.write(fields, to: coder) }
         coder.encode(request.httpBody.map { NSData(data: $0) }, forKey: "httpBody")
@@ -460,16 +475,13 @@ enum RequestArchive {
         }
         let service = UInt(exactly: coder.decodeInt64(forKey: "networkServiceType"))
         request.networkServiceType = service.flatMap(URLRequest.NetworkServiceType.init) ?? .default
-        request.allowsCellularAccess = coder.decodeBool(forKey: "allowsCellularAccess")
-        let (expensive, constrained) = ("allowsExpensiveNetworkAccess", "allowsConstrainedNetworkAccess")
-        if coder.containsValue(forKey: expensive) {
-            request.allowsExpensiveNetworkAccess = coder.decodeBool(forKey: expensive)
+        let attribution = UInt(exactly: coder.decodeInt64(forKey: "attribution"))
+        request.attribution = attribution.flatMap(URLRequest.Attribution.init) ?? .developer
+        for (name, path) in self.switches where coder.containsValue(forKey: name) {
+            request[keyPath: path] = coder.decodeBool(forKey: name)
         }
-        if coder.containsValue(forKey: constrained) {
-            request.allowsConstrainedNetworkAccess = coder.decodeBool(forKey: constrained)
-        }
-        request.httpShouldHandleCookies = coder.decodeBool(forKey: "httpShouldHandleCookies")
-        request.httpMethod = coder.decodeObject(of: NSString.self, forKey: "httpMethod").map { "\($0)" }
+        request.cookiePartitionIdentifier = ResponseArchive.text("cookiePartitionIdentifier", in: coder)
+        request.httpMethod = ResponseArchive.text("httpMethod", in: coder)
         request.allHTTPHeaderFields = ResponseArchive.fields(coder)
         request.httpBody = coder.decodeObject(of: NSData.self, forKey: "httpBody").map { Data(referencing: $0) }
         return request

@@ -10,6 +10,8 @@ struct ResumeDataTests {
         var original = URLRequest(url: url, cachePolicy: .reloadIgnoringLocalCacheData, timeoutInterval: 7.5)
         original.setValue("yes", forHTTPHeaderField: "X-Own")
         original.httpShouldHandleCookies = false
+        original.allowsExpensiveNetworkAccess = false
+        original.requiresDNSSECValidation = true
         original.mainDocumentURL = URL(string: "https://example.com/")
         let current = URLRequest(url: try #require(URL(string: "http://[::1]:8080/b")))
         return ResumeData(
@@ -35,6 +37,16 @@ struct ResumeDataTests {
         #expect(found.originalRequest.chosenTimeout == 7.5 && found.currentRequest.chosenTimeout == nil)
         #expect(found.validator == validator && found.file == sample.file)
         #expect(found.bytesReceived == 5_000_000_000 && found.total == 6_000_000_000)
+    }
+
+    @Test func olderResumeDataHasNoRestrictions() throws {
+        let data = try self.changed { list in
+            var request = list["originalRequest"] as? [String: Any] ?? [:]
+            request["restrictions"] = nil
+            list["originalRequest"] = request
+        }
+        let found = try #require(ResumeData(data)).originalRequest
+        #expect(found.allowsExpensiveNetworkAccess && !found.requiresDNSSECValidation && found.chosenTimeout == 7.5)
     }
 
     @Test func resumeDataIsNotMadeForOtherSchemes() throws {

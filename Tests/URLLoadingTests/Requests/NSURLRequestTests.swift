@@ -69,6 +69,28 @@ struct NSURLRequestTests {
         #expect(read == plain && read.allHTTPHeaderFields == nil && read.httpBody == nil)
     }
 
+    @Test func everyPropertyIsArchived() throws {
+        let changes: [(inout URLRequest) -> Void] = [
+            { $0.mainDocumentURL = $0.url }, { $0.cachePolicy = .reloadRevalidatingCacheData },
+            { $0.timeoutInterval = 60 }, { $0.networkServiceType = .video }, { $0.attribution = .user },
+            { $0.allowsCellularAccess = false }, { $0.allowsExpensiveNetworkAccess = false },
+            { $0.allowsConstrainedNetworkAccess = false }, { $0.allowsUltraConstrainedNetworkAccess = false },
+            { $0.assumesHTTP3Capable = true }, { $0.requiresDNSSECValidation = true },
+            { $0.httpShouldHandleCookies = false }, { $0.httpShouldUsePipelining = true },
+            { $0.cookiePartitionIdentifier = "p" }, { $0.httpMethod = "PUT" }, { $0.httpBody = Data([1]) },
+            { $0.setValue("1", forHTTPHeaderField: "A") },
+        ]
+        for (index, change) in changes.enumerated() {
+            var request = URLRequest(url: self.url)
+            change(&request)
+            let data = try NSKeyedArchiver.archivedData(
+                withRootObject: request as NSURLRequest, requiringSecureCoding: true)
+            let back = try NSKeyedUnarchiver.unarchivedObject(ofClass: NSURLRequest.self, from: data)
+            let read = try #require(back) as URLRequest
+            #expect(read == request && read.chosenTimeout == request.chosenTimeout, "change \(index)")
+        }
+    }
+
     @Test func archiveWithoutAClassIsRead() throws {
         let request = self.changed()
         let data = try NSKeyedArchiver.archivedData(withRootObject: request, requiringSecureCoding: false)

@@ -123,6 +123,9 @@ struct URLRequestTests {
             { $0.httpShouldHandleCookies = false }, { $0.httpShouldUsePipelining = true },
             { $0.allowsCellularAccess = false }, { $0.networkServiceType = .video }, { $0.attribution = .user },
             { $0.setValue("1", forHTTPHeaderField: "A") }, { $0.cookiePartitionIdentifier = "p" },
+            { $0.allowsExpensiveNetworkAccess = false }, { $0.allowsConstrainedNetworkAccess = false },
+            { $0.allowsUltraConstrainedNetworkAccess = false }, { $0.assumesHTTP3Capable = true },
+            { $0.requiresDNSSECValidation = true },
         ]
         for change in changes {
             var variant = URLRequest(url: self.url)
