@@ -64,6 +64,44 @@ open class URLCredentialStorage: NSObject, @unchecked Sendable {  // Not final; 
         self.change { $0.setDefault(credential, for: space) }
     }
 
+    // MARK: For a task
+
+    // The loader calls these. Unless a subclass overrides them, they ignore the task and answer at once.
+
+    /// - Parameter completionHandler: called once, on any thread.
+    open func getCredentials(
+        for protectionSpace: URLProtectionSpace, task: URLSessionTask,
+        completionHandler: @escaping @Sendable ([String: URLCredential]?) -> Void
+    ) {
+        completionHandler(self.credentials(for: protectionSpace))
+    }
+
+    open func set(_ credential: URLCredential, for protectionSpace: URLProtectionSpace, task: URLSessionTask) {
+        self.set(credential, for: protectionSpace)
+    }
+
+    open func remove(
+        _ credential: URLCredential, for protectionSpace: URLProtectionSpace, options: [String: Any]? = [:],
+        task: URLSessionTask
+    ) {
+        self.remove(credential, for: protectionSpace, options: options)
+    }
+
+    /// The credential that the task tries first; its challenge proposes it.
+    /// - Parameter completionHandler: called once, on any thread; the task waits for it.
+    open func getDefaultCredential(
+        for space: URLProtectionSpace, task: URLSessionTask,
+        completionHandler: @escaping @Sendable (URLCredential?) -> Void
+    ) {
+        completionHandler(self.defaultCredential(for: space))
+    }
+
+    open func setDefaultCredential(
+        _ credential: URLCredential, for protectionSpace: URLProtectionSpace, task: URLSessionTask
+    ) {
+        self.setDefaultCredential(credential, for: protectionSpace)
+    }
+
     /// Removes all credentials, also from the file.
     package func removeAll() { self.change { $0.removeAll() } }
 
@@ -110,47 +148,21 @@ extension Notification.Name {
     public static let NSURLCredentialStorageChanged = Notification.Name("NSURLCredentialStorageChangedNotification")
 }
 
-/// The task is ignored. Completion handlers are called synchronously.
 extension URLCredentialStorage {
-    public func getCredentials(
-        for protectionSpace: URLProtectionSpace, task: URLSessionTask,
-        completionHandler: @escaping @Sendable ([String: URLCredential]?) -> Void
-    ) {
-        completionHandler(self.credentials(for: protectionSpace))
-    }
-
+    /// Like `getCredentials(for:task:completionHandler:)`.
     public func credentials(
         for protectionSpace: URLProtectionSpace, task: URLSessionTask
     ) async -> [String: URLCredential]? {
-        self.credentials(for: protectionSpace)
+        await withCheckedContinuation { continuation in
+            self.getCredentials(for: protectionSpace, task: task) { continuation.resume(returning: $0) }
+        }
     }
 
-    public func set(_ credential: URLCredential, for protectionSpace: URLProtectionSpace, task: URLSessionTask) {
-        self.set(credential, for: protectionSpace)
-    }
-
-    public func remove(
-        _ credential: URLCredential, for protectionSpace: URLProtectionSpace, options: [String: Any]? = [:],
-        task: URLSessionTask
-    ) {
-        self.remove(credential, for: protectionSpace, options: options)
-    }
-
-    public func getDefaultCredential(
-        for space: URLProtectionSpace, task: URLSessionTask,
-        completionHandler: @escaping @Sendable (URLCredential?) -> Void
-    ) {
-        completionHandler(self.defaultCredential(for: space))
-    }
-
+    /// Like `getDefaultCredential(for:task:completionHandler:)`.
     public func defaultCredential(for space: URLProtectionSpace, task: URLSessionTask) async -> URLCredential? {
-        self.defaultCredential(for: space)
-    }
-
-    public func setDefaultCredential(
-        _ credential: URLCredential, for protectionSpace: URLProtectionSpace, task: URLSessionTask
-    ) {
-        self.setDefaultCredential(credential, for: protectionSpace)
+        await withCheckedContinuation { continuation in
+            self.getDefaultCredential(for: space, task: task) { continuation.resume(returning: $0) }
+        }
     }
 }
 

@@ -3,12 +3,17 @@ import HTTPSemantics
 import WireText
 
 extension SessionCore {
-    /// The credential to propose for a challenge: from the URL, otherwise from the credential storage.
-    func proposedCredential(for space: URLProtectionSpace, at url: URL) -> URLCredential? {
-        if let account = ConfiguredAccount(url) {
-            return URLCredential(user: account.user, password: account.password, persistence: .forSession)
+    /// Finds the credential that the storage has for a task.
+    /// - Parameter answer: called once: at once, or on the executor after a custom storage has answered.
+    func findCredential(
+        for space: URLProtectionSpace, of task: URLSessionTask, _ answer: @escaping @Sendable (URLCredential?) -> Void
+    ) {
+        let storage = self.configuration.urlCredentialStorage
+        guard let storage, type(of: storage) != URLCredentialStorage.self else {
+            return answer(storage?.defaultCredential(for: space))
         }
-        return self.configuration.urlCredentialStorage?.defaultCredential(for: space)
+        let handler = OneShotHandler<URLCredential?> { found in self.executor.execute { answer(found) } }
+        storage.getDefaultCredential(for: space, task: task) { handler($0) }
     }
 
     /// Whether Negotiate may use the tickets of the process's user at `url` without the program's word.

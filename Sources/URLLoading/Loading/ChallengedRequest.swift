@@ -20,7 +20,8 @@ protocol ChallengedRequest: AnyObject, Sendable {
     var handshakeConnection: HandshakeConnection { get }
 
     func protectionSpace(of challenge: Challenge, at url: URL) -> URLProtectionSpace
-    func proposedCredential(for space: URLProtectionSpace, at url: URL) -> URLCredential?
+    /// The credential of the configured account, which is proposed first; `nil` for none.
+    func configuredCredential(at url: URL) -> URLCredential?
     /// The account that the program has configured for the request; `nil` for none.
     func account(at url: URL) -> ConfiguredAccount?
     /// Whether a request may be authorized as one of this account.
@@ -86,8 +87,10 @@ extension ChallengedRequest {
         URLProtectionSpace(challenge, at: url)
     }
 
-    func proposedCredential(for space: URLProtectionSpace, at url: URL) -> URLCredential? {
-        self.core.proposedCredential(for: space, at: url)
+    func configuredCredential(at url: URL) -> URLCredential? {
+        self.account(at: url).map {
+            URLCredential(user: $0.user, password: $0.password, persistence: .forSession)
+        }
     }
 
     func account(at url: URL) -> ConfiguredAccount? { ConfiguredAccount(url) }
@@ -173,13 +176,28 @@ extension ChallengedRequest {
         _ challenges: ArraySlice<Challenge>, _ response: HTTPURLResponse, _ failure: URLError?,
         _ completion: @escaping @Sendable (Self, ChallengeOutcome) -> Void
     ) {
-        guard let challenge = challenges.first, let url = self.request.url, let (task, session) = self.challengedTask
+        guard let challenge = challenges.first, let url = self.request.url, let (task, _) = self.challengedTask
         else { return completion(self, failure.map { .failed($0) } ?? .refused) }
         let space = self.protectionSpace(of: challenge, at: url)
-        let refusals = self.credentials.refusals
-        let proposed = self.credentials.lastRefused ?? self.proposedCredential(for: space, at: url)
+        if let known = self.credentials.lastRefused ?? self.configuredCredential(at: url) {
+            return self.ask(challenges, in: space, proposing: known, response, failure, completion)
+        }
+        let found = self.awaiting { (load: Self, stored: URLCredential?) in
+            load.ask(challenges, in: space, proposing: stored, response, failure, completion)
+        }
+        self.core.findCredential(for: space, of: task, found)
+    }
+
+    /// Asks the delegate about the first challenge.
+    private func ask(
+        _ challenges: ArraySlice<Challenge>, in space: URLProtectionSpace, proposing proposed: URLCredential?,
+        _ response: HTTPURLResponse, _ failure: URLError?,
+        _ completion: @escaping @Sendable (Self, ChallengeOutcome) -> Void
+    ) {
+        guard let challenge = challenges.first, let url = self.request.url, let (task, session) = self.challengedTask
+        else { return completion(self, failure.map { .failed($0) } ?? .refused) }
         let authenticationChallenge = URLAuthenticationChallenge(
-            protectionSpace: space, proposedCredential: proposed, previousFailureCount: refusals,
+            protectionSpace: space, proposedCredential: proposed, previousFailureCount: self.credentials.refusals,
             failureResponse: response, error: nil, sender: ChallengeSender())
         let answered = self.awaiting { (load: Self, answer: ChallengeAnswer) in
             let rest = challenges.dropFirst()
@@ -248,8 +266,12 @@ extension ChallengedRequest {
     /// Stores a credential as its persistence asks for, and uses it for this and later requests.
     private func accept(_ authorization: Authorization, in space: URLProtectionSpace) {
         let credential = authorization.credential
-        if credential.persistence != .none {
-            self.core.configuration.urlCredentialStorage?.set(credential, for: space)
+        if credential.persistence != .none, let storage = self.core.configuration.urlCredentialStorage {
+            if let (task, _) = self.challengedTask {
+                storage.set(credential, for: space, task: task)
+            } else {
+                storage.set(credential, for: space)
+            }
         }
         self.authorizations.value.insert(authorization)
         self.credentials.authorization = authorization

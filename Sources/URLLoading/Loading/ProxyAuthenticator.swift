@@ -45,11 +45,8 @@ final class ProxyAuthenticator: ChallengedRequest, @unchecked Sendable {  // Con
 
     func mayUse(_ account: ConfiguredAccount?, at url: URL) -> Bool { account == self.account(at: url) }
 
-    func proposedCredential(for space: URLProtectionSpace, at url: URL) -> URLCredential? {
-        if let account = self.account(at: url) {
-            return URLCredential(user: account.user, password: account.password, persistence: .none)
-        }
-        return self.core.configuration.urlCredentialStorage?.defaultCredential(for: space)
+    func configuredCredential(at url: URL) -> URLCredential? {
+        self.account(at: url).map { URLCredential(user: $0.user, password: $0.password, persistence: .none) }
     }
 
     func awaiting<Answer: Sendable>(

@@ -563,13 +563,14 @@ extension SessionCore {
             proxy.map { URLProtectionSpace(of: $0, issuers: names) }
             ?? URLProtectionSpace(
                 host: url.serverName ?? "", port: url.port ?? 443, protocol: NSURLProtectionSpaceHTTPS, issuers: names)
-        let stored = self.configuration.urlCredentialStorage?.defaultCredential(for: space)
-        self.ask(Self.challenge(space, proposing: stored), about: task, of: session) { result in
-            switch result.disposition {
-            case .useCredential: answer(result.credential?.identity?.identity, nil)
-            case .performDefaultHandling: answer(stored?.identity?.identity, nil)
-            case .rejectProtectionSpace: answer(nil, nil)
-            case .cancelAuthenticationChallenge: answer(nil, LoadFailure.error(.cancelled, url: url))
+        self.findCredential(for: space, of: task) { stored in
+            self.ask(Self.challenge(space, proposing: stored), about: task, of: session) { result in
+                switch result.disposition {
+                case .useCredential: answer(result.credential?.identity?.identity, nil)
+                case .performDefaultHandling: answer(stored?.identity?.identity, nil)
+                case .rejectProtectionSpace: answer(nil, nil)
+                case .cancelAuthenticationChallenge: answer(nil, LoadFailure.error(.cancelled, url: url))
+                }
             }
         }
     }

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import Testing
 import URLLoading
 
@@ -37,6 +38,75 @@ struct TaskCredentialTests {
         let found = Outcome<Bool>()
         storage.getDefaultCredential(for: self.space, task: task) { found.give($0 == credential) }
         #expect(try await found.value())
+        session.invalidateAndCancel()
+    }
+
+    /// Has a credential for each task, and records what is stored for one.
+    private final class TaskStorage: URLCredentialStorage, @unchecked Sendable {
+        private let state = Mutex<(asked: [Int], stored: [String])>(([], []))
+        private let credential: URLCredential?
+
+        var asked: [Int] { self.state.withLock { $0.asked } }
+        var stored: [String] { self.state.withLock { $0.stored } }
+
+        init(_ credential: URLCredential?) {
+            self.credential = credential
+            super.init()
+        }
+
+        override func getDefaultCredential(
+            for space: URLProtectionSpace, task: URLSessionTask,
+            completionHandler: @escaping @Sendable (URLCredential?) -> Void
+        ) {
+            self.state.withLock { $0.asked.append(task.taskIdentifier) }
+            let credential = self.credential
+            DispatchQueue.global().async {
+                // The second call has no effect.
+                for _ in 0..<2 { completionHandler(credential) }
+            }
+        }
+
+        override func set(_ credential: URLCredential, for protectionSpace: URLProtectionSpace, task: URLSessionTask) {
+            self.state.withLock { $0.stored.append("\(credential.user ?? "") \(protectionSpace.realm ?? "")") }
+            super.set(credential, for: protectionSpace, task: task)
+        }
+    }
+
+    @Test func taskUsesTheCredentialOfACustomStorage() async throws {
+        let server = try await BasicAuthenticationTests.server()
+        let storage = TaskStorage(URLCredential(user: "user", password: "passwd", persistence: .forSession))
+        let recorder = DataRecorder()
+        let session = URLSession.test(recorder) { $0.urlCredentialStorage = storage }
+        let task = session.dataTask(with: server.url())
+        task.resume()
+        let notes = try await recorder.end()
+        #expect(notes.data == Data("in".utf8) && notes.challenges.map(\.proposedCredential?.user) == ["user"])
+        #expect(storage.asked == [task.taskIdentifier] && storage.stored == ["user r"])
+        #expect(server.requests.count == 2)
+        session.invalidateAndCancel()
+    }
+
+    @Test func credentialOfTheDelegateIsStoredForItsTask() async throws {
+        let server = try await BasicAuthenticationTests.server()
+        let storage = TaskStorage(nil)
+        let recorder = DataRecorder(.credential("user", "passwd", .forSession))
+        let notes = try await recorder.run(server.url()) { $0.urlCredentialStorage = storage }
+        #expect(notes.data == Data("in".utf8) && notes.challenges.first?.proposedCredential == nil)
+        #expect(storage.stored == ["user r"] && storage.allCredentials.count == 1)
+    }
+
+    @Test func asyncFormsAskTheMethodsForATask() async throws {
+        let session = URLSession.test()
+        let credential = URLCredential(user: "user", password: "passwd", persistence: .forSession)
+        final class OnceStorage: URLCredentialStorage, @unchecked Sendable {
+            override func getDefaultCredential(
+                for space: URLProtectionSpace, task: URLSessionTask,
+                completionHandler: @escaping @Sendable (URLCredential?) -> Void
+            ) { completionHandler(URLCredential(user: "own", password: "p", persistence: .none)) }
+        }
+        let storage = OnceStorage()
+        storage.set(credential, for: self.space)
+        #expect(await storage.defaultCredential(for: self.space, task: self.task(session))?.user == "own")
         session.invalidateAndCancel()
     }
 }
