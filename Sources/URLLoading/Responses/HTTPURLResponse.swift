@@ -14,6 +14,26 @@ open class HTTPURLResponse: URLResponse, @unchecked Sendable {  // Not final; it
     /// Such as "HTTP/1.1"; `nil` if not given.
     package let httpVersion: String?
 
+    /// A response without a URL and without fields, with the status code 0.
+    public override init() {
+        self.status = 0
+        self.lines = []
+        self.joined = Mutex(nil)
+        self.httpVersion = nil
+        super.init()
+    }
+
+    /// A response without fields, with the status code 0.
+    public override init(
+        url: URL, mimeType: String?, expectedContentLength length: Int, textEncodingName name: String?
+    ) {
+        self.status = 0
+        self.lines = []
+        self.joined = Mutex(nil)
+        self.httpVersion = nil
+        super.init(url: url, mimeType: mimeType, expectedContentLength: length, textEncodingName: name)
+    }
+
     /// - Parameters:
     ///   - httpVersion: such as "HTTP/1.1".
     ///   - headerFields: values of names that differ only in case are joined by a comma.

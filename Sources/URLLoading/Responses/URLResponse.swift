@@ -8,6 +8,14 @@ open class URLResponse: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable
 
     let metadata: ResponseMetadata
 
+    /// A response without a URL, of unknown length.
+    public override init() {
+        self.metadata = ResponseMetadata(
+            url: nil, mimeType: nil, expectedContentLength: -1, textEncodingName: nil,
+            suggestedFilename: SuggestedFilename.unknown)
+        super.init()
+    }
+
     /// - Parameters:
     ///   - expectedContentLength: in bytes; -1 if unknown.
     ///   - name: the IANA name of the text encoding.

@@ -18,6 +18,28 @@ struct URLResponseTests {
         #expect(try Self.response().textEncodingName == nil)
     }
 
+    @Test func responseCanBeMadeFromNothing() throws {
+        for response in [URLResponse(), HTTPURLResponse()] {
+            #expect(response.url == nil && response.mimeType == nil && response.textEncodingName == nil)
+            #expect(response.expectedContentLength == -1 && response.suggestedFilename == "Unknown")
+            let data = try NSKeyedArchiver.archivedData(withRootObject: response, requiringSecureCoding: true)
+            let classes = [URLResponse.self, HTTPURLResponse.self]
+            let back = try NSKeyedUnarchiver.unarchivedObject(ofClasses: classes, from: data) as? URLResponse
+            #expect(back == response)
+        }
+        #expect(URLResponse() == URLResponse() && HTTPURLResponse().statusCode == 0)
+        #expect(HTTPURLResponse().allHeaderFields.isEmpty)
+    }
+
+    @Test func httpResponseCanBeMadeLikeAnyOther() throws {
+        let url = try #require(URL(string: "http://example.com/a.txt"))
+        let response = HTTPURLResponse(
+            url: url, mimeType: "text/plain", expectedContentLength: 7, textEncodingName: "utf-8")
+        #expect(response.url == url && response.mimeType == "text/plain" && response.expectedContentLength == 7)
+        #expect(response.textEncodingName == "utf-8" && response.suggestedFilename == "a.txt")
+        #expect(response.statusCode == 0 && response.allHeaderFields.isEmpty)
+    }
+
     @Test(arguments: [
         ("a/test/name.extension", "name.extension"), ("a/test/name.extension?foo=bar", "name.extension"),
         ("a://bar", "Unknown"), ("https://apple.com/", "Unknown"), ("http://a/b%20c.txt", "b c.txt"),
