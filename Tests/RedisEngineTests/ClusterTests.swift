@@ -153,7 +153,20 @@ struct ClusterTests {
         #expect(redirects.replied(ask, from: Self.second, map: &map) == .deliver)
     }
 
-    @Test(arguments: ["TRYAGAIN no", "CLUSTERDOWN no", "LOADING no", "MASTERDOWN no"])
+    @Test func askIsFollowedAgainAfterEachPauseOfAMigration() {
+        var map = RedisSlotMap()
+        var redirects = RedisClusterRedirects()
+        let ask = RedisValue.error("ASK 5061 127.0.0.1:44959")
+        var pauses: [RedisClusterRedirects.Action] = []
+        for _ in 0..<20 {
+            #expect(redirects.replied(ask, from: Self.first, map: &map) == .resend(to: Self.second, isAsking: true))
+            pauses.append(redirects.replied(.error("TRYAGAIN no"), from: Self.second, map: &map))
+        }
+        let expected = [50, 100, 200] + Array(repeating: 400, count: 17)
+        #expect(pauses == expected.map { .retry(after: .milliseconds($0)) })
+    }
+
+    @Test(arguments: ["CLUSTERDOWN no", "LOADING no", "MASTERDOWN no"])
     func passingFaultsAreRetriedWithLongerPauses(_ text: String) {
         var map = RedisSlotMap()
         var redirects = RedisClusterRedirects()

@@ -150,3 +150,53 @@ def test_rooms_are_spread_over_a_redis_cluster_and_follow_slots_that_move(sluice
                 assert kept[-len(acknowledged[room][-50:]):] == acknowledged[room][-50:]
 
     asyncio.run(moving())
+
+
+def test_publications_reach_members_while_the_slot_of_their_room_migrates(sluice, tmp_path, redis_cluster):
+    redis = f'redis: "redis+cluster://127.0.0.1:{redis_cluster[0]}"'
+    nodes = [started(sluice, tmp_path, name, redis) for name in ("a", "b")]
+
+    def command(port, *words):
+        done = run("redis-cli", "-p", port, "--raw", *words)
+        assert done.returncode == 0 and not done.stdout.startswith("ERR"), (words, done.stdout, done.stderr)
+        return done.stdout.split()
+
+    slot = command(redis_cluster[0], "cluster", "keyslot", "sluice:room:{kept%3Ax}")[0]
+    source = next(port for port in redis_cluster if run(
+        "redis-cli", "-p", port, "exists", "sluice:room:{kept%3Ax}").stdout.strip() == "0")
+    target = next(port for port in redis_cluster if port != source)
+    identifiers = {port: command(port, "cluster", "myid")[0] for port in (source, target)}
+
+    def move(*keys):
+        command(source, "migrate", "127.0.0.1", target, "", "0", "5000", "keys", *keys)
+
+    async def conversation():
+        async with Client(nodes[0]) as ann, Client(nodes[1]) as bob:
+            await ann.subscribe("kept:x")
+            await bob.subscribe("kept:x")
+
+            async def heard(offset):
+                assert "publish" in await ann.publish("kept:x", offset)
+                assert (await bob.push("pub"))["offset"] == offset
+
+            await heard(1)
+            command(target, "cluster", "setslot", slot, "importing", identifiers[source])
+            command(source, "cluster", "setslot", slot, "migrating", identifiers[target])
+            await heard(2)
+            # With one of its keys moved, no server executes the publication.
+            keys = command(source, "cluster", "getkeysinslot", slot, "100")
+            stream = next(key for key in keys if key.endswith(":stream"))
+            move(*(key for key in keys if key != stream))
+            waiting = asyncio.create_task(heard(3))
+            await asyncio.sleep(0.3)
+            assert not waiting.done()
+            move(stream)
+            await waiting
+            await heard(4)
+            for port in (target, source):
+                command(port, "cluster", "setslot", slot, "node", identifiers[target])
+            await heard(5)
+            history = (await ann.command("history", {"channel": "kept:x", "limit": 10}))["history"]
+            assert [publication["data"] for publication in history["publications"]] == [1, 2, 3, 4, 5]
+
+    asyncio.run(conversation())

@@ -116,12 +116,20 @@ package final class RedisClient {
     package func perform(
         _ command: RedisCommand, key: [UInt8]?, timeout: Duration? = nil, _ completion: @escaping RedisCompletion
     ) {
+        self.submit(command, key: key, timeout: timeout, completion)
+    }
+
+    private func submit(
+        _ command: RedisCommand, key: [UInt8]?, announcement: RedisAnnouncement? = nil, timeout: Duration?,
+        _ completion: @escaping RedisCompletion
+    ) {
         self.loop.assertOnLoop()
         let timeout = timeout ?? self.settings.commandTimeout
         let deliver: RedisCompletion = { completion($0.mapError(\.withoutUnavailability)) }
         switch self.servers {
         case .one(let node): node.submit(command, timeout: timeout, deliver)
-        case .cluster(let cluster): cluster.submit(command, key: key, timeout: timeout, deliver)
+        case .cluster(let cluster):
+            cluster.submit(command, key: key, announcement: announcement, timeout: timeout, deliver)
         case .none: self.context.refuse(completion)
         }
     }
@@ -133,18 +141,22 @@ package final class RedisClient {
     /// it was on its way already: see `RedisSlotQueue`. The server does not have other scripts, nor any after `SCRIPT FLUSH`:
     /// then the client sends the source after a first attempt, and later calls may precede it.
     /// - Parameters:
-    ///   - keys: in a cluster, all of one slot.
+    ///   - keys: in a cluster, all of one slot. While it migrates, a script with several keys of which one does not exist
+    ///     fails with `notSent` when its time is over.
+    ///   - announcement: what the script publishes. If the client fails to publish it where it must do so itself, the
+    ///     result is `uncertain`.
     ///   - timeout: as for a command; twice as long where the server does not have the script.
     package func perform(
-        _ script: RedisScript, keys: [[UInt8]], arguments: [RedisArgument], timeout: Duration? = nil,
-        _ completion: @escaping RedisCompletion
+        _ script: RedisScript, keys: [[UInt8]], arguments: [RedisArgument], announcement: RedisAnnouncement? = nil,
+        timeout: Duration? = nil, _ completion: @escaping RedisCompletion
     ) {
-        self.perform(script.call(keys: keys, arguments: arguments), key: keys.first, timeout: timeout) {
+        let call = script.call(keys: keys, arguments: arguments)
+        self.submit(call, key: keys.first, announcement: announcement, timeout: timeout) {
             [weak self] result in
             guard case .failure(.server(let error)) = result, error.code == .noScript else { return completion(result) }
             guard let self else { return completion(.failure(.notSent)) }
             let command = script.callWithSource(keys: keys, arguments: arguments)
-            self.perform(command, key: keys.first, timeout: timeout, completion)
+            self.submit(command, key: keys.first, announcement: announcement, timeout: timeout, completion)
         }
     }
 
@@ -161,6 +173,12 @@ package final class RedisClient {
     /// Name of the command that publishes to subscribed channels.
     package var publishCommand: String {
         if case .cluster = self.address.location { "SPUBLISH" } else { "PUBLISH" }
+    }
+
+    /// Publishes to a channel; in a cluster, to the subscribers at the server of its slot, also while the slot migrates.
+    package func publish(_ payload: [UInt8], on channel: [UInt8], _ completion: @escaping RedisCompletion) {
+        let command = RedisCommand(self.publishCommand, .bytes(channel), .bytes(payload))
+        self.perform(command, key: channel, completion)
     }
 
     /// Messages of the channel do not reach the delegate from now on.

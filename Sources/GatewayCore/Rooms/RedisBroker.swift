@@ -239,23 +239,44 @@ extension RedisBroker {
         _ message: RoomPublication, in room: SharedRoom,
         _ complete: @escaping (Result<RoomPublished, RoomBrokerError>) -> Void
     ) {
-        let (keys, policy) = (self.keys(room), room.policy)
-        let isKept = policy.keepsHistory && !message.skipsHistory
         let cost = Self.cost(message)
         self.pendingCost += cost
         if self.pendingCost >= Self.pendingLimit { self.isBehind = true }
-        let arguments: [RedisArgument] = [
-            .bytes(self.envelope(message)), self.history.newEpoch(), .number(isKept ? policy.historySize : 0),
-            .number(policy.historyBytes), .number(policy.historyTime.wholeMilliseconds), RedisHistory.metaTime(policy),
-            .bytes(keys.channel), self.publishCommand,
-            .number(message.idempotencyKey == nil ? 0 : Self.idempotencyTime), self.run.argument,
-        ]
-        let once = keys.idempotency(message.idempotencyKey ?? "")
-        self.client.perform(RoomScripts.publish, keys: [keys.meta, keys.stream, once], arguments: arguments) {
-            [weak self] result in
+        let isKept = room.policy.keepsHistory && !message.skipsHistory
+        let envelope = self.envelope(message)
+        guard isKept || message.idempotencyKey != nil else {
+            return self.client.publish(RoomScripts.message(envelope), on: self.keys(room).channel) {
+                [weak self] result in
+                self?.completed(cost)
+                complete(result.decoded { _ in RoomPublished(position: StreamPosition()) })
+            }
+        }
+        self.store(envelope, isKept: isKept, message.idempotencyKey, in: room) { [weak self] result in
             self?.completed(cost)
             complete(result.decoded(Self.published))
         }
+    }
+
+    /// Appends a publication to the stream if it is kept, and sends it to the nodes.
+    private func store(
+        _ envelope: [UInt8], isKept: Bool, _ idempotencyKey: String?, in room: SharedRoom,
+        _ complete: @escaping RedisCompletion
+    ) {
+        let (keys, policy) = (self.keys(room), room.policy)
+        let arguments: [RedisArgument] = [
+            .bytes(envelope), self.history.newEpoch(), .number(isKept ? policy.historySize : 0),
+            .number(policy.historyBytes), .number(policy.historyTime.wholeMilliseconds), RedisHistory.metaTime(policy),
+            .bytes(keys.channel), self.publishCommand, .number(idempotencyKey == nil ? 0 : Self.idempotencyTime),
+            self.run.argument,
+        ]
+        let once = idempotencyKey.map { [keys.idempotency($0)] } ?? []
+        let announcement = RedisAnnouncement(on: keys.channel) { reply in
+            guard let published = try? Self.published(reply), !published.isRepeated else { return nil }
+            return RoomScripts.message(envelope, at: published.position)
+        }
+        self.client.perform(
+            RoomScripts.publish, keys: (isKept ? [keys.meta, keys.stream] : []) + once, arguments: arguments,
+            announcement: announcement, complete)
     }
 
     private func completed(_ cost: Int) {
@@ -339,8 +360,12 @@ extension RedisBroker {
             return complete()
         }
         let envelope = policy.sendsJoinLeave ? RoomEnvelope(.join(info)).encoded : []
-        let isListed = policy.hasPresence && !self.isAway
-        let listed = policy.hasPresence ? [(client: info.client, info: RoomEnvelope.encoded(info))] : []
+        guard policy.hasPresence else {
+            self.presence.tell(envelope, in: self.keys(room))
+            return complete()
+        }
+        let isListed = !self.isAway
+        let listed = [(client: info.client, info: RoomEnvelope.encoded(info))]
         self.presence.list(listed, in: self.keys(room), telling: envelope) { _ in
             if isListed { complete() }
         }
@@ -354,6 +379,7 @@ extension RedisBroker {
             return self.deliverAlone(.leave(info), nil, nil, room)
         }
         let envelope = policy.sendsJoinLeave ? RoomEnvelope(.leave(info)).encoded : []
+        guard policy.hasPresence else { return self.presence.tell(envelope, in: self.keys(room)) }
         self.presence.remove(info.client, in: self.keys(room), telling: envelope)
     }
 

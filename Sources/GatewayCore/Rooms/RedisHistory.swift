@@ -148,13 +148,14 @@ final class RedisHistory {
         _ offset: UInt64, _ content: RoomEnvelope.Content, _ keys: RoomKeys,
         _ complete: @escaping (Result<Int64, RoomBrokerError>) -> Void
     ) {
+        let envelope = RoomEnvelope(content).encoded
         let arguments: [RedisArgument] = [
-            .text("\(offset)"), .bytes(RoomEnvelope(content).encoded), .bytes(keys.channel),
-            .text(self.client.publishCommand),
+            .text("\(offset)"), .bytes(envelope), .bytes(keys.channel), .text(self.client.publishCommand),
         ]
-        self.client.perform(RoomScripts.remove, keys: [keys.meta, keys.stream], arguments: arguments) {
-            complete($0.decoded { try $0.int() })
-        }
+        let announcement = RoomScripts.announcement(of: envelope, in: keys) { (try? $0.int()).map { $0 > 0 } ?? false }
+        self.client.perform(
+            RoomScripts.remove, keys: [keys.meta, keys.stream], arguments: arguments, announcement: announcement
+        ) { complete($0.decoded { try $0.int() }) }
     }
 
     /// Begins another stream, unless Redis has the publication at this position.

@@ -32,7 +32,8 @@ final class RedisPresence {
         ]
         for (client, info) in clients { arguments += [.text(client), .bytes(info)] }
         self.client.perform(
-            RoomScripts.enter, keys: [keys.presence, keys.presenceExpiry], arguments: arguments, complete)
+            RoomScripts.enter, keys: [keys.presence, keys.presenceExpiry], arguments: arguments,
+            announcement: RoomScripts.announcement(of: envelope, in: keys), complete)
     }
 
     /// Without Redis, the client expires.
@@ -41,8 +42,14 @@ final class RedisPresence {
             .text(client), .bytes(envelope), .bytes(keys.channel), .text(self.client.publishCommand),
         ]
         self.client.perform(
-            RoomScripts.leave, keys: [keys.presence, keys.presenceExpiry], arguments: arguments
+            RoomScripts.leave, keys: [keys.presence, keys.presenceExpiry], arguments: arguments,
+            announcement: RoomScripts.announcement(of: envelope, in: keys)
         ) { _ in }
+    }
+
+    /// Tells the members of a room that lists nobody.
+    func tell(_ envelope: [UInt8], in keys: RoomKeys) {
+        self.client.publish(RoomScripts.message(envelope), on: keys.channel) { _ in }
     }
 
     /// - Parameter complete: with the clients in the order of their identifiers.

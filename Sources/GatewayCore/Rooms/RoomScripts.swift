@@ -59,6 +59,19 @@ package enum RoomScripts {
         return isDurable ? Self.durableRun : String(run.dropFirst("run_id:".count))
     }
 
+    /// What nodes receive of a room, as the scripts publish it.
+    /// - Parameter position: of a publication that is kept.
+    static func message(_ envelope: [UInt8], at position: StreamPosition = StreamPosition()) -> [UInt8] {
+        Array("\(position.offset) \(position.epoch) ".utf8) + envelope
+    }
+
+    /// - Parameter isSent: whether the script published anything, by its reply.
+    static func announcement(
+        of envelope: [UInt8], in keys: RoomKeys, if isSent: @escaping (RedisValue) -> Bool = { _ in true }
+    ) -> RedisAnnouncement {
+        RedisAnnouncement(on: keys.channel) { isSent($0) && !envelope.isEmpty ? Self.message(envelope) : nil }
+    }
+
     /// Finds the stream's epoch, and begins another one if it belongs to another run of the server. The publications that
     /// are there remain, and offsets go on. Streams of nodes that did not store the run keep their epoch.
     ///
@@ -106,15 +119,16 @@ package enum RoomScripts {
     /// Subscribers get the message last: a server whose memory is full refuses the first command that would need more, and
     /// nothing has been done then.
     ///
-    /// Keys: meta, stream, result of the idempotency key. Arguments: envelope, epoch of a new stream, entries kept, bytes
+    /// Keys: meta and stream if it is kept, then the result of the idempotency key if there is one. No others: while a slot
+    /// migrates, a server executes nothing with several keys of which one does not exist. Arguments: envelope, epoch of a new stream, entries kept, bytes
     /// kept, milliseconds until the stream expires, until meta expires, channel, command for publishing, milliseconds
     /// that the idempotency key lasts or 0, run of the server or empty. Returns: 1 if the key was used before, offset,
     /// epoch.
     package static let publish = RedisScript(
         """
-        local once = tonumber(ARGV[9])
+        local once, result = tonumber(ARGV[9]), KEYS[#KEYS]
         if once > 0 then
-          local former = redis.call('HMGET', KEYS[3], 'o', 'e')
+          local former = redis.call('HMGET', result, 'o', 'e')
           if former[1] then return {1, former[1], former[2]} end
         end
         local function number(value) return string.format('%.0f', value) end
@@ -145,8 +159,8 @@ package enum RoomScripts {
           stream = epoch
         end
         if once > 0 then
-          redis.call('HSET', KEYS[3], 'o', offset, 'e', stream)
-          redis.call('PEXPIRE', KEYS[3], once)
+          redis.call('HSET', result, 'o', offset, 'e', stream)
+          redis.call('PEXPIRE', result, once)
         end
         redis.call(ARGV[8], ARGV[7], offset .. ' ' .. stream .. ' ' .. ARGV[1])
         return {0, offset, stream}

@@ -1,12 +1,15 @@
 /// What to do with the reply of one command in a cluster: deliver it, send the command elsewhere, or try again later.
-/// Bounded: nodes that send a command to each other in a circle end it with the error of the last.
+/// Bounded: nodes that send a command to each other in a circle end it with the error of the last. Only `TRYAGAIN` is
+/// followed for as long as the caller allows, because a migration ends.
 package struct RedisClusterRedirects: Sendable {
     /// `MOVED` errors that one command follows.
     package static let maximumMoves = 5
-    /// Attempts while slots migrate or have no node.
+    /// Attempts while slots have no node that executes commands.
     package static let maximumPauses = 5
-    /// Between two such attempts: doubled each time.
+    /// Between two attempts: doubled each time.
     package static let firstPause = Duration.milliseconds(50)
+    /// Between two attempts while a slot migrates, at most.
+    package static let longestMigrationPause = Duration.milliseconds(400)
 
     package enum Action: Equatable, Sendable {
         /// The reply is the command's result.
@@ -19,6 +22,7 @@ package struct RedisClusterRedirects: Sendable {
 
     private var moves = 0
     private var pauses = 0
+    private var migrationPause = Self.firstPause
     private var hasAsked = false
 
     package init() {}
@@ -43,7 +47,12 @@ package struct RedisClusterRedirects: Sendable {
             guard !self.hasAsked else { return .deliver }
             self.hasAsked = true
             return .resend(to: redirection.resolved(from: node), isAsking: true)
-        case .tryAgain, .clusterDown, .loading, .masterDown:
+        case .tryAgain:
+            // Some keys are at the slot's next node, or nowhere. The next attempt may be sent there again.
+            self.hasAsked = false
+            defer { self.migrationPause = min(self.migrationPause * 2, Self.longestMigrationPause) }
+            return .retry(after: self.migrationPause)
+        case .clusterDown, .loading, .masterDown:
             guard self.pauses < Self.maximumPauses else { return .deliver }
             self.pauses += 1
             return .retry(after: Self.firstPause * (1 << (self.pauses - 1)))

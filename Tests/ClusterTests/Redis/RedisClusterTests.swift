@@ -347,4 +347,126 @@ struct RedisClusterTests {
         #expect(scene.results.map(\.result.text) == ["OK", nil, "OK"])
         #expect(scene.results[1].result == .failure(.notSent))
     }
+
+    // MARK: Migration
+
+    private static let script = RedisScript("return redis.call('SPUBLISH', KEYS[1], ARGV[1])")
+
+    /// A slot that migrates from the first node to the second: the first sends the script away with `ASK`.
+    private func migrate(_ scene: ClusterScene, _ key: String) {
+        let first = scene.nodes[0].answer
+        let ask = "-ASK \(RedisKeySlot.of(key)) 10.9.0.2:6379\r\n"
+        scene.nodes[0].answer = { $0[0] == "EVALSHA" ? ask : first($0) }
+        let second = scene.nodes[1].answer
+        scene.nodes[1].answer = { $0[0] == "EVALSHA" ? "+done\r\n" : second($0) }
+    }
+
+    private func publish(_ key: String, by harness: RedisClientHarness) {
+        let announcement = RedisAnnouncement(on: Array(key.utf8)) { reply in
+            (try? reply.text()).map { Array("announced after \($0)".utf8) }
+        }
+        harness.client.perform(
+            Self.script, keys: [Array(key.utf8)], arguments: ["message"], announcement: announcement
+        ) { result in harness.redisReceived(harness.client, Array((result.text ?? "\(result)").utf8), on: [0x78]) }
+    }
+
+    private static let scripted = ["EVALSHA", "SPUBLISH", "SET"]
+
+    @Test func scriptOfAMigratingSlotIsAnnouncedWhereItsSubscribersAreBeforeLaterCommands() throws {
+        let scene = try ClusterScene()
+        let harness = scene.harness
+        try #require(harness.run { harness.client.isReady })
+        let key = try self.movingKey()
+        self.migrate(scene, key)
+        harness.act { self.publish(key, by: harness) }
+        scene.set(key, to: "1")
+        try #require(harness.run { harness.has(.received("done", on: "x")) && scene.results.count == 1 })
+        // `SET` was on its way when the script came back.
+        let names = scene.nodes[0].names.filter { Self.scripted.contains($0) }
+        #expect(names == ["EVALSHA", "SET", "SPUBLISH"])
+        let announced = scene.nodes[0].calls.last { $0.words[0] == "SPUBLISH" }?.words
+        #expect(announced == ["SPUBLISH", key, "announced after done"])
+        #expect(!scene.nodes[1].names.contains("SPUBLISH"))
+        #expect(scene.nodes[1].names.suffix(2) == ["ASKING", "EVALSHA"])
+    }
+
+    @Test func commandsWaitForTheAnnouncementOfAScriptBeforeThem() throws {
+        let scene = try ClusterScene()
+        let harness = scene.harness
+        try #require(harness.run { harness.client.isReady })
+        let key = try self.movingKey()
+        self.migrate(scene, key)
+        let answer = scene.nodes[0].answer
+        scene.nodes[0].answer = { $0[0] == "SPUBLISH" ? "" : answer($0) }
+        harness.act { self.publish(key, by: harness) }
+        try #require(harness.run { scene.nodes[0].names.contains("SPUBLISH") })
+        scene.set(key, to: "1")
+        harness.settle()
+        #expect(scene.values(at: 0).isEmpty && !harness.has(.received("done", on: "x")))
+        let connection = scene.nodes[0].calls.last { $0.words[0] == "SPUBLISH" }?.connection
+        scene.nodes[0].send(":1\r\n", on: connection)
+        try #require(harness.run { scene.results.count == 1 })
+        #expect(harness.has(.received("done", on: "x")) && scene.values(at: 0) == ["1"])
+    }
+
+    @Test func scriptThatTheNodeOfItsSlotExecutesIsNotAnnounced() throws {
+        let scene = try ClusterScene()
+        let harness = scene.harness
+        try #require(harness.run { harness.client.isReady })
+        let key = try self.movingKey()
+        harness.act { self.publish(key, by: harness) }
+        // The node does not have the script, and gets its source.
+        try #require(harness.run { harness.has(.received("evaluated", on: "x")) })
+        harness.settle()
+        #expect(!scene.nodes.contains { $0.names.contains("SPUBLISH") })
+    }
+
+    /// A node without the slot has ended the subscriptions: their owners subscribe elsewhere, and find the script's message
+    /// in what it stored.
+    @Test(arguments: [("MOVED 1 10.9.0.2:6379", true), ("CLUSTERDOWN no", false), ("NOPERM no", false)])
+    func scriptWhoseAnnouncementIsRefusedIsUncertain(_ error: String, _ isDone: Bool) throws {
+        let scene = try ClusterScene()
+        let harness = scene.harness
+        try #require(harness.run { harness.client.isReady })
+        let key = try self.movingKey()
+        self.migrate(scene, key)
+        let answer = scene.nodes[0].answer
+        scene.nodes[0].answer = { $0[0] == "SPUBLISH" ? "-\(error)\r\n" : answer($0) }
+        harness.act { self.publish(key, by: harness) }
+        let expected = isDone ? "done" : "\(Result<RedisValue, RedisClientError>.failure(.uncertain))"
+        #expect(harness.run { harness.has(.received(expected, on: "x")) })
+        #expect(scene.nodes.flatMap(\.names).count { $0 == "SPUBLISH" } == 1)
+    }
+
+    /// Redis 7.0 answers so for a script of which no key exists, or some are moved: `ASK`, and there `TRYAGAIN`.
+    @Test func commandIsTriedUntilTheMigrationOfItsKeysIsOver() throws {
+        let scene = try ClusterScene()
+        let harness = scene.harness
+        try #require(harness.run { harness.client.isReady })
+        let key = try self.movingKey()
+        scene.answer("1", at: 0, with: "-ASK \(RedisKeySlot.of(key)) 10.9.0.2:6379\r\n")
+        scene.answer("1", at: 1, with: "-TRYAGAIN later\r\n", times: 8)
+        let answer = scene.nodes[1].answer
+        scene.nodes[1].answer = { words in
+            let text = answer(words)
+            // Asked to, it executes what is not its own yet.
+            return words[0] == "SET" && text?.hasPrefix("-MOVED") == true ? nil : text
+        }
+        scene.set(key, to: "1")
+        try #require(harness.run { !scene.results.isEmpty })
+        #expect(scene.results.map(\.result.text) == ["OK"])
+        #expect(scene.values(at: 1).count == 9)
+    }
+
+    @Test func retriesEndWithTheTimeOfTheirCommandAndNotWithTheConnection() throws {
+        let scene = try ClusterScene()
+        let harness = scene.harness
+        try #require(harness.run { harness.client.isReady })
+        let key = try self.movingKey()
+        scene.answer("1", at: 0, with: "-TRYAGAIN later\r\n")
+        scene.set(key, to: "1")
+        #expect(harness.run(atMost: .seconds(6)) { !scene.results.isEmpty })
+        #expect(scene.results.map(\.result) == [.failure(.notSent)])
+        #expect(scene.values(at: 0).count > 8 && harness.client.counters.values.losses == 0)
+    }
 }

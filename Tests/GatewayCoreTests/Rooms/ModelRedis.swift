@@ -220,6 +220,9 @@ final class ModelRedis {
         case "SUBSCRIBE", "UNSUBSCRIBE":
             for channel in words.dropFirst() { self.subscribe(connection, to: channel, words[0] == "SUBSCRIBE") }
             return nil
+        case "PUBLISH":
+            self.deliver(ModelRedisStore.Message(channel: words[1], payload: words[2]), nil)
+            return .integer(1)
         case "INFO": return .blob(self.info)
         case "PING": return .simple("PONG")
         case "PEXPIRE":

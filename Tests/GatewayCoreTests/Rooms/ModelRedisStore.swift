@@ -128,7 +128,7 @@ struct ModelRedisStore {
 
     private mutating func publish(_ keys: [String], _ arguments: [String], _ now: Int) -> Outcome {
         let lasting = Self.number(arguments[8])
-        if lasting > 0, let former = self.results[keys[2]] {
+        if lasting > 0, let once = keys.last, let former = self.results[once] {
             return Outcome(reply: .array([.integer(1), .blob("\(former.offset)"), .blob(former.epoch)]))
         }
         var (epoch, offset) = ("", 0)
@@ -139,7 +139,7 @@ struct ModelRedisStore {
             self.streams[keys[1]]?.expiry = now + Self.number(arguments[4])
             self.metas[keys[0]]?.expiry = now + Self.number(arguments[5])
         }
-        if lasting > 0 { self.results[keys[2]] = (offset, epoch, now + lasting) }
+        if lasting > 0, let once = keys.last { self.results[once] = (offset, epoch, now + lasting) }
         return Outcome(
             reply: .array([.integer(0), .blob("\(offset)"), .blob(epoch)]),
             message: Message(channel: arguments[6], payload: "\(offset) \(epoch) \(arguments[0])"),

@@ -16,6 +16,10 @@ protocol RedisClusterOwner: AnyObject {
 ///
 /// Confined to its loop.
 final class RedisCluster {
+    /// Time for the reply to a command that was held back, at least, unless its own is shorter: a late reply ends the
+    /// connection.
+    private static let leastReplyTime = Duration.seconds(1)
+
     weak var owner: (any RedisClusterOwner)?
     private let seeds: [RedisEndpoint]
     private let credentials: RedisCredentials?
@@ -64,7 +68,7 @@ final class RedisCluster {
         for command in self.queues.values.flatMap(\.heldCommands) {
             self.loop.disarm(command.timer)
             self.releaseSize(of: command)
-            self.context.refuse(command.completion)
+            self.context.refuse(command.complete)
         }
         self.queues = [:]
     }
@@ -107,10 +111,16 @@ final class RedisCluster {
 
     // MARK: Commands
 
-    /// - Parameter timeout: a command that is held back fails when those before it have a result, even if that is later.
-    func submit(_ command: RedisCommand, key: [UInt8]?, timeout: Duration, _ completion: @escaping RedisCompletion) {
+    /// - Parameters:
+    ///   - announcement: of a script; made where another node than the slot's executes it.
+    ///   - timeout: a command that is held back fails when those before it have a result, even if that is later.
+    func submit(
+        _ command: RedisCommand, key: [UInt8]?, announcement: RedisAnnouncement? = nil, timeout: Duration,
+        _ completion: @escaping RedisCompletion
+    ) {
         let deadline = self.loop.now.advanced(by: timeout)
-        let command = ClusterCommand(command, key: key, deadline: deadline, in: self, completion)
+        let command = ClusterCommand(
+            command, key: key, announcement: announcement, timeout: timeout, deadline: deadline, in: self, completion)
         guard let slot = command.slot, self.owner != nil else { return self.send(command) }
         if self.queues[slot]?.isHolding == true {
             let settings = self.context.settings
@@ -136,14 +146,17 @@ final class RedisCluster {
     private func send(_ command: ClusterCommand) {
         self.releaseSize(of: command)
         let timeout = self.loop.now.duration(to: command.deadline)
-        // Nodes that redirect a command have not executed it.
-        guard self.owner != nil, timeout > .zero, let node = command.target?.endpoint ?? self.node(for: command) else {
+        // Nodes that redirect a command have not executed it. What a script has done is announced even late.
+        guard self.owner != nil, timeout > .zero || command.isAnnounced,
+            let node = command.target?.endpoint ?? self.node(for: command)
+        else {
             return self.context.refuse { self.replied(command, $0, by: nil) }
         }
         let isAsking = command.target?.isAsking ?? false
-        self.node(at: node).submit(command.command, timeout: timeout, isAsking: isAsking, waits: true) {
+        let replyTime = max(timeout, min(command.timeout, Self.leastReplyTime))
+        self.node(at: node).submit(command.command, timeout: replyTime, isAsking: isAsking, waits: true) {
             [weak self] result in
-            guard let self else { return command.completion(result) }
+            guard let self else { return command.complete(result) }
             self.replied(command, result, by: node)
         }
     }
@@ -157,8 +170,10 @@ final class RedisCluster {
     private func replied(
         _ command: ClusterCommand, _ result: Result<RedisValue, RedisClientError>, by node: RedisEndpoint?
     ) {
-        guard let node, self.owner != nil, case .failure(.server(let error)) = result else {
-            return self.finish(command, result)
+        guard let node, self.owner != nil, !command.isAnnounced else { return self.finish(command, result) }
+        guard case .failure(.server(let error)) = result else {
+            guard command.beginAnnouncement(after: result) else { return self.finish(command, result) }
+            return self.sendAgain(command, after: nil)
         }
         let action = command.redirects.replied(.error(error), from: node, map: &self.map)
         if self.map.isStale { self.slotSource.refresh() }
@@ -167,8 +182,10 @@ final class RedisCluster {
         case .resend(let target, let isAsking):
             let isOfSlot = !isAsking && target == command.slot.flatMap { self.map.node(of: $0) }
             command.target = isOfSlot ? nil : (target, isAsking)
+            command.asker = isAsking ? node : nil
             self.sendAgain(command, after: nil)
         case .retry(let pause):
+            guard pause < self.loop.now.duration(to: command.deadline) else { return self.finish(command, result) }
             command.target = nil
             self.sendAgain(command, after: pause)
         }
@@ -195,7 +212,7 @@ final class RedisCluster {
             if self.queues.values[index].isEmpty { self.queues.remove(at: index) }
             self.perform(action)
         }
-        command.completion(result)
+        command.complete(result)
     }
 
     private func holdSize(_ size: Int, of command: ClusterCommand) {
@@ -304,35 +321,71 @@ extension RedisCluster: RedisNodeOwner {
     }
 }
 
-/// A command on its way through a cluster.
+/// A command on its way through a cluster. Where a script must be announced, the announcement takes its place after its
+/// reply, so that later commands wait for it.
 private final class ClusterCommand {
-    let command: RedisCommand
+    private(set) var command: RedisCommand
     let slot: Int?
+    /// For the reply to each attempt.
+    let timeout: Duration
     let deadline: MonotonicInstant
-    let completion: RedisCompletion
     let timer = LoopTimer()
     var redirects = RedisClusterRedirects()
     /// Where the next attempt goes, if not to the node of the slot.
     var target: (endpoint: RedisEndpoint, isAsking: Bool)?
+    /// Node that sent the command to `target` with `ASK`.
+    var asker: RedisEndpoint?
     /// Bytes that count as held back; `nil` while the command is on its way.
     var heldSize: Int?
+    private let announcement: RedisAnnouncement?
+    /// Reply of the script that is announced.
+    private var scriptReply: RedisValue?
+    private let completion: RedisCompletion
     private weak var cluster: RedisCluster?
 
     init(
-        _ command: RedisCommand, key: [UInt8]?, deadline: MonotonicInstant, in cluster: RedisCluster,
-        _ completion: @escaping RedisCompletion
+        _ command: RedisCommand, key: [UInt8]?, announcement: RedisAnnouncement?, timeout: Duration,
+        deadline: MonotonicInstant, in cluster: RedisCluster, _ completion: @escaping RedisCompletion
     ) {
         self.command = command
         self.slot = key.map { RedisKeySlot.of($0) }
+        self.announcement = announcement
+        self.timeout = timeout
         self.deadline = deadline
         self.cluster = cluster
         self.completion = completion
+    }
+
+    var isAnnounced: Bool { self.scriptReply != nil }
+
+    /// - Returns: whether the command is the announcement of a script's result from now on.
+    func beginAnnouncement(after result: Result<RedisValue, RedisClientError>) -> Bool {
+        guard case .success(let reply) = result, self.target?.isAsking == true, let asker = self.asker,
+            let command = self.announcement?.command(after: reply)
+        else { return false }
+        self.command = command
+        self.scriptReply = reply
+        self.target = (asker, false)
+        return true
+    }
+
+    /// - Parameter result: of the last attempt.
+    func complete(_ result: Result<RedisValue, RedisClientError>) {
+        guard let scriptReply = self.scriptReply else { return self.completion(result) }
+        switch result {
+        case .success: self.completion(.success(scriptReply))
+        case .failure(.server(let error)):
+            // A node that does not have the slot any more has ended all subscriptions.
+            if case .moved = error.code { return self.completion(.success(scriptReply)) }
+            self.completion(.failure(.uncertain))
+        case .failure(.notSent), .failure(.uncertain): self.completion(.failure(.uncertain))
+        }
     }
 }
 
 extension ClusterCommand: TimerTarget {
     func timerFired(_ timer: LoopTimer) {
-        guard let cluster = self.cluster else { return self.completion(.failure(.notSent)) }
+        guard let cluster = self.cluster else { return self.complete(.failure(.notSent)) }
         cluster.pauseOver(self)
     }
 }
