@@ -86,6 +86,62 @@ struct ClientRegistrationTests {
         #expect(result.subscriptions.isEmpty)
     }
 
+    @Test func roomsOfATokenAreEnteredExceptThoseFromWhichTheUserIsBanned() {
+        var grant = ConnectionGrant(user: "ann")
+        grant.subscriptions = [SubscriptionGrant(channel: "a"), SubscriptionGrant(channel: "b")]
+        let authority = BanningAuthority(grant, bannedRooms: ["a"])
+        authority.bans.store(true, ordering: .relaxed)
+        var scene = ClientScene()
+        scene.client = RoomClient(
+            identifier: "me", settings: RoomClientSettings(), authority: authority, now: .zero)
+        #expect(Self.joined(scene.connect(token: "t")) == ["b"])
+        #expect(scene.client.subscribe(SubscriptionGrant(channel: "a")) == .notAvailable)
+        scene.client.joined("b", .success(RoomClient.JoinResult(position: StreamPosition())), at: scene.now)
+        guard case .send(.connect(1, let result))? = scene.actions().first else {
+            Issue.record("no reply")
+            return
+        }
+        #expect(result.subscriptions.map(\.key) == ["b"])
+        // Not by the server, either.
+        #expect(scene.client.subscribe(SubscriptionGrant(channel: "a")) == .permissionDenied)
+        #expect(scene.actions().isEmpty)
+        authority.bans.store(false, ordering: .relaxed)
+        #expect(scene.client.subscribe(SubscriptionGrant(channel: "a")) == nil)
+        #expect(Self.joined(scene.actions()) == ["a"])
+    }
+
+    /// Nobody removes a user from a room that it has not entered yet.
+    @Test(arguments: [true, false])
+    func userWhoIsBannedWhileARoomOpensDoesNotStay(_ isConnecting: Bool) {
+        let authority = BanningAuthority()
+        var scene = ClientScene()
+        scene.client = RoomClient(
+            identifier: "me", settings: RoomClientSettings(), authority: authority, now: .zero)
+        #expect(Self.joined(self.connect(&scene, self.rooms(isConnecting ? "a" : "b"))).count == 1)
+        if !isConnecting {
+            scene.client.joined("b", .success(RoomClient.JoinResult(position: StreamPosition())), at: scene.now)
+            _ = scene.actions()
+            #expect(Self.joined(scene.send(.subscribe(Command.SubscribeRequest(channel: "a")))) == ["a"])
+        }
+        authority.bans.store(true, ordering: .relaxed)
+        scene.client.joined("a", .success(RoomClient.JoinResult(position: StreamPosition())), at: scene.now)
+        let actions = scene.actions()
+        #expect(actions.first == .leave(channel: "a") && !scene.client.channels.contains("a"))
+        guard !isConnecting else {
+            guard case .send(.connect(1, let result))? = actions.last else {
+                Issue.record("no reply")
+                return
+            }
+            #expect(result.subscriptions.isEmpty)
+            return
+        }
+        #expect(actions.dropFirst() == ClientScene.error(.permissionDenied)[...])
+    }
+
+    private static func joined(_ actions: [RoomClient.Action]) -> [String] {
+        actions.compactMap { if case .join(let join) = $0 { join.channel } else { nil } }
+    }
+
     /// A room that the client has entered would hear of its coming and going.
     @Test func invalidFilterOfOneRoomEndsTheConnectionBeforeAnyIsEntered() {
         var scene = ClientScene()
@@ -95,14 +151,19 @@ struct ClientRegistrationTests {
     }
 }
 
-/// Admits everyone to all rooms, until it bans everyone.
+/// Admits everyone to all rooms, until it bans everyone from some.
 private final class BanningAuthority: RoomAuthority {
     let bans = Atomic(false)
+    private let grant: ConnectionGrant
+    private let bannedRooms: Set<String>
     private let others = ClientScene.authority()
 
-    func connection(token: String, now: UInt64) throws(TokenRefusal) -> ConnectionGrant {
-        try self.others.connection(token: token, now: now)
+    init(_ grant: ConnectionGrant = ConnectionGrant(), bannedRooms: Set<String> = ["a", "b"]) {
+        self.grant = grant
+        self.bannedRooms = bannedRooms
     }
+
+    func connection(token: String, now: UInt64) throws(TokenRefusal) -> ConnectionGrant { self.grant }
 
     func subscription(
         token: String, user: String, client: String, channel: String, now: UInt64
@@ -110,5 +171,7 @@ private final class BanningAuthority: RoomAuthority {
 
     func policy(of channel: String) -> RoomPolicy? { self.others.policy(of: channel) }
     func isMuted(user: String, in channel: String) -> Bool { false }
-    func isBanned(user: String, from channel: String) -> Bool { self.bans.load(ordering: .relaxed) }
+    func isBanned(user: String, from channel: String) -> Bool {
+        self.bannedRooms.contains(channel) && self.bans.load(ordering: .relaxed)
+    }
 }

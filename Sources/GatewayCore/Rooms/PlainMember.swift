@@ -54,6 +54,11 @@ extension PlainRoomMember {
                     self.continueRate(joined.subscription.room.shared.policy)
                     // Its connection may have ended while it waited.
                     if self.task == nil { self.leave() }
+                    // The ban did not find it among the members.
+                    if self.subscription != nil, self.isRestricted(.ban, info, in: room) {
+                        self.leave()
+                        refused(self, .notPermitted)
+                    }
                 case .failure(.full): refused(self, .full)
                 case .failure(.notMade(let error)): refused(self, .notMade(error))
                 case .failure(.away), .failure(.notReady): refused(self, .away)

@@ -213,7 +213,8 @@ package struct RoomClient: Sendable {
         var entries: [PendingConnect.Entry] = []
         for (grant, request) in requests {
             guard let policy = self.authority.policy(of: request.channel), self.isValid(request.channel),
-                grant != nil || self.permission(to: policy, request.channel) == nil
+                grant == nil
+                    ? self.permission(to: policy, request.channel) == nil : !self.isBanned(from: request.channel)
             else { continue }
             entries.append((grant, request, policy, try policy.filter(request)))
         }
@@ -249,9 +250,13 @@ package struct RoomClient: Sendable {
             && channel.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
     }
 
+    private func isBanned(from channel: String) -> Bool {
+        self.authority.isBanned(user: self.grant.user, from: channel)
+    }
+
     /// Why the client may not become a member without a token; `nil` if it may.
     private func permission(to policy: RoomPolicy, _ channel: String) -> CommandError? {
-        if self.authority.isBanned(user: self.grant.user, from: channel) { return .permissionDenied }
+        if self.isBanned(from: channel) { return .permissionDenied }
         switch policy.subscribe {
         case .everyone: return nil
         case .users: return self.grant.user.isEmpty ? .permissionDenied : nil
@@ -282,7 +287,7 @@ package struct RoomClient: Sendable {
             } catch {
                 return self.refuse(number, error == .expired ? .tokenExpired : .permissionDenied)
             }
-            guard policy.subscribe != .nobody, !self.authority.isBanned(user: self.grant.user, from: channel) else {
+            guard policy.subscribe != .nobody, !self.isBanned(from: channel) else {
                 return self.refuse(number, .permissionDenied)
             }
         }
@@ -331,6 +336,12 @@ package struct RoomClient: Sendable {
             self.subscriptions[channel] = nil
             if case .success = result { self.act(.leave(channel: channel)) }
             return
+        }
+        var result = result
+        // The ban removed the user's members from the room before this one was one.
+        if case .success = result, self.isBanned(from: channel) {
+            self.act(.leave(channel: channel))
+            result = .failure(.permissionDenied)
         }
         switch result {
         case .success(let result) where subscription.rejectsLoss && !result.isRecovered:
@@ -394,6 +405,7 @@ package struct RoomClient: Sendable {
         guard self.isValid(grant.channel) else { return .badRequest }
         guard let policy = self.authority.policy(of: grant.channel) else { return .unknownChannel }
         guard self.subscriptions[grant.channel] == nil else { return nil }
+        guard !self.isBanned(from: grant.channel) else { return .permissionDenied }
         guard self.subscriptions.count < self.settings.maximumSubscriptions else { return .limitExceeded }
         var request = Command.SubscribeRequest(channel: grant.channel)
         if let position { (request.recovers, request.position) = (true, position) }
@@ -419,9 +431,9 @@ package struct RoomClient: Sendable {
 
     private func mayPublish(in channel: String, _ policy: RoomPolicy) -> Bool {
         let subscription = self.subscriptions[channel]
-        guard !self.authority.isMuted(user: self.grant.user, in: channel),
-            !self.authority.isBanned(user: self.grant.user, from: channel)
-        else { return false }
+        guard !self.authority.isMuted(user: self.grant.user, in: channel), !self.isBanned(from: channel) else {
+            return false
+        }
         switch policy.publish {
         case .everyone: return true
         case .users: return !self.grant.user.isEmpty
@@ -583,14 +595,5 @@ package struct RoomClient: Sendable {
         self.subscriptions = [:]
         self.deferred = [:]
         self.phase = .closed
-    }
-}
-
-extension RoomPolicy {
-    /// The filter that a client asks for; `nil` if it asks for none.
-    fileprivate func filter(_ request: Command.SubscribeRequest) throws(CommandError) -> TagFilter? {
-        guard let node = request.filter else { return nil }
-        guard self.allowsFilters else { throw .badRequest }
-        return try TagFilter(node)
     }
 }
