@@ -180,4 +180,17 @@ struct RoomPatternTests {
         #expect(presence.remove(client: "2") != nil && presence.userCount == 1 && !presence.contains(user: "ann"))
         #expect(presence.all.map(\.client) == ["3"])
     }
+
+    @Test func presenceIsListedUpToALimit() throws {
+        var presence = Presence()
+        var size = 0
+        for client in ["b", "a", "c"] {
+            let info = ClientInfo(user: "ann", client: client, connectionInfo: .json(Array(#"{"x":1}"#.utf8)))
+            size += info.estimatedSize
+            presence.add(info)
+        }
+        #expect(size > 3 * 7)
+        #expect(presence.all(upTo: size)?.map(\.client) == ["a", "b", "c"])
+        #expect(presence.all(upTo: size - 1) == nil)
+    }
 }

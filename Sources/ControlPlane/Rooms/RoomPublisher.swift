@@ -48,6 +48,8 @@ struct RoomPublisher: Sendable {
                 ControlProblem(
                     503, "too-many-rooms", "The gateway has as many rooms as rooms.max-total allows; try again later."
                 ).retryable(after: 10)
+            case .tooLarge:
+                ControlProblem(422, "too-many-clients", "The room has more clients than one answer lists.")
             case .unrecoverablePosition:
                 ControlProblem(410, "other-epoch", "The room's stream began anew; start again without since.")
                     .at(parameter: "since")

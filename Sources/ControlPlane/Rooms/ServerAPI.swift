@@ -209,7 +209,7 @@ struct ServerAPI: Sendable {
         } catch {
             switch error {
             case .unrecoverablePosition: throw Failure(.unrecoverablePosition)
-            case .tooManyRooms: throw Failure(.limitExceeded)
+            case .tooManyRooms, .tooLarge: throw Failure(.limitExceeded)
             case .away, .uncertain, .refused: throw Failure(.internal)
             }
         }

@@ -390,12 +390,7 @@ extension RedisBroker {
     func presenceCounts(
         of room: SharedRoom, _ complete: @escaping (Result<RoomPresenceCounts, RoomBrokerError>) -> Void
     ) {
-        self.presence(of: room) { result in
-            complete(
-                result.map { clients in
-                    RoomPresenceCounts(clients: clients.count, users: Set(clients.map(\.user)).count)
-                })
-        }
+        self.presence.count(in: self.keys(room), complete)
     }
 
     func register(client: String, user: String, limit: Int, _ complete: @escaping (Bool) -> Void) {

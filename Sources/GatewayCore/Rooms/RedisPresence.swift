@@ -1,10 +1,13 @@
 import Cluster
 import RedisEngine
 import Rooms
+import StreamTransport
 
 /// Lists clients in the rooms of a cluster, and counts the connections of its users. Entries expire unless their node renews
 /// them.
 final class RedisPresence {
+    private static let countLimit = 1 << 20
+
     private let client: RedisClient
     private let cluster: RoomCluster
     /// Clients of users whose connections are limited.
@@ -52,14 +55,61 @@ final class RedisPresence {
         self.client.publish(RoomScripts.message(envelope), on: keys.channel) { _ in }
     }
 
-    /// - Parameter complete: with the clients in the order of their identifiers.
+    /// - Parameter complete: with the clients in the order of their identifiers; `tooLarge` above the cluster's limit.
     func clients(in keys: RoomKeys, _ complete: @escaping (Result<[ClientInfo], RoomBrokerError>) -> Void) {
-        self.client.perform(RoomScripts.list, keys: [keys.presence, keys.presenceExpiry], arguments: []) { result in
-            complete(
-                result.decoded { reply in
-                    try reply.array().map { try RoomEnvelope.info(try $0.bytes()) }.sorted { $0.client < $1.client }
-                })
+        let limit = self.cluster.presenceLimit
+        var clients: [String: ClientInfo] = [:]
+        var size = 0
+        self.read(keys) { page in
+            for info in page where clients.updateValue(info, forKey: info.client) == nil { size += info.estimatedSize }
+            return size <= limit
+        } complete: { result in
+            complete(result.map { clients.values.sorted { $0.client < $1.client } })
         }
+    }
+
+    /// - Parameter complete: with how many there are; `tooLarge` above a million.
+    func count(in keys: RoomKeys, _ complete: @escaping (Result<RoomPresenceCounts, RoomBrokerError>) -> Void) {
+        // Hashes instead of texts, for rooms that are much larger than a list may be.
+        var clients: Set<Int> = []
+        var users: Set<Int> = []
+        self.read(keys) { page in
+            for info in page {
+                clients.insert(info.client.hashValue)
+                users.insert(info.user.hashValue)
+            }
+            return clients.count <= Self.countLimit
+        } complete: { result in
+            complete(result.map { RoomPresenceCounts(clients: clients.count, users: users.count) })
+        }
+    }
+
+    /// Reads what Redis lists page by page. Clients that come or go meanwhile may be part of it.
+    /// - Parameter add: takes a page, which may have clients of former ones; returns whether there may be more.
+    private func read(
+        _ keys: RoomKeys, from cursor: String = "0", _ add: @escaping ([ClientInfo]) -> Bool,
+        complete: @escaping (Result<Void, RoomBrokerError>) -> Void
+    ) {
+        self.client.perform(
+            RoomScripts.list, keys: [keys.presence, keys.presenceExpiry],
+            arguments: [.text(cursor), .number(self.cluster.presencePage)]
+        ) { [weak self] result in
+            switch result.decoded(Self.page) {
+            case .success(let page):
+                guard let self else { return complete(.failure(.away)) }
+                self.client.loop.spend(TurnBudget.frame * page.clients.count)
+                guard add(page.clients) else { return complete(.failure(.tooLarge)) }
+                guard page.next != "0" else { return complete(.success(())) }
+                self.read(keys, from: page.next, add, complete: complete)
+            case .failure(let error): complete(.failure(error))
+            }
+        }
+    }
+
+    private static func page(_ reply: RedisValue) throws -> (next: String, clients: [ClientInfo]) {
+        let parts = try reply.array()
+        guard parts.count == 2 else { throw UnexpectedReply() }
+        return (try parts[0].text(), try parts[1].array().map { try RoomEnvelope.info(try $0.bytes()) })
     }
 
     // MARK: Users

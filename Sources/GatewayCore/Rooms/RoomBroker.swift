@@ -31,7 +31,7 @@ protocol RoomBroker: AnyObject {
     func entered(_ room: SharedRoom, _ info: ClientInfo, _ complete: @escaping () -> Void)
     func left(_ room: SharedRoom, _ info: ClientInfo)
 
-    /// The clients in the room on all nodes, in the order of their identifiers.
+    /// The clients in the room on all nodes, in the order of their identifiers; `tooLarge` above `RoomHub.presenceLimit`.
     func presence(of room: SharedRoom, _ complete: @escaping (Result<[ClientInfo], RoomBrokerError>) -> Void)
     func presenceCounts(
         of room: SharedRoom, _ complete: @escaping (Result<RoomPresenceCounts, RoomBrokerError>) -> Void)
@@ -78,6 +78,8 @@ package enum RoomBrokerError: Error, Equatable {
     case unrecoverablePosition
     /// The gateway has as many rooms as it may have, and not this one.
     case tooManyRooms
+    /// The room has more clients than one answer holds.
+    case tooLarge
 }
 
 /// How many are in a room on all nodes.
@@ -129,7 +131,8 @@ final class LocalBroker: RoomBroker {
     func left(_ room: SharedRoom, _ info: ClientInfo) {}
 
     func presence(of room: SharedRoom, _ complete: @escaping (Result<[ClientInfo], RoomBrokerError>) -> Void) {
-        complete(.success(room.presence.all))
+        let clients = room.presence.all(upTo: RoomHub.presenceLimit)
+        complete(clients.map { .success($0) } ?? .failure(.tooLarge))
     }
 
     func presenceCounts(

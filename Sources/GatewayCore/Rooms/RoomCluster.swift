@@ -20,6 +20,10 @@ package struct RoomCluster: Sendable {
     /// Memory of the publications that one command reads from a history, in bytes. A reply holds more only if it is a single
     /// publication. Default: 512 KiB, for which Redis needs a few milliseconds.
     package var historyPage = 512 << 10
+    /// Memory of the clients that one command reads from a room's list, in bytes, roughly. Default: 512 KiB.
+    package var presencePage = 512 << 10
+    /// Memory of the clients of a room that one answer lists, in bytes. Default: 16 MiB.
+    package var presenceLimit = RoomHub.presenceLimit
     /// Of all connections to Redis.
     package let counters = RedisCounters()
     /// Called on the first loop when Redis is lost and found again, with text for the log.

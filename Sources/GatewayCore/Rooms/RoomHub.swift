@@ -94,6 +94,9 @@ package final class RoomHub: Sendable {
     private let loops: [Loop]
     let inboxes: [LoopInbox]
     package let users = UserRegistry()
+    /// Of the clients that one answer lists, in bytes, as `ClientInfo.estimatedSize` counts them.
+    static let presenceLimit = 16 << 20
+
     package let moderation = Moderation()
     package let counters = RoomCounters()
     let emulatedInboxes = EmulatedInboxes()

@@ -272,17 +272,35 @@ package enum RoomScripts {
         return 1
         """)
 
-    /// Lists the clients that have not expired, and removes up to 1000 that have. Keys: presence, expiry.
+    /// Lists a page of the clients, and first of all removes up to 1000 that have expired.
+    ///
+    /// A page may repeat clients of those before. Few are read at a time, because a step may read more than the page should
+    /// hold; a step costs something even if it finds none.
+    ///
+    /// Keys: presence, expiry. Arguments: cursor, `0` for the first page; cost of the page, in bytes, which its last step may
+    /// exceed. Returns: cursor of the next page, `0` if there is none; what others see of each client.
     package static let list = RedisScript(
         """
-        local time = redis.call('TIME')
-        local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
-        local gone = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now, 'LIMIT', 0, 1000)
-        for _, client in ipairs(gone) do
-          redis.call('HDEL', KEYS[1], client)
-          redis.call('ZREM', KEYS[2], client)
+        if ARGV[1] == '0' then
+          local time = redis.call('TIME')
+          local now = string.format('%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
+          local gone = redis.call('ZRANGEBYSCORE', KEYS[2], '-inf', now, 'LIMIT', 0, 1000)
+          for _, client in ipairs(gone) do
+            redis.call('HDEL', KEYS[1], client)
+            redis.call('ZREM', KEYS[2], client)
+          end
         end
-        return redis.call('HVALS', KEYS[1])
+        local cursor, left, clients = ARGV[1], tonumber(ARGV[2]), {}
+        repeat
+          local step = redis.call('HSCAN', KEYS[1], cursor, 'COUNT', 16)
+          cursor = step[1]
+          left = left - \(entryOverhead)
+          for index = 2, #step[2], 2 do
+            clients[#clients + 1] = step[2][index]
+            left = left - #step[2][index]
+          end
+        until cursor == '0' or left <= 0
+        return {cursor, clients}
         """)
 
     /// Counts a connection of a user. Keys: the user's. Arguments: limit, milliseconds until it expires, then clients.

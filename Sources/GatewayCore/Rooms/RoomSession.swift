@@ -564,7 +564,7 @@ extension RoomBrokerError {
         switch self {
         case .away, .uncertain, .refused: .internal
         case .unrecoverablePosition: .unrecoverablePosition
-        case .tooManyRooms: .limitExceeded
+        case .tooManyRooms, .tooLarge: .limitExceeded
         }
     }
 }

@@ -17,6 +17,12 @@ package struct ClientInfo: Sendable, Hashable {
         self.connectionInfo = connectionInfo
         self.channelInfo = channelInfo
     }
+
+    /// Bytes that it takes in a list of clients, roughly.
+    package var estimatedSize: Int {
+        let shown = [self.connectionInfo, self.channelInfo].reduce(0) { $0 + ($1?.bytes.count ?? 0) }
+        return 64 + self.user.utf8.count + self.client.utf8.count + shown
+    }
 }
 
 /// A message published in a room.

@@ -13,6 +13,16 @@ package struct Presence: Sendable {
     /// In the order of their identifiers.
     package var all: [ClientInfo] { self.clients.values.sorted { $0.client < $1.client } }
 
+    /// In the order of their identifiers; `nil` if they take more than `limit` bytes in a reply.
+    package func all(upTo limit: Int) -> [ClientInfo]? {
+        var size = 0
+        for info in self.clients.values {
+            size += info.estimatedSize
+            guard size <= limit else { return nil }
+        }
+        return self.all
+    }
+
     /// Identifiers of the clients, in no order.
     package var identifiers: [String] { Array(self.clients.keys) }
 

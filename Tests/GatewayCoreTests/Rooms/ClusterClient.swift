@@ -16,6 +16,7 @@ final class ClusterClient {
         case subscribe(String)
         case publish(Int)
         case presence(String)
+        case presenceCounts(String)
     }
 
     let name: Int
@@ -36,6 +37,10 @@ final class ClusterClient {
     private(set) var acknowledged: Set<Int> = []
     /// Number of clients that a room listed when it was last asked.
     private(set) var listed: [String: Int] = [:]
+    /// The same, when it was last asked for the number alone.
+    private(set) var counted: [String: Int] = [:]
+    /// Codes of the errors that answered such requests.
+    private(set) var presenceErrors: [Int] = []
     private(set) var counts: [String: Int] = [:]
     private(set) var complaints: [String] = []
     /// What Redis knows of a room.
@@ -131,6 +136,12 @@ final class ClusterClient {
         }
     }
 
+    func askForCounts(in room: String) {
+        self.lastNumber += 1
+        self.requests[self.lastNumber] = .presenceCounts(room)
+        self.peer?.send(1, #"{"id":\#(self.lastNumber),"presence_stats":{"channel":"\#(room)"}}"#)
+    }
+
     /// Subscribes again to the rooms that the server has ended or refused.
     func resubscribe() {
         guard let peer = self.peer, peer.hasHead else { return }
@@ -180,6 +191,10 @@ final class ClusterClient {
         self.forgetConnection()
     }
 
+    private func notePresenceError(_ reply: [String: Any]) {
+        if let code = (reply["error"] as? [String: Any])?["code"] as? Int { self.presenceErrors.append(code) }
+    }
+
     private func read(_ line: Data, _ peer: RawWebSocketPeer) {
         guard let reply = try? JSONSerialization.jsonObject(with: line) as? [String: Any] else {
             return self.complain("no JSON: \(String(decoding: line, as: UTF8.self))")
@@ -198,6 +213,10 @@ final class ClusterClient {
         case .presence(let room):
             let result = reply["presence"] as? [String: Any]
             self.listed[room] = (result?["presence"] as? [String: Any])?.count ?? 0
+            self.notePresenceError(reply)
+        case .presenceCounts(let room):
+            self.counted[room] = (reply["presence_stats"] as? [String: Any])?["num_clients"] as? Int
+            self.notePresenceError(reply)
         case .subscribe(let room):
             if let result = reply["subscribe"] as? [String: Any] { return self.joined(room, result) }
             self.count("refused subscriptions")

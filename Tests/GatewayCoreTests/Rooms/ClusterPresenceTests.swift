@@ -96,6 +96,39 @@ struct ClusterPresenceTests {
         scene.finish()
     }
 
+    /// One reply of Redis with all of them could be larger than a connection takes.
+    @Test func largeRoomIsListedPageByPage() throws {
+        var options = ClusterScene.Options()
+        options.presencePage = 4000
+        let members = Array(repeating: Self.room, count: 140)
+        let scene = try ClusterScene(
+            loops: [1], clients: 1, rooms: [Self.room], plainMembers: members, options: options)
+        #expect(try scene.gather())
+        let before = scene.redis.counts["list"] ?? 0
+        scene.clients[0].askForPresence()
+        for _ in 0..<50 where scene.clients[0].listed[Self.room] == nil { scene.pass(.milliseconds(20)) }
+        #expect(scene.clients[0].listed[Self.room] == 141)
+        #expect((scene.redis.counts["list"] ?? 0) - before > 10)
+        scene.finish()
+    }
+
+    @Test func listThatIsTooLargeForAnAnswerIsRefusedAndCountedNevertheless() throws {
+        var options = ClusterScene.Options()
+        options.presencePage = 1000
+        options.presenceLimit = 1000
+        let members = Array(repeating: Self.room, count: 40)
+        let scene = try ClusterScene(
+            loops: [1], clients: 1, rooms: [Self.room], plainMembers: members, options: options)
+        #expect(try scene.gather())
+        scene.clients[0].askForPresence()
+        for _ in 0..<50 where scene.clients[0].presenceErrors.isEmpty { scene.pass(.milliseconds(20)) }
+        #expect(scene.clients[0].presenceErrors == [106] && scene.clients[0].isConnected)
+        scene.clients[0].askForCounts(in: Self.room)
+        for _ in 0..<50 where scene.clients[0].counted[Self.room] == nil { scene.pass(.milliseconds(20)) }
+        #expect(scene.clients[0].counted[Self.room] == 41)
+        scene.finish()
+    }
+
     @Test func clientEntersWithoutBeingListedWhileRedisIsLost() throws {
         let scene = try ClusterScene(loops: [1], clients: 2, rooms: [Self.room])
         let (first, late) = (scene.clients[0], scene.clients[1])

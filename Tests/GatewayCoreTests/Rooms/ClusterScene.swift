@@ -26,6 +26,10 @@ final class ClusterScene {
         var historySizes: [Int] = []
         /// Bytes of a history that a node reads at a time; `nil` for the default.
         var historyPage: Int?
+        /// The same of a room's list of clients.
+        var presencePage: Int?
+        /// Of the clients in an answer, in bytes; `nil` for the default.
+        var presenceLimit: Int?
         /// Of the nodes' connections to Redis.
         var client = RedisClientSettings()
     }
@@ -90,6 +94,8 @@ final class ClusterScene {
             node: "node-\(index)", address: try RedisAddress("redis://10.3.0.1"), client: self.options.client)
         cluster.presenceTime = .seconds(9)
         if let page = self.options.historyPage { cluster.historyPage = page }
+        if let page = self.options.presencePage { cluster.presencePage = page }
+        if let limit = self.options.presenceLimit { cluster.presenceLimit = limit }
         return try SimulatedGateway(
             ConfigurationSamples.configuration(self.configuration(node: index)), on: self.network,
             loops: self.loops[index], cluster: cluster

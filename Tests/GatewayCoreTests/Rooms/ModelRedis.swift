@@ -279,6 +279,7 @@ final class ModelRedis {
             self.complaints.append("the model does not know the script \(digest)")
             return .error("ERR unknown script")
         }
+        if digest == RoomScripts.list.digest { self.count("list") }
         outcome.stored.map { self.everStored.append($0) }
         if before.entryCount + (outcome.stored?.epoch.isEmpty == false ? 1 : 0) > self.store.entryCount {
             self.noteMissing(before, isRemoval: isRemoval, keys)

@@ -101,8 +101,7 @@ struct ModelRedisStore {
             self.listed[keys[0]]?.infos[arguments[0]] = nil
             return Outcome(reply: .integer(1), message: Self.unkept(arguments[1], on: arguments[2]))
         case RoomScripts.list.digest:
-            let infos = self.listed[keys[0]]?.infos ?? [:]
-            return Outcome(reply: .array(infos.sorted { $0.key < $1.key }.map { .blob($0.value) }))
+            return Outcome(reply: self.list(keys, arguments))
         case RoomScripts.register.digest: return Outcome(reply: self.register(keys, arguments, now))
         default: return nil
         }
@@ -249,6 +248,19 @@ struct ModelRedisStore {
         }
         self.listed[keys[0]] = listed
         return Outcome(reply: .integer(1), message: Self.unkept(arguments[1], on: arguments[2]))
+    }
+
+    /// A cursor is the number of clients before the page. Like Redis, it may repeat some.
+    private func list(_ keys: [String], _ arguments: [String]) -> ModelReply {
+        let infos = (self.listed[keys[0]]?.infos ?? [:]).sorted { $0.key < $1.key }.map(\.value)
+        var position = max(0, Self.number(arguments[0]) - 1)
+        var (rest, page) = (Self.number(arguments[1]), [ModelReply]())
+        while position < infos.count, rest > 0 || page.count < 2 {
+            rest -= infos[position].unicodeScalars.count + RoomScripts.entryOverhead
+            page.append(.blob(infos[position]))
+            position += 1
+        }
+        return .array([.blob(position < infos.count ? "\(position)" : "0"), .array(page)])
     }
 
     private mutating func register(_ keys: [String], _ arguments: [String], _ now: Int) -> ModelReply {
