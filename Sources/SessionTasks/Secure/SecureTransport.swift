@@ -457,8 +457,7 @@ extension SecureTransport: TransportConsumer {
         switch self.machine.lowerInputClosed() {
         case .ignore: break
         case .failTruncated: self.fail(.truncated)
-        case .failHandshake:
-            self.fail(TLSFailure(.closedDuringHandshake, reasons: ["the peer closed during the handshake"]))
+        case .failHandshake: self.fail(.endOfInputDuringHandshake)
         }
     }
 
@@ -569,6 +568,13 @@ private final class PlaintextBuffer {
         if taken.isEmpty { taken = [UInt8](repeating: 0, count: Self.capacity) }
         defer { self.bytes = taken }
         return taken.withMutableRawSpan(body)
+    }
+}
+
+extension TLSFailure {
+    /// The peer finished sending before the handshake was over.
+    static var endOfInputDuringHandshake: TLSFailure {
+        TLSFailure(.closedDuringHandshake, reasons: ["the peer closed during the handshake"])
     }
 }
 

@@ -206,12 +206,18 @@ extension StreamTask {
     private func secure(
         _ settings: SecureSettings, after barrier: UInt64, _ completion: @escaping (Result<Void, TaskFailure>) -> Void
     ) {
-        guard let plain = self.transport, !(plain is SecureTransport) else {
+        guard !(self.transport is SecureTransport) else {
             completion(.failure(.usageError("the connection is secure already")))
             return self.liftBarrier(barrier)
         }
-        guard !self.machine.readingIsOver, !self.machine.writingIsOver else {
+        guard let plain = self.transport, !self.machine.readingIsOver, !self.machine.writingIsOver else {
             return self.failAfterBarrier(barrier, .directionClosed) { completion(.failure(.directionClosed)) }
+        }
+        // The transport has reported the peer's end already, and would not do so again to TLS.
+        guard !self.machine.peerFinished else {
+            let failure = TaskFailure.secureConnectionFailed(.endOfInputDuringHandshake)
+            completion(.failure(failure))
+            return self.finish(failure)
         }
         self.securing = SecuringStep(number: barrier, completion: completion)
         self.transport = nil

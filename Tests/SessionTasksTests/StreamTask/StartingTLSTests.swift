@@ -228,6 +228,34 @@ struct StartingTLSTests {
         meeting.finish()
     }
 
+    /// Far below the time for the handshake: no answer can come from a peer that has finished.
+    @Test func tlsFailsAtOnceBehindTheEndOfInput() throws {
+        let meeting = try TaskMeeting(.simulation)
+        let (task, peer) = try meeting.opened()
+        let diary = TaskDiary()
+        diary.watchEnd(task)
+        let settings = try SecureFixture.client()
+        var hasSeenEnd = false
+        meeting.perform { task.watchDirections(readAhead: 100, inputClosed: { hasSeenEnd = true }, outputClosed: {}) }
+        peer.finish()
+        #expect(meeting.run { hasSeenEnd })
+        meeting.perform {
+            diary.secure(task, "secure", settings)
+            diary.write(task, "secret")
+        }
+        #expect(meeting.run(atMost: .seconds(1)) { diary.end != nil })
+        if case .secureConnectionFailed(let failure)? = diary.end ?? nil {
+            #expect(failure.kind == .closedDuringHandshake)
+        } else {
+            Issue.record("\(String(describing: diary.end))")
+        }
+        #expect(diary.lines.count == 2 && diary.lines.allSatisfy { $0.contains("!TLS failed") }, "\(diary.lines)")
+        meeting.settle()
+        #expect(peer.received.isEmpty)
+        meeting.perform { task.cancelOnLoop() }
+        meeting.finish()
+    }
+
     @Test func cancellingDuringTheHandshakeResetsAtOnce() throws {
         let meeting = try TaskMeeting(.simulation)
         let (task, peer) = try meeting.opened()
