@@ -40,6 +40,8 @@ package struct ReadQueue: StreamQueue {
     /// Taken from the transport, not returned by a read yet.
     private var buffered: [UInt8] = []
     private var inputEnded = false
+    /// After a failure of the connection: reads still get the bytes above, and the end.
+    private var outlastsFailure = false
 
     package init() {}
 
@@ -76,6 +78,14 @@ package struct ReadQueue: StreamQueue {
         self.inputEnded = true
     }
 
+    /// The connection failed: reads get what came before, and then this failure. Bytes that do not suffice for a read are
+    /// dropped with it.
+    package mutating func connectionFailed(_ failure: TaskFailure) {
+        guard self.core.failure == nil else { return }
+        self.outlastsFailure = true
+        self.fail(failure)
+    }
+
     /// Next action to perform; call until `nil`.
     package mutating func nextAction() -> Action? {
         if let action = self.nextExpiredAction() { return action }
@@ -107,8 +117,11 @@ package struct ReadQueue: StreamQueue {
     }
 
     private mutating func answer(to read: Read) -> Result<StreamTask.Chunk, TaskFailure>? {
-        if let failure = self.core.failure { return .failure(failure) }
-        guard self.buffered.count >= read.minimum || self.inputEnded else { return nil }
+        if let failure = self.core.failure, !self.outlastsFailure || !self.suffices(for: read) {
+            self.dropRest()
+            return .failure(failure)
+        }
+        guard self.suffices(for: read) else { return nil }
         let bytes: [UInt8]
         if self.buffered.count <= read.maximum {
             bytes = self.takeBuffered()
@@ -116,7 +129,20 @@ package struct ReadQueue: StreamQueue {
             bytes = Array(self.buffered.prefix(read.maximum))
             self.buffered.removeFirst(read.maximum)
         }
-        return .success(StreamTask.Chunk(bytes: bytes, isAtEnd: self.inputEnded && self.buffered.isEmpty))
+        let isAtEnd = self.inputEnded && self.buffered.isEmpty
+        if isAtEnd, self.outlastsFailure { self.dropRest() }
+        return .success(StreamTask.Chunk(bytes: bytes, isAtEnd: isAtEnd))
+    }
+
+    private func suffices(for read: Read) -> Bool {
+        self.buffered.count >= read.minimum || self.inputEnded
+    }
+
+    /// From now on the failure is all that reads get.
+    private mutating func dropRest() {
+        self.outlastsFailure = false
+        self.inputEnded = false
+        self.buffered = []
     }
 
     /// Takes the buffered bytes; they precede those still in the transport.

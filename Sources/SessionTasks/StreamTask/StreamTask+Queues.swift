@@ -335,7 +335,11 @@ extension StreamTask: TransportConsumer {
         if case .readOn = self.machine.transportEnded(end, isRelayed: relay != nil) { return self.advance() }
         switch end {
         case .closed: self.finish(nil)
-        case .abandoned, .failed: self.finish(TaskFailure(end))
+        case .abandoned: self.finish(.cancelled)
+        case .failed(let failure):
+            let failure = TaskFailure(failure)
+            if !self.machine.readingIsOver { self.queuesIfMade?.reads.connectionFailed(failure) }
+            self.finish(failure)
         }
         relay?.transportEnded(end)
     }

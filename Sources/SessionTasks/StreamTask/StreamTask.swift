@@ -304,6 +304,8 @@ extension StreamTask {
     ///
     /// Cancelling the awaiting Swift task withdraws the read if it was not answered yet; bytes that had come for it go
     /// to the next read.
+    ///
+    /// When the connection fails, reads still get what had been read of it before, in order, and then the failure.
     /// - Parameters:
     ///   - minimum: the read waits until so many bytes are there, or the stream ends; 0 counts as 1.
     ///   - maximum: at least 1 and not below `minimum`.

@@ -6,7 +6,8 @@ import StreamTransport
 ///
 /// Operations requested before the connection is established wait for it. Handlers run on the delegate queue. When a
 /// read fails, all queued and later reads fail too; likewise writes. The task ends when both directions are closed and
-/// the end of input was read, when the connection fails, or when the task is cancelled or captured.
+/// the end of input was read, when the connection fails, or when the task is cancelled or captured. After a failure of
+/// the connection, reads still get what the task had received before it, and then its error.
 open class URLSessionStreamTask: URLSessionTask, @unchecked Sendable {  // Not final; thread-safe.
     private var connection: StreamConnection? { self.driver as? StreamConnection }
 

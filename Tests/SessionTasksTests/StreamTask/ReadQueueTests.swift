@@ -149,4 +149,45 @@ struct ReadQueueTests {
         self.run(&queue, answers)
         #expect(answers.list == ["1!cancelled", "barrier 2!cancelled", "3!cancelled"])
     }
+
+    /// - Parameter ends: the peer had finished before the connection failed.
+    @Test(arguments: [false, true])
+    func bytesBeforeAFailureOfTheConnectionAreReadBeforeIt(_ ends: Bool) {
+        let answers = Answers()
+        var queue = ReadQueue()
+        queue.append(self.read(1, 6, 6, into: answers))
+        #expect(self.give("unread", to: &queue) == 6)
+        #expect(queue.withdraw(1) != nil)
+        if ends { queue.inputClosed() }
+        queue.connectionFailed(.peerUnresponsive)
+        #expect(!queue.wantsBytes)
+        for number in 2...5 { queue.append(self.read(UInt64(number), 1, 3, into: answers)) }
+        self.run(&queue, answers)
+        let (end, failure) = (ends ? "." : "", "\(TaskFailure.peerUnresponsive)")
+        #expect(answers.list == ["2:unr", "3:ead\(end)", "4!\(failure)", "5!\(failure)"])
+    }
+
+    @Test func aReadThatLacksBytesFailsWithTheConnectionAndAllAfterIt() {
+        let answers = Answers()
+        var queue = ReadQueue()
+        queue.append(self.read(1, 5, 9, into: answers))
+        queue.append(self.read(2, 1, 9, into: answers))
+        #expect(self.give("abc", to: &queue) == 3)
+        queue.connectionFailed(.ended)
+        self.run(&queue, answers)
+        #expect(answers.list == ["1!\(TaskFailure.ended)", "2!\(TaskFailure.ended)"])
+    }
+
+    @Test func cancellingDropsUnreadBytes() {
+        let answers = Answers()
+        var queue = ReadQueue()
+        queue.append(self.read(1, 6, 6, into: answers))
+        #expect(self.give("abc", to: &queue) == 3)
+        #expect(queue.withdraw(1) != nil)
+        queue.inputClosed()
+        queue.fail(.cancelled)
+        queue.append(self.read(2, 1, 3, into: answers))
+        self.run(&queue, answers)
+        #expect(answers.list == ["2!cancelled"])
+    }
 }

@@ -87,6 +87,50 @@ struct WatchedDirectionTests {
         meeting.finish()
     }
 
+    /// - Parameter finishes: the peer ends its output before it resets.
+    @Test(arguments: TaskPlace.all, [false, true])
+    func bytesReadAheadAreDeliveredAfterAReset(_ place: TaskPlace, _ finishes: Bool) throws {
+        let meeting = try TaskMeeting(place.kind)
+        let (task, peer) = try meeting.stream(place.role)
+        let (record, diary) = (DirectionRecord(), TaskDiary())
+        diary.watchEnd(task)
+        meeting.perform { record.watch(task) }
+        peer.send("unread")
+        if finishes { peer.finish() }
+        #expect(meeting.run { task.record.bytesReceived == 6 && record.lines == (finishes ? ["input"] : []) })
+        peer.reset()
+        #expect(meeting.run { diary.end != nil })
+        meeting.perform {
+            for name in ["r", "s", "t"] { diary.read(task, name, 1, 3) }
+            diary.write(task, "w")
+        }
+        #expect(diary.lines.count == 4 && diary.lines[..<2] == ["r:unr", finishes ? "s:ead." : "s:ead"])
+        #expect(diary.lines.suffix(2).map { $0.prefix(2) } == ["t!", "w!"])
+        if case .connectionLost? = diary.end ?? nil {} else { Issue.record("\(String(describing: diary.end))") }
+        meeting.finish()
+    }
+
+    @Test(arguments: TaskPlace.all)
+    func readsOfASuspendedTaskGetBytesReadAheadBeforeTheReset(_ place: TaskPlace) throws {
+        let meeting = try TaskMeeting(place.kind)
+        let (task, peer) = try meeting.stream(place.role)
+        let (record, diary) = (DirectionRecord(), TaskDiary())
+        diary.watchEnd(task)
+        meeting.perform { record.watch(task) }
+        peer.send("unread")
+        #expect(meeting.run { task.record.bytesReceived == 6 })
+        meeting.perform {
+            task.suspendOnLoop()
+            for name in ["r", "s", "t"] { diary.read(task, name, 1, 3) }
+        }
+        #expect(diary.lines.isEmpty)
+        peer.reset()
+        #expect(meeting.run { diary.end != nil })
+        #expect(diary.lines.count == 3 && diary.lines[..<2] == ["r:unr", "s:ead"])
+        #expect(diary.lines.last?.hasPrefix("t!") == true)
+        meeting.finish()
+    }
+
     @Test func closingTheReadSideIsReported() throws {
         let meeting = try TaskMeeting(.simulation)
         let (task, peer) = try meeting.opened()

@@ -119,4 +119,24 @@ struct EndBehindMessageTests {
         #expect(diary.end?.isClean == true && diary.end?.code == .normalClosure && diary.end?.failure == nil)
         meeting.finish()
     }
+
+    /// A message that is there in part only is none.
+    @Test(arguments: TaskPlace.all)
+    func wholeMessagesBeforeAResetAreReceivedBeforeTheFailure(_ place: TaskPlace) throws {
+        let meeting = try WebSocketMeeting(place.kind)
+        let (task, peer) = try meeting.raw(place.role)
+        let diary = WebSocketDiary()
+        diary.watchEnd(task)
+        peer.send(1, "one")
+        peer.send(1, "two")
+        peer.peer.send(Array(peer.encoded(1, Array("three".utf8)).dropLast()))
+        #expect(meeting.run { task.record.messagesReceived == 2 })
+        peer.peer.reset()
+        #expect(meeting.run { diary.end != nil })
+        meeting.perform { for name in ["a", "b", "c"] { diary.receive(task, name) } }
+        #expect(diary.lines.count == 3 && diary.lines[..<2] == ["a:one", "b:two"])
+        #expect(diary.lines.last?.hasPrefix("c!") == true && diary.end?.isClean == false)
+        if case .connectionLost? = diary.end?.failure {} else { Issue.record("\(String(describing: diary.end))") }
+        meeting.finish()
+    }
 }
