@@ -25,7 +25,13 @@ package final class ConnectAttempt {
     private var racing: [ConnectingSocket] = []
     private var lastFailure: TransportFailure?
     private let delayTimer = LoopTimer()
-    private let deadlineTimer = LoopTimer()
+    private var deadlineTimer = HoldableTimer()
+
+    /// Whether the timeout stands still; the attempt itself continues.
+    package var isHeld: Bool {
+        get { self.deadlineTimer.isHeld }
+        set { self.deadlineTimer.setHeld(newValue, on: self.loop, target: self) }
+    }
 
     /// Begins. `completion` is called once, in a later turn, unless the attempt is cancelled. The connection it gets is
     /// paused: no byte is read before its owner is in place and resumes it.
@@ -45,7 +51,7 @@ package final class ConnectAttempt {
         self.permits = permits
         self.didResolve = didResolve
         self.completion = completion
-        loop.arm(self.deadlineTimer, after: timeout, target: self)
+        self.deadlineTimer.arm(after: timeout, on: loop, target: self)
         switch target {
         case .address(let address): self.waiting = [address]
         case .host(let host, let port):
@@ -183,7 +189,7 @@ package final class ConnectAttempt {
     private func stop() {
         if let ticket = self.ticket.take() { self.loop.system.cancelResolution(ticket) }
         self.loop.disarm(self.delayTimer)
-        self.loop.disarm(self.deadlineTimer)
+        self.deadlineTimer.disarm(on: self.loop)
         for socket in self.racing { socket.abandon() }
         self.racing = []
     }

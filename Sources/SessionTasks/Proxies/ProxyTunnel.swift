@@ -17,7 +17,9 @@ final class ProxyTunnel {
     private let authorize: Authorize
     /// `nil` after the end.
     private var completion: Completion?
-    private let timer = LoopTimer()
+    private var timer = HoldableTimer()
+    /// Since when the time is held; `nil` while it is not.
+    private var heldSince: MonotonicInstant?
     private var deadline = MonotonicInstant.distantFuture
     /// The timer is armed for the content of a refusal.
     private var isRefused = false
@@ -39,7 +41,7 @@ final class ProxyTunnel {
     func begin() {
         self.transport.consumer = self
         self.deadline = self.transport.loop.now.advanced(by: self.timeout)
-        self.transport.loop.arm(self.timer, at: self.deadline, target: self)
+        self.timer.arm(after: self.timeout, on: self.transport.loop, target: self)
         self.perform(self.client.begin())
         self.transport.resumeReading()
     }
@@ -51,8 +53,20 @@ final class ProxyTunnel {
         self.transport.reset()
     }
 
+    /// Whether the time for the handshake stands still; the handshake itself continues.
+    var isHeld: Bool {
+        get { self.heldSince != nil }
+        set {
+            guard newValue != self.isHeld else { return }
+            let now = self.transport.loop.now
+            if let since = self.heldSince { self.deadline = self.deadline.advanced(by: since.duration(to: now)) }
+            self.heldSince = newValue ? now : nil
+            self.timer.setHeld(newValue, on: self.transport.loop, target: self)
+        }
+    }
+
     private func stop() {
-        self.transport.loop.disarm(self.timer)
+        self.timer.disarm(on: self.transport.loop)
         self.transport.consumer = nil
     }
 
@@ -108,9 +122,9 @@ extension ProxyTunnel: TransportConsumer {
     private func updateTimer() {
         guard self.client.isRefused != self.isRefused else { return }
         self.isRefused.toggle()
-        let loop = self.transport.loop
-        let end = self.isRefused ? loop.now.advanced(by: Self.refusalTimeout) : self.deadline
-        loop.arm(self.timer, at: min(end, self.deadline), target: self)
+        let left = (self.heldSince ?? self.transport.loop.now).duration(to: self.deadline)
+        let timeout = self.isRefused ? min(left, Self.refusalTimeout) : left
+        self.timer.arm(after: max(.zero, timeout), on: self.transport.loop, target: self)
     }
 
     func inputClosed() {
@@ -138,7 +152,13 @@ final class NameLookup {
     private var ticket: ResolutionToken?
     /// `nil` after the end.
     private var completion: Completion?
-    private let timer = LoopTimer()
+    private var timer = HoldableTimer()
+
+    /// Whether the timeout stands still; the lookup itself continues.
+    var isHeld: Bool {
+        get { self.timer.isHeld }
+        set { self.timer.setHeld(newValue, on: self.loop, target: self) }
+    }
 
     /// - Parameters:
     ///   - resolve: looks the name up; `nil` asks the system.
@@ -149,7 +169,7 @@ final class NameLookup {
     ) {
         self.loop = loop
         self.completion = completion
-        loop.arm(self.timer, after: timeout, target: self)
+        self.timer.arm(after: timeout, on: loop, target: self)
         guard let resolve else {
             self.ticket = loop.system.resolve(host, port: port) { self.finish($0.mapError { .nameResolution($0) }) }
             return
@@ -165,7 +185,7 @@ final class NameLookup {
         self.completion = nil
         if let ticket { self.loop.system.cancelResolution(ticket) }
         self.ticket = nil
-        self.loop.disarm(self.timer)
+        self.timer.disarm(on: self.loop)
     }
 
     private func finish(_ result: Result<[SocketAddress], TransportFailure>) {

@@ -38,7 +38,7 @@ package final class SecureTransport {
     /// Received before the handshake was over; counted where there is a limit.
     private var handshakeBytes = 0
     private var completion: Completion?
-    private let timer = LoopTimer()
+    private var timer = HoldableTimer()
     /// Sent with the first message of the handshake; kept until the server is known to have taken it.
     private var earlyPlaintext: [UInt8] = []
     /// A turn's end has come without output to send so.
@@ -86,7 +86,7 @@ package final class SecureTransport {
         self.lower.consumer = self
         // Pausing and resuming makes the transport offer again what its former consumer left of these bytes.
         self.lower.pauseReading()
-        self.loop.arm(self.timer, after: self.settings.timeout, target: self)
+        self.timer.arm(after: self.settings.timeout, on: self.loop, target: self)
         if self.settings.sendsEarlyData, let offer = self.connection.earlyDataOffer {
             self.beginEarly(offer)
         } else {
@@ -95,6 +95,12 @@ package final class SecureTransport {
         }
         self.lower.resumeReading()
         if !self.earlyCiphertext.isEmpty { self.endTurnLater() }
+    }
+
+    /// Whether the time for the handshake stands still, as for a task that is suspended; the handshake itself continues.
+    package var isTimeoutHeld: Bool {
+        get { self.timer.isHeld }
+        set { self.timer.setHeld(newValue, on: self.loop, target: self) }
     }
 
     // MARK: Early data
@@ -206,7 +212,7 @@ package final class SecureTransport {
         let offered = self.metadata?.applicationProtocol
         self.metadata = metadata
         self.isSecured = true
-        self.loop.disarm(self.timer)
+        self.timer.disarm(on: self.loop)
         self.lower.pauseReading()
         if case .proceed(let isReading) = action {
             self.resolveEarly(metadata, offered: offered)
@@ -307,14 +313,14 @@ package final class SecureTransport {
     /// Ends the transport below with a reset, after a pending alert, and reports the failure at the end of the turn.
     private func fail(_ failure: TransportFailure) {
         guard self.machine.fail(failure) else { return }
-        self.loop.disarm(self.timer)
+        self.timer.disarm(on: self.loop)
         self.lower.consumer = nil
         self.lower.close(linger: .seconds(1))
         self.endTurnLater()
     }
 
     private func reportEnd(_ end: TransportEnd) {
-        self.loop.disarm(self.timer)
+        self.timer.disarm(on: self.loop)
         self.kept = []
         self.pendingPlaintext = []
         self.earlyPlaintext = []
@@ -518,7 +524,7 @@ extension SecureTransport {
     /// While a decision is pending the peer must not fill our memory, nor be blamed for the time.
     private func pauseForDecision() {
         guard self.machine.decisionRequested() else { return }
-        self.loop.disarm(self.timer)
+        self.timer.disarm(on: self.loop)
         self.lower.pauseReading()
     }
 
@@ -528,7 +534,7 @@ extension SecureTransport {
         case .proceed: break
         case .resumeAndProceed:
             self.lower.resumeReading()
-            self.loop.arm(self.timer, after: self.settings.timeout, target: self)
+            self.timer.arm(after: self.settings.timeout, on: self.loop, target: self)
         }
         decide(self.connection)
         self.endTurnLater()

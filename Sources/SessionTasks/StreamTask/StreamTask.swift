@@ -119,6 +119,7 @@ public final class StreamTask: @unchecked Sendable {  // The loop's thread alone
         self.queuesIfMade?.sends.postpone(by: away)
         if let target = self.target.take() { self.open(target.value) }
         self.opening?.isHeld = false
+        self.securing?.transport?.isTimeoutHeld = false
         guard self.relay != nil else { return self.advance() }
         self.runSends()
         if case .wanted = self.machine.relayReading { self.transport?.resumeReading() }
@@ -132,6 +133,7 @@ public final class StreamTask: @unchecked Sendable {  // The loop's thread alone
         self.record.state = .suspended
         self.transport?.pauseReading()
         self.opening?.isHeld = true
+        self.securing?.transport?.isTimeoutHeld = true
         self.disarm()
     }
 

@@ -29,14 +29,19 @@ package final class TransportOpening {
     private var routes: ArraySlice<ProxyServer?> = []
     private let loop: Loop
     private let didConnect: () -> Void
-    private var step = Step.none
+    private var step = Step.none {
+        didSet { if self.isHeld { self.holdTimeout(true) } }
+    }
     private var completion: Completion?
     /// `nil` before the first wait.
     private var pathWait: PathWait?
     private var hasConnected = false
-    /// Whether no attempt begins when the networks have changed, as for a task that is suspended.
+    /// Whether no timeout runs, and no attempt begins when the networks have changed, as for a task that is suspended.
     package var isHeld = false {
-        didSet { if !self.isHeld { self.pathWait?.resume() } }
+        didSet {
+            self.holdTimeout(self.isHeld)
+            if !self.isHeld { self.pathWait?.resume() }
+        }
     }
 
     /// `completion` is called once, in a later turn, unless the opening is cancelled.
@@ -49,6 +54,16 @@ package final class TransportOpening {
         self.didConnect = connected
         self.completion = completion
         self.start()
+    }
+
+    private func holdTimeout(_ isHeld: Bool) {
+        switch self.step {
+        case .lookingUp(let lookup): lookup.isHeld = isHeld
+        case .connecting(let attempt): attempt.isHeld = isHeld
+        case .securing(let transport): transport?.isTimeoutHeld = isHeld
+        case .tunnelling(let tunnel): tunnel.isHeld = isHeld
+        case .selecting, .authorizing, .waiting, .none: break
+        }
     }
 
     private func start() {

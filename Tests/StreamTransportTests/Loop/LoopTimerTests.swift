@@ -106,4 +106,45 @@ struct LoopTimerTests {
             #expect(log.fired.sorted() == expected.map { $0.name }.sorted(), "seed \(seed)")
         }
     }
+
+    @Test func aHeldTimerKeepsTheRestOfItsTime() throws {
+        let ground = TransportTestbed(.simulation)
+        let loop = try ground.makeLoop()
+        let network = try #require(ground.network)
+        let log = TimerLog(loop)
+        var timer = HoldableTimer()
+        let start = network.now
+        ground.perform(on: loop) { timer.arm(after: .seconds(5), on: loop, target: log) }
+        _ = network.run(for: .seconds(2))
+        ground.perform(on: loop) { timer.setHeld(true, on: loop, target: log) }
+        _ = network.run(for: .seconds(30))
+        #expect(log.fired.isEmpty && timer.isHeld)
+        ground.perform(on: loop) { timer.setHeld(false, on: loop, target: log) }
+        #expect(network.runUntilIdle() == .idle)
+        #expect(log.instants.map { start.duration(to: $0) } == [.seconds(35)])
+    }
+
+    @Test func aTimerArmedOrDisarmedWhileHeldWaitsForItsRelease() throws {
+        let ground = TransportTestbed(.simulation)
+        let loop = try ground.makeLoop()
+        let network = try #require(ground.network)
+        let log = TimerLog(loop)
+        var (armed, disarmed) = (HoldableTimer(), HoldableTimer())
+        ground.perform(on: loop) {
+            disarmed.arm(after: .seconds(5), on: loop, target: log)
+            armed.setHeld(true, on: loop, target: log)
+            disarmed.setHeld(true, on: loop, target: log)
+            armed.arm(after: .seconds(5), on: loop, target: log)
+            disarmed.disarm(on: loop)
+        }
+        _ = network.run(for: .seconds(30))
+        #expect(log.fired.isEmpty)
+        let released = network.now
+        ground.perform(on: loop) {
+            armed.setHeld(false, on: loop, target: log)
+            disarmed.setHeld(false, on: loop, target: log)
+        }
+        #expect(network.runUntilIdle() == .idle)
+        #expect(log.instants.map { released.duration(to: $0) } == [.seconds(5)])
+    }
 }
