@@ -7,6 +7,12 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
     /// The request as a value.
     package var value: URLRequest
 
+    /// A request without a URL, with the session's timeout.
+    public override convenience init() {
+        self.init(url: Self.placeholder)
+        self.value.url = nil
+    }
+
     /// A request with the session's timeout.
     /// - Parameter url: made absolute.
     public convenience init(url: URL) {
@@ -62,7 +68,12 @@ open class NSURLRequest: NSObject, NSSecureCoding, NSCopying, NSMutableCopying {
     open var allowsCellularAccess: Bool { self.value.allowsCellularAccess }
     open var allowsExpensiveNetworkAccess: Bool { self.value.allowsExpensiveNetworkAccess }
     open var allowsConstrainedNetworkAccess: Bool { self.value.allowsConstrainedNetworkAccess }
+    open var allowsUltraConstrainedNetworkAccess: Bool { self.value.allowsUltraConstrainedNetworkAccess }
+    open var assumesHTTP3Capable: Bool { self.value.assumesHTTP3Capable }
     open var attribution: Attribution { self.value.attribution }
+    open var requiresDNSSECValidation: Bool { self.value.requiresDNSSECValidation }
+    open var allowsPersistentDNS: Bool { self.value.allowsPersistentDNS }
+    open var cookiePartitionIdentifier: String? { self.value.cookiePartitionIdentifier }
     open var httpMethod: String? { self.value.httpMethod }
     open var allHTTPHeaderFields: [String: String]? { self.value.allHTTPHeaderFields }
     open var httpBody: Data? { self.value.httpBody }
@@ -160,9 +171,34 @@ open class NSMutableURLRequest: NSURLRequest {
         set { self.value.allowsConstrainedNetworkAccess = newValue }
     }
 
+    open override var allowsUltraConstrainedNetworkAccess: Bool {
+        get { self.value.allowsUltraConstrainedNetworkAccess }
+        set { self.value.allowsUltraConstrainedNetworkAccess = newValue }
+    }
+
+    open override var assumesHTTP3Capable: Bool {
+        get { self.value.assumesHTTP3Capable }
+        set { self.value.assumesHTTP3Capable = newValue }
+    }
+
     open override var attribution: Attribution {
         get { self.value.attribution }
         set { self.value.attribution = newValue }
+    }
+
+    open override var requiresDNSSECValidation: Bool {
+        get { self.value.requiresDNSSECValidation }
+        set { self.value.requiresDNSSECValidation = newValue }
+    }
+
+    open override var allowsPersistentDNS: Bool {
+        get { self.value.allowsPersistentDNS }
+        set { self.value.allowsPersistentDNS = newValue }
+    }
+
+    open override var cookiePartitionIdentifier: String? {
+        get { self.value.cookiePartitionIdentifier }
+        set { self.value.cookiePartitionIdentifier = newValue }
     }
 
     open override var httpMethod: String? {

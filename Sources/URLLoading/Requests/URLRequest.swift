@@ -94,6 +94,12 @@ public struct URLRequest: @unchecked Sendable {  // Its stream and `properties` 
         set { self.owned.values.restrictions.set(.dnssec, to: newValue) }
     }
 
+    /// Stored without effect: addresses are kept no longer than the system's resolver does.
+    public var allowsPersistentDNS: Bool {
+        get { self.storage.values.allowsPersistentDNS }
+        set { self.owned.values.allowsPersistentDNS = newValue }
+    }
+
     /// Whether the request sends stored cookies, and cookies of the response are stored.
     public var httpShouldHandleCookies: Bool {
         get { self.storage.values.httpShouldHandleCookies }
@@ -223,6 +229,7 @@ private struct Values {
     var restrictions = NetworkRestrictions()
     var allowsUltraConstrainedNetworkAccess = true
     var assumesHTTP3Capable = false
+    var allowsPersistentDNS = false
     var attribution = URLRequest.Attribution.developer
     var httpShouldHandleCookies = true
     var httpShouldUsePipelining = false
@@ -291,7 +298,7 @@ extension URLRequest: Hashable {
         [
             self.allowsCellularAccess, self.allowsExpensiveNetworkAccess, self.allowsConstrainedNetworkAccess,
             self.allowsUltraConstrainedNetworkAccess, self.assumesHTTP3Capable, self.requiresDNSSECValidation,
-            self.httpShouldHandleCookies, self.httpShouldUsePipelining,
+            self.allowsPersistentDNS, self.httpShouldHandleCookies, self.httpShouldUsePipelining,
         ]
     }
 }
@@ -441,7 +448,7 @@ enum RequestArchive {
         ("allowsConstrainedNetworkAccess", \.allowsConstrainedNetworkAccess),
         ("allowsUltraConstrainedNetworkAccess", \.allowsUltraConstrainedNetworkAccess),
         ("assumesHTTP3Capable", \.assumesHTTP3Capable),
-        ("requiresDNSSECValidation", \.requiresDNSSECValidation),
+        ("requiresDNSSECValidation", \.requiresDNSSECValidation), ("allowsPersistentDNS", \.allowsPersistentDNS),
         ("httpShouldHandleCookies", \.httpShouldHandleCookies),
         ("httpShouldUsePipelining", \.httpShouldUsePipelining),
     ]

@@ -58,6 +58,34 @@ struct NSURLRequestTests {
         #expect((own as URLRequest).chosenTimeout == 7 && own.httpMethod == "PUT")
     }
 
+    @Test func objectHasThePropertiesOfTheValue() {
+        let request = NSMutableURLRequest(url: self.url)
+        request.allowsUltraConstrainedNetworkAccess = false
+        request.assumesHTTP3Capable = true
+        request.requiresDNSSECValidation = true
+        request.allowsPersistentDNS = true
+        request.cookiePartitionIdentifier = "p"
+        var value = URLRequest(url: self.url)
+        value.allowsUltraConstrainedNetworkAccess = false
+        value.assumesHTTP3Capable = true
+        value.requiresDNSSECValidation = true
+        value.allowsPersistentDNS = true
+        value.cookiePartitionIdentifier = "p"
+        #expect(request as URLRequest == value)
+        let object = value as NSURLRequest
+        #expect(!object.allowsUltraConstrainedNetworkAccess && object.assumesHTTP3Capable)
+        #expect(object.requiresDNSSECValidation && object.allowsPersistentDNS)
+        #expect(object.cookiePartitionIdentifier == "p")
+    }
+
+    @Test func requestCanBeMadeFromNothing() {
+        for request in [NSURLRequest(), NSMutableURLRequest()] {
+            #expect(request.url == nil && request.httpMethod == "GET" && request.timeoutInterval == 60)
+            #expect((request as URLRequest).chosenTimeout == nil)
+        }
+        #expect(NSMutableURLRequest().url == nil && OwnRequest().httpMethod == "PUT")
+    }
+
     @Test func requestIsDecodedFromAnArchive() throws {
         let request = self.changed()
         let data = try NSKeyedArchiver.archivedData(withRootObject: request, requiringSecureCoding: true)
@@ -76,6 +104,7 @@ struct NSURLRequestTests {
             { $0.allowsCellularAccess = false }, { $0.allowsExpensiveNetworkAccess = false },
             { $0.allowsConstrainedNetworkAccess = false }, { $0.allowsUltraConstrainedNetworkAccess = false },
             { $0.assumesHTTP3Capable = true }, { $0.requiresDNSSECValidation = true },
+            { $0.allowsPersistentDNS = true },
             { $0.httpShouldHandleCookies = false }, { $0.httpShouldUsePipelining = true },
             { $0.cookiePartitionIdentifier = "p" }, { $0.httpMethod = "PUT" }, { $0.httpBody = Data([1]) },
             { $0.setValue("1", forHTTPHeaderField: "A") },

@@ -20,7 +20,8 @@ struct URLRequestTests {
         #expect(request.httpShouldHandleCookies && !request.httpShouldUsePipelining && request.allowsCellularAccess)
         #expect(request.allowsExpensiveNetworkAccess && request.allowsConstrainedNetworkAccess)
         #expect(request.allowsUltraConstrainedNetworkAccess && !request.assumesHTTP3Capable)
-        #expect(!request.requiresDNSSECValidation && request.cookiePartitionIdentifier == nil)
+        #expect(!request.requiresDNSSECValidation && !request.allowsPersistentDNS)
+        #expect(request.cookiePartitionIdentifier == nil)
         #expect(request.attribution == .developer && request.networkServiceType == .default)
         #expect(request.httpBody == nil && request.httpBodyStream == nil)
     }
@@ -125,7 +126,7 @@ struct URLRequestTests {
             { $0.setValue("1", forHTTPHeaderField: "A") }, { $0.cookiePartitionIdentifier = "p" },
             { $0.allowsExpensiveNetworkAccess = false }, { $0.allowsConstrainedNetworkAccess = false },
             { $0.allowsUltraConstrainedNetworkAccess = false }, { $0.assumesHTTP3Capable = true },
-            { $0.requiresDNSSECValidation = true },
+            { $0.requiresDNSSECValidation = true }, { $0.allowsPersistentDNS = true },
         ]
         for change in changes {
             var variant = URLRequest(url: self.url)
