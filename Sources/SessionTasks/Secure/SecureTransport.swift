@@ -1,5 +1,4 @@
 import ByteKernels
-import DequeModule
 import StreamTransport
 import TLSEngine
 
@@ -29,11 +28,9 @@ package final class SecureTransport {
     private var kept: [UInt8] = []
     /// Ciphertext received before the handshake began, and later ciphertext queued after it.
     private var earlyCiphertext: [UInt8]
-    /// Plaintext given and, of that, what the transport below has sent; between the two, where each encrypted piece
-    /// ends below.
-    private var acceptedBytes: UInt64 = 0
-    private var sentPlaintextBytes: UInt64 = 0
-    private var encryptedPieces: Deque<(plain: UInt64, below: UInt64)> = []
+    private var progress = PlaintextProgress()
+    /// Progress is to be reported once the plaintext that the engine keeps has left.
+    private var awaitsKeptPlaintext = false
     private let settings: SecureSettings
     /// Received before the handshake was over; counted where there is a limit.
     private var handshakeBytes = 0
@@ -133,9 +130,7 @@ package final class SecureTransport {
         swap(&bytes, &self.earlyPlaintext)
         guard !bytes.isEmpty else { return }
         if case .accepted = metadata.earlyData {
-            self.encryptedPieces.append(
-                (plain: self.confirmedOrMarked &+ UInt64(bytes.count), below: self.lower.writtenBytes))
-            return
+            return self.progress.encrypted(bytes.count, below: self.lower.writtenBytes)
         }
         // It was made for the protocol of the earlier session.
         guard metadata.applicationProtocol == name else {
@@ -260,34 +255,27 @@ package final class SecureTransport {
         do throws(TLSFailure) {
             try self.connection.write(bytes)
             self.sendRecords()
-            self.confirmSent()
-            self.encryptedPieces.append(
-                (plain: self.confirmedOrMarked &+ UInt64(bytes.byteCount), below: self.lower.writtenBytes))
+            // Forgets pieces that have left meanwhile.
+            _ = self.sentBytes
+            let isKept = self.connection.pendingPlaintext > 0
+            self.progress.encrypted(bytes.byteCount, below: isKept ? nil : self.lower.writtenBytes)
         } catch {
             self.fail(error)
         }
     }
 
-    private var confirmedOrMarked: UInt64 {
-        self.encryptedPieces.last?.plain ?? self.sentPlaintextBytes
-    }
-
-    private func confirmSent() {
-        while let first = self.encryptedPieces.first, first.below <= self.lower.sentBytes {
-            self.sentPlaintextBytes = first.plain
-            self.encryptedPieces.removeFirst()
-        }
-    }
-
-    /// Plaintext bytes of which every record has left.
-    private func confirmedBytes() -> UInt64 {
-        self.confirmSent()
-        return self.sentPlaintextBytes
-    }
-
     private func sendRecords() {
-        guard self.records.count > 0 else { return }
-        self.records.take { _ = self.lower.write($0) }
+        if self.records.count > 0 { self.records.take { _ = self.lower.write($0) } }
+        if self.progress.keptBytes > 0 { self.releaseKeptPlaintext() }
+    }
+
+    /// The engine may have encrypted what it kept; a connection that failed has dropped it.
+    private func releaseKeptPlaintext() {
+        guard self.connection.isHandshakeCompleted, self.connection.pendingPlaintext == 0 else { return }
+        self.progress.keptEncrypted(below: self.lower.writtenBytes)
+        guard self.awaitsKeptPlaintext else { return }
+        self.awaitsKeptPlaintext = false
+        self.awaitProgress()
     }
 
     private func endTurnLater() {
@@ -302,6 +290,11 @@ package final class SecureTransport {
         guard self.machine.isEstablished else { return }
         self.endTurnLater()
         self.turnEndRequest = .requestedToReportProgress
+    }
+
+    /// Requests a report when all is sent. It would come at once, and again and again, while plaintext is kept.
+    private func awaitLower() {
+        if self.progress.keptBytes > 0 { self.awaitsKeptPlaintext = true } else { self.lower.awaitProgress() }
     }
 
     // MARK: Ending
@@ -353,7 +346,7 @@ extension SecureTransport: Transport {
         let count = head.count + bytes.byteCount
         guard self.machine.acceptsOutput, count > 0 else { return self.queuedBytes }
         self.claimBuffer()
-        self.acceptedBytes &+= UInt64(count)
+        self.progress.accepted(count)
         for index in 0..<head.count { self.pendingPlaintext.append(head[index]) }
         self.pendingPlaintext.append(bytes)
         if self.pendingPlaintext.count >= SecureTransport.plaintextBufferLimit { self.flush() }
@@ -371,7 +364,7 @@ extension SecureTransport: Transport {
             return max(0, min(count, fill(&room)))
         }
         self.pendingPlaintext.removeLast(count - used)
-        self.acceptedBytes &+= UInt64(used)
+        self.progress.accepted(used)
         if self.pendingPlaintext.count >= SecureTransport.plaintextBufferLimit { self.flush() }
         return self.queuedBytes
     }
@@ -388,7 +381,7 @@ extension SecureTransport: Transport {
         guard self.machine.acceptsOutput, bytes.byteCount > 0 else { return self.queuedBytes }
         guard self.machine.isEstablished else { return self.write(bytes) }
         self.flush()
-        self.acceptedBytes &+= UInt64(bytes.byteCount)
+        self.progress.accepted(bytes.byteCount)
         self.encrypt(bytes)
         return self.queuedBytes
     }
@@ -398,14 +391,17 @@ extension SecureTransport: Transport {
     package var delivery: OutputDelivery? {
         self.lower.delivery.map { lower in
             var delivery = lower
-            delivery.isHeldUp = lower.isHeldUp || !self.pendingPlaintext.isEmpty
+            delivery.isHeldUp = lower.isHeldUp || !self.pendingPlaintext.isEmpty || self.progress.keptBytes > 0
             return delivery
         }
     }
 
-    package var queuedBytes: Int { self.lower.queuedBytes + self.pendingPlaintext.count }
-    package var writtenBytes: UInt64 { self.acceptedBytes }
-    package var sentBytes: UInt64 { self.confirmedBytes() }
+    package var queuedBytes: Int {
+        self.lower.queuedBytes + self.pendingPlaintext.count + self.progress.keptBytes
+    }
+    package var writtenBytes: UInt64 { self.progress.acceptedBytes }
+    /// Plaintext bytes of which every record has left.
+    package var sentBytes: UInt64 { self.progress.sent(below: self.lower.sentBytes) }
 
     package func pauseReading() {
         if self.machine.pause() { self.lower.pauseReading() }
@@ -501,7 +497,7 @@ extension SecureTransport: TurnEndTarget {
         // The handshake begins with bytes received earlier, and continues after a decision.
         if self.machine.isShakingHands, !self.machine.preparesEarlyData { self.decryptHeld() }
         self.flush()
-        if case .requestedToReportProgress = request { self.lower.awaitProgress() }
+        if case .requestedToReportProgress = request { self.awaitLower() }
         if let failure = self.machine.takeFailure() { self.reportEnd(.failed(failure)) }
     }
 }
