@@ -174,7 +174,8 @@ package enum RoomScripts {
     /// Keys: meta, stream. Arguments: lowest and highest offset as stream identifiers, entries at most, `1` for the newest
     /// first, epoch of a new stream, milliseconds that meta lasts at least, epoch to which the lowest offset belongs or
     /// empty: of another stream all is read; run of the server or empty, cost of the page at most, in bytes. Returns:
-    /// epoch, newest offset, entries, number of removals so far, 1 if the page is full.
+    /// epoch, newest offset, entries, number of removals so far, 1 if the page is full, identifier of the oldest entry of the
+    /// whole stream or empty.
     package static let read = RedisScript(
         """
         \(Self.epoch(new: 5, known: 8))
@@ -205,7 +206,8 @@ package enum RoomScripts {
           step = math.min(2 * step, 32)
         end
         local state = redis.call('HMGET', KEYS[1], 'o', 'd')
-        return {epoch, state[1] or '0', entries, state[2] or '0', isFull}
+        local oldest = redis.call('XRANGE', KEYS[2], '-', '+', 'COUNT', 1)[1]
+        return {epoch, state[1] or '0', entries, state[2] or '0', isFull, oldest and oldest[1] or ''}
         """)
 
     /// Begins another stream if acknowledged publications are missing, as after a failover of a server that does not tell

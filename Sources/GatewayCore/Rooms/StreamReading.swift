@@ -39,6 +39,8 @@ struct StreamPage {
     struct Entry {
         /// In the stream.
         let identifier: String
+        /// The first part of the identifier.
+        let offset: UInt64?
         /// As Redis counts it for the size of a history.
         let cost: Int
         /// `nil` for what another program, or a later version, wrote.
@@ -53,18 +55,25 @@ struct StreamPage {
     let entries: [Entry]
     /// Whether the range may have more entries, for which the page had not enough bytes.
     let isFull: Bool
+    /// Offset of the oldest entry of the whole stream; `nil` if it has none.
+    let oldest: UInt64?
 
     /// - Parameter node: this one.
     /// - Throws: if it is no reply of the script.
     init(_ reply: RedisValue, node: String) throws {
         let parts = try reply.array()
-        guard parts.count == 5, let offset = UInt64(exactly: try parts[1].int()),
+        guard parts.count == 6, let offset = UInt64(exactly: try parts[1].int()),
             let removals = UInt64(exactly: try parts[3].int())
         else { throw UnexpectedReply() }
         self.position = StreamPosition(offset: offset, epoch: try parts[0].text())
         self.removals = removals
         self.entries = try parts[2].array().map { try Self.entry($0, node) }
         self.isFull = try parts[4].int() == 1
+        self.oldest = Self.offset(of: try parts[5].text())
+    }
+
+    private static func offset(of identifier: String) -> UInt64? {
+        identifier.firstIndex(of: "-").flatMap { UInt64(identifier[..<$0]) }
     }
 
     private static func entry(_ value: RedisValue, _ node: String) throws -> Entry {
@@ -72,21 +81,24 @@ struct StreamPage {
         guard pair.count == 2, let content = try pair[1].array().last?.bytes() else { throw UnexpectedReply() }
         let identifier = try pair[0].text()
         let cost = content.count + RoomScripts.entryOverhead
-        guard let dash = identifier.firstIndex(of: "-"), let number = Int64(identifier[..<dash]), number > 0,
-            let message = RoomMessage.Parts(content, offset: UInt64(number), node: node),
+        let offset = Self.offset(of: identifier)
+        guard let offset, offset > 0, offset <= Int64.max,
+            let message = RoomMessage.Parts(content, offset: offset, node: node),
             case .publication(let publication) = message.content
-        else { return Entry(identifier: identifier, cost: cost, publication: nil) }
-        return Entry(identifier: identifier, cost: cost, publication: (publication, message.plain, message.origin))
+        else { return Entry(identifier: identifier, offset: offset, cost: cost, publication: nil) }
+        return Entry(
+            identifier: identifier, offset: offset, cost: cost,
+            publication: (publication, message.plain, message.origin))
     }
 }
 
 /// Reads a range of a stream page by page. Nodes publish and remove meanwhile: pages are combined if they are of one epoch
-/// and nothing was removed between them; else the reading begins anew.
+/// nothing was removed between them, and what lies between them was not trimmed; else the reading begins anew.
 struct StreamReading {
     enum Action {
         case read(StreamRange)
         case finish(Contents)
-        /// Too much was removed, or the epoch changed too often.
+        /// Too much was removed or trimmed, or the epoch changed too often.
         case giveUp
     }
 
@@ -147,7 +159,8 @@ struct StreamReading {
         self.newest = page.position
         self.contents.removals = page.removals
         let isFirst = self.part.position == nil
-        let position = self.part.position ?? page.position
+        // The last page may have what was published after the first, unless the newest come first.
+        let position = self.range.isReversed ? self.part.position ?? page.position : page.position
         self.part.position = position
         self.add(page)
         if page.isFull, self.part.rest.limit > 0, self.part.cost <= self.byteLimit { return .read(self.part.rest) }
@@ -162,7 +175,16 @@ struct StreamReading {
     private func continues(_ page: StreamPage) -> Bool {
         guard let newest = self.newest else { return true }
         return page.position.epoch == newest.epoch && page.removals == self.contents.removals
-            && page.position.offset >= newest.offset
+            && page.position.offset >= newest.offset && !self.hasHole(before: page)
+    }
+
+    /// Whether entries were trimmed that are newer than what was read. Only the oldest ones are trimmed, so that nothing is
+    /// missing between pages while the last entry that was read is there.
+    private func hasHole(before page: StreamPage) -> Bool {
+        guard !self.range.isReversed, let last = self.part.entries.last?.offset else { return false }
+        if let oldest = page.oldest, oldest <= last { return false }
+        let next = page.entries.first?.offset ?? page.position.offset &+ 1
+        return next != last &+ 1
     }
 
     private mutating func add(_ page: StreamPage) {

@@ -17,6 +17,7 @@ final class ClusterClient {
         case publish(Int)
         case presence(String)
         case presenceCounts(String)
+        case history
     }
 
     let name: Int
@@ -39,6 +40,8 @@ final class ClusterClient {
     private(set) var listed: [String: Int] = [:]
     /// The same, when it was last asked for the number alone.
     private(set) var counted: [String: Int] = [:]
+    /// Offsets of a part of a history, and of its position, for each reply.
+    private(set) var histories: [(offsets: [Int], newest: Int)] = []
     /// Codes of the errors that answered such requests.
     private(set) var presenceErrors: [Int] = []
     private(set) var counts: [String: Int] = [:]
@@ -142,6 +145,13 @@ final class ClusterClient {
         self.peer?.send(1, #"{"id":\#(self.lastNumber),"presence_stats":{"channel":"\#(room)"}}"#)
     }
 
+    /// Asks for the oldest publications of a room.
+    func askForHistory(of room: String, limit: Int) {
+        self.lastNumber += 1
+        self.requests[self.lastNumber] = .history
+        self.peer?.send(1, #"{"id":\#(self.lastNumber),"history":{"channel":"\#(room)","limit":\#(limit)}}"#)
+    }
+
     /// Subscribes again to the rooms that the server has ended or refused.
     func resubscribe() {
         guard let peer = self.peer, peer.hasHead else { return }
@@ -217,6 +227,10 @@ final class ClusterClient {
         case .presenceCounts(let room):
             self.counted[room] = (reply["presence_stats"] as? [String: Any])?["num_clients"] as? Int
             self.notePresenceError(reply)
+        case .history:
+            let result = reply["history"] as? [String: Any]
+            let publications = result?["publications"] as? [[String: Any]] ?? []
+            self.histories.append((publications.compactMap { $0["offset"] as? Int }, result?["offset"] as? Int ?? 0))
         case .subscribe(let room):
             if let result = reply["subscribe"] as? [String: Any] { return self.joined(room, result) }
             self.count("refused subscriptions")

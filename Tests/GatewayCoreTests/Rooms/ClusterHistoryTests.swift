@@ -70,6 +70,27 @@ struct ClusterHistoryTests {
         scene.finish()
     }
 
+    /// A page has one publication, and Redis trims faster than the pages are read.
+    @Test func historyThatIsTrimmedBetweenItsPagesHasNoHole() throws {
+        let options = ClusterScene.Options(historySizes: [30, 30], historyPage: 400)
+        let scene = try self.scene(publications: 40, options)
+        let (writer, reader) = (scene.clients[0], scene.clients[1])
+        try scene.connect(reader, to: 1)
+        scene.pass(.seconds(1))
+        reader.askForHistory(of: Self.room, limit: 100)
+        scene.pass(.milliseconds(1))
+        for number in 41...55 {
+            #expect(writer.publish(number, in: Self.room))
+            scene.pass(.milliseconds(1))
+        }
+        for _ in 0..<100 where reader.histories.isEmpty { scene.pass(.milliseconds(20)) }
+        let history = try #require(reader.histories.first)
+        let first = try #require(history.offsets.first)
+        #expect(history.offsets == Array(first...55) && history.newest == 55)
+        #expect(history.offsets.count >= 30)
+        scene.finish()
+    }
+
     /// Redis has all publications, and the node only the newest of them.
     @Test func nodeThatKeepsLessThanRedisDoesNotClaimToRecoverMore() throws {
         let scene = try self.scene(publications: 20, ClusterScene.Options(historySizes: [100_000, 5]))

@@ -197,7 +197,7 @@ struct ModelRedisStore {
         }
         return .array([
             .blob(meta.epoch), .blob("\(meta.offset)"), .array(listed), .blob("\(meta.removals)"),
-            .integer(isFull ? 1 : 0),
+            .integer(isFull ? 1 : 0), .blob(self.streams[keys[1]]?.entries.first.map { "\($0.offset)-0" } ?? ""),
         ])
     }
 
