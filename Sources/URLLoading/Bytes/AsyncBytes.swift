@@ -29,7 +29,7 @@ extension URLSession {
     /// Cancelling the Swift task cancels the load, also while the content is read. The delegate takes precedence over
     /// the session's, and gets no calls for the response and the content.
     public func bytes(
-        for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
+        for request: URLRequest, delegate: (any URLSessionTaskDelegate)?
     ) async throws -> (AsyncBytes, URLResponse) {
         let waiting = AwaitedTask()
         let resumer = ChannelResumer(waiting)
@@ -60,7 +60,7 @@ extension URLSession {
 
     /// Like `bytes(for:delegate:)`, with a GET request.
     public func bytes(
-        from url: URL, delegate: (any URLSessionTaskDelegate)? = nil
+        from url: URL, delegate: (any URLSessionTaskDelegate)?
     ) async throws -> (AsyncBytes, URLResponse) {
         try await self.bytes(for: URLRequest(url: url), delegate: delegate)
     }

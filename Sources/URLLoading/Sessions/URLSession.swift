@@ -27,8 +27,9 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {  // Not final;
 
     /// As with the default configuration.
     @available(*, deprecated, message: "Use init(configuration:), or the shared session.")
-    public override convenience init() {
-        self.init(configuration: .default)
+    public override init() {  // Designated, so that a program's subclass may override it.
+        self.core = SessionCore(.default, delegate: nil, queue: nil)
+        super.init()
     }
 
     public init(configuration: URLSessionConfiguration) {
@@ -262,20 +263,20 @@ extension URLSession {
         return self.assignLoader(task, body: TaskBody(request), consumer, delegate)
     }
 
-    private func uploadTask(
+    func uploadTask(
         _ request: URLRequest, body: TaskBody, consumer: LoadConsumer, delegate: (any URLSessionTaskDelegate)? = nil
     ) -> URLSessionUploadTask {
         self.assignLoader(URLSessionUploadTask(self.makeMetadata(request), of: self), body: body, consumer, delegate)
     }
 
-    private func downloadTask(
+    func downloadTask(
         _ request: URLRequest, consumer: LoadConsumer, delegate: (any URLSessionTaskDelegate)? = nil
     ) -> URLSessionDownloadTask {
         let task = URLSessionDownloadTask(self.makeMetadata(request), of: self)
         return self.assignLoader(task, body: TaskBody(request), consumer, delegate)
     }
 
-    private func downloadTask(
+    func downloadTask(
         resuming data: Data, consumer: LoadConsumer, delegate: (any URLSessionTaskDelegate)? = nil
     ) -> URLSessionDownloadTask {
         let resumption = DownloadResumption(data)
@@ -287,7 +288,7 @@ extension URLSession {
             initialError: resumption == nil ? error : nil)
     }
 
-    private func uploadTask(
+    func uploadTask(
         resuming data: Data, consumer: LoadConsumer, delegate: (any URLSessionTaskDelegate)? = nil
     ) -> URLSessionUploadTask {
         let resumption = UploadResumeData(data).map { UploadResumption($0) }
@@ -447,147 +448,5 @@ extension URLSession {
             return task.setDriver(RefusedTask(task, of: self, error))
         }
         task.setDriver(make(ConnectionTaskState(task, of: self, on: loop)))
-    }
-}
-
-/// Cancelling the waiting Swift task cancels the session's task; the method then throws `URLError.cancelled`.
-///
-/// The delegate parameter takes precedence over the session's delegate. Only it gets the response, which it may refuse,
-/// the data and the progress of a file; as in FoundationNetworking, and unlike other platforms.
-extension URLSession {
-    /// Loads the request into memory.
-    public func data(
-        for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
-    ) async throws -> (Data, URLResponse) {
-        try await self.awaitResult { self.dataTask(request, consumer: .awaitedData($0), delegate: delegate) }
-    }
-
-    /// Loads the URL into memory.
-    public func data(
-        from url: URL, delegate: (any URLSessionTaskDelegate)? = nil
-    ) async throws -> (Data, URLResponse) {
-        try await self.data(for: URLRequest(url: url), delegate: delegate)
-    }
-
-    /// Sends the file and loads the response into memory.
-    public func upload(
-        for request: URLRequest, fromFile fileURL: URL, delegate: (any URLSessionTaskDelegate)? = nil
-    ) async throws -> (Data, URLResponse) {
-        try await self.awaitResult {
-            self.uploadTask(request, body: .file(fileURL), consumer: .awaitedData($0), delegate: delegate)
-        }
-    }
-
-    /// Sends the data and loads the response into memory.
-    public func upload(
-        for request: URLRequest, from bodyData: Data, delegate: (any URLSessionTaskDelegate)? = nil
-    ) async throws -> (Data, URLResponse) {
-        try await self.awaitResult {
-            self.uploadTask(request, body: .data(bodyData), consumer: .awaitedData($0), delegate: delegate)
-        }
-    }
-
-    /// Continues an upload and loads the response into memory.
-    public func upload(
-        resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil
-    ) async throws -> (Data, URLResponse) {
-        try await self.awaitResult {
-            self.uploadTask(resuming: resumeData, consumer: .awaitedData($0), delegate: delegate)
-        }
-    }
-
-    /// Loads the request into a file, which the caller owns.
-    public func download(
-        for request: URLRequest, delegate: (any URLSessionTaskDelegate)? = nil
-    ) async throws -> (URL, URLResponse) {
-        try await self.awaitResult { self.downloadTask(request, consumer: .lastingFile($0), delegate: delegate) }
-    }
-
-    /// Loads the URL into a file, which the caller owns.
-    public func download(
-        from url: URL, delegate: (any URLSessionTaskDelegate)? = nil
-    ) async throws -> (URL, URLResponse) {
-        try await self.download(for: URLRequest(url: url), delegate: delegate)
-    }
-
-    /// Resumes a download.
-    public func download(
-        resumeFrom resumeData: Data, delegate: (any URLSessionTaskDelegate)? = nil
-    ) async throws -> (URL, URLResponse) {
-        try await self.awaitResult {
-            self.downloadTask(resuming: resumeData, consumer: .lastingFile($0), delegate: delegate)
-        }
-    }
-
-    private func awaitResult<Value: Sendable>(
-        _ make: (@escaping @Sendable (Value?, URLResponse?, (any Error)?) -> Void) -> URLSessionTask
-    ) async throws -> (Value, URLResponse) {
-        let awaited = AwaitedTask()
-        return try await withTaskCancellationHandler {
-            try await withCheckedThrowingContinuation { continuation in
-                let task = make { value, response, error in
-                    if let value, let response, error == nil {
-                        continuation.resume(returning: (value, response))
-                    } else {
-                        continuation.resume(throwing: error ?? URLError(.badServerResponse))
-                    }
-                }
-                awaited.start(task)
-            }
-        } onCancel: {
-            awaited.cancel()
-        }
-    }
-
-    /// As `reset(completionHandler:)`.
-    public func reset() async {
-        await withCheckedContinuation { continuation in self.reset { continuation.resume() } }
-    }
-
-    /// As `flush(completionHandler:)`.
-    public func flush() async {
-        await withCheckedContinuation { continuation in self.flush { continuation.resume() } }
-    }
-
-    /// As `getTasksWithCompletionHandler`.
-    public var tasks: ([URLSessionDataTask], [URLSessionUploadTask], [URLSessionDownloadTask]) {
-        get async {
-            await withCheckedContinuation { continuation in
-                self.getTasksWithCompletionHandler { continuation.resume(returning: ($0, $1, $2)) }
-            }
-        }
-    }
-
-    /// As `getAllTasks(completionHandler:)`.
-    public var allTasks: [URLSessionTask] {
-        get async { self.core.liveTasks }
-    }
-}
-
-/// The session task that a Swift task waits for. The Swift task may be cancelled before the session task exists.
-final class AwaitedTask: Sendable {
-    private struct State {
-        var task: URLSessionTask?
-        var isCancelled = false
-    }
-    private let state = Mutex(State())
-
-    /// Resumes the task, or cancels it if `cancel()` was called before.
-    func start(_ task: URLSessionTask) {
-        let isCancelled = self.state.withLock { state in
-            state.task = task
-            return state.isCancelled
-        }
-        isCancelled ? task.cancel() : task.resume()
-    }
-
-    var task: URLSessionTask? { self.state.withLock { $0.task } }
-
-    func cancel() {
-        let task = self.state.withLock { state in
-            state.isCancelled = true
-            return state.task
-        }
-        task?.cancel()
     }
 }

@@ -10,9 +10,7 @@ extension SurfaceEntry {
             "A4", "init(configuration:delegate:delegateQueue:)",
             by: "SessionTests.sessionMakesASerialDelegateQueue", "SessionTests.delegateIsCalledOnTheGivenQueue",
             "SessionTests.sessionRetainsItsDelegateUntilItIsInvalid"),
-        .deviation(
-            "A5", "init()",
-            because: "Deprecated: it makes a session of the default configuration, and no test of ours names it."),
+        .proven("A5", "init()", by: "FakeTests.fakeSessionMakesTheProgramsTasks"),
         .proven(
             "A6", "delegateQueue", by: "SessionTests.sessionMakesASerialDelegateQueue",
             "SessionTests.delegateIsCalledOnTheGivenQueue"),
