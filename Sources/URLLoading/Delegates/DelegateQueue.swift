@@ -5,7 +5,8 @@ import Synchronization
 /// Runs the delegate calls and completion handlers of one session on its `OperationQueue`.
 ///
 /// On a serial queue one operation runs all waiting messages in order, and ends after `batchLimit` of them so that the
-/// queue's other operations get their turn. On a concurrent queue each message is an operation of its own.
+/// queue's other operations get their turn. On a concurrent queue each message is an operation of its own. The program
+/// cannot cancel these operations.
 final class DelegateQueue: Sendable {
     typealias Message = @Sendable () -> Void
 
@@ -34,7 +35,9 @@ final class DelegateQueue: Sendable {
     }
 
     func add(_ message: @escaping Message) {
-        guard self.queue.maxConcurrentOperationCount == 1 else { return self.queue.addOperation(message) }
+        guard self.queue.maxConcurrentOperationCount == 1 else {
+            return self.queue.addOperation(MessageOperation(message))
+        }
         let needsScheduling = self.state.withLock { state in
             state.messages.append(message)
             defer { state.isScheduled = true }
@@ -46,7 +49,7 @@ final class DelegateQueue: Sendable {
     }
 
     private func schedule() {
-        self.queue.addOperation { self.runBatch() }
+        self.queue.addOperation(MessageOperation { self.runBatch() })
     }
 
     private func runBatch() {
@@ -107,6 +110,19 @@ final class DelegateQueue: Sendable {
             }
         }
     }
+}
+
+/// Runs messages even after `cancelAllOperations` of the program's queue: without them its tasks would never end.
+private final class MessageOperation: Operation, @unchecked Sendable {  // Its only property is constant.
+    private let work: DelegateQueue.Message
+
+    init(_ work: @escaping DelegateQueue.Message) {
+        self.work = work
+        super.init()
+    }
+
+    override func main() { self.work() }
+    override func cancel() {}
 }
 
 /// A delegate method that returns an answer, in its form with a completion handler and in its asynchronous form.

@@ -42,7 +42,7 @@ open class URLSession: NSObject, NSCopying, @unchecked Sendable {  // Not final;
     ///   - configuration: copied; later changes have no effect on the session.
     ///   - delegate: retained until the session is invalid.
     ///   - queue: runs the delegate's methods and all completion handlers; `nil` creates a serial queue. On a
-    ///     concurrent queue they run in any order.
+    ///     concurrent queue they run in any order. They run also after `cancelAllOperations` of the queue.
     public init(
         configuration: URLSessionConfiguration, delegate: (any URLSessionDelegate)?,
         delegateQueue queue: OperationQueue?

@@ -60,6 +60,22 @@ struct SessionTests {
         session.invalidateAndCancel()
     }
 
+    @Test(arguments: [1, 4])
+    func cancelledOperationsOfTheDelegateQueueLoseNoCalls(_ width: Int) async throws {
+        let server = try await WebServer(["/": .text("hello")])
+        let session = URLSession.test()
+        let queue = session.delegateQueue
+        queue.maxConcurrentOperationCount = width
+        queue.isSuspended = true
+        let listed = Outcome<Int>()
+        session.getAllTasks { listed.give($0.count) }
+        queue.cancelAllOperations()
+        queue.isSuspended = false
+        #expect(try await listed.value() == 0)
+        #expect(try await session.load(server.url()).text == "hello")
+        session.invalidateAndCancel()
+    }
+
     @Test func sessionDescriptionIsKept() {
         let session = URLSession.test()
         #expect(session.sessionDescription == nil)

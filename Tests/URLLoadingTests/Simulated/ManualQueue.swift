@@ -4,18 +4,18 @@ import Synchronization
 
 /// A delegate queue whose operations run on demand, on the test's thread.
 final class ManualQueue: OperationQueue, @unchecked Sendable {
-    private let blocks = Mutex(Deque<@Sendable () -> Void>())
+    private let operationsToRun = Mutex(Deque<Operation>())
 
     override init() {
         super.init()
         self.maxConcurrentOperationCount = 1
     }
 
-    override func addOperation(_ block: @escaping @Sendable () -> Void) {
-        self.blocks.withLock { $0.append(block) }
+    override func addOperation(_ operation: Operation) {
+        self.operationsToRun.withLock { $0.append(operation) }
     }
 
     func runOperations() {
-        while let block = self.blocks.withLock({ $0.popFirst() }) { block() }
+        while let operation = self.operationsToRun.withLock({ $0.popFirst() }) { operation.main() }
     }
 }
